@@ -1,8 +1,8 @@
 //! What the authors concluded, held against the numbers.
 
-use crate::command::Action;
-use crate::form::{Assertion, Claim};
-use crate::rules::{Draft, Look, Rule, by_chance, listed, side_name};
+use crate::command::CommandAction;
+use crate::form::{Claim, PublishedAssertion};
+use crate::rules::{AppliedTo, Draft, Rule, by_chance, listed, side_name};
 use crate::view::{CellView, View};
 use plumb_result::{AuditFinding, AuditedClaim, Better, ClaimVerdict, Level};
 use plumb_trust::MIN_RUNS_TO_CLAIM;
@@ -23,7 +23,7 @@ pub(crate) static CACHE_REMAINS: Rule = Rule {
     name: "cache-remains",
     what: "Flags that are said to take the cache out, and do not.",
     fix: "Flush within the measured time, and read cold.",
-    look: Look::Claim,
+    look: AppliedTo::Claim,
 };
 
 pub(crate) static NOT_BEYOND_MEMORY: Rule = Rule {
@@ -31,7 +31,7 @@ pub(crate) static NOT_BEYOND_MEMORY: Rule = Rule {
     name: "not-beyond-memory",
     what: "Files that are said to exceed memory, and fit.",
     fix: "Compare the files that exist at one time, not the bytes moved, with memory.",
-    look: Look::Claim,
+    look: AppliedTo::Claim,
 };
 
 pub(crate) static BENEATH_NOISE: Rule = Rule {
@@ -39,7 +39,7 @@ pub(crate) static BENEATH_NOISE: Rule = Rule {
     name: "beneath-noise",
     what: "A difference that the noise of so few runs shows by itself.",
     fix: "Repeat each side at least six times, and claim no difference below the spread.",
-    look: Look::Claim,
+    look: AppliedTo::Claim,
 };
 
 pub(crate) static NOT_REPEATED: Rule = Rule {
@@ -47,7 +47,7 @@ pub(crate) static NOT_REPEATED: Rule = Rule {
     name: "not-repeated",
     what: "A difference larger than usual noise, of which nothing shows that it comes back.",
     fix: "Repeat each side at least six times, on at least two provisionings.",
-    look: Look::Claim,
+    look: AppliedTo::Claim,
 };
 
 pub(crate) static DIRECTION: Rule = Rule {
@@ -55,7 +55,7 @@ pub(crate) static DIRECTION: Rule = Rule {
     name: "direction",
     what: "A number whose smaller value is taken for the better one, or the other way round.",
     fix: "Read which direction is better from the metric, not from the number.",
-    look: Look::Claim,
+    look: AppliedTo::Claim,
 };
 
 pub(crate) static DIFFERENCE: Rule = Rule {
@@ -63,7 +63,7 @@ pub(crate) static DIFFERENCE: Rule = Rule {
     name: "difference",
     what: "A stated difference that the numbers do not have.",
     fix: "Compute differences from the printed numbers.",
-    look: Look::Claim,
+    look: AppliedTo::Claim,
 };
 
 pub(crate) static CONTRADICTED: Rule = Rule {
@@ -71,7 +71,7 @@ pub(crate) static CONTRADICTED: Rule = Rule {
     name: "contradicted",
     what: "A conclusion that rows of the same study deny.",
     fix: "Conclude only what every row says, or name the rows for which it holds.",
-    look: Look::Claim,
+    look: AppliedTo::Claim,
 };
 
 /// A claim, and what was found while it was looked at.
@@ -89,8 +89,8 @@ pub(crate) fn look(view: &View<'_>, claim: &Claim, findings: &[AuditFinding]) ->
         who_is_better(view, claim, better, &cells, &mut state);
     }
     match claim.asserts {
-        Some(Assertion::BeyondMemory) => beyond_memory(view, &cells, &mut state),
-        Some(Assertion::CacheRemoved) => cache_removed(&cells, &mut state),
+        Some(PublishedAssertion::BeyondMemory) => beyond_memory(view, &cells, &mut state),
+        Some(PublishedAssertion::CacheRemoved) => cache_removed(&cells, &mut state),
         None => {}
     }
     let ids: Vec<String> = cells.iter().map(|cell| cell.id()).collect();
@@ -166,7 +166,7 @@ fn direction(claim: &Claim, cells: &[&CellView<'_>], state: &mut State) {
 }
 
 /// A pair of sides on one row.
-struct Pair<'a, 'v> {
+struct SidePair<'a, 'v> {
     claimed: &'a CellView<'v>,
     other: &'a CellView<'v>,
     /// How much better the claimed side is: above 1 is better, whatever the direction.
@@ -185,7 +185,7 @@ fn who_is_better(view: &View<'_>, claim: &Claim, better: &str, cells: &[&CellVie
             let (Some(a), Some(b)) = (claimed.value, other.value) else { continue };
             if a > 0.0 && b > 0.0 {
                 let ratio = if claimed.cell.metric.better() == Better::Higher { a / b } else { b / a };
-                pairs.push(Pair { claimed, other, ratio });
+                pairs.push(SidePair { claimed, other, ratio });
             }
         }
     }
@@ -202,8 +202,8 @@ fn who_is_better(view: &View<'_>, claim: &Claim, better: &str, cells: &[&CellVie
     }
 }
 
-fn contradictions(view: &View<'_>, better: &str, pairs: &[Pair<'_, '_>], state: &mut State) {
-    let against: Vec<&Pair<'_, '_>> = pairs
+fn contradictions(view: &View<'_>, better: &str, pairs: &[SidePair<'_, '_>], state: &mut State) {
+    let against: Vec<&SidePair<'_, '_>> = pairs
         .iter()
         .filter(|pair| {
             let about = pair.claimed.cell.about || pair.other.cell.about;
@@ -238,7 +238,7 @@ fn contradictions(view: &View<'_>, better: &str, pairs: &[Pair<'_, '_>], state: 
     );
 }
 
-fn stated_difference(claim: &Claim, pairs: &[Pair<'_, '_>], state: &mut State) {
+fn stated_difference(claim: &Claim, pairs: &[SidePair<'_, '_>], state: &mut State) {
     let Some(stated) = claim.difference else { return };
     // People state a difference against either side.
     let real: Vec<f64> =
@@ -259,15 +259,15 @@ fn stated_difference(claim: &Claim, pairs: &[Pair<'_, '_>], state: &mut State) {
     state.lower(ClaimVerdict::Unsupported);
 }
 
-fn noise(pairs: &[Pair<'_, '_>], state: &mut State) {
-    let runs = |pair: &Pair<'_, '_>| {
+fn noise(pairs: &[SidePair<'_, '_>], state: &mut State) {
+    let runs = |pair: &SidePair<'_, '_>| {
         [pair.claimed, pair.other].iter().map(|cell| cell.repetitions.unwrap_or(1)).min().unwrap_or(1)
     };
-    let enough = |pair: &Pair<'_, '_>| {
+    let enough = |pair: &SidePair<'_, '_>| {
         let spreads = pair.claimed.cell.spread.zip(pair.other.cell.spread);
         runs(pair) >= MIN_RUNS_TO_CLAIM && spreads.is_some()
     };
-    let bare: Vec<&Pair<'_, '_>> = pairs.iter().filter(|pair| !enough(pair)).collect();
+    let bare: Vec<&SidePair<'_, '_>> = pairs.iter().filter(|pair| !enough(pair)).collect();
     if let Some(smallest) = bare.iter().min_by(|a, b| a.ratio.ln().abs().total_cmp(&b.ratio.ln().abs())) {
         let fewest = bare.iter().map(|pair| runs(pair)).min().unwrap_or(1);
         let difference = (smallest.ratio - 1.0).abs();
@@ -372,7 +372,7 @@ fn cache_removed(cells: &[&CellView<'_>], state: &mut State) {
             let one_write = cell
                 .actions
                 .iter()
-                .any(|action| matches!(action, Action::Dd(dd) if dd.is_one_block() && !dd.is_read()));
+                .any(|action| matches!(action, CommandAction::Dd(dd) if dd.is_one_block() && !dd.is_read()));
             let read_warm = cell.cell.metric.reads() && !cell.is_cold();
             let unflushed = cell.cell.metric.writes() && cell.durability.is_some_and(|rule| !rule.reaches_device());
             one_write || read_warm || unflushed

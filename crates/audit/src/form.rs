@@ -1,6 +1,6 @@
 //! The file of a published study: what was printed, and nothing that anybody concluded from it since.
 
-use crate::numbers::Printed;
+use crate::numbers::PrintedNumber;
 use plumb_result::{Better, CellMetric};
 use plumb_workload::Bytes;
 use serde::Deserialize;
@@ -10,22 +10,22 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Study {
+pub struct PublishedStudy {
     /// What the study is.
-    pub study: Head,
+    pub study: StudyHead,
     /// The machine that it ran on.
     #[serde(default)]
-    pub machine: Machine,
+    pub machine: TestMachine,
     /// The things compared.
-    pub side: Vec<Side>,
+    pub side: Vec<ComparedThing>,
     /// What was varied besides the sides.
     #[serde(default)]
-    pub factor: Vec<Factor>,
+    pub factor: Vec<VariedFactor>,
     /// Commands that prepared the system, in their order, before the tests.
     #[serde(default)]
-    pub setup: Vec<Step>,
+    pub setup: Vec<PreparationStep>,
     /// The tests, in the order in which they were run.
-    pub test: Vec<Test>,
+    pub test: Vec<PublishedTest>,
     /// What the authors concluded.
     #[serde(default)]
     pub claim: Vec<Claim>,
@@ -35,7 +35,7 @@ pub struct Study {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Head {
+pub struct StudyHead {
     /// What it is called.
     pub title: String,
     /// Who wrote it.
@@ -83,7 +83,7 @@ pub enum TestOrder {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Machine {
+pub struct TestMachine {
     /// Memory of the system under test; of the guest where it is a virtual machine.
     #[serde(default)]
     pub ram: Option<Bytes>,
@@ -130,7 +130,7 @@ pub struct LinkRate(pub f64);
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Side {
+pub struct ComparedThing {
     /// A short name, for cells to refer to.
     pub id: String,
     /// What it is called in full.
@@ -155,7 +155,7 @@ pub struct Side {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Factor {
+pub struct VariedFactor {
     /// What it is called.
     pub name: String,
     /// The levels that were run.
@@ -168,7 +168,7 @@ pub struct Factor {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Step {
+pub struct PreparationStep {
     /// As printed.
     pub command: String,
     /// The side it was for; all when absent.
@@ -180,7 +180,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Test {
+pub struct PublishedTest {
     /// A short name, for claims to refer to.
     pub id: String,
     /// The program that measured: `dd`, `bonnie++`, `iozone`, `postmark` …
@@ -216,7 +216,7 @@ pub struct Test {
     #[serde(default)]
     pub explained: Vec<Explained>,
     /// The numbers.
-    pub cell: Vec<Cell>,
+    pub cell: Vec<PublishedCell>,
 }
 
 /// How writes were made durable within the measured time.
@@ -266,17 +266,17 @@ pub struct Explained {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Cell {
+pub struct PublishedCell {
     /// The side it is of.
     pub side: String,
     /// What it is a number of.
     pub metric: CellMetric,
     /// The number as printed. Text keeps the digits: `"38.0"`.
     #[serde(default)]
-    pub value: Option<Printed>,
+    pub value: Option<PrintedNumber>,
     /// The upper end, where a range was printed.
     #[serde(default)]
-    pub to: Option<Printed>,
+    pub to: Option<PrintedNumber>,
     /// True where the text says "about", or the number was read off a chart.
     #[serde(default)]
     pub about: bool,
@@ -288,7 +288,7 @@ pub struct Cell {
     pub bytes: Option<u64>,
     /// Seconds it took, as the tool printed them.
     #[serde(default)]
-    pub seconds: Option<Printed>,
+    pub seconds: Option<PrintedNumber>,
     /// Operations done, as the tool printed them.
     #[serde(default)]
     pub ops: Option<u64>,
@@ -309,7 +309,7 @@ pub struct Cell {
     pub missing: Option<String>,
     /// What a chart or table shows in place of a missing number.
     #[serde(default)]
-    pub drawn: Option<Printed>,
+    pub drawn: Option<PrintedNumber>,
     /// Other places of the study that state the same number.
     #[serde(default)]
     pub quoted: Vec<Quoted>,
@@ -325,7 +325,7 @@ pub struct Quoted {
     pub place: String,
     /// The number there.
     #[serde(default)]
-    pub value: Option<Printed>,
+    pub value: Option<PrintedNumber>,
     /// Its unit there; that of the cell when absent.
     #[serde(default)]
     pub unit: Option<String>,
@@ -358,14 +358,14 @@ pub struct Claim {
     pub reads: Option<Better>,
     /// What else is said of the tests.
     #[serde(default)]
-    pub asserts: Option<Assertion>,
+    pub asserts: Option<PublishedAssertion>,
 }
 
 /// Something that can be said of a test besides who won.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Assertion {
+pub enum PublishedAssertion {
     /// Its files exceed memory, so that caching plays no part.
     BeyondMemory,
     /// Its flags take the cache out of the writes.

@@ -18,10 +18,10 @@ mod tests;
 mod view;
 
 pub use form::{
-    Assertion, CacheControl, Cell, Claim, Durability, Explained, Factor, Head, LinkRate, Machine, Percent, Quoted,
-    Side, Step, Storage, Study, Test, TestOrder,
+    CacheControl, Claim, ComparedThing, Durability, Explained, LinkRate, Percent, PreparationStep, PublishedAssertion,
+    PublishedCell, PublishedStudy, PublishedTest, Quoted, Storage, StudyHead, TestMachine, TestOrder, VariedFactor,
 };
-pub use numbers::Printed;
+pub use numbers::PrintedNumber;
 pub use plumb_result::CellMetric;
 pub use published::published;
 pub use rules::{RULES, Rule};
@@ -38,14 +38,14 @@ use view::{CellView, View};
 ///
 /// # Errors
 /// Everything that is wrong with it, each with its place, and what would be right.
-pub fn read(source_name: &str, text: &str) -> Result<Study, NativeError> {
+pub fn read(source_name: &str, text: &str) -> Result<PublishedStudy, NativeError> {
     read_form(source_name, text, problems::problems)
 }
 
 /// The JSON Schema of a study's file.
 #[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {
-    let mut schema = serde_json::Value::from(schemars::schema_for!(Study));
+    let mut schema = serde_json::Value::from(schemars::schema_for!(PublishedStudy));
     if let Some(root) = schema.as_object_mut() {
         root.insert("title".to_owned(), "Published study, for plumb audit".into());
     }
@@ -53,7 +53,7 @@ pub fn schema() -> serde_json::Value {
 }
 
 /// Recomputes what can be recomputed of a study.
-pub fn audit(study: &Study) -> Audit {
+pub fn audit(study: &PublishedStudy) -> Audit {
     let view = View::new(study);
     let mut findings = rules::findings(&view);
     let mut claims = Vec::new();

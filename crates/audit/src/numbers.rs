@@ -9,20 +9,20 @@ use std::fmt;
 
 /// A number with the digits that were printed: `38.0` says more than `38`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Printed {
+pub struct PrintedNumber {
     text: String,
     value: f64,
     decimals: usize,
 }
 
-impl Printed {
+impl PrintedNumber {
     /// Reads a number, and how many digits stand behind its point.
-    pub fn parse(text: &str) -> Option<Printed> {
+    pub fn parse(text: &str) -> Option<PrintedNumber> {
         let text = text.trim();
         let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
         let value: f64 = text.parse().ok().filter(|value: &f64| plain && value.is_finite())?;
         let decimals = text.split_once('.').map_or(0, |(_, behind)| behind.len());
-        Some(Printed { text: text.to_owned(), value, decimals })
+        Some(PrintedNumber { text: text.to_owned(), value, decimals })
     }
 
     /// The number.
@@ -45,7 +45,7 @@ impl Printed {
     }
 }
 
-impl fmt::Display for Printed {
+impl fmt::Display for PrintedNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -80,15 +80,15 @@ pub(crate) fn text_or_number<'de, D: Deserializer<'de>>(
 
 const EXPECTED: &str = "a number as printed, such as `33.1` or `\"38.0\"`";
 
-impl<'de> Deserialize<'de> for Printed {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Printed, D::Error> {
+impl<'de> Deserialize<'de> for PrintedNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PrintedNumber, D::Error> {
         let text = text_or_number(deserializer, EXPECTED)?;
-        Printed::parse(&text).ok_or_else(|| de::Error::custom(format!("`{text}` is not {EXPECTED}")))
+        PrintedNumber::parse(&text).ok_or_else(|| de::Error::custom(format!("`{text}` is not {EXPECTED}")))
     }
 }
 
 #[cfg(feature = "schema")]
-impl schemars::JsonSchema for Printed {
+impl schemars::JsonSchema for PrintedNumber {
     fn schema_name() -> Cow<'static, str> {
         "Printed".into()
     }
@@ -117,7 +117,7 @@ impl Base {
 
 /// A unit as printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum PrintedUnit {
     /// Bytes per second, with a prefix of `power` steps. `base` is known where the letters say it (`MiB/s`).
     Bytes {
         /// 0 for B, 1 for k, 2 for M, 3 for G, 4 for T.
@@ -137,9 +137,9 @@ pub enum Unit {
 /// What it may look like, for errors.
 pub const UNIT_EXAMPLES: &str = "a unit such as `MB/s`, `MiB/s`, `K/sec`, `Mbytes/sec`, `/s`, `s` or `ms`";
 
-impl Unit {
+impl PrintedUnit {
     /// Reads a unit as tools and papers write it.
-    pub fn parse(text: &str) -> Option<Unit> {
+    pub fn parse(text: &str) -> Option<PrintedUnit> {
         let text = text.trim();
         let lower = text.to_lowercase();
         let thousandths = match lower.as_str() {
@@ -150,7 +150,7 @@ impl Unit {
             _ => None,
         };
         if let Some(thousandths) = thousandths {
-            return Some(Unit::Time { thousandths });
+            return Some(PrintedUnit::Time { thousandths });
         }
         let (what, per) = lower.rsplit_once('/')?;
         if !matches!(per.trim(), "s" | "sec" | "second") {
@@ -158,7 +158,7 @@ impl Unit {
         }
         let what = what.trim();
         if matches!(what, "" | "ops" | "op" | "files" | "file" | "seeks" | "transactions" | "iops") {
-            return Some(Unit::PerSecond);
+            return Some(PrintedUnit::PerSecond);
         }
         let power = match what.chars().next()? {
             'b' => 0,
@@ -174,28 +174,28 @@ impl Unit {
             "b" | "byte" | "bytes" | "" => None,
             _ => return None,
         };
-        Some(Unit::Bytes { power, base })
+        Some(PrintedUnit::Bytes { power, base })
     }
 
     /// What one of it is in bytes per second, for a rate of bytes.
     pub fn bytes_per_second(self, base: Base) -> Option<f64> {
         match self {
-            Unit::Bytes { power, base: stated } => Some(stated.unwrap_or(base).step().powi(i32::from(power))),
-            Unit::PerSecond | Unit::Time { .. } => None,
+            PrintedUnit::Bytes { power, base: stated } => Some(stated.unwrap_or(base).step().powi(i32::from(power))),
+            PrintedUnit::PerSecond | PrintedUnit::Time { .. } => None,
         }
     }
 
     /// How it is written without doubt: `MiB/s`.
     pub fn clear(self, base: Base) -> &'static str {
         match self {
-            Unit::Bytes { power, base: stated } => {
+            PrintedUnit::Bytes { power, base: stated } => {
                 const DECIMAL: [&str; 5] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
                 const BINARY: [&str; 5] = ["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s"];
                 let names = if stated.unwrap_or(base) == Base::Decimal { DECIMAL } else { BINARY };
                 names[usize::from(power.min(4))]
             }
-            Unit::PerSecond => "/s",
-            Unit::Time { thousandths } => ["s", "ms", "µs", "ns"][usize::from(thousandths.min(3))],
+            PrintedUnit::PerSecond => "/s",
+            PrintedUnit::Time { thousandths } => ["s", "ms", "µs", "ns"][usize::from(thousandths.min(3))],
         }
     }
 }
@@ -226,7 +226,7 @@ pub enum Explanation {
 }
 
 /// Explains a printed rate by the bytes per second that it should be. The usual base of the tool is tried first.
-pub fn explain(printed: &Printed, unit: Unit, usual: Base, exact_bytes_per_second: f64) -> Explanation {
+pub fn explain(printed: &PrintedNumber, unit: PrintedUnit, usual: Base, exact_bytes_per_second: f64) -> Explanation {
     let other = if usual == Base::Decimal { Base::Binary } else { Base::Decimal };
     let bases = [usual, other];
     for base in bases {
@@ -252,14 +252,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn printed(text: &str) -> Printed {
-        Printed::parse(text).unwrap()
+    fn printed(text: &str) -> PrintedNumber {
+        PrintedNumber::parse(text).unwrap()
     }
 
     /// GNU dd's own line, and a rate of FreeBSD's that somebody divided by 2^20.
     #[test]
     fn the_unit_that_explains_a_rate_is_found() {
-        let unit = Unit::parse("MB/s").unwrap();
+        let unit = PrintedUnit::parse("MB/s").unwrap();
         let gnu = 1_073_741_824.0 / 32.4498;
         assert_eq!(explain(&printed("33.1"), unit, Base::Decimal, gnu), Explanation::Base(Base::Decimal));
         let bsd = 1_073_741_824.0 / 20.888121;
@@ -286,10 +286,10 @@ mod tests {
             ("files/sec", "/s"),
             ("ms", "ms"),
         ] {
-            assert_eq!(Unit::parse(text).map(|unit| unit.clear(Base::Decimal)), Some(clear), "{text}");
+            assert_eq!(PrintedUnit::parse(text).map(|unit| unit.clear(Base::Decimal)), Some(clear), "{text}");
         }
         for text in ["", "MB", "parsecs", "MB/h", "/", "b/s/s", "mx/s"] {
-            assert_eq!(Unit::parse(text), None, "{text}");
+            assert_eq!(PrintedUnit::parse(text), None, "{text}");
         }
     }
 
@@ -299,7 +299,7 @@ mod tests {
         assert!(printed("38.0").prints(38.04) && !printed("38.0").prints(38.2));
         assert!(printed("348.51").prints(348.518), "cut off");
         for text in ["", "1e5", "nan", "inf", "1,5", "0x1", "1 2", "--1", "."] {
-            assert_eq!(Printed::parse(text), None, "{text}");
+            assert_eq!(PrintedNumber::parse(text), None, "{text}");
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
         fn a_printed_rate_is_explained(bytes in 1_u64..1 << 44, seconds in 0.001_f64..100_000.0, decimals in 0_usize..4,
                                        power in 0_u8..4, binary: bool) {
             let base = if binary { Base::Binary } else { Base::Decimal };
-            let unit = Unit::Bytes { power, base: None };
+            let unit = PrintedUnit::Bytes { power, base: None };
             let exact = bytes as f64 / seconds;
             let text = format!("{:.decimals$}", exact / unit.bytes_per_second(base).unwrap());
             prop_assert_eq!(explain(&printed(&text), unit, base, exact), Explanation::Base(base));
@@ -317,9 +317,9 @@ mod tests {
 
         #[test]
         fn no_text_panics(text in "\\PC{0,16}", number in "[0-9.eE+-]{0,30}") {
-            let _ = Unit::parse(&text);
-            let _ = Printed::parse(&text);
-            let _ = Printed::parse(&number);
+            let _ = PrintedUnit::parse(&text);
+            let _ = PrintedNumber::parse(&text);
+            let _ = PrintedNumber::parse(&number);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What in a study's file makes no sense, with the way out.
 
-use crate::form::{Cell, Study};
-use crate::numbers::{UNIT_EXAMPLES, Unit};
+use crate::form::{PublishedCell, PublishedStudy};
+use crate::numbers::{PrintedUnit, UNIT_EXAMPLES};
 use plumb_workload::suggest::nearest;
 use plumb_workload::{KeyPath, Problem};
 use std::collections::BTreeSet;
 
-pub(crate) fn problems(study: &Study) -> Vec<Problem> {
+pub(crate) fn problems(study: &PublishedStudy) -> Vec<Problem> {
     let mut found = Found::default();
     let sides: Vec<&str> = study.side.iter().map(|side| side.id.as_str()).collect();
     found.unique("side", &sides);
@@ -108,12 +108,12 @@ impl Found {
     }
 
     fn unit(&mut self, path: KeyPath, unit: Option<&str>) {
-        if let Some(unit) = unit.filter(|unit| Unit::parse(unit).is_none()) {
+        if let Some(unit) = unit.filter(|unit| PrintedUnit::parse(unit).is_none()) {
             self.add(path, format!("`{unit}` is no unit"), format!("write {UNIT_EXAMPLES}"));
         }
     }
 
-    fn cell(&mut self, path: &KeyPath, cell: &Cell) {
+    fn cell(&mut self, path: &KeyPath, cell: &PublishedCell) {
         self.unit(path.with("unit"), cell.unit.as_deref());
         for (at, quoted) in cell.quoted.iter().enumerate() {
             self.unit(path.with("quoted").with(at).with("unit"), quoted.unit.as_deref());

@@ -1,26 +1,26 @@
 //! The numbers of a published study, for those who set their own beside them.
 
-use crate::form::Study;
-use crate::numbers::Unit;
+use crate::form::PublishedStudy;
+use crate::numbers::PrintedUnit;
 use crate::rules::side_name;
 use crate::view::{CellView, View};
 use plumb_result::{PublishedNumber, Unit as PlainUnit};
 
 /// What a study printed of one side, of one test or of all, in the order of the file. Where bytes and seconds were printed,
 /// a rate is what they come to, as in the audit; units are read as the tool means them.
-pub fn published(study: &Study, side: &str, test: Option<&str>) -> Vec<PublishedNumber> {
+pub fn published(study: &PublishedStudy, side: &str, test: Option<&str>) -> Vec<PublishedNumber> {
     let view = View::new(study);
     let is_meant =
         |cell: &&CellView<'_>| cell.cell.side == side && test.is_none_or(|test| cell.test.id.as_str() == test);
     view.cells.iter().filter(is_meant).filter_map(|cell| number(study, cell)).collect()
 }
 
-fn number(study: &Study, cell: &CellView<'_>) -> Option<PublishedNumber> {
+fn number(study: &PublishedStudy, cell: &CellView<'_>) -> Option<PublishedNumber> {
     const NS_PER_S: f64 = 1e9;
     let (unit, factor) = match cell.unit? {
-        Unit::Bytes { .. } => (PlainUnit::BytesPerSecond, 1.0),
-        Unit::PerSecond => (PlainUnit::OpsPerSecond, 1.0),
-        Unit::Time { .. } => (PlainUnit::Nanoseconds, NS_PER_S),
+        PrintedUnit::Bytes { .. } => (PlainUnit::BytesPerSecond, 1.0),
+        PrintedUnit::PerSecond => (PlainUnit::OpsPerSecond, 1.0),
+        PrintedUnit::Time { .. } => (PlainUnit::Nanoseconds, NS_PER_S),
     };
     // Bytes and seconds make a rate of bytes, and nothing else.
     let value = if unit == PlainUnit::BytesPerSecond { cell.value? } else { cell.printed_value()? };
@@ -30,7 +30,7 @@ fn number(study: &Study, cell: &CellView<'_>) -> Option<PublishedNumber> {
 }
 
 /// `bonnie on RAID 4: bonnie++ -d /mnt/raid …, mean over …`.
-fn conditions(study: &Study, cell: &CellView<'_>) -> String {
+fn conditions(study: &PublishedStudy, cell: &CellView<'_>) -> String {
     let mut text = format!("{} on {}", cell.test.id, side_name(study, &cell.cell.side));
     let command = cell.cell.command.as_ref().or(cell.test.command.as_ref());
     text.push_str(&format!(": {}", command.unwrap_or(&cell.test.tool)));

@@ -1,14 +1,14 @@
 //! A study with everything that follows from its words: what the commands do, what the rates are, how large the sets.
 
-use crate::command::{self, Action};
-use crate::form::{CacheControl, Cell, Durability, Side, Study, Test};
-use crate::numbers::{Base, Explanation, Unit, base_of_tool, explain};
+use crate::command::{self, CommandAction};
+use crate::form::{CacheControl, ComparedThing, Durability, PublishedCell, PublishedStudy, PublishedTest};
+use crate::numbers::{Base, Explanation, PrintedUnit, base_of_tool, explain};
 use crate::postmark::{Totals, replay};
 use plumb_result::CellMetric;
 
 /// A study, read closely.
 pub(crate) struct View<'a> {
-    pub(crate) study: &'a Study,
+    pub(crate) study: &'a PublishedStudy,
     pub(crate) tests: Vec<TestView<'a>>,
     /// All cells, in the order of the file.
     pub(crate) cells: Vec<CellView<'a>>,
@@ -16,23 +16,23 @@ pub(crate) struct View<'a> {
 
 /// A test, read closely.
 pub(crate) struct TestView<'a> {
-    pub(crate) test: &'a Test,
+    pub(crate) test: &'a PublishedTest,
     /// What its command does.
-    pub(crate) actions: Vec<Action>,
+    pub(crate) actions: Vec<CommandAction>,
     /// What its PostMark settings move.
     pub(crate) totals: Option<Totals>,
 }
 
 /// A cell, read closely.
 pub(crate) struct CellView<'a> {
-    pub(crate) cell: &'a Cell,
-    pub(crate) test: &'a Test,
+    pub(crate) cell: &'a PublishedCell,
+    pub(crate) test: &'a PublishedTest,
     /// Place of its test.
     pub(crate) test_index: usize,
-    pub(crate) side: Option<&'a Side>,
+    pub(crate) side: Option<&'a ComparedThing>,
     /// What its own command, or its test's, does.
-    pub(crate) actions: Vec<Action>,
-    pub(crate) unit: Option<Unit>,
+    pub(crate) actions: Vec<CommandAction>,
+    pub(crate) unit: Option<PrintedUnit>,
     /// Bytes divided by seconds, as printed.
     pub(crate) exact: Option<f64>,
     /// Which unit explains the printed rate, where bytes and seconds were printed.
@@ -49,7 +49,7 @@ pub(crate) struct CellView<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(study: &'a Study) -> View<'a> {
+    pub(crate) fn new(study: &'a PublishedStudy) -> View<'a> {
         let tests: Vec<TestView<'a>> = study.test.iter().map(TestView::new).collect();
         let mut cells: Vec<CellView<'a>> = Vec::new();
         for (test_index, test) in tests.iter().enumerate() {
@@ -81,7 +81,7 @@ impl<'a> View<'a> {
     }
 
     /// Whether a side runs Linux, as far as it says.
-    pub(crate) fn is_linux(side: &Side) -> bool {
+    pub(crate) fn is_linux(side: &ComparedThing) -> bool {
         let os = side.facts.get("os").map(|os| os.to_lowercase()).unwrap_or_default();
         let elsewhere = ["bsd", "solaris", "darwin", "macos", "windows"].iter().any(|name| os.contains(name));
         !os.is_empty() && !elsewhere
@@ -176,11 +176,13 @@ pub(crate) fn is_bonnie(tool: &str) -> bool {
 }
 
 impl<'a> TestView<'a> {
-    fn new(test: &'a Test) -> TestView<'a> {
+    fn new(test: &'a PublishedTest) -> TestView<'a> {
         let actions = test.command.as_deref().map(command::read).unwrap_or_default();
         let totals = actions.iter().find_map(|action| match action {
             // Places are drawn, too, and their names are not those of a paper.
-            Action::Postmark(postmark) if postmark.settings.locations.len() < 2 => replay(&postmark.settings).ok(),
+            CommandAction::Postmark(postmark) if postmark.settings.locations.len() < 2 => {
+                replay(&postmark.settings).ok()
+            }
             _ => None,
         });
         TestView { test, actions, totals }
@@ -188,18 +190,23 @@ impl<'a> TestView<'a> {
 }
 
 impl<'a> CellView<'a> {
-    fn new(study: &'a Study, test_view: &TestView<'a>, test_index: usize, cell: &'a Cell) -> CellView<'a> {
+    fn new(
+        study: &'a PublishedStudy,
+        test_view: &TestView<'a>,
+        test_index: usize,
+        cell: &'a PublishedCell,
+    ) -> CellView<'a> {
         let test = test_view.test;
         let actions = match cell.command.as_deref() {
             Some(line) => command::read(line),
             None => test_view.actions.clone(),
         };
-        let unit = cell.unit.as_deref().and_then(Unit::parse);
+        let unit = cell.unit.as_deref().and_then(PrintedUnit::parse);
         let usual = base_of_tool(&test.tool);
         let seconds = cell.seconds.as_ref().map(|seconds| seconds.value()).filter(|seconds| *seconds > 0.0);
         let exact = cell.bytes.zip(seconds).map(|(bytes, seconds)| bytes as f64 / seconds);
         let explanation = match (&cell.value, unit, exact) {
-            (Some(printed), Some(unit @ Unit::Bytes { .. }), Some(exact)) if !cell.about => {
+            (Some(printed), Some(unit @ PrintedUnit::Bytes { .. }), Some(exact)) if !cell.about => {
                 Some(explain(printed, unit, usual, exact))
             }
             _ => None,
@@ -231,14 +238,14 @@ impl<'a> CellView<'a> {
             return Some(size.0);
         }
         let by_command = self.actions.iter().find_map(|action| match action {
-            Action::Postmark(_) => test.totals.map(|totals| totals.set_bytes_max),
+            CommandAction::Postmark(_) => test.totals.map(|totals| totals.set_bytes_max),
             action => action.set_bytes(),
         });
         by_command.or(self.cell.bytes).filter(|bytes| *bytes > 0)
     }
 
     fn find_durability(&self) -> Option<Durability> {
-        self.test.durability.or_else(|| self.actions.iter().find_map(Action::durability))
+        self.test.durability.or_else(|| self.actions.iter().find_map(CommandAction::durability))
     }
 
     /// The printed number, of a range its middle, as bytes per second, a number per second, or seconds.
@@ -246,7 +253,7 @@ impl<'a> CellView<'a> {
         let value = self.cell.value.as_ref()?.value();
         let printed = self.cell.to.as_ref().map_or(value, |to| (value + to.value()) / 2.0);
         let factor = match self.unit {
-            Some(Unit::Time { thousandths }) => 1000_f64.powi(-i32::from(thousandths)),
+            Some(PrintedUnit::Time { thousandths }) => 1000_f64.powi(-i32::from(thousandths)),
             Some(unit) => unit.bytes_per_second(base_of_tool(&self.test.tool)).unwrap_or(1.0),
             None => 1.0,
         };
@@ -274,12 +281,12 @@ impl<'a> CellView<'a> {
 
     /// Whether something was done about cached data before a read.
     pub(crate) fn is_cold(&self) -> bool {
-        self.test.cache != CacheControl::None || self.actions.iter().any(Action::reads_cold)
+        self.test.cache != CacheControl::None || self.actions.iter().any(CommandAction::reads_cold)
     }
 
     /// Whether it is a rate of bytes.
     pub(crate) fn is_byte_rate(&self) -> bool {
-        matches!(self.unit, Some(Unit::Bytes { .. }))
+        matches!(self.unit, Some(PrintedUnit::Bytes { .. }))
     }
 
     /// The factor of its unit as its tool means it.

@@ -130,7 +130,12 @@ pub fn value_of(node: Node) -> serde_json::Value {
         Value::Text(text) | Value::Date(text) => Json::String(text),
         Value::List(list) => Json::Array(list.into_iter().map(value_of).collect()),
         Value::Table(table) => {
-            Json::Object(table.into_iter().map(|(key, node)| (key.into_inner(), value_of(node))).collect())
+            // Not collected: that sorts, and is compiled anew.
+            let mut fields = serde_json::Map::new();
+            for (key, node) in table {
+                fields.insert(key.into_inner(), value_of(node));
+            }
+            Json::Object(fields)
         }
     }
 }

@@ -6,7 +6,9 @@ use crate::companions::{BuiltCompanion, companions, refuse_on_virtual_time};
 use crate::engine_error::EngineError;
 use crate::fault::Yielded;
 use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
-use crate::program::{Compiled, NamedTarget, Over, Replay, ReturnedState, SetRoot, SetState, SetWorker, TreeState};
+use crate::program::{
+    Compiled, FileSetReplay, NamedTarget, Over, ReturnedState, SetRoot, SetState, SetWorker, TreeState,
+};
 use crate::setting::Setting;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
@@ -40,7 +42,7 @@ enum SetMember {
     /// A thread leaves its state here.
     Thread(ReturnedState),
     /// A process' state is had by going its way again; with the number of the worker in the phase.
-    Process { replay: Box<Replay>, worker: usize },
+    Process { replay: Box<FileSetReplay>, worker: usize },
 }
 
 impl SetGroup {
@@ -250,7 +252,7 @@ fn set_worker(
     let member = match seat.group.run_as {
         RunAs::Thread => SetMember::Thread(Arc::clone(&returned)),
         RunAs::Process => SetMember::Process {
-            replay: Box::new(Replay {
+            replay: Box::new(FileSetReplay {
                 program: Arc::clone(&program),
                 state: state.clone(),
                 stream,

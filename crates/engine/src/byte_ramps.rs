@@ -10,11 +10,11 @@ const LOOK_NS: u64 = 10_000_000;
 /// Watches over the ramps of a phase.
 pub(crate) struct ByteRamps {
     clock: Clock,
-    watches: Vec<Watch>,
+    watches: Vec<RampWatch>,
 }
 
 /// The ramp of one group.
-struct Watch {
+struct RampWatch {
     bytes: u64,
     /// It is over then at the latest, after the worker's start; 0 where it has no time.
     time_ns: u64,
@@ -32,7 +32,7 @@ impl ByteRamps {
         };
         let watches = groups.iter().enumerate().filter_map(|(number, group)| {
             let until = group.ramp_until.as_ref()?;
-            Some(Watch {
+            Some(RampWatch {
                 bytes: until.bytes,
                 time_ns: group.ramp_ns,
                 counted: of_groups(&until.together),

@@ -96,7 +96,7 @@ pub(crate) fn log_file() -> io::Result<File> {
 
 /// An op and its times, as a loop knows them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Outcome {
+pub(crate) struct OpOutcome {
     pub(crate) start: Ticks,
     pub(crate) end: Ticks,
     /// Bytes moved, or the error.
@@ -132,7 +132,7 @@ impl<'a> OpLog<'a> {
 
     /// Keeps an op.
     #[inline(never)]
-    pub(crate) fn keep<O: Operation>(&mut self, op: &O, outcome: Outcome) {
+    pub(crate) fn keep<O: Operation>(&mut self, op: &O, outcome: OpOutcome) {
         let record = LoggedOp {
             submit_ns: self.clock.ns_between(self.zero, outcome.start),
             complete_ns: self.clock.ns_between(self.zero, outcome.end),
@@ -236,7 +236,7 @@ mod tests {
             op.role = if number % 2 == 0 { Role::Load } else { Role::ReadBack };
             let result = if number == 5 { Err(Errno(libc::ENOSPC)) } else { Ok(512) };
             let start = 1_000 + number * 10;
-            log.keep(&op, Outcome { start, end: start + 7, result, handed_at: (number == 6).then_some(start + 2) });
+            log.keep(&op, OpOutcome { start, end: start + 7, result, handed_at: (number == 6).then_some(start + 2) });
         }
         log.write_out();
         let ops: Vec<LoggedOp> = LogReader::new(&file).collect();

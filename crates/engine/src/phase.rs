@@ -11,12 +11,12 @@ use crate::oplog::{LogReader, LoggedOp};
 use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
 use crate::recorder::Reading;
-use crate::rounds::{SteadyRounds, SteadyState};
+use crate::rounds::{RoundState, SteadyRounds};
 use crate::samples::SeriesSampler;
 use crate::shared;
 use crate::signals::StopFlag;
 use crate::steady_groups::SteadyGroups;
-use crate::summary::{Ending, Span, interval, merged, since};
+use crate::summary::{Ending, MeasuredSpan, interval, merged, since};
 use crate::worker_pool::WorkerPool;
 use plumb_result::measurement::Fault;
 use plumb_result::{EndMeasurement, Interval, PhaseMeasurement};
@@ -97,7 +97,7 @@ pub(crate) fn run_phase(
 }
 
 /// What the coordinator knows of a worker, whatever it does.
-pub(crate) struct Member {
+pub(crate) struct PhaseWorker {
     pub(crate) name: String,
     pub(crate) depth: u32,
     pub(crate) on_error: OnError,
@@ -108,7 +108,7 @@ pub(crate) struct Coordinator {
     pub(crate) clock: Clock,
     pub(crate) memory: Arc<PhaseMemory>,
     pub(crate) worker_pool: WorkerPool,
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Vec<PhaseWorker>,
     pub(crate) intervals: Vec<Interval>,
     /// Length of all of them.
     pub(crate) covered_ns: u64,
@@ -121,7 +121,7 @@ pub(crate) struct Coordinator {
 }
 
 /// How the watch over a phase ended.
-struct Watched {
+struct WatchOutcome {
     /// Whether measured time has begun.
     measures: bool,
     interrupted: bool,
@@ -170,7 +170,7 @@ impl PhaseNow for Now<'_> {
     }
 
     fn measurement(&self) -> PhaseMeasurement {
-        let span = Span {
+        let span = MeasuredSpan {
             begins_at: self.times.begins_at,
             clock_zero: self.times.ramp_ends_at.min(self.now),
             over_at: self.now,
@@ -183,8 +183,11 @@ impl PhaseNow for Now<'_> {
 
 impl Coordinator {
     fn new(clock: Clock, memory: Arc<PhaseMemory>, run: &PhaseRun) -> Coordinator {
-        let member =
-            |spec: &WorkerSpec| Member { name: spec.name.clone(), depth: spec.depth, on_error: spec.rules.on_error };
+        let member = |spec: &WorkerSpec| PhaseWorker {
+            name: spec.name.clone(),
+            depth: spec.depth,
+            on_error: spec.rules.on_error,
+        };
         let group_of: Vec<usize> = run.workers.iter().map(|spec| spec.group).collect();
         Coordinator {
             clock,
@@ -262,7 +265,7 @@ impl Coordinator {
         }
         let end = EndMeasurement { flush_ns, inside_clock: run.flush_inside_clock };
         let yielded = (0..self.members.len()).map(|number| memory.reports.worker(number).yielded()).collect();
-        let span = Span { begins_at, clock_zero: clock_zero.min(over_at), over_at, ending: Ending::Over };
+        let span = MeasuredSpan { begins_at, clock_zero: clock_zero.min(over_at), over_at, ending: Ending::Over };
         let mut measurement = self.measurement(&run, span, &readings, end);
         measurement.steady = watched.steady;
         measurement.fault_count += u64::from(fault.is_some());
@@ -323,7 +326,7 @@ impl Coordinator {
         times: PhaseTimes,
         stop: StopFlag,
         watcher: &mut dyn PhaseWatcher,
-    ) -> Result<Watched, PhaseError> {
+    ) -> Result<WatchOutcome, PhaseError> {
         let memory = Arc::clone(&self.memory);
         let clock = self.clock;
         let zero = times.ramp_ends_at;
@@ -334,7 +337,7 @@ impl Coordinator {
         // A second of virtual time is soon over.
         let longest_wait = if clock.is_virtual() { Duration::from_nanos(INTERVAL_NS) } else { LONGEST_WAIT };
         let mut watched =
-            Watched { measures: zero == times.begins_at, interrupted: false, steady: run.steady.map(|_| false) };
+            WatchOutcome { measures: zero == times.begins_at, interrupted: false, steady: run.steady.map(|_| false) };
         loop {
             let next_at = match watched.measures {
                 false => zero,
@@ -380,13 +383,13 @@ impl Coordinator {
             // A coordinator that was held up makes a longer interval, and no empty ones that never were.
             let whole = (clock.ns_between(zero, now).saturating_sub(self.covered_ns) / INTERVAL_NS).max(1);
             let interval = self.close_interval(run, whole * INTERVAL_NS, memory.cells.read(), watcher);
-            match rounds.as_mut().map_or(SteadyState::Open, |rounds| rounds.next(&interval)) {
-                SteadyState::Open => {}
-                SteadyState::Reached => {
+            match rounds.as_mut().map_or(RoundState::Open, |rounds| rounds.next(&interval)) {
+                RoundState::Open => {}
+                RoundState::Reached => {
                     watched.steady = Some(true);
                     memory.control.request_stop();
                 }
-                SteadyState::GivenUp => memory.control.request_stop(),
+                RoundState::GivenUp => memory.control.request_stop(),
             }
         }
     }

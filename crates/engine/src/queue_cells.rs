@@ -11,16 +11,16 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(crate) struct QueueCells {
     cells: SharedSlice<AtomicU64>,
     /// By worker: where its counters begin and its depth; `None` where it keeps none.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<CellRange>>,
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct CellRange {
     start: usize,
     depth: usize,
 }
 
-impl Place {
+impl CellRange {
     /// Counters of one distribution: from 0 to the depth.
     fn each(self) -> usize {
         self.depth + 1
@@ -32,7 +32,7 @@ impl QueueCells {
     pub(crate) fn new(depths: &[Option<u32>]) -> io::Result<QueueCells> {
         let mut cells = 0;
         let mut place = |depth: u32| {
-            let place = Place { start: cells, depth: depth as usize };
+            let place = CellRange { start: cells, depth: depth as usize };
             cells += 3 * place.each();
             place
         };

@@ -6,7 +6,7 @@ use plumb_workload::Steady;
 
 /// What a further interval says of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SteadyState {
+pub(crate) enum RoundState {
     /// Nothing yet.
     Open,
     /// It is steady.
@@ -31,14 +31,14 @@ impl SteadyRounds {
     }
 
     /// Takes the next interval.
-    pub(crate) fn next(&mut self, interval: &Interval) -> SteadyState {
+    pub(crate) fn next(&mut self, interval: &Interval) -> RoundState {
         let sum = |pick: fn(&OpCounts) -> u64| -> u64 { interval.ops.values().map(pick).sum() };
         // Bytes where there are any: op counts say little under mixed sizes.
         let bytes = sum(|ops| ops.bytes);
         self.amount += if bytes > 0 { bytes } else { sum(|ops| ops.count) };
         self.length_ns += interval.length_ns;
         if self.length_ns < self.rule.round.0 {
-            return SteadyState::Open;
+            return RoundState::Open;
         }
         let per_second = self.amount as f64 * 1e9 / self.length_ns as f64;
         (self.amount, self.length_ns) = (0, 0);
@@ -46,20 +46,20 @@ impl SteadyRounds {
     }
 
     /// Ends a round of this throughput.
-    pub(crate) fn end_round(&mut self, throughput: f64) -> SteadyState {
+    pub(crate) fn end_round(&mut self, throughput: f64) -> RoundState {
         self.rounds.push(throughput);
-        let rule = steady::Rule {
+        let rule = steady::RoundRule {
             window: self.rule.window,
             range: self.rule.range,
             slope: self.rule.slope,
             rounds_max: self.rule.max_rounds,
         };
         if steady::snia(&self.rounds, &rule).is_some() {
-            SteadyState::Reached
+            RoundState::Reached
         } else if self.rounds.len() >= self.rule.max_rounds as usize {
-            SteadyState::GivenUp
+            RoundState::GivenUp
         } else {
-            SteadyState::Open
+            RoundState::Open
         }
     }
 }
@@ -81,23 +81,23 @@ mod tests {
     #[test]
     fn a_window_of_even_rounds_is_steady() {
         let mut rounds = SteadyRounds::new(rule(2));
-        let states: Vec<SteadyState> = [900, 10, 50, 50, 60, 40, 50, 50].map(|n| rounds.next(&interval(1, n))).into();
-        assert!(states[..7].iter().all(|state| *state == SteadyState::Open), "{states:?}");
-        assert_eq!(states[7], SteadyState::Reached);
+        let states: Vec<RoundState> = [900, 10, 50, 50, 60, 40, 50, 50].map(|n| rounds.next(&interval(1, n))).into();
+        assert!(states[..7].iter().all(|state| *state == RoundState::Open), "{states:?}");
+        assert_eq!(states[7], RoundState::Reached);
     }
 
     #[test]
     fn a_late_look_is_a_longer_interval_and_no_faster_one() {
         let mut rounds = SteadyRounds::new(rule(1));
-        assert_eq!(rounds.next(&interval(1, 100)), SteadyState::Open);
-        assert_eq!(rounds.next(&interval(3, 300)), SteadyState::Open);
-        assert_eq!(rounds.next(&interval(1, 100)), SteadyState::Reached);
+        assert_eq!(rounds.next(&interval(1, 100)), RoundState::Open);
+        assert_eq!(rounds.next(&interval(3, 300)), RoundState::Open);
+        assert_eq!(rounds.next(&interval(1, 100)), RoundState::Reached);
     }
 
     #[test]
     fn what_never_settles_is_given_up() {
         let mut rounds = SteadyRounds::new(rule(1));
-        let states: Vec<SteadyState> = [1, 9, 1, 9, 1].map(|n| rounds.next(&interval(1, n * 100))).into();
-        assert_eq!(states[4], SteadyState::GivenUp);
+        let states: Vec<RoundState> = [1, 9, 1, 9, 1].map(|n| rounds.next(&interval(1, n * 100))).into();
+        assert_eq!(states[4], RoundState::GivenUp);
     }
 }

@@ -13,7 +13,7 @@ use crate::plan::group_runs;
 use crate::prepare::MemoryPressure;
 use crate::setting::Setting;
 use crate::simulate;
-use crate::targets::{OpenTargets, Surroundings};
+use crate::targets::{OpenTargets, TargetContext};
 use plumb_result::Measurement;
 use plumb_result::measurement::Fault;
 use plumb_workload::{ClockScope, Flush, Phase, Size, Workload};
@@ -37,7 +37,7 @@ fn run_phases(
     observer: &mut dyn Observer,
 ) -> Result<Measurement, EngineError> {
     let guard = Guard::new(setting.permissions.clone());
-    let surroundings = Surroundings { guard: &guard, setting, workload };
+    let surroundings = TargetContext { guard: &guard, setting, workload };
     let mut targets = OpenTargets::open(&surroundings, observer)?;
     check(workload, &targets)?;
     observer.targets_ready(&targets.views(|_| true));
@@ -77,7 +77,7 @@ fn run_one(
     workload: &Workload,
     phase: &Phase,
     number: u32,
-    surroundings: &Surroundings<'_>,
+    surroundings: &TargetContext<'_>,
     targets: &mut OpenTargets,
     observer: &mut dyn Observer,
 ) -> Result<crate::phase::PhaseOutcome, EngineError> {
@@ -111,7 +111,7 @@ fn run_one(
         Some(simulation) => simulate::run_phase(phase, run, simulation, stop, observer)?,
         None => {
             observer.phase_begins(&phase.name, &targets.views(of_phase));
-            let mut watcher = Watcher { phase, targets, looks: Vec::new(), written: &written, observer };
+            let mut watcher = ObserverWatch { phase, targets, looks: Vec::new(), written: &written, observer };
             let outcome = run_phase(Clock::best(), run, stop, &mut watcher)?;
             fallbacks.extend(watcher.looks.iter().filter_map(Look::note).chain(look::note(&watcher.looks)));
             outcome
@@ -127,7 +127,7 @@ fn run_one(
 }
 
 /// Passes what the coordinator says on to the observer, and flushes at the end.
-struct Watcher<'a> {
+struct ObserverWatch<'a> {
     phase: &'a Phase,
     targets: &'a OpenTargets,
     /// Files of jobs, from when they are open.
@@ -136,7 +136,7 @@ struct Watcher<'a> {
     observer: &'a mut dyn Observer,
 }
 
-impl PhaseWatcher for Watcher<'_> {
+impl PhaseWatcher for ObserverWatch<'_> {
     fn workers_ready(&mut self) {
         self.looks = self.targets.look(self.phase);
         let views = self.targets.views_with(&self.looks, self.phase);

@@ -4,6 +4,7 @@
 use crate::barrier::PhaseMemory;
 use crate::clock::{Clock, Ticks};
 use plumb_result::measurement::{Moved, Sample};
+use plumb_result::short_list;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Acquire;
@@ -14,7 +15,7 @@ const EARLY: u64 = 64;
 
 /// The series of one worker.
 #[derive(Debug, Clone)]
-struct Series {
+struct WorkerSeries {
     length: Ticks,
     /// The worker's measured start, once it has started.
     zero: Option<Ticks>,
@@ -29,14 +30,14 @@ struct Series {
 #[derive(Debug, Clone)]
 pub(crate) struct SeriesSampler {
     clock: Clock,
-    series: Vec<Option<Series>>,
+    series: Vec<Option<WorkerSeries>>,
 }
 
 impl SeriesSampler {
     /// For workers with pieces of these lengths, ns.
     pub(crate) fn new(clock: Clock, lengths_ns: impl Iterator<Item = Option<u64>>) -> SeriesSampler {
         let series = lengths_ns.map(|length| {
-            length.map(|ns| Series {
+            length.map(|ns| WorkerSeries {
                 length: clock.ticks(ns).max(1),
                 zero: None,
                 covered: 0,
@@ -92,7 +93,7 @@ impl SeriesSampler {
     }
 }
 
-impl Series {
+impl WorkerSeries {
     /// The worker's measured time begins, perhaps anew.
     fn begin(&mut self, zero: Option<Ticks>) {
         self.zero = zero;
@@ -112,21 +113,13 @@ impl Series {
             return;
         }
         let before = |kind: &OpKind| self.last.get(kind).copied().unwrap_or_default();
-        let ops = moved
-            .iter()
-            .map(|(kind, now)| {
-                let before = before(kind);
-                (
-                    *kind,
-                    Moved {
-                        // Less than before: it is about to begin anew.
-                        count: now.count.saturating_sub(before.count),
-                        bytes: now.bytes.saturating_sub(before.bytes),
-                    },
-                )
-            })
-            .filter(|(_, moved)| moved.count > 0)
-            .collect();
+        let ops = moved.iter().map(|(kind, now)| {
+            let before = before(kind);
+            // Less than before: it is about to begin anew.
+            let count = now.count.saturating_sub(before.count);
+            (*kind, Moved { count, bytes: now.bytes.saturating_sub(before.bytes) })
+        });
+        let ops = short_list::keyed(ops.filter(|(_, moved)| moved.count > 0));
         let (start_ns, end_ns) = (clock.ns_between(0, self.covered), clock.ns_between(0, until));
         self.samples.push(Sample { start_ns, length_ns: end_ns - start_ns, ops });
         self.covered = until;

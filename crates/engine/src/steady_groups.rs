@@ -9,7 +9,7 @@ use plumb_result::{SteadyOutcome, SteadySample};
 use std::sync::atomic::Ordering::Acquire;
 
 /// Groups that are judged as one.
-struct Watch {
+struct SteadyWatch {
     judge: SteadyJudge,
     /// Length of a piece of time.
     length: Ticks,
@@ -25,7 +25,7 @@ struct Watch {
 /// All that is judged in a phase.
 pub(crate) struct SteadyGroups {
     clock: Clock,
-    watches: Vec<Watch>,
+    watches: Vec<SteadyWatch>,
 }
 
 impl SteadyGroups {
@@ -37,7 +37,7 @@ impl SteadyGroups {
             let Some(steady) = group.steady.as_ref().filter(|_| !covered[number]) else { continue };
             steady.together.iter().for_each(|&other| covered[other] = true);
             let belongs = |worker: &usize| steady.together.contains(&group_of[*worker]);
-            watches.push(Watch {
+            watches.push(SteadyWatch {
                 judge: SteadyJudge::new(&steady.rule),
                 length: clock.ticks(steady.rule.check_every.0).max(1),
                 workers: (0..group_of.len()).filter(belongs).collect(),

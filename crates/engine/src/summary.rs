@@ -39,7 +39,7 @@ pub(crate) fn interval(start_ns: u64, length_ns: u64, reading: &Reading) -> Inte
 
 /// From where to where a phase is measured.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
+pub(crate) struct MeasuredSpan {
     /// Where the phase began, its ramp included.
     pub(crate) begins_at: Ticks,
     /// Where its measured time began.
@@ -60,14 +60,14 @@ pub(crate) enum Ending {
 
 impl Coordinator {
     /// When a worker ended, as far as that is known.
-    fn ended_at(&self, number: usize, span: Span) -> Ticks {
+    fn ended_at(&self, number: usize, span: MeasuredSpan) -> Ticks {
         let ended_at = self.memory.reports.worker(number).ended_at.load(Acquire);
         if ended_at == 0 { span.over_at } else { ended_at }
     }
 
     /// Where the measured time of the phase begins: with its clock, or where its jobs began by searching for a depth, with
     /// the first of them whose search was over.
-    fn load_began_at(&self, span: Span) -> Ticks {
+    fn load_began_at(&self, span: MeasuredSpan) -> Ticks {
         let reports = &self.memory.reports;
         if !(0..self.members.len()).any(|number| reports.worker(number).search.is_over()) {
             return span.clock_zero;
@@ -82,7 +82,7 @@ impl Coordinator {
     pub(crate) fn measurement(
         &self,
         run: &PhaseRun,
-        span: Span,
+        span: MeasuredSpan,
         readings: &[Reading],
         end: EndMeasurement,
     ) -> PhaseMeasurement {
@@ -90,7 +90,7 @@ impl Coordinator {
         let count = self.members.len();
         let began_at = self.load_began_at(span);
         let searched_ns = self.clock.ns_between(span.clock_zero, began_at);
-        let span = Span { clock_zero: began_at, ..span };
+        let span = MeasuredSpan { clock_zero: began_at, ..span };
         let ends_ns: Vec<u64> =
             (0..count).map(|number| self.clock.ns_between(span.clock_zero, self.ended_at(number, span))).collect();
         let load_ns = ends_ns.iter().copied().max().unwrap_or(0);
@@ -148,7 +148,7 @@ impl Coordinator {
         }
     }
 
-    fn worker(&self, number: usize, reading: &Reading, span: Span) -> WorkerMeasurement {
+    fn worker(&self, number: usize, reading: &Reading, span: MeasuredSpan) -> WorkerMeasurement {
         let memory = &self.memory;
         let report = memory.reports.worker(number);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

@@ -13,14 +13,14 @@ use crate::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
 use crate::observer::{Observer, TargetView};
 use crate::plan::{WorkerSeat, seats, stamping};
-use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, open_target};
+use crate::prepare::{LayoutProgress, LayoutRequest, PrepareError, TargetFiles, open_target};
 use crate::program::{NamedRun, NamedTarget, ScratchFiles, TreeState};
 use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::sim::SimRun;
 use crate::sim::run::{SimDevice, Simulation};
 use crate::terms::Stamping;
-use crate::testdir::{LaidOut, Source, TestDir};
+use crate::testdir::{FilesFrom, LaidOut, TestDir};
 use crate::tree::{self, TreeShape};
 use plumb_result::measurement::Fault;
 use plumb_workload::files::JobFiles;
@@ -40,7 +40,7 @@ use std::sync::Arc;
 const OWN_FILES_MAX: usize = 16;
 
 /// What opening and preparing need.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct TargetContext<'a> {
     pub(crate) guard: &'a Guard,
     pub(crate) setting: &'a Setting<'a>,
     pub(crate) workload: &'a Workload,
@@ -233,7 +233,7 @@ fn size_bytes(name: &str, size: Option<Size>) -> Result<Option<u64>, EngineError
 impl OpenTargets {
     /// Opens every target and lays it out.
     pub(crate) fn open(
-        surroundings: &Surroundings<'_>,
+        surroundings: &TargetContext<'_>,
         observer: &mut dyn Observer,
     ) -> Result<OpenTargets, EngineError> {
         let workload = surroundings.workload;
@@ -274,7 +274,7 @@ impl OpenTargets {
                     target
                 }
                 Target::Scratch(scratch) => {
-                    let Surroundings { guard, setting, workload } = *surroundings;
+                    let TargetContext { guard, setting, workload } = *surroundings;
                     OpenTarget::Scratch(crate::program::open(name, scratch, workload, guard, setting)?)
                 }
                 target => open.open_one(name, target, surroundings, observer)?,
@@ -339,7 +339,7 @@ impl OpenTargets {
         &self,
         name: &str,
         target: &Target,
-        surroundings: &Surroundings<'_>,
+        surroundings: &TargetContext<'_>,
         observer: &mut dyn Observer,
     ) -> Result<OpenTarget, EngineError> {
         match (target, &self.dir) {
@@ -474,10 +474,10 @@ fn open_files(
     name: &str,
     target: &Target,
     dir: &TestDir,
-    surroundings: &Surroundings<'_>,
+    surroundings: &TargetContext<'_>,
     observer: &mut dyn Observer,
 ) -> Result<OpenTarget, EngineError> {
-    let Surroundings { guard, setting, workload } = *surroundings;
+    let TargetContext { guard, setting, workload } = *surroundings;
     let (size, count, content, prepare, kind) = match target {
         Target::File(file) => (file.size, 1, file.content, file.prepare, FileKind::Regular),
         Target::Files(files) => (Some(files.size), files.count, files.content, files.prepare, FileKind::Regular),
@@ -501,7 +501,7 @@ fn open_files(
             stamper.stamp(file, offset, buffer);
         }
     };
-    let mut progress = |progress: Progress| {
+    let mut progress = |progress: LayoutProgress| {
         let percent = progress.written_bytes * 100 / progress.total_bytes.max(1);
         observer.preparing(&format!("writing {name}: {percent} % of {} MiB", progress.total_bytes >> 20));
     };
@@ -510,13 +510,13 @@ fn open_files(
     let stays_whole = prepare == Prepare::Write && stamped.is_none() && !trims(workload, name);
     let kept = setting.kept.filter(|_| stays_whole && path.is_relative());
     let laid_out = LaidOut { path: path.to_owned(), files: count, size_bytes: size.unwrap_or(0), content };
-    let source = kept.map_or(Source::Taken, |kept| kept.source(&laid_out));
+    let source = kept.map_or(FilesFrom::Taken, |kept| kept.source(&laid_out));
     let (dir, target) = match source {
-        Source::There(kept) => (kept, Cow::Owned(unprepared(target))),
-        Source::New(kept) => (kept, Cow::Borrowed(target)),
-        Source::Taken => (dir, Cow::Borrowed(target)),
+        FilesFrom::There(kept) => (kept, Cow::Owned(unprepared(target))),
+        FilesFrom::New(kept) => (kept, Cow::Borrowed(target)),
+        FilesFrom::Taken => (dir, Cow::Borrowed(target)),
     };
-    let mut layout = Layout {
+    let mut layout = LayoutRequest {
         guard,
         dir,
         access,
@@ -530,7 +530,7 @@ fn open_files(
         progress: &mut progress,
     };
     let files = open_target(&target, size, &mut layout)?;
-    if let (Some(kept), Source::New(_)) = (kept, source) {
+    if let (Some(kept), FilesFrom::New(_)) = (kept, source) {
         kept.complete(laid_out);
     }
     let stamping = match stamped {
@@ -561,11 +561,11 @@ struct OpenedJobFiles {
 fn open_job_files(
     name: &str,
     files: &JobFiles,
-    surroundings: &Surroundings<'_>,
+    surroundings: &TargetContext<'_>,
     held: &mut Vec<HeldDevice>,
     observer: &mut dyn Observer,
 ) -> Result<OpenedJobFiles, EngineError> {
-    let Surroundings { guard, setting, workload } = *surroundings;
+    let TargetContext { guard, setting, workload } = *surroundings;
     let numbered = (0..).zip(&workload.phase);
     let groups =
         numbered.flat_map(|(phase, of)| of.workers.iter().enumerate().map(move |(place, group)| (phase, place, group)));
@@ -678,10 +678,10 @@ fn open_tree(
     name: &str,
     target: &TreeTarget,
     dir: &TestDir,
-    surroundings: &Surroundings<'_>,
+    surroundings: &TargetContext<'_>,
     observer: &mut dyn Observer,
 ) -> Result<OpenTarget, EngineError> {
-    let Surroundings { guard, setting, workload } = *surroundings;
+    let TargetContext { guard, setting, workload } = *surroundings;
     let shape = TreeShape::new(target, workload.seed).map_err(EngineError::plan)?;
     let most_bytes = (0..target.files).map(|file| shape.size_of(tree::FileId(file))).sum();
     let root = guard.open_dir_in(dir, &target.path, most_bytes)?;

@@ -11,7 +11,7 @@ use crate::content::Mismatch;
 use crate::control::WorkerControl;
 use crate::fault::FaultLog;
 use crate::op::Operation;
-use crate::oplog::{OpLog, Outcome};
+use crate::oplog::{OpLog, OpOutcome};
 use crate::pacer::{Due, PaceFailure, PacedOp, Pacer, Waited, wait_until};
 use crate::queue_cells::QueueTally;
 use crate::recorder::Recorder;
@@ -19,7 +19,7 @@ use crate::source::Source;
 use crate::terms::{Budget, Ended, Usage};
 use plumb_workload::phase::{ErrorOrigin, ErrorRules};
 use plumb_workload::{OnError, OpKind, RunAs};
-pub(crate) use sampled::{Group, Sampler};
+pub(crate) use sampled::{OpGroup, Sampler};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
@@ -184,7 +184,7 @@ impl WorkerContext<'_> {
     }
 
     /// Records a single op.
-    fn log<O: Operation>(&mut self, op: &O, outcome: Outcome) {
+    fn log<O: Operation>(&mut self, op: &O, outcome: OpOutcome) {
         if let Some(log) = &mut self.log {
             log.keep(op, outcome);
         }
@@ -354,7 +354,7 @@ where
             let done = self.backend.execute(op);
             now = clock.now();
             if logs {
-                self.context.log(op, Outcome { start, end: now, result: done, handed_at: None });
+                self.context.log(op, OpOutcome { start, end: now, result: done, handed_at: None });
             }
             if self.backend.samples() {
                 group = self.sampler.timed(op.kind(), op.length(), done == Ok(op.length()), start, now);
@@ -402,7 +402,7 @@ where
     /// Makes ops that are not timed one by one, and beside them nothing that can be done for all together. `None` where
     /// there are none.
     #[inline(never)]
-    fn make_group(&mut self, group: Group) -> Option<Made<S::Op>> {
+    fn make_group(&mut self, group: OpGroup) -> Option<Made<S::Op>> {
         let most = group.most.min(self.context.budget.room(group.length));
         let mut made = Made { ops: 0, odd: None };
         while made.ops < most
@@ -427,7 +427,7 @@ where
 
     /// Records what a group came to. How the worker ends, where it ends with it.
     #[inline(always)]
-    fn settle_group(&mut self, group: Group, made: Made<S::Op>, now: Ticks) -> Option<Ended> {
+    fn settle_group(&mut self, group: OpGroup, made: Made<S::Op>, now: Ticks) -> Option<Ended> {
         let Made { ops, odd } = made;
         if let Some(Odd::Unwhole { op, done }) = odd {
             let start = self.sampler.made_before(&mut self.context.recorder, group, ops, now);

@@ -5,8 +5,8 @@ pub use crate::error::{Cause, LabError, Left};
 use crate::host::Listener;
 use crate::journal::UndoJournal;
 use crate::recipe;
-use crate::site::{Site, Standing};
-use crate::step::{Made, Safety, Step};
+use crate::site::{Site, StepMemory};
+use crate::step::{MadeNames, Safety, Step};
 use plumb_engine::signals::StopFlag;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub struct Builder {
 struct System {
     journal: UndoJournal,
     steps: Vec<Step>,
-    standing: Standing,
+    standing: StepMemory,
 }
 
 impl Builder {
@@ -53,12 +53,12 @@ impl Builder {
         steps: &[Step],
         safety: &Safety,
         listener: Listener<'_>,
-    ) -> Result<Made, LabError> {
+    ) -> Result<MadeNames, LabError> {
         let mut system = match self.system.take() {
             None => {
                 let journal = UndoJournal::create(&self.journals, tag)
                     .map_err(|source| LabError::Journal { dir: self.journals.clone(), source })?;
-                System { journal, steps: vec![], standing: Standing::default() }
+                System { journal, steps: vec![], standing: StepMemory::default() }
             }
             Some(system) => {
                 let tag = system.journal.owner().tag.clone();
@@ -133,7 +133,7 @@ impl Builder {
 ///
 /// # Errors
 /// What is left and why, after all else was taken down.
-pub fn recover(journals: &Path, listener: Listener<'_>) -> Result<Vec<Recovered>, LabError> {
+pub fn recover(journals: &Path, listener: Listener<'_>) -> Result<Vec<RecoveredBuild>, LabError> {
     let (ledgers, mut left) = UndoJournal::abandoned(journals);
     let mut recovered = vec![];
     for mut journal in ledgers {
@@ -143,14 +143,14 @@ pub fn recover(journals: &Path, listener: Listener<'_>) -> Result<Vec<Recovered>
             journal.close().map_err(|source| LabError::Journal { dir: journals.to_owned(), source })?;
         }
         left.extend(still);
-        recovered.push(Recovered { tag: owner.tag, pid: owner.pid, undone });
+        recovered.push(RecoveredBuild { tag: owner.tag, pid: owner.pid, undone });
     }
     if left.is_empty() { Ok(recovered) } else { Err(LabError::Left(left)) }
 }
 
 /// What was taken down for a process that is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveredBuild {
     /// The study and the plot.
     pub tag: String,
     /// The process.

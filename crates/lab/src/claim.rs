@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A directory that is removed when this is dropped, or later by whoever finds it unlocked.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct DirectoryClaim {
     dir: tempfile::TempDir,
     /// Locked as long as this process lives.
     _lock: File,
@@ -15,13 +15,13 @@ pub(crate) struct Claim {
 
 const LOCK: &str = "lock";
 
-impl Claim {
+impl DirectoryClaim {
     /// A new one, with a name that begins so.
-    pub(crate) fn new(parent: &Path, prefix: &str) -> io::Result<Claim> {
+    pub(crate) fn new(parent: &Path, prefix: &str) -> io::Result<DirectoryClaim> {
         let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
         let lock = File::create(dir.path().join(LOCK))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Claim { dir, _lock: lock })
+        Ok(DirectoryClaim { dir, _lock: lock })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn only_what_is_left_goes() {
         let parent = tempfile::tempdir().unwrap();
-        let living = Claim::new(parent.path(), "a-").unwrap();
+        let living = DirectoryClaim::new(parent.path(), "a-").unwrap();
         for name in ["a-left", "b-other", "a-new"] {
             std::fs::create_dir(parent.path().join(name)).unwrap();
         }
@@ -62,7 +62,7 @@ mod tests {
             File::create(parent.path().join(name).join(LOCK)).unwrap();
         }
         let seen = std::cell::RefCell::new(Vec::new());
-        Claim::remove_left(parent.path(), "a-", |path| seen.borrow_mut().push(path.to_owned()));
+        DirectoryClaim::remove_left(parent.path(), "a-", |path| seen.borrow_mut().push(path.to_owned()));
         assert_eq!(*seen.borrow(), [parent.path().join("a-left")]);
         let exists = |name: &str| parent.path().join(name).exists();
         assert!(!exists("a-left") && exists("b-other") && exists("a-new") && living.path().exists());

@@ -2,8 +2,8 @@
 
 pub use crate::error::HostError;
 
-use crate::protocol::{Facts, Reply, Request, RunAnswer, RunJob, VERSION};
-use crate::step::{Made, Safety, Step};
+use crate::protocol::{HostFacts, HostRequest, Reply, RunAnswer, RunJob, VERSION};
+use crate::step::{MadeNames, Safety, Step};
 
 /// Hears what goes on, a line each.
 pub type Listener<'a> = &'a mut dyn FnMut(&str);
@@ -12,10 +12,16 @@ pub type Listener<'a> = &'a mut dyn FnMut(&str);
 /// it built as well as it can.
 pub trait Host {
     /// What it is.
-    fn facts(&self) -> &Facts;
+    fn facts(&self) -> &HostFacts;
 
     /// Builds steps, in order. After an error, nothing is left of them.
-    fn build(&mut self, tag: &str, steps: &[Step], safety: &Safety, listener: Listener<'_>) -> Result<Made, HostError>;
+    fn build(
+        &mut self,
+        tag: &str,
+        steps: &[Step],
+        safety: &Safety,
+        listener: Listener<'_>,
+    ) -> Result<MadeNames, HostError>;
 
     /// Runs one job on what was built.
     fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError>;
@@ -27,20 +33,20 @@ pub trait Host {
     fn close(self: Box<Self>) -> Result<(), HostError>;
 }
 
-/// What a host answers to a request; nothing to [`Request::Bye`].
-pub fn answer(host: &mut dyn Host, request: Request, listener: Listener<'_>) -> Option<Reply> {
+/// What a host answers to a request; nothing to [`HostRequest::Bye`].
+pub fn answer(host: &mut dyn Host, request: HostRequest, listener: Listener<'_>) -> Option<Reply> {
     let answered = match request {
-        Request::Hello { version: VERSION } => Ok(Reply::Hello(host.facts().clone())),
-        Request::Hello { version } => Err(HostError::Failed {
+        HostRequest::Hello { version: VERSION } => Ok(Reply::Hello(host.facts().clone())),
+        HostRequest::Hello { version } => Err(HostError::Failed {
             reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
             refused: false,
         }),
-        Request::Build { tag, steps, safety } => {
+        HostRequest::Build { tag, steps, safety } => {
             host.build(&tag, &steps, &safety, listener).map(|made| Reply::Built { made })
         }
-        Request::Run(job) => host.run(&job, listener).map(|answer| Reply::Ran(Box::new(answer))),
-        Request::Undo => host.undo(listener).map(|()| Reply::Undone),
-        Request::Bye => return None,
+        HostRequest::Run(job) => host.run(&job, listener).map(|answer| Reply::Ran(Box::new(answer))),
+        HostRequest::Undo => host.undo(listener).map(|()| Reply::Undone),
+        HostRequest::Bye => return None,
     };
     Some(answered.unwrap_or_else(|error| match error {
         HostError::Failed { reason, refused } => Reply::Failed { reason, refused },

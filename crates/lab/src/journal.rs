@@ -23,7 +23,7 @@ const EXTENSION: &str = "journal";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "@line", rename_all = "kebab-case")]
-enum Line {
+enum JournalLine {
     /// Whose it is.
     Begin(Owner),
     /// What will undo the next act.
@@ -81,7 +81,7 @@ impl UndoJournal {
             }
             let mut journal =
                 UndoJournal { file, path, owner, ahead: vec![], next_id: 0, running: vec![], commands: 0 };
-            journal.append(&Line::Begin(journal.owner.clone()))?;
+            journal.append(&JournalLine::Begin(journal.owner.clone()))?;
             File::open(dir)?.sync_all()?;
             return Ok(journal);
         }
@@ -131,7 +131,7 @@ impl UndoJournal {
         let mut lines = vec![];
         for (number, text) in BufReader::new(&file).split(b'\n').enumerate() {
             let text = text?;
-            match plumb_document::json::from_slice::<Line>(&text) {
+            match plumb_document::json::from_slice::<JournalLine>(&text) {
                 Ok(line) => lines.push(line),
                 // A line that was torn by the crash: its act had not begun. An empty one closes it.
                 Err(error) if error.is_cut_off() => {}
@@ -142,8 +142,8 @@ impl UndoJournal {
         }
         let mut lines = lines.into_iter();
         let owner = match lines.next() {
-            Some(Line::Begin(owner)) if owner.version == VERSION => owner,
-            Some(Line::Begin(owner)) => {
+            Some(JournalLine::Begin(owner)) if owner.version == VERSION => owner,
+            Some(JournalLine::Begin(owner)) => {
                 let message = format!("it was written by another version of Plumb (form {})", owner.version);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
@@ -157,17 +157,17 @@ impl UndoJournal {
         let (mut ahead, mut running, mut next_id, mut commands) = (vec![], vec![], 0, 0);
         for line in lines {
             match line {
-                Line::Begin(_) => {}
-                Line::Ahead { id, undo } => {
+                JournalLine::Begin(_) => {}
+                JournalLine::Ahead { id, undo } => {
                     next_id = id + 1;
                     ahead.push((id, undo));
                 }
-                Line::Done { id } => ahead.retain(|(known, _)| *known != id),
-                Line::Started { pid, ticks } => {
+                JournalLine::Done { id } => ahead.retain(|(known, _)| *known != id),
+                JournalLine::Started { pid, ticks } => {
                     commands += 1;
                     running.push((pid, ticks));
                 }
-                Line::Ended { pid } => running.retain(|(known, _)| *known != pid),
+                JournalLine::Ended { pid } => running.retain(|(known, _)| *known != pid),
             }
         }
         // The lock is free, so that what was about to become a command has become it.
@@ -185,7 +185,7 @@ impl UndoJournal {
     /// Says how the next act is undone. It is on disk when this returns.
     pub(crate) fn ahead(&mut self, undo: Undo) -> io::Result<u64> {
         let id = self.next_id;
-        self.append(&Line::Ahead { id, undo: undo.clone() })?;
+        self.append(&JournalLine::Ahead { id, undo: undo.clone() })?;
         self.next_id += 1;
         self.ahead.push((id, undo));
         Ok(id)
@@ -193,7 +193,7 @@ impl UndoJournal {
 
     /// The act was never done after all.
     pub(crate) fn cancel(&mut self, id: u64) -> io::Result<()> {
-        self.append(&Line::Done { id })?;
+        self.append(&JournalLine::Done { id })?;
         self.ahead.retain(|(known, _)| *known != id);
         Ok(())
     }
@@ -225,7 +225,7 @@ impl UndoJournal {
                         listener(&format!("taken down: {undo}"));
                     }
                     // Should this not reach the disk, it is tried once more, and found gone.
-                    let _ = self.append(&Line::Done { id });
+                    let _ = self.append(&JournalLine::Done { id });
                 }
                 Err(error) => {
                     listener(&format!("still there: {undo}: {error}"));
@@ -245,7 +245,7 @@ impl UndoJournal {
         fs::remove_file(&self.path)
     }
 
-    fn append(&mut self, line: &Line) -> io::Result<()> {
+    fn append(&mut self, line: &JournalLine) -> io::Result<()> {
         let mut text = plumb_document::json::to_vec(line).map_err(io::Error::other)?;
         text.push(b'\n');
         self.file.write_all(&text)?;
@@ -263,12 +263,12 @@ impl Witness for UndoJournal {
         let ticks = started_ticks(pid).unwrap_or_default();
         self.running.push((pid, ticks));
         self.commands += 1;
-        let _ = self.append(&Line::Started { pid, ticks });
+        let _ = self.append(&JournalLine::Started { pid, ticks });
     }
 
     fn ended(&mut self, pid: u32) {
         self.running.retain(|(known, _)| *known != pid);
-        let _ = self.append(&Line::Ended { pid });
+        let _ = self.append(&JournalLine::Ended { pid });
     }
 }
 

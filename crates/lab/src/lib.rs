@@ -23,7 +23,7 @@ mod tool;
 mod undo;
 pub mod vm;
 
-pub use build::{Builder, Cause, LabError, Left, Recovered, recover};
+pub use build::{Builder, Cause, LabError, Left, RecoveredBuild, recover};
 pub use command::{CommandError, LineError, run_line};
 pub use host::{Host, HostError};
 pub use local::Local;

@@ -1,8 +1,8 @@
 //! The near end of the protocol: asks an agent somewhere else.
 
 use crate::host::{Host, HostError, Listener};
-use crate::protocol::{Facts, Reply, Request, RunAnswer, RunJob, VERSION};
-use crate::step::{Made, Safety, Step};
+use crate::protocol::{HostFacts, HostRequest, Reply, RunAnswer, RunJob, VERSION};
+use crate::step::{MadeNames, Safety, Step};
 use plumb_engine::signals::StopFlag;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -20,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A host that is the agent at the other end of a link. What differs from one to another is what the near side knows.
 pub(crate) trait FarHost {
     /// What it is.
-    fn facts(&self) -> &Facts;
+    fn facts(&self) -> &HostFacts;
 
     /// The link to its agent.
     fn link(&mut self) -> &mut Link;
@@ -33,11 +33,17 @@ pub(crate) trait FarHost {
 }
 
 impl<F: FarHost> Host for F {
-    fn facts(&self) -> &Facts {
+    fn facts(&self) -> &HostFacts {
         FarHost::facts(self)
     }
 
-    fn build(&mut self, tag: &str, steps: &[Step], safety: &Safety, listener: Listener<'_>) -> Result<Made, HostError> {
+    fn build(
+        &mut self,
+        tag: &str,
+        steps: &[Step],
+        safety: &Safety,
+        listener: Listener<'_>,
+    ) -> Result<MadeNames, HostError> {
         self.link().build(tag, steps, safety, listener).map_err(|error| told(self, error))
     }
 
@@ -86,8 +92,8 @@ impl Link {
     }
 
     /// Asks who is there.
-    pub(crate) fn hello(&mut self, limit: Duration) -> Result<Facts, HostError> {
-        match self.ask(&Request::Hello { version: VERSION }, Some(limit), &mut |_| ())? {
+    pub(crate) fn hello(&mut self, limit: Duration) -> Result<HostFacts, HostError> {
+        match self.ask(&HostRequest::Hello { version: VERSION }, Some(limit), &mut |_| ())? {
             Reply::Hello(facts) if facts.version == VERSION => Ok(facts),
             Reply::Hello(facts) => Err(HostError::Failed {
                 reason: format!("its agent speaks version {} of the protocol, and not {VERSION}", facts.version),
@@ -103,8 +109,8 @@ impl Link {
         steps: &[Step],
         safety: &Safety,
         listener: Listener<'_>,
-    ) -> Result<Made, HostError> {
-        let request = Request::Build { tag: tag.to_owned(), steps: steps.to_vec(), safety: safety.clone() };
+    ) -> Result<MadeNames, HostError> {
+        let request = HostRequest::Build { tag: tag.to_owned(), steps: steps.to_vec(), safety: safety.clone() };
         match self.ask(&request, None, listener)? {
             Reply::Built { made } => Ok(made),
             other => Err(unexpected(&other)),
@@ -113,14 +119,14 @@ impl Link {
 
     pub(crate) fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
         let limit = Duration::from_secs(job.timeout_s).saturating_add(RUN_GRACE);
-        match self.ask(&Request::Run(job.clone()), Some(limit), listener)? {
+        match self.ask(&HostRequest::Run(job.clone()), Some(limit), listener)? {
             Reply::Ran(answer) => Ok(*answer),
             other => Err(unexpected(&other)),
         }
     }
 
     pub(crate) fn undo(&mut self, listener: Listener<'_>) -> Result<(), HostError> {
-        match self.ask(&Request::Undo, None, listener)? {
+        match self.ask(&HostRequest::Undo, None, listener)? {
             Reply::Undone => Ok(()),
             other => Err(unexpected(&other)),
         }
@@ -128,17 +134,22 @@ impl Link {
 
     /// Says goodbye; the agent takes down what it built and ends.
     pub(crate) fn bye(&mut self) {
-        let _ = self.send(&Request::Bye);
+        let _ = self.send(&HostRequest::Bye);
     }
 
-    fn send(&mut self, request: &Request) -> Result<(), HostError> {
+    fn send(&mut self, request: &HostRequest) -> Result<(), HostError> {
         let mut line = plumb_document::json::to_vec(request)
             .map_err(|error| HostError::Failed { reason: format!("a request: {error}"), refused: false })?;
         line.push(b'\n');
         self.to.send(line).map_err(|_| HostError::Lost("nothing can be sent to it any more".into()))
     }
 
-    fn ask(&mut self, request: &Request, limit: Option<Duration>, listener: Listener<'_>) -> Result<Reply, HostError> {
+    fn ask(
+        &mut self,
+        request: &HostRequest,
+        limit: Option<Duration>,
+        listener: Listener<'_>,
+    ) -> Result<Reply, HostError> {
         self.send(request)?;
         let start = Instant::now();
         let mut noise = Vec::new();

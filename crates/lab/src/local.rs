@@ -1,9 +1,9 @@
 //! This machine as a host.
 
-use crate::agent::{Agent, Settings};
+use crate::agent::{Agent, AgentSettings};
 use crate::host::{Host, HostError, Listener};
-use crate::protocol::{Facts, RunAnswer, RunJob};
-use crate::step::{Made, Safety, Step};
+use crate::protocol::{HostFacts, RunAnswer, RunJob};
+use crate::step::{MadeNames, Safety, Step};
 use crate::surroundings::Surroundings;
 use plumb_engine::signals::StopFlag;
 
@@ -21,7 +21,7 @@ impl Local {
     /// # Errors
     /// The state directory cannot be made.
     pub fn new(surroundings: &Surroundings) -> Result<Local, HostError> {
-        let settings = Settings {
+        let settings = AgentSettings {
             program: surroundings.program.clone(),
             state: surroundings.state.clone(),
             expendable: Vec::new(),
@@ -33,11 +33,17 @@ impl Local {
 }
 
 impl Host for Local {
-    fn facts(&self) -> &Facts {
+    fn facts(&self) -> &HostFacts {
         self.agent.facts()
     }
 
-    fn build(&mut self, tag: &str, steps: &[Step], safety: &Safety, listener: Listener<'_>) -> Result<Made, HostError> {
+    fn build(
+        &mut self,
+        tag: &str,
+        steps: &[Step],
+        safety: &Safety,
+        listener: Listener<'_>,
+    ) -> Result<MadeNames, HostError> {
         self.built = true;
         self.agent.build(tag, steps, safety, listener)
     }

@@ -1,6 +1,6 @@
 //! What a study asks of a host, and what the host answers: JSON, one line each.
 
-use crate::step::{Made, Safety, Step};
+use crate::step::{MadeNames, Safety, Step};
 use plumb_result::RunResult;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub const VERSION: u32 = 1;
 /// What is asked of a host. Requests are answered one after another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "@ask", rename_all = "kebab-case")]
-pub enum Request {
+pub enum HostRequest {
     /// Who are you?
     Hello {
         /// [`VERSION`].
@@ -38,7 +38,7 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunJob {
     /// What to run.
-    pub work: Work,
+    pub work: HostWork,
     /// The directory in which it runs, below which test data is made; made if it is not there.
     pub dir: String,
     /// Seed of every random choice of native work.
@@ -85,7 +85,7 @@ impl std::str::FromStr for SimPlace {
 /// What to run. In all texts, `${ram*N}` is N times the memory of the host that runs it, in bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Work {
+pub enum HostWork {
     /// A workload in Plumb's own TOML.
     Native {
         /// The text.
@@ -107,21 +107,21 @@ pub enum Work {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "@reply", rename_all = "kebab-case")]
 pub enum Reply {
-    /// To [`Request::Hello`].
-    Hello(Facts),
+    /// To [`HostRequest::Hello`].
+    Hello(HostFacts),
     /// Something goes on: a line for people. The answer is still to come.
     Progress {
         /// The line.
         text: String,
     },
-    /// To [`Request::Build`]: all stands.
+    /// To [`HostRequest::Build`]: all stands.
     Built {
         /// What the steps made.
-        made: Made,
+        made: MadeNames,
     },
-    /// To [`Request::Run`]: it ran, well or not.
+    /// To [`HostRequest::Run`]: it ran, well or not.
     Ran(Box<RunAnswer>),
-    /// To [`Request::Undo`]: nothing is left.
+    /// To [`HostRequest::Undo`]: nothing is left.
     Undone,
     /// To any: it could not be done. After a failed build, nothing is left of it.
     Failed {
@@ -135,7 +135,7 @@ pub enum Reply {
 
 /// What a host is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct HostFacts {
     /// [`VERSION`].
     pub version: u32,
     /// `uname -r`.

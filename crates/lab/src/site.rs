@@ -3,7 +3,7 @@
 use crate::command::Command;
 use crate::error::Cause;
 use crate::journal::UndoJournal;
-use crate::step::{Made, Safety};
+use crate::step::{MadeNames, Safety};
 use crate::system;
 use crate::undo::{OWN_PREFIX, Undo};
 use plumb_engine::guard::{self, Expendable, Guard, Permissions, Refusal, Right};
@@ -21,9 +21,9 @@ pub(crate) type MadePaths = Vec<PathBuf>;
 
 /// What is remembered between steps.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct StepMemory {
     /// What steps made, by name.
-    pub(crate) made: Made,
+    pub(crate) made: MadeNames,
     /// Devices that were made here, or whose content was destroyed here.
     pub(crate) own: BTreeSet<PathBuf>,
     /// The control group of the measured processes.
@@ -33,7 +33,7 @@ pub(crate) struct Standing {
 /// What a recipe has in hand.
 pub(crate) struct Site<'a> {
     pub(crate) journal: &'a mut UndoJournal,
-    pub(crate) standing: &'a mut Standing,
+    pub(crate) standing: &'a mut StepMemory,
     pub(crate) safety: &'a Safety,
     pub(crate) stop: Option<StopFlag>,
     pub(crate) listener: &'a mut dyn FnMut(&str),

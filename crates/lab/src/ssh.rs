@@ -3,7 +3,7 @@
 use crate::error::failed;
 use crate::host::HostError;
 use crate::link::{FarHost, Link};
-use crate::protocol::Facts;
+use crate::protocol::HostFacts;
 use crate::surroundings::Surroundings;
 use crate::vm::loaded_part;
 use plumb_engine::signals::StopFlag;
@@ -60,7 +60,7 @@ const BOOT_ASK_EVERY: Duration = Duration::from_secs(2);
 /// A machine with Plumb's agent on it, as long as this lives.
 pub struct Ssh {
     link: Link,
-    facts: Facts,
+    facts: HostFacts,
     connection: Connection,
 }
 
@@ -99,7 +99,7 @@ impl Ssh {
 }
 
 impl FarHost for Ssh {
-    fn facts(&self) -> &Facts {
+    fn facts(&self) -> &HostFacts {
         &self.facts
     }
 

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: PlumbCommand,
 
     /// What holds for every command.
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub struct Arguments {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum PlumbCommand {
     /// What can this storage do? Safe on a system in use, about a minute.
     Try(TryArguments),
     /// Which of two is faster for this work? Interleaved blocks, an honest verdict.

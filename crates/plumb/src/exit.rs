@@ -1,6 +1,6 @@
 //! Exit codes, and the errors that carry them.
 
-use plumb_study::run::Failure;
+use plumb_study::run::FailureKind;
 use plumb_study::{PlaceError, RunError};
 use std::fmt;
 use std::process::ExitCode;
@@ -68,9 +68,9 @@ impl Stopped {
 impl From<RunError> for Stopped {
     fn from(error: RunError) -> Stopped {
         let end = match error.failure() {
-            Failure::Plan => End::Usage,
-            Failure::Io => End::Io,
-            Failure::Refused => End::Refused,
+            FailureKind::Plan => End::Usage,
+            FailureKind::Io => End::Io,
+            FailureKind::Refused => End::Refused,
         };
         Stopped { end, message: error.to_string() }
     }

@@ -10,7 +10,7 @@ mod recordings;
 mod session;
 mod space_budget;
 
-use args::{Arguments, Command, Tool};
+use args::{Arguments, PlumbCommand, Tool};
 use clap::Parser;
 use exit::{End, Stopped};
 use std::process::ExitCode;
@@ -38,26 +38,26 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<End, Stopped> {
     let common = &arguments.common;
     match &arguments.command {
-        Command::Try(arguments) => commands::try_storage::run(arguments, common),
-        Command::Compare(arguments) => commands::compare::run(arguments, common),
-        Command::Noise(arguments) => commands::noise::run(arguments, common),
-        Command::Run(arguments) => commands::run::run(arguments, common),
-        Command::Sweep(arguments) => commands::sweep::run(arguments, common),
-        Command::Study { command } => commands::study::run(command, common),
-        Command::Audit(arguments) => commands::audit::run(arguments, common),
-        Command::As { tool: Tool::Words(words) } => commands::dialect::run(words, common),
-        Command::Check { path } => commands::check::run(path, common),
-        Command::Watch(arguments) => commands::watch::run(arguments, common),
-        Command::Explain { code } => commands::explain::run(code.as_deref(), common),
-        Command::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),
-        Command::Show { run, diff } => commands::store::show(run, diff.as_deref(), common),
-        Command::Query { sql } => commands::store::query(sql.as_deref(), common),
-        Command::Tag { run, tag, delete } => commands::store::tag(run, tag, *delete, common),
-        Command::Export { runs, csv } => commands::store::export(runs, *csv, common),
-        Command::Schema { form } => commands::schema::run(*form),
-        Command::Clean { paths } => commands::clean::run(paths, common),
-        Command::Completions { shell } => commands::shell::completions(*shell),
-        Command::Man => commands::shell::man(),
-        Command::Agent(arguments) => commands::agent::run(arguments),
+        PlumbCommand::Try(arguments) => commands::try_storage::run(arguments, common),
+        PlumbCommand::Compare(arguments) => commands::compare::run(arguments, common),
+        PlumbCommand::Noise(arguments) => commands::noise::run(arguments, common),
+        PlumbCommand::Run(arguments) => commands::run::run(arguments, common),
+        PlumbCommand::Sweep(arguments) => commands::sweep::run(arguments, common),
+        PlumbCommand::Study { command } => commands::study::run(command, common),
+        PlumbCommand::Audit(arguments) => commands::audit::run(arguments, common),
+        PlumbCommand::As { tool: Tool::Words(words) } => commands::dialect::run(words, common),
+        PlumbCommand::Check { path } => commands::check::run(path, common),
+        PlumbCommand::Watch(arguments) => commands::watch::run(arguments, common),
+        PlumbCommand::Explain { code } => commands::explain::run(code.as_deref(), common),
+        PlumbCommand::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),
+        PlumbCommand::Show { run, diff } => commands::store::show(run, diff.as_deref(), common),
+        PlumbCommand::Query { sql } => commands::store::query(sql.as_deref(), common),
+        PlumbCommand::Tag { run, tag, delete } => commands::store::tag(run, tag, *delete, common),
+        PlumbCommand::Export { runs, csv } => commands::store::export(runs, *csv, common),
+        PlumbCommand::Schema { form } => commands::schema::run(*form),
+        PlumbCommand::Clean { paths } => commands::clean::run(paths, common),
+        PlumbCommand::Completions { shell } => commands::shell::completions(*shell),
+        PlumbCommand::Man => commands::shell::man(),
+        PlumbCommand::Agent(arguments) => commands::agent::run(arguments),
     }
 }

@@ -1,7 +1,7 @@
 //! Recordings, as the engine wants them: opened by `plumb-trace`, scaled, aligned and filtered as a replay asks.
 
 use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
-use plumb_trace::{Act, Record, TraceError};
+use plumb_trace::{Record, RecordedAct, TraceError};
 use plumb_workload::OpKind;
 use plumb_workload::blocks::trace::{Recording, SkipOps, Waits};
 
@@ -41,15 +41,15 @@ fn op(record: Result<Record, TraceError>, recording: &Recording) -> Option<Resul
     })
 }
 
-fn kind(act: Act) -> Option<OpKind> {
+fn kind(act: RecordedAct) -> Option<OpKind> {
     match act {
         // Files are open as long as the job runs.
-        Act::Add | Act::Open | Act::Close => None,
-        Act::Read => Some(OpKind::Read),
-        Act::Write => Some(OpKind::Write),
-        Act::Trim => Some(OpKind::Trim),
-        Act::Sync => Some(OpKind::Fsync),
-        Act::Datasync => Some(OpKind::Fdatasync),
+        RecordedAct::Add | RecordedAct::Open | RecordedAct::Close => None,
+        RecordedAct::Read => Some(OpKind::Read),
+        RecordedAct::Write => Some(OpKind::Write),
+        RecordedAct::Trim => Some(OpKind::Trim),
+        RecordedAct::Sync => Some(OpKind::Fsync),
+        RecordedAct::Datasync => Some(OpKind::Fdatasync),
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
         recording
     }
 
-    const WRITE: Record = Record { at_ns: 5, file: 3, act: Act::Write, offset: 10_000, length: 512 };
+    const WRITE: Record = Record { at_ns: 5, file: 3, act: RecordedAct::Write, offset: 10_000, length: 512 };
 
     #[test]
     fn offsets_are_divided_and_then_rounded_down() {
@@ -87,7 +87,9 @@ mod tests {
         assert_eq!(op(Ok(WRITE), &recording(|_| {})).unwrap().unwrap().file, 3);
         assert_eq!(op(Ok(WRITE), &recording(|asked| asked.one_file = true)).unwrap().unwrap().file, 0);
         assert!(op(Ok(WRITE), &recording(|asked| asked.skip.write = true)).is_none());
-        assert!(op(Ok(Record { act: Act::Sync, ..WRITE }), &recording(|asked| asked.skip.sync = true)).is_none());
+        assert!(
+            op(Ok(Record { act: RecordedAct::Sync, ..WRITE }), &recording(|asked| asked.skip.sync = true)).is_none()
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use plumb_engine::signals;
 use plumb_engine::testdir::TestDirs;
 use plumb_report::Style;
 use plumb_report::style::Colour;
-use plumb_store::{Recovered, Store};
+use plumb_store::{RecoveredRun, Store};
 use plumb_study::Bench;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub struct RecoveredStore {
     /// The store.
     pub store: Store,
     /// Runs that are marked as aborted from now on.
-    pub recovered: Vec<Recovered>,
+    pub recovered: Vec<RecoveredRun>,
 }
 
 /// Opens the store, and marks what a killed run left in it.

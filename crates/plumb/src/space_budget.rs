@@ -60,7 +60,7 @@ pub struct SpaceBudget {
 
 /// Sizes of test data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
+pub struct DataSizes {
     /// Of the one large file.
     pub file_bytes: u64,
     /// Number of small files.
@@ -98,14 +98,14 @@ impl SpaceBudget {
     }
 
     /// File, log and file set beside each other, as the survey has them.
-    pub fn together(self, wanted: Bytes) -> Sizes {
+    pub fn together(self, wanted: Bytes) -> DataSizes {
         let files = FILES.min(self.most_bytes / 4 / SMALL_FILE_BYTES);
-        Sizes { file_bytes: self.file_bytes(wanted, files * SMALL_FILE_BYTES), files }
+        DataSizes { file_bytes: self.file_bytes(wanted, files * SMALL_FILE_BYTES), files }
     }
 
     /// Either file and log, or a file set, as one named workload has them.
-    pub fn one_at_a_time(self, wanted: Bytes) -> Sizes {
-        Sizes { file_bytes: self.file_bytes(wanted, 0), files: FILES.min(self.most_bytes / GROWING_FILE_BYTES) }
+    pub fn one_at_a_time(self, wanted: Bytes) -> DataSizes {
+        DataSizes { file_bytes: self.file_bytes(wanted, 0), files: FILES.min(self.most_bytes / GROWING_FILE_BYTES) }
     }
 
     fn file_bytes(self, Bytes(wanted): Bytes, taken_bytes: u64) -> u64 {
@@ -114,7 +114,7 @@ impl SpaceBudget {
     }
 }
 
-impl Sizes {
+impl DataSizes {
     /// Space of file, log and file set beside each other.
     pub fn together_bytes(self) -> u64 {
         self.file_bytes + self.file_bytes / LOG_PARTS + self.files * SMALL_FILE_BYTES
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn where_there_is_room_what_was_asked_for_is_had() {
         let sizes = SpaceBudget::UNLIMITED.together(Bytes(1 << 30));
-        assert_eq!(sizes, Sizes { file_bytes: 1 << 30, files: FILES });
+        assert_eq!(sizes, DataSizes { file_bytes: 1 << 30, files: FILES });
         assert_eq!(SpaceBudget::UNLIMITED.and(SpaceBudget { most_bytes: 5 }), SpaceBudget { most_bytes: 5 });
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::error::ProbeError;
 use plumb_result::Seen;
-use plumb_result::observe::{Extents, Place};
+use plumb_result::observe::{DeviceSpan, Extents};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 use std::io;
@@ -86,7 +86,7 @@ pub fn sum(parts: impl IntoIterator<Item = Seen<Extents>>) -> Seen<Extents> {
     Seen::Yes(total)
 }
 
-fn join(one: Option<Place>, other: Option<Place>) -> Option<Place> {
+fn join(one: Option<DeviceSpan>, other: Option<DeviceSpan>) -> Option<DeviceSpan> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.with(other)),
         (one, other) => one.or(other),
@@ -146,7 +146,7 @@ fn by_fiemap(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extents
                 }
                 if extent.fe_flags & PLACELESS == 0 {
                     let lowest_byte = extent.fe_physical;
-                    let place = Place { lowest_byte, end_byte: lowest_byte.saturating_add(extent.fe_length) };
+                    let place = DeviceSpan { lowest_byte, end_byte: lowest_byte.saturating_add(extent.fe_length) };
                     found.place = join(found.place, Some(place));
                 }
                 start = to;
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_sum_is_not_seen_if_a_part_is_not() {
-        let place = |lowest_byte, end_byte| Some(Place { lowest_byte, end_byte });
+        let place = |lowest_byte, end_byte| Some(DeviceSpan { lowest_byte, end_byte });
         let part = Extents {
             total_bytes: 5,
             hole_bytes: 1,

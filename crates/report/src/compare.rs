@@ -17,7 +17,7 @@ pub fn page(comparison: &Comparison, style: &Style) -> String {
     }
     page.push_str(&places(comparison, style));
     page.push_str(&notes(comparison, style));
-    page.push_str(&left_out(&comparison.left_out, Together::OfASide, style));
+    page.push_str(&left_out(&comparison.left_out, RejectedTogether::OfASide, style));
     page.push_str(&differences(comparison, style));
     page
 }
@@ -287,7 +287,7 @@ fn notes(comparison: &Comparison, style: &Style) -> String {
 
 /// Which runs make one entry where the same checks rejected them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Together {
+pub(crate) enum RejectedTogether {
     /// Those of one side.
     OfASide,
     /// All.
@@ -295,12 +295,12 @@ pub(crate) enum Together {
 }
 
 /// Runs that were left out, several of a kind in one entry with one of their reasons in full.
-pub(crate) fn left_out(all: &[LeftOut], together: Together, style: &Style) -> String {
+pub(crate) fn left_out(all: &[LeftOut], together: RejectedTogether, style: &Style) -> String {
     let is_code =
         |word: &&str| word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok();
     let mut groups: Vec<(String, Vec<&LeftOut>)> = Vec::new();
     for run in all {
-        let side = if together == Together::OfASide { run.side.as_str() } else { "" };
+        let side = if together == RejectedTogether::OfASide { run.side.as_str() } else { "" };
         let codes: Vec<&str> = run.reason.split(' ').filter(is_code).collect();
         let key = format!("{side} {}", codes.join(" "));
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -313,10 +313,10 @@ pub(crate) fn left_out(all: &[LeftOut], together: Together, style: &Style) -> St
         let Some(first) = runs.first() else { continue };
         let (id, side) = (short_id(&first.run), &first.side);
         let which = match (runs.len(), together) {
-            (1, Together::OfASide) => format!("run {id} of {side}"),
-            (1, Together::All) => format!("run {id} at {side}"),
-            (many, Together::OfASide) => format!("{many} runs of {side}, such as {id}"),
-            (many, Together::All) => format!("{many} runs, such as {id} at {side}"),
+            (1, RejectedTogether::OfASide) => format!("run {id} of {side}"),
+            (1, RejectedTogether::All) => format!("run {id} at {side}"),
+            (many, RejectedTogether::OfASide) => format!("{many} runs of {side}, such as {id}"),
+            (many, RejectedTogether::All) => format!("{many} runs, such as {id} at {side}"),
         };
         let line = format!("left out, rejected by checks: {which}: {}", first.reason);
         text.push_str(&format!("  {}\n", style.ink(Ink::Bad, &style.wrap(&line, 4))));

@@ -6,7 +6,7 @@ use crate::table::{self, Align, Column};
 
 /// One part of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ReportPart {
     /// What heads the parts below it.
     Heading(String),
     /// A paragraph.
@@ -14,7 +14,7 @@ pub(crate) enum Part {
     /// Lines of one kind: what each is about, and what is said of it.
     List(Vec<Item>),
     /// A table.
-    Table(Table),
+    Table(ReportTable),
 }
 
 /// A line of a list.
@@ -28,35 +28,35 @@ pub(crate) struct Item {
 
 /// A table; every row has as many cells as there are columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Table {
-    pub(crate) columns: Vec<Head>,
+pub(crate) struct ReportTable {
+    pub(crate) columns: Vec<ColumnHead>,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
 /// The head of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct ColumnHead {
     pub(crate) title: String,
     pub(crate) align: Align,
     /// As [`Column::leaves`]; Markdown has all columns.
     pub(crate) leaves: Option<u32>,
 }
 
-impl Head {
-    pub(crate) fn new(title: &str, align: Align, leaves: Option<u32>) -> Head {
-        Head { title: title.to_owned(), align, leaves }
+impl ColumnHead {
+    pub(crate) fn new(title: &str, align: Align, leaves: Option<u32>) -> ColumnHead {
+        ColumnHead { title: title.to_owned(), align, leaves }
     }
 }
 
 /// For a terminal.
-pub(crate) fn terminal(parts: &[Part], style: &Style) -> String {
+pub(crate) fn terminal(parts: &[ReportPart], style: &Style) -> String {
     let mut page = String::new();
     for part in parts {
         match part {
-            Part::Heading(title) => page.push_str(&format!("\n{}\n", style.ink(Ink::Strong, title))),
-            Part::Text(ink, text) => page.push_str(&format!("{}\n", style.ink(*ink, &style.wrap(text, 0)))),
-            Part::List(items) => page.extend(items.iter().map(|item| line(item, style))),
-            Part::Table(table) => page.push_str(&columns(table, style)),
+            ReportPart::Heading(title) => page.push_str(&format!("\n{}\n", style.ink(Ink::Strong, title))),
+            ReportPart::Text(ink, text) => page.push_str(&format!("{}\n", style.ink(*ink, &style.wrap(text, 0)))),
+            ReportPart::List(items) => page.extend(items.iter().map(|item| line(item, style))),
+            ReportPart::Table(table) => page.push_str(&columns(table, style)),
         }
     }
     page
@@ -69,8 +69,8 @@ fn line(item: &Item, style: &Style) -> String {
     format!("  {} {}\n", style.ink(item.ink, &item.head), style.wrap(&item.text, measure::width(&item.head) + 3))
 }
 
-fn columns(table: &Table, style: &Style) -> String {
-    let column = |(index, head): (usize, &Head)| Column {
+fn columns(table: &ReportTable, style: &Style) -> String {
+    let column = |(index, head): (usize, &ColumnHead)| Column {
         title: head.title.clone(),
         cells: table.rows.iter().map(|row| row.get(index).cloned().unwrap_or_default()).collect(),
         align: head.align,
@@ -83,27 +83,27 @@ fn columns(table: &Table, style: &Style) -> String {
 }
 
 /// As Markdown (GitHub's, which has tables).
-pub(crate) fn markdown(parts: &[Part]) -> String {
+pub(crate) fn markdown(parts: &[ReportPart]) -> String {
     let mut page = String::new();
     for part in parts {
         match part {
-            Part::Heading(title) => page.push_str(&format!("## {}\n\n", escaped(title))),
-            Part::Text(Ink::Strong, text) => page.push_str(&format!("**{}**\n\n", escaped(text))),
-            Part::Text(_, text) => page.push_str(&format!("{}\n\n", escaped(text))),
-            Part::List(items) => {
+            ReportPart::Heading(title) => page.push_str(&format!("## {}\n\n", escaped(title))),
+            ReportPart::Text(Ink::Strong, text) => page.push_str(&format!("**{}**\n\n", escaped(text))),
+            ReportPart::Text(_, text) => page.push_str(&format!("{}\n\n", escaped(text))),
+            ReportPart::List(items) => {
                 page.extend(items.iter().map(|item| match item.head.is_empty() {
                     true => format!("- {}\n", escaped(&item.text)),
                     false => format!("- **{}** {}\n", escaped(&item.head), escaped(&item.text)),
                 }));
                 page.push('\n');
             }
-            Part::Table(table) => page.push_str(&pipes(table)),
+            ReportPart::Table(table) => page.push_str(&pipes(table)),
         }
     }
     page
 }
 
-fn pipes(table: &Table) -> String {
+fn pipes(table: &ReportTable) -> String {
     let row = |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
     let mut text = row(&mut table.columns.iter().map(|head| escaped(&head.title)));
     text.push_str(&row(&mut table.columns.iter().map(|head| match head.align {

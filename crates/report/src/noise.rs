@@ -1,6 +1,6 @@
 //! A noise floor as a page: the smallest difference that can be claimed, number by number, and what it comes from.
 
-use crate::compare::{Together, count, left_out, remarked, speeds};
+use crate::compare::{RejectedTogether, count, left_out, remarked, speeds};
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
@@ -8,7 +8,7 @@ use plumb_result::{Noise, NoiseFloor};
 
 /// Whether later comparisons will know of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptFloor {
     /// They will.
     Stored,
     /// It was not stored.
@@ -16,21 +16,21 @@ pub enum Kept {
 }
 
 /// The whole page.
-pub fn page(noise: &Noise, kept: Kept, style: &Style) -> String {
+pub fn page(noise: &Noise, kept: KeptFloor, style: &Style) -> String {
     let mut page = style.ink(Ink::Strong, &style.wrap(&noise.note, 0));
     page.push_str("\n\n");
     if !noise.floors.is_empty() {
         page.push_str(&table_of(&noise.floors, style));
     }
     page.push_str(&noise.notes.iter().map(|note| crate::run::not_had(note, style)).collect::<String>());
-    page.push_str(&left_out(&noise.left_out, Together::OfASide, style));
+    page.push_str(&left_out(&noise.left_out, RejectedTogether::OfASide, style));
     if !noise.floors.is_empty() {
         let line = match kept {
-            Kept::Stored => {
+            KeptFloor::Stored => {
                 "Kept: comparisons of this work at this place claim nothing below these floors, as long as machine and \
                  storage stay as they are."
             }
-            Kept::Nowhere => "Not stored: comparisons will not know of these floors.",
+            KeptFloor::Nowhere => "Not stored: comparisons will not know of these floors.",
         };
         page.push_str(&format!("{}\n", style.wrap(line, 0)));
     }

@@ -17,7 +17,7 @@ use plumb_workload::OpKind;
 
 /// Whether a result can be looked at again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptResult {
     /// It is in the store.
     Stored,
     /// It is not.
@@ -25,13 +25,13 @@ pub enum Kept {
 }
 
 /// The whole page.
-pub fn page(result: &RunResult, kept: Kept, style: &Style) -> String {
-    page_with(result, &Conditions::default(), kept, style)
+pub fn page(result: &RunResult, kept: KeptResult, style: &Style) -> String {
+    page_with(result, &RunConditions::default(), kept, style)
 }
 
 /// What a run was put under, and how it came out.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Conditions {
+pub struct RunConditions {
     /// Of each `--assert`.
     pub assertions: Vec<Asserted>,
     /// Of each phase that was to end as soon as it was steady.
@@ -39,7 +39,7 @@ pub struct Conditions {
 }
 
 /// The whole page of a run under conditions: where something was asserted, whether it holds is the answer.
-pub fn page_with(result: &RunResult, conditions: &Conditions, kept: Kept, style: &Style) -> String {
+pub fn page_with(result: &RunResult, conditions: &RunConditions, kept: KeptResult, style: &Style) -> String {
     let mut page = assertion::assertions(&conditions.assertions, result.verdict, style);
     page.push_str(&style.wrap(&sentence(result), 0));
     page.push_str("\n\n");
@@ -475,7 +475,7 @@ fn entry(finding: &Finding, alike: &[&Finding], style: &Style) -> String {
     text
 }
 
-fn last_line(result: &RunResult, kept: Kept, style: &Style) -> String {
+fn last_line(result: &RunResult, kept: KeptResult, style: &Style) -> String {
     let ink = match result.verdict {
         RunVerdict::Pass => Ink::Good,
         RunVerdict::Caution | RunVerdict::Unknown => Ink::Caution,
@@ -485,8 +485,8 @@ fn last_line(result: &RunResult, kept: Kept, style: &Style) -> String {
     let explain = worst.map_or(String::new(), |finding| format!("   plumb explain {}", finding.code));
     let verdict = style.ink(ink, result.verdict.name());
     let show = match kept {
-        Kept::Stored => format!("   plumb show {}", short_id(&result.id)),
-        Kept::Nowhere => String::new(),
+        KeptResult::Stored => format!("   plumb show {}", short_id(&result.id)),
+        KeptResult::Nowhere => String::new(),
     };
     format!("Trust: {verdict}{explain}{show}\n")
 }

@@ -1,13 +1,13 @@
 //! A study as a page: the answer, trust, where the spread comes from, what the factors do, and every planned cell.
 
-use crate::document::{Head, Item, Part, Table, markdown, terminal};
+use crate::document::{ColumnHead, Item, ReportPart, ReportTable, markdown, terminal};
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::Align;
 use plumb_result::compare::Replicate;
 use plumb_result::short_list;
 use plumb_result::study::{
-    CellValue, Counted, EffectLine, EffectTable, GatheredFinding, OurNumber, Published, PublishedBeside, StudyCell,
+    CellValue, EffectLine, EffectTable, GatheredFinding, OurNumber, Published, PublishedBeside, RunCount, StudyCell,
     StudyContrast, StudyReport,
 };
 use plumb_result::{ContrastVerdict, Finding, Level, Metric};
@@ -23,12 +23,12 @@ pub fn page_markdown(report: &StudyReport) -> String {
     format!("# {}\n\n{}", report.name, markdown(&parts(report)))
 }
 
-fn parts(report: &StudyReport) -> Vec<Part> {
+fn parts(report: &StudyReport) -> Vec<ReportPart> {
     let mut parts = Vec::new();
     if !report.question.is_empty() {
-        parts.push(Part::Text(Ink::Faint, report.question.clone()));
+        parts.push(ReportPart::Text(Ink::Faint, report.question.clone()));
     }
-    parts.extend(report.answer.iter().map(|said| Part::Text(Ink::Strong, said.clone())));
+    parts.extend(report.answer.iter().map(|said| ReportPart::Text(Ink::Strong, said.clone())));
     parts.extend(verdicts(report));
     parts.extend(trust(report));
     parts.extend(spread(report));
@@ -40,7 +40,7 @@ fn parts(report: &StudyReport) -> Vec<Part> {
     parts
 }
 
-fn verdicts(report: &StudyReport) -> Vec<Part> {
+fn verdicts(report: &StudyReport) -> Vec<ReportPart> {
     if report.contrasts.is_empty() {
         return Vec::new();
     }
@@ -74,30 +74,30 @@ fn verdicts(report: &StudyReport) -> Vec<Part> {
         ]
     };
     let (left, right) = (Align::Left, Align::Right);
-    let mut table = Table {
+    let mut table = ReportTable {
         columns: vec![
-            Head::new("verdict", left, None),
-            Head::new("work", left, Some(3)),
-            Head::new("within", left, None),
-            Head::new("number", left, None),
-            Head::new("baseline", left, Some(2)),
-            Head::new("", right, Some(5)),
-            Head::new("candidate", left, None),
-            Head::new("", right, Some(5)),
-            Head::new("ratio", right, None),
-            Head::new("interval", left, Some(6)),
-            Head::new("p", right, Some(1)),
-            Head::new("over", right, Some(4)),
+            ColumnHead::new("verdict", left, None),
+            ColumnHead::new("work", left, Some(3)),
+            ColumnHead::new("within", left, None),
+            ColumnHead::new("number", left, None),
+            ColumnHead::new("baseline", left, Some(2)),
+            ColumnHead::new("", right, Some(5)),
+            ColumnHead::new("candidate", left, None),
+            ColumnHead::new("", right, Some(5)),
+            ColumnHead::new("ratio", right, None),
+            ColumnHead::new("interval", left, Some(6)),
+            ColumnHead::new("p", right, Some(1)),
+            ColumnHead::new("over", right, Some(4)),
         ],
         rows: report.contrasts.iter().map(row).collect(),
     };
     without_empty(&mut table);
     vec![
-        Part::Heading("Verdicts".to_owned()),
-        Part::List(sentences(&report.contrasts)),
-        Part::Text(Ink::Faint, String::new()),
-        Part::Table(table),
-        Part::Text(
+        ReportPart::Heading("Verdicts".to_owned()),
+        ReportPart::List(sentences(&report.contrasts)),
+        ReportPart::Text(Ink::Faint, String::new()),
+        ReportPart::Table(table),
+        ReportPart::Text(
             Ink::Faint,
             "A ratio above 1: the candidate is better (a higher rate, a shorter time, or less to do for the devices). p is \
              corrected for the number of verdicts; counts that never vary need none."
@@ -137,7 +137,7 @@ fn sentences(contrasts: &[StudyContrast]) -> Vec<Item> {
 }
 
 /// Columns that say nothing in any row.
-fn without_empty(table: &mut Table) {
+fn without_empty(table: &mut ReportTable) {
     let empty: Vec<bool> =
         (0..table.columns.len()).map(|column| table.rows.iter().all(|row| row[column].is_empty())).collect();
     let keep = |index: usize| !empty[index];
@@ -155,7 +155,7 @@ fn without_empty(table: &mut Table) {
     }
 }
 
-fn trust(report: &StudyReport) -> Vec<Part> {
+fn trust(report: &StudyReport) -> Vec<ReportPart> {
     let whole = |finding: &Finding| Item {
         ink: ink(finding.level),
         head: format!("{} {}", finding.level.name(), finding.code),
@@ -179,7 +179,7 @@ fn trust(report: &StudyReport) -> Vec<Part> {
         let text = "No check found anything wrong.".to_owned();
         items.push(Item { ink: Ink::Good, head: String::new(), text });
     }
-    vec![Part::Heading("Trust".to_owned()), Part::List(items)]
+    vec![ReportPart::Heading("Trust".to_owned()), ReportPart::List(items)]
 }
 
 fn with_remedy(message: &str, remedy: &str) -> String {
@@ -194,7 +194,7 @@ const fn ink(level: Level) -> Ink {
     }
 }
 
-fn spread(report: &StudyReport) -> Vec<Part> {
+fn spread(report: &StudyReport) -> Vec<ReportPart> {
     if report.spread.is_empty() {
         return Vec::new();
     }
@@ -211,10 +211,13 @@ fn spread(report: &StudyReport) -> Vec<Part> {
             format::percent(one.runs_cv)
         ),
     };
-    vec![Part::Heading("Where the spread comes from".to_owned()), Part::List(report.spread.iter().map(item).collect())]
+    vec![
+        ReportPart::Heading("Where the spread comes from".to_owned()),
+        ReportPart::List(report.spread.iter().map(item).collect()),
+    ]
 }
 
-fn effects(report: &StudyReport) -> Vec<Part> {
+fn effects(report: &StudyReport) -> Vec<ReportPart> {
     if report.effects.is_empty() {
         return Vec::new();
     }
@@ -230,30 +233,31 @@ fn effects(report: &StudyReport) -> Vec<Part> {
         };
         table.lines.iter().map(row).collect::<Vec<_>>()
     };
-    let table = Table {
+    let table = ReportTable {
         columns: vec![
-            Head::new("number", Align::Left, None),
-            Head::new("effect", Align::Left, None),
-            Head::new("of the variation", Align::Right, None),
-            Head::new("second level against first", Align::Right, Some(1)),
-            Head::new("p", Align::Right, Some(2)),
+            ColumnHead::new("number", Align::Left, None),
+            ColumnHead::new("effect", Align::Left, None),
+            ColumnHead::new("of the variation", Align::Right, None),
+            ColumnHead::new("second level against first", Align::Right, Some(1)),
+            ColumnHead::new("p", Align::Right, Some(2)),
         ],
         rows: report.effects.iter().flat_map(rows).collect(),
     };
-    vec![Part::Heading("What the factors do".to_owned()), Part::Table(table)]
+    vec![ReportPart::Heading("What the factors do".to_owned()), ReportPart::Table(table)]
 }
 
-fn cells(report: &StudyReport) -> Vec<Part> {
+fn cells(report: &StudyReport) -> Vec<ReportPart> {
     let factors = factors(report);
-    let mut columns: Vec<Head> = factors.iter().map(|factor| Head::new(factor, Align::Left, None)).collect();
+    let mut columns: Vec<ColumnHead> =
+        factors.iter().map(|factor| ColumnHead::new(factor, Align::Left, None)).collect();
     columns.extend([
-        Head::new("work", Align::Left, Some(3)),
-        Head::new("number", Align::Left, None),
-        Head::new("mean", Align::Right, None),
-        Head::new("spread", Align::Right, Some(4)),
-        Head::new("measured", Align::Left, Some(2)),
-        Head::new("over", Align::Left, Some(5)),
-        Head::new("without a value", Align::Left, None),
+        ColumnHead::new("work", Align::Left, Some(3)),
+        ColumnHead::new("number", Align::Left, None),
+        ColumnHead::new("mean", Align::Right, None),
+        ColumnHead::new("spread", Align::Right, Some(4)),
+        ColumnHead::new("measured", Align::Left, Some(2)),
+        ColumnHead::new("over", Align::Left, Some(5)),
+        ColumnHead::new("without a value", Align::Left, None),
     ]);
     let mut rows = Vec::new();
     for cell in &report.cells {
@@ -279,16 +283,16 @@ fn cells(report: &StudyReport) -> Vec<Part> {
     } else {
         format!("Cells: {} of {} have a value", counts.cells_with_value, counts.cells)
     };
-    let mut table = Table { columns, rows };
+    let mut table = ReportTable { columns, rows };
     without_empty(&mut table);
-    let mut parts = vec![Part::Heading(head), Part::Table(table)];
+    let mut parts = vec![ReportPart::Heading(head), ReportPart::Table(table)];
     let reasons = reasons(report);
     if !reasons.is_empty() {
-        parts.push(Part::List(reasons));
+        parts.push(ReportPart::List(reasons));
     }
     if report.emulated {
         let legend = "Values in brackets were had under emulation, and mean nothing by themselves.".to_owned();
-        parts.push(Part::Text(Ink::Faint, legend));
+        parts.push(ReportPart::Text(Ink::Faint, legend));
     }
     parts
 }
@@ -356,23 +360,23 @@ const CELLS_EACH_MAX: usize = 4;
 /// Numbers of one file that are shown; `--json` has all.
 const PUBLISHED_MAX: usize = 40;
 
-fn published(report: &StudyReport) -> Vec<Part> {
+fn published(report: &StudyReport) -> Vec<ReportPart> {
     if report.published.is_empty() {
         return Vec::new();
     }
     let (left, right) = (Align::Left, Align::Right);
-    let mut table = Table {
+    let mut table = ReportTable {
         columns: vec![
-            Head::new("published", left, None),
-            Head::new("number", left, None),
-            Head::new("as printed", right, Some(6)),
-            Head::new("that is", right, None),
-            Head::new("ours of", left, Some(5)),
-            Head::new("work", left, Some(3)),
-            Head::new("phase", left, Some(2)),
-            Head::new("ours", right, None),
-            Head::new("ratio", right, None),
-            Head::new("had by", left, Some(4)),
+            ColumnHead::new("published", left, None),
+            ColumnHead::new("number", left, None),
+            ColumnHead::new("as printed", right, Some(6)),
+            ColumnHead::new("that is", right, None),
+            ColumnHead::new("ours of", left, Some(5)),
+            ColumnHead::new("work", left, Some(3)),
+            ColumnHead::new("phase", left, Some(2)),
+            ColumnHead::new("ours", right, None),
+            ColumnHead::new("ratio", right, None),
+            ColumnHead::new("had by", left, Some(4)),
         ],
         rows: Vec::new(),
     };
@@ -395,21 +399,21 @@ fn published(report: &StudyReport) -> Vec<Part> {
         Item { ink: Ink::Strong, head: one.label.clone(), text }
     };
     let mut parts = vec![
-        Part::Heading("Published, beside ours".to_owned()),
-        Part::Text(
+        ReportPart::Heading("Published, beside ours".to_owned()),
+        ReportPart::Text(
             Ink::Faint,
             "Nothing follows from a published number beside ours: it comes without evidence, from another machine, and nobody \
              knows what it measured; the ratio, ours divided by it, is a number and no verdict."
                 .to_owned(),
         ),
-        Part::List(report.published.iter().map(source).collect()),
-        Part::Text(Ink::Faint, String::new()),
-        Part::Table(table),
-        Part::List(commands(report)),
+        ReportPart::List(report.published.iter().map(source).collect()),
+        ReportPart::Text(Ink::Faint, String::new()),
+        ReportPart::Table(table),
+        ReportPart::List(commands(report)),
     ];
     if report.emulated {
         let legend = "Ours were had under emulation, mean nothing, and are left out here.".to_owned();
-        parts.push(Part::Text(Ink::Faint, legend));
+        parts.push(ReportPart::Text(Ink::Faint, legend));
     }
     parts
 }
@@ -490,25 +494,26 @@ fn beside(from: &Published, number: &PublishedBeside, emulated: bool) -> Vec<Vec
     groups.iter().map(of_group).collect()
 }
 
-fn devices(report: &StudyReport) -> Vec<Part> {
+fn devices(report: &StudyReport) -> Vec<ReportPart> {
     if report.cells.iter().all(|cell| cell.devices.is_empty()) {
         return Vec::new();
     }
     let factors = factors(report);
-    let mut columns: Vec<Head> = factors.iter().map(|factor| Head::new(factor, Align::Left, None)).collect();
+    let mut columns: Vec<ColumnHead> =
+        factors.iter().map(|factor| ColumnHead::new(factor, Align::Left, None)).collect();
     columns.extend([
-        Head::new("work", Align::Left, Some(1)),
-        Head::new("device", Align::Left, None),
-        Head::new("reads", Align::Right, None),
-        Head::new("read", Align::Right, Some(3)),
-        Head::new("per byte", Align::Right, Some(4)),
-        Head::new("writes", Align::Right, None),
-        Head::new("written", Align::Right, Some(5)),
-        Head::new("per byte", Align::Right, None),
-        Head::new("flushes", Align::Right, Some(2)),
+        ColumnHead::new("work", Align::Left, Some(1)),
+        ColumnHead::new("device", Align::Left, None),
+        ColumnHead::new("reads", Align::Right, None),
+        ColumnHead::new("read", Align::Right, Some(3)),
+        ColumnHead::new("per byte", Align::Right, Some(4)),
+        ColumnHead::new("writes", Align::Right, None),
+        ColumnHead::new("written", Align::Right, Some(5)),
+        ColumnHead::new("per byte", Align::Right, None),
+        ColumnHead::new("flushes", Align::Right, Some(2)),
     ]);
-    let count = |of: Counted| exact(of, |value| format!("{value:.0}"));
-    let bytes = |of: Counted| exact(of, format::bytes_iec);
+    let count = |of: RunCount| exact(of, |value| format!("{value:.0}"));
+    let bytes = |of: RunCount| exact(of, format::bytes_iec);
     let per_byte = |of: Option<f64>| of.map_or(String::new(), |of| format!("{of:.3}"));
     let mut rows = Vec::new();
     for cell in &report.cells {
@@ -528,12 +533,12 @@ fn devices(report: &StudyReport) -> Vec<Part> {
             rows.push(row);
         }
     }
-    let mut table = Table { columns, rows };
+    let mut table = ReportTable { columns, rows };
     without_empty(&mut table);
     vec![
-        Part::Heading("What the devices did in a run".to_owned()),
-        Part::Table(table),
-        Part::Text(
+        ReportPart::Heading("What the devices did in a run".to_owned()),
+        ReportPart::Table(table),
+        ReportPart::Text(
             Ink::Faint,
             "Exact counts; means with ~ where runs differ. Per byte: for each byte that the work itself moved; laying out \
              its files is in the counts."
@@ -542,12 +547,12 @@ fn devices(report: &StudyReport) -> Vec<Part> {
     ]
 }
 
-fn exact(of: Counted, set: impl Fn(f64) -> String) -> String {
+fn exact(of: RunCount, set: impl Fn(f64) -> String) -> String {
     if of.is_exact() { set(of.mean) } else { format!("~{}", set(of.mean)) }
 }
 
 /// How much was had, and how to look further.
-fn had(report: &StudyReport) -> Vec<Part> {
+fn had(report: &StudyReport) -> Vec<ReportPart> {
     let counts = &report.counts;
     let mut said = format!("{} plots, {} runs: {} done", counts.plots, counts.runs, counts.done);
     for (count, word) in [
@@ -562,8 +567,8 @@ fn had(report: &StudyReport) -> Vec<Part> {
     }
     let hash: String = report.plan_hash.chars().take(12).collect();
     vec![
-        Part::Text(Ink::Faint, String::new()),
-        Part::Text(Ink::Faint, format!("{said} · scale {} · plan {hash} · study {}", report.scale, report.id)),
+        ReportPart::Text(Ink::Faint, String::new()),
+        ReportPart::Text(Ink::Faint, format!("{said} · scale {} · plan {hash} · study {}", report.scale, report.id)),
     ]
 }
 

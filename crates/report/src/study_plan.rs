@@ -24,7 +24,7 @@ pub struct PlanView {
     /// The factors.
     pub factors: Vec<FactorView>,
     /// Every cell.
-    pub cells: Vec<CellView>,
+    pub cells: Vec<PlannedCell>,
     /// Every provisioning, in order.
     pub plots: Vec<PlotView>,
     /// What is compared, in words.
@@ -58,7 +58,7 @@ pub struct FactorView {
 
 /// A cell.
 #[derive(Debug, Clone)]
-pub struct CellView {
+pub struct PlannedCell {
     /// Its level of every factor, in their order.
     pub levels: Vec<String>,
     /// Its workload.
@@ -211,7 +211,7 @@ fn factors(lines: &mut Vec<String>, plan: &PlanView, style: &Style) {
 }
 
 fn cells(lines: &mut Vec<String>, plan: &PlanView, detail: Detail, style: &Style) {
-    let each = |text: &dyn Fn(usize, &CellView) -> String| -> Vec<String> {
+    let each = |text: &dyn Fn(usize, &PlannedCell) -> String| -> Vec<String> {
         plan.cells.iter().enumerate().map(|(index, cell)| text(index, cell)).collect()
     };
     let column =

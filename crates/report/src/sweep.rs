@@ -1,12 +1,13 @@
 //! A sweep as a page: what was found in words, the points as a table, and a chart of each curve.
 
-use crate::compare::{Together, left_out};
+use crate::compare::{RejectedTogether, left_out};
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_result::run::TierName;
 use plumb_result::sweep::{
-    Agreement, Arrivals, CacheEdge, Curve, Knee, Place, Rise, Saturation, Spread, SweepPoint, Times,
+    Agreement, Arrivals, CacheEdge, Knee, LatencySummary, LevelPlace, Rise, RunSpread, Saturation, SweepCurve,
+    SweepPoint,
 };
 use plumb_result::{Level, RunVerdict, Sweep, SweepKey};
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
         page.push('\n');
     }
     page.push('\n');
-    let has_runs = |curve: &&Curve| curve.points.iter().any(|point| !point.runs.is_empty());
+    let has_runs = |curve: &&SweepCurve| curve.points.iter().any(|point| !point.runs.is_empty());
     for curve in sweep.curves.iter().filter(has_runs) {
         page.push_str(&head(sweep, curve, style));
         page.push_str(&table(curve, style));
@@ -37,20 +38,20 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
     for note in &sweep.notes {
         page.push_str(&format!("  {}{}\n", style.ink(Ink::Caution, "note    "), style.wrap(note, 10)));
     }
-    page.push_str(&left_out(&sweep.left_out, Together::All, style));
+    page.push_str(&left_out(&sweep.left_out, RejectedTogether::All, style));
     page.push_str(&last_line(sweep));
     page
 }
 
 /// What one of several curves says, behind what tells it from the others.
-fn of_curve(sweep: &Sweep, curve: &Curve) -> String {
+fn of_curve(sweep: &Sweep, curve: &SweepCurve) -> String {
     let fixed: Vec<String> = curve.fixed.iter().map(|(key, at)| level(*key, *at)).collect();
     let name = if fixed.is_empty() { format!("along {}", curve.key.name()) } else { fixed.join(", ") };
     format!("{name}: {}", said(sweep, curve))
 }
 
 /// Checks that warned at points whose numbers are shown.
-fn warned(curve: &Curve, style: &Style) -> String {
+fn warned(curve: &SweepCurve, style: &Style) -> String {
     let mut by_code: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for point in curve.points.iter().filter(|point| point.rate.is_some()) {
         for (code, _) in point.checks.iter().filter(|(_, level)| **level == Level::Warn) {
@@ -100,13 +101,13 @@ pub fn sentence(sweep: &Sweep) -> String {
     format!("{}, {}: {said}{partial}", sweep.path, sweep.phase)
 }
 
-fn said(sweep: &Sweep, curve: &Curve) -> String {
+fn said(sweep: &Sweep, curve: &SweepCurve) -> String {
     let found = words(sweep, curve);
     if found.is_empty() { "Nothing stands out on the curve.".to_owned() } else { found.join(" ") }
 }
 
 /// What a curve says, a sentence each.
-pub fn words(sweep: &Sweep, curve: &Curve) -> Vec<String> {
+pub fn words(sweep: &Sweep, curve: &SweepCurve) -> Vec<String> {
     let mut said = Vec::new();
     // What was asked for comes first.
     if let Some(within) = &curve.found.within {
@@ -152,7 +153,7 @@ pub fn words(sweep: &Sweep, curve: &Curve) -> Vec<String> {
 }
 
 /// Points that cannot be held against a limit of the p99, and what would change that.
-fn unjudged_words(curve: &Curve, unjudged: u32, limit: &str) -> String {
+fn unjudged_words(curve: &SweepCurve, unjudged: u32, limit: &str) -> String {
     let waited = |point: &SweepPoint| point.response.as_ref().unwrap_or(&point.service).p99;
     let too_few = curve.points.iter().any(|point| point.rate.is_some() && waited(point).is_none());
     let (why, remedy) = match too_few {
@@ -179,7 +180,7 @@ fn bare(key: SweepKey, level: f64) -> String {
     }
 }
 
-fn knee_words(curve: &Curve, knee: &Knee) -> String {
+fn knee_words(curve: &SweepCurve, knee: &Knee) -> String {
     let key = curve.key;
     let at = level(key, knee.level);
     let latency = match curve.arrivals {
@@ -189,19 +190,19 @@ fn knee_words(curve: &Curve, knee: &Knee) -> String {
     let numbers = format!("{} at a {latency} time of {}", format::per_second(knee.rate), format::time(knee.latency_ns));
     let anywhere = format!("anywhere from {} to {}", bare(key, knee.from), bare(key, knee.to));
     match knee.place {
-        Place::First | Place::Last if knee.from < knee.to => {
+        LevelPlace::First | LevelPlace::Last if knee.from < knee.to => {
             format!(
                 "No knee is proven: by these runs it may be {anywhere}, or beyond them; the best level is {at} ({numbers})."
             )
         }
-        Place::First => {
+        LevelPlace::First => {
             format!("The knee lies at {at} or below it: from there on latency grows faster than the rate ({numbers}).")
         }
-        Place::Last => format!("No knee up to {at}: latency still grows more slowly than the rate ({numbers})."),
-        Place::Inside if knee.from < knee.to => {
+        LevelPlace::Last => format!("No knee up to {at}: latency still grows more slowly than the rate ({numbers})."),
+        LevelPlace::Inside if knee.from < knee.to => {
             format!("The knee is at {at} ({numbers}); by these runs it may be {anywhere}.")
         }
-        Place::Inside => format!("The knee is at {at} ({numbers}): beyond it latency grows faster than the rate."),
+        LevelPlace::Inside => format!("The knee is at {at} ({numbers}): beyond it latency grows faster than the rate."),
     }
 }
 
@@ -209,17 +210,17 @@ fn saturation_words(key: SweepKey, saturation: &Saturation) -> String {
     let Saturation { level: proven, perhaps, rate_max, level_max, place, rise } = *saturation;
     let most = format::per_second(rate_max);
     match (place, rise) {
-        (Place::Last, Rise::Proven) => {
+        (LevelPlace::Last, Rise::Proven) => {
             return format!("Not saturated: the rate still rises at {}, to {most}.", level(key, level_max));
         }
-        (Place::Last, Rise::Unproven) => {
+        (LevelPlace::Last, Rise::Unproven) => {
             return format!(
                 "The mean rate is largest at {}, with {most}, but these runs do not tell it from the level before: neither \
                  saturation nor its absence is proven.",
                 level(key, level_max)
             );
         }
-        (Place::First | Place::Inside, _) => {}
+        (LevelPlace::First | LevelPlace::Inside, _) => {}
     }
     let head = format!("Saturated from {} on, within 5 % of the largest rate of {most}", level(key, perhaps));
     if perhaps < proven {
@@ -251,7 +252,7 @@ fn edge_words(edge: &CacheEdge, memory_bytes: u64) -> String {
     )
 }
 
-fn head(sweep: &Sweep, curve: &Curve, style: &Style) -> String {
+fn head(sweep: &Sweep, curve: &SweepCurve, style: &Style) -> String {
     let mut said = vec![format!("{} along {}", sweep.counted.join(" and "), curve.key.name())];
     said.extend(curve.fixed.iter().map(|(key, at)| format!("at {}", level(*key, *at))));
     said.push(match curve.arrivals {
@@ -267,14 +268,14 @@ fn head(sweep: &Sweep, curve: &Curve, style: &Style) -> String {
     format!("{}\n", style.wrap(&said.join(" · "), 0))
 }
 
-fn number(spread: Option<Spread>, set: fn(f64) -> String) -> String {
+fn number(spread: Option<RunSpread>, set: fn(f64) -> String) -> String {
     spread.map_or(MISSING.to_owned(), |spread| set(spread.value))
 }
 
 /// `9.8 – 10.4`, in the unit that the value has.
-fn interval(spread: Option<Spread>) -> String {
+fn interval(spread: Option<RunSpread>) -> String {
     match spread {
-        Some(Spread { lo: Some(lo), hi: Some(hi), .. }) => {
+        Some(RunSpread { lo: Some(lo), hi: Some(hi), .. }) => {
             let (lo, hi) = (format::per_second(lo), format::per_second(hi));
             match (lo.split_once(' '), hi.split_once(' ')) {
                 (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} – {hi}"),
@@ -304,7 +305,7 @@ fn tier(point: &SweepPoint) -> String {
     }
 }
 
-fn columns(curve: &Curve) -> Vec<Column> {
+fn columns(curve: &SweepCurve) -> Vec<Column> {
     let column = |title: &str, align, leaves, cell: &dyn Fn(&SweepPoint) -> String| Column {
         title: title.to_owned(),
         cells: curve.points.iter().map(cell).collect(),
@@ -314,7 +315,9 @@ fn columns(curve: &Curve) -> Vec<Column> {
     let key = curve.key;
     let first = |point: &SweepPoint| bare(key, point.level);
     let title = if key == SweepKey::Rate { "asked" } else { key.name() };
-    let of = |stat: fn(&Times) -> Option<Spread>| move |point: &SweepPoint| number(stat(&point.service), format::time);
+    let of = |stat: fn(&LatencySummary) -> Option<RunSpread>| {
+        move |point: &SweepPoint| number(stat(&point.service), format::time)
+    };
     let mut columns = vec![
         column(title, Align::Right, None, &first),
         column("rate", Align::Right, None, &|point| number(point.rate, format::per_second)),
@@ -331,7 +334,7 @@ fn columns(curve: &Curve) -> Vec<Column> {
         }
         // What the device took, and what a user waited: side by side.
         Arrivals::Poisson => {
-            let pair = |stat: fn(&Times) -> Option<Spread>| {
+            let pair = |stat: fn(&LatencySummary) -> Option<RunSpread>| {
                 move |point: &SweepPoint| {
                     let waited = point.response.as_ref().and_then(stat);
                     format!("{} | {}", number(stat(&point.service), format::time), number(waited, format::time))
@@ -350,7 +353,7 @@ fn columns(curve: &Curve) -> Vec<Column> {
     columns
 }
 
-fn table(curve: &Curve, style: &Style) -> String {
+fn table(curve: &SweepCurve, style: &Style) -> String {
     let lines = table::set(columns(curve), style.width);
     let mut text = style.ink(Ink::Faint, &lines.head);
     text.push('\n');
@@ -372,7 +375,7 @@ const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'
 
 /// Two bars a point: the rate from 0, and the p99 on a logarithmic scale; solid up to the lower end of the interval,
 /// darker up to the value, light up to the upper end.
-fn chart(curve: &Curve, style: &Style) -> String {
+fn chart(curve: &SweepCurve, style: &Style) -> String {
     if curve.points.iter().filter(|point| point.rate.is_some()).count() < 2 {
         return String::new();
     }
@@ -381,14 +384,14 @@ fn chart(curve: &Curve, style: &Style) -> String {
     let label = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let bar = ((style.width.saturating_sub(label + 8)) / 2).clamp(BAR_MIN, BAR_MAX);
     // A wild interval must not press all bars flat: it is cut off a little beyond the largest value.
-    let top = |spreads: &[Spread], beyond: f64| {
-        let most = |of: fn(&Spread) -> f64| spreads.iter().map(of).fold(0.0, f64::max);
+    let top = |spreads: &[RunSpread], beyond: f64| {
+        let most = |of: fn(&RunSpread) -> f64| spreads.iter().map(of).fold(0.0, f64::max);
         most(|spread| spread.hi.unwrap_or(spread.value)).min(beyond * most(|spread| spread.value))
     };
-    let rates: Vec<Spread> = curve.points.iter().filter_map(|point| point.rate).collect();
+    let rates: Vec<RunSpread> = curve.points.iter().filter_map(|point| point.rate).collect();
     let rate_top = top(&rates, 1.25);
-    let times: Vec<Spread> = curve.points.iter().filter_map(waited).collect();
-    let least = |of: fn(&Spread) -> f64| times.iter().map(of).fold(f64::INFINITY, f64::min);
+    let times: Vec<RunSpread> = curve.points.iter().filter_map(waited).collect();
+    let least = |of: fn(&RunSpread) -> f64| times.iter().map(of).fold(f64::INFINITY, f64::min);
     let least = least(|time| time.lo.unwrap_or(time.value)).max(least(|time| time.value) / 2.0);
     let most = top(&times, 2.0);
     // Half a factor of two below the least, so that the least has a bar, too.
@@ -417,7 +420,7 @@ fn chart(curve: &Curve, style: &Style) -> String {
     text
 }
 
-fn drawn(spread: Spread, columns: usize, share: impl Fn(f64) -> f64) -> String {
+fn drawn(spread: RunSpread, columns: usize, share: impl Fn(f64) -> f64) -> String {
     let eighths = |value: f64| (share(value).clamp(0.0, 1.0) * (columns * 8) as f64).round() as usize;
     let solid = eighths(spread.lo.unwrap_or(spread.value));
     let mut text: String = std::iter::repeat_n('█', solid / 8).collect();
@@ -436,10 +439,10 @@ fn drawn(spread: Spread, columns: usize, share: impl Fn(f64) -> f64) -> String {
 mod tests {
     use super::*;
     use plumb_result::compare::LeftOut;
-    use plumb_result::sweep::{Found, SweepRun};
+    use plumb_result::sweep::{CurveFindings, SweepRun};
 
-    fn spread(value: f64) -> Option<Spread> {
-        Some(Spread { value, lo: Some(value * 0.9), hi: Some(value * 1.1), runs: 3 })
+    fn spread(value: f64) -> Option<RunSpread> {
+        Some(RunSpread { value, lo: Some(value * 0.9), hi: Some(value * 1.1), runs: 3 })
     }
 
     fn point(level: f64, rate: Option<f64>) -> SweepPoint {
@@ -450,7 +453,7 @@ mod tests {
             rate: rate.and_then(spread),
             bandwidth: rate.and_then(|rate| spread(rate * 4096.0)),
             in_flight: spread(level),
-            service: Times { p50: p99, p99, ..Times::default() },
+            service: LatencySummary { p50: p99, p99, ..LatencySummary::default() },
             response: None,
             tier: rate.map(|_| TierName::Device),
             device_share: None,
@@ -459,7 +462,7 @@ mod tests {
         }
     }
 
-    fn sweep(points: Vec<SweepPoint>, found: Found) -> Sweep {
+    fn sweep(points: Vec<SweepPoint>, found: CurveFindings) -> Sweep {
         let key = SweepKey::Depth;
         Sweep {
             schema: String::new(),
@@ -473,7 +476,7 @@ mod tests {
             partial: false,
             time_ns: Some(1_000_000_000),
             memory_bytes: 1 << 30,
-            curves: vec![Curve {
+            curves: vec![SweepCurve {
                 key,
                 fixed: Default::default(),
                 arrivals: Arrivals::Closed,
@@ -491,7 +494,7 @@ mod tests {
     #[test]
     fn a_point_without_accepted_runs_is_missing_and_not_zero() {
         let points = vec![point(1.0, Some(1000.0)), point(2.0, None), point(4.0, Some(3000.0))];
-        let page = page(&sweep(points, Found::default()), &Style::PLAIN);
+        let page = page(&sweep(points, CurveFindings::default()), &Style::PLAIN);
         let row = page.lines().find(|line| line.contains("3 reject")).unwrap();
         assert!(row.contains(MISSING) && !row.contains("0/s") && !row.contains(" 0 "), "{row}");
         assert!(page.contains("1 of 3 points have no accepted run"), "{page}");
@@ -499,7 +502,7 @@ mod tests {
 
     #[test]
     fn nothing_accepted_is_no_curve() {
-        let mut sweep = sweep(vec![point(1.0, None), point(2.0, None)], Found::default());
+        let mut sweep = sweep(vec![point(1.0, None), point(2.0, None)], CurveFindings::default());
         sweep.left_out =
             vec![LeftOut { run: "01".into(), side: "depth=1".into(), reason: "A1 from memory.".into() }; 6];
         let page = page(&sweep, &Style::PLAIN);
@@ -510,9 +513,9 @@ mod tests {
 
     #[test]
     fn bars_show_value_and_interval() {
-        let bar = drawn(Spread { value: 50.0, lo: Some(40.0), hi: Some(60.0), runs: 3 }, 10, |value| value / 100.0);
+        let bar = drawn(RunSpread { value: 50.0, lo: Some(40.0), hi: Some(60.0), runs: 3 }, 10, |value| value / 100.0);
         assert_eq!(bar, "████▒░");
-        let single = drawn(Spread { value: 55.0, lo: None, hi: None, runs: 1 }, 10, |value| value / 100.0);
+        let single = drawn(RunSpread { value: 55.0, lo: None, hi: None, runs: 1 }, 10, |value| value / 100.0);
         assert_eq!(single, "█████▌");
     }
 
@@ -520,17 +523,17 @@ mod tests {
     fn what_is_found_is_said_with_its_limits() {
         let knee = |place, to| Knee { level: 8.0, from: 8.0, to, rate: 8000.0, latency_ns: 1e6, place };
         let said = |knee| {
-            let found = Found { knee: Some(knee), ..Found::default() };
+            let found = CurveFindings { knee: Some(knee), ..CurveFindings::default() };
             let sweep = sweep(vec![point(1.0, Some(1000.0)), point(8.0, Some(8000.0))], found);
             words(&sweep, &sweep.curves[0]).join(" ")
         };
         assert!(
-            said(knee(Place::Inside, 8.0))
+            said(knee(LevelPlace::Inside, 8.0))
                 .contains("The knee is at depth 8 (8.00 k/s at a mean service time of 1.00 ms)")
         );
-        assert!(said(knee(Place::Inside, 16.0)).contains("anywhere from 8 to 16"));
-        assert!(said(knee(Place::First, 8.0)).contains("or below it"));
-        assert!(said(knee(Place::Last, 8.0)).contains("No knee up to depth 8"));
+        assert!(said(knee(LevelPlace::Inside, 16.0)).contains("anywhere from 8 to 16"));
+        assert!(said(knee(LevelPlace::First, 8.0)).contains("or below it"));
+        assert!(said(knee(LevelPlace::Last, 8.0)).contains("No knee up to depth 8"));
         let saturation = |perhaps, place| {
             saturation_words(
                 SweepKey::Threads,
@@ -538,16 +541,16 @@ mod tests {
             )
         };
         assert_eq!(
-            saturation(4.0, Place::Inside),
+            saturation(4.0, LevelPlace::Inside),
             "Saturated from threads 4 on, within 5 % of the largest rate of 10.0 k/s; the runs prove that from 8 on."
         );
-        assert!(saturation(8.0, Place::Last).starts_with("Not saturated: the rate still rises at threads 16"));
+        assert!(saturation(8.0, LevelPlace::Last).starts_with("Not saturated: the rate still rises at threads 16"));
     }
 
     #[test]
     fn the_page_fits_its_width() {
         let points = (0..9).map(|at| point(2f64.powi(at), Some(1000.0 * f64::from(at + 1)))).collect();
-        let sweep = sweep(points, Found::default());
+        let sweep = sweep(points, CurveFindings::default());
         for width in [60, 80, 100, 140] {
             let style = Style { width, ..Style::PLAIN };
             for line in page(&sweep, &style).lines() {

@@ -12,11 +12,11 @@ const KEPT: usize = 60;
 
 /// What each device did in the last intervals.
 #[derive(Debug, Default)]
-pub struct History {
+pub struct DeviceHistory {
     devices: BTreeMap<String, VecDeque<DeviceUse>>,
 }
 
-impl History {
+impl DeviceHistory {
     /// Takes in an interval.
     pub fn push(&mut self, now: &Watched) {
         self.devices.retain(|name, _| now.devices.iter().any(|device| device.name == *name));
@@ -48,12 +48,12 @@ pub struct Title {
     /// Length of an interval, `1 s`.
     pub interval: String,
     /// Whether the picture stands still.
-    pub state: State,
+    pub state: PictureState,
 }
 
 /// Whether the picture stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum PictureState {
     /// It goes on.
     Live,
     /// It stands.
@@ -66,7 +66,7 @@ const NOTES: &str = "busy: share of the time with a request in flight; no measur
                      reach a device later.";
 
 /// A screen of at most `rows` lines, none wider than the style says.
-pub fn screen(now: &Watched, history: &History, title: &Title, style: &Style, rows: usize) -> Vec<String> {
+pub fn screen(now: &Watched, history: &DeviceHistory, title: &Title, style: &Style, rows: usize) -> Vec<String> {
     let notes: Vec<String> = style.wrap(NOTES, 0).lines().map(|line| style.ink(Ink::Faint, line)).collect();
     let mut lines = vec![head(title, style), processors(now, style), String::new()];
     let least_below = if rows < ROOMY { LEAST_PROCESSES } else { LEAST_PROCESSES + NOTES_ROOM };
@@ -94,8 +94,8 @@ const NOTES_ROOM: usize = 4;
 fn head(title: &Title, style: &Style) -> String {
     let left = format!("plumb watch · {} · {} · every {}", title.host, title.clock, title.interval);
     let right = match title.state {
-        State::Live => "p pauses  q quits",
-        State::Paused => "paused  p goes on  q quits",
+        PictureState::Live => "p pauses  q quits",
+        PictureState::Paused => "paused  p goes on  q quits",
     };
     let gap = style.width.saturating_sub(measure::width(&left) + measure::width(right));
     match gap {
@@ -147,7 +147,7 @@ fn column<T>(rows: &[&T], title: &str, align: Align, leaves: Option<u32>, cell: 
 }
 
 /// Devices that did something lately, each with its bars; the names of the others.
-fn devices(now: &Watched, history: &History, style: &Style, room: usize, lines: &mut Vec<String>) {
+fn devices(now: &Watched, history: &DeviceHistory, style: &Style, room: usize, lines: &mut Vec<String>) {
     let (busy, idle): (Vec<&DeviceUse>, Vec<&DeviceUse>) =
         now.devices.iter().partition(|device| history.was_busy(&device.name));
     // Head, the line of idle ones, that of those left out.
@@ -193,7 +193,7 @@ fn names(devices: &[&DeviceUse]) -> String {
 }
 
 /// The last intervals: what was read and written, and how long a request took.
-fn bars(history: &History, name: &str, style: &Style) -> String {
+fn bars(history: &DeviceHistory, name: &str, style: &Style) -> String {
     const TEXT: usize = "    read   write   latency ".len();
     let width = (style.width.saturating_sub(TEXT) / 3).clamp(4, KEPT);
     let spark = |pick: fn(&DeviceUse) -> Option<f64>| {

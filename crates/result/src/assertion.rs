@@ -24,14 +24,14 @@ pub struct Assertion {
     /// Which number.
     pub metric: Metric,
     /// How it is held against the value.
-    pub op: Op,
+    pub op: Comparator,
     /// In the metric's unit.
     pub value: f64,
 }
 
 /// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
+pub enum Comparator {
     /// `<`
     Less,
     /// `<=`
@@ -42,16 +42,17 @@ pub enum Op {
     AtLeast,
 }
 
-impl Op {
-    const ALL: [(&'static str, Op); 4] = [("<=", Op::AtMost), (">=", Op::AtLeast), ("<", Op::Less), (">", Op::More)];
+impl Comparator {
+    const ALL: [(&'static str, Comparator); 4] =
+        [("<=", Comparator::AtMost), (">=", Comparator::AtLeast), ("<", Comparator::Less), (">", Comparator::More)];
 
     /// Whether it holds.
     pub fn holds(self, left: f64, right: f64) -> bool {
         match self {
-            Op::Less => left < right,
-            Op::AtMost => left <= right,
-            Op::More => left > right,
-            Op::AtLeast => left >= right,
+            Comparator::Less => left < right,
+            Comparator::AtMost => left <= right,
+            Comparator::More => left > right,
+            Comparator::AtLeast => left >= right,
         }
     }
 }
@@ -103,7 +104,7 @@ impl FromStr for Assertion {
         };
         let rest = &text[at..];
         let length = rest.find(|c| !['<', '>', '=', '!'].contains(&c)).unwrap_or(rest.len());
-        let Some((_, op)) = Op::ALL.into_iter().find(|(name, _)| *name == &rest[..length]) else {
+        let Some((_, op)) = Comparator::ALL.into_iter().find(|(name, _)| *name == &rest[..length]) else {
             let message = format!("`{}` is no comparison of measured numbers", &rest[..length]);
             return Err(error(at..at + length, message, "use <, <=, > or >=".to_owned()));
         };
@@ -339,7 +340,7 @@ mod tests {
         }
         let named = parse(" seq-read/read.bw >= 1GB/s ");
         assert_eq!((named.phase.as_deref(), named.metric), (Some("seq-read"), Metric::bandwidth(OpKind::Read)));
-        assert_eq!((named.op, named.text.as_str()), (Op::AtLeast, "seq-read/read.bw >= 1GB/s"));
+        assert_eq!((named.op, named.text.as_str()), (Comparator::AtLeast, "seq-read/read.bw >= 1GB/s"));
     }
 
     /// The caret stands under what is wrong, and the help says what would be right.
@@ -364,9 +365,12 @@ mod tests {
 
     #[test]
     fn comparisons_are_what_they_say() {
-        for (op, at, above) in
-            [(Op::Less, false, false), (Op::AtMost, true, false), (Op::More, false, true), (Op::AtLeast, true, true)]
-        {
+        for (op, at, above) in [
+            (Comparator::Less, false, false),
+            (Comparator::AtMost, true, false),
+            (Comparator::More, false, true),
+            (Comparator::AtLeast, true, true),
+        ] {
             assert_eq!((op.holds(5.0, 5.0), op.holds(6.0, 5.0)), (at, above), "{op:?}");
         }
     }
@@ -407,7 +411,7 @@ mod tests {
             (metric, (text, number)) in prop::sample::select(Metric::all())
                 .prop_filter("of runs", |metric| metric.device_count().is_none())
                 .prop_flat_map(|metric| (Just(metric), value(metric.unit()))),
-            (name, op) in prop::sample::select(Op::ALL.to_vec()),
+            (name, op) in prop::sample::select(Comparator::ALL.to_vec()),
             phase in prop::option::of("[a-z][a-z0-9-]{0,8}"),
             blanks in "[ ]{0,3}",
         ) {

@@ -337,23 +337,23 @@ pub struct Extents {
     pub encoded_bytes: u64,
     /// Where on the file system's device the extents lie; `None` where no extent tells its place.
     #[serde(default)]
-    pub place: Option<Place>,
+    pub place: Option<DeviceSpan>,
 }
 
 /// The stretch of a device between the first byte of the lowest extent and the last byte of the highest. Source: `fe_physical`
 /// of Documentation/filesystems/fiemap.rst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct DeviceSpan {
     /// First byte of the lowest extent, counted from the beginning of the file system's device.
     pub lowest_byte: u64,
     /// First byte behind the highest extent.
     pub end_byte: u64,
 }
 
-impl Place {
+impl DeviceSpan {
     /// The stretch that holds both.
-    pub fn with(self, other: Place) -> Place {
-        Place { lowest_byte: self.lowest_byte.min(other.lowest_byte), end_byte: self.end_byte.max(other.end_byte) }
+    pub fn with(self, other: DeviceSpan) -> DeviceSpan {
+        DeviceSpan { lowest_byte: self.lowest_byte.min(other.lowest_byte), end_byte: self.end_byte.max(other.end_byte) }
     }
 }
 

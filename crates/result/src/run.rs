@@ -64,7 +64,7 @@ pub struct PhaseResult {
     pub metrics: BTreeMap<Metric, MetricValue>,
     /// What was done, by kind of op; absent in results of versions that did not keep it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub done: BTreeMap<OpKind, Done>,
+    pub done: BTreeMap<OpKind, OpsDone>,
     /// What all workers together did until the first of them was done, where there were several. From then on the load
     /// was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ pub struct PhaseResult {
 /// Ops of one kind in a phase, counted: a rate may be over less than the phase's wall time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Done {
+pub struct OpsDone {
     /// Ops that completed without error.
     pub ops: u64,
     /// Bytes that they moved.

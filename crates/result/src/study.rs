@@ -292,15 +292,15 @@ pub struct CellDevice {
     /// In how many runs it was looked at.
     pub runs: u32,
     /// Reads completed.
-    pub reads: Counted,
+    pub reads: RunCount,
     /// Bytes read.
-    pub read_bytes: Counted,
+    pub read_bytes: RunCount,
     /// Writes completed.
-    pub writes: Counted,
+    pub writes: RunCount,
     /// Bytes written.
-    pub written_bytes: Counted,
+    pub written_bytes: RunCount,
     /// Flushes completed.
-    pub flushes: Counted,
+    pub flushes: RunCount,
     /// Bytes written by the device for each byte that the work wrote; absent where the work wrote none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_per_byte: Option<f64>,
@@ -312,7 +312,7 @@ pub struct CellDevice {
 /// A count over several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Counted {
+pub struct RunCount {
     /// Arithmetic mean.
     pub mean: f64,
     /// Smallest.
@@ -321,12 +321,12 @@ pub struct Counted {
     pub max: u64,
 }
 
-impl Counted {
+impl RunCount {
     /// The counts of several runs; `None` of none.
-    pub fn of(counts: &[u64]) -> Option<Counted> {
+    pub fn of(counts: &[u64]) -> Option<RunCount> {
         let (min, max) = (*counts.iter().min()?, *counts.iter().max()?);
         let mean = counts.iter().map(|count| *count as f64).sum::<f64>() / counts.len() as f64;
-        Some(Counted { mean, min, max })
+        Some(RunCount { mean, min, max })
     }
 
     /// Whether all runs had the same.

@@ -38,7 +38,7 @@ pub struct Sweep {
     /// Memory that the runs could use for caching: the machine's, or the control group's limit where that is less.
     pub memory_bytes: u64,
     /// One for each series of points.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<SweepCurve>,
     /// Ids of all runs, in the order they ran.
     pub runs: Vec<String>,
     /// The tag that all its runs have in the store; absent where they are not stored.
@@ -113,7 +113,7 @@ pub enum Arrivals {
 /// The points of one series, in the order of their levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Curve {
+pub struct SweepCurve {
     /// What varies along the curve.
     pub key: SweepKey,
     /// What is held at a level of its own on this curve.
@@ -123,11 +123,11 @@ pub struct Curve {
     pub arrivals: Arrivals,
     /// Under `rate=auto`: the closed-loop maximum that the rates are shares of, ops/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed_loop_max: Option<Spread>,
+    pub closed_loop_max: Option<RunSpread>,
     /// Every planned point; one without accepted runs has no numbers.
     pub points: Vec<SweepPoint>,
     /// What the points say.
-    pub found: Found,
+    pub found: CurveFindings,
 }
 
 /// One level of a curve.
@@ -137,16 +137,16 @@ pub struct SweepPoint {
     /// In the key's unit: ops, ops/s, bytes, workers or percent.
     pub level: f64,
     /// Achieved ops a second; `null` where no run was accepted, never 0.
-    pub rate: Option<Spread>,
+    pub rate: Option<RunSpread>,
     /// Achieved bytes a second, where bytes move.
-    pub bandwidth: Option<Spread>,
+    pub bandwidth: Option<RunSpread>,
     /// Mean ops in flight.
-    pub in_flight: Option<Spread>,
+    pub in_flight: Option<RunSpread>,
     /// Start to completion.
-    pub service: Times,
+    pub service: LatencySummary,
     /// Intended start to completion, under Poisson arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response: Option<Times>,
+    pub response: Option<LatencySummary>,
     /// What the rate measured; `mixed` where the runs differ.
     pub tier: Option<TierName>,
     /// Share of the bytes that the device moved, mean of the runs, 0–1.
@@ -172,22 +172,22 @@ pub struct SweepRun {
 /// Numbers of a distribution of times, ns; `null` where the runs carry too few samples.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Times {
+pub struct LatencySummary {
     /// Arithmetic mean.
-    pub mean: Option<Spread>,
+    pub mean: Option<RunSpread>,
     /// Median.
-    pub p50: Option<Spread>,
+    pub p50: Option<RunSpread>,
     /// 99 %.
-    pub p99: Option<Spread>,
+    pub p99: Option<RunSpread>,
     /// 99.9 %.
     #[serde(rename = "p99.9")]
-    pub p999: Option<Spread>,
+    pub p999: Option<RunSpread>,
 }
 
 /// A number over runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Spread {
+pub struct RunSpread {
     /// Geometric mean over the runs, one value a run.
     pub value: f64,
     /// Lower end of its 95 % interval, by t on logarithms; `null` for a single run.
@@ -201,7 +201,7 @@ pub struct Spread {
 /// What the points of a curve say; each is `null` where it does not apply or too few points have runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Found {
+pub struct CurveFindings {
     /// Where latency begins to grow faster than throughput.
     pub knee: Option<Knee>,
     /// Where more of the key brings no more throughput.
@@ -227,14 +227,14 @@ pub struct Knee {
     /// Mean latency there (response time under Poisson arrivals, else service time), ns.
     pub latency_ns: f64,
     /// Where in the sweep it lies.
-    pub place: Place,
+    pub place: LevelPlace,
 }
 
 /// Where something lies among the levels of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum LevelPlace {
     /// Between smaller and larger levels.
     Inside,
     /// At the first level: it may lie below.
@@ -256,7 +256,7 @@ pub struct Saturation {
     /// Its level.
     pub level_max: f64,
     /// At the last level: the rate may still be rising there.
-    pub place: Place,
+    pub place: LevelPlace,
     /// Whether the rate at the level before the largest is proven to be smaller.
     pub rise: Rise,
 }
@@ -307,7 +307,7 @@ pub struct CacheEdge {
     /// The size after it, bytes.
     pub above_bytes: f64,
     /// Rate after over rate before; where its interval holds 1, the edge rests on the tiers.
-    pub ratio: Spread,
+    pub ratio: RunSpread,
     /// What was measured before it.
     pub tier_before: Option<TierName>,
     /// What was measured after it.

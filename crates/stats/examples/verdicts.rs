@@ -6,8 +6,8 @@
 
 use plumb_stats::stop::Question;
 use plumb_stats::{
-    Assessment, Better, Budget, Decision, Precision, Rule, Side, Statistic, StatsError, StopRule, Stopper, Verdict,
-    assess, assess_plots, blocked_order, modes,
+    Assessment, Better, Decision, FurtherBudget, Precision, Side, Statistic, StatsError, StopRule, Stopper, Verdict,
+    VerdictRule, assess, assess_plots, blocked_order, modes,
 };
 
 struct Noise(u64);
@@ -63,7 +63,7 @@ fn one(scenario: Scenario, variant: Variant, seed: u64, tally: &mut Tally) -> Re
     let mut stopper = Stopper::new(StopRule::default());
     let mut precision: Vec<Precision> = Vec::new();
     let mut last: Option<Assessment> = None;
-    while let Decision::Run { blocks } = stopper.look(a.len() as u32, &precision, Budget::Left) {
+    while let Decision::Run { blocks } = stopper.look(a.len() as u32, &precision, FurtherBudget::Left) {
         for block in &order[a.len()..a.len() + blocks as usize] {
             for side in block.sides() {
                 let slow = if noise.uniform() < scenario.slow_share { 0.75f64.ln() } else { 0.0 };
@@ -75,7 +75,7 @@ fn one(scenario: Scenario, variant: Variant, seed: u64, tally: &mut Tally) -> Re
                 }
             }
         }
-        let found = assess(&a, &b, Better::Higher, &Rule::default())?;
+        let found = assess(&a, &b, Better::Higher, &VerdictRule::default())?;
         precision = Precision::of_assessment(&found, Statistic::Rate)
             .map(|precision| Precision {
                 wanted: variant.wanted,
@@ -155,7 +155,7 @@ fn main() -> Result<(), StatsError> {
                 };
                 (0..plots).map(|_| plot()).collect()
             };
-            let found = assess_plots(&side(), &side(), Better::Higher, &Rule::default())?;
+            let found = assess_plots(&side(), &side(), Better::Higher, &VerdictRule::default())?;
             claims += u32::from(matches!(found.verdict, Verdict::Faster(_) | Verdict::Slower(_)));
         }
         println!("| {plots} | {runs} | {:.1} % |", 100.0 * f64::from(claims) / f64::from(comparisons));

@@ -2,7 +2,7 @@
 //! percentiles. At fewer units they are wrong (at ten, a percentile bootstrap of the mean covers 89 %), and are refused.
 
 use crate::StatsError;
-use crate::estimate::Interval;
+use crate::estimate::ConfidenceInterval;
 use crate::random::SplitMix;
 use crate::summary::logs;
 
@@ -28,7 +28,7 @@ impl Default for Resampling {
 
 /// One side's values: `side[i][j]` are the interval blocks of run `j` on plot `i` (a run that has only one number is one
 /// block). Where there is one plot, runs are the units; else plots are.
-pub type Side<'a> = &'a [Vec<Vec<f64>>];
+pub type SideValues<'a> = &'a [Vec<Vec<f64>>];
 
 /// The geometric mean of one side with its interval. A run's value is the mean of its blocks, a plot's the geometric mean
 /// of its runs.
@@ -41,18 +41,26 @@ pub type Side<'a> = &'a [Vec<Vec<f64>>];
 /// Hinkley, §5.2).
 ///
 /// Errors: fewer than [`UNITS_MIN`] units, an empty plot or run, a value not above 0, a setting out of range.
-pub fn mean(side: Side<'_>, resampling: &Resampling) -> Result<Interval, StatsError> {
+pub fn mean(side: SideValues<'_>, resampling: &Resampling) -> Result<ConfidenceInterval, StatsError> {
     resample(&[Drawn::of(side, 1.0)?], resampling)
 }
 
 /// The ratio of geometric means of two independent sides, candidate over baseline, as [`mean`] has it.
-pub fn ratio(baseline: Side<'_>, candidate: Side<'_>, resampling: &Resampling) -> Result<Interval, StatsError> {
+pub fn ratio(
+    baseline: SideValues<'_>,
+    candidate: SideValues<'_>,
+    resampling: &Resampling,
+) -> Result<ConfidenceInterval, StatsError> {
     resample(&[Drawn::of(baseline, -1.0)?, Drawn::of(candidate, 1.0)?], resampling)
 }
 
 /// The ratio of runs that came in blocks of both sides: blocks are the units, and are drawn as pairs. Errors as [`mean`];
 /// unequal numbers of values.
-pub fn paired_ratio(baseline: &[f64], candidate: &[f64], resampling: &Resampling) -> Result<Interval, StatsError> {
+pub fn paired_ratio(
+    baseline: &[f64],
+    candidate: &[f64],
+    resampling: &Resampling,
+) -> Result<ConfidenceInterval, StatsError> {
     let ratios = crate::estimate::log_ratios(baseline, candidate)?;
     let units = ratios.into_iter().map(|log| Unit::Run(vec![log.exp()])).collect();
     resample(&[Drawn::checked(units, 1.0)?], resampling)
@@ -79,7 +87,7 @@ struct Part {
 }
 
 impl Drawn {
-    fn of(side: Side<'_>, sign: f64) -> Result<Drawn, StatsError> {
+    fn of(side: SideValues<'_>, sign: f64) -> Result<Drawn, StatsError> {
         for run in side.iter().flatten() {
             logs(run)?;
         }
@@ -143,7 +151,7 @@ fn draw_run(blocks: &[f64], stream: &mut SplitMix) -> f64 {
     (blocks.iter().map(|_| blocks[stream.below(blocks.len())]).sum::<f64>() / blocks.len() as f64).ln()
 }
 
-fn resample(sides: &[Drawn], resampling: &Resampling) -> Result<Interval, StatsError> {
+fn resample(sides: &[Drawn], resampling: &Resampling) -> Result<ConfidenceInterval, StatsError> {
     let Resampling { resamples, confidence, seed } = *resampling;
     if resamples < 100 {
         return Err(StatsError::Setting { name: "resamples", value: f64::from(resamples), allowed: "100 and more" });
@@ -162,7 +170,7 @@ fn resample(sides: &[Drawn], resampling: &Resampling) -> Result<Interval, StatsE
     let error = whole.squared_error.sqrt();
     if error == 0.0 {
         let value = whole.mean.exp();
-        return Ok(Interval { value, lo: value, hi: value, confidence });
+        return Ok(ConfidenceInterval { value, lo: value, hi: value, confidence });
     }
     let mut stream = SplitMix::new(seed);
     let mut distances: Vec<f64> = (0..resamples)
@@ -179,7 +187,7 @@ fn resample(sides: &[Drawn], resampling: &Resampling) -> Result<Interval, StatsE
         distances[(position.round().max(0.0) as usize).min(distances.len() - 1)]
     };
     let tail = (1.0 - confidence) / 2.0;
-    Ok(Interval {
+    Ok(ConfidenceInterval {
         value: whole.mean.exp(),
         lo: (whole.mean - at(1.0 - tail) * error).exp(),
         hi: (whole.mean - at(tail) * error).exp(),

@@ -6,7 +6,7 @@ use crate::summary::{Moments, logs};
 
 /// One level of a nested design.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Level {
+pub struct NestedLevel {
     /// Degrees of freedom.
     pub freedom: f64,
     /// Mean square.
@@ -23,20 +23,20 @@ pub struct Level {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlotsAndRuns {
     /// Between plots.
-    pub plots: Level,
+    pub plots: NestedLevel,
     /// Between the runs of a plot.
-    pub runs: Level,
+    pub runs: NestedLevel,
 }
 
 /// Variance between plots, between runs of one plot, and between intervals of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlotsRunsIntervals {
     /// Between plots.
-    pub plots: Level,
+    pub plots: NestedLevel,
     /// Between the runs of a plot.
-    pub runs: Level,
+    pub runs: NestedLevel,
     /// Between the intervals of a run.
-    pub intervals: Level,
+    pub intervals: NestedLevel,
 }
 
 /// Variance components of runs within plots, by the method of moments of a balanced nested analysis of variance, on
@@ -88,7 +88,7 @@ pub fn plots_runs_intervals(plots: &[Vec<Vec<f64>>]) -> Result<PlotsRunsInterval
 
 /// What a further plot and a further run cost, in the same unit: seconds, bytes written.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cost {
+pub struct FurtherCost {
     /// A provisioning without its runs.
     pub plot: f64,
     /// A run.
@@ -99,7 +99,7 @@ pub struct Cost {
 /// least 1, rounded up; `None` where plots add no variance, so that one plot with all the runs is best, which only a look at
 /// several can show. Source: Kalibera and Jones, ISMM 2013, §8.1; Cochran, "Sampling techniques", 1977, §10.6.
 /// Errors: a cost that is not above 0.
-pub fn runs_per_plot(components: &PlotsAndRuns, cost: Cost) -> Result<Option<u32>, StatsError> {
+pub fn runs_per_plot(components: &PlotsAndRuns, cost: FurtherCost) -> Result<Option<u32>, StatsError> {
     for (name, value) in [("cost of a plot", cost.plot), ("cost of a run", cost.run)] {
         if !(value > 0.0 && value.is_finite()) {
             return Err(StatsError::Setting { name, value, allowed: "the numbers above 0" });
@@ -161,7 +161,7 @@ impl Pooled {
 
 /// Components from mean squares, highest level first, each with the number of values under one of its units: what a
 /// level's mean square has more than the next one's, per value.
-fn levels<const N: usize>(squares: [(Pooled, f64); N]) -> [Level; N] {
+fn levels<const N: usize>(squares: [(Pooled, f64); N]) -> [NestedLevel; N] {
     let variances: [f64; N] = std::array::from_fn(|i| {
         let below = squares.get(i + 1).map_or(0.0, |(next, _)| next.mean_square);
         ((squares[i].0.mean_square - below) / squares[i].1).max(0.0)
@@ -169,7 +169,7 @@ fn levels<const N: usize>(squares: [(Pooled, f64); N]) -> [Level; N] {
     let total: f64 = variances.iter().sum();
     std::array::from_fn(|i| {
         let Pooled { mean_square, freedom } = squares[i].0;
-        Level {
+        NestedLevel {
             freedom,
             mean_square,
             variance: variances[i],
@@ -249,18 +249,20 @@ mod tests {
         let found = plots_and_runs(&plots).unwrap();
         assert!((0.85..0.95).contains(&found.plots.share), "{found:?}");
         // A plot that costs nine runs, and has nine times their variance, wants one run: √(9 / 9).
-        let nine =
-            PlotsAndRuns { plots: Level { variance: 9.0, ..found.plots }, runs: Level { variance: 1.0, ..found.runs } };
-        assert_eq!(runs_per_plot(&nine, Cost { plot: 9.0, run: 1.0 }).unwrap(), Some(1));
-        assert_eq!(runs_per_plot(&nine, Cost { plot: 144.0, run: 1.0 }).unwrap(), Some(4));
-        assert!(runs_per_plot(&nine, Cost { plot: 0.0, run: 1.0 }).is_err());
+        let nine = PlotsAndRuns {
+            plots: NestedLevel { variance: 9.0, ..found.plots },
+            runs: NestedLevel { variance: 1.0, ..found.runs },
+        };
+        assert_eq!(runs_per_plot(&nine, FurtherCost { plot: 9.0, run: 1.0 }).unwrap(), Some(1));
+        assert_eq!(runs_per_plot(&nine, FurtherCost { plot: 144.0, run: 1.0 }).unwrap(), Some(4));
+        assert!(runs_per_plot(&nine, FurtherCost { plot: 0.0, run: 1.0 }).is_err());
     }
 
     #[test]
     fn plots_that_add_nothing_have_no_variance_and_unbalanced_ones_are_refused() {
         let same = plots_and_runs(&[vec![100.0, 110.0], vec![110.0, 100.0], vec![100.0, 110.0]]).unwrap();
         assert_eq!((same.plots.variance, same.plots.share), (0.0, 0.0));
-        assert_eq!(runs_per_plot(&same, Cost { plot: 1.0, run: 1.0 }).unwrap(), None);
+        assert_eq!(runs_per_plot(&same, FurtherCost { plot: 1.0, run: 1.0 }).unwrap(), None);
         assert!(matches!(plots_and_runs(&[vec![1.0, 2.0], vec![1.0, 2.0, 3.0]]), Err(StatsError::Unbalanced { .. })));
         assert!(plots_and_runs(&[vec![1.0, 2.0]]).is_err());
         assert!(plots_and_runs(&[vec![1.0], vec![2.0]]).is_err());

@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
 /// A number with an interval around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// Geometric mean, or ratio of geometric means.
     pub value: f64,
     /// Lower end.
@@ -20,10 +20,10 @@ pub struct Interval {
     pub confidence: f64,
 }
 
-/// An [`Interval`] of a ratio.
-pub type Ratio = Interval;
+/// An [`ConfidenceInterval`] of a ratio.
+pub type Ratio = ConfidenceInterval;
 
-impl Interval {
+impl ConfidenceInterval {
     /// Whether a value lies inside, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.lo <= value && value <= self.hi
@@ -48,9 +48,9 @@ impl Estimate {
     }
 
     /// The interval of a coverage strictly between 0 and 1.
-    pub fn interval(&self, confidence: f64) -> Result<Interval, StatsError> {
+    pub fn interval(&self, confidence: f64) -> Result<ConfidenceInterval, StatsError> {
         let half = self.log_half_width(confidence)?;
-        Ok(Interval {
+        Ok(ConfidenceInterval {
             value: self.value(),
             lo: (self.log_mean - half).exp(),
             hi: (self.log_mean + half).exp(),

@@ -31,12 +31,12 @@ pub mod warmup;
 
 pub use correct::{benjamini_hochberg, holm};
 pub use error::StatsError;
-pub use estimate::{Estimate, Interval, Ratio, paired, sample, welch};
+pub use estimate::{ConfidenceInterval, Estimate, Ratio, paired, sample, welch};
 pub use permutation::{SignFlip, sign_flip};
 pub use schedule::{Block, Side, blocked_order};
-pub use stop::{Budget, Decision, Precision, Statistic, StopReason, StopRule, Stopper};
+pub use stop::{Decision, FurtherBudget, Precision, Statistic, StopReason, StopRule, Stopper};
 pub use summary::{coefficient_of_variation, geometric_mean, median, median_absolute_deviation};
 pub use verdict::{
-    Assessment, Better, Compared, Family, Note, ReplicationUnit, Rule, Sides, Verdict, assess, assess_all,
+    Assessment, Better, Compared, Family, Note, ReplicationUnit, Sides, Verdict, VerdictRule, assess, assess_all,
     assess_family, assess_plots,
 };

@@ -1,7 +1,7 @@
 //! Intervals for medians, and for percentiles of runs.
 
 use crate::StatsError;
-use crate::estimate::{Interval, sample};
+use crate::estimate::{ConfidenceInterval, sample};
 use crate::summary::{finite, median};
 
 /// The interval of the median between two order statistics, free of any assumption about the distribution: the narrowest
@@ -13,7 +13,7 @@ use crate::summary::{finite, median};
 ///
 /// Errors: a value that is not finite, a confidence outside 0 to 1, fewer values than any interval of that coverage needs
 /// (six for 95 %).
-pub fn median_interval(values: &[f64], confidence: f64) -> Result<Interval, StatsError> {
+pub fn median_interval(values: &[f64], confidence: f64) -> Result<ConfidenceInterval, StatsError> {
     finite(values)?;
     if !(confidence > 0.0 && confidence < 1.0) {
         let allowed = "0 to 1, both excluded";
@@ -38,7 +38,7 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Result<Interval, Stat
     sorted.sort_by(f64::total_cmp);
     match (best, median(values)) {
         (Some((k, confidence)), Some(value)) => {
-            Ok(Interval { value, lo: sorted[k], hi: sorted[n - 1 - k], confidence })
+            Ok(ConfidenceInterval { value, lo: sorted[k], hi: sorted[n - 1 - k], confidence })
         }
         // 1 − 2 · 2⁻ⁿ must reach the confidence.
         _ => Err(StatsError::TooFew { needed: (1.0 - (1.0 - confidence).log2()).ceil() as usize, found: n }),
@@ -49,12 +49,12 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Result<Interval, Stat
 /// each run. Its width is that of t on the logarithms of the runs; it lies around the merged value, since percentiles are
 /// never averaged. At least two runs, all values above 0. For 20 runs and more, or where runs have modes, see
 /// [`crate::bootstrap`].
-pub fn percentile_interval(merged: f64, runs: &[f64], confidence: f64) -> Result<Interval, StatsError> {
+pub fn percentile_interval(merged: f64, runs: &[f64], confidence: f64) -> Result<ConfidenceInterval, StatsError> {
     if !(merged.is_finite() && merged > 0.0) {
         return Err(StatsError::NotPositive { index: 0, value: merged });
     }
     let factor = sample(runs)?.log_half_width(confidence)?.exp();
-    Ok(Interval { value: merged, lo: merged / factor, hi: merged * factor, confidence })
+    Ok(ConfidenceInterval { value: merged, lo: merged / factor, hi: merged * factor, confidence })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::summary::logs;
 
 /// One line of the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub struct AnovaLine {
     /// Degrees of freedom.
     pub freedom: f64,
     /// Sum of squares, of logarithms.
@@ -19,7 +19,7 @@ pub struct Line {
     pub share: f64,
 }
 
-impl Line {
+impl AnovaLine {
     /// Sum of squares over degrees of freedom.
     pub fn mean_square(&self) -> f64 {
         self.squares / self.freedom
@@ -30,7 +30,7 @@ impl Line {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effect {
     /// The line.
-    pub line: Line,
+    pub line: AnovaLine,
     /// F against the error of the stratum.
     pub f: f64,
     /// p that there is no such effect.
@@ -43,13 +43,13 @@ pub struct SplitPlot {
     /// The hard factor, against the plots.
     pub whole: Effect,
     /// Spread between plots of one level of the hard factor: the error of the upper stratum.
-    pub plots: Line,
+    pub plots: AnovaLine,
     /// The easy factor, against the error within plots.
     pub sub: Effect,
     /// Hard and easy factor together, against the error within plots.
     pub interaction: Effect,
     /// Spread within plots: the error of the lower stratum.
-    pub within: Line,
+    pub within: AnovaLine,
 }
 
 /// The table of a balanced design: `values[a][plot][b]` is the value of level `b` of the easy factor on that plot of level
@@ -94,12 +94,12 @@ pub fn split_plot(values: &[Vec<Vec<f64>>]) -> Result<SplitPlot, StatsError> {
     }
     let total = whole + plots + sub + interaction + within;
     // What rounding leaves where nothing varies is no variation.
-    let line = |squares: f64, freedom: f64| Line {
+    let line = |squares: f64, freedom: f64| AnovaLine {
         freedom,
         squares: if squares < 1e-24 * (1.0 + grand * grand) { 0.0 } else { squares },
         share: if total > 0.0 { squares / total } else { 0.0 },
     };
-    let effect = |line: Line, error: Line| Effect {
+    let effect = |line: AnovaLine, error: AnovaLine| Effect {
         line,
         f: line.mean_square() / error.mean_square(),
         p: f_above(line.mean_square(), error.mean_square(), line.freedom, error.freedom),

@@ -5,12 +5,12 @@
 
 use crate::StatsError;
 use crate::summary::{finite, median};
-use crate::trend::{Line, Trend, mann_kendall_inflated, theil_sen};
-use crate::warmup::{Cut, mser5};
+use crate::trend::{Trend, TrendLine, mann_kendall_inflated, theil_sen};
+use crate::warmup::{WarmupCut, mser5};
 
 /// The numbers of the rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rule {
+pub struct RoundRule {
     /// Rounds looked at together; at least 2.
     pub window: u32,
     /// Largest allowed (max − min) / mean.
@@ -21,9 +21,9 @@ pub struct Rule {
     pub rounds_max: u32,
 }
 
-impl Default for Rule {
-    fn default() -> Rule {
-        Rule { window: 5, range: 0.20, slope: 0.10, rounds_max: 25 }
+impl Default for RoundRule {
+    fn default() -> RoundRule {
+        RoundRule { window: 5, range: 0.20, slope: 0.10, rounds_max: 25 }
     }
 }
 
@@ -45,7 +45,7 @@ pub struct SteadyWindow {
 /// The earliest window of rounds that meets the rule, among the first `rounds_max`. `None`: not steady so far, and
 /// with `rounds_max` rounds or more, not at all. Rounds that are not finite, or a mean that is not above 0, are not
 /// steady.
-pub fn snia(rounds: &[f64], rule: &Rule) -> Option<SteadyWindow> {
+pub fn snia(rounds: &[f64], rule: &RoundRule) -> Option<SteadyWindow> {
     let window = rule.window.max(2) as usize;
     let rounds = &rounds[..rounds.len().min(rule.rounds_max as usize)];
     rounds.windows(window).enumerate().find_map(|(first, values)| {
@@ -103,7 +103,7 @@ pub struct WithinRun {
     /// What was found.
     pub state: RunState,
     /// Where the warm-up ends, see [`mser5`].
-    pub cut: Cut,
+    pub cut: WarmupCut,
     /// First value of the part that was tested for drift: the cut where it was accepted, else 0.
     pub from: usize,
     /// Rise of the line of Theil and Sen over that part, relative to its median; negative where it falls.
@@ -142,7 +142,7 @@ pub fn within_run(values: &[f64]) -> Result<WithinRun, StatsError> {
 }
 
 /// How many times the variance of a sum over neighbours that resemble each other is that of independent values.
-fn inflation(values: &[f64], line: Line) -> f64 {
+fn inflation(values: &[f64], line: TrendLine) -> f64 {
     let rest: Vec<f64> =
         values.iter().enumerate().map(|(i, value)| value - line.start - line.slope * i as f64).collect();
     inflation_of(&rest)
@@ -210,41 +210,41 @@ mod tests {
     #[test]
     fn a_decaying_drive_is_steady_once_it_has_decayed() {
         let rounds = [300.0, 210.0, 150.0, 118.0, 104.0, 101.0, 99.0, 102.0, 100.0];
-        let steady = snia(&rounds, &Rule::default()).unwrap();
+        let steady = snia(&rounds, &RoundRule::default()).unwrap();
         // Rounds 3–7 (118 … 102) range 18.1 % but fall 14.1 %; 4–8 do not.
         assert_eq!((steady.first, steady.last), (4, 8));
         // numpy.polyfit(range(5), [104, 101, 99, 102, 100], 1)[0] * 4 / numpy.mean([104, 101, 99, 102, 100])
         assert!((steady.excursion - -0.027667984189723556).abs() < 1e-12, "{}", steady.excursion);
         assert!((steady.range - 5.0 / 101.2).abs() < 1e-12);
-        assert_eq!(snia(&rounds[..8], &Rule::default()), None);
+        assert_eq!(snia(&rounds[..8], &RoundRule::default()), None);
     }
 
     #[test]
     fn a_small_range_with_a_steep_line_is_not_steady() {
         // 100 to 118 in even steps: range 16.5 % is allowed, but the line rises as much.
         let rising = [100.0, 104.5, 109.0, 113.5, 118.0];
-        assert_eq!(snia(&rising, &Rule::default()), None);
-        assert!(snia(&rising, &Rule { slope: 0.17, ..Rule::default() }).is_some());
+        assert_eq!(snia(&rising, &RoundRule::default()), None);
+        assert!(snia(&rising, &RoundRule { slope: 0.17, ..RoundRule::default() }).is_some());
     }
 
     #[test]
     fn a_flat_line_with_a_wide_range_is_not_steady() {
         let bouncing = [100.0, 125.0, 100.0, 125.0, 100.0];
-        assert_eq!(snia(&bouncing, &Rule::default()), None);
+        assert_eq!(snia(&bouncing, &RoundRule::default()), None);
     }
 
     #[test]
     fn too_few_rounds_silence_and_nan_are_not_steady() {
-        assert_eq!(snia(&[100.0; 4], &Rule::default()), None);
-        assert_eq!(snia(&[0.0; 5], &Rule::default()), None);
-        assert_eq!(snia(&[100.0, f64::NAN, 100.0, 100.0, 100.0], &Rule::default()), None);
+        assert_eq!(snia(&[100.0; 4], &RoundRule::default()), None);
+        assert_eq!(snia(&[0.0; 5], &RoundRule::default()), None);
+        assert_eq!(snia(&[100.0, f64::NAN, 100.0, 100.0, 100.0], &RoundRule::default()), None);
     }
 
     #[test]
     fn after_the_last_round_it_gives_up() {
         let mut rounds: Vec<f64> = (0..25).map(|i| if i % 2 == 0 { 100.0 } else { 150.0 }).collect();
         rounds.extend([100.0; 5]);
-        assert_eq!(snia(&rounds, &Rule::default()), None);
-        assert!(snia(&rounds, &Rule { rounds_max: 30, ..Rule::default() }).is_some());
+        assert_eq!(snia(&rounds, &RoundRule::default()), None);
+        assert!(snia(&rounds, &RoundRule { rounds_max: 30, ..RoundRule::default() }).is_some());
     }
 }

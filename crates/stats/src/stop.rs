@@ -103,7 +103,7 @@ impl Default for StopRule {
 
 /// Whether time and wear allow a further step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Budget {
+pub enum FurtherBudget {
     /// They do.
     Left,
     /// They do not.
@@ -148,7 +148,7 @@ impl Stopper {
 
     /// One look after `done` blocks. `precisions` are those of all numbers that the comparison is about; with none, or
     /// below the least number of blocks, nothing is precise.
-    pub fn look(&mut self, done: u32, precisions: &[Precision], budget: Budget) -> Decision {
+    pub fn look(&mut self, done: u32, precisions: &[Precision], budget: FurtherBudget) -> Decision {
         if done >= self.rule.blocks_min {
             let met = !precisions.is_empty() && precisions.iter().all(Precision::is_met);
             self.met_running = if met { self.met_running + 1 } else { 0 };
@@ -159,7 +159,7 @@ impl Stopper {
         if done >= self.rule.blocks_max {
             return Decision::Stop(StopReason::BlocksMax);
         }
-        if budget == Budget::Spent {
+        if budget == FurtherBudget::Spent {
             return Decision::Stop(StopReason::Budget);
         }
         let wanted = if done < self.rule.blocks_min { self.rule.blocks_min - done } else { self.rule.step.max(1) };
@@ -183,48 +183,48 @@ mod tests {
     #[test]
     fn six_blocks_then_two_more_then_precise() {
         let mut stopper = stopper();
-        assert_eq!(stopper.look(0, &[], Budget::Left), Decision::Run { blocks: 6 });
-        assert_eq!(stopper.look(6, &[SHARP], Budget::Left), Decision::Run { blocks: 2 });
-        assert_eq!(stopper.look(8, &[SHARP], Budget::Left), Decision::Stop(StopReason::Precise));
+        assert_eq!(stopper.look(0, &[], FurtherBudget::Left), Decision::Run { blocks: 6 });
+        assert_eq!(stopper.look(6, &[SHARP], FurtherBudget::Left), Decision::Run { blocks: 2 });
+        assert_eq!(stopper.look(8, &[SHARP], FurtherBudget::Left), Decision::Stop(StopReason::Precise));
     }
 
     #[test]
     fn one_lucky_look_is_not_enough() {
         let mut stopper = stopper();
-        stopper.look(6, &[SHARP], Budget::Left);
-        assert_eq!(stopper.look(8, &[BLUNT], Budget::Left), Decision::Run { blocks: 2 });
-        assert_eq!(stopper.look(10, &[SHARP], Budget::Left), Decision::Run { blocks: 2 });
-        assert_eq!(stopper.look(12, &[SHARP], Budget::Left), Decision::Stop(StopReason::Precise));
+        stopper.look(6, &[SHARP], FurtherBudget::Left);
+        assert_eq!(stopper.look(8, &[BLUNT], FurtherBudget::Left), Decision::Run { blocks: 2 });
+        assert_eq!(stopper.look(10, &[SHARP], FurtherBudget::Left), Decision::Run { blocks: 2 });
+        assert_eq!(stopper.look(12, &[SHARP], FurtherBudget::Left), Decision::Stop(StopReason::Precise));
     }
 
     #[test]
     fn the_least_precise_number_decides() {
         let mut stopper = stopper();
-        stopper.look(6, &[SHARP, BLUNT], Budget::Left);
-        assert_eq!(stopper.look(8, &[SHARP, BLUNT], Budget::Left), Decision::Run { blocks: 2 });
+        stopper.look(6, &[SHARP, BLUNT], FurtherBudget::Left);
+        assert_eq!(stopper.look(8, &[SHARP, BLUNT], FurtherBudget::Left), Decision::Run { blocks: 2 });
     }
 
     #[test]
     fn looks_below_six_blocks_do_not_count() {
         let mut stopper = stopper();
-        stopper.look(2, &[SHARP], Budget::Left);
-        stopper.look(4, &[SHARP], Budget::Left);
-        assert_eq!(stopper.look(6, &[SHARP], Budget::Left), Decision::Run { blocks: 2 });
+        stopper.look(2, &[SHARP], FurtherBudget::Left);
+        stopper.look(4, &[SHARP], FurtherBudget::Left);
+        assert_eq!(stopper.look(6, &[SHARP], FurtherBudget::Left), Decision::Run { blocks: 2 });
     }
 
     #[test]
     fn noise_ends_at_the_most_blocks_and_never_passes_them() {
         let mut stopper = Stopper::new(StopRule { blocks_max: 7, ..StopRule::default() });
-        assert_eq!(stopper.look(6, &[BLUNT], Budget::Left), Decision::Run { blocks: 1 });
-        assert_eq!(stopper.look(7, &[BLUNT], Budget::Left), Decision::Stop(StopReason::BlocksMax));
+        assert_eq!(stopper.look(6, &[BLUNT], FurtherBudget::Left), Decision::Run { blocks: 1 });
+        assert_eq!(stopper.look(7, &[BLUNT], FurtherBudget::Left), Decision::Stop(StopReason::BlocksMax));
     }
 
     #[test]
     fn a_spent_budget_ends_it_unless_it_is_precise_anyway() {
-        assert_eq!(stopper().look(4, &[BLUNT], Budget::Spent), Decision::Stop(StopReason::Budget));
+        assert_eq!(stopper().look(4, &[BLUNT], FurtherBudget::Spent), Decision::Stop(StopReason::Budget));
         let mut done = stopper();
-        done.look(6, &[SHARP], Budget::Left);
-        assert_eq!(done.look(8, &[SHARP], Budget::Spent), Decision::Stop(StopReason::Precise));
+        done.look(6, &[SHARP], FurtherBudget::Left);
+        assert_eq!(done.look(8, &[SHARP], FurtherBudget::Spent), Decision::Stop(StopReason::Precise));
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
     fn equivalence_once_shown_needs_no_more_precision() {
         let wobbles = [1.01, 0.99, 1.02, 0.98, 1.035, 0.965, 1.03, 0.97];
         let candidate = wobbles.map(|wobble| 100.0 * wobble);
-        let rule = crate::verdict::Rule::default();
+        let rule = crate::verdict::VerdictRule::default();
         let same = crate::assess(&[100.0; 8], &candidate, crate::Better::Higher, &rule).unwrap();
         let precision = Precision::of_assessment(&same, Statistic::Rate).unwrap();
         assert!(precision.is_met() && precision.question == Question::Settled, "{precision:?}");
@@ -267,8 +267,8 @@ mod tests {
             let (mut a, mut b) = (Vec::new(), Vec::new());
             let mut stopper = stopper();
             let mut precision = Vec::new();
-            let rule = crate::verdict::Rule::default();
-            while let Decision::Run { blocks } = stopper.look(a.len() as u32, &precision, Budget::Left) {
+            let rule = crate::verdict::VerdictRule::default();
+            while let Decision::Run { blocks } = stopper.look(a.len() as u32, &precision, FurtherBudget::Left) {
                 for _ in 0..blocks {
                     a.push((spread * noise.normal()).exp());
                     b.push(factor * (spread * noise.normal()).exp());

@@ -26,7 +26,7 @@ pub struct RankCorrelation {
 
 /// A line through equally spaced values.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub struct TrendLine {
     /// Rise from one value to the next.
     pub slope: f64,
     /// Height at the first value.
@@ -137,7 +137,7 @@ fn exact_kendall(n: usize, inversions: f64) -> f64 {
 /// The line of Theil and Sen: the median of the slopes between all pairs of values, through the medians of value and
 /// order (Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968). More than 1024 values are first
 /// averaged in equal groups, in their order. At least two values.
-pub fn theil_sen(values: &[f64]) -> Result<Line, StatsError> {
+pub fn theil_sen(values: &[f64]) -> Result<TrendLine, StatsError> {
     finite(values)?;
     if values.len() < 2 {
         return Err(StatsError::TooFew { needed: 2, found: values.len() });
@@ -151,7 +151,7 @@ pub fn theil_sen(values: &[f64]) -> Result<Line, StatsError> {
     }
     let missing = StatsError::TooFew { needed: 2, found: values.len() };
     let (Some(slope), Some(height)) = (median(&slopes), median(values)) else { return Err(missing) };
-    Ok(Line { slope, start: height - slope * (values.len() - 1) as f64 / 2.0 })
+    Ok(TrendLine { slope, start: height - slope * (values.len() - 1) as f64 / 2.0 })
 }
 
 /// Spearman's rank correlation of two numbers of the same things; equal values share their middle rank. At least four

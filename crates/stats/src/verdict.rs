@@ -22,7 +22,7 @@ pub enum Better {
 
 /// The numbers of the verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rule {
+pub struct VerdictRule {
     /// Differences up to this factor do not matter: 0.05 is × or ÷ 1.05.
     pub margin: f64,
     /// Coverage of the interval that is shown.
@@ -40,9 +40,9 @@ pub struct Rule {
     pub seed: u64,
 }
 
-impl Default for Rule {
-    fn default() -> Rule {
-        Rule { margin: 0.05, confidence: 0.95, alpha: 0.03, blocks_min: 6, seed: 0 }
+impl Default for VerdictRule {
+    fn default() -> VerdictRule {
+        VerdictRule { margin: 0.05, confidence: 0.95, alpha: 0.03, blocks_min: 6, seed: 0 }
     }
 }
 
@@ -187,7 +187,12 @@ pub struct Assessment {
 pub const BLOCKS_NEEDED_MAX: u32 = 1000;
 
 /// Judges one contrast of blocks: [`assess_all`] with a family of one.
-pub fn assess(baseline: &[f64], candidate: &[f64], better: Better, rule: &Rule) -> Result<Assessment, StatsError> {
+pub fn assess(
+    baseline: &[f64],
+    candidate: &[f64],
+    better: Better,
+    rule: &VerdictRule,
+) -> Result<Assessment, StatsError> {
     assess_one(Sides::Blocks { baseline, candidate }, better, rule)
 }
 
@@ -196,12 +201,12 @@ pub fn assess_plots(
     baseline: &[Vec<f64>],
     candidate: &[Vec<f64>],
     better: Better,
-    rule: &Rule,
+    rule: &VerdictRule,
 ) -> Result<Assessment, StatsError> {
     assess_one(Sides::Plots { baseline, candidate }, better, rule)
 }
 
-fn assess_one(sides: Sides<'_>, better: Better, rule: &Rule) -> Result<Assessment, StatsError> {
+fn assess_one(sides: Sides<'_>, better: Better, rule: &VerdictRule) -> Result<Assessment, StatsError> {
     let all = assess_all(&[Compared { sides, better }], rule)?;
     Ok(all.into_iter().next().expect("one contrast gives one assessment"))
 }
@@ -221,7 +226,7 @@ fn assess_one(sides: Sides<'_>, better: Better, rule: &Rule) -> Result<Assessmen
 ///
 /// Fewer than two units are no error: one run of each side is what people have, and nothing can be told from it.
 /// Errors: unequal numbers of blocks, an empty plot, values not above 0, a setting out of range.
-pub fn assess_all(contrasts: &[Compared<'_>], rule: &Rule) -> Result<Vec<Assessment>, StatsError> {
+pub fn assess_all(contrasts: &[Compared<'_>], rule: &VerdictRule) -> Result<Vec<Assessment>, StatsError> {
     assess_family(contrasts, rule, Family::Holm)
 }
 
@@ -237,9 +242,14 @@ pub enum Family {
 }
 
 /// [`assess_all`] with another correction than Holm's.
-pub fn assess_family(contrasts: &[Compared<'_>], rule: &Rule, family: Family) -> Result<Vec<Assessment>, StatsError> {
+pub fn assess_family(
+    contrasts: &[Compared<'_>],
+    rule: &VerdictRule,
+    family: Family,
+) -> Result<Vec<Assessment>, StatsError> {
     check(rule)?;
-    let evidence = contrasts.iter().map(|contrast| Evidence::of(contrast, rule)).collect::<Result<Vec<_>, _>>()?;
+    let evidence =
+        contrasts.iter().map(|contrast| ContrastEvidence::of(contrast, rule)).collect::<Result<Vec<_>, _>>()?;
     // A contrast without a p, or with too few units to claim anything, is no test, and costs the others nothing.
     let tested: Vec<usize> = (0..evidence.len()).filter(|&i| evidence[i].may_claim(rule)).collect();
     let p: Vec<f64> = tested.iter().filter_map(|&i| evidence[i].estimate.map(|estimate| estimate.p())).collect();
@@ -257,7 +267,7 @@ pub fn assess_family(contrasts: &[Compared<'_>], rule: &Rule, family: Family) ->
     evidence.iter().zip(adjusted).map(|(evidence, adjusted)| evidence.judge(adjusted, shared_by, rule)).collect()
 }
 
-fn check(rule: &Rule) -> Result<(), StatsError> {
+fn check(rule: &VerdictRule) -> Result<(), StatsError> {
     if !(rule.margin > 0.0 && rule.margin.is_finite()) {
         return Err(StatsError::Setting { name: "margin", value: rule.margin, allowed: "the numbers above 0" });
     }
@@ -273,19 +283,19 @@ fn check(rule: &Rule) -> Result<(), StatsError> {
 }
 
 /// What one contrast's values say, before the family is looked at.
-struct Evidence {
+struct ContrastEvidence {
     unit: ReplicationUnit,
     units: u32,
     estimate: Option<Estimate>,
     p_sign_flip: Option<f64>,
 }
 
-impl Evidence {
-    fn of(compared: &Compared<'_>, rule: &Rule) -> Result<Evidence, StatsError> {
+impl ContrastEvidence {
+    fn of(compared: &Compared<'_>, rule: &VerdictRule) -> Result<ContrastEvidence, StatsError> {
         match compared.sides {
             Sides::Blocks { baseline, candidate } => {
                 let (worse, better) = turned(baseline, candidate, compared.better);
-                Evidence::of_pairs(worse, better, ReplicationUnit::Block, rule)
+                ContrastEvidence::of_pairs(worse, better, ReplicationUnit::Block, rule)
             }
             Sides::Plots { baseline, candidate } => {
                 let means =
@@ -293,38 +303,43 @@ impl Evidence {
                 let (baseline, candidate) = (means(baseline)?, means(candidate)?);
                 let (worse, better) = turned(&baseline, &candidate, compared.better);
                 if worse.len() == better.len() {
-                    return Evidence::of_pairs(worse, better, ReplicationUnit::Plot, rule);
+                    return ContrastEvidence::of_pairs(worse, better, ReplicationUnit::Plot, rule);
                 }
                 let units = worse.len().min(better.len());
                 let estimate = if units < 2 { None } else { Some(welch(worse, better)?) };
-                Ok(Evidence { unit: ReplicationUnit::Plot, units: count(units), estimate, p_sign_flip: None })
+                Ok(ContrastEvidence { unit: ReplicationUnit::Plot, units: count(units), estimate, p_sign_flip: None })
             }
         }
     }
 
-    fn of_pairs(worse: &[f64], better: &[f64], unit: ReplicationUnit, rule: &Rule) -> Result<Evidence, StatsError> {
+    fn of_pairs(
+        worse: &[f64],
+        better: &[f64],
+        unit: ReplicationUnit,
+        rule: &VerdictRule,
+    ) -> Result<ContrastEvidence, StatsError> {
         let differences = log_ratios(worse, better)?;
         let units = count(differences.len());
         if units < 2 {
-            return Ok(Evidence { unit, units, estimate: None, p_sign_flip: None });
+            return Ok(ContrastEvidence { unit, units, estimate: None, p_sign_flip: None });
         }
         let can_flip = unit == ReplicationUnit::Block || units >= UNITS_FOR_SIGN_FLIP;
         let p_sign_flip = if can_flip { Some(sign_flip(&differences, rule.seed)?.p) } else { None };
-        Ok(Evidence { unit, units, estimate: Some(paired(worse, better)?), p_sign_flip })
+        Ok(ContrastEvidence { unit, units, estimate: Some(paired(worse, better)?), p_sign_flip })
     }
 
-    fn units_min(&self, rule: &Rule) -> u32 {
+    fn units_min(&self, rule: &VerdictRule) -> u32 {
         match self.unit {
             ReplicationUnit::Block => rule.blocks_min.max(2),
             ReplicationUnit::Plot => PLOTS_MIN,
         }
     }
 
-    fn may_claim(&self, rule: &Rule) -> bool {
+    fn may_claim(&self, rule: &VerdictRule) -> bool {
         self.estimate.is_some() && self.units >= self.units_min(rule)
     }
 
-    fn judge(&self, p_adjusted: Option<f64>, family: usize, rule: &Rule) -> Result<Assessment, StatsError> {
+    fn judge(&self, p_adjusted: Option<f64>, family: usize, rule: &VerdictRule) -> Result<Assessment, StatsError> {
         let too_few = match self.unit {
             ReplicationUnit::Block => Note::TooFewBlocks,
             ReplicationUnit::Plot => Note::TooFewPlots,
@@ -427,7 +442,7 @@ const POWER: f64 = 0.8;
 /// a difference, whose distance is that of the estimate from 1 (two-sided, at the level shared among the family, which is
 /// what Holm asks of its smallest p); and equivalence, whose distance is that from the margin, from inside, where the
 /// power is shared between the two ends.
-fn more_blocks(estimate: &Estimate, units: u32, units_min: u32, family: usize, rule: &Rule) -> Option<u32> {
+fn more_blocks(estimate: &Estimate, units: u32, units_min: u32, family: usize, rule: &VerdictRule) -> Option<u32> {
     let least = units_min.saturating_sub(units);
     let spread = estimate.log_error * f64::from(units).sqrt();
     if spread == 0.0 {

@@ -19,7 +19,7 @@ const WILD: [f64; 8] = [1.2, 0.85, 1.1, 0.95, 0.9, 1.15, 0.8, 1.1];
 
 fn judge(ratio: f64, wobbles: &[f64]) -> Assessment {
     let (a, b) = blocks(ratio, wobbles);
-    assess(&a, &b, Better::Higher, &Rule::default()).unwrap()
+    assess(&a, &b, Better::Higher, &VerdictRule::default()).unwrap()
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_clear_difference_is_faster_one_way_and_slower_the_other() {
 #[test]
 fn a_longer_time_is_slower() {
     let (a, b) = blocks(1.2, &CALM);
-    let assessment = assess(&a, &b, Better::Lower, &Rule::default()).unwrap();
+    let assessment = assess(&a, &b, Better::Lower, &VerdictRule::default()).unwrap();
     assert!(matches!(assessment.verdict, Verdict::Slower(ratio) if ratio.value < 1.0));
 }
 
@@ -62,7 +62,7 @@ fn a_real_difference_across_the_margin_is_faster_and_says_that_it_may_be_small()
 #[test]
 fn a_ratio_on_the_margin_can_be_settled_as_a_difference() {
     let (a, b) = blocks(1.05, &[1.1, 1.0 / 1.1, 1.1, 1.0 / 1.1, 1.1, 1.0 / 1.1]);
-    let assessment = assess(&a, &b, Better::Higher, &Rule::default()).unwrap();
+    let assessment = assess(&a, &b, Better::Higher, &VerdictRule::default()).unwrap();
     assert!(matches!(assessment.verdict, Verdict::CannotTell { blocks_needed: Some(n) } if n > 10), "{assessment:?}");
 }
 
@@ -72,7 +72,7 @@ fn among_many_contrasts_one_that_is_just_significant_is_expected_by_chance() {
     let (same_a, same_b) = blocks(1.0, &WILD);
     let one = Compared { sides: Sides::Blocks { baseline: &a, candidate: &b }, better: Better::Higher };
     let other = Compared { sides: Sides::Blocks { baseline: &same_a, candidate: &same_b }, better: Better::Higher };
-    let rule = Rule::default();
+    let rule = VerdictRule::default();
     assert!(matches!(assess_all(&[one], &rule).unwrap()[0].verdict, Verdict::Faster(_)));
     let family = assess_all(&[other, one, other, other], &rule).unwrap();
     assert_eq!(family.len(), 4);
@@ -94,7 +94,7 @@ fn plots(factor: f64, provisionings: &[f64]) -> Vec<Vec<f64>> {
 fn a_single_plot_a_side_can_never_be_told_however_many_runs_it_has() {
     let (one, other) =
         (vec![vec![100.0, 101.0, 99.0, 100.5, 99.5, 100.2]], vec![vec![150.0, 151.0, 149.0, 150.0, 152.0]]);
-    let assessment = assess_plots(&one, &other, Better::Higher, &Rule::default()).unwrap();
+    let assessment = assess_plots(&one, &other, Better::Higher, &VerdictRule::default()).unwrap();
     assert_eq!(assessment.verdict, Verdict::CannotTell { blocks_needed: Some(1) });
     assert_eq!((assessment.note, assessment.unit, assessment.blocks), (Note::TooFewPlots, ReplicationUnit::Plot, 1));
 }
@@ -102,21 +102,22 @@ fn a_single_plot_a_side_can_never_be_told_however_many_runs_it_has() {
 #[test]
 fn few_plots_speak_by_t_alone_and_say_so() {
     let assessment =
-        assess_plots(&plots(1.0, &CALM[..3]), &plots(1.3, &CALM[1..4]), Better::Higher, &Rule::default()).unwrap();
+        assess_plots(&plots(1.0, &CALM[..3]), &plots(1.3, &CALM[1..4]), Better::Higher, &VerdictRule::default())
+            .unwrap();
     assert!(matches!(assessment.verdict, Verdict::Faster(_)), "{assessment:?}");
     assert_eq!((assessment.note, assessment.p_sign_flip), (Note::WithoutCrossCheck, None));
-    let six =
-        assess_plots(&plots(1.0, &CALM[..6]), &plots(1.3, &CALM[2..8]), Better::Higher, &Rule::default()).unwrap();
+    let six = assess_plots(&plots(1.0, &CALM[..6]), &plots(1.3, &CALM[2..8]), Better::Higher, &VerdictRule::default())
+        .unwrap();
     assert_eq!((six.note, six.p_sign_flip), (Note::None, Some(2.0 / 64.0)));
 }
 
 #[test]
 fn plots_in_unequal_numbers_are_compared_without_pairs() {
     let (a, b) = (plots(1.0, &CALM[..4]), plots(0.7, &CALM[..7]));
-    let assessment = assess_plots(&a, &b, Better::Higher, &Rule::default()).unwrap();
+    let assessment = assess_plots(&a, &b, Better::Higher, &VerdictRule::default()).unwrap();
     assert!(matches!(assessment.verdict, Verdict::Slower(_)), "{assessment:?}");
     assert_eq!((assessment.blocks, assessment.p_sign_flip), (4, None));
-    assert!(assess_plots(&a, &[vec![], vec![1.0]], Better::Higher, &Rule::default()).is_err());
+    assert!(assess_plots(&a, &[vec![], vec![1.0]], Better::Higher, &VerdictRule::default()).is_err());
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn what_a_provisioning_does_is_not_taken_for_a_difference() {
                 })
                 .collect()
         };
-        let verdict = assess_plots(&side(), &side(), Better::Higher, &Rule::default()).unwrap().verdict;
+        let verdict = assess_plots(&side(), &side(), Better::Higher, &VerdictRule::default()).unwrap().verdict;
         matches!(verdict, Verdict::Faster(_) | Verdict::Slower(_))
     });
     assert!(claims <= 0.06, "{claims}");
@@ -148,10 +149,10 @@ fn five_blocks_cannot_tell_however_clear_they_look() {
 
 #[test]
 fn one_run_each_is_no_comparison_and_no_error() {
-    let one = assess(&[100.0], &[120.0], Better::Higher, &Rule::default()).unwrap();
+    let one = assess(&[100.0], &[120.0], Better::Higher, &VerdictRule::default()).unwrap();
     assert_eq!(one.verdict, Verdict::CannotTell { blocks_needed: Some(6) });
     assert_eq!((one.ratio, one.p_sign_flip), (None, None));
-    assert_eq!(assess(&[], &[], Better::Higher, &Rule::default()).unwrap().blocks, 0);
+    assert_eq!(assess(&[], &[], Better::Higher, &VerdictRule::default()).unwrap().blocks, 0);
 }
 
 #[test]
@@ -174,7 +175,7 @@ fn an_interval_without_the_permutation_test_is_fragile() {
 #[test]
 fn a_device_without_any_spread_gets_its_verdict_without_nan() {
     let steady = |value: f64| vec![value; 6];
-    let rule = Rule::default();
+    let rule = VerdictRule::default();
     let faster = assess(&steady(100.0), &steady(120.0), Better::Higher, &rule).unwrap();
     assert!(matches!(faster.verdict, Verdict::Faster(_)));
     let same = assess(&steady(100.0), &steady(100.0), Better::Higher, &rule).unwrap();
@@ -185,9 +186,9 @@ fn a_device_without_any_spread_gets_its_verdict_without_nan() {
 
 #[test]
 fn settings_out_of_range_and_runs_without_a_rate_are_refused() {
-    let rule = Rule::default();
-    assert!(assess(&[1.0; 6], &[1.0; 6], Better::Higher, &Rule { margin: 0.0, ..rule }).is_err());
-    assert!(assess(&[1.0; 6], &[1.0; 6], Better::Higher, &Rule { confidence: 0.4, ..rule }).is_err());
+    let rule = VerdictRule::default();
+    assert!(assess(&[1.0; 6], &[1.0; 6], Better::Higher, &VerdictRule { margin: 0.0, ..rule }).is_err());
+    assert!(assess(&[1.0; 6], &[1.0; 6], Better::Higher, &VerdictRule { confidence: 0.4, ..rule }).is_err());
     assert_eq!(
         assess(&[1.0, 1.0], &[1.0, 0.0], Better::Higher, &rule),
         Err(StatsError::NotPositive { index: 1, value: 0.0 })
@@ -239,7 +240,7 @@ fn equal_disks_are_called_different_as_rarely_as_promised() {
     assert!((0.03..=0.07).contains(&differs), "95 % intervals miss in {differs}");
     let claims = share(1000, |draw| {
         let (a, b) = disk(draw, 0.05, 0.0).compare(draw, 8, 1.0);
-        let verdict = assess(&a, &b, Better::Higher, &Rule::default()).unwrap().verdict;
+        let verdict = assess(&a, &b, Better::Higher, &VerdictRule::default()).unwrap().verdict;
         matches!(verdict, Verdict::Faster(_) | Verdict::Slower(_))
     });
     assert!(claims <= 0.06, "{claims}");
@@ -249,7 +250,7 @@ fn equal_disks_are_called_different_as_rarely_as_promised() {
 fn a_disk_on_the_margin_is_called_equivalent_as_rarely_as_promised() {
     let equivalent = share(1000, |draw| {
         let (a, b) = disk(draw, 0.02, 0.0).compare(draw, 8, 1.05);
-        matches!(assess(&a, &b, Better::Higher, &Rule::default()).unwrap().verdict, Verdict::Equivalent(_))
+        matches!(assess(&a, &b, Better::Higher, &VerdictRule::default()).unwrap().verdict, Verdict::Equivalent(_))
     });
     assert!(equivalent < 0.07, "{equivalent}");
 }
@@ -279,10 +280,10 @@ fn the_blocks_asked_for_settle_it_in_four_of_five_cases() {
     for true_ratio in [1.12, 1.0] {
         let log_error = spread * 2f64.sqrt() / 8f64.sqrt();
         let known = Estimate { log_mean: f64::ln(true_ratio), log_error, freedom: 7.0 };
-        let all = 8 + even(more_blocks(&known, 8, 6, 1, &Rule::default()).unwrap());
+        let all = 8 + even(more_blocks(&known, 8, 6, 1, &VerdictRule::default()).unwrap());
         let settled = share(200, |draw| {
             let (a, b) = disk(draw, spread, 0.0).compare(draw, all, true_ratio);
-            let verdict = assess(&a, &b, Better::Higher, &Rule::default()).unwrap().verdict;
+            let verdict = assess(&a, &b, Better::Higher, &VerdictRule::default()).unwrap().verdict;
             !matches!(verdict, Verdict::CannotTell { .. } | Verdict::Fragile(_))
         });
         assert!((0.72..=0.92).contains(&settled), "{settled} of comparisons of {all} blocks at {true_ratio}");
@@ -295,7 +296,7 @@ proptest! {
         pairs in prop::collection::vec((1.0..2.0f64, 1.0..2.0f64), 2..14)
     ) {
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-        let rule = Rule::default();
+        let rule = VerdictRule::default();
         let there = assess(&a, &b, Better::Higher, &rule).unwrap();
         let back = assess(&b, &a, Better::Higher, &rule).unwrap();
         let mirrored = match (there.verdict, back.verdict) {
@@ -315,7 +316,7 @@ proptest! {
         pairs in prop::collection::vec((1.0..1e6f64, 1.0..1e6f64), 0..6)
     ) {
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-        let verdict = assess(&a, &b, Better::Higher, &Rule::default()).unwrap().verdict;
+        let verdict = assess(&a, &b, Better::Higher, &VerdictRule::default()).unwrap().verdict;
         prop_assert!(matches!(verdict, Verdict::CannotTell { .. }), "{:?}", verdict);
     }
 }
@@ -334,14 +335,14 @@ fn a_family_is_corrected_as_asked() {
         .map(|candidate| Compared { sides: Sides::Blocks { baseline: &baseline, candidate }, better: Better::Higher })
         .collect();
     let p = |family: Family| -> Vec<f64> {
-        let all = assess_family(&contrasts, &Rule::default(), family).unwrap();
+        let all = assess_family(&contrasts, &VerdictRule::default(), family).unwrap();
         all.iter().map(|one| one.p_adjusted.unwrap()).collect()
     };
     let raw = p(Family::Uncorrected);
     assert_eq!(p(Family::Holm), crate::correct::holm(&raw).unwrap());
     assert_eq!(p(Family::BenjaminiHochberg), crate::correct::benjamini_hochberg(&raw).unwrap());
     assert_eq!(
-        assess_all(&contrasts, &Rule::default()).unwrap(),
-        assess_family(&contrasts, &Rule::default(), Family::Holm).unwrap()
+        assess_all(&contrasts, &VerdictRule::default()).unwrap(),
+        assess_family(&contrasts, &VerdictRule::default(), Family::Holm).unwrap()
     );
 }

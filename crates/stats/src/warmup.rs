@@ -11,7 +11,7 @@ pub const VALUES_MIN: usize = 10;
 
 /// Where the warm-up ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct WarmupCut {
     /// The first value that belongs to the steady part.
     pub at: usize,
     /// Whether the cut may be used. Past the middle it may not: what is left is then too short to know that it is steady,
@@ -26,7 +26,7 @@ pub struct Cut {
 ///
 /// Source: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997; White,
 /// Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", 2000.
-pub fn mser5(values: &[f64]) -> Result<Cut, StatsError> {
+pub fn mser5(values: &[f64]) -> Result<WarmupCut, StatsError> {
     finite(values)?;
     if values.len() < VALUES_MIN {
         return Err(StatsError::TooFew { needed: VALUES_MIN, found: values.len() });
@@ -46,7 +46,7 @@ pub fn mser5(values: &[f64]) -> Result<Cut, StatsError> {
             (best, at) = (error, cut);
         }
     }
-    Ok(Cut { at: at * BATCH, accepted: at * BATCH * 2 <= values.len() })
+    Ok(WarmupCut { at: at * BATCH, accepted: at * BATCH * 2 <= values.len() })
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
         // numpy: b = x.reshape(-1, 5).mean(1); d = argmin([b[d:].var() / (len(b) - d) for d in range(len(b) - 4)])
         let values: Vec<f64> =
             (0..100).map(|i| 100.0 + 80.0 * (-f64::from(i) / 6.0).exp() + f64::from(i * i * 37 % 11)).collect();
-        assert_eq!(mser5(&values).unwrap(), Cut { at: 30, accepted: true });
+        assert_eq!(mser5(&values).unwrap(), WarmupCut { at: 30, accepted: true });
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn silence_is_cut_nowhere() {
-        assert_eq!(mser5(&[7.0; 40]).unwrap(), Cut { at: 0, accepted: true });
+        assert_eq!(mser5(&[7.0; 40]).unwrap(), WarmupCut { at: 0, accepted: true });
         assert_eq!(mser5(&[7.0; 9]), Err(StatsError::TooFew { needed: 10, found: 9 }));
         assert!(mser5(&[f64::NAN; 20]).is_err());
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Facts ready to be written: ids and texts are made before the write lock is taken.
-pub(crate) struct Facts {
+pub(crate) struct FactRows {
     machine: Row,
     environment: Row,
     environment_of: Environment,
@@ -25,8 +25,11 @@ struct TargetRow {
     of: TargetFacts,
 }
 
-impl Facts {
-    pub(crate) fn of(environment: &Environment, targets: &BTreeMap<String, TargetFacts>) -> Result<Facts, StoreError> {
+impl FactRows {
+    pub(crate) fn of(
+        environment: &Environment,
+        targets: &BTreeMap<String, TargetFacts>,
+    ) -> Result<FactRows, StoreError> {
         let machine = row(json!({
             "hostname": environment.hostname,
             "arch": environment.arch,
@@ -47,7 +50,7 @@ impl Facts {
                 Ok(TargetRow { name: name.clone(), row, of: facts.clone() })
             })
             .collect::<Result<_, StoreError>>()?;
-        Ok(Facts { machine, environment: environment_row, environment_of: environment.clone(), targets })
+        Ok(FactRows { machine, environment: environment_row, environment_of: environment.clone(), targets })
     }
 
     pub(crate) fn environment_id(&self) -> &str {

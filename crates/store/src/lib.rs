@@ -23,9 +23,9 @@ pub use diff::FactDifference;
 pub use error::StoreError;
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
-pub use query::{Cell, Table};
+pub use query::{QueryCell, QueryTable};
 pub use read::{CANDIDATES_MAX, Filter, PhaseIntervals, RunRow, RunStatus};
-pub use recover::Recovered;
+pub use recover::RecoveredRun;
 pub use study::{
     StoredStudy, StudyIn, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd, StudyRunRow, StudyRunStatus,
 };

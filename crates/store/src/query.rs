@@ -8,16 +8,16 @@ use serde::{Serialize, Serializer};
 
 /// The answer to a query.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Table {
+pub struct QueryTable {
     /// Names of the columns.
     pub columns: Vec<String>,
     /// Rows, each as long as `columns`.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<QueryCell>>,
 }
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
+pub enum QueryCell {
     /// Missing.
     Null,
     /// A whole number.
@@ -30,15 +30,15 @@ pub enum Cell {
     Blob(Vec<u8>),
 }
 
-impl Serialize for Cell {
+impl Serialize for QueryCell {
     /// As JSON has it; a blob as hex digits.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Cell::Null => serializer.serialize_none(),
-            Cell::Integer(number) => serializer.serialize_i64(*number),
-            Cell::Real(number) => serializer.serialize_f64(*number),
-            Cell::Text(text) => serializer.serialize_str(text),
-            Cell::Blob(bytes) => {
+            QueryCell::Null => serializer.serialize_none(),
+            QueryCell::Integer(number) => serializer.serialize_i64(*number),
+            QueryCell::Real(number) => serializer.serialize_f64(*number),
+            QueryCell::Text(text) => serializer.serialize_str(text),
+            QueryCell::Blob(bytes) => {
                 serializer.collect_str(&bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
             }
         }
@@ -50,7 +50,7 @@ impl Store {
     ///
     /// Errors: [`StoreError::WouldWrite`] for a statement that changes anything, [`StoreError::Query`] for one that is
     /// wrong, or more than one.
-    pub fn query(&self, sql: &str) -> Result<Table, StoreError> {
+    pub fn query(&self, sql: &str) -> Result<QueryTable, StoreError> {
         if self.in_file {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let reader =
@@ -69,7 +69,7 @@ impl Store {
     }
 }
 
-fn read(connection: &Connection, sql: &str) -> Result<Table, StoreError> {
+fn read(connection: &Connection, sql: &str) -> Result<QueryTable, StoreError> {
     let wrong = |error: rusqlite::Error| StoreError::Query { reason: error.to_string() };
     let mut statement = connection.prepare(sql).map_err(wrong)?;
     // Statements that SQLite counts as reading and that yet change something (ATTACH, BEGIN, most PRAGMAs) return no
@@ -85,15 +85,15 @@ fn read(connection: &Connection, sql: &str) -> Result<Table, StoreError> {
         found.push(cells);
     }
     drop(rows);
-    Ok(Table { columns, rows: found })
+    Ok(QueryTable { columns, rows: found })
 }
 
-fn cell(value: ValueRef<'_>) -> Cell {
+fn cell(value: ValueRef<'_>) -> QueryCell {
     match value {
-        ValueRef::Null => Cell::Null,
-        ValueRef::Integer(number) => Cell::Integer(number),
-        ValueRef::Real(number) => Cell::Real(number),
-        ValueRef::Text(bytes) => Cell::Text(String::from_utf8_lossy(bytes).into_owned()),
-        ValueRef::Blob(bytes) => Cell::Blob(bytes.to_vec()),
+        ValueRef::Null => QueryCell::Null,
+        ValueRef::Integer(number) => QueryCell::Integer(number),
+        ValueRef::Real(number) => QueryCell::Real(number),
+        ValueRef::Text(bytes) => QueryCell::Text(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Blob(bytes) => QueryCell::Blob(bytes.to_vec()),
     }
 }

@@ -1,6 +1,6 @@
 //! Reading runs back.
 
-use crate::series::{Column, decode_times, decode_values, restore};
+use crate::series::{SeriesColumn, decode_times, decode_values, restore};
 use crate::write::{RESULT_ARTIFACT, rfc3339};
 use crate::{Store, StoreError};
 use plumb_result::{Comparison, Interval, Metric, RunResult, RunVerdict};
@@ -226,7 +226,7 @@ impl Store {
                 let (metric, data): (String, Vec<u8>) = read().map_err(&failed)?;
                 let metric: Metric = metric.parse().map_err(|error| damaged(&error))?;
                 let values = decode_values(&data).map_err(|error| damaged(&error))?;
-                restore(&mut intervals, &Column { metric, values }).map_err(|error| damaged(&error))?;
+                restore(&mut intervals, &SeriesColumn { metric, values }).map_err(|error| damaged(&error))?;
             }
             phases.push(PhaseIntervals { name, intervals });
         }

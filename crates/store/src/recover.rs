@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 
 /// A run that [`Store::recover`] has marked as aborted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveredRun {
     /// The run.
     pub id: String,
     /// Seconds (intervals) of measurement that its heartbeats had brought, over all phases.
     pub intervals: usize,
 }
 
-struct Phase {
+struct RecoveredPhase {
     name: String,
     intervals: Vec<Interval>,
 }
@@ -26,7 +26,7 @@ struct Phase {
 impl Store {
     /// Marks runs whose process is gone as `aborted`, and turns their heartbeats into series. Runs of other hosts,
     /// other containers and living processes are left alone.
-    pub fn recover(&mut self) -> Result<Vec<Recovered>, StoreError> {
+    pub fn recover(&mut self) -> Result<Vec<RecoveredRun>, StoreError> {
         let failed = self.failed("looking for runs that were killed");
         let mut statement = self
             .connection
@@ -45,7 +45,7 @@ impl Store {
             if life == Life::Dead {
                 let intervals = self.heartbeats(&id)?.values().map(|phase| phase.intervals.len()).sum();
                 self.end_without_result(&id, "aborted", "its process was killed")?;
-                recovered.push(Recovered { id, intervals });
+                recovered.push(RecoveredRun { id, intervals });
             }
         }
         Ok(recovered)
@@ -81,20 +81,20 @@ impl Store {
     }
 
     /// What a run's heartbeats have brought, by number of phase.
-    fn heartbeats(&self, run: &str) -> Result<BTreeMap<i64, Phase>, StoreError> {
+    fn heartbeats(&self, run: &str) -> Result<BTreeMap<i64, RecoveredPhase>, StoreError> {
         let failed = self.failed("reading heartbeats");
         let mut statement = self
             .connection
             .prepare("SELECT phase, phase_name, intervals FROM heartbeat WHERE run_id = ?1 ORDER BY seq")
             .map_err(&failed)?;
         let mut rows = statement.query([run]).map_err(&failed)?;
-        let mut phases: BTreeMap<i64, Phase> = BTreeMap::new();
+        let mut phases: BTreeMap<i64, RecoveredPhase> = BTreeMap::new();
         while let Some(row) = rows.next().map_err(&failed)? {
             let read = || Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
             let (seq, name, text): (i64, String, String) = read().map_err(&failed)?;
             let intervals: Vec<Interval> =
                 json::from_str(&text).map_err(|error| self.unreadable(run, "a heartbeat", error))?;
-            phases.entry(seq).or_insert(Phase { name, intervals: Vec::new() }).intervals.extend(intervals);
+            phases.entry(seq).or_insert(RecoveredPhase { name, intervals: Vec::new() }).intervals.extend(intervals);
         }
         Ok(phases)
     }

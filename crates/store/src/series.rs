@@ -63,13 +63,13 @@ pub(crate) fn decode_values(blob: &[u8]) -> Result<Vec<Option<u64>>, BlobError> 
 }
 
 /// The metrics that an interval carries, and how each is got out of and put into an op's counts.
-pub(crate) struct Column {
+pub(crate) struct SeriesColumn {
     pub(crate) metric: Metric,
     pub(crate) values: Vec<Option<u64>>,
 }
 
 /// One column for each metric of each op that occurs.
-pub(crate) fn columns(intervals: &[Interval]) -> Vec<Column> {
+pub(crate) fn columns(intervals: &[Interval]) -> Vec<SeriesColumn> {
     let kinds = short_list::set(intervals.iter().flat_map(|interval| interval.ops.keys()));
     let mut columns = Vec::new();
     for &kind in kinds {
@@ -83,14 +83,14 @@ pub(crate) fn columns(intervals: &[Interval]) -> Vec<Column> {
                 .iter()
                 .map(|interval| interval.ops.get(&kind).and_then(|counts| get(counts, metric.quantity)))
                 .collect();
-            columns.push(Column { metric, values });
+            columns.push(SeriesColumn { metric, values });
         }
     }
     columns
 }
 
 /// Puts a column back into intervals; a column of another length is damaged.
-pub(crate) fn restore(intervals: &mut [Interval], column: &Column) -> Result<(), BlobError> {
+pub(crate) fn restore(intervals: &mut [Interval], column: &SeriesColumn) -> Result<(), BlobError> {
     let Subject::Op(kind) = column.metric.subject else { return Err(BlobError::Damaged) };
     if intervals.len() != column.values.len() {
         return Err(BlobError::Damaged);

@@ -1,6 +1,6 @@
 //! Writing runs: a row before the first op, a heartbeat a second, everything else in one transaction at the end.
 
-use crate::facts::Facts;
+use crate::facts::FactRows;
 use crate::open::Durability;
 use crate::owner::Owner;
 use crate::series::{columns, encode_times, encode_values};
@@ -61,7 +61,7 @@ impl Store {
     /// may be under test.
     pub fn begin_run(&mut self, start: &RunStart<'_>) -> Result<(), StoreError> {
         let row = RunRowIn::of(start.id, start.started_at, start.tool, start.workload)?;
-        let facts = Facts::of(start.environment, start.targets)?;
+        let facts = FactRows::of(start.environment, start.targets)?;
         let owner = canonical::text(&canonical::value("the owner", &Owner::this())?);
         self.write("beginning a run", Durability::Process, |transaction| {
             let known: Option<String> = transaction
@@ -172,7 +172,7 @@ pub(crate) const RESULT_ARTIFACT: &str = "result.json";
 pub(crate) struct ResultIn<'a> {
     result: &'a RunResult,
     row: RunRowIn<'a>,
-    facts: Facts,
+    facts: FactRows,
     phases: Vec<PhaseIn<'a>>,
     body: Vec<u8>,
 }
@@ -183,7 +183,7 @@ impl<'a> ResultIn<'a> {
         Ok(ResultIn {
             result,
             row: RunRowIn::of(&result.id, &result.started_at, &result.tool, &result.workload)?,
-            facts: Facts::of(&result.environment, &result.target)?,
+            facts: FactRows::of(&result.environment, &result.target)?,
             phases: measurement.phases.iter().map(PhaseIn::of).collect::<Result<Vec<_>, StoreError>>()?,
             body: plumb_document::json::to_vec(result)
                 .map_err(|source| StoreError::Json { what: "the result", source })?,
@@ -244,7 +244,7 @@ impl<'a> RunRowIn<'a> {
         Ok(RunRowIn { id, started_at: nanos(time), tool, name: &workload.name, workload: text, workload_hash })
     }
 
-    fn insert(&self, facts: &Facts, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    fn insert(&self, facts: &FactRows, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         transaction.execute(
             "INSERT OR IGNORE INTO tool (name, version) VALUES (?1, ?2)",
             params![self.tool.name, self.tool.version],

@@ -6,7 +6,9 @@ use common::{FIRST, SECOND, environment, intervals, measurement, result, started
 use plumb_result::compare::{COMPARE_SCHEMA, Comparison, Contrast, Replicate};
 use plumb_result::{ContrastVerdict, Metric, RunVerdict};
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
-use plumb_store::{Cell, Filter, NoiseIn, NoiseWork, Partial, RunStatus, SCHEMA_VERSION, Store, StoreError, TagChange};
+use plumb_store::{
+    Filter, NoiseIn, NoiseWork, Partial, QueryCell, RunStatus, SCHEMA_VERSION, Store, StoreError, TagChange,
+};
 use plumb_workload::OpKind;
 use std::fs;
 use std::path::Path;
@@ -20,7 +22,7 @@ fn with_two_runs() -> Store {
 
 fn number(store: &Store, sql: &str) -> i64 {
     match store.query(sql).unwrap().rows[0][0] {
-        Cell::Integer(number) => number,
+        QueryCell::Integer(number) => number,
         ref other => panic!("{other:?} is no whole number"),
     }
 }
@@ -124,7 +126,10 @@ fn intervals_and_histograms_survive() {
     let table = store.query(&format!("SELECT op, kind, hdr FROM histogram WHERE run_id = '{FIRST}'")).unwrap();
     assert_eq!(table.rows.len(), 1);
     let hdr = measurement().phases[0].ops[&OpKind::Write].service.to_hdr_v2().unwrap();
-    assert_eq!(table.rows[0][..], [Cell::Text("write".into()), Cell::Text("service".into()), Cell::Blob(hdr)]);
+    assert_eq!(
+        table.rows[0][..],
+        [QueryCell::Text("write".into()), QueryCell::Text("service".into()), QueryCell::Blob(hdr)]
+    );
 }
 
 #[test]
@@ -134,9 +139,9 @@ fn what_was_not_measured_is_null_and_zero_is_zero() {
         let sql = format!("SELECT value FROM result WHERE run = '{FIRST}' AND metric = '{metric}'");
         store.query(&sql).unwrap().rows.remove(0).remove(0)
     };
-    assert_eq!(value("write.lat.p99.99"), Cell::Null);
-    assert_eq!(value("write.lat.p99"), Cell::Real(0.0));
-    assert_eq!(value("write.bw"), Cell::Real(123_456_789.12345679));
+    assert_eq!(value("write.lat.p99.99"), QueryCell::Null);
+    assert_eq!(value("write.lat.p99"), QueryCell::Real(0.0));
+    assert_eq!(value("write.bw"), QueryCell::Real(123_456_789.12345679));
 }
 
 #[test]
@@ -348,11 +353,11 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
     store.save_comparison("c1", "blocked log-t/1", &comparison).unwrap();
     assert_eq!(store.comparison("c1").unwrap(), comparison);
     let table = store.query("SELECT metric, ratio, p, p_adjusted, verdict FROM conclusion ORDER BY id").unwrap();
-    let text = |text: &str| Cell::Text(text.to_owned());
-    let p = || [Cell::Real(0.001), Cell::Real(0.002)];
+    let text = |text: &str| QueryCell::Text(text.to_owned());
+    let p = || [QueryCell::Real(0.001), QueryCell::Real(0.002)];
     let row = |ratio, verdict| [&[text("write.bw"), ratio], &p()[..], &[text(verdict)]].concat();
-    assert_eq!(table.rows[0], row(Cell::Real(1.31), "faster"));
-    assert_eq!(table.rows[1], row(Cell::Null, "cannot-tell"));
+    assert_eq!(table.rows[0], row(QueryCell::Real(1.31), "faster"));
+    assert_eq!(table.rows[1], row(QueryCell::Null, "cannot-tell"));
 }
 
 fn noise(measured_at: &str, floor: f64) -> Noise {
@@ -493,6 +498,6 @@ fn the_environment_column_and_its_facts_agree() {
     let table = store
         .query("SELECT kernel, environment.facts ->> '$.kernel', cpu FROM environment JOIN machine ON machine.id = machine_id")
         .unwrap();
-    let kernel = Cell::Text(environment().kernel);
-    assert_eq!(table.rows, [vec![kernel.clone(), kernel, Cell::Text("A CPU".to_owned())]]);
+    let kernel = QueryCell::Text(environment().kernel);
+    assert_eq!(table.rows, [vec![kernel.clone(), kernel, QueryCell::Text("A CPU".to_owned())]]);
 }

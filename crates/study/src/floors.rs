@@ -1,20 +1,20 @@
 //! The noise floors that hold for a comparison: the newest of each place and work, where nothing has changed since.
 
-use crate::compare::claims::Claim;
-use crate::compare::comparison_log::{Cell, ComparisonLog};
+use crate::compare::claims::CellClaim;
+use crate::compare::comparison_log::{ComparedCell, ComparisonLog};
 use crate::compare::plan::CompareSide;
 use crate::compare::request::CompareRequest;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::Environment;
 use plumb_store::{Store, StoredFloors};
-use plumb_trust::{Side, SideRecord};
+use plumb_trust::{ComparisonSide, SideRecord};
 use std::collections::BTreeMap;
 
 /// What was found in the store.
 #[derive(Default)]
 pub(crate) struct Floors {
     /// By number; the larger of the two places'.
-    pub(crate) floors: BTreeMap<Cell, Floor>,
+    pub(crate) floors: BTreeMap<ComparedCell, Floor>,
     /// What was found and cannot be used, with the reason.
     pub(crate) notes: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub(crate) fn floors(
     store: &Store,
     request: &CompareRequest<'_>,
     comparison_log: &ComparisonLog,
-    claims: &[Claim],
+    claims: &[CellClaim],
     environment: &Environment,
 ) -> Floors {
     let mut found = Floors::default();
@@ -67,7 +67,7 @@ impl Floors {
         }
     }
 
-    fn take(&mut self, claim: &Claim, side: &CompareSide, stored: &StoredFloors) {
+    fn take(&mut self, claim: &CellClaim, side: &CompareSide, stored: &StoredFloors) {
         let cell = &claim.cell;
         let of_cell = stored.floors.iter().find(|floor| floor.phase == cell.phase && floor.metric == cell.metric);
         let Some(floor) = of_cell else { return };
@@ -89,9 +89,14 @@ fn changed(
 ) -> Option<Difference> {
     let now = comparison_log.targets[index].values().find_map(|works| works.get(workload))?;
     let record = SideRecord::default();
-    let then =
-        Side { name: "then", environment: &stored.environment, targets: &stored.targets, runs: 0, record: &record };
-    let now = Side { name: "now", environment, targets: now, runs: 0, record: &record };
+    let then = ComparisonSide {
+        name: "then",
+        environment: &stored.environment,
+        targets: &stored.targets,
+        runs: 0,
+        record: &record,
+    };
+    let now = ComparisonSide { name: "now", environment, targets: now, runs: 0, record: &record };
     plumb_trust::differences(&then, &now).into_iter().find(|difference| difference.factor != "fullness")
 }
 

@@ -1,6 +1,6 @@
 //! The smallest difference that a set-up can show: a place against itself, in the design of a comparison.
 
-use crate::compare::{CompareRequest, CompareSide, Ended, Measured, measure, messages, view};
+use crate::compare::{CompareRequest, CompareSide, ComparisonEnded, Measured, measure, messages, view};
 use crate::run::{Bench, Progress, RunError};
 use jiff::Timestamp;
 use plumb_result::compare::Replicate;
@@ -102,7 +102,7 @@ pub fn noise(
         checks: judged.findings.into_iter().filter(|one| TELLING.contains(&one.code.as_str())).collect(),
     };
     let mut not_stored = comparison_log.not_stored.clone();
-    let interrupted = *ended == Ended::Interrupted;
+    let interrupted = *ended == ComparisonEnded::Interrupted;
     if let Some(store) = bench.store.as_mut().filter(|_| !interrupted && !noise.floors.is_empty()) {
         let works = short_list::keyed(request.workloads.iter().filter_map(|named| {
             let print = comparison_log.floor_print(0, named.name)?;
@@ -120,7 +120,7 @@ pub fn noise(
 }
 
 /// The floor of one number; none where there are too few blocks or plots for any claim.
-fn floor(claim: &crate::compare::claims::Claim, measured: &Measured) -> Option<NoiseFloor> {
+fn floor(claim: &crate::compare::claims::CellClaim, measured: &Measured) -> Option<NoiseFloor> {
     let assessment = &claim.assessment;
     if matches!(assessment.note, Note::TooFewBlocks | Note::TooFewPlots) {
         return None;
@@ -146,7 +146,7 @@ fn floor(claim: &crate::compare::claims::Claim, measured: &Measured) -> Option<N
     })
 }
 
-fn note(place: &str, floors: &[NoiseFloor], differing: &[String], left_out: usize, ended: Ended) -> String {
+fn note(place: &str, floors: &[NoiseFloor], differing: &[String], left_out: usize, ended: ComparisonEnded) -> String {
     let largest = floors.iter().map(|floor| floor.floor).fold(0.0, f64::max);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut said = match floors {
@@ -169,11 +169,11 @@ fn note(place: &str, floors: &[NoiseFloor], differing: &[String], left_out: usiz
         said.push_str(&format!(" {left_out} {runs} rejected by checks and left out."));
     }
     match ended {
-        Ended::Interrupted => said.push_str(" It was interrupted, and is not kept for later comparisons."),
-        Ended::By(StopReason::Budget) if floors.is_empty() => {
+        ComparisonEnded::Interrupted => said.push_str(" It was interrupted, and is not kept for later comparisons."),
+        ComparisonEnded::By(StopReason::Budget) if floors.is_empty() => {
             said.push_str(" The time budget ended it; give a larger `--budget`.");
         }
-        Ended::By(_) | Ended::NothingAccepted => {}
+        ComparisonEnded::By(_) | ComparisonEnded::NothingAccepted => {}
     }
     said
 }

@@ -26,14 +26,14 @@ const FILL_DEPTH: u32 = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preconditioning {
     /// The targets that are filled.
-    pub fills: Vec<Fill>,
+    pub fills: Vec<FilledTarget>,
     /// Phases whose own writes run in rounds before them, with the longest time that these may take.
-    pub rounds: Vec<Rounds>,
+    pub rounds: Vec<RoundPlan>,
 }
 
 /// A target that is filled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fill {
+pub struct FilledTarget {
     /// Its name.
     pub target: String,
     /// Bytes that are written to it: twice its capacity; `None` where that cannot be seen.
@@ -42,7 +42,7 @@ pub struct Fill {
 
 /// The rounds before a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rounds {
+pub struct RoundPlan {
     /// The phase.
     pub phase: String,
     /// They are over after this at the latest.
@@ -178,7 +178,9 @@ pub fn precondition(
         let (true, Some(first)) = (has_extent, first) else { continue };
         let bytes = capacity(target);
         phases.push(fill(name, bytes, first.cache));
-        added.fills.push(Fill { target: name.clone(), bytes: bytes.map(|bytes| bytes.saturating_mul(FILL_PASSES)) });
+        added
+            .fills
+            .push(FilledTarget { target: name.clone(), bytes: bytes.map(|bytes| bytes.saturating_mul(FILL_PASSES)) });
     }
     if added.fills.is_empty() {
         return Err(ConditionError::NothingToFill { workload: workload.name.clone() });
@@ -186,7 +188,7 @@ pub fn precondition(
     for phase in std::mem::take(&mut workload.phase) {
         if let Some(rounds) = rounds(&phase) {
             let longest = rounds.stop.time.unwrap_or_default();
-            added.rounds.push(Rounds { phase: phase.name.clone(), longest });
+            added.rounds.push(RoundPlan { phase: phase.name.clone(), longest });
             phases.push(rounds);
         }
         phases.push(phase);
@@ -291,7 +293,7 @@ mod tests {
         let added = precondition(&mut work, capacity_bytes).unwrap();
         assert_eq!(names(&work), ["preconditioning-fill-data", "preconditioning-rounds-random-write", "random-write"]);
         assert_eq!(work.phase[2], measured, "what is measured stays as it is");
-        assert_eq!(added.fills, [Fill { target: "data".to_owned(), bytes: Some(2 << 30) }]);
+        assert_eq!(added.fills, [FilledTarget { target: "data".to_owned(), bytes: Some(2 << 30) }]);
         assert_eq!(work.phase[0].workers[0].limit.passes, Some(2));
         assert!(work.phase[1].stop.steady.is_some());
         assert_eq!(validate(&work), []);

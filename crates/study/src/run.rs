@@ -163,7 +163,7 @@ fn problems(problems: &[Problem]) -> String {
 
 /// What a failure means to whoever called: the exit codes of the design.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum FailureKind {
     /// The plan is wrong.
     Plan,
     /// The system failed.
@@ -174,14 +174,14 @@ pub enum Failure {
 
 impl RunError {
     /// What the failure means.
-    pub fn failure(&self) -> Failure {
+    pub fn failure(&self) -> FailureKind {
         match self {
-            RunError::Workload(_) | RunError::Size { .. } => Failure::Plan,
+            RunError::Workload(_) | RunError::Size { .. } => FailureKind::Plan,
             RunError::Engine(error) if error.refusal().is_some_and(|refusal| refusal.exit_code() == 5) => {
-                Failure::Refused
+                FailureKind::Refused
             }
-            RunError::Engine(error) if error.is_plan() => Failure::Plan,
-            RunError::Engine(_) | RunError::EndedEarly { .. } => Failure::Io,
+            RunError::Engine(error) if error.is_plan() => FailureKind::Plan,
+            RunError::Engine(_) | RunError::EndedEarly { .. } => FailureKind::Io,
         }
     }
 

@@ -3,7 +3,7 @@
 //! by the magic number.
 
 use crate::error::TraceError;
-use crate::record::{Act, FileName, Record};
+use crate::record::{FileName, Record, RecordedAct};
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -32,18 +32,18 @@ enum Endianness {
 
 /// How the records of a file lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct RecordLayout {
     order: Endianness,
     version: u32,
 }
 
-impl Layout {
+impl RecordLayout {
     /// From the first bytes of a file; `None` where they are no magic number.
-    pub(crate) fn of(path: &Path, first: [u8; 4]) -> Option<Result<Layout, TraceError>> {
+    pub(crate) fn of(path: &Path, first: [u8; 4]) -> Option<Result<RecordLayout, TraceError>> {
         let orders = [(Endianness::Little, u32::from_le_bytes(first)), (Endianness::Big, u32::from_be_bytes(first))];
         let (order, magic) = orders.into_iter().find(|(_, magic)| magic & 0xffff_ff00 == MAGIC)?;
         Some(match magic & 0xff {
-            version @ (7 | 8) => Ok(Layout { order, version }),
+            version @ (7 | 8) => Ok(RecordLayout { order, version }),
             version => Err(TraceError::Version {
                 path: path.to_owned(),
                 format: "blktrace",
@@ -72,12 +72,12 @@ impl Layout {
         if self.order == Endianness::Little { halves.1 << 32 | halves.0 } else { halves.0 << 32 | halves.1 }
     }
 
-    fn event(self, header: &[u8]) -> Event {
+    fn event(self, header: &[u8]) -> TraceEvent {
         let (action, device, behind) = match self.version {
             7 => (self.action_of(self.u32(header, 28)), self.u32(header, 36), self.u16(header, 46)),
             _ => (self.u64(header, 32), self.u32(header, 40), self.u16(header, 50)),
         };
-        Event {
+        TraceEvent {
             magic: self.u32(header, 0),
             time_ns: self.u64(header, 8),
             sector: self.u64(header, 16),
@@ -95,7 +95,7 @@ impl Layout {
 }
 
 /// A record of the file.
-struct Event {
+struct TraceEvent {
     magic: u32,
     time_ns: u64,
     sector: u64,
@@ -110,7 +110,7 @@ struct Event {
 pub struct Blktrace<R> {
     input: R,
     path: PathBuf,
-    layout: Layout,
+    layout: RecordLayout,
     at: u64,
     first_ns: Option<u64>,
     numbers: HashMap<u32, u32>,
@@ -120,7 +120,7 @@ pub struct Blktrace<R> {
 
 impl<R: Read> Blktrace<R> {
     /// From the start of the file.
-    pub(crate) fn new(input: R, path: &Path, layout: Layout) -> Blktrace<R> {
+    pub(crate) fn new(input: R, path: &Path, layout: RecordLayout) -> Blktrace<R> {
         Blktrace {
             input,
             path: path.to_owned(),
@@ -158,7 +158,7 @@ impl<R: Read> Blktrace<R> {
         }
     }
 
-    fn event(&mut self) -> Result<Option<Event>, TraceError> {
+    fn event(&mut self) -> Result<Option<TraceEvent>, TraceError> {
         match read_whole(&mut self.input, &mut self.header) {
             Ok(0) => return Ok(None),
             Ok(read) if read == self.header.len() => {}
@@ -179,17 +179,17 @@ impl<R: Read> Blktrace<R> {
         Ok(Some(event))
     }
 
-    fn record(&mut self, event: &Event) -> Option<Record> {
+    fn record(&mut self, event: &TraceEvent) -> Option<Record> {
         if event.action & NOTIFY != 0 || event.action & STEP != QUEUED {
             return None;
         }
         let act = match event.action {
-            action if action & DISCARD != 0 => Act::Trim,
-            action if action & FLUSH != 0 && event.bytes == 0 => Act::Sync,
-            action if action & WRITE != 0 => Act::Write,
-            _ => Act::Read,
+            action if action & DISCARD != 0 => RecordedAct::Trim,
+            action if action & FLUSH != 0 && event.bytes == 0 => RecordedAct::Sync,
+            action if action & WRITE != 0 => RecordedAct::Write,
+            _ => RecordedAct::Read,
         };
-        if event.bytes == 0 && act != Act::Sync {
+        if event.bytes == 0 && act != RecordedAct::Sync {
             return None;
         }
         let next = self.files.len() as u32;
@@ -201,7 +201,7 @@ impl<R: Read> Blktrace<R> {
         let first = *self.first_ns.get_or_insert(event.time_ns);
         let at_ns = event.time_ns.saturating_sub(first);
         let (offset, length) = match act {
-            Act::Sync => (0, 0),
+            RecordedAct::Sync => (0, 0),
             _ => (event.sector.saturating_mul(SECTOR_BYTES), u64::from(event.bytes)),
         };
         Some(Record { at_ns, file, act, offset, length })

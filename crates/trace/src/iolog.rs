@@ -7,7 +7,7 @@
 //! * Names have no spaces. `sync` lines carry an offset that means nothing.
 
 use crate::error::{LineProblem, TraceError};
-use crate::record::{Act, FileName, Record};
+use crate::record::{FileName, Record, RecordedAct};
 use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -24,17 +24,17 @@ pub enum Waits {
 
 /// The versions of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Version {
+pub(crate) enum IologVersion {
     Two,
     Three,
 }
 
 /// The version that a first line tells; `None` where it is no first line of an iolog.
-pub(crate) fn version(path: &Path, line: &str) -> Option<Result<Version, TraceError>> {
+pub(crate) fn version(path: &Path, line: &str) -> Option<Result<IologVersion, TraceError>> {
     let number = line.trim_end().strip_prefix("fio version ")?.strip_suffix(" iolog")?;
     Some(match number {
-        "2" => Ok(Version::Two),
-        "3" => Ok(Version::Three),
+        "2" => Ok(IologVersion::Two),
+        "3" => Ok(IologVersion::Three),
         other => Err(TraceError::Version {
             path: path.to_owned(),
             format: "fio's iolog",
@@ -48,7 +48,7 @@ pub(crate) fn version(path: &Path, line: &str) -> Option<Result<Version, TraceEr
 pub struct Iolog<R> {
     input: R,
     path: PathBuf,
-    version: Version,
+    version: IologVersion,
     waits: Waits,
     waits_seen: u64,
     line: u64,
@@ -63,7 +63,7 @@ pub struct Iolog<R> {
 
 impl<R: BufRead> Iolog<R> {
     /// Goes on behind the first line.
-    pub(crate) fn new(input: R, path: &Path, version: Version, waits: Waits) -> Iolog<R> {
+    pub(crate) fn new(input: R, path: &Path, version: IologVersion, waits: Waits) -> Iolog<R> {
         Iolog {
             input,
             path: path.to_owned(),
@@ -141,14 +141,14 @@ impl<R: BufRead> Iolog<R> {
             word.parse().map_err(|_| LineProblem::NoNumber { word: word.to_owned(), what })
         };
         let at_us = match self.version {
-            Version::Two => None,
-            Version::Three => Some(number(words.next(), "time in microseconds")?),
+            IologVersion::Two => None,
+            IologVersion::Three => Some(number(words.next(), "time in microseconds")?),
         };
         let name = words.next().ok_or(LineProblem::Missing { what: "the name of a file" })?;
         let act = words.next().ok_or(LineProblem::NoAct)?;
         if act == "wait" {
             let amount = number(words.next(), "time to wait")?;
-            if self.version == Version::Two {
+            if self.version == IologVersion::Two {
                 self.waits_seen += 1;
                 self.now_ns = match self.waits {
                     Waits::Manual => self.now_ns.saturating_add(amount.saturating_mul(1_000)),
@@ -158,17 +158,17 @@ impl<R: BufRead> Iolog<R> {
             return Ok(None);
         }
         let known = match act {
-            "add" => Act::Add,
-            "open" => Act::Open,
-            "close" => Act::Close,
-            "read" => Act::Read,
-            "write" => Act::Write,
-            "trim" => Act::Trim,
-            "sync" => Act::Sync,
-            "datasync" => Act::Datasync,
+            "add" => RecordedAct::Add,
+            "open" => RecordedAct::Open,
+            "close" => RecordedAct::Close,
+            "read" => RecordedAct::Read,
+            "write" => RecordedAct::Write,
+            "trim" => RecordedAct::Trim,
+            "sync" => RecordedAct::Sync,
+            "datasync" => RecordedAct::Datasync,
             other => return Err(LineProblem::UnknownAct { act: other.to_owned() }),
         };
-        let moves = matches!(known, Act::Read | Act::Write | Act::Trim);
+        let moves = matches!(known, RecordedAct::Read | RecordedAct::Write | RecordedAct::Trim);
         let (offset, length) =
             if moves { (number(words.next(), "offset")?, number(words.next(), "length")?) } else { (0, 0) };
         if words.next().is_some() && moves {

@@ -14,8 +14,8 @@ mod record;
 mod write;
 
 pub use error::{LineProblem, TraceError};
-pub use merged::{MergedRecording, Part};
-pub use open::{Format, Reader, Records, open, read};
+pub use merged::{MergedPart, MergedRecording};
+pub use open::{Format, RecordingReader, Records, open, read};
 pub use outline::{FileOutline, Outline, Recorded, outline};
-pub use record::{Act, FileName, Record};
+pub use record::{FileName, Record, RecordedAct};
 pub use write::write;

@@ -4,7 +4,7 @@ use crate::error::TraceError;
 use crate::record::Record;
 
 /// One recording of a merge.
-pub struct Source<I> {
+pub struct MergeInput<I> {
     /// Its records.
     pub records: I,
     /// Its times are multiplied by so many per cent.
@@ -17,7 +17,7 @@ pub struct Source<I> {
 ///
 /// # Errors
 /// [`TraceError::Merge`] where a speed is no number above 0.
-pub fn merge<I>(sources: Vec<Source<I>>) -> Result<Merged<I>, TraceError>
+pub fn merge<I>(sources: Vec<MergeInput<I>>) -> Result<Merged<I>, TraceError>
 where
     I: Iterator<Item = Result<Record, TraceError>>,
 {
@@ -26,19 +26,19 @@ where
             return Err(TraceError::Merge(format!("{} % is no stretch of time; use a number above 0", source.percent)));
         }
     }
-    let streams = sources.into_iter().map(|source| Stream { source, next: None, ended: false }).collect();
+    let streams = sources.into_iter().map(|source| MergeStream { source, next: None, ended: false }).collect();
     Ok(Merged { streams })
 }
 
-struct Stream<I> {
-    source: Source<I>,
+struct MergeStream<I> {
+    source: MergeInput<I>,
     next: Option<Record>,
     ended: bool,
 }
 
 /// The records of all streams of [`merge`].
 pub struct Merged<I> {
-    streams: Vec<Stream<I>>,
+    streams: Vec<MergeStream<I>>,
 }
 
 impl<I: Iterator<Item = Result<Record, TraceError>>> Iterator for Merged<I> {

@@ -2,8 +2,8 @@
 
 use crate::error::TraceError;
 use crate::iolog::Waits;
-use crate::merge::{Merged, Source, merge};
-use crate::open::{Reader, open};
+use crate::merge::{MergeInput, Merged, merge};
+use crate::open::{RecordingReader, open};
 use crate::outline::{Recorded, outline};
 use crate::record::{FileName, Record};
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// One recording of several.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct MergedPart {
     /// Where it is.
     pub path: PathBuf,
     /// Its times are multiplied by so many per cent.
@@ -36,7 +36,7 @@ impl MergedRecording {
     ///
     /// # Errors
     /// [`TraceError`] of a part, or where there is nothing to merge.
-    pub fn open(parts: &[Part], waits: Waits) -> Result<MergedRecording, TraceError> {
+    pub fn open(parts: &[MergedPart], waits: Waits) -> Result<MergedRecording, TraceError> {
         if parts.is_empty() {
             return Err(TraceError::Merge("there is nothing to merge; name a recording".to_owned()));
         }
@@ -55,7 +55,7 @@ impl MergedRecording {
                 began_ns: 0,
                 length_ns: outline.length_ns,
             };
-            sources.push(Source { records, percent: part.percent, first_file });
+            sources.push(MergeInput { records, percent: part.percent, first_file });
         }
         Ok(MergedRecording {
             merged: merge(sources)?,
@@ -110,7 +110,7 @@ impl Iterator for MergedRecording {
 struct Repeated {
     path: PathBuf,
     waits: Waits,
-    reader: Option<Reader>,
+    reader: Option<RecordingReader>,
     left: u32,
     began_ns: u64,
     length_ns: u64,
@@ -146,7 +146,7 @@ impl Iterator for Repeated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Act;
+    use crate::record::RecordedAct;
     use std::fs;
 
     #[test]
@@ -155,11 +155,14 @@ mod tests {
         let (first, second) = (place.path().join("1"), place.path().join("2"));
         fs::write(&first, "fio version 3 iolog\n0 a read 0 512\n10 a read 512 512\n").unwrap();
         fs::write(&second, "fio version 3 iolog\n0 b write 0 512\n4 a write 0 1024\n").unwrap();
-        let parts = [Part { path: first, percent: 100.0, times: 2 }, Part { path: second, percent: 200.0, times: 1 }];
+        let parts = [
+            MergedPart { path: first, percent: 100.0, times: 2 },
+            MergedPart { path: second, percent: 200.0, times: 1 },
+        ];
         let mut merged = MergedRecording::open(&parts, Waits::Manual).unwrap();
-        let all: Vec<(u64, u32, Act)> =
+        let all: Vec<(u64, u32, RecordedAct)> =
             merged.by_ref().map(Result::unwrap).map(|record| (record.at_ns / 1_000, record.file, record.act)).collect();
-        use Act::{Read, Write};
+        use RecordedAct::{Read, Write};
         assert_eq!(all, [(0, 0, Read), (0, 1, Write), (8, 0, Write), (10, 0, Read), (10, 0, Read), (20, 0, Read)]);
         assert_eq!(merged.files(), [FileName::Path("a".to_owned()), FileName::Path("b".to_owned())]);
     }

@@ -1,6 +1,6 @@
 //! Which form a recording has.
 
-use crate::blktrace::{Blktrace, Layout};
+use crate::blktrace::{Blktrace, RecordLayout};
 use crate::error::TraceError;
 use crate::iolog::{self, Iolog, Waits};
 use crate::record::{FileName, Record};
@@ -21,7 +21,7 @@ pub enum Format {
 pub type Input = Box<dyn BufRead + Send>;
 
 /// A recording, read one record after another.
-pub struct Reader {
+pub struct RecordingReader {
     records: Form,
 }
 
@@ -33,7 +33,7 @@ enum Form {
 /// Records of several recordings or of one.
 pub type Records = Box<dyn Iterator<Item = Result<Record, TraceError>> + Send>;
 
-impl Reader {
+impl RecordingReader {
     /// Which form it has.
     pub fn format(&self) -> Format {
         match &self.records {
@@ -51,7 +51,7 @@ impl Reader {
     }
 }
 
-impl Reader {
+impl RecordingReader {
     /// Waits of fio's version 2 so far, about which its manual and fio itself differ.
     pub fn waits(&self) -> u64 {
         match &self.records {
@@ -61,7 +61,7 @@ impl Reader {
     }
 }
 
-impl Iterator for Reader {
+impl Iterator for RecordingReader {
     type Item = Result<Record, TraceError>;
 
     fn next(&mut self) -> Option<Result<Record, TraceError>> {
@@ -76,7 +76,7 @@ impl Iterator for Reader {
 ///
 /// # Errors
 /// [`TraceError`] where it cannot be opened, or is nothing that is read here.
-pub fn open(path: &Path, waits: Waits) -> Result<Reader, TraceError> {
+pub fn open(path: &Path, waits: Waits) -> Result<RecordingReader, TraceError> {
     let file = File::open(path).map_err(|source| TraceError::Io { path: path.to_owned(), source })?;
     read(Box::new(BufReader::with_capacity(1 << 16, file)), path, waits)
 }
@@ -85,7 +85,7 @@ pub fn open(path: &Path, waits: Waits) -> Result<Reader, TraceError> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn read(mut input: Input, path: &Path, waits: Waits) -> Result<Reader, TraceError> {
+pub fn read(mut input: Input, path: &Path, waits: Waits) -> Result<RecordingReader, TraceError> {
     let io = |source| TraceError::Io { path: path.to_owned(), source };
     let mut first = [0; 4];
     let mut read = 0;
@@ -96,10 +96,10 @@ pub fn read(mut input: Input, path: &Path, waits: Waits) -> Result<Reader, Trace
         }
     }
     if read == first.len()
-        && let Some(layout) = Layout::of(path, first)
+        && let Some(layout) = RecordLayout::of(path, first)
     {
         let whole: Input = Box::new(Cursor::new(first).chain(input));
-        return Ok(Reader { records: Form::Blktrace(Blktrace::new(whole, path, layout?)) });
+        return Ok(RecordingReader { records: Form::Blktrace(Blktrace::new(whole, path, layout?)) });
     }
     let mut whole: Input = Box::new(Cursor::new(first[..read].to_vec()).chain(input));
     let mut line = Vec::new();
@@ -107,5 +107,5 @@ pub fn read(mut input: Input, path: &Path, waits: Waits) -> Result<Reader, Trace
     whole.by_ref().take(256).read_until(b'\n', &mut line).map_err(io)?;
     let unknown = || TraceError::Unknown { path: path.to_owned() };
     let version = iolog::version(path, &String::from_utf8_lossy(&line)).ok_or_else(unknown)??;
-    Ok(Reader { records: Form::Iolog(Iolog::new(whole, path, version, waits)) })
+    Ok(RecordingReader { records: Form::Iolog(Iolog::new(whole, path, version, waits)) })
 }

@@ -1,8 +1,8 @@
 //! What a recording needs before it can be replayed: its files, how far they reach, its largest op.
 
 use crate::error::TraceError;
-use crate::open::Reader;
-use crate::record::{Act, FileName, Record};
+use crate::open::RecordingReader;
+use crate::record::{FileName, Record, RecordedAct};
 
 /// Records with the files that they are about.
 pub trait Recorded: Iterator<Item = Result<Record, TraceError>> {
@@ -13,13 +13,13 @@ pub trait Recorded: Iterator<Item = Result<Record, TraceError>> {
     fn waits(&self) -> u64;
 }
 
-impl Recorded for Reader {
+impl Recorded for RecordingReader {
     fn files(&self) -> &[FileName] {
-        Reader::files(self)
+        RecordingReader::files(self)
     }
 
     fn waits(&self) -> u64 {
-        Reader::waits(self)
+        RecordingReader::waits(self)
     }
 }
 
@@ -68,14 +68,14 @@ pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
         }
         let file = &mut touched[number];
         match record.act {
-            Act::Add | Act::Open | Act::Close => continue,
-            Act::Read => file.reads += 1,
-            Act::Write => file.writes += 1,
-            Act::Trim => file.trims += 1,
-            Act::Sync | Act::Datasync => {}
+            RecordedAct::Add | RecordedAct::Open | RecordedAct::Close => continue,
+            RecordedAct::Read => file.reads += 1,
+            RecordedAct::Write => file.writes += 1,
+            RecordedAct::Trim => file.trims += 1,
+            RecordedAct::Sync | RecordedAct::Datasync => {}
         }
         file.end_bytes = file.end_bytes.max(record.offset.saturating_add(record.length));
-        if record.act != Act::Trim {
+        if record.act != RecordedAct::Trim {
             outline.largest_bytes = outline.largest_bytes.max(record.length);
         }
         outline.ops += 1;

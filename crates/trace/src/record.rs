@@ -27,7 +27,7 @@ impl fmt::Display for FileName {
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+pub enum RecordedAct {
     /// The file is named for the first time.
     Add,
     /// It is opened.
@@ -51,10 +51,10 @@ pub enum Act {
 pub struct Record {
     /// When, from the first record, ns; a recording without times has 0 throughout.
     pub at_ns: u64,
-    /// Number of its file in [`Reader::files`](crate::Reader::files).
+    /// Number of its file in [`Reader::files`](crate::RecordingReader::files).
     pub file: u32,
     /// What.
-    pub act: Act,
+    pub act: RecordedAct,
     /// Where in the file, bytes; 0 where that means nothing.
     pub offset: u64,
     /// How much, bytes; 0 where that means nothing.

@@ -4,7 +4,7 @@
 use crate::error::TraceError;
 use crate::merged::MergedRecording;
 use crate::outline::Recorded;
-use crate::record::{Act, FileName, Record};
+use crate::record::{FileName, Record, RecordedAct};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -46,14 +46,14 @@ pub fn write(mut merged: MergedRecording, out: &mut impl Write, path: &Path) -> 
 fn iolog_line(out: &mut impl Write, record: &Record, name: &str) -> io::Result<()> {
     let at_us = record.at_ns / 1_000;
     let (act, has_place) = match record.act {
-        Act::Add => ("add", false),
-        Act::Open => ("open", false),
-        Act::Close => ("close", false),
-        Act::Read => ("read", true),
-        Act::Write => ("write", true),
-        Act::Trim => ("trim", true),
-        Act::Sync => ("sync", true),
-        Act::Datasync => ("datasync", true),
+        RecordedAct::Add => ("add", false),
+        RecordedAct::Open => ("open", false),
+        RecordedAct::Close => ("close", false),
+        RecordedAct::Read => ("read", true),
+        RecordedAct::Write => ("write", true),
+        RecordedAct::Trim => ("trim", true),
+        RecordedAct::Sync => ("sync", true),
+        RecordedAct::Datasync => ("datasync", true),
     };
     match has_place {
         true => writeln!(out, "{at_us} {name} {act} {} {}", record.offset, record.length),
@@ -72,11 +72,11 @@ const DISCARD: u32 = 0x2000 << 16;
 fn blktrace_header(record: &Record, device: u32, sequence: u32) -> Result<Vec<u8>, TraceError> {
     let action = QUEUED
         | match record.act {
-            Act::Read => READ,
-            Act::Write => WRITE,
-            Act::Trim => WRITE | DISCARD,
-            Act::Sync | Act::Datasync => WRITE | FLUSH,
-            Act::Add | Act::Open | Act::Close => return Ok(Vec::new()),
+            RecordedAct::Read => READ,
+            RecordedAct::Write => WRITE,
+            RecordedAct::Trim => WRITE | DISCARD,
+            RecordedAct::Sync | RecordedAct::Datasync => WRITE | FLUSH,
+            RecordedAct::Add | RecordedAct::Open | RecordedAct::Close => return Ok(Vec::new()),
         };
     let bytes = u32::try_from(record.length).map_err(|_| TraceError::TooLong { bytes: record.length })?;
     let mut header = Vec::with_capacity(48);
@@ -98,12 +98,12 @@ fn blktrace_header(record: &Record, device: u32, sequence: u32) -> Result<Vec<u8
 mod tests {
     use super::*;
     use crate::iolog::Waits;
-    use crate::merged::Part;
+    use crate::merged::MergedPart;
     use crate::open::open;
     use std::fs;
     use std::path::PathBuf;
 
-    fn again(parts: &[Part]) -> (Vec<Record>, Vec<Record>, Vec<FileName>) {
+    fn again(parts: &[MergedPart]) -> (Vec<Record>, Vec<Record>, Vec<FileName>) {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("merged");
         let merged = MergedRecording::open(parts, Waits::Manual).unwrap();
@@ -114,9 +114,9 @@ mod tests {
         (merged.collect::<Result<_, _>>().unwrap(), read, reader.files().to_vec())
     }
 
-    fn part(name: &str, times: u32) -> Part {
+    fn part(name: &str, times: u32) -> MergedPart {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
-        Part { path, percent: 100.0, times }
+        MergedPart { path, percent: 100.0, times }
     }
 
     #[test]

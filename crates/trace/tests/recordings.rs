@@ -1,17 +1,17 @@
 //! Recordings of real tools, and broken ones, through the crate's door.
 
 use plumb_trace::iolog::Waits;
-use plumb_trace::merge::{Source, merge};
-use plumb_trace::{Act, FileName, Format, Reader, Record, TraceError, open, read};
+use plumb_trace::merge::{MergeInput, merge};
+use plumb_trace::{FileName, Format, Record, RecordedAct, RecordingReader, TraceError, open, read};
 use proptest::prelude::*;
 use std::io::Cursor;
 use std::path::Path;
 
-fn golden(name: &str) -> Reader {
+fn golden(name: &str) -> RecordingReader {
     open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name), Waits::Manual).unwrap()
 }
 
-fn of_bytes(bytes: &[u8], waits: Waits) -> Result<Reader, TraceError> {
+fn of_bytes(bytes: &[u8], waits: Waits) -> Result<RecordingReader, TraceError> {
     read(Box::new(Cursor::new(bytes.to_vec())), Path::new("recording"), waits)
 }
 
@@ -44,9 +44,9 @@ fn a_blktrace_yields_what_blkparse_says_was_queued() {
     for (record, told) in records.iter().filter(|record| record.length > 0).zip(&told) {
         assert_eq!(record.at_ns, nanos(told[0]) - first_ns, "{told:?}");
         let act = match told[2].chars().find(|letter| "RWD".contains(*letter)) {
-            Some('R') => Act::Read,
-            Some('D') => Act::Trim,
-            _ => Act::Write,
+            Some('R') => RecordedAct::Read,
+            Some('D') => RecordedAct::Trim,
+            _ => RecordedAct::Write,
         };
         assert_eq!(record.act, act, "{told:?}");
         assert_eq!((record.offset, record.length), (told[3].parse::<u64>().unwrap() * 512, told[4].parse().unwrap()));
@@ -64,8 +64,8 @@ fn an_iolog_of_version_3_has_times_in_microseconds_and_flushes_without_a_place()
     let mut reader = golden("fio_v3_fsync.iolog");
     let records: Vec<Record> = reader.by_ref().collect::<Result<_, _>>().unwrap();
     assert_eq!(reader.files(), [FileName::Path("ff".to_owned())]);
-    let acts: Vec<Act> = records.iter().map(|record| record.act).collect();
-    use Act::{Add, Close, Open, Sync, Write};
+    let acts: Vec<RecordedAct> = records.iter().map(|record| record.act).collect();
+    use RecordedAct::{Add, Close, Open, Sync, Write};
     assert_eq!(acts, [Add, Open, Write, Write, Write, Write, Sync, Write, Write, Write, Write, Close]);
     assert_eq!(records[2], Record { at_ns: 112_000, file: 0, act: Write, offset: 0, length: 4096 });
     assert_eq!(records[6], Record { at_ns: 149_000, file: 0, act: Sync, offset: 0, length: 0 });
@@ -84,8 +84,8 @@ fn a_wait_of_version_2_is_what_one_asks_for() {
 #[test]
 fn several_files_are_numbered_as_they_come() {
     let records = of_text("fio version 3 iolog\n5 a add\n5 b add\n9 b read 1 2\n12 a trim 3 4\n");
-    let found: Vec<(u32, Act)> = records.iter().map(|record| (record.file, record.act)).collect();
-    assert_eq!(found, [(0, Act::Add), (1, Act::Add), (1, Act::Read), (0, Act::Trim)]);
+    let found: Vec<(u32, RecordedAct)> = records.iter().map(|record| (record.file, record.act)).collect();
+    assert_eq!(found, [(0, RecordedAct::Add), (1, RecordedAct::Add), (1, RecordedAct::Read), (0, RecordedAct::Trim)]);
     assert_eq!(records[3].at_ns, 7_000);
 }
 
@@ -147,7 +147,7 @@ fn byte_order_and_version_make_no_difference() {
     for bytes in [v7(false), v7(true), v8] {
         let mut reader = of_bytes(&bytes, Waits::Manual).unwrap();
         let record = reader.next().unwrap().unwrap();
-        assert_eq!(record, Record { at_ns: 0, file: 0, act: Act::Read, offset: 2560, length: 512 });
+        assert_eq!(record, Record { at_ns: 0, file: 0, act: RecordedAct::Read, offset: 2560, length: 512 });
         assert_eq!(reader.files(), [FileName::Device { major: 7, minor: 3 }]);
     }
 }
@@ -156,7 +156,7 @@ fn byte_order_and_version_make_no_difference() {
 fn merged_recordings_come_in_the_order_of_their_stretched_times() {
     let one = of_text("fio version 3 iolog\n0 a add\n10 a read 0 1\n20 a read 1 1\n");
     let two = of_text("fio version 3 iolog\n0 b add\n8 b write 0 1\n9 b write 1 1\n");
-    let source = |records: Vec<Record>, percent, first_file| Source {
+    let source = |records: Vec<Record>, percent, first_file| MergeInput {
         records: records.into_iter().map(Ok),
         percent,
         first_file,

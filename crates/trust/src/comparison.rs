@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 /// Two sides of a comparison, and what was declared to differ.
 pub struct ComparisonView<'a> {
     /// What the candidate is held against.
-    pub baseline: Side<'a>,
+    pub baseline: ComparisonSide<'a>,
     /// What is held against it.
-    pub candidate: Side<'a>,
+    pub candidate: ComparisonSide<'a>,
     /// The factor that was declared to vary.
     pub varying: Option<&'static Factor>,
     /// Every number that was compared, run by run.
@@ -26,7 +26,7 @@ pub struct ComparisonView<'a> {
 
 /// One side of a comparison.
 #[derive(Clone, Copy)]
-pub struct Side<'a> {
+pub struct ComparisonSide<'a> {
     /// How it is called.
     pub name: &'a str,
     /// The machine.
@@ -106,7 +106,7 @@ pub struct NumberView<'a> {
     /// The candidate's runs.
     pub candidate: &'a [RunValue],
     /// What the statistics found, before any check spoke.
-    pub found: Found,
+    pub found: NumberFinding,
     /// The smallest difference that the set-up can show, as a share (0.03 is × or ÷ 1.03); `None` where no `plumb noise`
     /// measured it.
     pub floor: Option<f64>,
@@ -149,7 +149,7 @@ pub struct RunValue {
 
 /// What the statistics found of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Found {
+pub enum NumberFinding {
     /// A difference beyond chance: this factor.
     Difference {
         /// Candidate against baseline, turned so that above 1 is better.

@@ -11,7 +11,7 @@ use plumb_result::{Measurement, Observations, PhaseMeasurement, WorkerMeasuremen
 use plumb_workload::{CachePolicy, Content, OpKind, Phase, Target, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use crate::comparison::{ComparisonView, Side};
+pub use crate::comparison::{ComparisonSide, ComparisonView};
 
 /// A whole run.
 pub struct RunView<'a> {
@@ -82,7 +82,7 @@ pub(crate) struct Traffic {
 }
 
 /// Bytes that came from beneath the page cache, and who says so.
-pub(crate) struct Moved {
+pub(crate) struct StorageBytes {
     pub(crate) bytes: u64,
     pub(crate) witness: &'static str,
 }
@@ -90,8 +90,8 @@ pub(crate) struct Moved {
 impl Traffic {
     /// Bytes of reads that the devices served. Others' I/O inflates the devices' counters, and a cache below the block
     /// layer that was asked (a loop device's backing file) inflates our own, so the smaller of the two is believed.
-    pub(crate) fn read_from_device(&self) -> Result<Moved, NotSeen> {
-        let device = self.device.as_ref().map(|device| Moved { bytes: device.read_bytes, witness: DEVICES });
+    pub(crate) fn read_from_device(&self) -> Result<StorageBytes, NotSeen> {
+        let device = self.device.as_ref().map(|device| StorageBytes { bytes: device.read_bytes, witness: DEVICES });
         match (device, self.read_past_page_cache()) {
             (Ok(device), Ok(past)) => Ok(if past.bytes <= device.bytes { past } else { device }),
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
@@ -100,11 +100,11 @@ impl Traffic {
     }
 
     /// Bytes of reads that missed the page cache, whatever answered below it.
-    pub(crate) fn read_past_page_cache(&self) -> Result<Moved, NotSeen> {
+    pub(crate) fn read_past_page_cache(&self) -> Result<StorageBytes, NotSeen> {
         match (&self.own, &self.top, &self.device) {
-            (Ok(own), _, _) => Ok(Moved { bytes: own.read_bytes, witness: "/proc/self/io" }),
-            (Err(_), Some(top), _) => Ok(Moved { bytes: top.read_bytes, witness: DEVICES }),
-            (Err(_), None, Ok(device)) => Ok(Moved { bytes: device.read_bytes, witness: DEVICES }),
+            (Ok(own), _, _) => Ok(StorageBytes { bytes: own.read_bytes, witness: "/proc/self/io" }),
+            (Err(_), Some(top), _) => Ok(StorageBytes { bytes: top.read_bytes, witness: DEVICES }),
+            (Err(_), None, Ok(device)) => Ok(StorageBytes { bytes: device.read_bytes, witness: DEVICES }),
             (Err(own), None, Err(device)) => Err(NotSeen::Neither(Box::new(own.clone()), Box::new(device.clone()))),
         }
     }

@@ -6,7 +6,7 @@ use crate::evidence::{ComparisonView, RunView};
 use crate::limiter::limiter;
 use crate::metrics::{first_done, metrics};
 use crate::tier::{PhaseTiers, phase_tiers};
-use plumb_result::run::Done;
+use plumb_result::run::OpsDone;
 use plumb_result::short_list;
 use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseResult, RunVerdict};
 use plumb_workload::Workload;
@@ -80,7 +80,7 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
             wall_ns: measured.wall_ns,
             metrics: metrics(plan, measured, tiers),
             done: short_list::keyed(
-                measured.ops.iter().map(|(kind, op)| (*kind, Done { ops: op.count, bytes: op.bytes })),
+                measured.ops.iter().map(|(kind, op)| (*kind, OpsDone { ops: op.count, bytes: op.bytes })),
             ),
             first_done: first_done(measured, tiers),
             notes: measured.fallbacks.clone(),

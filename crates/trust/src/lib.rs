@@ -31,11 +31,11 @@ mod tier;
 pub use check::{Check, Found, Judge, Outcome, Scope};
 pub use checks::CHECKS;
 pub use comparison::{
-    DialectPrint, Found as NumberFound, LatencyView, NumberView, Planned, RunValue, SideRecord, Stated, ToolPrint,
-    number_name,
+    DialectPrint, LatencyView, NumberFinding as NumberFound, NumberView, Planned, RunValue, SideRecord, Stated,
+    ToolPrint, number_name,
 };
 pub use docs::{docs, explain, explanation};
-pub use evidence::{ComparisonView, Ground, PhaseView, RunView, Side};
+pub use evidence::{ComparisonSide, ComparisonView, Ground, PhaseView, RunView};
 pub use factors::{Change, FACTORS, Factor, UnknownFactor, confounded, differences, factor};
 pub use judge::{
     Judgement, MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM, RunModes, is_below_floor, judge, judge_comparison, phase_results,
@@ -44,6 +44,6 @@ pub use judge::{
 pub use limiter::limiter;
 pub use live::{LiveJudge, PhaseNews};
 pub use metrics::{MIN_SAMPLES_BEYOND, metrics, quantile_allowed};
-pub use same_work::{Question, WorkPrint, unlike, work_print};
+pub use same_work::{WorkPrint, WorkQuestion, unlike, work_print};
 pub use stated::{StatedError, conversion};
 pub use tier::{CACHE_SHARE, DEVICE_SHARE, PhaseTiers, RateTier, live_tier, tiers};

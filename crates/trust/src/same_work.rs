@@ -17,19 +17,23 @@ pub struct WorkPrint {
 
 /// For which question a workload is boiled down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question {
+pub enum WorkQuestion {
     /// Did the two sides do the same?
     Sides,
     /// Was this noise floor measured with the same work? Runs may be longer or shorter: that is not other work.
     Floor,
 }
 
-/// What a workload does, as JSON: no name, seed, path or device; for [`Question::Floor`] no length of phases either.
-pub fn work_print(workload: &Workload, question: Question) -> Value {
-    let targets = workload.target.iter().map(|(name, target)| (name.clone(), target_print(target)));
+/// What a workload does, as JSON: no name, seed, path or device; for [`WorkQuestion::Floor`] no length of phases either.
+pub fn work_print(workload: &Workload, question: WorkQuestion) -> Value {
+    // Not collected: that sorts, and is compiled anew.
+    let mut targets = Map::new();
+    for (name, target) in &workload.target {
+        targets.insert(name.clone(), target_print(target));
+    }
     let phases = workload.phase.iter().map(|phase| {
         let mut value = plumb_document::json::to_value(phase).unwrap_or_default();
-        if question == Question::Floor
+        if question == WorkQuestion::Floor
             && let Some(stop) = value.get_mut("stop").and_then(Value::as_object_mut)
         {
             stop.remove("time");
@@ -37,7 +41,7 @@ pub fn work_print(workload: &Workload, question: Question) -> Value {
         value
     });
     let mut print = Map::new();
-    print.insert("target".to_owned(), Value::Object(targets.collect()));
+    print.insert("target".to_owned(), Value::Object(targets));
     print.insert("phase".to_owned(), Value::Array(phases.collect()));
     Value::Object(print)
 }
@@ -107,7 +111,7 @@ mod tests {
     use super::*;
     use plumb_workload::named::{NAMED, Place, Scale};
 
-    fn prints(place: Place, time_ns: u64, question: Question) -> Vec<Value> {
+    fn prints(place: Place, time_ns: u64, question: WorkQuestion) -> Vec<Value> {
         let scale = Scale { file_bytes: 64 << 20, files: 100, time_ns, seed: 1, place };
         NAMED.iter().map(|named| work_print(&named.workload(&scale), question)).collect()
     }
@@ -119,9 +123,10 @@ mod tests {
     /// Otherwise no two places could ever be compared.
     #[test]
     fn where_it_runs_is_not_part_of_the_work() {
-        let (one, other) = (prints(sim("sim:hdd"), 1, Question::Sides), prints(sim("sim:nvme"), 1, Question::Sides));
+        let (one, other) =
+            (prints(sim("sim:hdd"), 1, WorkQuestion::Sides), prints(sim("sim:nvme"), 1, WorkQuestion::Sides));
         assert_eq!(one, other);
-        for (one, other) in one.iter().zip(&prints(Place::Directory, 1, Question::Sides)) {
+        for (one, other) in one.iter().zip(&prints(Place::Directory, 1, WorkQuestion::Sides)) {
             assert_eq!(unlike(one, other), [""; 0], "{one:#}\n{other:#}");
         }
     }
@@ -129,8 +134,8 @@ mod tests {
     #[test]
     fn longer_phases_are_other_work_for_sides_and_the_same_for_a_floor() {
         let place = || sim("sim:ssd");
-        assert_ne!(prints(place(), 1, Question::Sides), prints(place(), 2, Question::Sides));
-        assert_eq!(prints(place(), 1, Question::Floor), prints(place(), 2, Question::Floor));
+        assert_ne!(prints(place(), 1, WorkQuestion::Sides), prints(place(), 2, WorkQuestion::Sides));
+        assert_eq!(prints(place(), 1, WorkQuestion::Floor), prints(place(), 2, WorkQuestion::Floor));
     }
 
     #[test]
@@ -141,7 +146,7 @@ mod tests {
         other.phase[0].workers[0].depth = 7;
         other.seed = 99;
         other.name = "another".to_owned();
-        let found = unlike(&work_print(&one, Question::Sides), &work_print(&other, Question::Sides));
+        let found = unlike(&work_print(&one, WorkQuestion::Sides), &work_print(&other, WorkQuestion::Sides));
         assert_eq!(found, ["phase.0.workers.0.depth"]);
     }
 }

@@ -15,7 +15,7 @@ const TOLERATED_NS: u64 = 10_000_000;
 
 /// What a rate counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum RateUnit {
     /// Bytes per second.
     Bytes,
     /// Ops per second.
@@ -27,7 +27,7 @@ pub(crate) enum Unit {
 pub(crate) struct Series {
     /// Per second.
     pub(crate) rates: Vec<f64>,
-    pub(crate) unit: Unit,
+    pub(crate) unit: RateUnit,
 }
 
 impl Series {
@@ -36,9 +36,9 @@ impl Series {
     /// delay, its ramp, its search for a depth. Where a search goes on to the end there is none: its steps are no levels.
     pub(crate) fn of(view: &PhaseView<'_>) -> Series {
         let is_block_io = plan::is_block_io(view.plan);
-        let unit = if is_block_io && view.measured.bytes() > 0 { Unit::Bytes } else { Unit::Ops };
+        let unit = if is_block_io && view.measured.bytes() > 0 { RateUnit::Bytes } else { RateUnit::Ops };
         let amount = |interval: &Interval| -> u64 {
-            interval.ops.values().map(|op| if unit == Unit::Bytes { op.bytes } else { op.count }).sum()
+            interval.ops.values().map(|op| if unit == RateUnit::Bytes { op.bytes } else { op.count }).sum()
         };
         let measured = view.measured.workers.iter().filter(|worker| worker.wall_ns > 0);
         let start_ns = measured.map(|worker| worker.started_ns).max().unwrap_or(0);
@@ -60,8 +60,8 @@ impl Series {
     /// A rate as findings say it.
     pub(crate) fn text(&self, rate: f64) -> String {
         match self.unit {
-            Unit::Bytes => text::rate(rate),
-            Unit::Ops => text::ops_rate(rate),
+            RateUnit::Bytes => text::rate(rate),
+            RateUnit::Ops => text::ops_rate(rate),
         }
     }
 }

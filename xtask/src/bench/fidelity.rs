@@ -7,7 +7,7 @@ use super::mount::Ext4;
 use super::plumb::Plumb;
 use anyhow::{Context, Result, bail};
 use plumb_stats::schedule::{Block, blocked_order};
-use plumb_stats::verdict::{Better, Rule, Verdict, assess};
+use plumb_stats::verdict::{Better, Verdict, VerdictRule, assess};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -236,7 +236,7 @@ fn row(case: &Case, rate: &str, tools: &[Rates], owns: &[Rates]) -> Result<Strin
     let (Some(tools), Some(owns)) = (series(tools), series(owns)) else {
         return Ok(format!("{:48} was not told by one of them: too fast, or not timed", name.trim_end()));
     };
-    let assessment = assess(&tools, &owns, Better::Higher, &Rule::default())?;
+    let assessment = assess(&tools, &owns, Better::Higher, &VerdictRule::default())?;
     let verdict = match assessment.verdict {
         Verdict::Faster(_) => "plumb is faster",
         Verdict::Slower(_) => "plumb is slower",

@@ -1,7 +1,7 @@
 //! Alternating rounds, their ratios, and the table.
 
 use anyhow::Result;
-use plumb_stats::estimate::Interval;
+use plumb_stats::estimate::ConfidenceInterval;
 use plumb_stats::quantiles::median_interval;
 use std::fmt::Write;
 
@@ -74,7 +74,7 @@ pub struct Row {
     /// Of the rates, round by round.
     ratio: f64,
     /// In which the ratio lies with 95 % confidence, where there are rounds enough to say.
-    interval: Option<Interval>,
+    interval: Option<ConfidenceInterval>,
     /// Of the processor time of an op, round by round: what neighbours on the machine disturb less.
     cpu_ratio: f64,
     bar: Bar,
@@ -100,7 +100,7 @@ impl Row {
     /// Whether the bar was met, in words. Where processor time says otherwise, neighbours on the machine decided.
     pub fn sentence(&self) -> Option<String> {
         let mut sentence = self.bar.sentence(&format!("{} against {}", self.case, self.peer), self.ratio)?;
-        if let Some(Interval { lo, hi, .. }) = self.interval
+        if let Some(ConfidenceInterval { lo, hi, .. }) = self.interval
             && !self.bar.is_met(self.ratio)
             && (self.bar.is_met(lo) || self.bar.is_met(hi))
         {

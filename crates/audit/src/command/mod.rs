@@ -3,22 +3,22 @@
 
 mod tools;
 
-pub use tools::{Bonnie, Dd, Iozone, Postmark};
+pub use tools::{BonnieCommand, DdCommand, IozoneCommand, PostmarkCommand};
 
 use crate::form::Durability;
 use plumb_result::CellMetric;
 
 /// What a command does.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action {
+pub enum CommandAction {
     /// `dd`.
-    Dd(Box<Dd>),
+    Dd(Box<DdCommand>),
     /// `bonnie++`.
-    Bonnie(Box<Bonnie>),
+    Bonnie(Box<BonnieCommand>),
     /// `iozone`.
-    Iozone(Box<Iozone>),
+    Iozone(Box<IozoneCommand>),
     /// PostMark's settings.
-    Postmark(Box<Postmark>),
+    Postmark(Box<PostmarkCommand>),
     /// `mdadm --create`.
     CreateArray {
         /// `/dev/md0`.
@@ -49,32 +49,36 @@ pub enum Action {
 }
 
 /// What a printed command line does: one action for each command in it.
-pub fn read(line: &str) -> Vec<Action> {
-    if let Some(postmark) = Postmark::read(line) {
-        return vec![Action::Postmark(Box::new(postmark))];
+pub fn read(line: &str) -> Vec<CommandAction> {
+    if let Some(postmark) = PostmarkCommand::read(line) {
+        return vec![CommandAction::Postmark(Box::new(postmark))];
     }
     line.replace("&&", ";").split([';', '|', '\n']).filter(|part| !part.trim().is_empty()).map(one).collect()
 }
 
-fn one(part: &str) -> Action {
+fn one(part: &str) -> CommandAction {
     let words = words(part);
     let mut words = words.iter().map(String::as_str).skip_while(|word| *word == "sudo" || *word == "time");
-    let Some(program) = words.next() else { return Action::Other };
+    let Some(program) = words.next() else { return CommandAction::Other };
     let program = program.rsplit('/').next().unwrap_or(program).to_lowercase();
     let arguments: Vec<String> = words.map(str::to_owned).collect();
     let last = || arguments.last().cloned();
     match program.as_str() {
-        "dd" => Action::Dd(Box::new(Dd::read(&arguments))),
+        "dd" => CommandAction::Dd(Box::new(DdCommand::read(&arguments))),
         // What a tool refuses as printed is not what was run, and says nothing of it.
-        "bonnie++" | "bonnie" => Bonnie::read(&arguments).map_or(Action::Other, |read| Action::Bonnie(Box::new(read))),
-        "iozone" => Iozone::read(&arguments).map_or(Action::Other, |read| Action::Iozone(Box::new(read))),
+        "bonnie++" | "bonnie" => {
+            BonnieCommand::read(&arguments).map_or(CommandAction::Other, |read| CommandAction::Bonnie(Box::new(read)))
+        }
+        "iozone" => {
+            IozoneCommand::read(&arguments).map_or(CommandAction::Other, |read| CommandAction::Iozone(Box::new(read)))
+        }
         "mdadm" => mdadm(&arguments),
         "mount" => mount(&arguments),
-        "umount" => last().map_or(Action::Other, Action::Unmount),
+        "umount" => last().map_or(CommandAction::Other, CommandAction::Unmount),
         name if name.starts_with("mkfs") || name.starts_with("mke2fs") || name == "newfs" => {
-            last().map_or(Action::Other, |device| Action::Format { device })
+            last().map_or(CommandAction::Other, |device| CommandAction::Format { device })
         }
-        _ => Action::Other,
+        _ => CommandAction::Other,
     }
 }
 
@@ -96,24 +100,24 @@ fn words(part: &str) -> Vec<String> {
     found
 }
 
-fn mdadm(arguments: &[String]) -> Action {
+fn mdadm(arguments: &[String]) -> CommandAction {
     let has = |names: [&str; 2]| arguments.iter().any(|word| names.contains(&word.as_str()));
     if has(["--wait", "-W"]) {
-        return Action::WaitForArray;
+        return CommandAction::WaitForArray;
     }
     if !has(["--create", "-C"]) {
-        return Action::Other;
+        return CommandAction::Other;
     }
     let level = arguments.iter().find_map(|word| word.strip_prefix("--level=")).map(str::to_owned);
     let striped_only = matches!(level.as_deref(), Some("0" | "raid0" | "stripe" | "linear"));
     let resyncs = !striped_only && !arguments.iter().any(|word| word == "--assume-clean");
     match arguments.iter().find(|word| word.starts_with("/dev/md")) {
-        Some(device) => Action::CreateArray { device: device.clone(), level, resyncs },
-        None => Action::Other,
+        Some(device) => CommandAction::CreateArray { device: device.clone(), level, resyncs },
+        None => CommandAction::Other,
     }
 }
 
-fn mount(arguments: &[String]) -> Action {
+fn mount(arguments: &[String]) -> CommandAction {
     let mut places = Vec::new();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -124,17 +128,17 @@ fn mount(arguments: &[String]) -> Action {
         }
     }
     match places.as_slice() {
-        [device, at] => Action::Mount { device: (*device).to_owned(), at: (*at).to_owned() },
-        _ => Action::Other,
+        [device, at] => CommandAction::Mount { device: (*device).to_owned(), at: (*at).to_owned() },
+        _ => CommandAction::Other,
     }
 }
 
-impl Action {
+impl CommandAction {
     /// The metrics that the command yields, where the tool prints several.
     pub fn yields(&self) -> Vec<CellMetric> {
         match self {
-            Action::Bonnie(bonnie) => bonnie.yields(),
-            Action::Iozone(iozone) => iozone.yields(),
+            CommandAction::Bonnie(bonnie) => bonnie.yields(),
+            CommandAction::Iozone(iozone) => iozone.yields(),
             _ => Vec::new(),
         }
     }
@@ -142,9 +146,9 @@ impl Action {
     /// Bytes of the file that it works on, or of all of them at the most, as far as the command says them.
     pub fn set_bytes(&self) -> Option<u64> {
         match self {
-            Action::Dd(dd) => dd.bytes(),
-            Action::Bonnie(bonnie) => bonnie.size_bytes(),
-            Action::Iozone(iozone) => iozone.size_bytes(),
+            CommandAction::Dd(dd) => dd.bytes(),
+            CommandAction::Bonnie(bonnie) => bonnie.size_bytes(),
+            CommandAction::Iozone(iozone) => iozone.size_bytes(),
             _ => None,
         }
     }
@@ -152,11 +156,11 @@ impl Action {
     /// How its writes become durable within the time that it prints, where the command alone decides it.
     pub fn durability(&self) -> Option<Durability> {
         match self {
-            Action::Dd(dd) => Some(dd.durability()),
-            Action::Bonnie(bonnie) => bonnie.durability(),
-            Action::Iozone(iozone) => Some(iozone.durability()),
+            CommandAction::Dd(dd) => Some(dd.durability()),
+            CommandAction::Bonnie(bonnie) => bonnie.durability(),
+            CommandAction::Iozone(iozone) => Some(iozone.durability()),
             // PostMark closes each file within its time, and never flushes.
-            Action::Postmark(_) => Some(Durability::Close),
+            CommandAction::Postmark(_) => Some(Durability::Close),
             _ => None,
         }
     }
@@ -164,8 +168,8 @@ impl Action {
     /// Whether it reads around the cache, or empties it first.
     pub fn reads_cold(&self) -> bool {
         match self {
-            Action::Dd(dd) => dd.copy.input.direct,
-            Action::Iozone(iozone) => iozone.reads_cold(),
+            CommandAction::Dd(dd) => dd.copy.input.direct,
+            CommandAction::Iozone(iozone) => iozone.reads_cold(),
             _ => false,
         }
     }
@@ -173,9 +177,9 @@ impl Action {
     /// Whether what it writes is zeros, or nearly so.
     pub fn writes_zeros(&self) -> bool {
         match self {
-            Action::Dd(dd) => dd.input() == Some("/dev/zero"),
+            CommandAction::Dd(dd) => dd.input() == Some("/dev/zero"),
             // Zeros but for one byte a chunk, and one word a page.
-            Action::Bonnie(_) | Action::Iozone(_) => true,
+            CommandAction::Bonnie(_) | CommandAction::Iozone(_) => true,
             _ => false,
         }
     }
@@ -183,9 +187,9 @@ impl Action {
     /// The files and directories that it works in, as far as the command names them.
     pub fn paths(&self) -> Vec<&str> {
         match self {
-            Action::Dd(dd) => dd.output().into_iter().chain(dd.input()).collect(),
-            Action::Bonnie(bonnie) => bonnie.directory().into_iter().collect(),
-            Action::Iozone(iozone) => iozone.files(),
+            CommandAction::Dd(dd) => dd.output().into_iter().chain(dd.input()).collect(),
+            CommandAction::Bonnie(bonnie) => bonnie.directory().into_iter().collect(),
+            CommandAction::Iozone(iozone) => iozone.files(),
             _ => Vec::new(),
         }
     }
@@ -193,8 +197,8 @@ impl Action {
     /// Whether it measures a file system, rather than a device or nothing.
     pub fn measures_files(&self) -> bool {
         match self {
-            Action::Bonnie(_) | Action::Iozone(_) | Action::Postmark(_) => true,
-            Action::Dd(dd) => dd.overwrites_device().is_none(),
+            CommandAction::Bonnie(_) | CommandAction::Iozone(_) | CommandAction::Postmark(_) => true,
+            CommandAction::Dd(dd) => dd.overwrites_device().is_none(),
             _ => false,
         }
     }
@@ -205,15 +209,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn dd_of(line: &str) -> Dd {
+    fn dd_of(line: &str) -> DdCommand {
         match read(line).remove(0) {
-            Action::Dd(dd) => *dd,
+            CommandAction::Dd(dd) => *dd,
             other => panic!("{other:?}"),
         }
     }
 
     fn durability(line: &str) -> Option<Durability> {
-        read(line).iter().find_map(Action::durability)
+        read(line).iter().find_map(CommandAction::durability)
     }
 
     #[test]
@@ -256,18 +260,18 @@ mod tests {
             read(
                 "mdadm --create --verbose --level=4 --metadata=1.2 --chunk=256 --raid-devices=3 /dev/md0 /dev/sdb /dev/sdc"
             ),
-            [Action::CreateArray { device: "/dev/md0".into(), level: Some("4".into()), resyncs: true }]
+            [CommandAction::CreateArray { device: "/dev/md0".into(), level: Some("4".into()), resyncs: true }]
         );
-        assert_eq!(read("mdadm --wait /dev/md0"), [Action::WaitForArray]);
+        assert_eq!(read("mdadm --wait /dev/md0"), [CommandAction::WaitForArray]);
         assert!(matches!(
             &read("mdadm --create /dev/md0 --level=1 --assume-clean")[0],
-            Action::CreateArray { resyncs: false, .. }
+            CommandAction::CreateArray { resyncs: false, .. }
         ));
         assert_eq!(
             read("mkfs.ext4 /dev/md0 && mount -o noatime /dev/md0 /mnt/raid"),
             [
-                Action::Format { device: "/dev/md0".into() },
-                Action::Mount { device: "/dev/md0".into(), at: "/mnt/raid".into() }
+                CommandAction::Format { device: "/dev/md0".into() },
+                CommandAction::Mount { device: "/dev/md0".into(), at: "/mnt/raid".into() }
             ]
         );
     }
@@ -275,41 +279,42 @@ mod tests {
     #[test]
     fn the_other_tools_are_read() {
         let bonnie = "bonnie++ -d /mnt/raid -r 1024 -n 100:16384:0:20 -s 2048 -u root > out.csv 2>&1";
-        let Action::Bonnie(bonnie) = read(bonnie).remove(0) else { panic!() };
+        let CommandAction::Bonnie(bonnie) = read(bonnie).remove(0) else { panic!() };
         assert_eq!((bonnie.size_bytes(), bonnie.stated_files_1024()), (Some(2 << 30), Some(100)));
         assert_eq!(bonnie.yields().len(), 12);
-        let Action::Bonnie(plain) = read("bonnie++ -u root").remove(0) else { panic!() };
+        let CommandAction::Bonnie(plain) = read("bonnie++ -u root").remove(0) else { panic!() };
         assert_eq!((plain.size_bytes(), plain.stated_files_1024()), (None, None), "they follow from the machine");
-        let Action::Iozone(iozone) = read("Iozone -Ra -s 512m -S 1024 -i 0 -i 1 -b namn.xls").remove(0) else {
+        let CommandAction::Iozone(iozone) = read("Iozone -Ra -s 512m -S 1024 -i 0 -i 1 -b namn.xls").remove(0) else {
             panic!()
         };
         assert_eq!((iozone.size_bytes(), iozone.durability()), (Some(512 << 20), Durability::None));
         use CellMetric::{Read, Reread, Rewrite, Write};
         assert_eq!(iozone.yields(), [Write, Rewrite, Read, Reread]);
-        let Action::Iozone(auto) = read("iozone -Raz -b /home/iam/results_all.xls -f /raid/1 -g 1g").remove(0) else {
+        let CommandAction::Iozone(auto) = read("iozone -Raz -b /home/iam/results_all.xls -f /raid/1 -g 1g").remove(0)
+        else {
             panic!()
         };
         assert_eq!((auto.size_bytes(), auto.files(), auto.yields().len()), (Some(1 << 30), vec!["/raid/1"], 13));
-        let Action::Iozone(three) = read("iozone -t 3 -s 1g -F a b c -i 0 -+n").remove(0) else { panic!() };
+        let CommandAction::Iozone(three) = read("iozone -t 3 -s 1g -F a b c -i 0 -+n").remove(0) else { panic!() };
         assert_eq!(
             (three.size_bytes(), three.files(), three.yields()),
             (Some(3 << 30), vec!["a", "b", "c"], vec![Write])
         );
-        assert_eq!(read("iozone --no-such-word"), [Action::Other]);
-        let Action::Postmark(postmark) =
+        assert_eq!(read("iozone --no-such-word"), [CommandAction::Other]);
+        let CommandAction::Postmark(postmark) =
             read("set size 1000 300000; set number 4000; set transactions 50000").remove(0)
         else {
             panic!()
         };
         assert_eq!((postmark.settings.high, postmark.settings.number, postmark.settings.seed), (300_000, 4000, 42));
         assert!(postmark.states("number") && !postmark.states("seed"));
-        assert_eq!(read("set -e"), [Action::Other]);
+        assert_eq!(read("set -e"), [CommandAction::Other]);
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in "\\PC{0,60}", words in "(dd|iozone|bonnie\\+\\+|mdadm|mount|set|-[a-zA-Z+]{1,4}|[a-z]{2,5}[=/][0-9a-zA-Z,/]{0,8}| |;|é|-n|:|>){0,20}") {
-            let asked = |actions: Vec<Action>| {
+            let asked = |actions: Vec<CommandAction>| {
                 for action in actions {
                     let _ = (action.yields(), action.set_bytes(), action.durability(), action.paths());
                 }

@@ -13,7 +13,7 @@ const HARMLESS: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/stdout", "/dev/full
 
 /// A `dd` command.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Dd {
+pub struct DdCommand {
     /// As far as it could be read.
     said: dd::Dd,
     /// What it does.
@@ -24,11 +24,11 @@ pub struct Dd {
     pub only_bsd: Vec<String>,
 }
 
-impl Dd {
-    pub(super) fn read(words: &[String]) -> Dd {
-        let dd::Printed { dd: said, refused, only_bsd } = dd::read_printed(words);
+impl DdCommand {
+    pub(super) fn read(words: &[String]) -> DdCommand {
+        let dd::PrintedCommand { dd: said, refused, only_bsd } = dd::read_printed(words);
         let copy = dd::lower::copy(&said);
-        Dd { said, copy, refused, only_bsd }
+        DdCommand { said, copy, refused, only_bsd }
     }
 
     /// `if=`.
@@ -104,17 +104,17 @@ impl Dd {
 
 /// A `bonnie++` command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bonnie {
+pub struct BonnieCommand {
     said: bonnie::Settings,
 }
 
-impl Bonnie {
+impl BonnieCommand {
     /// As the newest version reads it, else as 1.03 does; `None` where both refuse it. Nothing is known of the machine.
-    pub(super) fn read(words: &[String]) -> Option<Bonnie> {
+    pub(super) fn read(words: &[String]) -> Option<BonnieCommand> {
         let machine = bonnie::Machine::default();
         let read = |words: &[String]| bonnie::Settings::read("bonnie++", words, &machine).ok();
         let old = || read(&[&["--as-version=1.03".to_owned()], words].concat());
-        read(words).or_else(old).map(|said| Bonnie { said })
+        read(words).or_else(old).map(|said| BonnieCommand { said })
     }
 
     /// `-d`.
@@ -153,7 +153,7 @@ impl Bonnie {
 
 /// An `iozone` command.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Iozone {
+pub struct IozoneCommand {
     said: iozone::Settings,
 }
 
@@ -174,11 +174,11 @@ impl iozone::Machine for Unknown {
     }
 }
 
-impl Iozone {
+impl IozoneCommand {
     /// `None` where IOzone refuses it, or runs nothing.
-    pub(super) fn read(words: &[String]) -> Option<Iozone> {
+    pub(super) fn read(words: &[String]) -> Option<IozoneCommand> {
         match iozone::read(words, &mut Unknown) {
-            Ok(iozone::Action::Run(said)) => Some(Iozone { said: *said }),
+            Ok(iozone::Action::Run(said)) => Some(IozoneCommand { said: *said }),
             Ok(iozone::Action::Print(_)) | Err(_) => None,
         }
     }
@@ -219,16 +219,16 @@ impl Iozone {
 
 /// A PostMark configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Postmark {
+pub struct PostmarkCommand {
     /// Its settings, with defaults where none were printed.
     pub settings: postmark::Settings,
     /// Commands that set them.
     stated: Vec<&'static str>,
 }
 
-impl Postmark {
+impl PostmarkCommand {
     /// Obeys commands that are parted by lines or semicolons; `None` where none of them sets anything.
-    pub(super) fn read(text: &str) -> Option<Postmark> {
+    pub(super) fn read(text: &str) -> Option<PostmarkCommand> {
         let mut language = postmark::Language::default();
         let mut stated = Vec::new();
         for line in text.split([';', '\n']) {
@@ -238,7 +238,7 @@ impl Postmark {
                 stated.push(name);
             }
         }
-        (!stated.is_empty()).then_some(Postmark { settings: language.settings, stated })
+        (!stated.is_empty()).then_some(PostmarkCommand { settings: language.settings, stated })
     }
 
     /// Whether a setting was printed: `seed`.

@@ -1,9 +1,9 @@
 //! What can be computed again from the printed numbers alone.
 
-use super::{Draft, Look, Rule, distinct, grouped, ids, listed, side_name};
-use crate::command::Action;
+use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed, side_name};
+use crate::command::CommandAction;
 use crate::form::Quoted;
-use crate::numbers::{Base, Explanation, Unit};
+use crate::numbers::{Base, Explanation, PrintedUnit};
 use crate::view::{CellView, View};
 use plumb_result::{CellMetric, Level};
 
@@ -12,7 +12,7 @@ pub(crate) static RATE: Rule = Rule {
     name: "rate",
     what: "A rate that is not its own bytes divided by its own seconds, in any unit.",
     fix: "Compute the rate from the bytes and the seconds that the tool printed.",
-    look: Look::Study(rate),
+    look: AppliedTo::Study(rate),
 };
 
 pub(crate) static QUOTED: Rule = Rule {
@@ -20,7 +20,7 @@ pub(crate) static QUOTED: Rule = Rule {
     name: "quoted",
     what: "A number that the study states differently in another place.",
     fix: "Let tables and text come from the stored result, never from a hand.",
-    look: Look::Study(quoted),
+    look: AppliedTo::Study(quoted),
 };
 
 pub(crate) static EXCHANGED: Rule = Rule {
@@ -28,7 +28,7 @@ pub(crate) static EXCHANGED: Rule = Rule {
     name: "exchanged",
     what: "Two numbers of one side that fit far better into each other's places.",
     fix: "Look at the tool's own output again.",
-    look: Look::Study(exchanged),
+    look: AppliedTo::Study(exchanged),
 };
 
 pub(crate) static UNIT: Rule = Rule {
@@ -36,7 +36,7 @@ pub(crate) static UNIT: Rule = Rule {
     name: "unit",
     what: "A rate that is right in another unit than the printed one.",
     fix: "Write MB/s for 1000 and MiB/s for 1024.",
-    look: Look::Study(unit),
+    look: AppliedTo::Study(unit),
 };
 
 pub(crate) static MIXED_UNITS: Rule = Rule {
@@ -44,7 +44,7 @@ pub(crate) static MIXED_UNITS: Rule = Rule {
     name: "mixed-units",
     what: "Sides that are compared in different units under one name.",
     fix: "Convert both sides from bytes and seconds into one unit before comparing.",
-    look: Look::Study(mixed_units),
+    look: AppliedTo::Study(mixed_units),
 };
 
 pub(crate) static POINT_MOVED: Rule = Rule {
@@ -52,7 +52,7 @@ pub(crate) static POINT_MOVED: Rule = Rule {
     name: "point-moved",
     what: "Units of 1024 bytes that became megabytes by moving the decimal point.",
     fix: "Multiply by 1024 and divide by 1 000 000, or call the outcome by its name.",
-    look: Look::Study(point_moved),
+    look: AppliedTo::Study(point_moved),
 };
 
 pub(crate) static HEADING: Rule = Rule {
@@ -60,7 +60,7 @@ pub(crate) static HEADING: Rule = Rule {
     name: "heading",
     what: "A column whose heading names another kind of unit than its numbers have.",
     fix: "Head the column with the unit of its numbers.",
-    look: Look::Study(heading),
+    look: AppliedTo::Study(heading),
 };
 
 fn rate(view: &View<'_>) -> Vec<Draft> {
@@ -82,7 +82,7 @@ fn rate(view: &View<'_>) -> Vec<Draft> {
 }
 
 /// `38.04 MB/s or 36.28 MiB/s`.
-fn both(exact: f64, unit: Unit) -> String {
+fn both(exact: f64, unit: PrintedUnit) -> String {
     let scaled = |base: Base| unit.bytes_per_second(base).map(|factor| exact / factor);
     match (scaled(Base::Decimal), scaled(Base::Binary)) {
         (Some(decimal), Some(binary)) if unit.clear(Base::Decimal) != unit.clear(Base::Binary) => {
@@ -95,8 +95,10 @@ fn both(exact: f64, unit: Unit) -> String {
 
 fn unit(view: &View<'_>) -> Vec<Draft> {
     let is_other = |cell: &&CellView<'_>| match (cell.explanation, cell.unit) {
-        (Some(Explanation::Base(base)), Some(Unit::Bytes { base: Some(stated), .. })) => base != stated,
-        (Some(Explanation::Base(base)), Some(Unit::Bytes { base: None, power })) => power > 0 && base == Base::Binary,
+        (Some(Explanation::Base(base)), Some(PrintedUnit::Bytes { base: Some(stated), .. })) => base != stated,
+        (Some(Explanation::Base(base)), Some(PrintedUnit::Bytes { base: None, power })) => {
+            power > 0 && base == Base::Binary
+        }
         (Some(Explanation::Moved { .. }), _) => true,
         _ => false,
     };
@@ -132,7 +134,8 @@ fn mixed_units(view: &View<'_>) -> Vec<Draft> {
     for row in view.rows() {
         let settled: Vec<&CellView<'_>> =
             row.into_iter().filter(|cell| matches!(cell.explanation, Some(Explanation::Base(_)))).collect();
-        let powers_above_one = settled.iter().all(|cell| matches!(cell.unit, Some(Unit::Bytes { power: 1.., .. })));
+        let powers_above_one =
+            settled.iter().all(|cell| matches!(cell.unit, Some(PrintedUnit::Bytes { power: 1.., .. })));
         if powers_above_one && distinct(settled.iter().map(|cell| cell.base())).len() > 1 {
             example.get_or_insert_with(|| settled.clone());
             mixed.extend(settled);
@@ -140,7 +143,7 @@ fn mixed_units(view: &View<'_>) -> Vec<Draft> {
     }
     let Some(example) = example else { return Vec::new() };
     let power = match example[0].unit {
-        Some(Unit::Bytes { power, .. }) => i32::from(power),
+        Some(PrintedUnit::Bytes { power, .. }) => i32::from(power),
         _ => 2,
     };
     let bias = (1.024_f64.powi(power) - 1.0) * 100.0;
@@ -229,7 +232,7 @@ struct WrongBlock<'a, 'v> {
 fn wrong_block<'a, 'v>(cell: &'a CellView<'v>, quoted: &'a Quoted) -> Option<WrongBlock<'a, 'v>> {
     let stated = quoted.block?.0;
     let real = cell.actions.iter().find_map(|action| match action {
-        Action::Dd(dd) => dd.block(),
+        CommandAction::Dd(dd) => dd.block(),
         _ => None,
     })?;
     (stated != real).then_some(WrongBlock { cell, place: &quoted.place, stated, real })
@@ -240,9 +243,11 @@ fn point_moved(view: &View<'_>) -> Vec<Draft> {
     let mut example = None;
     for cell in &view.cells {
         for quoted in &cell.cell.quoted {
-            let parsed = quoted.unit.as_deref().and_then(Unit::parse);
-            let (Some(there), Some(Unit::Bytes { power: to, base: None })) = (&quoted.value, parsed) else { continue };
-            let Some(Unit::Bytes { power: from, base: stated }) = cell.unit else { continue };
+            let parsed = quoted.unit.as_deref().and_then(PrintedUnit::parse);
+            let (Some(there), Some(PrintedUnit::Bytes { power: to, base: None })) = (&quoted.value, parsed) else {
+                continue;
+            };
+            let Some(PrintedUnit::Bytes { power: from, base: stated }) = cell.unit else { continue };
             let (Some(here), true) = (&cell.cell.value, to > from) else { continue };
             if stated.unwrap_or(cell.base()) != Base::Binary {
                 continue;
@@ -256,7 +261,7 @@ fn point_moved(view: &View<'_>) -> Vec<Draft> {
     }
     let Some((cell, there, power)) = example else { return Vec::new() };
     let Some(exact) = cell.value else { return Vec::new() };
-    let unit = Unit::Bytes { power, base: None };
+    let unit = PrintedUnit::Bytes { power, base: None };
     vec![Draft {
         level: Level::Warn,
         cells: ids(cells.iter().copied()),
@@ -274,8 +279,8 @@ fn point_moved(view: &View<'_>) -> Vec<Draft> {
 
 fn heading(view: &View<'_>) -> Vec<Draft> {
     let of_another_kind = |cell: &&CellView<'_>| {
-        let headed = cell.test.heading.as_deref().and_then(Unit::parse);
-        let kind = |unit: Unit| std::mem::discriminant(&unit);
+        let headed = cell.test.heading.as_deref().and_then(PrintedUnit::parse);
+        let kind = |unit: PrintedUnit| std::mem::discriminant(&unit);
         headed.zip(cell.unit).is_some_and(|(headed, unit)| kind(headed) != kind(unit))
     };
     let wrong = view.cells.iter().filter(of_another_kind);

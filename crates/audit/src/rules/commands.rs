@@ -1,7 +1,7 @@
 //! What the commands themselves give away.
 
-use super::{Draft, Look, Rule, distinct, ids, listed};
-use crate::command::{self, Action, Dd};
+use super::{AppliedTo, Draft, Rule, distinct, ids, listed};
+use crate::command::{self, CommandAction, DdCommand};
 use crate::form::Explained;
 use crate::view::{CellView, View};
 use plumb_result::Level;
@@ -12,7 +12,7 @@ pub(crate) static ONE_FLUSH: Rule = Rule {
     name: "one-flush",
     what: "A flag that flushes each write, on a command of one write.",
     fix: "Use blocks of the size that the work has, or flush once at the end and say so.",
-    look: Look::Study(one_flush),
+    look: AppliedTo::Study(one_flush),
 };
 
 pub(crate) static RESYNC: Rule = Rule {
@@ -20,7 +20,7 @@ pub(crate) static RESYNC: Rule = Rule {
     name: "resync",
     what: "Tests on an array that was just created, with no word of waiting for its first resync.",
     fix: "Wait for the resync (mdadm --wait) before the first test.",
-    look: Look::Study(resync),
+    look: AppliedTo::Study(resync),
 };
 
 pub(crate) static BUFFER: Rule = Rule {
@@ -28,7 +28,7 @@ pub(crate) static BUFFER: Rule = Rule {
     name: "buffer",
     what: "A block size that is most of the memory, so that the buffer alone makes the system swap.",
     fix: "Use blocks of at most a few MiB.",
-    look: Look::Study(buffer),
+    look: AppliedTo::Study(buffer),
 };
 
 pub(crate) static DESTROYS: Rule = Rule {
@@ -36,7 +36,7 @@ pub(crate) static DESTROYS: Rule = Rule {
     name: "destroys",
     what: "A command that overwrites a device while a file system on it is mounted.",
     fix: "Write to a file on the file system, or to a device that holds nothing.",
-    look: Look::Study(destroys),
+    look: AppliedTo::Study(destroys),
 };
 
 pub(crate) static SWAPPED: Rule = Rule {
@@ -44,7 +44,7 @@ pub(crate) static SWAPPED: Rule = Rule {
     name: "swapped",
     what: "A dd whose input is /dev/null: its two ends are exchanged, and the file that it should read is emptied.",
     fix: "Read with if=FILE of=/dev/null.",
-    look: Look::Study(swapped),
+    look: AppliedTo::Study(swapped),
 };
 
 pub(crate) static IDLE_OPTION: Rule = Rule {
@@ -52,7 +52,7 @@ pub(crate) static IDLE_OPTION: Rule = Rule {
     name: "idle-option",
     what: "An option that does nothing in its command.",
     fix: "Leave it out, or use the option that does what was wanted.",
-    look: Look::Study(idle_option),
+    look: AppliedTo::Study(idle_option),
 };
 
 pub(crate) static MISREAD_OPTION: Rule = Rule {
@@ -60,7 +60,7 @@ pub(crate) static MISREAD_OPTION: Rule = Rule {
     name: "misread-option",
     what: "An option that does something else than the study says.",
     fix: "Read the tool's manual for the unit and the meaning of the option.",
-    look: Look::Study(misread_option),
+    look: AppliedTo::Study(misread_option),
 };
 
 pub(crate) static CANNOT_RUN: Rule = Rule {
@@ -68,12 +68,12 @@ pub(crate) static CANNOT_RUN: Rule = Rule {
     name: "cannot-run",
     what: "A command that the tool refuses as printed, so that something else was run.",
     fix: "Print commands by machine, from what was run.",
-    look: Look::Study(cannot_run),
+    look: AppliedTo::Study(cannot_run),
 };
 
-fn dds(actions: &[Action]) -> impl Iterator<Item = &Dd> {
+fn dds(actions: &[CommandAction]) -> impl Iterator<Item = &DdCommand> {
     actions.iter().filter_map(|action| match action {
-        Action::Dd(dd) => Some(dd.as_ref()),
+        CommandAction::Dd(dd) => Some(dd.as_ref()),
         _ => None,
     })
 }
@@ -81,7 +81,7 @@ fn dds(actions: &[Action]) -> impl Iterator<Item = &Dd> {
 /// Cells of each distinct `dd` for which `says` has something to say.
 fn by_dd<'a, 'v>(
     view: &'a View<'v>,
-    says: impl Fn(&CellView<'_>, &Dd) -> Option<(Level, String, String)>,
+    says: impl Fn(&CellView<'_>, &DdCommand) -> Option<(Level, String, String)>,
 ) -> Vec<Draft> {
     let mut found: Vec<Draft> = Vec::new();
     for cell in &view.cells {
@@ -119,10 +119,10 @@ fn resync(view: &View<'_>) -> Vec<Draft> {
     for step in &view.study.setup {
         for action in command::read(&step.command) {
             match action {
-                Action::CreateArray { device, level, resyncs: true } => {
+                CommandAction::CreateArray { device, level, resyncs: true } => {
                     arrays.push((device, level, step.side.clone()));
                 }
-                Action::WaitForArray => arrays.retain(|(_, _, side)| *side != step.side),
+                CommandAction::WaitForArray => arrays.retain(|(_, _, side)| *side != step.side),
                 _ => {}
             }
         }
@@ -174,16 +174,16 @@ fn buffer(view: &View<'_>) -> Vec<Draft> {
 }
 
 /// A device that is mounted, and where.
-struct Mounted {
+struct MountedDisk {
     device: String,
     at: String,
 }
 
 fn destroys(view: &View<'_>) -> Vec<Draft> {
-    let mut mounted: Vec<Mounted> = Vec::new();
-    let mut follow = |action: &Action| match action {
-        Action::Mount { device, at } => mounted.push(Mounted { device: device.clone(), at: at.clone() }),
-        Action::Unmount(what) => mounted.retain(|mount| mount.device != *what && mount.at != *what),
+    let mut mounted: Vec<MountedDisk> = Vec::new();
+    let mut follow = |action: &CommandAction| match action {
+        CommandAction::Mount { device, at } => mounted.push(MountedDisk { device: device.clone(), at: at.clone() }),
+        CommandAction::Unmount(what) => mounted.retain(|mount| mount.device != *what && mount.at != *what),
         _ => {}
     };
     for step in &view.study.setup {
@@ -195,7 +195,7 @@ fn destroys(view: &View<'_>) -> Vec<Draft> {
             let device = dd.overwrites_device()?;
             mounted.iter().find(|mount| mount.device == device)
         });
-        let Some(Mounted { device, at }) = overwritten else { continue };
+        let Some(MountedDisk { device, at }) = overwritten else { continue };
         // What follows on that file system rests on what is left of it.
         let after: Vec<&CellView<'_>> =
             view.cells.iter().filter(|cell| cell.test_index > index && works_in(cell, at)).collect();
@@ -260,12 +260,12 @@ struct Meaning {
 
 /// Options that are often misread. Sources: bonnie++(8): the number of files is times 1024; IOzone's manual and code:
 /// `-S` aligns its buffers to a cache size that it does not set.
-fn meaning(actions: &[Action], tool: &str, option: &str) -> Option<Meaning> {
+fn meaning(actions: &[CommandAction], tool: &str, option: &str) -> Option<Meaning> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     match (tool.to_lowercase().as_str(), option.split_whitespace().next()?) {
         ("bonnie++" | "bonnie", "-n") => {
             let bonnie = actions.iter().find_map(|action| match action {
-                Action::Bonnie(bonnie) => Some(bonnie),
+                CommandAction::Bonnie(bonnie) => Some(bonnie),
                 _ => None,
             })?;
             let files = bonnie.files_1024().saturating_mul(1024);

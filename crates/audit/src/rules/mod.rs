@@ -4,7 +4,7 @@ use crate::claims;
 use crate::view::View;
 use plumb_result::AuditFinding;
 pub use rule::Rule;
-pub(crate) use rule::{Draft, Look, listed, side_name};
+pub(crate) use rule::{AppliedTo, Draft, listed, side_name};
 use rule::{distinct, grouped, ids};
 
 mod arithmetic;
@@ -76,7 +76,7 @@ pub static RULES: &[&Rule] = &[
 pub(crate) fn findings(view: &View<'_>) -> Vec<AuditFinding> {
     let mut found: Vec<AuditFinding> = Vec::new();
     for rule in RULES {
-        if let Look::Study(look) = rule.look {
+        if let AppliedTo::Study(look) = rule.look {
             found.extend(look(view).into_iter().map(|draft| rule.finding(draft)));
         }
     }

@@ -1,7 +1,7 @@
 //! Did the bytes move? What size, rate and command say about memory and device.
 
-use super::{Draft, Look, Rule, distinct, grouped, ids, listed};
-use crate::command::Action;
+use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
+use crate::command::CommandAction;
 use crate::form::Durability;
 use crate::view::{CellView, View};
 use plumb_result::Level;
@@ -13,7 +13,7 @@ pub(crate) static READ_FROM_MEMORY: Rule = Rule {
     name: "read-from-memory",
     what: "Reads of a file that memory holds, at rates that the disks do not have.",
     fix: "Read cold, or files well beyond memory.",
-    look: Look::Study(read_from_memory),
+    look: AppliedTo::Study(read_from_memory),
 };
 
 pub(crate) static NOT_FLUSHED: Rule = Rule {
@@ -21,7 +21,7 @@ pub(crate) static NOT_FLUSHED: Rule = Rule {
     name: "not-flushed",
     what: "Writes whose measured time holds no flush.",
     fix: "Flush within the measured time: dd conv=fsync, iozone -e, bonnie++ from 1.96 on.",
-    look: Look::Study(not_flushed),
+    look: AppliedTo::Study(not_flushed),
 };
 
 pub(crate) static IMPOSSIBLE_RATE: Rule = Rule {
@@ -29,7 +29,7 @@ pub(crate) static IMPOSSIBLE_RATE: Rule = Rule {
     name: "impossible-rate",
     what: "Rates above what the link to the disks carries.",
     fix: "Look for a cache above the link.",
-    look: Look::Study(impossible_rate),
+    look: AppliedTo::Study(impossible_rate),
 };
 
 pub(crate) static ZERO_BYTES: Rule = Rule {
@@ -37,7 +37,7 @@ pub(crate) static ZERO_BYTES: Rule = Rule {
     name: "zero-bytes",
     what: "A result that moved nothing.",
     fix: "Leave it out, and say why it failed.",
-    look: Look::Study(zero_bytes),
+    look: AppliedTo::Study(zero_bytes),
 };
 
 pub(crate) static SQUEEZABLE: Rule = Rule {
@@ -45,7 +45,7 @@ pub(crate) static SQUEEZABLE: Rule = Rule {
     name: "zeros",
     what: "Data that is all zeros or nearly so, which disks, hypervisors and file systems can squeeze.",
     fix: "Write data that does not compress.",
-    look: Look::Study(squeezable),
+    look: AppliedTo::Study(squeezable),
 };
 
 pub(crate) static WORKING_SET: Rule = Rule {
@@ -53,7 +53,7 @@ pub(crate) static WORKING_SET: Rule = Rule {
     name: "working-set",
     what: "Files that memory holds, of the system itself or of the host beneath it.",
     fix: "Use files of several times all memory, or read cold and flush, or sweep the size and show the curve.",
-    look: Look::Study(working_set),
+    look: AppliedTo::Study(working_set),
 };
 
 pub(crate) static AVERAGE: Rule = Rule {
@@ -61,7 +61,7 @@ pub(crate) static AVERAGE: Rule = Rule {
     name: "average",
     what: "One mean over conditions that differ in kind.",
     fix: "Show the numbers one by one, and compare condition by condition.",
-    look: Look::Study(average),
+    look: AppliedTo::Study(average),
 };
 
 /// Reading much faster than the same tool wrote the same file.
@@ -153,7 +153,7 @@ fn not_flushed(view: &View<'_>) -> Vec<Draft> {
 }
 
 fn is_postmark(cell: &CellView<'_>) -> bool {
-    cell.actions.iter().any(|action| matches!(action, Action::Postmark(_)))
+    cell.actions.iter().any(|action| matches!(action, CommandAction::Postmark(_)))
 }
 
 fn impossible_rate(view: &View<'_>) -> Vec<Draft> {
@@ -192,7 +192,7 @@ fn zero_bytes(view: &View<'_>) -> Vec<Draft> {
 
 fn squeezable(view: &View<'_>) -> Vec<Draft> {
     let of_zeros = view.cells.iter().filter(|cell| {
-        cell.cell.metric.writes() && cell.cell.value.is_some() && cell.actions.iter().any(Action::writes_zeros)
+        cell.cell.metric.writes() && cell.cell.value.is_some() && cell.actions.iter().any(CommandAction::writes_zeros)
     });
     let cells: Vec<&CellView<'_>> = of_zeros.collect();
     if cells.is_empty() {

@@ -1,8 +1,8 @@
 //! PostMark: its settings fix what it moves, so its printed rates give its seconds back.
 
-use super::{Draft, Look, Rule, distinct, ids, listed, side_name};
-use crate::command::{Action, Postmark};
-use crate::numbers::{Base, Printed};
+use super::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
+use crate::command::{CommandAction, PostmarkCommand};
+use crate::numbers::{Base, PrintedNumber};
 use crate::postmark::{Totals, replay};
 use crate::view::{CellView, TestView, View};
 use plumb_dialects::postmark::Settings;
@@ -14,7 +14,7 @@ pub(crate) static DEFAULTS: Rule = Rule {
     name: "defaults",
     what: "PostMark settings that are not stated, and decide what it moves.",
     fix: "State the version, seed, buffering and block sizes.",
-    look: Look::Study(defaults),
+    look: AppliedTo::Study(defaults),
 };
 
 pub(crate) static CLOCK: Rule = Rule {
@@ -22,7 +22,7 @@ pub(crate) static CLOCK: Rule = Rule {
     name: "clock",
     what: "Results that come from a clock of whole seconds.",
     fix: "Run for several minutes at least, or use a tool with a finer clock.",
-    look: Look::Study(clock),
+    look: AppliedTo::Study(clock),
 };
 
 pub(crate) static WHOLE_RUN: Rule = Rule {
@@ -30,7 +30,7 @@ pub(crate) static WHOLE_RUN: Rule = Rule {
     name: "whole-run",
     what: "Rates called reading and writing that are bytes of the whole run over its whole time.",
     fix: "Call them what they are, or use transactions per second.",
-    look: Look::Study(whole_run),
+    look: AppliedTo::Study(whole_run),
 };
 
 pub(crate) static ONE_MEASUREMENT: Rule = Rule {
@@ -38,7 +38,7 @@ pub(crate) static ONE_MEASUREMENT: Rule = Rule {
     name: "one-measurement",
     what: "Two metrics in a constant ratio, which are one measurement.",
     fix: "Show one of them.",
-    look: Look::Study(one_measurement),
+    look: AppliedTo::Study(one_measurement),
 };
 
 pub(crate) static PARAMETERS: Rule = Rule {
@@ -46,7 +46,7 @@ pub(crate) static PARAMETERS: Rule = Rule {
     name: "parameters",
     what: "Rates that no time explains, given what the stated settings move.",
     fix: "Print the settings from the run itself.",
-    look: Look::Study(parameters),
+    look: AppliedTo::Study(parameters),
 };
 
 pub(crate) static MOVED: Rule = Rule {
@@ -54,12 +54,12 @@ pub(crate) static MOVED: Rule = Rule {
     name: "moved",
     what: "A stated total that is not what the settings move.",
     fix: "Take totals from the tool's own report.",
-    look: Look::Study(moved),
+    look: AppliedTo::Study(moved),
 };
 
-fn postmark<'a>(test: &'a TestView<'_>) -> Option<&'a Postmark> {
+fn postmark<'a>(test: &'a TestView<'_>) -> Option<&'a PostmarkCommand> {
     test.actions.iter().find_map(|action| match action {
-        Action::Postmark(postmark) => Some(postmark.as_ref()),
+        CommandAction::Postmark(postmark) => Some(postmark.as_ref()),
         _ => None,
     })
 }
@@ -97,7 +97,7 @@ fn prints(cell: &CellView<'_>, bytes: u64, seconds: u64) -> bool {
     [exact, exact * (1.0 - 1e-4), exact * (1.0 + 1e-4)].iter().any(|rate| rounds_to(printed, *rate))
 }
 
-fn rounds_to(printed: &Printed, exact: f64) -> bool {
+fn rounds_to(printed: &PrintedNumber, exact: f64) -> bool {
     (exact - printed.value()).abs() <= printed.last_digit() / 2.0 * 1.000_001
 }
 
@@ -191,7 +191,7 @@ fn clock(view: &View<'_>) -> Vec<Draft> {
 fn whole_run(view: &View<'_>) -> Vec<Draft> {
     let named = view.cells.iter().filter(|cell| {
         let of_bytes = cell.cell.metric.reads() || cell.cell.metric.writes();
-        of_bytes && cell.actions.iter().any(|action| matches!(action, Action::Postmark(_)))
+        of_bytes && cell.actions.iter().any(|action| matches!(action, CommandAction::Postmark(_)))
     });
     let cells: Vec<&CellView<'_>> = named.collect();
     if cells.is_empty() {

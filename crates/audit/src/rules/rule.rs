@@ -1,6 +1,6 @@
 //! What a rule is, and what rules share.
 
-use crate::form::Study;
+use crate::form::PublishedStudy;
 use crate::view::{CellView, View};
 use plumb_result::Level;
 
@@ -15,11 +15,11 @@ pub struct Rule {
     pub what: &'static str,
     /// What would be right.
     pub fix: &'static str,
-    pub(crate) look: Look,
+    pub(crate) look: AppliedTo,
 }
 
 /// When a rule is applied.
-pub(crate) enum Look {
+pub(crate) enum AppliedTo {
     /// To the study as a whole.
     Study(fn(&View<'_>) -> Vec<Draft>),
     /// While a claim is held against the numbers.
@@ -35,7 +35,7 @@ pub(crate) struct Draft {
 }
 
 /// What a side is called in sentences.
-pub(crate) fn side_name<'a>(study: &'a Study, id: &'a str) -> &'a str {
+pub(crate) fn side_name<'a>(study: &'a PublishedStudy, id: &'a str) -> &'a str {
     study.side.iter().find(|side| side.id == id).and_then(|side| side.name.as_deref()).unwrap_or(id)
 }
 

@@ -1,6 +1,6 @@
 //! Is the sample enough, and honestly shown?
 
-use super::{Draft, Look, Rule, distinct, grouped, ids, listed, side_name};
+use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed, side_name};
 use crate::form::TestOrder;
 use crate::view::{CellView, View};
 use plumb_result::Level;
@@ -12,7 +12,7 @@ pub(crate) static FEW_RUNS: Rule = Rule {
     name: "few-runs",
     what: "Fewer repetitions than a claim needs.",
     fix: "Repeat each test at least six times, in an order drawn by lot, and show the spread.",
-    look: Look::Study(few_runs),
+    look: AppliedTo::Study(few_runs),
 };
 
 pub(crate) static NO_SPREAD: Rule = Rule {
@@ -20,7 +20,7 @@ pub(crate) static NO_SPREAD: Rule = Rule {
     name: "no-spread",
     what: "Repetitions of which only a mean is shown.",
     fix: "Show the spread between repetitions beside each mean.",
-    look: Look::Study(no_spread),
+    look: AppliedTo::Study(no_spread),
 };
 
 pub(crate) static ORDER: Rule = Rule {
@@ -28,7 +28,7 @@ pub(crate) static ORDER: Rule = Rule {
     name: "order",
     what: "Sides that were tested one after the other, so that whatever drifts with time counts for one of them.",
     fix: "Test in blocks that hold every side, in an order drawn by lot.",
-    look: Look::Study(order),
+    look: AppliedTo::Study(order),
 };
 
 pub(crate) static DRAWN_AS_ZERO: Rule = Rule {
@@ -36,7 +36,7 @@ pub(crate) static DRAWN_AS_ZERO: Rule = Rule {
     name: "drawn-as-zero",
     what: "Missing numbers that a chart or table shows as a number.",
     fix: "Leave the place empty, and say why.",
-    look: Look::Study(drawn_as_zero),
+    look: AppliedTo::Study(drawn_as_zero),
 };
 
 pub(crate) static SELECTED: Rule = Rule {
@@ -44,7 +44,7 @@ pub(crate) static SELECTED: Rule = Rule {
     name: "selected",
     what: "Levels that were run and are not shown.",
     fix: "Show every level that was run, or say how many were left out and why.",
-    look: Look::Study(selected),
+    look: AppliedTo::Study(selected),
 };
 
 pub(crate) static UNUSED: Rule = Rule {
@@ -52,7 +52,7 @@ pub(crate) static UNUSED: Rule = Rule {
     name: "unused",
     what: "Results that the command yields and the study does not show.",
     fix: "Show them, or do not measure them.",
-    look: Look::Study(unused),
+    look: AppliedTo::Study(unused),
 };
 
 /// Probability that two equal systems differ by a ratio of `ratio` or more, when each is the mean of `runs` runs whose
@@ -182,7 +182,7 @@ fn unused(view: &View<'_>) -> Vec<Draft> {
     let with_command = view.tests.iter().enumerate().filter(|(_, test)| !test.actions.is_empty());
     for (command, tests) in grouped(with_command, |(_, test)| test.test.command.clone()) {
         let Some((_, first)) = tests.first() else { continue };
-        let yields: Vec<_> = first.actions.iter().flat_map(crate::command::Action::yields).collect();
+        let yields: Vec<_> = first.actions.iter().flat_map(crate::command::CommandAction::yields).collect();
         let of_tests = || tests.iter().flat_map(|(index, _)| view.of_test(*index));
         let left: Vec<String> = yields
             .iter()

@@ -1,7 +1,7 @@
 //! Are the sides, and the tools, comparable?
 
-use super::{Draft, Look, Rule, distinct, ids, listed, side_name};
-use crate::form::{Durability, Side, Storage};
+use super::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
+use crate::form::{ComparedThing, Durability, Storage};
 use crate::view::{BonnieGeneration, CellView, View, is_bonnie};
 use plumb_result::Level;
 use plumb_result::short_list;
@@ -12,7 +12,7 @@ pub(crate) static ALIGNMENT: Rule = Rule {
     name: "alignment",
     what: "Partitions that may be misaligned on disks with large sectors.",
     fix: "Start partitions at multiples of 1 MiB on every side, and say where they start.",
-    look: Look::Study(alignment),
+    look: AppliedTo::Study(alignment),
 };
 
 pub(crate) static VIRTUAL: Rule = Rule {
@@ -20,7 +20,7 @@ pub(crate) static VIRTUAL: Rule = Rule {
     name: "virtual",
     what: "Caches beneath the system under test, of a hypervisor or of a server.",
     fix: "Say what the layer beneath caches, and take it out where it can be.",
-    look: Look::Study(virtual_machine),
+    look: AppliedTo::Study(virtual_machine),
 };
 
 pub(crate) static CONFOUNDED: Rule = Rule {
@@ -28,7 +28,7 @@ pub(crate) static CONFOUNDED: Rule = Rule {
     name: "confounded",
     what: "Facts that differ between the sides besides what was compared.",
     fix: "Hold everything but one factor equal, or name the whole set-ups in the conclusion.",
-    look: Look::Study(confounded),
+    look: AppliedTo::Study(confounded),
 };
 
 pub(crate) static BRINGS_ALONG: Rule = Rule {
@@ -36,7 +36,7 @@ pub(crate) static BRINGS_ALONG: Rule = Rule {
     name: "brings-along",
     what: "Operating systems that differ, and of what comes with each nothing is said.",
     fix: "State kernel, C library, mkfs options and I/O scheduler of every side, and equalise what can be.",
-    look: Look::Study(brings_along),
+    look: AppliedTo::Study(brings_along),
 };
 
 pub(crate) static BUILD: Rule = Rule {
@@ -44,7 +44,7 @@ pub(crate) static BUILD: Rule = Rule {
     name: "build",
     what: "A tool built for another processor than the system.",
     fix: "Build the tool for the system.",
-    look: Look::Study(build),
+    look: AppliedTo::Study(build),
 };
 
 pub(crate) static FLUSH_RULES: Rule = Rule {
@@ -52,7 +52,7 @@ pub(crate) static FLUSH_RULES: Rule = Rule {
     name: "flush-rules",
     what: "Writes of one study that end by different rules of durability.",
     fix: "Make every tool flush alike, within the measured time.",
-    look: Look::Study(flush_rules),
+    look: AppliedTo::Study(flush_rules),
 };
 
 pub(crate) static LAYERS: Rule = Rule {
@@ -60,7 +60,7 @@ pub(crate) static LAYERS: Rule = Rule {
     name: "layers",
     what: "Tools of one study that measure different layers.",
     fix: "Measure the device, or the file system, with all tools.",
-    look: Look::Study(layers),
+    look: AppliedTo::Study(layers),
 };
 
 pub(crate) static SIZES: Rule = Rule {
@@ -68,7 +68,7 @@ pub(crate) static SIZES: Rule = Rule {
     name: "sizes",
     what: "Tools of one study that write files of different sizes.",
     fix: "Give all tools the same size.",
-    look: Look::Study(sizes),
+    look: AppliedTo::Study(sizes),
 };
 
 pub(crate) static VERSION_NOT_STATED: Rule = Rule {
@@ -76,7 +76,7 @@ pub(crate) static VERSION_NOT_STATED: Rule = Rule {
     name: "version-not-stated",
     what: "Tools whose version the study does not give.",
     fix: "State the version of every tool.",
-    look: Look::Study(version_not_stated),
+    look: AppliedTo::Study(version_not_stated),
 };
 
 pub(crate) static TOOL_GENERATIONS: Rule = Rule {
@@ -84,7 +84,7 @@ pub(crate) static TOOL_GENERATIONS: Rule = Rule {
     name: "tool-generations",
     what: "Sides measured with versions of a tool that measure different things.",
     fix: "Use one version of the tool on every side.",
-    look: Look::Study(tool_generations),
+    look: AppliedTo::Study(tool_generations),
 };
 
 /// Whether a device is a part of a disk. Sources: sd(4), nvme(4), FreeBSD's geom(4).
@@ -108,8 +108,8 @@ fn alignment(view: &View<'_>) -> Vec<Draft> {
     let Some(sector) = view.study.machine.sector.map(|sector| sector.0).filter(|sector| *sector > 512) else {
         return Vec::new();
     };
-    let parts = |side: &&Side| side.devices.iter().any(|device| is_partition(device));
-    let doubtful: Vec<&Side> = view.study.side.iter().filter(parts).collect();
+    let parts = |side: &&ComparedThing| side.devices.iter().any(|device| is_partition(device));
+    let doubtful: Vec<&ComparedThing> = view.study.side.iter().filter(parts).collect();
     let mut found = Vec::new();
     for side in doubtful {
         let cells = ids(view.cells.iter().filter(|cell| cell.cell.side == side.id));
@@ -197,7 +197,7 @@ const BUNDLE: [(&str, &str); 4] =
     [("kernel", "kernel"), ("libc", "C library"), ("mkfs", "mkfs options"), ("scheduler", "I/O scheduler")];
 
 fn brings_along(view: &View<'_>) -> Vec<Draft> {
-    let value = |side: &Side, key: &str| side.facts.get(key).cloned();
+    let value = |side: &ComparedThing, key: &str| side.facts.get(key).cloned();
     let systems = distinct(view.study.side.iter().filter_map(|side| value(side, "os")));
     if systems.len() < 2 {
         return Vec::new();
@@ -275,11 +275,11 @@ fn flush_rules(view: &View<'_>) -> Vec<Draft> {
 }
 
 fn layers(view: &View<'_>) -> Vec<Draft> {
-    use crate::command::Action;
+    use crate::command::CommandAction;
     let raw = |cell: &&CellView<'_>| {
-        cell.actions.iter().any(|action| matches!(action, Action::Dd(dd) if dd.overwrites_device().is_some()))
+        cell.actions.iter().any(|action| matches!(action, CommandAction::Dd(dd) if dd.overwrites_device().is_some()))
     };
-    let of_files = |cell: &&CellView<'_>| cell.actions.iter().any(Action::measures_files);
+    let of_files = |cell: &&CellView<'_>| cell.actions.iter().any(CommandAction::measures_files);
     let devices: Vec<&CellView<'_>> = view.cells.iter().filter(raw).collect();
     let files: Vec<&CellView<'_>> = view.cells.iter().filter(of_files).collect();
     if devices.is_empty() || files.is_empty() {

@@ -1,7 +1,7 @@
 //! `bon_csv2html`: lines of values become a page, best and worst of each column in colours.
 
 use super::Version;
-use super::table::Printed;
+use super::table::PrintedRun;
 
 const COLUMNS: usize = 50;
 const NAME: usize = 2;
@@ -30,8 +30,8 @@ fn holds(column: usize) -> Holds {
 }
 
 /// The page of all lines of values.
-pub fn page(lines: &str) -> Printed {
-    let mut printed = Printed::default();
+pub fn page(lines: &str) -> PrintedRun {
+    let mut printed = PrintedRun::default();
     let mut rows: Vec<Row> = Vec::new();
     for line in lines.split(['\n', '\r']).filter(|line| !line.is_empty()) {
         let columns: Vec<String> = line.split(',').map(str::to_owned).collect();

@@ -5,7 +5,7 @@ use super::{Version, html};
 
 /// What the program prints.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Printed {
+pub struct PrintedRun {
     /// On standard output.
     pub out: String,
     /// On standard error.
@@ -16,8 +16,8 @@ pub struct Printed {
 type Row<'a> = (&'a str, String, Vec<&'a str>);
 
 /// Tables of all lines of values.
-pub fn text(lines: &str) -> Printed {
-    let mut printed = Printed::default();
+pub fn text(lines: &str) -> PrintedRun {
+    let mut printed = PrintedRun::default();
     let (mut large, mut small): (Vec<Row<'_>>, Vec<Row<'_>>) = (Vec::new(), Vec::new());
     for line in lines.lines().filter(|line| !line.starts_with("name,")) {
         let line = line.trim_end_matches('\r');

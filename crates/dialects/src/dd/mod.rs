@@ -19,5 +19,5 @@ mod tests;
 pub use keywords::Personality;
 pub use operands::{Action, Compat, Dd, Wrong, read};
 pub use print::Reporter;
-pub use printed::{Printed, read_printed};
+pub use printed::{PrintedCommand, read_printed};
 pub use quote::Marks;

@@ -7,7 +7,7 @@ use super::quote::Marks;
 
 /// A command line, read as far as it can be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Printed {
+pub struct PrintedCommand {
     /// What was meant, for GNU's dd.
     pub dd: Dd,
     /// Words that no dd takes, as printed.
@@ -17,8 +17,8 @@ pub struct Printed {
 }
 
 /// Reads the words behind the program's name, and goes on behind what dd would refuse.
-pub fn read_printed(words: &[String]) -> Printed {
-    let mut printed = Printed::default();
+pub fn read_printed(words: &[String]) -> PrintedCommand {
+    let mut printed = PrintedCommand::default();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         if word.starts_with("--") && word.len() > 2 {
@@ -32,7 +32,7 @@ pub fn read_printed(words: &[String]) -> Printed {
     printed
 }
 
-impl Printed {
+impl PrintedCommand {
     fn take(&mut self, word: &str) {
         if self.is_taken(word) {
             return;
@@ -72,7 +72,7 @@ mod tests {
     use crate::dd::keywords::Flag;
     use proptest::prelude::*;
 
-    fn printed(line: &str) -> Printed {
+    fn printed(line: &str) -> PrintedCommand {
         read_printed(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 

@@ -19,7 +19,7 @@ mod wrong;
 
 use crate::FileError;
 use said::Said;
-pub use settings::{Action, Live, LiveCsv, Output, Phases, Rwmix, Settings, TreeSettings};
+pub use settings::{Action, Live, LiveCsv, OutputSettings, Phases, Rwmix, Settings, TreeSettings};
 pub use wrong::Wrong;
 
 /// The version whose language this is.

@@ -101,7 +101,7 @@ pub struct LiveCsv {
 
 /// What is told, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Output {
+pub struct OutputSettings {
     /// When each thread was done.
     pub all_elapsed: bool,
     /// How busy the processors were.
@@ -230,7 +230,7 @@ pub struct Settings {
     /// CPUs, in turn; `all` for each.
     pub cores: Option<String>,
     /// What is told.
-    pub output: Output,
+    pub output: OutputSettings,
 }
 
 /// What the options mean.
@@ -247,7 +247,7 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Vec<Wrong>> {
     } else {
         Action::Run
     };
-    let mut numbers = Numbers { said, wrong: &mut wrong };
+    let mut numbers = NumberReader { said, wrong: &mut wrong };
     let settings = Settings {
         phases: Phases {
             mkdirs: said.is_on("mkdirs"),
@@ -334,12 +334,12 @@ const MAPPING_ADVICE: [(&str, MappingAdvice); 6] = [
 ];
 
 /// Reads values, and keeps what is wrong with them.
-struct Numbers<'a> {
+struct NumberReader<'a> {
     said: &'a Said,
     wrong: &'a mut Vec<Wrong>,
 }
 
-impl Numbers<'_> {
+impl NumberReader<'_> {
     fn complain(&mut self, name: &'static str, found: &'static str, way_out: &'static str) {
         let value = self.said.value(name).to_owned();
         self.wrong.push(Wrong::Value { name, value, found, way_out });
@@ -490,14 +490,14 @@ impl Numbers<'_> {
         }
     }
 
-    fn output(&mut self) -> Output {
+    fn output(&mut self) -> OutputSettings {
         let said = self.said;
         let path = |name: &'static str| said.text(name).filter(|path| !path.is_empty()).map(str::to_owned);
         let nines = self.small("latpercent9s", 0);
         if nines > 9 {
             self.complain("latpercent9s", "more than a number holds", "write 0 to 9");
         }
-        Output {
+        OutputSettings {
             all_elapsed: said.is_on("allelapsed"),
             cpu: said.is_on("cpu"),
             latency: said.is_on("lat"),

@@ -60,7 +60,7 @@ pub fn text(entries: &[Entry]) -> String {
 /// What is wrong with a tree file, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}:{line}: {problem}")]
-pub struct TreeError {
+pub struct TreeFileError {
     /// The file.
     pub name: String,
     /// The line, from 1.
@@ -102,14 +102,14 @@ pub enum TreeProblem {
 ///
 /// # Errors
 /// With the line: a size or a path that is none, or that leads out of the benchmark's directory.
-pub fn parse(name: &str, text: &[u8]) -> Result<Tree, TreeError> {
+pub fn parse(name: &str, text: &[u8]) -> Result<Tree, TreeFileError> {
     let is_head = |line: &&[u8]| line.is_empty() || line.starts_with(b"#");
     let encoded = text.split(|&byte| byte == b'\n').take_while(is_head).any(|line| line == ENCODED.as_bytes());
     let mut tree = Tree::default();
     for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let line = line.trim_ascii();
         let (kind, rest) = first_word(line);
-        let wrong = |problem| TreeError { name: name.to_owned(), line: number + 1, problem };
+        let wrong = |problem| TreeFileError { name: name.to_owned(), line: number + 1, problem };
         match kind {
             b"d" => tree.dirs.push(path(rest, encoded).map_err(wrong)?),
             b"f" => {

@@ -1,12 +1,12 @@
 //! The command line, as `getopt_long_only` reads it: one dash or two, beginnings of names, `--name value` or
 //! `--name=value`, files anywhere among them.
 
-use super::error::{FioError, Place};
+use super::error::{FioError, WordLocation};
 use super::invocation::{Action, Eta, Invocation, OutputFormat};
-use super::jobfile::{Line, Section, SectionKind, kind_of};
+use super::jobfile::{OptionLine, Section, SectionKind, kind_of};
 use super::options::kind::{Bare, Kind};
 use super::options::{self, OptionSpec};
-use super::value::{Compat, Reading, time};
+use super::value::{Compat, ValueReading, time};
 use plumb_result::short_list;
 use plumb_workload::Nanos;
 
@@ -196,7 +196,7 @@ impl Named {
 /// Sorts the words out.
 pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
     let line = CommandLine { invocation: Invocation::default(), sections: Vec::new(), files: Vec::new() };
-    let mut reader = Reader { words, next: 0, line, open: false, formats: Vec::new(), errors };
+    let mut reader = WordReader { words, next: 0, line, open: false, formats: Vec::new(), errors };
     reader.all();
     let mut formats = reader.formats;
     short_list::sort_by(&mut formats, Ord::cmp);
@@ -207,7 +207,7 @@ pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
     reader.line
 }
 
-struct Reader<'a> {
+struct WordReader<'a> {
     words: &'a [String],
     next: usize,
     line: CommandLine,
@@ -217,7 +217,7 @@ struct Reader<'a> {
     errors: &'a mut Vec<FioError>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> WordReader<'a> {
     fn all(&mut self) {
         while let Some(word) = self.words.get(self.next) {
             let place = self.place();
@@ -236,11 +236,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn place(&self) -> Place {
-        Place::CommandLine { word: u32::try_from(self.next + 1).unwrap_or(u32::MAX) }
+    fn place(&self) -> WordLocation {
+        WordLocation::CommandLine { word: u32::try_from(self.next + 1).unwrap_or(u32::MAX) }
     }
 
-    fn one_dash(&mut self, text: &str, place: Place) {
+    fn one_dash(&mut self, text: &str, place: WordLocation) {
         let letter = text.chars().next().and_then(|letter| {
             PROGRAM_OPTIONS.iter().find(|option| option.letter == Some(letter)).map(|option| (letter, option))
         });
@@ -266,7 +266,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn long(&mut self, text: &str, place: Place) {
+    fn long(&mut self, text: &str, place: WordLocation) {
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (text, None),
@@ -295,7 +295,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn with_next_word(&mut self, named: Named, place: Place) {
+    fn with_next_word(&mut self, named: Named, place: WordLocation) {
         match self.words.get(self.next) {
             Some(value) => {
                 self.next += 1;
@@ -305,7 +305,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn taken(&mut self, named: Named, value: Option<String>, place: Place) {
+    fn taken(&mut self, named: Named, value: Option<String>, place: WordLocation) {
         match named {
             Named::Job(option) => self.job_option(option, value, place),
             Named::Program(option) => {
@@ -320,7 +320,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn job_option(&mut self, option: &'static OptionSpec, value: Option<String>, place: Place) {
+    fn job_option(&mut self, option: &'static OptionSpec, value: Option<String>, place: WordLocation) {
         let starts = option.name == "name";
         if starts || !self.open {
             let name = if starts { value.clone().unwrap_or_default() } else { "global".to_owned() };
@@ -330,11 +330,11 @@ impl<'a> Reader<'a> {
             self.open = true;
         }
         if let Some(section) = self.line.sections.last_mut() {
-            section.lines.push(Line { name: option.name.to_owned(), text: value, place });
+            section.lines.push(OptionLine { name: option.name.to_owned(), text: value, place });
         }
     }
 
-    fn program_option(&mut self, option: &'static ProgramOption, value: Option<String>, place: Place) {
+    fn program_option(&mut self, option: &'static ProgramOption, value: Option<String>, place: WordLocation) {
         let name = option.name;
         let text = value.clone().unwrap_or_default();
         let invocation = &mut self.line.invocation;
@@ -448,6 +448,6 @@ fn candidates(name: &str) -> Vec<Named> {
 
 fn seconds(text: &str) -> Option<Nanos> {
     let mut doubts = Vec::new();
-    let mut reading = Reading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
+    let mut reading = ValueReading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
     time(text, Bare::Seconds, &mut reading).ok()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Where something was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum WordLocation {
     /// In a file.
     File {
         /// Its path as it was given; `-` is standard input.
@@ -21,11 +21,11 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for WordLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::File { path, line } => write!(f, "{path}:{line}"),
-            Place::CommandLine { word } => write!(f, "command line, word {word}"),
+            WordLocation::File { path, line } => write!(f, "{path}:{line}"),
+            WordLocation::CommandLine { word } => write!(f, "command line, word {word}"),
         }
     }
 }
@@ -37,7 +37,7 @@ pub enum FioError {
     #[error("{place}: `{name}` is no option of fio{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     UnknownOption {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// What was said.
         name: String,
         /// The option most like it.
@@ -47,7 +47,7 @@ pub enum FioError {
     #[error("{place}: `{name}` may be {}; write the name out", .candidates.join(", "))]
     Ambiguous {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// What was said.
         name: String,
         /// The options it may be.
@@ -57,7 +57,7 @@ pub enum FioError {
     #[error("{place}: `{option}` is no option of the engine {engine}, but of {}; set `ioengine` or leave it out", .engines.join(", "))]
     OtherEngine {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The option.
         option: &'static str,
         /// The job's engine.
@@ -69,7 +69,7 @@ pub enum FioError {
     #[error("{place}: {option}={text}: {reason}; it takes {wants}")]
     BadValue {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The option.
         option: &'static str,
         /// What was said.
@@ -83,7 +83,7 @@ pub enum FioError {
     #[error("{place}: `{option}` is not supported yet: {why}")]
     OptionNotYet {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The option.
         option: String,
         /// The reason.
@@ -93,7 +93,7 @@ pub enum FioError {
     #[error("{place}: `{option}` is not supported, because {why}")]
     OptionNever {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The option.
         option: String,
         /// The reason.
@@ -103,7 +103,7 @@ pub enum FioError {
     #[error("{place}: `{engine}` is no engine of fio{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     UnknownEngine {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// What was said.
         engine: String,
         /// The engine most like it.
@@ -113,7 +113,7 @@ pub enum FioError {
     #[error("{place}: `{text}` stands before any section; put [global] or a job's name in brackets above it")]
     BeforeSection {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The line.
         text: String,
     },
@@ -121,7 +121,7 @@ pub enum FioError {
     #[error("{place}: `{text}` has no closing bracket")]
     OpenSection {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The line.
         text: String,
     },
@@ -129,7 +129,7 @@ pub enum FioError {
     #[error("{place}: an included file may not open a section; include it inside one, and leave out {text}")]
     SectionInInclude {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The line.
         text: String,
     },
@@ -137,7 +137,7 @@ pub enum FioError {
     #[error("{place}: files include one another more than {most} deep")]
     IncludeTooDeep {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// So deep is allowed.
         most: usize,
     },
@@ -145,7 +145,7 @@ pub enum FioError {
     #[error("{place}: the line is longer than {most} bytes, which fio would cut; split it")]
     LineTooLong {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// So long is allowed.
         most: usize,
     },
@@ -153,7 +153,7 @@ pub enum FioError {
     #[error("{}cannot read {path}: {reason}", .place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
     Unreadable {
         /// Where it is named, unless on the command line.
-        place: Option<Place>,
+        place: Option<WordLocation>,
         /// The file.
         path: String,
         /// Why.
@@ -163,7 +163,7 @@ pub enum FioError {
     #[error("{place}: `--{option}` needs a value")]
     NoValue {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The option.
         option: String,
     },
@@ -171,7 +171,7 @@ pub enum FioError {
     #[error("{place}: `--{option}` takes no value")]
     UnwantedValue {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The option.
         option: String,
     },
@@ -179,7 +179,7 @@ pub enum FioError {
     #[error("{place}: --{option}={text}: {reason}")]
     BadWord {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The option.
         option: &'static str,
         /// What was said.
@@ -206,7 +206,7 @@ pub enum Warning {
     /// fio reads the value otherwise than it was meant.
     Misread {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The option.
         option: &'static str,
         /// The two readings.
@@ -215,7 +215,7 @@ pub enum Warning {
     /// A `;` or `#` inside a value ends it, as everywhere in a line.
     CutByComment {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// What is left.
         kept: String,
         /// What is lost.
@@ -224,7 +224,7 @@ pub enum Warning {
     /// The option is taken and does nothing, which is hardly what was meant.
     DoesNothing {
         /// Where.
-        place: Place,
+        place: WordLocation,
         /// The option.
         option: &'static str,
         /// The reason.

@@ -5,16 +5,16 @@
 //! options that are two names of one choice are joined: `direct` and `buffered`, `rwmixread` and `rwmixwrite`,
 //! `cpus_allowed` and `cpumask`, `gtod_reduce` and what it switches off.
 
-use crate::fio::error::Place;
+use crate::fio::error::WordLocation;
 use crate::fio::options::{
-    OptionSpec, Values, content, direction, durability, engine, files, job, logs, memory, pace, queue, replay, stats,
-    stop, trim, verify, zones,
+    OptionSpec, OptionValues, content, direction, durability, engine, files, job, logs, memory, pace, queue, replay,
+    stats, stop, trim, verify, zones,
 };
 use std::sync::Arc;
 
 /// An option exactly as it was said.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct SaidOption {
     /// The option.
     pub option: &'static OptionSpec,
     /// The name that was used: its own or its alias.
@@ -22,7 +22,7 @@ pub struct Said {
     /// What stood after `=`, if there was one, with variables put in.
     pub text: Option<String>,
     /// Where.
-    pub place: Place,
+    pub place: WordLocation,
 }
 
 /// One job of fio. What it means alike with the job before it, the two have together: a file can have thousands of jobs
@@ -34,13 +34,13 @@ pub struct FioJob {
     /// Its section's name.
     pub section: String,
     /// Where it begins.
-    pub place: Place,
+    pub place: WordLocation,
     /// A new file begins with it, so that it waits for the jobs of earlier files; `identity.stonewall` says so too.
     pub opens_file: bool,
     /// What global sections said before it, in order.
-    pub from_global: Arc<[Said]>,
+    pub from_global: Arc<[SaidOption]>,
     /// What it says itself, in order.
-    pub said: Vec<Said>,
+    pub said: Vec<SaidOption>,
     /// Its copies, order and group.
     pub identity: Arc<job::JobOptions>,
     /// Its files.
@@ -77,25 +77,25 @@ pub struct FioJob {
 
 /// What is known of a job before its values get their meaning.
 #[derive(Debug, Clone)]
-pub(super) struct Outline {
+pub(super) struct JobOutline {
     pub name: String,
     pub section: String,
-    pub place: Place,
+    pub place: WordLocation,
     pub opens_file: bool,
-    pub from_global: Arc<[Said]>,
-    pub said: Vec<Said>,
+    pub from_global: Arc<[SaidOption]>,
+    pub said: Vec<SaidOption>,
 }
 
 /// The job before, and the values that it was made of.
 #[derive(Clone, Copy)]
 pub(super) struct Before<'a> {
     pub job: &'a FioJob,
-    pub values: &'a Values,
+    pub values: &'a OptionValues,
 }
 
 impl FioJob {
     /// Gives values their meaning.
-    pub(super) fn new(outline: Outline, values: &Values, before: Option<Before<'_>>) -> FioJob {
+    pub(super) fn new(outline: JobOutline, values: &OptionValues, before: Option<Before<'_>>) -> FioJob {
         let same = before.filter(|before| before.values == values && before.job.opens_file == outline.opens_file);
         macro_rules! part {
             ($field:ident, $of:expr) => {

@@ -1,6 +1,6 @@
 //! Job files: sections, options, comments, includes. Nothing is interpreted here beyond `${NAME}` and `$ncpus` and kin.
 
-use super::error::{FioError, Place, Warning};
+use super::error::{FioError, Warning, WordLocation};
 use super::machine::{Files, Machine};
 use super::value::arithmetic::{Flavour, Letter, evaluate};
 use std::sync::Arc;
@@ -14,13 +14,13 @@ const GLOBAL: &str = "global";
 
 /// An option as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct OptionLine {
     /// The name.
     pub name: String,
     /// What stood after `=`, if there was one.
     pub text: Option<String>,
     /// Where.
-    pub place: Place,
+    pub place: WordLocation,
 }
 
 /// What a section is.
@@ -40,9 +40,9 @@ pub struct Section {
     /// Its name.
     pub name: String,
     /// Its options.
-    pub lines: Vec<Line>,
+    pub lines: Vec<OptionLine>,
     /// Where it begins.
-    pub place: Place,
+    pub place: WordLocation,
     /// Whether a new file begins with it, so that it waits for the jobs of the files before.
     pub opens_file: bool,
 }
@@ -53,7 +53,7 @@ pub fn kind_of(name: &str) -> SectionKind {
 }
 
 /// Reads one job file after another.
-pub struct Reader<'a> {
+pub struct JobFileReader<'a> {
     /// The machine.
     pub machine: &'a Machine,
     /// Where included files come from.
@@ -66,14 +66,14 @@ pub struct Reader<'a> {
     pub warnings: &'a mut Vec<Warning>,
 }
 
-impl Reader<'_> {
+impl JobFileReader<'_> {
     /// The sections of a file's text.
     pub fn sections(&mut self, path: &str, text: &str) -> Vec<Section> {
         let path: Arc<str> = path.into();
         let mut sections: Vec<Section> = Vec::new();
         let mut inside = Inside::Nothing;
         for (number, raw) in (1..).zip(text.split('\n')) {
-            let place = Place::File { path: Arc::clone(&path), line: number };
+            let place = WordLocation::File { path: Arc::clone(&path), line: number };
             let Some(line) = self.stripped(raw, &place) else { continue };
             if line.starts_with('[') {
                 inside = match section_name(line) {
@@ -110,7 +110,7 @@ impl Reader<'_> {
     }
 
     /// The line without blanks and comments; nothing where nothing is left.
-    fn stripped<'t>(&mut self, raw: &'t str, place: &Place) -> Option<&'t str> {
+    fn stripped<'t>(&mut self, raw: &'t str, place: &WordLocation) -> Option<&'t str> {
         if raw.len() > LONGEST_LINE {
             self.errors.push(FioError::LineTooLong { place: place.clone(), most: LONGEST_LINE });
             return None;
@@ -125,7 +125,7 @@ impl Reader<'_> {
         (!kept.is_empty()).then_some(kept)
     }
 
-    fn line(&mut self, line: &str, place: Place, path: &str, depth: usize, lines: &mut Vec<Line>) {
+    fn line(&mut self, line: &str, place: WordLocation, path: &str, depth: usize, lines: &mut Vec<OptionLine>) {
         let included = line.strip_prefix("include").filter(|rest| rest.starts_with(|c| is_blank(c) || c == '='));
         match included {
             Some(rest) => self.include(rest[1..].trim_matches(is_blank), place, path, depth + 1, lines),
@@ -135,12 +135,19 @@ impl Reader<'_> {
                     Some((name, value)) => (name, Some(value.trim_matches(is_blank).to_owned())),
                     None => (text.as_str(), None),
                 };
-                lines.push(Line { name: name.trim_matches(is_blank).to_owned(), text: value, place });
+                lines.push(OptionLine { name: name.trim_matches(is_blank).to_owned(), text: value, place });
             }
         }
     }
 
-    fn include(&mut self, named: &str, place: Place, including: &str, depth: usize, lines: &mut Vec<Line>) {
+    fn include(
+        &mut self,
+        named: &str,
+        place: WordLocation,
+        including: &str,
+        depth: usize,
+        lines: &mut Vec<OptionLine>,
+    ) {
         if depth > DEEPEST_INCLUDE {
             self.errors.push(FioError::IncludeTooDeep { place, most: DEEPEST_INCLUDE });
             return;
@@ -162,7 +169,7 @@ impl Reader<'_> {
         };
         let shared: Arc<str> = path.as_str().into();
         for (number, raw) in (1..).zip(text.split('\n')) {
-            let place = Place::File { path: Arc::clone(&shared), line: number };
+            let place = WordLocation::File { path: Arc::clone(&shared), line: number };
             let Some(line) = self.stripped(raw, &place) else { continue };
             if line.starts_with('[') {
                 self.errors.push(FioError::SectionInInclude { place, text: line.to_owned() });

@@ -1,11 +1,11 @@
 //! From sections to jobs: names are looked up, values read, globals applied.
 
 use super::engines;
-use super::error::{FioError, Place, Warning};
-use super::job::{Before, FioJob, Outline, Said};
-use super::jobfile::{Line, Section, SectionKind};
-use super::options::{self, OptionSpec, Precedence, Support, Tier, Values};
-use super::value::{Compat, Doubt, Reading, Value, read as read_value};
+use super::error::{FioError, Warning, WordLocation};
+use super::job::{Before, FioJob, JobOutline, SaidOption};
+use super::jobfile::{OptionLine, Section, SectionKind};
+use super::options::{self, OptionSpec, OptionValues, Precedence, Support, Tier};
+use super::value::{Compat, Doubt, OptionValue, ValueReading, read as read_value};
 use plumb_result::short_list;
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ pub(super) const DEFAULT_ENGINE: &str = "psync";
 /// What was read.
 pub(super) struct Jobs {
     pub jobs: Vec<FioJob>,
-    pub globals: Vec<Said>,
+    pub globals: Vec<SaidOption>,
 }
 
 /// An option with its value.
 #[derive(Debug, Clone)]
 struct Taken {
-    said: Said,
-    value: Value,
+    said: SaidOption,
+    value: OptionValue,
 }
 
 /// A job's engine.
@@ -30,7 +30,7 @@ struct Taken {
 struct Engine {
     name: String,
     /// Where it was said, unless it is the default.
-    place: Option<Place>,
+    place: Option<WordLocation>,
 }
 
 /// Reads all sections in order.
@@ -40,9 +40,9 @@ pub(super) fn read(
     errors: &mut Vec<FioError>,
     warnings: &mut Vec<Warning>,
 ) -> Jobs {
-    let mut reader = Reader { compat, errors, warnings, refused: Vec::new(), values: options::values() };
+    let mut reader = JobsReader { compat, errors, warnings, refused: Vec::new(), values: options::values() };
     let mut globals: Vec<Taken> = Vec::new();
-    let mut said: Arc<[Said]> = Arc::default();
+    let mut said: Arc<[SaidOption]> = Arc::default();
     let mut jobs: Vec<FioJob> = Vec::new();
     for section in sections {
         match section.kind {
@@ -68,20 +68,20 @@ pub(super) fn read(
 #[derive(Clone, Copy)]
 struct Globals<'a> {
     taken: &'a [Taken],
-    said: &'a Arc<[Said]>,
+    said: &'a Arc<[SaidOption]>,
 }
 
-struct Reader<'a> {
+struct JobsReader<'a> {
     compat: Compat,
     errors: &'a mut Vec<FioError>,
     warnings: &'a mut Vec<Warning>,
     /// Places at which an engine was refused already; all jobs below a global section would say the same.
-    refused: Vec<Place>,
+    refused: Vec<WordLocation>,
     /// Of the last job.
-    values: Values,
+    values: OptionValues,
 }
 
-impl Reader<'_> {
+impl JobsReader<'_> {
     fn job(&mut self, section: Section, globals: Globals<'_>, before: Option<&FioJob>) -> Option<FioJob> {
         let errors_before = self.errors.len();
         let (taken, unknown) = self.section(section.lines, &section.place, globals.taken);
@@ -107,7 +107,7 @@ impl Reader<'_> {
             }
         }
         let named = taken.iter().rev().find(|taken| taken.said.option.name == "name");
-        let outline = Outline {
+        let outline = JobOutline {
             name: named.and_then(|taken| taken.said.text.clone()).unwrap_or_else(|| section.name.clone()),
             section: section.name,
             place: section.place,
@@ -122,9 +122,14 @@ impl Reader<'_> {
     }
 
     /// The options of a section with their values in the order of the section, and lines whose names are not known.
-    fn section(&mut self, lines: Vec<Line>, place: &Place, globals: &[Taken]) -> (Vec<Taken>, Vec<Line>) {
+    fn section(
+        &mut self,
+        lines: Vec<OptionLine>,
+        place: &WordLocation,
+        globals: &[Taken],
+    ) -> (Vec<Taken>, Vec<OptionLine>) {
         let mut unknown = Vec::new();
-        let mut known: Vec<(&'static OptionSpec, Line)> = Vec::with_capacity(lines.len());
+        let mut known: Vec<(&'static OptionSpec, OptionLine)> = Vec::with_capacity(lines.len());
         for line in lines {
             match options::find(&line.name) {
                 Some(option) => known.push((option, line)),
@@ -132,7 +137,7 @@ impl Reader<'_> {
             }
         }
         // On a command line each option takes effect when it is said.
-        if matches!(place, Place::File { .. }) {
+        if matches!(place, WordLocation::File { .. }) {
             short_list::sort_by_key(&mut known, |(option, _)| option.order);
         }
         debug_assert!(Precedence::First < Precedence::AsSaid && Precedence::AsSaid < Precedence::Last);
@@ -140,7 +145,7 @@ impl Reader<'_> {
         let mut all = Vec::with_capacity(known.len());
         for (option, line) in known {
             let Some(taken) = self.option(option, line, kb_base) else { continue };
-            if let (true, Value::Choice(base)) = (option.name == "kb_base", &taken.value) {
+            if let (true, OptionValue::Choice(base)) = (option.name == "kb_base", &taken.value) {
                 kb_base = if *base == "1000" { 1_000 } else { 1_024 };
             }
             all.push(taken);
@@ -148,8 +153,8 @@ impl Reader<'_> {
         (all, unknown)
     }
 
-    fn option(&mut self, option: &'static OptionSpec, line: Line, kb_base: u64) -> Option<Taken> {
-        let Line { name, text, place } = line;
+    fn option(&mut self, option: &'static OptionSpec, line: OptionLine, kb_base: u64) -> Option<Taken> {
+        let OptionLine { name, text, place } = line;
         match option.support {
             // An option that nobody uses and that does nothing was most likely mistaken for another.
             Support::Ignored(why) if option.tier == Tier::Three => {
@@ -168,12 +173,12 @@ impl Reader<'_> {
             Support::NotYet(_) | Support::Never(_) => {}
         }
         let mut doubts: Vec<Doubt> = Vec::new();
-        let mut reading = Reading { compat: self.compat, kb_base, doubts: &mut doubts };
+        let mut reading = ValueReading { compat: self.compat, kb_base, doubts: &mut doubts };
         match read_value(option, text.as_deref(), &mut reading) {
             Ok(value) => {
                 let misread = |doubt| Warning::Misread { place: place.clone(), option: option.name, doubt };
                 self.warnings.extend(doubts.into_iter().map(misread));
-                let said = Said { option, name: option.as_named(&name), text, place };
+                let said = SaidOption { option, name: option.as_named(&name), text, place };
                 Some(Taken { said, value })
             }
             Err(reason) => {
@@ -187,7 +192,7 @@ impl Reader<'_> {
 
     /// Tells the lines of a section whose names no option has. Where there is no such engine, that alone is told: they
     /// may be its options, and nothing else of the section matters.
-    fn unknown(&mut self, lines: Vec<Line>, engine: &Engine, errors_before: usize) {
+    fn unknown(&mut self, lines: Vec<OptionLine>, engine: &Engine, errors_before: usize) {
         if is_known(engine) {
             self.errors.extend(lines.into_iter().map(|line| FioError::UnknownOption {
                 nearest: options::nearest(&line.name),
@@ -205,7 +210,7 @@ impl Reader<'_> {
         }
     }
 
-    fn known_to(&mut self, said: &Said, engine: &Engine) {
+    fn known_to(&mut self, said: &SaidOption, engine: &Engine) {
         let place = said.place.clone();
         let option = said.option;
         if !option.known_to(&engine.name) {
@@ -237,7 +242,7 @@ impl Reader<'_> {
         }
     }
 
-    fn supported(&mut self, said: &Said, engine: &Engine) {
+    fn supported(&mut self, said: &SaidOption, engine: &Engine) {
         let place = said.place.clone();
         let option = said.option;
         // What is so anyway, is no wish.
@@ -274,7 +279,7 @@ fn is_known(engine: &Engine) -> bool {
 fn engine(globals: &[Taken], own: &[Taken]) -> Engine {
     let said = own.iter().rev().chain(globals.iter().rev()).find(|taken| taken.said.option.name == "ioengine");
     match said {
-        Some(Taken { said, value: Value::Text(name) }) => {
+        Some(Taken { said, value: OptionValue::Text(name) }) => {
             let name = match name.split_once(':') {
                 Some(("external", _)) => "external",
                 _ => engines::find(name).map_or(name.as_str(), |spec| spec.name),
@@ -288,22 +293,22 @@ fn engine(globals: &[Taken], own: &[Taken]) -> Engine {
 fn kb_base(globals: &[Taken]) -> u64 {
     let said = globals.iter().rev().find(|taken| taken.said.option.name == "kb_base");
     match said.map(|taken| &taken.value) {
-        Some(Value::Choice("1000")) => 1_000,
+        Some(OptionValue::Choice("1000")) => 1_000,
         _ => 1_024,
     }
 }
 
 /// Sets a value; options that are another name of the same choice give way to it.
-fn apply(values: &mut Values, option: &'static OptionSpec, value: Value) {
+fn apply(values: &mut OptionValues, option: &'static OptionSpec, value: OptionValue) {
     match (option.name, value) {
-        ("buffered", Value::Switch(buffered)) => values.set("direct", Value::Switch(!buffered)),
-        ("cpumask", Value::Whole(mask)) => {
+        ("buffered", OptionValue::Switch(buffered)) => values.set("direct", OptionValue::Switch(!buffered)),
+        ("cpumask", OptionValue::Whole(mask)) => {
             let cpus = (0..32).filter(|cpu| mask & (1 << cpu) != 0).collect();
-            values.set("cpus_allowed", Value::Cpus(cpus));
+            values.set("cpus_allowed", OptionValue::Cpus(cpus));
         }
-        ("ioengine", Value::Text(name)) => {
+        ("ioengine", OptionValue::Text(name)) => {
             let name = engines::find(&name).map_or(name, |spec| spec.name.to_owned());
-            values.set("ioengine", Value::Text(name));
+            values.set("ioengine", OptionValue::Text(name));
         }
         (name, value) => {
             match name {

@@ -28,9 +28,9 @@ pub mod value;
 #[cfg(test)]
 mod tests;
 
-pub use error::{FioError, FioErrors, Place, Warning};
+pub use error::{FioError, FioErrors, Warning, WordLocation};
 pub use invocation::{Action, Eta, Invocation, OutputFormat, Trigger};
-pub use job::{FioJob, Said};
+pub use job::{FioJob, SaidOption};
 pub use machine::{Files, Machine, MissingFile};
 pub use value::Compat;
 
@@ -47,7 +47,7 @@ pub struct Fio {
     /// The jobs, in order; those of the command line come first.
     pub jobs: Vec<FioJob>,
     /// What the global sections said, all together.
-    pub globals: Vec<Said>,
+    pub globals: Vec<SaidOption>,
     /// What is doubtful.
     pub warnings: Vec<Warning>,
 }
@@ -79,7 +79,8 @@ pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Resul
                 continue;
             }
         };
-        let mut reader = jobfile::Reader { machine, files, wanted, errors: &mut errors, warnings: &mut warnings };
+        let mut reader =
+            jobfile::JobFileReader { machine, files, wanted, errors: &mut errors, warnings: &mut warnings };
         let mut of_file = reader.sections(path, &text);
         let first_job = of_file.iter_mut().find(|section| section.kind == SectionKind::Job);
         if let (1.., Some(section)) = (index, first_job) {

@@ -1,7 +1,7 @@
 //! Jobs as command lines again (`--showcmd`).
 
 use super::Fio;
-use super::job::Said;
+use super::job::SaidOption;
 
 /// One line: what the global sections said, then each job with its own options. A word that a shell would take apart is
 /// quoted, so that the line can be pasted; fio itself does not quote. An alias becomes the option's own name, as in fio.
@@ -27,13 +27,13 @@ pub fn line(fio: &Fio) -> String {
     words.join(" ")
 }
 
-impl Said {
+impl SaidOption {
     fn is_of_section(&self, section: &str) -> bool {
         self.text.as_deref() == Some(section)
     }
 }
 
-fn word(said: &Said) -> String {
+fn word(said: &SaidOption) -> String {
     quoted(&match &said.text {
         Some(text) => format!("--{}={text}", said.option.name),
         None => format!("--{}", said.option.name),

@@ -345,7 +345,7 @@ proptest! {
         let option = all[index % all.len()];
         for compat in [Compat::Meant, Compat::Strict] {
             let mut doubts = Vec::new();
-            let mut reading = value::Reading { compat, kb_base: 1_024, doubts: &mut doubts };
+            let mut reading = value::ValueReading { compat, kb_base: 1_024, doubts: &mut doubts };
             let _ = value::read(option, Some(&text), &mut reading);
         }
         let _ = said(&["a"], &[("a", &format!("[x]\n{}={text}\n", option.name))]);

@@ -1,6 +1,6 @@
 //! Which devices are told of and in which order, and what each did since the look before.
 
-use super::{Compat, Names, Settings, Which};
+use super::{Compat, DeviceNames, Settings, Which};
 use plumb_result::blocks::{BlockDevice, BlockExtent, BlockStat, DeviceNumber};
 
 /// Devices and groups in the order in which they are told.
@@ -43,7 +43,7 @@ enum Kind {
 
 /// What is told of a device or a group.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct DeviceRow {
     /// The name that is shown.
     pub name: String,
     /// What it did.
@@ -137,7 +137,7 @@ impl DeviceList {
     }
 
     /// What is told, in the part `part` (from 1) of a report.
-    pub(super) fn rows(&mut self, settings: &Settings, part: u32, names: &mut dyn Names) -> Vec<Row> {
+    pub(super) fn rows(&mut self, settings: &Settings, part: u32, names: &mut dyn DeviceNames) -> Vec<DeviceRow> {
         let mut rows = Vec::new();
         let mut group: Option<OpenGroup> = None;
         for at in 0..self.entries.len() {
@@ -165,7 +165,7 @@ impl DeviceList {
     }
 
     /// The row of a group, when all of its devices were seen.
-    fn close(&mut self, group: Option<OpenGroup>, settings: &Settings, part: u32, rows: &mut Vec<Row>) {
+    fn close(&mut self, group: Option<OpenGroup>, settings: &Settings, part: u32, rows: &mut Vec<DeviceRow>) {
         let Some(group) = group else { return };
         let entry = &mut self.entries[group.at];
         let Kind::Group { divisor, last } = &mut entry.kind else { return };
@@ -232,7 +232,7 @@ impl Entry {
         self.now = device.stat;
     }
 
-    fn shown(&self, settings: &Settings, names: &mut dyn Names) -> String {
+    fn shown(&self, settings: &Settings, names: &mut dyn DeviceNames) -> String {
         let persistent = settings.persistent.as_deref().and_then(|kind| names.persistent(kind, &self.name));
         let registered =
             || self.number.filter(|_| settings.registered_names).and_then(|number| names.registered(number));
@@ -261,7 +261,7 @@ fn work(now: &BlockStat, before: &BlockStat, compat: Compat) -> BlockStat {
     }
 }
 
-fn row(name: String, now: &BlockStat, before: &BlockStat, devices: u32, compat: Compat) -> Row {
+fn row(name: String, now: &BlockStat, before: &BlockStat, devices: u32, compat: Compat) -> DeviceRow {
     let work = work(now, before, compat);
     // iostat takes totals, and only these, for 32 bits where a counter fell; a fall shows as a difference of half of 64.
     let total = |sectors: u64, before: u64| match compat {
@@ -273,5 +273,5 @@ fn row(name: String, now: &BlockStat, before: &BlockStat, devices: u32, compat: 
         total(work.writes.sectors, before.writes.sectors),
         total(work.discards.sectors, before.discards.sectors),
     ];
-    Row { name, work, sectors, devices }
+    DeviceRow { name, work, sectors, devices }
 }

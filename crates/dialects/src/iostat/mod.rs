@@ -1,7 +1,7 @@
 //! iostat's language (sysstat 12.6.1): its command line in; two looks at the kernel's counters become the text or JSON that
 //! its readers expect.
 //!
-//! 1. [`read`]: words become [`Settings`]; what the machine knows about names comes in through [`Names`].
+//! 1. [`read`]: words become [`Settings`]; what the machine knows about names comes in through [`DeviceNames`].
 //! 2. [`Session::report`]: a look at the counters becomes a report over what happened since the look before.
 //! 3. [`print`]: text as columns, for people (`-h`), or JSON.
 //!
@@ -14,11 +14,11 @@ mod report;
 mod session;
 mod settings;
 
-pub use devices::{DeviceList, Row};
+pub use devices::{DeviceList, DeviceRow};
 pub use options::{OPTIONS, Opt, USAGE, Wrong, read};
 pub use report::{CpuShares, Report};
 pub use session::Session;
-pub use settings::{Action, Columns, Compat, DataUnit, Layout, Names, OtherPlace, Settings, Which};
+pub use settings::{Action, Columns, Compat, DataUnit, DeviceNames, OtherPlace, Settings, TableLayout, Which};
 
 /// What `-V` says.
 pub const VERSION: &str = "sysstat version 12.6.1 (iostat's language, as Plumb speaks it)\n";

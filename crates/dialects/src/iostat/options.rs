@@ -1,6 +1,6 @@
 //! The command line, read as iostat reads it: word by word, the order mattering.
 
-use super::{Action, Columns, Compat, DataUnit, DeviceList, Layout, Names, OtherPlace, Settings, Which};
+use super::{Action, Columns, Compat, DataUnit, DeviceList, DeviceNames, OtherPlace, Settings, TableLayout, Which};
 use crate::iostat::devices::Placement;
 
 /// What iostat says of a command line that it does not understand.
@@ -113,7 +113,7 @@ struct Said {
 ///
 /// # Errors
 /// What iostat would refuse, with the reason.
-pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn Names) -> Result<Action, Wrong> {
+pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames) -> Result<Action, Wrong> {
     let mut said = Said::default();
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
@@ -226,7 +226,7 @@ impl Said {
         if self.groups || self.everything { Placement::AsSaid } else { Placement::Sorted }
     }
 
-    fn named(&self, word: &str, names: &mut dyn Names) -> String {
+    fn named(&self, word: &str, names: &mut dyn DeviceNames) -> String {
         let name = names.resolve(word).replace('/', "!");
         match &self.persistent {
             Some(kind) => names.of_persistent(kind, &name).unwrap_or(name),
@@ -234,7 +234,7 @@ impl Said {
         }
     }
 
-    fn add(&mut self, word: &str, names: &mut dyn Names) -> usize {
+    fn add(&mut self, word: &str, names: &mut dyn DeviceNames) -> usize {
         let name = self.named(word, names);
         let known = if self.registered_names { names.of_registered(&name) } else { None };
         let number = names.number(known.as_deref().unwrap_or(&name).replace('!', "/").as_str());
@@ -242,7 +242,7 @@ impl Said {
         self.list.add_named(known.as_deref().unwrap_or(&name), number, order)
     }
 
-    fn device(&mut self, word: &str, names: &mut dyn Names) {
+    fn device(&mut self, word: &str, names: &mut dyn DeviceNames) {
         self.any_device = true;
         if word == "ALL" {
             self.all_devices = true;
@@ -251,7 +251,7 @@ impl Said {
         }
     }
 
-    fn partitions_of(&mut self, list: &str, names: &mut dyn Names) {
+    fn partitions_of(&mut self, list: &str, names: &mut dyn DeviceNames) {
         self.any_device = true;
         for word in list.split(',').filter(|word| !word.is_empty()) {
             if word == "ALL" {
@@ -279,10 +279,10 @@ impl Said {
             (true, true) => Columns::ExtendedShort,
         };
         let layout = match (self.json, self.pretty, self.compact) {
-            (true, _, _) => Layout::Json,
-            (false, true, true) => Layout::NameLast,
-            (false, true, false) => Layout::Parts,
-            (false, false, _) => Layout::Lines,
+            (true, _, _) => TableLayout::Json,
+            (false, true, true) => TableLayout::NameLast,
+            (false, true, false) => TableLayout::Parts,
+            (false, false, _) => TableLayout::Lines,
         };
         let which = if self.everything {
             Which::Everything

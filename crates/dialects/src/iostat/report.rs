@@ -1,6 +1,6 @@
 //! What happened between two looks.
 
-use super::Row;
+use super::DeviceRow;
 
 /// Shares of the processors' time, percent.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,5 +29,5 @@ pub struct Report {
     /// Length of time that it is about, in hundredths of a second.
     pub interval_cs: u64,
     /// Devices; four times where a report has four parts.
-    pub parts: Vec<Vec<Row>>,
+    pub parts: Vec<Vec<DeviceRow>>,
 }

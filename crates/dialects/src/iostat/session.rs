@@ -1,15 +1,15 @@
 //! Reports, one after the other: each over what happened since the look before.
 
-use super::print::{self, Environment};
+use super::print::{self, FrameEnvironment};
 pub use super::report::{CpuShares, Report};
-use super::{Layout, Names, Settings};
+use super::{DeviceNames, Settings, TableLayout};
 use plumb_result::blocks::{CpuTicks, MachineLook};
 
 /// Reports of one command line, in their order.
 #[derive(Debug)]
 pub struct Session {
     settings: Settings,
-    environment: Environment,
+    environment: FrameEnvironment,
     cpu: CpuTicks,
     uptime_cs: u64,
     left: Option<u64>,
@@ -19,7 +19,7 @@ pub struct Session {
 
 impl Session {
     /// Begins.
-    pub fn new(settings: Settings, environment: Environment) -> Session {
+    pub fn new(settings: Settings, environment: FrameEnvironment) -> Session {
         let left = settings.count;
         let skip = settings.omit_first && settings.interval_s > 0;
         Session { settings, environment, cpu: CpuTicks::default(), uptime_cs: 0, left, skip }
@@ -31,7 +31,7 @@ impl Session {
     }
 
     /// The report over what happened since the last look, or since boot; empty where it is left out.
-    pub fn report(&mut self, look: &MachineLook, time: String, names: &mut dyn Names) -> String {
+    pub fn report(&mut self, look: &MachineLook, time: String, names: &mut dyn DeviceNames) -> String {
         let report = self.measure(look, time, names);
         if self.skip {
             return String::new();
@@ -40,7 +40,7 @@ impl Session {
         print::report(&report, &self.settings, &self.environment)
     }
 
-    fn measure(&mut self, look: &MachineLook, time: String, names: &mut dyn Names) -> Report {
+    fn measure(&mut self, look: &MachineLook, time: String, names: &mut dyn DeviceNames) -> Report {
         self.settings.list.look(&look.devices, self.settings.which);
         let cpu = shares(&look.cpu, &self.cpu);
         let interval_cs = look.uptime_cs.saturating_sub(self.uptime_cs).max(1);
@@ -60,13 +60,13 @@ impl Session {
     /// What comes between a report and the next, after the wait.
     pub fn between(&mut self) -> &'static str {
         let first_is_next = std::mem::replace(&mut self.skip, false);
-        if self.settings.layout == Layout::Json && !first_is_next { ",\n" } else { "\n" }
+        if self.settings.layout == TableLayout::Json && !first_is_next { ",\n" } else { "\n" }
     }
 
     /// What comes after the last report, however it came to be the last.
     pub fn closing(&self) -> &'static str {
         match self.settings.layout {
-            Layout::Json => "\n\t\t\t]\n\t\t}\n\t]\n}}\n",
+            TableLayout::Json => "\n\t\t\t]\n\t\t}\n\t]\n}}\n",
             _ => "\n",
         }
     }
@@ -75,7 +75,7 @@ impl Session {
 impl Settings {
     /// Whether a report has four parts.
     pub(super) fn has_parts(&self) -> bool {
-        self.layout == Layout::Parts && self.columns == super::Columns::Extended
+        self.layout == TableLayout::Parts && self.columns == super::Columns::Extended
     }
 }
 

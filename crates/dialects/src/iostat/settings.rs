@@ -5,7 +5,7 @@ use plumb_result::blocks::DeviceNumber;
 use std::path::PathBuf;
 
 /// What the machine knows about names of devices.
-pub trait Names {
+pub trait DeviceNames {
     /// The name of the device that a path or word of the command line leads to: `/dev/disk/by-id/x` is `sda`. The word
     /// itself where it is no path.
     fn resolve(&mut self, word: &str) -> String;
@@ -63,7 +63,7 @@ pub enum Columns {
 
 /// How it is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub enum TableLayout {
     /// A line a device.
     Lines,
     /// The device's name at the end (`--pretty --compact`).
@@ -106,7 +106,7 @@ pub struct Settings {
     /// What is told of each device.
     pub columns: Columns,
     /// How it is laid out.
-    pub layout: Layout,
+    pub layout: TableLayout,
     /// Whether numbers carry units (`--human`).
     pub human: bool,
     /// Decimals (`--dec`).

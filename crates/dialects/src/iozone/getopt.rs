@@ -5,7 +5,7 @@ use super::options::{Takes, find};
 
 /// An option and what follows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct ReadOption {
     /// As in the table.
     pub name: &'static str,
     /// What follows it; none where the words end before.
@@ -36,7 +36,7 @@ impl<'a> Words<'a> {
     ///
     /// # Errors
     /// It is none of IOzone's, or a word is missing.
-    pub fn next(&mut self) -> Result<Option<Said>, Wrong> {
+    pub fn next(&mut self) -> Result<Option<ReadOption>, Wrong> {
         loop {
             let Some(word) = self.words.get(self.at) else { return Ok(None) };
             if self.letter == 0 {
@@ -61,7 +61,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn option(&mut self, letter: char) -> Result<Said, Wrong> {
+    fn option(&mut self, letter: char) -> Result<ReadOption, Wrong> {
         if letter == '+' {
             let operand = self.operand().ok_or_else(|| missing('+'))?;
             let name: String = std::iter::once('+').chain(operand.chars().take(1)).collect();
@@ -75,7 +75,7 @@ impl<'a> Words<'a> {
             if row.takes != Takes::Nothing && words.is_empty() {
                 return Err(Wrong::say(200, format!("-{name} takes an operand !!\n")));
             }
-            return Ok(Said { name: row.name, words });
+            return Ok(ReadOption { name: row.name, words });
         }
         let name = letter.to_string();
         let Some(row) = find(&name) else {
@@ -89,7 +89,7 @@ impl<'a> Words<'a> {
             Takes::Nothing => Vec::new(),
             Takes::Word(_) | Takes::Words(_) => vec![self.operand().ok_or_else(|| missing(letter))?],
         };
-        Ok(Said { name: row.name, words })
+        Ok(ReadOption { name: row.name, words })
     }
 
     /// The rest of the word at hand, or the next one.

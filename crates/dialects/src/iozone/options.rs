@@ -13,7 +13,7 @@ pub enum Takes {
 
 /// One option.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct OptionRow {
     /// How it is written, without the dash: `a`, or `+u`.
     pub name: &'static str,
     /// What follows.
@@ -22,14 +22,14 @@ pub struct Row {
     pub help: &'static str,
 }
 
-const fn row(name: &'static str, takes: Takes, help: &'static str) -> Row {
-    Row { name, takes, help }
+const fn row(name: &'static str, takes: Takes, help: &'static str) -> OptionRow {
+    OptionRow { name, takes, help }
 }
 
 use Takes::{Nothing, Word, Words};
 
 /// In the order of the help.
-pub const TABLE: &[Row] = &[
+pub const TABLE: &[OptionRow] = &[
     row("a", Nothing, "All record sizes with all file sizes"),
     row("A", Nothing, "As -a -z -i 0 -i 1"),
     row("b", Word("FILE"), "Write the report to FILE as a spreadsheet: BIFF 2, or a workbook where it ends in .xlsx"),
@@ -138,6 +138,6 @@ pub const OWN: &[(&str, &str)] = &[
 ];
 
 /// The row of an option.
-pub fn find(name: &str) -> Option<&'static Row> {
+pub fn find(name: &str) -> Option<&'static OptionRow> {
     TABLE.iter().find(|row| row.name == name)
 }

@@ -11,7 +11,7 @@ pub struct Point {
 
 /// An entry of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct ReportEntry {
     /// What it is for.
     pub point: Point,
     /// Whether it is measured; the report has zeros where it is not.
@@ -20,16 +20,16 @@ pub struct Entry {
 
 /// A sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sweep {
+pub struct SizeSweep {
     /// In the order of the report; those that are run, in the order of running.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ReportEntry>,
     /// The head of the report, bytes.
     pub records: Vec<u64>,
 }
 
 /// What a sweep is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Range {
+pub struct SweepRange {
     /// kB, ascending.
     pub files_kb: Vec<u64>,
     /// Bytes, ascending.
@@ -51,9 +51,9 @@ pub fn steps(from: u64, to: u64, times: u64) -> Vec<u64> {
         .collect()
 }
 
-impl Sweep {
+impl SizeSweep {
     /// All records that fit into each file.
-    pub fn new(range: &Range) -> Sweep {
+    pub fn new(range: &SweepRange) -> SizeSweep {
         let mut entries = Vec::new();
         for &file_kb in &range.files_kb {
             let crossed = range.crossover_kb.is_some_and(|crossover| file_kb > crossover);
@@ -62,10 +62,10 @@ impl Sweep {
                     break;
                 }
                 let is_run = !crossed || record_bytes >= LARGE_RECORD_BYTES;
-                entries.push(Entry { point: Point { file_kb, record_bytes }, is_run });
+                entries.push(ReportEntry { point: Point { file_kb, record_bytes }, is_run });
             }
         }
-        Sweep { entries, records: range.records.clone() }
+        SizeSweep { entries, records: range.records.clone() }
     }
 
     /// Those that are run.

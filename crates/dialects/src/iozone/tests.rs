@@ -1,8 +1,8 @@
 //! Against what IOzone 3.489 was seen to print: `crates/dialects/golden/iozone`.
 
 use super::print::report::{surfaces, text};
-use super::print::throughput::Report;
-use super::print::{Child, Measured, Round, biff, head, table, throughput};
+use super::print::throughput::ThroughputReport;
+use super::print::{Child, MeasuredPass, Round, biff, head, table, throughput};
 use super::settings::{Mode, Settings};
 use super::sweep::Point;
 use super::{Action, Machine, Pass, Wrong, read};
@@ -79,12 +79,12 @@ fn behind_date(golden: &str) -> &str {
 }
 
 /// A pass that came to a rate of whole kB/s, with a share of the processor's time.
-fn measured(pass: Pass, point: Point, rate_kb: u64, cpu_percent: f64) -> Measured {
+fn measured(pass: Pass, point: Point, rate_kb: u64, cpu_percent: f64) -> MeasuredPass {
     let elapsed_ns = 1_000_000_000;
     let cpu_ns = (cpu_percent * 1e7).round() as u64;
     // In the midst of a kB, since rates are cut off.
     let round = Round { bytes: rate_kb * 1024 + 512, ops: 1, elapsed_ns, cpu_ns, ..Round::default() };
-    Measured { pass, point, children: 0, rounds: vec![round] }
+    MeasuredPass { pass, point, children: 0, rounds: vec![round] }
 }
 
 /// The rows of a golden's table: sizes, and rates in the order of the columns.
@@ -175,7 +175,7 @@ fn number_behind(line: &str, word: &str) -> Option<f64> {
 }
 
 /// A golden of throughput tests with `-C`, as it was measured.
-fn blocks(golden: &str) -> Vec<Measured> {
+fn blocks(golden: &str) -> Vec<MeasuredPass> {
     let order = [Pass::Write, Pass::Rewrite, Pass::Read, Pass::Reread];
     let point = Point { file_kb: 4096, record_bytes: 65536 };
     let mut all = Vec::new();
@@ -196,7 +196,7 @@ fn blocks(golden: &str) -> Vec<Measured> {
         let parent_ns = (bytes as f64 / 1024.0 / parent_rate.unwrap() * 1e9) as u64;
         let count = children.len() as u32;
         let round = Round { bytes, children, parent_ns, ..Round::default() };
-        all.push(Measured { pass: order[number % 4], point, children: count, rounds: vec![round] });
+        all.push(MeasuredPass { pass: order[number % 4], point, children: count, rounds: vec![round] });
     }
     all
 }
@@ -217,7 +217,7 @@ fn throughput_tests_print_the_same_blocks_and_report() {
         }
         text.push_str("\n\n");
     }
-    text.push_str(&Report::of(&settings, &all).text());
+    text.push_str(&ThroughputReport::of(&settings, &all).text());
     text.push_str("\niozone test complete.\n");
     assert_eq!(shape(&text), shape(behind_date(golden)));
 }

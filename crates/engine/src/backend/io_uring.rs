@@ -277,7 +277,7 @@ fn build(entries: u32, modes: &RingModes, fallbacks: &mut Vec<String>) -> io::Re
 }
 
 /// A file as the ring knows it.
-enum Target {
+enum RingFile {
     Fixed(Fixed),
     Open(Fd),
 }
@@ -285,8 +285,8 @@ enum Target {
 macro_rules! with_target {
     ($target:expr, |$fd:ident| $build:expr) => {
         match $target {
-            Target::Fixed($fd) => $build,
-            Target::Open($fd) => $build,
+            RingFile::Fixed($fd) => $build,
+            RingFile::Open($fd) => $build,
         }
     };
 }
@@ -385,8 +385,8 @@ impl Ring {
     }
 
     #[inline(always)]
-    fn target(&self, op: &BlockOp) -> Target {
-        if self.fixed_files { Target::Fixed(Fixed(op.file)) } else { Target::Open(Fd(self.context.files.fd(op))) }
+    fn target(&self, op: &BlockOp) -> RingFile {
+        if self.fixed_files { RingFile::Fixed(Fixed(op.file)) } else { RingFile::Open(Fd(self.context.files.fd(op))) }
     }
 
     /// The entry of a read or a write without anything particular.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// `struct iocb` of a little-endian machine. Source: linux/aio_abi.h.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct ControlBlock {
+struct IoControlBlock {
     data: u64,
     #[cfg(target_endian = "little")]
     key: u32,
@@ -37,7 +37,7 @@ struct ControlBlock {
 /// `struct io_event`. Source: linux/aio_abi.h.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Event {
+struct IoEvent {
     data: u64,
     control_block: u64,
     result: i64,
@@ -89,14 +89,14 @@ pub(crate) struct Libaio {
     kernel: KernelQueue,
     modes: LibaioModes,
     /// By slot; their addresses are handed to the kernel.
-    blocks: Box<[ControlBlock]>,
+    blocks: Box<[IoControlBlock]>,
     vectors: Box<[libc::iovec]>,
     /// Addresses of control blocks that are ready, in the order of submission.
-    ready: Vec<*mut ControlBlock>,
+    ready: Vec<*mut IoControlBlock>,
     /// How many of those at the front are with the kernel already.
     handed: usize,
     in_flight: usize,
-    events: Box<[Event]>,
+    events: Box<[IoEvent]>,
     /// The events at hand: those from `next_event` to `last_event` are not asked for yet.
     next_event: usize,
     last_event: usize,
@@ -143,12 +143,12 @@ impl Libaio {
         Libaio {
             kernel,
             modes,
-            blocks: vec![ControlBlock::default(); slots].into(),
+            blocks: vec![IoControlBlock::default(); slots].into(),
             vectors: vec![libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; slots].into(),
             ready: Vec::with_capacity(slots),
             handed: 0,
             in_flight: 0,
-            events: vec![Event::default(); slots].into(),
+            events: vec![IoEvent::default(); slots].into(),
             next_event: 0,
             last_event: 0,
             inline: Inline::new(slots),
@@ -197,7 +197,7 @@ impl Libaio {
         if ring.magic != RING_MAGIC || ring.incompatible_features != 0 {
             return 0;
         }
-        let first = (self.kernel.0 + u64::from(ring.header_bytes)) as *const Event;
+        let first = (self.kernel.0 + u64::from(ring.header_bytes)) as *const IoEvent;
         let free = &mut self.events[self.last_event..];
         let mut taken = 0;
         let mut head = ring.head.load(Ordering::Relaxed);
@@ -279,7 +279,7 @@ impl QueuedBackend for Libaio {
         let nowait = if self.modes.nowait && moves { RWF_NOWAIT } else { 0 };
         let atomic = if self.modes.atomic && op.kind == OpKind::Write { RWF_ATOMIC } else { 0 };
         let block = &mut self.blocks[number];
-        *block = ControlBlock {
+        *block = IoControlBlock {
             data: u64::from(slot),
             rw_flags: nowait | atomic,
             opcode,
@@ -287,7 +287,7 @@ impl QueuedBackend for Libaio {
             buffer,
             bytes,
             offset: if moves { op.offset as i64 } else { 0 },
-            ..ControlBlock::default()
+            ..IoControlBlock::default()
         };
         if let Some(priority) = self.priorities.as_mut().and_then(|priorities| priorities.draw(op)) {
             block.priority = priority as i16;

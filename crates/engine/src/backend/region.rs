@@ -29,10 +29,10 @@ unsafe impl Send for Region {}
 struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
-    kind: Kind,
+    kind: RegionKind,
 }
 
-enum Kind {
+enum RegionKind {
     /// Of mmap(2).
     Mapped {
         /// A file that was made for this mapping and goes with it.
@@ -114,7 +114,7 @@ impl Region {
 impl Drop for Mapping {
     fn drop(&mut self) {
         match &self.kind {
-            Kind::Mapped { made } => {
+            RegionKind::Mapped { made } => {
                 // SAFETY: mapped by `map` with exactly this length; no reference outlives the region.
                 unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
                 if let Some(made) = made {
@@ -122,7 +122,7 @@ impl Drop for Mapping {
                     drop(std::fs::remove_file(made));
                 }
             }
-            Kind::Attached => {
+            RegionKind::Attached => {
                 // SAFETY: attached by `attach`; no reference outlives the region.
                 unsafe { libc::shmdt(self.start.as_ptr().cast()) };
             }
@@ -174,7 +174,7 @@ fn map(bytes: usize, flags: i32, file: Option<RawFd>) -> io::Result<Mapping> {
         return Err(io::Error::last_os_error());
     }
     let start = NonNull::new(start.cast::<u8>()).expect("mmap without MAP_FIXED never returns null");
-    Ok(Mapping { start, bytes, kind: Kind::Mapped { made: None } })
+    Ok(Mapping { start, bytes, kind: RegionKind::Mapped { made: None } })
 }
 
 /// Maps a file, which is made where it is missing. What it holds is never overwritten: one with content can only be
@@ -188,7 +188,7 @@ fn map_file(bytes: usize, flags: i32, path: &Path) -> io::Result<Mapping> {
         fit(&file, bytes, flags, path).and_then(|()| map(bytes, flags, Some(file.as_raw_fd())).map_err(named));
     match mapping {
         Ok(mut mapping) => {
-            mapping.kind = Kind::Mapped { made: made.then(|| path.to_owned()) };
+            mapping.kind = RegionKind::Mapped { made: made.then(|| path.to_owned()) };
             Ok(mapping)
         }
         Err(error) => {
@@ -238,7 +238,7 @@ fn attach(bytes: usize, flags: i32) -> io::Result<Mapping> {
     // SAFETY: the segment was made above; it lives on until it is detached.
     unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
     match NonNull::new(start.cast::<u8>()) {
-        Some(start) if start.as_ptr() as isize != -1 => Ok(Mapping { start, bytes, kind: Kind::Attached }),
+        Some(start) if start.as_ptr() as isize != -1 => Ok(Mapping { start, bytes, kind: RegionKind::Attached }),
         _ => Err(error),
     }
 }

@@ -9,7 +9,7 @@ use crate::syscall::stream::LibraryStream;
 use plumb_workload::OpKind;
 use std::io;
 
-struct Stream {
+struct CStream {
     library: LibraryStream,
     /// Where the stream stands; `None` after a change of direction or an error. Seeking drops the library's buffer, so
     /// a sequential stream must not seek.
@@ -20,7 +20,7 @@ struct Stream {
 /// A stream for each file of a target.
 pub(crate) struct Stdio {
     context: BlockContext,
-    streams: Vec<Stream>,
+    streams: Vec<CStream>,
 }
 
 impl Stdio {
@@ -36,7 +36,11 @@ impl Stdio {
             // Opened once more rather than duplicated: duplicates share one offset, and each worker's stream moves its
             // own.
             let own = open_again(target, path, access, IoMode::Buffered).map_err(io::Error::other)?;
-            streams.push(Stream { library: LibraryStream::new(own.into(), mode)?, position: None, last: OpKind::Read });
+            streams.push(CStream {
+                library: LibraryStream::new(own.into(), mode)?,
+                position: None,
+                last: OpKind::Read,
+            });
         }
         Ok(Stdio { context, streams })
     }

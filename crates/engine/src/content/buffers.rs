@@ -5,7 +5,7 @@
 
 use super::error::ContentError;
 use super::fill::Filler;
-use super::pattern::Pattern;
+use super::pattern::FillPattern;
 use super::random::repeat;
 use crate::clock::Clock;
 use crate::op::BlockOp;
@@ -40,7 +40,7 @@ pub(crate) struct Buffers {
 #[derive(Debug)]
 enum Kind {
     Zero,
-    Pattern(Pattern),
+    Pattern(FillPattern),
     Random(Filler),
     /// Random at its start, so many per cent of it; then one word.
     RandomStart(Filler, u8),
@@ -57,7 +57,7 @@ impl Buffers {
     /// Buffers as fio fills them.
     pub(crate) fn new(request: &BufferRequest<'_>) -> Result<Buffers, ContentError> {
         let BufferRequest { content, stream, .. } = *request;
-        let pattern = Pattern::new(&content.pattern, None, request.base)?;
+        let pattern = FillPattern::new(&content.pattern, None, request.base)?;
         let kind = if content.compress_percent > 0 || content.dedupe_percent > 0 {
             Kind::Reducible(Reducible::new(request, pattern.map_or(Vec::new(), |pattern| pattern.bytes().to_vec())))
         } else if let Some(pattern) = pattern {

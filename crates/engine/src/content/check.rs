@@ -8,10 +8,10 @@
 //! the worker began is always an error. Where writes may overlap off the grid of stamps, only such blocks are verified
 //! as no later write touched.
 
-use super::checksum::{Sum, sha512_unfinished, sum, sum_bytes};
-use super::pattern::Pattern;
-use super::rules::{Body, Piece, StampRules, Writers};
-use super::stamp::{self, Header, Layout, Unreadable, header_bytes};
+use super::checksum::{ChecksumBytes, sha512_unfinished, sum, sum_bytes};
+use super::pattern::FillPattern;
+use super::rules::{StampRules, StampedBody, StampedPiece, Writers};
+use super::stamp::{self, Header, HeaderLayout, UnreadableHeader, header_bytes};
 use crate::op::BlockOp;
 use plumb_workload::verify::VerifyMethod;
 
@@ -19,7 +19,7 @@ use plumb_workload::verify::VerifyMethod;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExpectedStamp {
     /// Number of the write; none where it is not known.
-    pub(super) number: Option<Number>,
+    pub(super) number: Option<ExpectedWrite>,
     /// Seed of the content; none where it is not known.
     pub(super) seed: Option<u64>,
     /// Nothing was issued before, ns from the system's start.
@@ -28,7 +28,7 @@ pub(super) struct ExpectedStamp {
 
 /// Which write is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Number {
+pub(super) struct ExpectedWrite {
     pub(super) write: u32,
     /// Writes of the worker up to now that may have come to the same place later.
     pub(super) later: u32,
@@ -40,7 +40,7 @@ pub(super) struct Number {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WrongPiece {
     /// Where it begins in the op.
-    pub(super) piece: Piece,
+    pub(super) piece: StampedPiece,
     pub(super) difference: StampDifference,
     /// The seed of what should be there, where that is known.
     pub(super) seed: Option<u64>,
@@ -78,7 +78,7 @@ pub(super) enum StampDifference {
     #[error("a block with other content: expected seed {expected:#x}, found {found:#x}")]
     OtherSeed { expected: u64, found: u64 },
     #[error("damaged: expected {method} {expected}, found {found}")]
-    Damaged { method: &'static str, expected: Box<Sum>, found: Box<Sum> },
+    Damaged { method: &'static str, expected: Box<ChecksumBytes>, found: Box<ChecksumBytes> },
     #[error("damaged at byte {at} of the block: expected {expected:02x} of the pattern, found {found:02x}")]
     NotPattern { at: usize, expected: u8, found: u8 },
     #[error("not zeros after a trim: found {found:02x} at byte {at}")]
@@ -104,7 +104,7 @@ pub(super) fn swap(block: &mut [u8], stamp_at: usize, stamp_bytes: usize) {
 
 /// Checks that a trimmed range reads as zeros.
 pub(super) fn zeros(op: &BlockOp, read: &[u8]) -> Result<(), WrongPiece> {
-    let piece = Piece { start: 0, length: read.len() };
+    let piece = StampedPiece { start: 0, length: read.len() };
     let wrong = |difference| Err(WrongPiece { piece, difference, seed: None, more: 0 });
     if read.len() < op.length as usize {
         return wrong(StampDifference::Short { expected: op.length, found: read.len() });
@@ -122,7 +122,7 @@ pub(super) fn check(
     read: &[u8],
     expected: &ExpectedStamp,
     scratch: &mut Scratch,
-    wanted: impl Fn(Piece) -> bool,
+    wanted: impl Fn(StampedPiece) -> bool,
 ) -> Result<(), WrongPiece> {
     if rules.method == VerifyMethod::Null {
         return Ok(());
@@ -149,7 +149,7 @@ type Wrong = (StampDifference, Option<u64>);
 fn check_piece(
     rules: &StampRules,
     op: &BlockOp,
-    piece: Piece,
+    piece: StampedPiece,
     block: &[u8],
     read: &[u8],
     expected: &ExpectedStamp,
@@ -157,8 +157,8 @@ fn check_piece(
 ) -> Result<(), Wrong> {
     let offset = op.offset + piece.start as u64;
     let pattern = match &rules.body {
-        Body::Pattern(pattern) => Some(pattern),
-        Body::Random { .. } => None,
+        StampedBody::Pattern(pattern) => Some(pattern),
+        StampedBody::Random { .. } => None,
     };
     let stamp_bytes = rules.stamp_bytes();
     if stamp_bytes == 0 {
@@ -202,12 +202,12 @@ fn check_piece(
     }
 }
 
-fn unreadable_as(unreadable: Unreadable, block: &[u8]) -> StampDifference {
+fn unreadable_as(unreadable: UnreadableHeader, block: &[u8]) -> StampDifference {
     match unreadable {
-        Unreadable::NoMagic { .. } if block.iter().all(|&byte| byte == 0) => StampDifference::NeverWritten,
-        Unreadable::NoMagic { found } => StampDifference::NoStamp { found },
-        Unreadable::Version { found } => StampDifference::OtherVersion { found },
-        Unreadable::Damaged { expected, found } => StampDifference::DamagedStamp { expected, found },
+        UnreadableHeader::NoMagic { .. } if block.iter().all(|&byte| byte == 0) => StampDifference::NeverWritten,
+        UnreadableHeader::NoMagic { found } => StampDifference::NoStamp { found },
+        UnreadableHeader::Version { found } => StampDifference::OtherVersion { found },
+        UnreadableHeader::Damaged { expected, found } => StampDifference::DamagedStamp { expected, found },
     }
 }
 
@@ -224,7 +224,7 @@ fn check_header(
     rules: &StampRules,
     header: &Header,
     offset: u64,
-    piece: Piece,
+    piece: StampedPiece,
     expected: &ExpectedStamp,
 ) -> Result<Whose, StampDifference> {
     if header.offset != offset {
@@ -282,11 +282,11 @@ fn check_sum(method: VerifyMethod, header: &Header, block: &[u8]) -> Result<(), 
         return Ok(());
     }
     // Old fio left its SHA-512 unfinished.
-    let old = method == VerifyMethod::Sha512 && header.layout == Layout::Unversioned;
+    let old = method == VerifyMethod::Sha512 && header.layout == HeaderLayout::Unversioned;
     if old && sha512_unfinished(data).is_none_or(|unfinished| unfinished.bytes() == expected) {
         return Ok(());
     }
-    let (expected, found) = (Box::new(Sum::found(expected)), Box::new(found));
+    let (expected, found) = (Box::new(ChecksumBytes::found(expected)), Box::new(found));
     Err(StampDifference::Damaged { method: stamp::name(stamp::code(method)), expected, found })
 }
 
@@ -294,9 +294,9 @@ fn check_sum(method: VerifyMethod, header: &Header, block: &[u8]) -> Result<(), 
 /// another that came to the same place, which may have begun at any block of the grid before.
 fn check_pattern(
     rules: &StampRules,
-    pattern: Option<&Pattern>,
+    pattern: Option<&FillPattern>,
     op: &BlockOp,
-    piece: Piece,
+    piece: StampedPiece,
     block: &[u8],
     skip: usize,
     tile: &mut Vec<u8>,

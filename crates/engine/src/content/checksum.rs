@@ -60,14 +60,14 @@ static CRC7: LazyLock<Crc<u8, Table<16>>> = LazyLock::new(|| Crc::<u8, Table<16>
 
 /// A checksum.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(super) struct ChecksumBytes {
     bytes: [u8; MOST_BYTES],
     length: usize,
 }
 
-impl Sum {
-    fn of(bytes: &[u8]) -> Sum {
-        let mut sum = Sum { bytes: [0; MOST_BYTES], length: bytes.len() };
+impl ChecksumBytes {
+    fn of(bytes: &[u8]) -> ChecksumBytes {
+        let mut sum = ChecksumBytes { bytes: [0; MOST_BYTES], length: bytes.len() };
         sum.bytes[..bytes.len()].copy_from_slice(bytes);
         sum
     }
@@ -78,18 +78,18 @@ impl Sum {
     }
 
     /// A checksum that was found.
-    pub(super) fn found(bytes: &[u8]) -> Sum {
-        Sum::of(&bytes[..bytes.len().min(MOST_BYTES)])
+    pub(super) fn found(bytes: &[u8]) -> ChecksumBytes {
+        ChecksumBytes::of(&bytes[..bytes.len().min(MOST_BYTES)])
     }
 }
 
-impl fmt::Display for Sum {
+impl fmt::Display for ChecksumBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Sum {
+impl fmt::Debug for ChecksumBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
@@ -125,35 +125,37 @@ pub(super) fn prepare(method: VerifyMethod) {
 }
 
 /// The checksum of `data`; empty for methods without one.
-pub(super) fn sum(method: VerifyMethod, data: &[u8]) -> Sum {
+pub(super) fn sum(method: VerifyMethod, data: &[u8]) -> ChecksumBytes {
     match method {
-        VerifyMethod::Md5 => Sum::of(&Md5::digest(data)),
-        VerifyMethod::Crc64 => Sum::of(&CRC64.checksum(data).to_le_bytes()),
-        VerifyMethod::Crc32 => Sum::of(&CRC32.checksum(data).to_le_bytes()),
-        VerifyMethod::Crc32c => Sum::of(&crc32c(data).to_le_bytes()),
-        VerifyMethod::Crc16 => Sum::of(&CRC16.checksum(data).to_le_bytes()),
-        VerifyMethod::Crc7 => Sum::of(&[CRC7.checksum(data)]),
-        VerifyMethod::XxHash => Sum::of(&xxhash_rust::xxh32::xxh32(data, 1).to_le_bytes()),
+        VerifyMethod::Md5 => ChecksumBytes::of(&Md5::digest(data)),
+        VerifyMethod::Crc64 => ChecksumBytes::of(&CRC64.checksum(data).to_le_bytes()),
+        VerifyMethod::Crc32 => ChecksumBytes::of(&CRC32.checksum(data).to_le_bytes()),
+        VerifyMethod::Crc32c => ChecksumBytes::of(&crc32c(data).to_le_bytes()),
+        VerifyMethod::Crc16 => ChecksumBytes::of(&CRC16.checksum(data).to_le_bytes()),
+        VerifyMethod::Crc7 => ChecksumBytes::of(&[CRC7.checksum(data)]),
+        VerifyMethod::XxHash => ChecksumBytes::of(&xxhash_rust::xxh32::xxh32(data, 1).to_le_bytes()),
         VerifyMethod::Sha1 => {
             let mut digest = Sha1::digest(data);
             digest.as_chunks_mut::<4>().0.iter_mut().for_each(|word| word.reverse());
-            Sum::of(&digest)
+            ChecksumBytes::of(&digest)
         }
         VerifyMethod::Sha256 => sha256(data),
         VerifyMethod::Sha512 => sha512(data),
-        VerifyMethod::Sha3_224 => Sum::of(&Sha3_224::digest(data)),
-        VerifyMethod::Sha3_256 => Sum::of(&Sha3_256::digest(data)),
-        VerifyMethod::Sha3_384 => Sum::of(&Sha3_384::digest(data)),
-        VerifyMethod::Sha3_512 => Sum::of(&Sha3_512::digest(data)),
-        VerifyMethod::Meta | VerifyMethod::Pattern | VerifyMethod::PatternHeader | VerifyMethod::Null => Sum::of(&[]),
+        VerifyMethod::Sha3_224 => ChecksumBytes::of(&Sha3_224::digest(data)),
+        VerifyMethod::Sha3_256 => ChecksumBytes::of(&Sha3_256::digest(data)),
+        VerifyMethod::Sha3_384 => ChecksumBytes::of(&Sha3_384::digest(data)),
+        VerifyMethod::Sha3_512 => ChecksumBytes::of(&Sha3_512::digest(data)),
+        VerifyMethod::Meta | VerifyMethod::Pattern | VerifyMethod::PatternHeader | VerifyMethod::Null => {
+            ChecksumBytes::of(&[])
+        }
     }
 }
 
 /// What fio before 3.39 holds for SHA-512; nothing for data of less than 128 bytes, where part of it is left over from
 /// something else.
-pub(super) fn sha512_unfinished(data: &[u8]) -> Option<Sum> {
+pub(super) fn sha512_unfinished(data: &[u8]) -> Option<ChecksumBytes> {
     let first = data.get(..128)?;
-    let mut sum = Sum::of(first);
+    let mut sum = ChecksumBytes::of(first);
     let rest = &data[data.len() / 128 * 128..];
     sum.bytes[..rest.len()].copy_from_slice(rest);
     Some(sum)
@@ -187,22 +189,22 @@ impl<const BLOCK: usize> Padded<BLOCK> {
     }
 }
 
-fn sha256(data: &[u8]) -> Sum {
+fn sha256(data: &[u8]) -> ChecksumBytes {
     let mut state =
         [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19u32];
     let (whole, rest) = data.as_chunks::<64>();
     let padded = Padded::<64>::new(rest, &((data.len() as u64) << 3).to_le_bytes());
     sha2::block_api::compress256(&mut state, whole);
     sha2::block_api::compress256(&mut state, padded.blocks());
-    let mut sum = Sum::of(padded.last());
+    let mut sum = ChecksumBytes::of(padded.last());
     sum.bytes.iter_mut().zip(state).for_each(|(byte, word)| *byte = word as u8);
     sum
 }
 
-fn sha512(data: &[u8]) -> Sum {
+fn sha512(data: &[u8]) -> ChecksumBytes {
     let (_, rest) = data.as_chunks::<128>();
     let padded = Padded::<128>::new(rest, &((data.len() as u128) << 3).to_be_bytes());
-    let mut sum = Sum::of(padded.last());
+    let mut sum = ChecksumBytes::of(padded.last());
     sum.bytes[..64].copy_from_slice(&Sha512::digest(data));
     sum
 }

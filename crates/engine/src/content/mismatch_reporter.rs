@@ -4,8 +4,8 @@ use super::check::{WrongPiece, swap};
 use super::checksum::{sha512_unfinished, sum};
 use super::mismatch::{FileName, KeptBlocks, Mismatch, NotKept, StampMismatch};
 use super::random::fill_in_part;
-use super::rules::{Body, Piece, StampRules};
-use super::stamp::{Header, Layout, header_bytes};
+use super::rules::{StampRules, StampedBody, StampedPiece};
+use super::stamp::{Header, HeaderLayout, header_bytes};
 use crate::op::BlockOp;
 use plumb_workload::files::Names;
 use plumb_workload::verify::VerifyMethod;
@@ -22,8 +22,8 @@ pub(super) struct MismatchReporter {
 /// The content of a write, without stamps.
 pub(super) fn fill_body(rules: &StampRules, offset: u64, seed: u64, buffer: &mut [u8]) {
     match &rules.body {
-        Body::Random { percent, tail } => fill_in_part(seed, *percent, tail, buffer),
-        Body::Pattern(pattern) => pattern.fill(offset, buffer),
+        StampedBody::Random { percent, tail } => fill_in_part(seed, *percent, tail, buffer),
+        StampedBody::Pattern(pattern) => pattern.fill(offset, buffer),
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn stamp(rules: &StampRules, header: &Header, block: &mut [u8]) {
     let (head, stamp_bytes) = (header_bytes(header.layout), rules.stamp_bytes());
     let (front, data) = block.split_at_mut(stamp_bytes);
     header.write(front);
-    let old = rules.method == VerifyMethod::Sha512 && header.layout == Layout::Unversioned;
+    let old = rules.method == VerifyMethod::Sha512 && header.layout == HeaderLayout::Unversioned;
     let sum =
         if old { sha512_unfinished(data).unwrap_or_else(|| sum(rules.method, data)) } else { sum(rules.method, data) };
     front[head..].copy_from_slice(sum.bytes());
@@ -91,16 +91,17 @@ impl MismatchReporter {
 /// The block that should be there, from its seed. When it was written, and by whom, is taken from what is there, if that
 /// can be read.
 fn expected_block(rules: &StampRules, op: &BlockOp, read: &[u8], wrong: &WrongPiece) -> Option<Vec<u8>> {
-    let Piece { start, length } = wrong.piece;
+    let StampedPiece { start, length } = wrong.piece;
     let seed = match rules.body {
-        Body::Pattern(_) => wrong.seed.unwrap_or(0),
-        Body::Random { .. } => wrong.seed?,
+        StampedBody::Pattern(_) => wrong.seed.unwrap_or(0),
+        StampedBody::Random { .. } => wrong.seed?,
     };
     let mut whole = vec![0; op.length as usize];
     fill_body(rules, op.offset, seed, &mut whole);
     let mut block = whole.get(start..start + length)?.to_vec();
     if rules.stamp_bytes() > 0 {
-        let found = read.get(start + rules.stamp_at..).filter(|rest| rest.len() >= header_bytes(Layout::Versioned));
+        let found =
+            read.get(start + rules.stamp_at..).filter(|rest| rest.len() >= header_bytes(HeaderLayout::Versioned));
         let found = found.and_then(|rest| Header::read(rest).ok());
         let header = Header {
             layout: rules.layout,

@@ -12,7 +12,7 @@ const OFFSET_BYTES: usize = 8;
 
 /// A pattern, ready to be laid over buffers.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern {
+pub(super) struct FillPattern {
     bytes: Vec<u8>,
     /// Where in it offsets go.
     offsets_at: Vec<OffsetAt>,
@@ -28,13 +28,13 @@ struct OffsetAt {
     plus: u64,
 }
 
-impl Pattern {
+impl FillPattern {
     /// The pattern of these pieces; nothing where there are none.
     pub(super) fn new(
         pieces: &[PatternPiece],
         interval: Option<u64>,
         base: &Path,
-    ) -> Result<Option<Pattern>, ContentError> {
+    ) -> Result<Option<FillPattern>, ContentError> {
         let (mut bytes, mut offsets_at) = (Vec::new(), Vec::new());
         for piece in pieces {
             match piece {
@@ -60,7 +60,7 @@ impl Pattern {
             return if pieces.is_empty() { Ok(None) } else { Err(ContentError::PatternEmpty) };
         }
         let interval = interval.filter(|&bytes| bytes > 0).map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        Ok(Some(Pattern { bytes, offsets_at, interval }))
+        Ok(Some(FillPattern { bytes, offsets_at, interval }))
     }
 
     /// Whether the same bytes lie over every buffer, wherever it goes.
@@ -148,8 +148,8 @@ fn hex(digits: &str) -> Result<Vec<u8>, ContentError> {
 mod tests {
     use super::*;
 
-    fn pattern(pieces: &[PatternPiece], interval: Option<u64>) -> Pattern {
-        Pattern::new(pieces, interval, Path::new("")).unwrap().unwrap()
+    fn pattern(pieces: &[PatternPiece], interval: Option<u64>) -> FillPattern {
+        FillPattern::new(pieces, interval, Path::new("")).unwrap().unwrap()
     }
 
     fn text(text: &str) -> PatternPiece {
@@ -161,7 +161,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("p"), b"xyz").unwrap();
         let pieces = [text("ab"), PatternPiece::File("p".into()), PatternPiece::Offset];
-        let pattern = Pattern::new(&pieces, None, dir.path()).unwrap().unwrap();
+        let pattern = FillPattern::new(&pieces, None, dir.path()).unwrap().unwrap();
         let mut buffer = [0; 30];
         pattern.fill(0x0102, &mut buffer);
         assert_eq!(&buffer, b"abxyz\x02\x01\0\0\0\0\0\0abxyz\x02\x01\0\0\0\0\0\0abxy");
@@ -199,10 +199,10 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_is_refused_by_name() {
-        let refused = |pieces: &[PatternPiece]| Pattern::new(pieces, None, Path::new("")).unwrap_err().to_string();
+        let refused = |pieces: &[PatternPiece]| FillPattern::new(pieces, None, Path::new("")).unwrap_err().to_string();
         assert!(refused(&[PatternPiece::Hex("abc".into())]).contains("`abc`"));
         assert!(refused(&[PatternPiece::Hex(String::new())]).contains("no bytes"));
         assert!(refused(&[PatternPiece::File("no-such-file".into())]).contains("no-such-file"));
-        assert!(Pattern::new(&[], None, Path::new("")).unwrap().is_none());
+        assert!(FillPattern::new(&[], None, Path::new("")).unwrap().is_none());
     }
 }

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 pub(super) struct Pool {
     tasks: Option<SyncSender<Task>>,
     /// Buffers that are free again, and what was found.
-    done: Receiver<Done>,
+    done: Receiver<CheckedRead>,
     free: Vec<Vec<u8>>,
     /// Buffers that may still be made.
     unmade: usize,
@@ -30,7 +30,7 @@ struct Task {
     read: Vec<u8>,
 }
 
-struct Done {
+struct CheckedRead {
     buffer: Vec<u8>,
     found: Option<Mismatch>,
 }
@@ -98,7 +98,7 @@ impl Pool {
         }
     }
 
-    fn take(&mut self, done: Done) {
+    fn take(&mut self, done: CheckedRead) {
         self.free.push(done.buffer);
         self.found.extend(done.found);
     }
@@ -132,7 +132,12 @@ fn pin(cpus: &[u32]) -> Result<(), ContentError> {
     sched_setaffinity(None, &set).map_err(|errno| ContentError::Cpus { cpus: cpus.to_vec(), source: errno.into() })
 }
 
-fn work(waiting: &Mutex<Receiver<Task>>, report: &Sender<Done>, rules: &StampRules, reporter: &MismatchReporter) {
+fn work(
+    waiting: &Mutex<Receiver<Task>>,
+    report: &Sender<CheckedRead>,
+    rules: &StampRules,
+    reporter: &MismatchReporter,
+) {
     let mut scratch = Scratch::default();
     loop {
         let task = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -140,7 +145,7 @@ fn work(waiting: &Mutex<Receiver<Task>>, report: &Sender<Done>, rules: &StampRul
         let found = check(rules, &op, &read, &expected, &mut scratch, |_| true)
             .err()
             .map(|wrong| reporter.report(Some(rules), &op, &read, wrong));
-        if report.send(Done { buffer: read, found }).is_err() {
+        if report.send(CheckedRead { buffer: read, found }).is_err() {
             return;
         }
     }

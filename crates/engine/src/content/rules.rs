@@ -2,8 +2,8 @@
 
 use super::checksum::{prepare, sum_bytes};
 use super::error::ContentError;
-use super::pattern::Pattern;
-use super::stamp::{Layout, header_bytes};
+use super::pattern::FillPattern;
+use super::stamp::{HeaderLayout, header_bytes};
 use plumb_workload::verify::{StampLayout, VerifyMethod};
 use plumb_workload::{BufferContent, Verify};
 use std::path::Path;
@@ -12,13 +12,13 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct StampRules {
     pub(super) method: VerifyMethod,
-    pub(super) layout: Layout,
+    pub(super) layout: HeaderLayout,
     /// One stamp covers so many bytes; one whole write where absent.
     interval: Option<u32>,
     /// Where in its interval the stamp lies.
     pub(super) stamp_at: usize,
     /// What lies between stamps.
-    pub(super) body: Body,
+    pub(super) body: StampedBody,
     /// The worker's number, as far as stamps hold it.
     pub(super) worker: u16,
     pub(super) writers: Writers,
@@ -29,16 +29,16 @@ pub(super) struct StampRules {
 
 /// What lies between stamps.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum StampedBody {
     /// Random bytes that follow from the seed in the stamp, `percent` of them replaced by `tail` or zeros.
     Random { percent: u8, tail: Vec<u8> },
     /// A pattern.
-    Pattern(Pattern),
+    Pattern(FillPattern),
 }
 
 /// A block with a stamp, in an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct StampedPiece {
     /// Where it begins in the op.
     pub(super) start: usize,
     /// Its bytes, the stamp with them.
@@ -71,26 +71,27 @@ impl StampRules {
     pub(super) fn new(
         verify: &Verify,
         content: &BufferContent,
-        blocks: Blocks,
+        blocks: WriteSizes,
         who: WhoWrites,
         base: &Path,
     ) -> Result<StampRules, ContentError> {
-        let Blocks { smallest, largest, whole_writes } = blocks;
+        let WriteSizes { smallest, largest, whole_writes } = blocks;
         let WhoWrites { worker, writers } = who;
         let layout = match verify.layout {
-            StampLayout::Unversioned => Layout::Unversioned,
+            StampLayout::Unversioned => HeaderLayout::Unversioned,
             // Blocks with Plumb's own headers do not come here.
-            StampLayout::Plumb | StampLayout::Versioned => Layout::Versioned,
+            StampLayout::Plumb | StampLayout::Versioned => HeaderLayout::Versioned,
         };
-        let pattern = Pattern::new(&verify.pattern, verify.pattern_interval.map(|bytes| bytes.0), base)?;
+        let pattern = FillPattern::new(&verify.pattern, verify.pattern_interval.map(|bytes| bytes.0), base)?;
         let body = match pattern {
-            Some(pattern) => Body::Pattern(pattern),
+            Some(pattern) => StampedBody::Pattern(pattern),
             None if matches!(verify.method, VerifyMethod::Pattern | VerifyMethod::PatternHeader) => {
                 return Err(ContentError::NoPattern);
             }
             None => {
-                let tail = Pattern::new(&content.pattern, None, base)?.map_or(Vec::new(), |tail| tail.bytes().to_vec());
-                Body::Random { percent: content.compress_percent, tail }
+                let tail =
+                    FillPattern::new(&content.pattern, None, base)?.map_or(Vec::new(), |tail| tail.bytes().to_vec());
+                StampedBody::Random { percent: content.compress_percent, tail }
             }
         };
         let grid = interval(verify.interval.map(|bytes| bytes.0), smallest, largest);
@@ -145,14 +146,14 @@ impl StampRules {
 
     /// The blocks of an op that have room for a stamp. The last one may be shorter than the others.
     #[inline]
-    pub(super) fn pieces(&self, length: u32) -> impl Iterator<Item = Piece> {
+    pub(super) fn pieces(&self, length: u32) -> impl Iterator<Item = StampedPiece> {
         let (step, stamp) = (self.step(length).max(1), self.stamp_bytes());
         let length = length as usize;
         // A short one must hold a stamp that lies behind its start, too.
         let least = stamp + self.stamp_at.max(1);
         (0..length)
             .step_by(step)
-            .map(move |start| Piece { start, length: step.min(length - start) })
+            .map(move |start| StampedPiece { start, length: step.min(length - start) })
             .filter(move |piece| piece.length >= least)
     }
 
@@ -182,7 +183,7 @@ pub(super) struct WhoWrites {
 
 /// The sizes of a job's writes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Blocks {
+pub(super) struct WriteSizes {
     pub(super) smallest: u32,
     pub(super) largest: u32,
     /// They may be any number of bytes.

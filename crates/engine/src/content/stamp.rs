@@ -29,7 +29,7 @@ pub(super) const MOST_BYTES: usize = 48;
 
 /// fio's layouts of stamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum HeaderLayout {
     /// That of fio 3.41 and later.
     Versioned,
     /// That of fio before 3.41.
@@ -37,17 +37,17 @@ pub(super) enum Layout {
 }
 
 /// Bytes of the header in a layout.
-pub(super) const fn header_bytes(layout: Layout) -> usize {
+pub(super) const fn header_bytes(layout: HeaderLayout) -> usize {
     match layout {
-        Layout::Versioned => 48,
-        Layout::Unversioned => 40,
+        HeaderLayout::Versioned => 48,
+        HeaderLayout::Unversioned => 40,
     }
 }
 
 /// What a header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
-    pub(super) layout: Layout,
+    pub(super) layout: HeaderLayout,
     /// The method's code, which need not be one that is known.
     pub(super) method: u16,
     pub(super) length: u32,
@@ -61,7 +61,7 @@ pub(super) struct Header {
 
 /// Why there is no header to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unreadable {
+pub(super) enum UnreadableHeader {
     /// Something else begins here.
     NoMagic { found: u16 },
     /// A version that is not known.
@@ -147,14 +147,14 @@ impl Header {
         put(bytes, 24, self.seconds.to_le_bytes());
         put(bytes, 28, self.nanoseconds.to_le_bytes());
         let end = match self.layout {
-            Layout::Versioned => {
+            HeaderLayout::Versioned => {
                 put(bytes, 2, [VERSION, self.method as u8]);
                 put(bytes, 32, self.number.to_le_bytes());
                 put(bytes, 40, self.worker.to_le_bytes());
                 put(bytes, 42, [0, 0]);
                 44
             }
-            Layout::Unversioned => {
+            HeaderLayout::Unversioned => {
                 put(bytes, 2, self.method.to_le_bytes());
                 put(bytes, 32, self.worker.to_le_bytes());
                 put(bytes, 34, (self.number as u16).to_le_bytes());
@@ -167,25 +167,25 @@ impl Header {
 
     /// Reads one from the start of `bytes`, at least [`MOST_BYTES`] of them or as many as the older layout has.
     #[inline]
-    pub(super) fn read(bytes: &[u8]) -> Result<Header, Unreadable> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Header, UnreadableHeader> {
         let found = u16::from_le_bytes(get(bytes, 0));
         if found != MAGIC {
-            return Err(Unreadable::NoMagic { found });
+            return Err(UnreadableHeader::NoMagic { found });
         }
-        let layout = if bytes[2] & 0x80 != 0 { Layout::Versioned } else { Layout::Unversioned };
-        if layout == Layout::Versioned && (bytes[2] != VERSION || bytes.len() < MOST_BYTES) {
-            return Err(Unreadable::Version { found: bytes[2] });
+        let layout = if bytes[2] & 0x80 != 0 { HeaderLayout::Versioned } else { HeaderLayout::Unversioned };
+        if layout == HeaderLayout::Versioned && (bytes[2] != VERSION || bytes.len() < MOST_BYTES) {
+            return Err(UnreadableHeader::Version { found: bytes[2] });
         }
         let end = header_bytes(layout) - 4;
         let (expected, found) = (u32::from_le_bytes(get(bytes, end)), crc32c(&bytes[..end]));
         if expected != found {
-            return Err(Unreadable::Damaged { expected, found });
+            return Err(UnreadableHeader::Damaged { expected, found });
         }
         let (method, number, worker) = match layout {
-            Layout::Versioned => {
+            HeaderLayout::Versioned => {
                 (u16::from(bytes[3]), u64::from_le_bytes(get(bytes, 32)), u16::from_le_bytes(get(bytes, 40)))
             }
-            Layout::Unversioned => {
+            HeaderLayout::Unversioned => {
                 let number = u64::from(u16::from_le_bytes(get(bytes, 34)));
                 (u16::from_le_bytes(get(bytes, 2)), number, u16::from_le_bytes(get(bytes, 32)))
             }
@@ -207,8 +207,8 @@ impl Header {
     /// are compared as both have.
     pub(super) fn writes_after(&self, number: u32) -> i64 {
         match self.layout {
-            Layout::Versioned => i64::from((self.number as u32).wrapping_sub(number) as i32),
-            Layout::Unversioned => i64::from((self.number as u16).wrapping_sub(number as u16) as i16),
+            HeaderLayout::Versioned => i64::from((self.number as u32).wrapping_sub(number) as i32),
+            HeaderLayout::Unversioned => i64::from((self.number as u16).wrapping_sub(number as u16) as i16),
         }
     }
 
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     const HEADER: Header = Header {
-        layout: Layout::Versioned,
+        layout: HeaderLayout::Versioned,
         method: 5,
         length: 4096,
         seed: 0x1122_3344_5566_7788,
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_older_layout_is_told_apart_and_keeps_16_bits_of_the_number() {
-        let older = Header { layout: Layout::Unversioned, number: 70_000, ..HEADER };
+        let older = Header { layout: HeaderLayout::Unversioned, number: 70_000, ..HEADER };
         let mut bytes = [0; 40];
         older.write(&mut bytes);
         assert_eq!(Header::read(&bytes), Ok(Header { number: 70_000 & 0xffff, ..older }));
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn any_changed_bit_is_found() {
-        for (layout, length) in [(Layout::Versioned, 48), (Layout::Unversioned, 40)] {
+        for (layout, length) in [(HeaderLayout::Versioned, 48), (HeaderLayout::Unversioned, 40)] {
             let mut bytes = vec![0; length];
             Header { layout, number: 9, ..HEADER }.write(&mut bytes);
             let read = Header::read(&bytes);

@@ -1,12 +1,12 @@
 //! The bytes of a worker that is verified, with fio's stamps.
 
-use super::check::{ExpectedStamp, Number, Scratch, check, zeros};
+use super::check::{ExpectedStamp, ExpectedWrite, Scratch, check, zeros};
 use super::error::ContentError;
 use super::mismatch::Mismatch;
 use super::mismatch_reporter::{MismatchReporter, fill_body, stamp};
 use super::pool::Pool;
 use super::random::fill as fill_random;
-use super::rules::{Blocks, Body, Piece, StampRules, WhoWrites, Writers};
+use super::rules::{StampRules, StampedBody, StampedPiece, WhoWrites, WriteSizes, Writers};
 use super::seeds::WriteSeeds;
 use super::stamp::{Header, code};
 use super::state::SavedState;
@@ -31,13 +31,13 @@ pub(super) struct Verified {
     reporter: Arc<MismatchReporter>,
     seeds: WriteSeeds,
     time: StampTime,
-    reading: Option<Reading>,
+    reading: Option<ReadBackTime>,
     content_seed: u64,
     /// What stamps are held against.
     expects: Expects,
     /// Whose bytes lie where, if stamps alone cannot tell.
     writes: Option<Writes>,
-    progress: Progress,
+    progress: WriteProgress,
     /// Only what it holds is verified.
     loaded: Option<SavedState>,
     save: Option<Save>,
@@ -61,7 +61,7 @@ struct Expects {
 
 /// How long it read back.
 #[derive(Debug, Clone, Copy, Default)]
-struct Reading {
+struct ReadBackTime {
     /// Since when it does, while it does.
     since: Option<Ticks>,
     /// The parts before, ns.
@@ -70,17 +70,17 @@ struct Reading {
 
 /// How far the writes came.
 #[derive(Debug)]
-struct Progress {
+struct WriteProgress {
     /// Writes issued.
     issued: u32,
     /// Those issued before the last flush that completed.
     flushed: u32,
     /// What is in each slot.
-    in_flight: Vec<Option<Flight>>,
+    in_flight: Vec<Option<StampedFlight>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Flight {
+enum StampedFlight {
     /// The write of this number.
     Write(u32),
     /// A flush, after so many writes were issued.
@@ -129,7 +129,7 @@ impl StampTime {
 impl Verified {
     pub(super) fn new(request: &BytesRequest<'_>, verify: &Verify) -> Result<Verified, ContentError> {
         let stream = request.stream();
-        let blocks = Blocks {
+        let blocks = WriteSizes {
             smallest: request.smallest_block_bytes,
             largest: request.largest_block_bytes,
             whole_writes: stream.is_some_and(|stream| stream.unaligned_sizes),
@@ -152,7 +152,7 @@ impl Verified {
             Writers::One => Some(time.start_ns),
             Writers::Several => Some(time.start_ns.saturating_sub(CLOCKS_DIFFER_NS)),
         };
-        let random = matches!(rules.body, Body::Random { .. });
+        let random = matches!(rules.body, StampedBody::Random { .. });
         Ok(Verified {
             rules: Arc::new(rules),
             reporter: Arc::new(MismatchReporter {
@@ -161,7 +161,7 @@ impl Verified {
             }),
             seeds: WriteSeeds::new(Taus::new(seeds.stamps, width)),
             time,
-            reading: (own && verify.read_back && verify.backlog.is_none()).then(Reading::default),
+            reading: (own && verify.read_back && verify.backlog.is_none()).then(ReadBackTime::default),
             content_seed: request.content_seed,
             expects: Expects {
                 number: verify.expects_number && request.ops.is_some() && request.moves.write,
@@ -172,7 +172,7 @@ impl Verified {
                 flushed_only: verify.flushed_only && own,
             },
             writes: overlaps.then(|| Writes::new(request.in_flight_max)),
-            progress: Progress { issued: 0, flushed: 0, in_flight: vec![None; request.in_flight_max.max(1)] },
+            progress: WriteProgress { issued: 0, flushed: 0, in_flight: vec![None; request.in_flight_max.max(1)] },
             loaded: verify.state.load.as_deref().map(SavedState::load).transpose()?,
             save: verify.state.save.as_ref().map(|path| Save {
                 path: path.clone(),
@@ -191,8 +191,8 @@ impl Verified {
 
     pub(super) fn fill_slot(&mut self, memory: &mut [u8]) {
         match &self.rules.body {
-            Body::Pattern(pattern) => pattern.fill(0, memory),
-            Body::Random { .. } => fill_random(self.content_seed | 1, memory),
+            StampedBody::Pattern(pattern) => pattern.fill(0, memory),
+            StampedBody::Random { .. } => fill_random(self.content_seed | 1, memory),
         }
     }
 
@@ -204,7 +204,7 @@ impl Verified {
             OpKind::Evict => return self.begin_reading(op),
             _ => {
                 if is_flush(op.kind) {
-                    self.progress.note(slot, Flight::Flush(self.progress.issued));
+                    self.progress.note(slot, StampedFlight::Flush(self.progress.issued));
                 }
                 return;
             }
@@ -214,18 +214,19 @@ impl Verified {
         {
             reading.ns += self.time.ns_since(since);
         }
-        self.progress.note(slot, Flight::Write(op.number));
+        self.progress.note(slot, StampedFlight::Write(op.number));
         self.progress.issued = op.number.wrapping_add(1);
         if let Some(writes) = &mut self.writes {
             writes.issue(slot, op);
         }
         let rules = &*self.rules;
         let seed = match &rules.body {
-            Body::Random { .. } => self.seeds.of(op.number),
-            Body::Pattern(_) => 0,
+            StampedBody::Random { .. } => self.seeds.of(op.number),
+            StampedBody::Pattern(_) => 0,
         };
         // A pattern that is the same for every write already lies in the slot, but for what stamps moved.
-        let lies_there = rules.stamp_at == 0 && matches!(&rules.body, Body::Pattern(pattern) if pattern.is_the_same());
+        let lies_there =
+            rules.stamp_at == 0 && matches!(&rules.body, StampedBody::Pattern(pattern) if pattern.is_the_same());
         if !lies_there {
             fill_body(rules, op.offset, seed, memory);
         }
@@ -244,7 +245,7 @@ impl Verified {
             number: u64::from(op.number),
             worker: rules.worker,
         };
-        for Piece { start, length } in rules.pieces(op.length) {
+        for StampedPiece { start, length } in rules.pieces(op.length) {
             header.length = length as u32;
             header.offset = op.offset + start as u64;
             stamp(rules, &header, &mut memory[start..start + length]);
@@ -274,7 +275,7 @@ impl Verified {
             }
             kind => {
                 if is_flush(kind)
-                    && let Some(Flight::Flush(before)) = self.progress.completed(slot)
+                    && let Some(StampedFlight::Flush(before)) = self.progress.completed(slot)
                 {
                     self.progress.flushed = before;
                 }
@@ -309,7 +310,7 @@ impl Verified {
             return self.check_aside(op, expected, read);
         }
         let writes = &self.writes;
-        let wanted = |piece: Piece| match writes {
+        let wanted = |piece: StampedPiece| match writes {
             None => true,
             Some(writes) => {
                 let start = op.offset + piece.start as u64;
@@ -321,16 +322,16 @@ impl Verified {
     }
 
     /// Which writes may have come to the place of write `write`.
-    fn number(&self, write: u32) -> Number {
+    fn number(&self, write: u32) -> ExpectedWrite {
         // Where it is known whose bytes are there, or no place is written twice, only that one may.
         if self.writes.is_some() || !self.expects.revisits {
-            return Number { write, later: 0, together: 0 };
+            return ExpectedWrite { write, later: 0, together: 0 };
         }
         let later = match self.expects.not_before_ns {
             Some(_) => self.progress.issued.wrapping_sub(write).wrapping_sub(1),
             None => i32::MAX as u32,
         };
-        Number { write, later, together: self.expects.in_flight_max.saturating_sub(1) }
+        ExpectedWrite { write, later, together: self.expects.in_flight_max.saturating_sub(1) }
     }
 
     fn owns_all(&self, op: &BlockOp) -> bool {
@@ -351,7 +352,7 @@ impl Verified {
 
     pub(super) fn finish(&mut self) -> Concluded {
         let read_back_ns =
-            self.reading.map(|Reading { since, ns }| ns + since.map_or(0, |since| self.time.ns_since(since)));
+            self.reading.map(|ReadBackTime { since, ns }| ns + since.map_or(0, |since| self.time.ns_since(since)));
         let mut wrong = self.pool.take().map_or(Vec::new(), Pool::finish);
         if let Some(Save { path, name, worker }) = &self.save {
             let state = self.progress.state(self.expects.flushed_only);
@@ -366,9 +367,9 @@ fn is_flush(kind: OpKind) -> bool {
     matches!(kind, OpKind::Fsync | OpKind::EndFsync | OpKind::Fdatasync | OpKind::SyncRange | OpKind::Syncfs)
 }
 
-impl Progress {
+impl WriteProgress {
     #[inline]
-    fn note(&mut self, slot: usize, flight: Flight) {
+    fn note(&mut self, slot: usize, flight: StampedFlight) {
         if slot >= self.in_flight.len() {
             self.in_flight.resize(slot + 1, None);
         }
@@ -376,15 +377,15 @@ impl Progress {
     }
 
     #[inline]
-    fn completed(&mut self, slot: usize) -> Option<Flight> {
+    fn completed(&mut self, slot: usize) -> Option<StampedFlight> {
         self.in_flight.get_mut(slot).and_then(Option::take)
     }
 
     fn state(&self, flushed_only: bool) -> SavedState {
         let issued = if flushed_only { self.flushed } else { self.issued };
         let writes = self.in_flight.iter().flatten().filter_map(|flight| match flight {
-            Flight::Write(number) => Some(u64::from(*number)),
-            Flight::Flush(_) => None,
+            StampedFlight::Write(number) => Some(u64::from(*number)),
+            StampedFlight::Flush(_) => None,
         });
         SavedState { issued: u64::from(issued), unsure: writes.collect() }
     }

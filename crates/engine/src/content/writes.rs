@@ -6,20 +6,20 @@ use std::collections::{BTreeMap, HashMap};
 /// Which write every byte of the files belongs to.
 #[derive(Debug, Default)]
 pub(super) struct Writes {
-    files: HashMap<u32, BTreeMap<u64, Extent>>,
+    files: HashMap<u32, BTreeMap<u64, WrittenExtent>>,
     /// The write in each slot, while it is in flight.
-    in_flight: Vec<Option<Flight>>,
+    in_flight: Vec<Option<WriteInFlight>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Extent {
+struct WrittenExtent {
     end: u64,
-    owner: Owner,
+    owner: ExtentOwner,
 }
 
 /// Whose bytes are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
+enum ExtentOwner {
     /// Those of the write with this number.
     Write(u32),
     /// Nobody can say: two writes were under way at once, or one failed.
@@ -27,7 +27,7 @@ enum Owner {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Flight {
+struct WriteInFlight {
     file: u32,
     start: u64,
     end: u64,
@@ -40,20 +40,20 @@ impl Writes {
 
     /// A write is about to be issued in `slot`.
     pub(super) fn issue(&mut self, slot: usize, op: &BlockOp) {
-        let flight = Flight { file: op.file, start: op.offset, end: op.offset + u64::from(op.length) };
+        let flight = WriteInFlight { file: op.file, start: op.offset, end: op.offset + u64::from(op.length) };
         if slot >= self.in_flight.len() {
             self.in_flight.resize(slot + 1, None);
         }
         // A slot is used again without its last write having completed: that write failed.
         if let Some(failed) = self.in_flight[slot].take() {
-            self.claim(failed, Owner::Unknown);
+            self.claim(failed, ExtentOwner::Unknown);
         }
-        self.claim(flight, Owner::Write(op.number));
+        self.claim(flight, ExtentOwner::Write(op.number));
         for other in 0..self.in_flight.len() {
             let Some(other) = self.in_flight[other] else { continue };
             let (start, end) = (other.start.max(flight.start), other.end.min(flight.end));
             if other.file == flight.file && start < end {
-                self.claim(Flight { start, end, ..flight }, Owner::Unknown);
+                self.claim(WriteInFlight { start, end, ..flight }, ExtentOwner::Unknown);
             }
         }
         self.in_flight[slot] = Some(flight);
@@ -68,8 +68,8 @@ impl Writes {
 
     /// Whatever was there is no more: it was trimmed.
     pub(super) fn forget(&mut self, op: &BlockOp) {
-        let flight = Flight { file: op.file, start: op.offset, end: op.offset + u64::from(op.length) };
-        self.claim(flight, Owner::Unknown);
+        let flight = WriteInFlight { file: op.file, start: op.offset, end: op.offset + u64::from(op.length) };
+        self.claim(flight, ExtentOwner::Unknown);
     }
 
     /// Whether all of these bytes are those of write `number`.
@@ -78,7 +78,7 @@ impl Writes {
         let first = extents.range(..=start).next_back().map(|(at, _)| *at).unwrap_or(start);
         let mut at = start;
         for (from, extent) in extents.range(first..end).filter(|(_, extent)| extent.end > start) {
-            if *from > at || extent.owner != Owner::Write(number) {
+            if *from > at || extent.owner != ExtentOwner::Write(number) {
                 return at >= end;
             }
             at = at.max(extent.end);
@@ -86,8 +86,8 @@ impl Writes {
         at >= end
     }
 
-    fn claim(&mut self, flight: Flight, owner: Owner) {
-        let Flight { file, start, end } = flight;
+    fn claim(&mut self, flight: WriteInFlight, owner: ExtentOwner) {
+        let WriteInFlight { file, start, end } = flight;
         if start >= end {
             return;
         }
@@ -108,7 +108,7 @@ impl Writes {
                 extents.insert(end, extent);
             }
         }
-        extents.insert(start, Extent { end, owner });
+        extents.insert(start, WrittenExtent { end, owner });
     }
 }
 

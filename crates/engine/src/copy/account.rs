@@ -5,7 +5,7 @@ use super::ends::Ends;
 use super::{CopyCounts, CopyEvent, CopyStep, SharedListener};
 use crate::clock::Ticks;
 use crate::signals::{StopFlag, questions};
-use crate::worker::{Group as Untimed, Sampler, WorkerContext};
+use crate::worker::{OpGroup as Untimed, Sampler, WorkerContext};
 use plumb_workload::OpKind;
 use rustix::fs::FileType;
 use rustix::io::Errno;

@@ -5,7 +5,7 @@ use super::paths::Paths;
 use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, asked_of, changes};
 use crate::backend::FileKind;
 use crate::files::failed::Unopened;
-use crate::guard::{Create, Door, Found, Guard, MadeFiles, MountedDevice, Naming, Refusal};
+use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, MountedDevice, Naming, Refusal};
 use crate::signals::StopFlag;
 use plumb_workload::files::{Allocation, JobFiles};
 use plumb_workload::{BlockStream, FileCall, WorkerGroup};
@@ -160,12 +160,12 @@ impl LaidOut {
                 FileCall::Create | FileCall::Mkdir => {
                     // What cannot be made is found here, and what is the user's own too.
                     let found = self.door.look(&path)?;
-                    if matches!(found, Found::File { .. }) {
+                    if matches!(found, FoundName::File { .. }) {
                         self.door.open(&path, Create::Never)?;
                     }
                 }
                 FileCall::Stat | FileCall::Lstat | FileCall::Statx | FileCall::Unlink => {
-                    if self.door.look(&path)? == Found::Nothing || call == FileCall::Unlink {
+                    if self.door.look(&path)? == FoundName::Nothing || call == FileCall::Unlink {
                         self.door.open(&path, Create::IfMissing)?;
                     }
                 }
@@ -177,9 +177,9 @@ impl LaidOut {
     }
 
     /// What bears a name; nothing where its directory is still to be made.
-    fn look_later(&mut self, path: &Path) -> Result<Found, JobFilesError> {
+    fn look_later(&mut self, path: &Path) -> Result<FoundName, JobFilesError> {
         match self.door.look(path) {
-            Err(Refusal::NoDirectory { .. }) => Ok(Found::Nothing),
+            Err(Refusal::NoDirectory { .. }) => Ok(FoundName::Nothing),
             outcome => Ok(outcome?),
         }
     }
@@ -187,7 +187,7 @@ impl LaidOut {
     /// A call on what an earlier phase makes: what is there already must be test data, where the call changes it.
     fn called_later(&mut self, path: &Path, call: FileCall) -> Result<(), JobFilesError> {
         let changes = matches!(call, FileCall::Create | FileCall::Unlink);
-        if changes && matches!(self.look_later(path)?, Found::File { .. }) {
+        if changes && matches!(self.look_later(path)?, FoundName::File { .. }) {
             self.door.open(path, Create::Never)?;
         }
         Ok(())
@@ -212,21 +212,21 @@ impl LaidOut {
             let later = member.files.prepare.later;
             let found = if later { self.look_later(&path)? } else { self.door.look(&path)? };
             let length_bytes = match found {
-                Found::Device => self.device(&path, member, layout)?,
-                Found::Character => asked.unwrap_or_else(|| range_end(member, number)),
-                Found::Directory => {
+                FoundName::Device => self.device(&path, member, layout)?,
+                FoundName::Character => asked.unwrap_or_else(|| range_end(member, number)),
+                FoundName::Directory => {
                     return Err(JobFilesError::WrongKind { path, found: "a directory" });
                 }
-                Found::Other(found) => return Err(JobFilesError::WrongKind { path, found }),
-                Found::Nothing if later => {
+                FoundName::Other(found) => return Err(JobFilesError::WrongKind { path, found }),
+                FoundName::Nothing if later => {
                     let length_bytes = asked.unwrap_or_else(|| range_end(member, number));
                     if changes {
                         needed_bytes = needed_bytes.saturating_add(length_bytes);
                     }
                     length_bytes
                 }
-                Found::Nothing if !member.files.prepare.create => return Err(JobFilesError::Missing { path }),
-                Found::Nothing => {
+                FoundName::Nothing if !member.files.prepare.create => return Err(JobFilesError::Missing { path }),
+                FoundName::Nothing => {
                     let Some(length_bytes) = asked.or_else(|| grows(member).then_some(0)) else {
                         return Err(JobFilesError::NoLength { path });
                     };
@@ -236,7 +236,7 @@ impl LaidOut {
                     needed_bytes = needed_bytes.saturating_add(length_bytes);
                     length_bytes
                 }
-                Found::File { length_bytes: there, occupied_bytes } => {
+                FoundName::File { length_bytes: there, occupied_bytes } => {
                     let length_bytes = asked.unwrap_or(there).max(there);
                     if there < length_bytes && checks {
                         self.lengths.push(length_bytes);

@@ -4,7 +4,7 @@ use super::calls::{flush_device_cache, posix_fallocate, set_write_life};
 use super::layout::job_words;
 use super::{FileUse, JobFilesError, JobTarget};
 use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, Opener, SyncRangeFlags};
-use crate::guard::{Access, Create, Door, Found, Refusal, open_again_as};
+use crate::guard::{Access, Create, Door, FoundName, Refusal, open_again_as};
 use plumb_workload::blocks::sweep::SweepOps;
 use plumb_workload::files::{AccessHint, FileAdvice, FileRules, OpenMode};
 use plumb_workload::{Backend, WorkerGroup};
@@ -87,7 +87,7 @@ impl JobOpener {
             if self.rules.create_on_open
                 && self.rules.prepare.create
                 && !self.rules.prepare.later
-                && door.look(path)? == Found::Nothing
+                && door.look(path)? == FoundName::Nothing
             {
                 door.open(path, Create::IfMissing)?;
             }

@@ -13,36 +13,36 @@ use std::path::{Path, PathBuf};
 
 /// A device number, `8:1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Number {
+pub(crate) struct DeviceNumber {
     major: u32,
     minor: u32,
 }
 
-impl Number {
-    pub(crate) fn from_rdev(rdev: u64) -> Number {
-        Number { major: rustix::fs::major(rdev), minor: rustix::fs::minor(rdev) }
+impl DeviceNumber {
+    pub(crate) fn from_rdev(rdev: u64) -> DeviceNumber {
+        DeviceNumber { major: rustix::fs::major(rdev), minor: rustix::fs::minor(rdev) }
     }
 
-    fn parse(text: &str) -> Option<Number> {
+    fn parse(text: &str) -> Option<DeviceNumber> {
         let (major, minor) = text.trim().split_once(':')?;
-        Some(Number { major: major.parse().ok()?, minor: minor.parse().ok()? })
+        Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
 
     /// Of the block device at a path, links followed.
-    pub(crate) fn of_path(path: &Path) -> Option<Number> {
+    pub(crate) fn of_path(path: &Path) -> Option<DeviceNumber> {
         let meta = fs::metadata(path).ok()?;
-        (FileType::from_raw_mode(meta.mode()) == FileType::BlockDevice).then(|| Number::from_rdev(meta.rdev()))
+        (FileType::from_raw_mode(meta.mode()) == FileType::BlockDevice).then(|| DeviceNumber::from_rdev(meta.rdev()))
     }
 }
 
-impl fmt::Display for Number {
+impl fmt::Display for DeviceNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.major, self.minor)
     }
 }
 
 /// The system's own account of its devices. A struct, so that tests can show one with RAID and partitions.
-pub(crate) struct Machine {
+pub(crate) struct SystemDevices {
     sys: PathBuf,
     proc: PathBuf,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Machine {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Device {
     name: String,
-    number: Number,
+    number: DeviceNumber,
     dir: PathBuf,
 }
 
@@ -64,24 +64,24 @@ struct Family {
 }
 
 impl Family {
-    fn find(&self, number: Number) -> Option<&Device> {
+    fn find(&self, number: DeviceNumber) -> Option<&Device> {
         self.own.iter().chain(&self.above).find(|device| device.number == number)
     }
 }
 
-impl Machine {
+impl SystemDevices {
     /// This one.
-    pub(crate) fn this() -> Machine {
-        Machine { sys: "/sys".into(), proc: "/proc".into() }
+    pub(crate) fn this() -> SystemDevices {
+        SystemDevices { sys: "/sys".into(), proc: "/proc".into() }
     }
 
-    fn device(&self, number: Number) -> io::Result<Device> {
+    fn device(&self, number: DeviceNumber) -> io::Result<Device> {
         let dir = fs::canonicalize(self.sys.join("dev/block").join(number.to_string()))?;
         let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Device { name, number, dir })
     }
 
-    fn family(&self, number: Number) -> io::Result<Family> {
+    fn family(&self, number: DeviceNumber) -> io::Result<Family> {
         let device = self.device(number)?;
         let mut own = vec![];
         if let Some(disk) = self.disk_of(&device)? {
@@ -114,7 +114,7 @@ impl Machine {
 
     fn device_at(&self, dir: &Path) -> io::Result<Device> {
         let text = fs::read_to_string(dir.join("dev"))?;
-        let number = Number::parse(&text)
+        let number = DeviceNumber::parse(&text)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("{}/dev: `{text}`", dir.display())))?;
         self.device(number)
     }
@@ -142,7 +142,7 @@ impl Machine {
     ///
     /// The kernel's own answer, `O_EXCL`, comes on top of this: it also knows of mounts in other mount namespaces. This
     /// one can say who it is, and knows of loop devices, which hold nothing.
-    pub(crate) fn refuse_if_used(&self, path: &Path, number: Number) -> Result<(), Refusal> {
+    pub(crate) fn refuse_if_used(&self, path: &Path, number: DeviceNumber) -> Result<(), Refusal> {
         let family = self.family(number).map_err(Refusal::io(path, "see in /sys who uses it"))?;
         self.refuse_if_mounted(path, &family)?;
         self.refuse_if_swap(path, &family)?;
@@ -154,7 +154,7 @@ impl Machine {
             });
         }
         for loop_device in self.loop_devices().map_err(Refusal::io(path, "list the loop devices"))? {
-            if Number::of_path(&loop_device.image).is_some_and(|image| family.find(image).is_some()) {
+            if DeviceNumber::of_path(&loop_device.image).is_some_and(|image| family.find(image).is_some()) {
                 return Err(Refusal::Held {
                     path: path.to_owned(),
                     holder: format!("the image of /dev/{}", loop_device.name),
@@ -169,7 +169,7 @@ impl Machine {
         let mounts = self.mounts().map_err(Refusal::io(path, "read the table of mounts"))?;
         for mount in mounts {
             // A file system over several devices (btrfs) has a number of its own; its source is one of them.
-            let by_source = || Number::of_path(&mount.source).and_then(|number| family.find(number));
+            let by_source = || DeviceNumber::of_path(&mount.source).and_then(|number| family.find(number));
             if let Some(device) = family.find(mount.number).or_else(by_source) {
                 return Err(Refusal::Mounted {
                     path: path.to_owned(),
@@ -195,7 +195,7 @@ impl Machine {
 
     fn refuse_if_swap(&self, path: &Path, family: &Family) -> Result<(), Refusal> {
         for swap in self.swaps() {
-            if Number::of_path(&swap).is_some_and(|number| family.find(number).is_some()) {
+            if DeviceNumber::of_path(&swap).is_some_and(|number| family.find(number).is_some()) {
                 return Err(Refusal::Held {
                     path: path.to_owned(),
                     holder: "it is swap space in use".to_owned(),
@@ -230,7 +230,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The files that [`refuse_if_image`](Machine::refuse_if_image) refuses, to ask for many at once.
+    /// The files that [`refuse_if_image`](SystemDevices::refuse_if_image) refuses, to ask for many at once.
     pub(crate) fn images(&self) -> io::Result<Vec<Identity>> {
         let images = self.loop_devices()?.into_iter().map(|device| device.image);
         let identity = |path: PathBuf| {
@@ -241,13 +241,13 @@ impl Machine {
     }
 
     /// Whether the kernel has the device as read-only.
-    pub(crate) fn is_read_only(&self, number: Number) -> bool {
+    pub(crate) fn is_read_only(&self, number: DeviceNumber) -> bool {
         self.device(number).ok().and_then(|device| read_text(&device.dir.join("ro"))).is_some_and(|ro| ro != "0")
     }
 
     /// The number of this attachment of the disk: another medium, or another image of a loop device, has another one.
     /// `None` before Linux 5.15. Source: Documentation/ABI/stable/sysfs-block.
-    pub(crate) fn attachment(&self, number: Number) -> Option<u64> {
+    pub(crate) fn attachment(&self, number: DeviceNumber) -> Option<u64> {
         let device = self.device(number).ok()?;
         let disk = self.disk_of(&device).ok()?.unwrap_or(device);
         read_text(&disk.dir.join("diskseq"))?.parse().ok()
@@ -259,7 +259,7 @@ impl Machine {
     /// - a loop device: `loop:` and the path of its image, since its number means nothing;
     /// - others: the serial as the drive, the virtual machine or udev tells it, then world-wide names and UUIDs;
     /// - where there is none of these: the kernel's name and the size in bytes, `vdb:10737418240`.
-    pub(crate) fn serials(&self, number: Number) -> io::Result<Vec<String>> {
+    pub(crate) fn serials(&self, number: DeviceNumber) -> io::Result<Vec<String>> {
         let device = self.device(number)?;
         let disk = self.disk_of(&device)?.unwrap_or(device);
         if let Some(image) = read_path(&disk.dir.join("loop/backing_file")) {
@@ -335,7 +335,7 @@ struct LoopDevice {
 }
 
 struct Mount {
-    number: Number,
+    number: DeviceNumber,
     point: PathBuf,
     source: PathBuf,
 }
@@ -343,7 +343,7 @@ struct Mount {
 impl Mount {
     fn parse(line: &[u8]) -> Option<Mount> {
         let mut fields = line.split(|byte| *byte == b' ');
-        let number = Number::parse(std::str::from_utf8(fields.nth(2)?).ok()?)?;
+        let number = DeviceNumber::parse(std::str::from_utf8(fields.nth(2)?).ok()?)?;
         let point = unescaped(fields.nth(1)?);
         // Optional fields end with a dash; type and source follow.
         fields.find(|field| *field == b"-")?;
@@ -445,12 +445,12 @@ mod tests {
             symlink(block.join(holder), block.join(device).join("holders").join(holder)).unwrap();
         }
 
-        fn machine(&self) -> Machine {
-            Machine { sys: self.root.path().join("sys"), proc: self.root.path().join("proc") }
+        fn machine(&self) -> SystemDevices {
+            SystemDevices { sys: self.root.path().join("sys"), proc: self.root.path().join("proc") }
         }
 
         fn used(&self, number: &str) -> Result<(), Refusal> {
-            self.machine().refuse_if_used(Path::new("/dev/x"), Number::parse(number).unwrap())
+            self.machine().refuse_if_used(Path::new("/dev/x"), DeviceNumber::parse(number).unwrap())
         }
     }
 
@@ -483,14 +483,14 @@ mod tests {
     fn a_free_disk_is_free_and_an_unknown_device_is_not() {
         let machine = Pretended::new();
         machine.used("8:16").unwrap();
-        assert!(!machine.machine().is_read_only(Number::parse("8:16").unwrap()));
+        assert!(!machine.machine().is_read_only(DeviceNumber::parse("8:16").unwrap()));
         assert!(matches!(machine.used("8:99"), Err(Refusal::Io { .. })));
     }
 
     #[test]
     fn serials_come_from_wherever_a_kind_of_device_keeps_them() {
         let machine = Pretended::new();
-        let serials = |number: &str| machine.machine().serials(Number::parse(number).unwrap()).unwrap();
+        let serials = |number: &str| machine.machine().serials(DeviceNumber::parse(number).unwrap()).unwrap();
         assert_eq!(serials("8:16"), ["sdb:1048576"], "without a serial: name and size");
         assert_eq!(serials("252:0"), ["LVM-abc"]);
         machine.write("sys/block/sda/device/serial", "  WD 123 \n");

@@ -2,9 +2,9 @@
 //! and opened again by each worker.
 
 use super::beneath::Identity;
-use super::device::Machine;
+use super::device::SystemDevices;
 use super::made::MadeFiles;
-use super::{Guard, IoMode, Opening, Origin, Place, Refusal, wrong_kind};
+use super::{FileLocation, FileOpening, Guard, IoMode, PassReason, Refusal, wrong_kind};
 use super::{Intent, kind_name, read_only_file_system};
 use crate::guard::space::Space;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags, XattrFlags};
@@ -27,7 +27,7 @@ pub enum Naming {
 
 /// What bears a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundName {
     /// Nothing.
     Nothing,
     /// A file.
@@ -70,7 +70,7 @@ pub struct PassedFile {
     /// It, opened through the page cache.
     pub file: File,
     /// Why it passed.
-    pub origin: Origin,
+    pub origin: PassReason,
 }
 
 impl Guard {
@@ -85,11 +85,11 @@ impl Door {
     ///
     /// # Errors
     /// [`Refusal::NoDirectory`]; [`Refusal::Io`].
-    pub fn look(&mut self, path: &Path) -> Result<Found, Refusal> {
+    pub fn look(&mut self, path: &Path) -> Result<FoundName, Refusal> {
         let (dir, name) = self.enter(path)?;
         match rustix::fs::statat(&dir.fd, name, AtFlags::empty()) {
-            Ok(stat) => Ok(Found::of(&stat)),
-            Err(Errno::NOENT) => Ok(Found::Nothing),
+            Ok(stat) => Ok(FoundName::of(&stat)),
+            Err(Errno::NOENT) => Ok(FoundName::Nothing),
             Err(error) => Err(Refusal::io(path, "look at it")(error)),
         }
     }
@@ -215,11 +215,11 @@ impl Door {
         }
         // io_uring would take O_NONBLOCK for a wish never to wait.
         rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;
-        Ok(PassedFile { file: File::from(fd), origin: Origin::TestData })
+        Ok(PassedFile { file: File::from(fd), origin: PassReason::TestData })
     }
 
     fn refuse_in_use(&mut self, path: &Path, file: Identity) -> Result<(), Refusal> {
-        let machine = Machine::this();
+        let machine = SystemDevices::this();
         if self.in_use.is_none() {
             self.in_use = Some(machine.images().map_err(Refusal::io(path, "list the loop devices"))?);
         }
@@ -231,13 +231,13 @@ impl Door {
     }
 
     fn open_said(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
-        if create == Create::Never && self.look(path)? == Found::Nothing {
+        if create == Create::Never && self.look(path)? == FoundName::Nothing {
             return Err(Refusal::io(path, "open it for reading and writing")(Errno::NOENT));
         }
         let (dir, name) = self.enter(path)?;
         let dir = dir.fd.try_clone().map_err(Refusal::io(path, "open its directory"))?;
-        let place = Place { dir, name, path, within: None, made: self.made.as_ref() };
-        let opening = Opening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
+        let place = FileLocation { dir, name, path, within: None, made: self.made.as_ref() };
+        let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
         // Workers that share a file all may be the one who makes it: who comes second must find it made and marked.
         let making = (create == Create::IfMissing).then(|| making(path));
         let passed = self.guard.open_at(place, opening, || {})?;
@@ -266,17 +266,17 @@ pub enum Create {
     Never,
 }
 
-impl Found {
-    fn of(stat: &Stat) -> Found {
+impl FoundName {
+    fn of(stat: &Stat) -> FoundName {
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Found::File {
+            FileType::RegularFile => FoundName::File {
                 length_bytes: u64::try_from(stat.st_size).unwrap_or(0),
                 occupied_bytes: super::occupied_bytes(stat),
             },
-            FileType::BlockDevice => Found::Device,
-            FileType::CharacterDevice => Found::Character,
-            FileType::Directory => Found::Directory,
-            _ => Found::Other(kind_name(stat)),
+            FileType::BlockDevice => FoundName::Device,
+            FileType::CharacterDevice => FoundName::Character,
+            FileType::Directory => FoundName::Directory,
+            _ => FoundName::Other(kind_name(stat)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Devices whose content other programs than Plumb are about to destroy for it: mkfs, mdadm, sfdisk.
 
-use super::device::{Machine, Number};
+use super::device::{DeviceNumber, SystemDevices};
 use super::{Guard, Refusal, kind_name, read_only_device, signature_of};
 use plumb_result::short_list;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -42,12 +42,12 @@ pub struct NamedDevice {
 /// # Errors
 /// `/sys/block` cannot be read.
 pub fn disks() -> io::Result<Vec<NamedDevice>> {
-    let machine = Machine::this();
+    let machine = SystemDevices::this();
     let mut found = vec![];
     for entry in fs::read_dir("/sys/block")? {
         // The kernel writes `!` for the slash in names like `cciss/c0d0`.
         let path = Path::new("/dev").join(entry?.file_name().to_string_lossy().replace('!', "/"));
-        if let Some(serials) = Number::of_path(&path).and_then(|number| machine.serials(number).ok()) {
+        if let Some(serials) = DeviceNumber::of_path(&path).and_then(|number| machine.serials(number).ok()) {
             found.push(NamedDevice { path, serials });
         }
     }
@@ -60,8 +60,8 @@ pub fn disks() -> io::Result<Vec<NamedDevice>> {
 /// # Errors
 /// It is no block device, or the system does not know it.
 pub fn serials(path: &Path) -> io::Result<Vec<String>> {
-    let number = Number::of_path(path).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-    Machine::this().serials(number)
+    let number = DeviceNumber::of_path(path).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    SystemDevices::this().serials(number)
 }
 
 impl Guard {
@@ -71,12 +71,12 @@ impl Guard {
     /// # Errors
     /// A [`Refusal`] that names what was found and the way out.
     pub fn may_destroy(&self, path: &Path, right: Right<'_>) -> Result<NamedDevice, Refusal> {
-        self.may_destroy_on(&Machine::this(), path, right)
+        self.may_destroy_on(&SystemDevices::this(), path, right)
     }
 
     pub(super) fn may_destroy_on(
         &self,
-        machine: &Machine,
+        machine: &SystemDevices,
         path: &Path,
         right: Right<'_>,
     ) -> Result<NamedDevice, Refusal> {
@@ -85,7 +85,7 @@ impl Guard {
             let expected = "a block device; name the device itself";
             return Err(Refusal::WrongKind { path: path.to_owned(), found: kind_name(&stat), expected });
         }
-        let number = Number::from_rdev(stat.st_rdev);
+        let number = DeviceNumber::from_rdev(stat.st_rdev);
         machine.refuse_if_used(path, number)?;
         if machine.is_read_only(number) {
             return Err(read_only_device(path));
@@ -109,12 +109,13 @@ impl Guard {
     fn refuse_if_not_listed(
         &self,
         path: &Path,
-        number: Number,
+        number: DeviceNumber,
         serials: &[String],
         list: &[Expendable<'_>],
     ) -> Result<(), Refusal> {
         let serial = serials.first().cloned().unwrap_or_default();
-        let has_path = |entry: &Expendable<'_>| entry.path.is_some_and(|path| Number::of_path(path) == Some(number));
+        let has_path =
+            |entry: &Expendable<'_>| entry.path.is_some_and(|path| DeviceNumber::of_path(path) == Some(number));
         let has_serial = |entry: &Expendable<'_>| {
             entry.serial.is_some_and(|named| serials.iter().any(|known| known == named.trim()))
         };

@@ -24,10 +24,10 @@ pub mod signature;
 pub mod space;
 
 pub(crate) use beneath::Identity;
-pub use door::{Create, Door, Found, Naming, PassedFile};
+pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};
 pub use made::MadeFiles;
-pub use opened::{Access, GuardedDir, GuardedFile, IoMode, Origin};
+pub use opened::{Access, GuardedDir, GuardedFile, IoMode, PassReason};
 pub(crate) use opened::{open_again, open_again_as, set_mode};
 pub use output::OutputOpening;
 pub use permissions::{Allow, Permissions};
@@ -38,9 +38,9 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use pass::{Guard, Intent, MountedDevice, Opening};
 use pass::{
-    MARK, Place, is_sink, kind_name, mark, mark_for, occupied_bytes, read_only_device, read_only_file_system,
+    FileLocation, MARK, is_sink, kind_name, mark, mark_for, occupied_bytes, read_only_device, read_only_file_system,
     signature_of, wrong_kind,
 };
+pub use pass::{FileOpening, Guard, Intent, MountedDevice};
 pub(crate) use pass::{drop_page_cache, mark_made};

@@ -30,7 +30,7 @@ pub enum Access {
 
 /// Why the guard let a file pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum PassReason {
     /// It was made just now.
     Made,
     /// Plumb made it earlier.
@@ -48,14 +48,14 @@ pub enum Origin {
 pub struct GuardedFile {
     pub(super) file: File,
     pub(super) path: PathBuf,
-    pub(super) origin: Origin,
+    pub(super) origin: PassReason,
     pub(super) identity: Identity,
     /// The directory in which it lies and its name there, for removal; none for a device.
-    pub(super) entry: Option<Entry>,
+    pub(super) entry: Option<DirectoryEntry>,
 }
 
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct DirectoryEntry {
     pub(super) dir: OwnedFd,
     pub(super) name: OsString,
 }
@@ -80,7 +80,7 @@ impl GuardedFile {
     }
 
     /// Why it was let pass.
-    pub fn origin(&self) -> Origin {
+    pub fn origin(&self) -> PassReason {
         self.origin
     }
 
@@ -106,7 +106,9 @@ impl GuardedFile {
     /// # Errors
     /// [`Refusal::Swapped`] if something else bears its name now; [`Refusal::Io`].
     pub fn remove(&self) -> Result<(), Refusal> {
-        let Some(entry) = self.entry.as_ref().filter(|_| matches!(self.origin, Origin::Made | Origin::TestData)) else {
+        let Some(entry) =
+            self.entry.as_ref().filter(|_| matches!(self.origin, PassReason::Made | PassReason::TestData))
+        else {
             return Ok(());
         };
         match rustix::fs::statat(&entry.dir, &entry.name, AtFlags::SYMLINK_NOFOLLOW) {

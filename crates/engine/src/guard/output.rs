@@ -1,7 +1,7 @@
 //! The door for the output of a copy: a file, a device, or something that keeps nothing, under the name that the user said.
 
 use super::made::MadeFiles;
-use super::{Guard, Intent, IoMode, MountedDevice, Opening, Place, Refusal, is_sink, kind_name};
+use super::{FileLocation, FileOpening, Guard, Intent, IoMode, MountedDevice, Refusal, is_sink, kind_name};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -86,8 +86,8 @@ impl Guard {
         let parent = real.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let dir = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(Refusal::io(path, "open its directory"))?;
-        let place = Place { dir, name, path: &real, within: None, made: Some(made) };
-        let through = Opening { intent: opening.intent, mode: IoMode::Buffered, needed_bytes: 0 };
+        let place = FileLocation { dir, name, path: &real, within: None, made: Some(made) };
+        let through = FileOpening { intent: opening.intent, mode: IoMode::Buffered, needed_bytes: 0 };
         // A file that holds nothing loses nothing (mktemp).
         if stat.is_some_and(|stat| stat.st_size == 0) {
             place.mark_empty()?;
@@ -118,7 +118,7 @@ fn keeps_nothing(kind: FileType, stat: &Stat) -> bool {
     }
 }
 
-impl Place<'_> {
+impl FileLocation<'_> {
     /// Marks a file that holds nothing as one that may be written to.
     fn mark_empty(&self) -> Result<(), Refusal> {
         let Some(looked_at) = self.look()? else { return Ok(()) };

@@ -2,10 +2,10 @@
 
 use super::beneath;
 use super::beneath::{Identity, open_entry};
-use super::device::{Machine, Number};
+use super::device::{DeviceNumber, SystemDevices};
 use super::made::MadeFiles;
-use super::opened::Entry;
-use super::opened::{GuardedDir, GuardedFile, IoMode, Origin};
+use super::opened::DirectoryEntry;
+use super::opened::{GuardedDir, GuardedFile, IoMode, PassReason};
 use super::permissions::Permissions;
 use super::refusal::{NotBelow, Refusal};
 use super::signature;
@@ -34,7 +34,7 @@ pub enum Intent {
 
 /// How a file is to be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Opening {
+pub struct FileOpening {
     /// What happens with its content.
     pub intent: Intent,
     /// Through the page cache or around it.
@@ -79,7 +79,7 @@ impl Guard {
     ///
     /// # Errors
     /// A [`Refusal`] that names what was found and the way out.
-    pub fn open_file(&self, path: &Path, opening: Opening) -> Result<GuardedFile, Refusal> {
+    pub fn open_file(&self, path: &Path, opening: FileOpening) -> Result<GuardedFile, Refusal> {
         self.open_file_while(path, opening, || {})
     }
 
@@ -87,7 +87,7 @@ impl Guard {
     pub(super) fn open_file_while(
         &self,
         path: &Path,
-        opening: Opening,
+        opening: FileOpening,
         meanwhile: impl FnOnce(),
     ) -> Result<GuardedFile, Refusal> {
         let Some(name) = path.file_name() else {
@@ -96,7 +96,7 @@ impl Guard {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let dir = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(Refusal::io(path, "open its directory"))?;
-        let place = Place { dir, name, path, within: None, made: None };
+        let place = FileLocation { dir, name, path, within: None, made: None };
         self.open_at(place, opening, meanwhile)
     }
 
@@ -104,7 +104,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`Refusal::Outside`] for a path that leaves the directory, and whatever [`Guard::open_file`] refuses.
-    pub fn open_in(&self, dir: &TestDir, path: &Path, opening: Opening) -> Result<GuardedFile, Refusal> {
+    pub fn open_in(&self, dir: &TestDir, path: &Path, opening: FileOpening) -> Result<GuardedFile, Refusal> {
         self.open_in_while(dir, path, opening, || {})
     }
 
@@ -112,7 +112,7 @@ impl Guard {
         &self,
         dir: &TestDir,
         path: &Path,
-        opening: Opening,
+        opening: FileOpening,
         meanwhile: impl FnOnce(),
     ) -> Result<GuardedFile, Refusal> {
         let outside = |found| Refusal::Outside { path: path.to_owned(), dir: dir.path().to_owned(), found };
@@ -123,7 +123,7 @@ impl Guard {
             return Err(outside(NotBelow::Mark));
         }
         let parent = beneath::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, path, error))?;
-        let place = Place { dir: parent, name, path: &dir.path().join(path), within: Some(dir), made: None };
+        let place = FileLocation { dir: parent, name, path: &dir.path().join(path), within: Some(dir), made: None };
         self.open_at(place, opening, meanwhile)
     }
 
@@ -154,7 +154,7 @@ impl Guard {
     /// # Errors
     /// A [`Refusal`] that names what was found and the way out.
     pub fn open_device(&self, path: &Path, destroy_serial: Option<&str>, mode: IoMode) -> Result<GuardedFile, Refusal> {
-        self.open_device_of(&Machine::this(), path, DeviceNaming::Serial(destroy_serial), mode)
+        self.open_device_of(&SystemDevices::this(), path, DeviceNaming::Serial(destroy_serial), mode)
     }
 
     /// As [`Guard::open_device`], for the languages of other tools: the user may name the device by its path too, and a
@@ -163,12 +163,12 @@ impl Guard {
     /// # Errors
     /// A [`Refusal`] that names what was found and the way out.
     pub fn open_said_device(&self, path: &Path, mounted: MountedDevice) -> Result<GuardedFile, Refusal> {
-        self.open_device_of(&Machine::this(), path, DeviceNaming::SerialOrPath(mounted), IoMode::Buffered)
+        self.open_device_of(&SystemDevices::this(), path, DeviceNaming::SerialOrPath(mounted), IoMode::Buffered)
     }
 
     fn open_device_of(
         &self,
-        machine: &Machine,
+        machine: &SystemDevices,
         path: &Path,
         naming: DeviceNaming<'_>,
         mode: IoMode,
@@ -181,7 +181,7 @@ impl Guard {
                 expected: "a block device; name it as a file target",
             });
         }
-        let number = Number::from_rdev(stat.st_rdev);
+        let number = DeviceNumber::from_rdev(stat.st_rdev);
         let is_mounted = match (machine.refuse_if_used(path, number), naming) {
             (Err(Refusal::Mounted { .. }), DeviceNaming::SerialOrPath(MountedDevice::Allowed)) => true,
             (outcome, _) => {
@@ -217,7 +217,7 @@ impl Guard {
         let file = GuardedFile {
             file: File::from(fd),
             path: path.to_owned(),
-            origin: Origin::Device,
+            origin: PassReason::Device,
             identity: Identity::of(&opened),
             entry: None,
         };
@@ -227,9 +227,9 @@ impl Guard {
 
     fn refuse_if_not_named(
         &self,
-        machine: &Machine,
+        machine: &SystemDevices,
         path: &Path,
-        number: Number,
+        number: DeviceNumber,
         naming: DeviceNaming<'_>,
     ) -> Result<(), Refusal> {
         let serials = machine.serials(number).map_err(Refusal::io(path, "read its serial"))?;
@@ -257,8 +257,8 @@ impl Guard {
 
     pub(super) fn open_at(
         &self,
-        place: Place<'_>,
-        opening: Opening,
+        place: FileLocation<'_>,
+        opening: FileOpening,
         meanwhile: impl FnOnce(),
     ) -> Result<GuardedFile, Refusal> {
         let path = place.path;
@@ -276,13 +276,13 @@ impl Guard {
         }
         meanwhile();
         let (fd, origin) = match &found {
-            None => (place.make()?, Origin::Made),
+            None => (place.make()?, PassReason::Made),
             Some(looked_at) => {
                 // Judged by a descriptor for reading: to be opened for writing is something that other programs see.
                 // While it is open, no other file can get the same number.
                 let judged = place.open(looked_at, OFlags::RDONLY)?;
                 let origin = match is_sink {
-                    true => Origin::Sink,
+                    true => PassReason::Sink,
                     false => self.claim(&place, judged.as_fd(), looked_at).ok_or_else(|| self.existing(path))?,
                 };
                 (place.open(looked_at, OFlags::RDWR)?, origin)
@@ -290,19 +290,19 @@ impl Guard {
         };
         let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "look at what was opened"))?;
         let identity = Identity::of(&stat);
-        let entry = Entry { dir: place.dir, name: place.name.to_owned() };
+        let entry = DirectoryEntry { dir: place.dir, name: place.name.to_owned() };
         let file = GuardedFile { file: File::from(fd), path: path.to_owned(), origin, identity, entry: Some(entry) };
-        if matches!(origin, Origin::TestData | Origin::Allowed) {
-            Machine::this().refuse_if_image(path, identity)?;
+        if matches!(origin, PassReason::TestData | PassReason::Allowed) {
+            SystemDevices::this().refuse_if_image(path, identity)?;
             if opening.intent == Intent::Truncate {
                 rustix::fs::ftruncate(&file.file, 0).map_err(Refusal::io(path, "truncate it"))?;
             }
         }
-        if origin == Origin::Made && place.within.is_none() {
+        if origin == PassReason::Made && place.within.is_none() {
             mark(&file.file, identity, path, place.made);
         }
         if let Err(refusal) = file.set_mode(opening.mode) {
-            if origin == Origin::Made {
+            if origin == PassReason::Made {
                 let _ = file.remove();
             }
             return Err(refusal);
@@ -312,13 +312,13 @@ impl Guard {
 
     /// Why an existing file may be written to; `None` if it may not. Files that the language of another
     /// tool names by itself (fio's `name.0.0`) pass by a [`Door`] of their own.
-    fn claim(&self, place: &Place<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Option<Origin> {
+    fn claim(&self, place: &FileLocation<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Option<PassReason> {
         let identity = Identity::of(stat);
         let is_registered = || place.made.is_some_and(|made| made.knows(fd, place.path));
         if place.within.is_some() || is_marked(fd, identity) || is_registered() {
-            Some(Origin::TestData)
+            Some(PassReason::TestData)
         } else if self.permissions.names_file(identity.device, identity.inode) {
-            Some(Origin::Allowed)
+            Some(PassReason::Allowed)
         } else {
             None
         }
@@ -339,7 +339,7 @@ pub(crate) fn mark_made(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
 }
 
 /// Where a file lies or will lie: an open directory and a name in it.
-pub(super) struct Place<'a> {
+pub(super) struct FileLocation<'a> {
     pub(super) dir: OwnedFd,
     pub(super) name: &'a OsStr,
     /// For messages.
@@ -350,7 +350,7 @@ pub(super) struct Place<'a> {
     pub(super) made: Option<&'a MadeFiles>,
 }
 
-impl Place<'_> {
+impl FileLocation<'_> {
     pub(super) fn look(&self) -> Result<Option<Stat>, Refusal> {
         match rustix::fs::statat(&self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),

@@ -1,6 +1,6 @@
 //! What the user has named as theirs to lose: `PLUMB_ALLOW=path-or-serial[,…]`, `--plumb-allow`, `--destroy`.
 
-use super::device::Number;
+use super::device::DeviceNumber;
 use super::quoted::shell_quoted;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -80,9 +80,9 @@ impl Permissions {
     }
 
     /// Whether a block device was named by the path of a node of it; links are followed, as to `/dev/disk/by-id/…`.
-    pub(super) fn names_device_node(&self, number: Number) -> bool {
+    pub(super) fn names_device_node(&self, number: DeviceNumber) -> bool {
         self.allow.iter().any(|allow| match allow {
-            Allow::Path(path) => Number::of_path(path) == Some(number),
+            Allow::Path(path) => DeviceNumber::of_path(path) == Some(number),
             Allow::Named(_) => false,
         })
     }

@@ -27,7 +27,7 @@ impl fmt::Display for Signature {
 
 /// Where a magic number lies.
 #[derive(Clone, Copy)]
-enum At {
+enum MagicPlace {
     /// So many bytes from the start.
     Start(u64),
     /// So many bytes before the end.
@@ -36,16 +36,16 @@ enum At {
 
 struct Magic {
     what: &'static str,
-    at: At,
+    at: MagicPlace,
     bytes: &'static [u8],
 }
 
 const fn start(what: &'static str, offset: u64, bytes: &'static [u8]) -> Magic {
-    Magic { what, at: At::Start(offset), bytes }
+    Magic { what, at: MagicPlace::Start(offset), bytes }
 }
 
 const fn end(what: &'static str, offset: u64, bytes: &'static [u8]) -> Magic {
-    Magic { what, at: At::End(offset), bytes }
+    Magic { what, at: MagicPlace::End(offset), bytes }
 }
 
 const LUKS: &str = "LUKS encryption";
@@ -131,14 +131,14 @@ const MAGICS: &[Magic] = &[
 /// Looks for the signature of anything known; the most telling one if there are several. Reads a few hundred small
 /// pieces at most, and tolerates a device that is too small for a place.
 pub(crate) fn find(device: &File, size_bytes: u64) -> io::Result<Option<Signature>> {
-    let device = Reader { device, size_bytes };
+    let device = SignatureReader { device, size_bytes };
     if let Some(found) = ext(&device)? {
         return Ok(Some(found));
     }
     for magic in MAGICS {
         let offset = match magic.at {
-            At::Start(offset) => Some(offset),
-            At::End(before) => size_bytes.checked_sub(before),
+            MagicPlace::Start(offset) => Some(offset),
+            MagicPlace::End(before) => size_bytes.checked_sub(before),
         };
         let Some(offset_bytes) = offset else { continue };
         if device.has(offset_bytes, magic.bytes)? {
@@ -153,12 +153,12 @@ pub(crate) fn find(device: &File, size_bytes: u64) -> io::Result<Option<Signatur
     Ok(None)
 }
 
-struct Reader<'a> {
+struct SignatureReader<'a> {
     device: &'a File,
     size_bytes: u64,
 }
 
-impl Reader<'_> {
+impl SignatureReader<'_> {
     /// The bytes at a place, or `None` where the device ends before.
     fn bytes<const N: usize>(&self, offset: u64) -> io::Result<Option<[u8; N]>> {
         if offset.checked_add(N as u64).is_none_or(|end| end > self.size_bytes) {
@@ -181,7 +181,7 @@ impl Reader<'_> {
 }
 
 /// ext2, ext3 and ext4 share a magic number; journal and extents tell them apart. Source: fs/ext4/ext4.h.
-fn ext(device: &Reader<'_>) -> io::Result<Option<Signature>> {
+fn ext(device: &SignatureReader<'_>) -> io::Result<Option<Signature>> {
     const SUPERBLOCK: u64 = 1024;
     const HAS_JOURNAL: u8 = 0x04;
     // extents, 64bit, flex_bg: what only ext4 can mount.
@@ -200,7 +200,7 @@ fn ext(device: &Reader<'_>) -> io::Result<Option<Signature>> {
 }
 
 /// Superblocks 1.0 and 0.90 of md lie near the end, at places that depend on the size.
-fn raid_at_the_end(device: &Reader<'_>) -> io::Result<Option<Signature>> {
+fn raid_at_the_end(device: &SignatureReader<'_>) -> io::Result<Option<Signature>> {
     const SECTOR: u64 = 512;
     const RESERVED: u64 = 64 * 1024;
     let version_1_0 = (device.size_bytes / SECTOR).checked_sub(16).map(|sector| (sector & !7) * SECTOR);
@@ -214,7 +214,7 @@ fn raid_at_the_end(device: &Reader<'_>) -> io::Result<Option<Signature>> {
 }
 
 /// ZFS keeps four labels of 256 KiB, two at each end; from 128 KiB on, each holds uberblocks of 1 KiB or more.
-fn zfs(device: &Reader<'_>) -> io::Result<Option<Signature>> {
+fn zfs(device: &SignatureReader<'_>) -> io::Result<Option<Signature>> {
     const LABEL: u64 = 256 * 1024;
     const MAGIC: u64 = 0x00ba_b10c;
     let whole = device.size_bytes & !(LABEL - 1);
@@ -232,7 +232,7 @@ fn zfs(device: &Reader<'_>) -> io::Result<Option<Signature>> {
 }
 
 /// A boot sector counts as a partition table only if its four entries look like entries and one of them is used.
-fn mbr(device: &Reader<'_>) -> io::Result<Option<Signature>> {
+fn mbr(device: &SignatureReader<'_>) -> io::Result<Option<Signature>> {
     let Some(sector) = device.bytes::<512>(0)? else { return Ok(None) };
     if sector[510..] != [0x55, 0xaa] {
         return Ok(None);
@@ -262,8 +262,8 @@ mod tests {
         for magic in MAGICS {
             let file = blank(SIZE);
             let offset = match magic.at {
-                At::Start(offset) => offset,
-                At::End(before) => SIZE - before,
+                MagicPlace::Start(offset) => offset,
+                MagicPlace::End(before) => SIZE - before,
             };
             file.write_all_at(magic.bytes, offset).unwrap();
             let found = find(&file, SIZE).unwrap().unwrap_or_else(|| panic!("{} was missed", magic.what));

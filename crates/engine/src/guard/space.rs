@@ -69,11 +69,11 @@ impl Space {
             size_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
             free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
         };
-        let memory = if InMemory::of(fd)?.is_some() { Memory::now() } else { None };
+        let memory = if InMemory::of(fd)?.is_some() { MachineMemory::now() } else { None };
         Ok(space.within(memory))
     }
 
-    fn within(self, memory: Option<Memory>) -> Option<Space> {
+    fn within(self, memory: Option<MachineMemory>) -> Option<Space> {
         match (self.size_bytes, memory) {
             (0, None) => None,
             (0, Some(memory)) => Some(Space { size_bytes: memory.total_bytes, free_bytes: memory.available_bytes }),
@@ -113,26 +113,26 @@ impl Space {
 
 /// Memory of the machine. Source: proc_meminfo(5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub(crate) struct MachineMemory {
     /// `MemTotal`, bytes.
     pub total_bytes: u64,
     /// `MemAvailable`, bytes.
     pub available_bytes: u64,
 }
 
-impl Memory {
+impl MachineMemory {
     /// As it is now; `None` without /proc.
-    pub(crate) fn now() -> Option<Memory> {
-        Memory::parse(&std::fs::read_to_string("/proc/meminfo").ok()?)
+    pub(crate) fn now() -> Option<MachineMemory> {
+        MachineMemory::parse(&std::fs::read_to_string("/proc/meminfo").ok()?)
     }
 
-    fn parse(text: &str) -> Option<Memory> {
+    fn parse(text: &str) -> Option<MachineMemory> {
         let line = |name: &str| {
             let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
             let kibibytes: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
             kibibytes.checked_mul(1024)
         };
-        Some(Memory { total_bytes: line("MemTotal:")?, available_bytes: line("MemAvailable:")? })
+        Some(MachineMemory { total_bytes: line("MemTotal:")?, available_bytes: line("MemAvailable:")? })
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn memory_bounds_what_lives_in_memory() {
-        let memory = Some(Memory { total_bytes: 800, available_bytes: 300 });
+        let memory = Some(MachineMemory { total_bytes: 800, available_bytes: 300 });
         let tmpfs = Space { size_bytes: 500, free_bytes: 400 };
         assert_eq!(tmpfs.within(memory), Some(Space { size_bytes: 500, free_bytes: 300 }));
         let ramfs = Space { size_bytes: 0, free_bytes: 0 };
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn meminfo_is_read_in_bytes() {
         let text = "MemTotal:       16 kB\nMemFree:  3 kB\nMemAvailable:    8 kB\n";
-        assert_eq!(Memory::parse(text), Some(Memory { total_bytes: 16_384, available_bytes: 8_192 }));
-        assert_eq!(Memory::parse("MemTotal: 1 kB\n"), None);
+        assert_eq!(MachineMemory::parse(text), Some(MachineMemory { total_bytes: 16_384, available_bytes: 8_192 }));
+        assert_eq!(MachineMemory::parse("MemTotal: 1 kB\n"), None);
     }
 }

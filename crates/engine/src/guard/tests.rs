@@ -10,8 +10,8 @@ use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 use std::path::PathBuf;
 
-const OVERWRITE: Opening = Opening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 4096 };
-const TRUNCATE: Opening = Opening { intent: Intent::Truncate, ..OVERWRITE };
+const OVERWRITE: FileOpening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 4096 };
+const TRUNCATE: FileOpening = FileOpening { intent: Intent::Truncate, ..OVERWRITE };
 
 fn nobody() -> Guard {
     Guard::new(Permissions::none())
@@ -47,7 +47,7 @@ fn an_existing_file_is_refused_untouched_and_the_printed_setting_allows_it() {
     let refusal = nobody().open_file(&path, OVERWRITE).unwrap_err();
     let guard = allowing(&value_of(refusal.setting().unwrap()));
     let file = guard.open_file(&path, OVERWRITE).unwrap();
-    assert_eq!(file.origin(), Origin::Allowed);
+    assert_eq!(file.origin(), PassReason::Allowed);
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious", "allowed, but not truncated");
     guard.open_file(&path, TRUNCATE).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "");
@@ -72,13 +72,13 @@ fn a_new_file_is_made_and_removed_and_known_next_time() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = dir.path().join("new");
     let file = nobody().open_file(&path, OVERWRITE).unwrap();
-    assert_eq!(file.origin(), Origin::Made);
+    assert_eq!(file.origin(), PassReason::Made);
     file.file().write_all_at(b"test data", 0).unwrap();
     if rustix::fs::fgetxattr_query(file.file(), MARK).is_err() {
         return skipped("this file system has no extended attributes");
     }
     let again = nobody().open_file(&path, OVERWRITE).unwrap();
-    assert_eq!(again.origin(), Origin::TestData);
+    assert_eq!(again.origin(), PassReason::TestData);
     assert_eq!(fs::read_to_string(&path).unwrap(), "test data");
 
     let copy = dir.path().join("copy");
@@ -175,7 +175,7 @@ fn what_is_no_file_is_refused_and_what_forgets_is_not() {
     assert!(matches!(nobody().open_file(Path::new("/dev/tty"), OVERWRITE), Err(Refusal::WrongKind { .. })));
     let absent = dir.path().join("absent/file");
     assert!(matches!(nobody().open_file(&absent, OVERWRITE), Err(Refusal::Io { .. })));
-    assert_eq!(nobody().open_file(Path::new("/dev/null"), OVERWRITE).unwrap().origin(), Origin::Sink);
+    assert_eq!(nobody().open_file(Path::new("/dev/null"), OVERWRITE).unwrap().origin(), PassReason::Sink);
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     assert!(matches!(nobody().open_device(&file, None, IoMode::Buffered), Err(Refusal::WrongKind { .. })));
@@ -186,10 +186,10 @@ fn inside_a_test_directory_everything_is_test_data() {
     let base = tempfile::tempdir().unwrap();
     let dir = TestDir::create(base.path(), "guard").unwrap();
     let file = nobody().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
-    assert_eq!(file.origin(), Origin::Made);
+    assert_eq!(file.origin(), PassReason::Made);
     file.file().write_all_at(b"test data", 0).unwrap();
     let again = nobody().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
-    assert_eq!(again.origin(), Origin::TestData);
+    assert_eq!(again.origin(), PassReason::TestData);
     assert_eq!(again.file().metadata().unwrap().len(), 9);
     let truncated = nobody().open_in(&dir, Path::new("./a/b/file"), TRUNCATE).unwrap();
     assert_eq!(truncated.file().metadata().unwrap().len(), 0);
@@ -263,7 +263,7 @@ fn root_a_full_file_system_is_refused_before_anything_is_made() {
     let tmpfs = Mounted::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"]);
     let path = tmpfs.path().join("file");
     let space = Space::of(fs::File::open(tmpfs.path()).unwrap()).unwrap().unwrap();
-    let writing = |needed_bytes| Opening { needed_bytes, ..OVERWRITE };
+    let writing = |needed_bytes| FileOpening { needed_bytes, ..OVERWRITE };
     let refusal = nobody().open_file(&path, writing(space.headroom_bytes() + 1)).unwrap_err();
     assert!(matches!(refusal, Refusal::Space { .. }), "{refusal:?}");
     assert!(!path.exists());
@@ -276,7 +276,7 @@ fn root_a_full_file_system_is_refused_before_anything_is_made() {
     let full = space.headroom_bytes() / 4096 * 4096;
     let file = nobody().open_file(&path, writing(full)).unwrap();
     file.file().write_all_at(&vec![7; full as usize], 0).unwrap();
-    assert_eq!(nobody().open_file(&path, writing(full)).unwrap().origin(), Origin::TestData);
+    assert_eq!(nobody().open_file(&path, writing(full)).unwrap().origin(), PassReason::TestData);
     let more = nobody().open_file(&path, writing(full + (1 << 20)));
     assert!(matches!(more, Err(Refusal::Space { .. })), "{more:?}");
 }
@@ -315,7 +315,7 @@ fn root_an_image_in_use_is_refused_even_if_named() {
         Err(Refusal::FileInUse { .. }) => None,
         done => Some(done.unwrap().origin()),
     });
-    assert_eq!(origin, Origin::Allowed);
+    assert_eq!(origin, PassReason::Allowed);
 }
 
 fn open(guard: &Guard, device: &LoopDevice, serial: Option<&str>) -> Result<GuardedFile, Refusal> {
@@ -323,7 +323,7 @@ fn open(guard: &Guard, device: &LoopDevice, serial: Option<&str>) -> Result<Guar
 }
 
 /// What must succeed, as soon as nobody holds the device any more.
-fn opens(guard: &Guard, device: &LoopDevice, serial: Option<&str>) -> Origin {
+fn opens(guard: &Guard, device: &LoopDevice, serial: Option<&str>) -> PassReason {
     once_released(|| match open(guard, device, serial) {
         Err(Refusal::Held { .. }) => None,
         done => Some(done.unwrap().origin()),
@@ -340,8 +340,8 @@ fn root_a_device_needs_its_serial_named() {
     assert!(matches!(&refusal, Refusal::Unnamed { serial, .. } if *serial == device.serial()), "{refusal:?}");
     assert_eq!(refusal.exit_code(), 5);
     let setting = value_of(refusal.setting().unwrap());
-    assert_eq!(opens(&allowing(&setting), &device, None), Origin::Device);
-    assert_eq!(open(&nobody(), &device, Some(&device.serial())).unwrap().origin(), Origin::Device);
+    assert_eq!(opens(&allowing(&setting), &device, None), PassReason::Device);
+    assert_eq!(open(&nobody(), &device, Some(&device.serial())).unwrap().origin(), PassReason::Device);
 
     let result = open(&nobody(), &device, Some("loop:/another.img"));
     assert!(matches!(result, Err(Refusal::WrongSerial { .. })), "{result:?}");
@@ -368,7 +368,7 @@ fn root_a_device_with_a_signature_needs_its_serial_typed() {
         }
         let refusal = open(&nobody(), &device, None).unwrap_err();
         let typed = allowing(&value_of(refusal.setting().unwrap()));
-        assert_eq!(opens(&typed, &device, None), Origin::Device, "{tool}");
+        assert_eq!(opens(&typed, &device, None), PassReason::Device, "{tool}");
     }
 }
 

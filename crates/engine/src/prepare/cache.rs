@@ -1,7 +1,7 @@
 //! The page cache before a phase: emptied of the targets, with proof; or filled with them.
 
 use super::{PrepareError, TargetFiles};
-use crate::guard::space::{InMemory, Memory};
+use crate::guard::space::{InMemory, MachineMemory};
 use crate::guard::{IoMode, drop_page_cache};
 use crate::signals::{Slept, StopFlag};
 use plumb_result::Seen;
@@ -223,7 +223,7 @@ enum Readings {
 }
 
 fn read_all(files: &TargetFiles, readings: Readings, stop: StopFlag) -> Result<Warmth, PrepareError> {
-    let mut budget_bytes = Memory::now().map_or(u64::MAX, |memory| memory.available_bytes);
+    let mut budget_bytes = MachineMemory::now().map_or(u64::MAX, |memory| memory.available_bytes);
     let mut read_bytes = 0;
     let mut buffer = vec![0; READ_BYTES];
     for file in files {

@@ -9,7 +9,9 @@ pub mod pressure;
 pub use cache::{ColdProof, DropCaches, NotCold, Warmth, evict, warm};
 pub use pressure::{MemoryPressure, PressureError};
 
-use crate::guard::{Access, Guard, GuardedFile, Intent, IoMode, Opening, Origin, Refusal, open_again, set_mode};
+use crate::guard::{
+    Access, FileOpening, Guard, GuardedFile, Intent, IoMode, PassReason, Refusal, open_again, set_mode,
+};
 use crate::signals::{StopFlag, StopSignal};
 use crate::testdir::TestDir;
 use plumb_probe::{extents, residency};
@@ -131,7 +133,7 @@ impl PrepareError {
 
 /// How far the layout is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct LayoutProgress {
     /// Number of the file at hand.
     pub file: u32,
     /// How many there are.
@@ -144,10 +146,10 @@ pub struct Progress {
 
 /// Makes content: fills the buffer as it will stand in that file at that offset. Called in order of offsets, with
 /// buffers of 4 MiB but for a file's last.
-pub type Fill<'a> = dyn FnMut(&mut [u8], u32, u64) + 'a;
+pub type FillContent<'a> = dyn FnMut(&mut [u8], u32, u64) + 'a;
 
 /// What the layout of a target needs.
-pub struct Layout<'a> {
+pub struct LayoutRequest<'a> {
     /// The door.
     pub guard: &'a Guard,
     /// Where relative paths lie.
@@ -159,9 +161,9 @@ pub struct Layout<'a> {
     /// Ends the layout early.
     pub stop: StopFlag,
     /// Makes content.
-    pub fill: &'a mut Fill<'a>,
+    pub fill: &'a mut FillContent<'a>,
     /// Is told how far it is, after each write.
-    pub progress: &'a mut (dyn FnMut(Progress) + 'a),
+    pub progress: &'a mut (dyn FnMut(LayoutProgress) + 'a),
 }
 
 /// One open file or device of a target.
@@ -307,7 +309,7 @@ impl<'a> IntoIterator for &'a TargetFiles {
 pub fn open_target(
     target: &Target,
     size_bytes: Option<u64>,
-    layout: &mut Layout<'_>,
+    layout: &mut LayoutRequest<'_>,
 ) -> Result<TargetFiles, PrepareError> {
     match target {
         Target::File(target) => open_file(target, size_bytes, layout),
@@ -324,7 +326,7 @@ pub fn open_target(
 fn open_file(
     target: &FileTarget,
     size_bytes: Option<u64>,
-    layout: &mut Layout<'_>,
+    layout: &mut LayoutRequest<'_>,
 ) -> Result<TargetFiles, PrepareError> {
     if target.path.is_absolute() && layout.access == Access::Read && target.path.exists() {
         return Ok(TargetFiles { files: vec![open_existing(&target.path, size_bytes)?] });
@@ -335,7 +337,7 @@ fn open_file(
 fn open_files(
     target: &FilesTarget,
     size_bytes: Option<u64>,
-    layout: &mut Layout<'_>,
+    layout: &mut LayoutRequest<'_>,
 ) -> Result<TargetFiles, PrepareError> {
     allow_open_files(target.count)?;
     let paths: Vec<PathBuf> = (0..target.count)
@@ -355,7 +357,7 @@ fn open_files(
 fn open_device(
     target: &DeviceTarget,
     size_bytes: Option<u64>,
-    layout: &Layout<'_>,
+    layout: &LayoutRequest<'_>,
 ) -> Result<TargetFiles, PrepareError> {
     if layout.access == Access::Read {
         return Ok(TargetFiles { files: vec![open_existing(&target.path, size_bytes)?] });
@@ -416,13 +418,13 @@ fn lay_out(
     paths: Vec<PathBuf>,
     prepare: Prepare,
     size_bytes: Option<u64>,
-    layout: &mut Layout<'_>,
+    layout: &mut LayoutRequest<'_>,
 ) -> Result<TargetFiles, PrepareError> {
     let mut target = TargetFiles { files: Vec::with_capacity(paths.len()) };
     let result = open_all(&paths, prepare, size_bytes, layout, &mut target).and_then(|()| {
         let total_bytes = target.total_bytes();
         let files = target.files.len() as u32;
-        let mut progress = Progress { file: 0, files, written_bytes: 0, total_bytes };
+        let mut progress = LayoutProgress { file: 0, files, written_bytes: 0, total_bytes };
         for (number, file) in target.files.iter().enumerate() {
             progress.file = number as u32;
             give_blocks(file, prepare, layout, &mut progress)?;
@@ -433,7 +435,7 @@ fn lay_out(
         Ok(()) => Ok(target),
         Err(error) => {
             let made = target.files.iter().filter_map(|file| match &file.handle {
-                Handle::Guarded(file) if file.origin() == Origin::Made => Some(file),
+                Handle::Guarded(file) if file.origin() == PassReason::Made => Some(file),
                 _ => None,
             });
             for file in made {
@@ -448,7 +450,7 @@ fn open_all(
     paths: &[PathBuf],
     prepare: Prepare,
     size_bytes: Option<u64>,
-    layout: &Layout<'_>,
+    layout: &LayoutRequest<'_>,
     target: &mut TargetFiles,
 ) -> Result<(), PrepareError> {
     let each_bytes = match (size_bytes, prepare) {
@@ -465,7 +467,7 @@ fn open_all(
         needed_bytes = layout.phase_writes_bytes;
     }
     for path in paths {
-        let opening = Opening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes };
+        let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes };
         // The first one answers for all; nothing is written in between.
         needed_bytes = 0;
         let file = match path.is_absolute() {
@@ -482,8 +484,8 @@ fn open_all(
 fn give_blocks(
     target: &TargetFile,
     prepare: Prepare,
-    layout: &mut Layout<'_>,
-    progress: &mut Progress,
+    layout: &mut LayoutRequest<'_>,
+    progress: &mut LayoutProgress,
 ) -> Result<(), PrepareError> {
     let length_bytes = target.length_bytes;
     match prepare {
@@ -515,7 +517,11 @@ fn give_blocks(
 
 /// Writes the whole range. It flushes in between, so that the last flush, which nothing can interrupt, is short: the
 /// window is chosen so that a flush takes a quarter of a second or so.
-fn write_all(target: &TargetFile, layout: &mut Layout<'_>, progress: &mut Progress) -> Result<(), PrepareError> {
+fn write_all(
+    target: &TargetFile,
+    layout: &mut LayoutRequest<'_>,
+    progress: &mut LayoutProgress,
+) -> Result<(), PrepareError> {
     const AIM: Duration = Duration::from_millis(250);
     let length_bytes = target.length_bytes;
     let mut buffer = vec![0; length_bytes.min(WRITE_BYTES as u64) as usize];

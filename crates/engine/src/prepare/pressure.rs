@@ -1,7 +1,7 @@
 //! Memory held back while a phase runs, so that the page cache cannot use it.
 #![allow(unsafe_code)]
 
-use crate::guard::space::Memory;
+use crate::guard::space::MachineMemory;
 use crate::signals::StopFlag;
 use rustix::process::{Resource, Rlimit};
 use std::io;
@@ -61,7 +61,7 @@ impl MemoryPressure {
     /// # Errors
     /// [`PressureError`].
     pub fn hold(bytes: u64, usable_bytes: Option<u64>, stop: StopFlag) -> Result<MemoryPressure, PressureError> {
-        let machine_bytes = Memory::now().map(|memory| memory.available_bytes);
+        let machine_bytes = MachineMemory::now().map(|memory| memory.available_bytes);
         let available_bytes = machine_bytes.into_iter().chain(usable_bytes).min().unwrap_or(u64::MAX);
         if bytes.saturating_add(RESERVE_BYTES) > available_bytes {
             return Err(PressureError::TooMuch { wanted_bytes: bytes, available_bytes });

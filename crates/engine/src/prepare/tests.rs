@@ -32,7 +32,7 @@ impl Bench {
         let result = open_target(
             target,
             size_bytes,
-            &mut Layout {
+            &mut LayoutRequest {
                 guard: &self.guard,
                 dir: &self.dir,
                 access,
@@ -150,7 +150,7 @@ fn a_layout_stops_when_asked_and_takes_what_it_made_with_it() {
     let result = open_target(
         &file(&path, Prepare::Write),
         Some(64 << 20),
-        &mut Layout {
+        &mut LayoutRequest {
             guard: &bench.guard,
             dir: &bench.dir,
             access: Access::ReadWrite,

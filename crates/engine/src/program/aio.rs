@@ -23,7 +23,7 @@ pub(super) struct Ahead {
 /// Ops in flight on one file.
 pub(super) struct Aio {
     blocks: AioBlocks,
-    flights: Vec<Flight>,
+    flights: Vec<AioSlot>,
     memory: Region,
     slot_bytes: usize,
     /// Where what was read last lies, where it was not copied.
@@ -34,7 +34,7 @@ pub(super) struct Aio {
 
 /// What a slot does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flight {
+enum AioSlot {
     None,
     /// Of so many bytes.
     Write(u64),
@@ -49,7 +49,7 @@ impl Aio {
         let slot_bytes = slot_bytes.next_multiple_of(crate::backend::region::SLOT_ALIGN_BYTES);
         Ok(Aio {
             blocks: AioBlocks::new(depth),
-            flights: vec![Flight::None; depth],
+            flights: vec![AioSlot::None; depth],
             memory: Region::new(slot_bytes * depth)?,
             slot_bytes,
             last: None,
@@ -76,12 +76,12 @@ impl Aio {
         offset: u64,
         data: *mut u8,
         bytes: usize,
-        flight: Flight,
+        flight: AioSlot,
     ) -> Completion {
         self.blocks.prepare(slot, AioRange { fd: fd.as_raw_fd(), offset, memory: data, bytes });
         let call = match flight {
-            Flight::Read(_) => AioCall::Read,
-            Flight::Write(_) | Flight::None => AioCall::Write,
+            AioSlot::Read(_) => AioCall::Read,
+            AioSlot::Write(_) | AioSlot::None => AioCall::Write,
         };
         // SAFETY: the memory lives, and stays where it is, until the op's completion, which is waited for before it goes.
         unsafe { self.blocks.start(slot, call) }?;
@@ -93,7 +93,7 @@ impl Aio {
     fn wait(&mut self, slot: usize) -> Completion {
         loop {
             if let Some(completion) = self.blocks.outcome(slot) {
-                self.flights[slot] = Flight::None;
+                self.flights[slot] = AioSlot::None;
                 return completion;
             }
             self.blocks.suspend(std::iter::once(slot), None);
@@ -103,9 +103,9 @@ impl Aio {
     /// Frees a slot; what a write in it came to shows here.
     fn free(&mut self, slot: usize) -> Result<(), Errno> {
         match self.flights[slot] {
-            Flight::None => Ok(()),
-            Flight::Read(_) => self.wait(slot).map(drop),
-            Flight::Write(asked) => match self.wait(slot)? {
+            AioSlot::None => Ok(()),
+            AioSlot::Read(_) => self.wait(slot).map(drop),
+            AioSlot::Write(asked) => match self.wait(slot)? {
                 moved if moved < asked => Err(Errno(libc::EIO)),
                 _ => Ok(()),
             },
@@ -125,14 +125,14 @@ impl Aio {
         } else {
             data.as_mut_ptr()
         };
-        self.start(fd, slot, offset, from, bytes, Flight::Write(bytes as u64))?;
+        self.start(fd, slot, offset, from, bytes, AioSlot::Write(bytes as u64))?;
         Ok(bytes as u64)
     }
 
     /// Reads, and starts the reads that come next.
     pub(super) fn read(&mut self, fd: BorrowedFd<'_>, offset: u64, data: &mut [u8], ahead: Ahead) -> Completion {
         let bytes = data.len();
-        let there = self.flights.iter().position(|flight| *flight == Flight::Read(offset));
+        let there = self.flights.iter().position(|flight| *flight == AioSlot::Read(offset));
         let slot = match there {
             Some(slot) => slot,
             None => self.begin_read(fd, offset, bytes, None)?,
@@ -147,7 +147,7 @@ impl Aio {
                 break;
             }
             next = place;
-            if !self.flights.contains(&Flight::Read(next)) {
+            if !self.flights.contains(&AioSlot::Read(next)) {
                 self.begin_read(fd, next, bytes, Some(slot))?;
             }
         }
@@ -168,11 +168,11 @@ impl Aio {
         bytes: usize,
         but: Option<usize>,
     ) -> Result<usize, Errno> {
-        let free = (0..self.flights.len()).find(|&slot| self.flights[slot] == Flight::None);
+        let free = (0..self.flights.len()).find(|&slot| self.flights[slot] == AioSlot::None);
         let slot = free.or_else(|| (0..self.flights.len()).find(|&slot| Some(slot) != but)).unwrap_or(0);
         self.free(slot)?;
         let memory = self.slot_memory(slot, bytes).as_mut_ptr();
-        self.start(fd, slot, offset, memory, bytes, Flight::Read(offset))?;
+        self.start(fd, slot, offset, memory, bytes, AioSlot::Read(offset))?;
         Ok(slot)
     }
 

@@ -1,16 +1,16 @@
 //! Makes each call of a program: what a system call is here, it is once.
 
 use super::aio::{Ahead, Aio};
-use super::content::Memory;
+use super::content::RecordMemory;
 use super::descriptor::{close, errno, lock, moved, nothing, system};
 use super::directory::Directories;
 use super::file_set::SetPlace;
 use super::files::FileTable;
 use super::mapping;
-use super::op::{Call, CallOp, Part};
-use super::postmark::Whole;
+use super::op::{Call, CallOp, RecordPart};
+use super::postmark::FileMemory;
 use super::rules::StepRules;
-use super::stream::{Stream, Streams};
+use super::stream::{StdioStream, Streams};
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
@@ -92,7 +92,7 @@ pub(super) struct Calls {
     rules: Arc<Vec<StepRules>>,
     handles: Vec<Handle>,
     streams: Streams,
-    memory: Memory,
+    memory: RecordMemory,
     checks: bool,
     directories: Directories,
     /// When the calls began that are made of the record at hand, where they are several.
@@ -103,14 +103,14 @@ pub(super) struct Calls {
     /// From the first step in the clock to behind the last, ns.
     pub(super) steps_ns: u64,
     /// What PostMark's files are moved from and to.
-    whole: Option<Whole>,
+    whole: Option<FileMemory>,
 }
 
 /// What is open under one number.
 #[derive(Default)]
 struct Handle {
     file: Option<OwnedFd>,
-    stream: Option<Stream>,
+    stream: Option<StdioStream>,
     mapping: Option<Mapping>,
     aio: Option<Aio>,
     /// Number of the file.
@@ -128,10 +128,10 @@ impl Handle {
 
     #[inline(never)]
     fn fd_of_stream(&self) -> Result<BorrowedFd<'_>, Errno> {
-        self.stream.as_ref().map(Stream::fd).ok_or(Errno(libc::EBADF))
+        self.stream.as_ref().map(StdioStream::fd).ok_or(Errno(libc::EBADF))
     }
 
-    fn stream(&mut self) -> Result<&mut Stream, Errno> {
+    fn stream(&mut self) -> Result<&mut StdioStream, Errno> {
         self.stream.as_mut().ok_or(Errno(libc::EBADF))
     }
 
@@ -170,7 +170,7 @@ impl Calls {
         files: Files,
         handles: usize,
         streams: Streams,
-        memory: Memory,
+        memory: RecordMemory,
         checks: bool,
         clock: Clock,
     ) -> Calls {
@@ -197,7 +197,7 @@ impl Calls {
     }
 
     /// With memory for PostMark's files.
-    pub(super) fn with_whole(self, whole: Option<Whole>) -> Calls {
+    pub(super) fn with_whole(self, whole: Option<FileMemory>) -> Calls {
         Calls { whole, ..self }
     }
 
@@ -535,12 +535,12 @@ impl Calls {
 
     fn make_part(&mut self, op: &CallOp) -> Completion {
         match op.part {
-            Part::Whole | Part::Inner => self.make(op),
-            Part::First => {
+            RecordPart::Whole | RecordPart::Inner => self.make(op),
+            RecordPart::First => {
                 self.record_began = Some(Instant::now());
                 self.make(op)
             }
-            Part::Last => {
+            RecordPart::Last => {
                 let made = self.make(op);
                 if let Some(began) = self.record_began.take() {
                     self.longest_record = self.longest_record.max(began.elapsed());

@@ -3,9 +3,9 @@
 
 use super::cursor::TransferPlan;
 use super::op::{Call, CallOp};
-use super::postmark::Rules;
-use super::rules::{Opening, Over, StepRules};
-use crate::tree::{Sizes, SizesError};
+use super::postmark::CallRules;
+use super::rules::{OpenRules, Over, StepRules};
+use crate::tree::{SizesError, TreeSizes};
 use plumb_workload::program::{Choice, FileOrder, MissingFile, Needs, OpenStep, Pick, PostmarkStep, Step};
 use plumb_workload::{Distribution, OpKind};
 use std::sync::Arc;
@@ -171,11 +171,11 @@ pub(crate) struct Compiled {
     pub(super) code: Vec<Instruction>,
     pub(super) calls: Vec<CallOp>,
     pub(super) transfers: Vec<TransferPlan>,
-    pub(super) postmark: Option<Box<(PostmarkStep, Rules)>>,
+    pub(super) postmark: Option<Box<(PostmarkStep, CallRules)>>,
     /// By the number that an op carries.
     pub(super) rules: Arc<Vec<StepRules>>,
     pub(super) lists: Vec<Vec<u32>>,
-    pub(super) sizes: Vec<Sizes>,
+    pub(super) sizes: Vec<TreeSizes>,
     pub(super) branches: Vec<Branch>,
     pub(super) thetas: Vec<f64>,
     pub(super) counters: u16,
@@ -332,13 +332,13 @@ impl Compiler {
             Step::Create { .. } => {
                 let made = OpenStep { read: true, write: true, create: true, exclusive: true, ..OpenStep::default() };
                 let rules =
-                    self.rule(StepRules::Open(Opening::of(OpenStep { mode: FILE_MODE, ..made }, self.over)), at)?;
+                    self.rule(StepRules::Open(OpenRules::of(OpenStep { mode: FILE_MODE, ..made }, self.over)), at)?;
                 let op = CallOp { rules, ..self.op(step, Call::Open) };
                 return Ok(self.call(op, Choose::ByCall, Choose::ByCall));
             }
             Step::Open(open) => {
                 let open = OpenStep { read: open.read || is_set, ..open.clone() };
-                let rules = self.rule(StepRules::Open(Opening::of(open, self.over)), at)?;
+                let rules = self.rule(StepRules::Open(OpenRules::of(open, self.over)), at)?;
                 CallOp { rules, ..self.op(step, Call::Open) }
             }
             Step::ReadWhole { handle, request } => return self.whole(Read, *handle, request.0, at),
@@ -360,7 +360,7 @@ impl Compiler {
                 return Ok(Instruction::Transfer(self.program.transfers.len() as u32 - 1));
             }
             Step::Postmark(step) => {
-                let rules = Rules::of(&step.run, &mut |rules| self.rule(rules, at))?;
+                let rules = CallRules::of(&step.run, &mut |rules| self.rule(rules, at))?;
                 self.program.postmark = Some(Box::new((PostmarkStep::clone(step), rules)));
                 return Ok(Instruction::Postmark);
             }
@@ -488,7 +488,7 @@ impl Compiler {
     }
 
     fn size(&mut self, size: &Distribution, at: &str) -> Result<u32, CompileError> {
-        let sizes = Sizes::new(size).map_err(|error| Reason::from(error).at(at))?;
+        let sizes = TreeSizes::new(size).map_err(|error| Reason::from(error).at(at))?;
         self.program.sizes.push(sizes);
         self.program.needs_contents = true;
         Ok(self.program.sizes.len() as u32 - 1)

@@ -11,7 +11,7 @@ use plumb_workload::{Bytes, Content};
 const WORD_BYTES: usize = 8;
 
 /// Memory for the op at hand.
-pub(super) struct Memory {
+pub(super) struct RecordMemory {
     region: Region,
     content: Held,
     /// Where the op's piece begins.
@@ -38,14 +38,14 @@ enum Held {
     Filled(Box<Filler>),
 }
 
-impl Memory {
+impl RecordMemory {
     /// For ops of up to so many bytes.
     pub(super) fn new(
         rules: ProgramMemory,
         content: &ProgramContent,
         largest_bytes: usize,
         stream: StreamId,
-    ) -> Result<Memory, WorkerError> {
+    ) -> Result<RecordMemory, WorkerError> {
         let spread_bytes = rules.spread.map_or(0, |bytes| bytes.0 as usize).max(largest_bytes);
         let spread_bytes = if rules.spread.is_some() { spread_bytes } else { 0 };
         let bytes = spread_bytes.max(largest_bytes).max(WORD_BYTES);
@@ -83,15 +83,15 @@ impl Memory {
             purge(region.as_mut_slice(), line)?;
         }
         let changes = !content.is_constant() || spread_bytes > 0 || purge_line.is_some();
-        Ok(Memory { region, content, at: 0, spread_bytes, purge_line, counted: 0, largest_bytes, changes })
+        Ok(RecordMemory { region, content, at: 0, spread_bytes, purge_line, counted: 0, largest_bytes, changes })
     }
 
     /// For ops over a file set: each write is filled anew.
-    pub(super) fn filled(largest_bytes: usize, filler: Filler) -> Result<Memory, WorkerError> {
+    pub(super) fn filled(largest_bytes: usize, filler: Filler) -> Result<RecordMemory, WorkerError> {
         let rules = ProgramMemory::default();
         let nothing = StreamId { seed: 0, phase: 0, worker: 0 };
-        let memory = Memory::new(rules, &ProgramContent::Zeros, largest_bytes, nothing)?;
-        Ok(Memory { content: Held::Filled(Box::new(filler)), changes: true, ..memory })
+        let memory = RecordMemory::new(rules, &ProgramContent::Zeros, largest_bytes, nothing)?;
+        Ok(RecordMemory { content: Held::Filled(Box::new(filler)), changes: true, ..memory })
     }
 
     /// Whether anything has to be done before each op.
@@ -130,7 +130,7 @@ impl Memory {
 
     /// Makes what is about to be written.
     pub(super) fn fill(&mut self, offset: u64, bytes: u64) {
-        let Memory { region, content, at, counted, .. } = self;
+        let RecordMemory { region, content, at, counted, .. } = self;
         let piece = &mut region.as_mut_slice()[*at..*at + bytes as usize];
         match content {
             Held::Zeros | Held::Words { .. } | Held::Ascending => {}
@@ -153,7 +153,7 @@ impl Memory {
     /// Whether the op's own piece holds what was written.
     #[inline(always)]
     pub(super) fn check_piece(&mut self, bytes: u64, offset: u64) -> Result<(), Box<Mismatch>> {
-        let Memory { region, content, at, .. } = self;
+        let RecordMemory { region, content, at, .. } = self;
         content.check(&region.as_mut_slice()[*at..*at + bytes as usize], offset)
     }
 

@@ -1,6 +1,6 @@
 //! The way through a transfer: which record is next, and with which seeks.
 
-use super::op::{Call, CallOp, Part};
+use super::op::{Call, CallOp, RecordPart};
 use super::shuffle::shuffled;
 use crate::op::Seek;
 use plumb_workload::OpKind;
@@ -205,19 +205,19 @@ impl TransferPlan {
         let flushes = self.flushes && does.writes();
         if flushes {
             let fsync = CallOp::of(OpKind::Fsync, Call::Fsync);
-            cursor.flush = Some(CallOp { handle: op.handle, part: Part::Last, ..fsync });
+            cursor.flush = Some(CallOp { handle: op.handle, part: RecordPart::Last, ..fsync });
         }
         if does != Moves::Rewrite {
-            return Some(CallOp { part: if flushes { Part::First } else { Part::Whole }, ..op });
+            return Some(CallOp { part: if flushes { RecordPart::First } else { RecordPart::Whole }, ..op });
         }
         let back = match (&self.order, self.seeks) {
             (_, false) => Seek::None,
             (RecordWalk::Even { step, .. }, true) if *step != 0 => Seek::By(-(length as i64)),
             (_, true) => Seek::To(op.offset),
         };
-        let part = if flushes { Part::Inner } else { Part::Last };
+        let part = if flushes { RecordPart::Inner } else { RecordPart::Last };
         cursor.write_back = Some(CallOp { kind: OpKind::Write, call: self.write, seek_before: back, part, ..op });
-        Some(CallOp { seek_after: Seek::None, is_last: false, part: Part::First, ..op })
+        Some(CallOp { seek_after: Seek::None, is_last: false, part: RecordPart::First, ..op })
     }
 
     /// The op of the record there.

@@ -1,7 +1,7 @@
 //! The files of a scratch directory: their names, and what may be done to them.
 
 use crate::files::paths::Paths;
-use crate::guard::{Create, Door, Found, Guard, MadeFiles, Naming, Origin, Refusal, mark_made};
+use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, Naming, PassReason, Refusal, mark_made};
 use crate::setting::Setting;
 use plumb_workload::files::Names;
 use plumb_workload::program::Postmark;
@@ -177,15 +177,15 @@ pub(crate) fn open(
         let mut occupied = 0;
         for (number, path) in all.iter().enumerate() {
             match door.look(path) {
-                Ok(Found::Nothing | Found::Directory) => continue,
+                Ok(FoundName::Nothing | FoundName::Directory) => continue,
                 // A directory that a program makes first is not there yet.
                 Err(Refusal::NoDirectory { .. }) if number > 0 => continue,
-                Ok(Found::File { occupied_bytes, .. }) => occupied += occupied_bytes,
+                Ok(FoundName::File { occupied_bytes, .. }) => occupied += occupied_bytes,
                 Ok(_) => {}
                 Err(refusal) => return Err(refusal),
             }
             // Nothing is made, and nothing is changed: only whether it may be.
-            if door.open(path, Create::Never)?.origin == Origin::Allowed {
+            if door.open(path, Create::Never)?.origin == PassReason::Allowed {
                 lent.push(number as u32);
             }
         }

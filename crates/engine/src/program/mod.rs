@@ -29,7 +29,7 @@ pub(crate) use compile::Compiled;
 pub(crate) use file_set::{SetState, TreeState};
 pub(crate) use files::{NamedRun, ScratchFiles, named_run, open};
 pub(crate) use rules::Over;
-pub(crate) use worker::{NamedTarget, Replay, ReturnedState, SetRoot, SetWorker, plan};
+pub(crate) use worker::{FileSetReplay, NamedTarget, ReturnedState, SetRoot, SetWorker, plan};
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ pub(crate) struct CallOp {
     /// It is one read or write, and nothing but its seeks beside.
     pub(crate) is_bare: bool,
     /// Which part it is of what is done to its record.
-    pub(crate) part: Part,
+    pub(crate) part: RecordPart,
     pub(crate) handle: u16,
     /// Number of the step's own rules.
     pub(crate) rules: u16,
@@ -34,7 +34,7 @@ pub(crate) struct CallOp {
 
 /// A part of what is done to one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Part {
+pub(crate) enum RecordPart {
     /// All of it.
     #[default]
     Whole,
@@ -108,7 +108,7 @@ impl CallOp {
             counts: kind.moves_bytes(),
             is_last: false,
             is_bare: false,
-            part: Part::Whole,
+            part: RecordPart::Whole,
             handle: 0,
             rules: 0,
             file: 0,

@@ -4,8 +4,8 @@
 //! it is one op: the calls of a small file are too short to be told apart by a clock, and what people ask for is the file.
 
 use super::op::{Call, CallOp};
-use super::rules::{Opening, Over, StepRules, WholeBlocks};
-use super::stream::Stream;
+use super::rules::{OpenRules, Over, StepRules, WholeBlocks};
+use super::stream::StdioStream;
 use crate::backend::{Completion, Errno};
 use plumb_workload::OpKind;
 use plumb_workload::program::postmark::{Act, PostmarkDraws};
@@ -14,16 +14,16 @@ use std::os::fd::BorrowedFd;
 
 /// Where the rules of a run's calls are.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rules {
+pub(super) struct CallRules {
     create: u16,
     read: u16,
     append: u16,
     whole: u16,
 }
 
-impl Rules {
+impl CallRules {
     /// `add` keeps a rule, and says where.
-    pub(super) fn of<E>(run: &Postmark, add: &mut dyn FnMut(StepRules) -> Result<u16, E>) -> Result<Rules, E> {
+    pub(super) fn of<E>(run: &Postmark, add: &mut dyn FnMut(StepRules) -> Result<u16, E>) -> Result<CallRules, E> {
         // As fopen(3) opens for `w`, `r` and `a`; without streams as PostMark opens by itself.
         let plain = match run.buffered {
             true => OpenStep { stream: Some(StdioBuffer::default()), ..OpenStep::default() },
@@ -32,8 +32,8 @@ impl Rules {
         let writes = OpenStep { write: true, read: !run.buffered, ..plain.clone() };
         let create = OpenStep { create: true, truncate: run.buffered, ..writes.clone() };
         let append = OpenStep { append: true, create: run.buffered, ..writes };
-        let mut open = |step| add(StepRules::Open(Opening::of(step, Over::Names)));
-        Ok(Rules {
+        let mut open = |step| add(StepRules::Open(OpenRules::of(step, Over::Names)));
+        Ok(CallRules {
             create: open(create)?,
             read: open(OpenStep { read: true, ..plain })?,
             append: open(append)?,
@@ -49,7 +49,7 @@ impl Rules {
 pub(super) struct Mill {
     draws: PostmarkDraws,
     part: PostmarkPart,
-    rules: Rules,
+    rules: CallRules,
     thread: u32,
     /// Ops of the act at hand that are still to come, the next one last.
     waiting: [CallOp; 2],
@@ -58,7 +58,7 @@ pub(super) struct Mill {
 
 impl Mill {
     /// At the beginning of the part: what comes before it is drawn, and not done.
-    pub(super) fn new(step: &PostmarkStep, rules: Rules, thread: u32) -> Mill {
+    pub(super) fn new(step: &PostmarkStep, rules: CallRules, thread: u32) -> Mill {
         let close = CallOp::of(OpKind::Close, Call::Close);
         let draws = PostmarkDraws::new(&step.run, thread).at(step.part);
         Mill { draws, part: step.part, rules, thread, waiting: [close; 2], left: 0 }
@@ -91,19 +91,19 @@ impl Mill {
 }
 
 /// The memory of a run's files.
-pub(super) struct Whole {
+pub(super) struct FileMemory {
     text: Vec<u8>,
     read: Vec<u8>,
 }
 
-impl Whole {
-    pub(super) fn new(run: &Postmark, thread: u32) -> Whole {
-        Whole { text: PostmarkDraws::text(run, thread), read: vec![0; run.read_block.0 as usize] }
+impl FileMemory {
+    pub(super) fn new(run: &Postmark, thread: u32) -> FileMemory {
+        FileMemory { text: PostmarkDraws::text(run, thread), read: vec![0; run.read_block.0 as usize] }
     }
 
     /// Reads so much of a file: whole blocks, then the rest. Ends early where the file does.
     #[inline]
-    pub(super) fn read_stream(&mut self, stream: &mut Stream, bytes: u64) -> Completion {
+    pub(super) fn read_stream(&mut self, stream: &mut StdioStream, bytes: u64) -> Completion {
         self.read_by(bytes, false, |piece| stream.read(piece))
     }
 
@@ -139,7 +139,7 @@ impl Whole {
 
     /// Writes so much of the text, in blocks as it is read.
     #[inline]
-    pub(super) fn write_stream(&self, stream: &mut Stream, bytes: u64, block: usize) -> Completion {
+    pub(super) fn write_stream(&self, stream: &mut StdioStream, bytes: u64, block: usize) -> Completion {
         self.write_by(bytes, block, false, |piece| stream.write(piece))
     }
 

@@ -14,7 +14,7 @@ pub(crate) enum Over {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum StepRules {
     Nothing,
-    Open(Opening),
+    Open(OpenRules),
     Map(MapStep),
     Lock(LockKind),
     Transfer(Transfer),
@@ -25,14 +25,14 @@ pub(super) enum StepRules {
 
 /// How a file is opened.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Opening {
+pub(super) struct OpenRules {
     pub(super) flags: OFlags,
     pub(super) mode: Mode,
     pub(super) step: OpenStep,
 }
 
-impl Opening {
-    pub(super) fn of(step: OpenStep, over: Over) -> Opening {
+impl OpenRules {
+    pub(super) fn of(step: OpenStep, over: Over) -> OpenRules {
         let access = match (step.read, step.write) {
             (true, true) => OFlags::RDWR,
             (false, true) => OFlags::WRONLY,
@@ -55,7 +55,7 @@ impl Opening {
         ];
         let wanted = wanted.into_iter().filter(|(wanted, _)| *wanted);
         let flags = wanted.fold(access | promise | OFlags::CLOEXEC, |flags, (_, flag)| flags | flag);
-        Opening { flags, mode: Mode::from_raw_mode(step.mode), step }
+        OpenRules { flags, mode: Mode::from_raw_mode(step.mode), step }
     }
 }
 

@@ -39,7 +39,7 @@ struct Within {
 
 /// What has been yielded; delays are no work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Progress {
+struct YieldedSoFar {
     yielded: u64,
     worked: u64,
     skipped: u64,
@@ -70,7 +70,7 @@ pub(crate) struct ProgramSource {
     /// Steps that were skipped for want of a file, a name or an open handle.
     skipped: u64,
     /// Those numbers when the pass began.
-    before: Progress,
+    before: YieldedSoFar,
     /// Instructions since the last op.
     idle: u32,
     ended: bool,
@@ -110,7 +110,7 @@ impl ProgramSource {
             yielded: Yielded::default(),
             worked: 0,
             skipped: 0,
-            before: Progress::default(),
+            before: YieldedSoFar::default(),
             idle: 0,
             ended: false,
             program: Arc::clone(program),
@@ -138,8 +138,8 @@ impl ProgramSource {
         self.set.map(|set| set.into_state())
     }
 
-    fn progress(&self) -> Progress {
-        Progress { yielded: self.yielded.ops, worked: self.worked, skipped: self.skipped }
+    fn progress(&self) -> YieldedSoFar {
+        YieldedSoFar { yielded: self.yielded.ops, worked: self.worked, skipped: self.skipped }
     }
 
     /// After the last instruction. False ends the source.

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// An open stream.
-pub(super) enum Stream {
+pub(super) enum StdioStream {
     /// The C library's.
     Library(LibraryStream),
     /// One that is gone through once.
@@ -49,20 +49,20 @@ impl Streams {
     }
 
     /// Makes a stream of an open file.
-    pub(super) fn open(&mut self, file: OwnedFd, open: &OpenStep) -> Result<Stream, Errno> {
+    pub(super) fn open(&mut self, file: OwnedFd, open: &OpenStep) -> Result<StdioStream, Errno> {
         if self.sequential {
             let spare = std::mem::take(&mut self.spare);
-            return SequentialStream::new(file, open, spare).map(Stream::Sequential);
+            return SequentialStream::new(file, open, spare).map(StdioStream::Sequential);
         }
         let opened = library_stream(file, open);
-        opened.map(Stream::Library).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))
+        opened.map(StdioStream::Library).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))
     }
 
     /// Closes a stream: an error of what was buffered surfaces here.
-    pub(super) fn close(&mut self, stream: Stream) -> Completion {
+    pub(super) fn close(&mut self, stream: StdioStream) -> Completion {
         match stream {
-            Stream::Library(stream) => stream.close(),
-            Stream::Sequential(stream) => {
+            StdioStream::Library(stream) => stream.close(),
+            StdioStream::Sequential(stream) => {
                 let (closed, buffer) = stream.close();
                 self.spare = buffer;
                 closed
@@ -91,55 +91,55 @@ pub(super) fn library_stream(file: OwnedFd, open: &OpenStep) -> io::Result<Libra
     Ok(stream)
 }
 
-impl Stream {
+impl StdioStream {
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         match self {
-            Stream::Library(stream) => stream.fd(),
-            Stream::Sequential(stream) => stream.fd(),
+            StdioStream::Library(stream) => stream.fd(),
+            StdioStream::Sequential(stream) => stream.fd(),
         }
     }
 
     #[inline]
     pub(super) fn read(&mut self, memory: &mut [u8]) -> Completion {
         match self {
-            Stream::Library(stream) => stream.read(memory),
-            Stream::Sequential(stream) => stream.read(memory),
+            StdioStream::Library(stream) => stream.read(memory),
+            StdioStream::Sequential(stream) => stream.read(memory),
         }
     }
 
     #[inline]
     pub(super) fn write(&mut self, memory: &[u8]) -> Completion {
         match self {
-            Stream::Library(stream) => stream.write(memory),
-            Stream::Sequential(stream) => stream.write(memory),
+            StdioStream::Library(stream) => stream.write(memory),
+            StdioStream::Sequential(stream) => stream.write(memory),
         }
     }
 
     pub(super) fn flush(&mut self) -> Completion {
         match self {
-            Stream::Library(stream) => stream.flush(),
-            Stream::Sequential(stream) => stream.flush(),
+            StdioStream::Library(stream) => stream.flush(),
+            StdioStream::Sequential(stream) => stream.flush(),
         }
     }
 
     pub(super) fn seek(&mut self, seek: Seek) -> Completion {
         match self {
             _ if seek == Seek::None => Ok(0),
-            Stream::Library(stream) => match seek {
+            StdioStream::Library(stream) => match seek {
                 Seek::None => Ok(0),
                 Seek::To(offset) => stream.seek(offset as i64, libc::SEEK_SET),
                 Seek::By(distance) => stream.seek(distance, libc::SEEK_CUR),
                 Seek::FromEnd(distance) => stream.seek(distance, libc::SEEK_END),
             },
-            Stream::Sequential(_) => Err(Errno(libc::ESPIPE)),
+            StdioStream::Sequential(_) => Err(Errno(libc::ESPIPE)),
         }
     }
 
     /// The C library's, for calls of which it is the library that is measured.
     pub(super) fn library(&mut self) -> Result<&mut LibraryStream, Errno> {
         match self {
-            Stream::Library(stream) => Ok(stream),
-            Stream::Sequential(_) => Err(Errno(libc::EBADF)),
+            StdioStream::Library(stream) => Ok(stream),
+            StdioStream::Sequential(_) => Err(Errno(libc::EBADF)),
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use super::calls::{Calls, Files, LINK_BYTES};
 use super::compile::Compiled;
-use super::content::Memory;
+use super::content::RecordMemory;
 use super::file_set::{SetPlace, SetState};
 use super::files::{FileTable, NamedRun, ScratchFiles};
 use super::op::CallOp;
-use super::postmark::Whole;
+use super::postmark::FileMemory;
 use super::rules::{Over, StepRules};
 use super::simulated::SimulatedCalls;
 use super::source::ProgramSource;
@@ -81,7 +81,7 @@ impl SetWorker {
             SetRoot::Directory { root, place } => {
                 barrier.report().backend.write(b"psync");
                 let largest = (self.program.max_request as usize).max(LINK_BYTES);
-                let memory = Memory::filled(largest, Filler::new(self.content, self.content_stream))?;
+                let memory = RecordMemory::filled(largest, Filler::new(self.content, self.content_stream))?;
                 let files = Files::Set(Box::new(SetPlace::new(root, place, self.shape)));
                 let handles = self.program.handles;
                 let mut calls = Calls::new(files, handles, Streams::none(), memory, false, *barrier.clock());
@@ -102,14 +102,14 @@ impl SetWorker {
 
 /// The way a worker's files went, for a worker that was a process: its memory is gone, but the same source yields the
 /// same ops, so its state is had by going through them again without doing them.
-pub(crate) struct Replay {
+pub(crate) struct FileSetReplay {
     pub(crate) program: Arc<Compiled>,
     pub(crate) state: SetState,
     pub(crate) stream: StreamId,
     pub(crate) passes: Option<u64>,
 }
 
-impl Replay {
+impl FileSetReplay {
     /// The state after so many ops, of which some were not done.
     pub(crate) fn after(self, yielded: &Yielded) -> Option<SetState> {
         let mut source = ProgramSource::new(&self.program, 0, Some(self.state), self.stream, self.passes);
@@ -272,8 +272,8 @@ impl NamedWorker {
             _ => None,
         });
         let largest = largest.max().unwrap_or(0) as usize;
-        let memory = Memory::new(self.program.memory, &self.program.content, largest, self.content_stream)?;
-        let whole = self.program.all_steps().find_map(postmark).map(|run| Whole::new(run, self.number));
+        let memory = RecordMemory::new(self.program.memory, &self.program.content, largest, self.content_stream)?;
+        let whole = self.program.all_steps().find_map(postmark).map(|run| FileMemory::new(run, self.number));
         let checks = self.program.checks && self.program.transfers().any(Transfer::reads);
         let files = Files::Names(Arc::clone(files));
         let calls = Calls::new(files, self.handles(), Streams::of(&self.program), memory, checks, *barrier.clock());

@@ -1,6 +1,6 @@
 //! The page cache of a phase's targets, brought into the state that the phase asks for.
 
-use super::{OpenFiles, OpenTarget, OpenTargets, OpenTree, Surroundings};
+use super::{OpenFiles, OpenTarget, OpenTargets, OpenTree, TargetContext};
 use crate::engine_error::EngineError;
 use crate::guard::{IoMode, Refusal};
 use crate::observer::Observer;
@@ -36,7 +36,7 @@ impl OpenTargets {
     pub(crate) fn apply_cache_policy(
         &mut self,
         phase: &Phase,
-        surroundings: &Surroundings<'_>,
+        surroundings: &TargetContext<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Vec<String>, EngineError> {
         let mut fallbacks = Vec::new();
@@ -61,7 +61,7 @@ impl OpenTargets {
 fn apply_to_files(
     open: &mut OpenFiles,
     phase: &Phase,
-    surroundings: &Surroundings<'_>,
+    surroundings: &TargetContext<'_>,
     observer: &mut dyn Observer,
     fallbacks: &mut Vec<String>,
 ) -> Result<(), EngineError> {
@@ -126,7 +126,7 @@ fn evict_images_under(path: &Path, setting: &Setting<'_>, observer: &mut dyn Obs
 fn apply_to_tree(
     tree: &OpenTree,
     phase: &Phase,
-    surroundings: &Surroundings<'_>,
+    surroundings: &TargetContext<'_>,
     observer: &mut dyn Observer,
     fallbacks: &mut Vec<String>,
 ) -> Result<(), EngineError> {

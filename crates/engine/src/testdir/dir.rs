@@ -36,11 +36,11 @@ pub struct TestDir {
     /// The entry in the registry, to be removed with the directory.
     registered: Option<PathBuf>,
     pub(super) owner: rustix::process::Pid,
-    state: State,
+    state: DirectoryState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum DirectoryState {
     /// There; removed on drop.
     Owned,
     /// Removed already, or to be kept.
@@ -109,7 +109,7 @@ impl TestDir {
             marker,
             registered,
             owner: rustix::process::getpid(),
-            state: State::Owned,
+            state: DirectoryState::Owned,
         })
     }
 
@@ -151,12 +151,12 @@ impl TestDir {
 
     /// Leaves it where it is, marked, for `plumb clean` to remove once this process has ended.
     pub fn keep(mut self) -> PathBuf {
-        self.state = State::Released;
+        self.state = DirectoryState::Released;
         self.path.clone()
     }
 
     fn remove_now(&mut self) -> Result<(), TestDirError> {
-        self.state = State::Released;
+        self.state = DirectoryState::Released;
         let name = format!("{PREFIX}{}", self.id);
         let leftovers = match self.verify() {
             Ok(()) => remove::whole(self.base.as_fd(), OsStr::new(&name), self.dir.as_fd(), &self.path),
@@ -176,7 +176,7 @@ impl TestDir {
 impl Drop for TestDir {
     fn drop(&mut self) {
         // A worker process has a copy of this value; its end is not the run's end.
-        if self.state == State::Owned && rustix::process::getpid() == self.owner {
+        if self.state == DirectoryState::Owned && rustix::process::getpid() == self.owner {
             let _ = self.remove_now();
         }
         // Held until here: see the field.

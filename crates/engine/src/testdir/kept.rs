@@ -23,7 +23,7 @@ pub(crate) struct LaidOut {
 
 /// Where a target's files are to come from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Source<'a> {
+pub(crate) enum FilesFrom<'a> {
     /// They are there already.
     There(&'a TestDir),
     /// They are to be laid out here, for this run and the later ones.
@@ -49,11 +49,11 @@ impl KeptFiles {
         self.dir.remove()
     }
 
-    pub(crate) fn source(&self, wanted: &LaidOut) -> Source<'_> {
+    pub(crate) fn source(&self, wanted: &LaidOut) -> FilesFrom<'_> {
         match self.laid_out.borrow().iter().find(|there| there.path == wanted.path) {
-            Some(there) if there == wanted => Source::There(&self.dir),
-            Some(_) => Source::Taken,
-            None => Source::New(&self.dir),
+            Some(there) if there == wanted => FilesFrom::There(&self.dir),
+            Some(_) => FilesFrom::Taken,
+            None => FilesFrom::New(&self.dir),
         }
     }
 

@@ -13,8 +13,8 @@ mod registry;
 mod remove;
 
 pub use kept::KeptFiles;
-pub(crate) use kept::{LaidOut, Source};
-pub use registry::{CleanReport, Kept, Living, TestDirs};
+pub(crate) use kept::{FilesFrom, LaidOut};
+pub use registry::{CleanReport, KeptDirectory, Living, TestDirs};
 pub use remove::Leftover;
 
 #[cfg(test)]

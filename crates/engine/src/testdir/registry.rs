@@ -34,7 +34,7 @@ pub struct CleanReport {
     /// Directories whose owners live; they were left alone.
     pub living: Vec<Living>,
     /// Directories that stayed for another reason.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptDirectory>,
     /// Registered directories that were gone already.
     pub forgotten: Vec<PathBuf>,
 }
@@ -52,7 +52,7 @@ pub struct Living {
 
 /// A directory that stayed, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptDirectory {
     /// Where.
     pub path: PathBuf,
     /// Why, and the way out.
@@ -105,7 +105,7 @@ impl TestDirs {
             };
             let id = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if !path.is_absolute() || path.file_name() != Some(OsStr::new(&format!("{PREFIX}{id}"))) {
-                report.kept.push(Kept {
+                report.kept.push(KeptDirectory {
                     path,
                     reason: format!("the registry's entry {} is damaged; remove that file", entry.display()),
                 });
@@ -117,13 +117,13 @@ impl TestDirs {
                 Fate::Removed | Fate::Absent => fs::remove_file(&entry)?,
                 _ => {}
             }
-            report.add(path.clone(), fate, Found::Registered);
+            report.add(path.clone(), fate, FoundBy::Registered);
             seen.push(path);
         }
         for path in scan.map(candidates).transpose()?.unwrap_or_default() {
             if !seen.contains(&path) {
                 let fate = clean_one(&path);
-                report.add(path, fate, Found::Scanned);
+                report.add(path, fate, FoundBy::Scanned);
             }
         }
         Ok(report)
@@ -147,7 +147,7 @@ impl TestDirs {
 }
 
 /// How a directory came to be looked at.
-enum Found {
+enum FoundBy {
     Registered,
     Scanned,
 }
@@ -166,13 +166,13 @@ enum Fate {
 }
 
 impl CleanReport {
-    fn add(&mut self, path: PathBuf, fate: Fate, found: Found) {
+    fn add(&mut self, path: PathBuf, fate: Fate, found: FoundBy) {
         match (fate, found) {
             (Fate::Removed, _) => self.removed.push(path),
-            (Fate::Absent, Found::Registered) => self.forgotten.push(path),
-            (Fate::Absent, Found::Scanned) => {}
+            (Fate::Absent, FoundBy::Registered) => self.forgotten.push(path),
+            (Fate::Absent, FoundBy::Scanned) => {}
             (Fate::Living { pid, label }, _) => self.living.push(Living { path, pid, label }),
-            (Fate::Kept(reason) | Fate::NotOurs(reason), _) => self.kept.push(Kept { path, reason }),
+            (Fate::Kept(reason) | Fate::NotOurs(reason), _) => self.kept.push(KeptDirectory { path, reason }),
         }
     }
 }

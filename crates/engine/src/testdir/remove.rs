@@ -67,7 +67,7 @@ struct Removal<'a> {
 }
 
 /// What became of one entry.
-enum Entry {
+enum RemovedEntry {
     Removed,
     Directory,
 }
@@ -95,8 +95,8 @@ impl Removal<'_> {
                 }
                 let name = OsStr::from_bytes(name.to_bytes());
                 let removed = match remove_file(self.root, name) {
-                    Ok(Entry::Removed) => Ok(()),
-                    Ok(Entry::Directory) => self.remove_dir(name),
+                    Ok(RemovedEntry::Removed) => Ok(()),
+                    Ok(RemovedEntry::Directory) => self.remove_dir(name),
                     Err(error) => Err(error),
                 };
                 match removed {
@@ -123,8 +123,8 @@ impl Removal<'_> {
                 }
                 let inner = OsStr::from_bytes(entry.file_name().to_bytes());
                 let done = match remove_file(dir.as_fd(), inner) {
-                    Ok(Entry::Removed) => Ok(()),
-                    Ok(Entry::Directory) => self.move_up(&dir, inner),
+                    Ok(RemovedEntry::Removed) => Ok(()),
+                    Ok(RemovedEntry::Directory) => self.move_up(&dir, inner),
                     Err(error) => Err(error),
                 };
                 match done {
@@ -175,14 +175,14 @@ fn is_dot(name: &CStr) -> bool {
 }
 
 /// Removes what is no directory; a symbolic link goes itself.
-fn remove_file(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<Entry> {
+fn remove_file(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<RemovedEntry> {
     match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => Ok(Entry::Removed),
+        Ok(()) | Err(Errno::NOENT) => Ok(RemovedEntry::Removed),
         // Linux says EISDIR, POSIX EPERM, which has other reasons too.
         Err(error @ (Errno::ISDIR | Errno::PERM)) => {
             let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
             match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => Ok(Entry::Directory),
+                FileType::Directory => Ok(RemovedEntry::Directory),
                 _ => Err(error),
             }
         }

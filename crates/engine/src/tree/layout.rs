@@ -13,7 +13,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 /// What was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Layout {
+pub struct TreeLayout {
     /// Directories below the root.
     pub directories: u64,
     /// Files.
@@ -73,11 +73,11 @@ pub fn layout(
     shape: &TreeShape,
     stop: StopFlag,
     fill: &mut dyn FnMut(&mut [u8]),
-) -> Result<Layout, LayoutError> {
+) -> Result<TreeLayout, LayoutError> {
     let directories = make_directories(root, shape, stop)?;
     let made = make_files(root, shape, 0..shape.files(), stop, fill)?;
     flush(root)?;
-    Ok(Layout { directories, ..made })
+    Ok(TreeLayout { directories, ..made })
 }
 
 /// Makes all directories of a tree below `root`, level by level, and says how many.
@@ -106,10 +106,10 @@ pub fn make_files(
     files: Range<u64>,
     stop: StopFlag,
     fill: &mut dyn FnMut(&mut [u8]),
-) -> Result<Layout, LayoutError> {
+) -> Result<TreeLayout, LayoutError> {
     let mut path = PathBuffer::new();
     let mut piece = Vec::new();
-    let mut made = Layout::default();
+    let mut made = TreeLayout::default();
     for file in files.map(FileId).filter(|file| shape.is_preallocated(*file)) {
         if stop.requested() {
             return Err(LayoutError::Stopped);

@@ -14,10 +14,10 @@ mod path;
 mod shape;
 mod sizes;
 
-pub use layout::{Layout, LayoutError, layout, make_directories, make_files};
+pub use layout::{LayoutError, TreeLayout, layout, make_directories, make_files};
 pub use path::{PathBuffer, PathWriter};
 pub use shape::{ExtraDirectory, FileId, MAX_DEPTH, MAX_FILES, MAX_LEAVES, TreeError, TreeShape};
-pub use sizes::{Sizes, SizesError};
+pub use sizes::{SizesError, TreeSizes};
 
 #[cfg(test)]
 mod tests {

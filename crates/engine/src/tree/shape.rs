@@ -2,7 +2,7 @@
 
 use super::path::PathBuffer;
 use super::path::digits_of;
-use super::sizes::{Sizes, SizesError};
+use super::sizes::{SizesError, TreeSizes};
 use crate::rng::{Purpose, Rng, StreamId, splitmix64};
 use plumb_workload::TreeTarget;
 use std::ops::Range;
@@ -102,7 +102,7 @@ pub struct TreeShape {
     directory_digits: usize,
     pub(super) file_digits: usize,
     preallocated_percent: u64,
-    sizes: Sizes,
+    sizes: TreeSizes,
     size_seed: u64,
 }
 
@@ -134,7 +134,7 @@ impl TreeShape {
             directory_digits: digits_of(u64::from(width).saturating_sub(1)).max(DIRECTORY_DIGITS_MIN),
             file_digits: digits_of(files.saturating_sub(1)).max(FILE_DIGITS_MIN),
             preallocated_percent: u64::from(preallocated_percent),
-            sizes: Sizes::new(&target.size)?,
+            sizes: TreeSizes::new(&target.size)?,
             size_seed: StreamId { seed, phase: 0, worker: 0 }.rng(Purpose::Layout).next_u64(),
         })
     }

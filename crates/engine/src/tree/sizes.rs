@@ -31,7 +31,7 @@ pub enum SizesError {
 
 /// A distribution of sizes, checked and ready to draw from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sizes {
+pub struct TreeSizes {
     max: u64,
     drawn: SizeDistribution,
 }
@@ -55,9 +55,9 @@ enum SizeDistribution {
     },
 }
 
-impl Sizes {
+impl TreeSizes {
     /// Checks a distribution.
-    pub fn new(distribution: &Distribution) -> Result<Sizes, SizesError> {
+    pub fn new(distribution: &Distribution) -> Result<TreeSizes, SizesError> {
         let drawn = match distribution {
             Distribution::Fixed(size) => SizeDistribution::Fixed(size.0),
             Distribution::Uniform { min, max } => match max.0.checked_sub(min.0) {
@@ -84,7 +84,7 @@ impl Sizes {
                 SizeDistribution::Weighted { table: table.collect(), total }
             }
         };
-        Ok(Sizes { max: distribution.max().0.max(1), drawn })
+        Ok(TreeSizes { max: distribution.max().0.max(1), drawn })
     }
 
     /// The largest size that it yields, bytes; at least 1.
@@ -142,7 +142,7 @@ mod tests {
     use plumb_workload::blocks::WeightedSize;
 
     fn draws(distribution: Distribution, count: usize) -> Vec<u64> {
-        let sizes = Sizes::new(&distribution).unwrap();
+        let sizes = TreeSizes::new(&distribution).unwrap();
         let mut rng = Rng::new(3);
         (0..count).map(|_| sizes.draw(&mut rng)).collect()
     }
@@ -201,7 +201,7 @@ mod tests {
             Distribution::Weighted(vec![entry(2.0), entry(-1.0)]),
             Distribution::Weighted(vec![entry(f64::NAN)]),
         ] {
-            assert!(Sizes::new(&bad).is_err(), "{bad:?}");
+            assert!(TreeSizes::new(&bad).is_err(), "{bad:?}");
         }
     }
 }

@@ -4,7 +4,7 @@ use super::WorkerContext;
 use crate::backend::{Done, QueuedBackend, Slot, Wait};
 use crate::clock::Ticks;
 use crate::op::{BlockOp, Operation};
-use crate::oplog::Outcome;
+use crate::oplog::OpOutcome;
 use crate::pacer::{Due, PacedOp, Pacer, wait_until};
 use crate::source::Source;
 use crate::terms::{Ended, Handover, InFlight, Queue};
@@ -64,7 +64,7 @@ impl Flights {
         let clock = context.clock;
         if self.logs {
             let handed_at = self.handed_at.get(slot as usize).copied();
-            context.log(&flight.op, Outcome { start: flight.start, end, result: done, handed_at });
+            context.log(&flight.op, OpOutcome { start: flight.start, end, result: done, handed_at });
         }
         let service_ns = clock.ns_between(flight.start, end);
         match done {

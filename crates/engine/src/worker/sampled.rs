@@ -39,7 +39,7 @@ pub(crate) struct Sampler {
 
 /// Ops that follow one that was timed, and are not timed themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct OpGroup {
     pub(crate) kind: OpKind,
     /// Of each.
     pub(crate) length: u64,
@@ -59,7 +59,14 @@ impl Sampler {
 
     /// An op was timed, and moved all its bytes or not. What may follow it untimed, where anything may.
     #[inline(always)]
-    pub(crate) fn timed(&mut self, kind: OpKind, length: u64, is_whole: bool, from: Ticks, to: Ticks) -> Option<Group> {
+    pub(crate) fn timed(
+        &mut self,
+        kind: OpKind,
+        length: u64,
+        is_whole: bool,
+        from: Ticks,
+        to: Ticks,
+    ) -> Option<OpGroup> {
         if !self.samples {
             return None;
         }
@@ -77,7 +84,7 @@ impl Sampler {
         }
         self.usual(took);
         self.calm += 1;
-        (self.calm >= CALM && self.usual_ticks <= self.short_ticks).then(|| Group {
+        (self.calm >= CALM && self.usual_ticks <= self.short_ticks).then(|| OpGroup {
             kind,
             length,
             most: PERIOD - 1,
@@ -87,8 +94,8 @@ impl Sampler {
     }
 
     /// So many ops of a group were made: what they took is recorded.
-    pub(crate) fn made(&mut self, recorder: &mut Recorder<'_>, group: Group, ops: u32, now: Ticks) {
-        let Group { kind, length, begun_at, like_ns, .. } = group;
+    pub(crate) fn made(&mut self, recorder: &mut Recorder<'_>, group: OpGroup, ops: u32, now: Ticks) {
+        let OpGroup { kind, length, begun_at, like_ns, .. } = group;
         if ops == 0 {
             return;
         }
@@ -109,7 +116,7 @@ impl Sampler {
     /// So many ops of a group were made, and the one behind them needs a time of its own after all, which is over now. When
     /// it began, by the usual time of those before it.
     #[cold]
-    pub(crate) fn made_before(&mut self, recorder: &mut Recorder<'_>, group: Group, ops: u32, now: Ticks) -> Ticks {
+    pub(crate) fn made_before(&mut self, recorder: &mut Recorder<'_>, group: OpGroup, ops: u32, now: Ticks) -> Ticks {
         let began = (group.begun_at + self.usual_ticks * Ticks::from(ops)).min(now);
         self.made(recorder, group, ops, began);
         self.calm = 0;

@@ -1,22 +1,22 @@
 //! What is built, run and taken down on this machine.
 
 use super::jobs::RunSurroundings;
-use super::settings::Settings;
+use super::settings::AgentSettings;
 use crate::build::Builder;
 use crate::error::failed;
 use crate::host::{HostError, Listener};
-use crate::protocol::{Facts, RunAnswer, RunJob, VERSION};
-use crate::step::{Made, Safety, Step};
+use crate::protocol::{HostFacts, RunAnswer, RunJob, VERSION};
+use crate::step::{MadeNames, Safety, Step};
 use plumb_engine::signals::StopFlag;
 
 /// Does what is asked, on this machine.
 #[derive(Debug)]
 pub struct Agent {
-    settings: Settings,
+    settings: AgentSettings,
     builder: Builder,
     /// What stands now.
-    made: Made,
-    facts: Facts,
+    made: MadeNames,
+    facts: HostFacts,
     stop: StopFlag,
 }
 
@@ -25,15 +25,15 @@ impl Agent {
     ///
     /// # Errors
     /// The state directory cannot be made, or the machine does not say what it is.
-    pub fn new(settings: Settings, stop: StopFlag) -> Result<Agent, HostError> {
+    pub fn new(settings: AgentSettings, stop: StopFlag) -> Result<Agent, HostError> {
         std::fs::create_dir_all(&settings.state)
             .map_err(|error| failed(format!("cannot make {}: {error}", settings.state.display())))?;
         let builder = Builder::new(&settings.journals()).stopped_by(stop);
-        Ok(Agent { builder, made: Made::new(), facts: facts()?, settings, stop })
+        Ok(Agent { builder, made: MadeNames::new(), facts: facts()?, settings, stop })
     }
 
     /// What the machine is.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &HostFacts {
         &self.facts
     }
 
@@ -47,7 +47,7 @@ impl Agent {
         steps: &[Step],
         safety: &Safety,
         listener: Listener<'_>,
-    ) -> Result<Made, HostError> {
+    ) -> Result<MadeNames, HostError> {
         let mut safety = safety.clone();
         safety.expendable.splice(0..0, self.settings.expendable.iter().cloned());
         self.made = self.builder.build(tag, steps, &safety, listener)?;
@@ -83,10 +83,10 @@ impl Agent {
 }
 
 /// What this machine is.
-fn facts() -> Result<Facts, HostError> {
+fn facts() -> Result<HostFacts, HostError> {
     let text = std::fs::read_to_string("/proc/meminfo").map_err(|error| failed(format!("/proc/meminfo: {error}")))?;
     let ram_bytes = total_memory_bytes(&text).ok_or_else(|| failed("/proc/meminfo has no MemTotal"))?;
-    Ok(Facts {
+    Ok(HostFacts {
         version: VERSION,
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
         ram_bytes,

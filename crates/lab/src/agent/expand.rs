@@ -1,6 +1,6 @@
 //! `${ram*N}` and `${made.NAME}` in the texts of a job.
 
-use crate::step::Made;
+use crate::step::MadeNames;
 
 /// What is wrong with an expression in a text of a job.
 #[derive(Debug, thiserror::Error)]
@@ -34,12 +34,12 @@ pub(super) enum ExpandError {
 ///
 /// # Errors
 /// What is wrong with such an expression.
-pub(super) fn expand(text: &str, ram_bytes: u64, made: &Made) -> Result<String, ExpandError> {
+pub(super) fn expand(text: &str, ram_bytes: u64, made: &MadeNames) -> Result<String, ExpandError> {
     with_made(&with_memory(text, ram_bytes)?, made)
 }
 
 /// `${made.NAME}` is the first device or mount point that the step of this name made.
-fn with_made(text: &str, made: &Made) -> Result<String, ExpandError> {
+fn with_made(text: &str, made: &MadeNames) -> Result<String, ExpandError> {
     const OPENS: &str = "${made.";
     let mut done = String::with_capacity(text.len());
     let mut rest = text;
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     fn expand(text: &str, ram_bytes: u64) -> Result<String, ExpandError> {
-        super::expand(text, ram_bytes, &Made::new())
+        super::expand(text, ram_bytes, &MadeNames::new())
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_steps_made_has_its_path() {
-        let made = Made::from([("array".to_owned(), vec!["/dev/md0".to_owned()])]);
+        let made = MadeNames::from([("array".to_owned(), vec!["/dev/md0".to_owned()])]);
         assert_eq!(super::expand("path = \"${made.array}\"", 1, &made).unwrap(), "path = \"/dev/md0\"");
         let said = super::expand("${made.aray}", 1, &made).unwrap_err().to_string();
         assert!(said.contains("`aray`") && said.contains("made: array"), "{said}");

@@ -1,7 +1,7 @@
 //! The agent as the first process of a virtual machine. It has nothing but the kernel and the files of
 //! [`crate::vm::image`] around it.
 
-use super::{Settings, serve};
+use super::{AgentSettings, serve};
 use crate::error::HostError;
 use crate::step::Expendable;
 use crate::vm::{DISK_SERIAL, MODULES_FILE, PORT_NAME};
@@ -90,7 +90,7 @@ fn live() -> Result<(), InitError> {
     let open = || OpenOptions::new().read(true).write(true).open(&port);
     let file = open().map_err(InitError::file(&port))?;
     let reader = file.try_clone().map_err(InitError::file(&port))?;
-    let settings = Settings {
+    let settings = AgentSettings {
         program: PathBuf::from("/init"),
         state: PathBuf::from("/run/plumb"),
         expendable: own_disks(),

@@ -1,13 +1,13 @@
 //! One run: a child process of Plumb's own executable, as a user would start it by hand, and what it left.
 
-use super::Settings;
+use super::AgentSettings;
 use super::expand::expand;
-use super::look::Look;
-use crate::claim::Claim;
+use super::look::DeviceLook;
+use crate::claim::DirectoryClaim;
 use crate::error::failed;
 use crate::host::{HostError, Listener};
-use crate::protocol::{Facts, RunAnswer, RunJob, Work};
-use crate::step::Made;
+use crate::protocol::{HostFacts, HostWork, RunAnswer, RunJob};
+use crate::step::MadeNames;
 use plumb_engine::signals::StopFlag;
 use plumb_result::RunResult;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -33,10 +33,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What a run has around it.
 pub(super) struct RunSurroundings<'a> {
-    pub(super) settings: &'a Settings,
-    pub(super) facts: &'a Facts,
+    pub(super) settings: &'a AgentSettings,
+    pub(super) facts: &'a HostFacts,
     /// What the steps made: its devices may be written.
-    pub(super) made: &'a Made,
+    pub(super) made: &'a MadeNames,
     /// Puts a process under the limits of what was built.
     pub(super) confine: &'a mut dyn FnMut(u32) -> Result<(), HostError>,
     pub(super) stop: StopFlag,
@@ -45,12 +45,12 @@ pub(super) struct RunSurroundings<'a> {
 /// A run's words and files.
 struct RunFiles {
     /// Removed with what is in it when the run has ended.
-    dir: Claim,
+    dir: DirectoryClaim,
     db: PathBuf,
 }
 
 /// Why a run did not come to its own end.
-enum Cut {
+enum RunCut {
     TimedOut,
     Stopped,
 }
@@ -62,17 +62,17 @@ impl RunSurroundings<'_> {
         std::fs::create_dir_all(&dir).map_err(|error| failed(format!("cannot make {}: {error}", dir.display())))?;
         let files = RunFiles::new(&self.settings.state)?;
         let (mut command, stdin) = self.command(job, &dir, &files)?;
-        let before = Look::after_sync(&dir).map_err(failed)?;
+        let before = DeviceLook::after_sync(&dir).map_err(failed)?;
         let mut child = command
             .spawn()
             .map_err(|error| failed(format!("cannot start {}: {error}", self.settings.program.display())))?;
-        let mut group = Group::of(&child);
+        let mut group = ProcessGroup::of(&child);
         if let Err(error) = (self.confine)(child.id()) {
             group.end(&mut child);
             return Err(error);
         }
         feed(&mut child, stdin);
-        let mut said = Said::by(&mut child);
+        let mut said = ChildOutput::by(&mut child);
         let ended = self.attend(&mut child, job.timeout_s, &mut said, listener);
         let status = match ended {
             Ok(status) => status,
@@ -83,15 +83,15 @@ impl RunSurroundings<'_> {
                 let tail = said.tail();
                 let said = if tail.is_empty() { String::new() } else { format!("; it said:\n{tail}") };
                 return Err(match cut {
-                    Cut::TimedOut => failed(format!("not done within {} s, and ended{said}", job.timeout_s)),
-                    Cut::Stopped => failed("stopped before it was done"),
+                    RunCut::TimedOut => failed(format!("not done within {} s, and ended{said}", job.timeout_s)),
+                    RunCut::Stopped => failed("stopped before it was done"),
                 });
             }
         };
         // What it left running would go on to write.
         group.kill();
         said.rest(listener);
-        let after = Look::after_sync(&dir).map_err(failed)?;
+        let after = DeviceLook::after_sync(&dir).map_err(failed)?;
         if !status.success() {
             self.clean(&files);
         }
@@ -124,7 +124,7 @@ impl RunSurroundings<'_> {
         command.args(["agent", "--gently", "--with-parent", &std::process::id().to_string(), "--"]);
         command.arg(&self.settings.program);
         let stdin = match &job.work {
-            Work::Native { toml } => {
+            HostWork::Native { toml } => {
                 let file = files.dir.path().join("workload.toml");
                 std::fs::write(&file, self.text(toml)?)
                     .map_err(|error| failed(format!("cannot write {}: {error}", file.display())))?;
@@ -135,7 +135,7 @@ impl RunSurroundings<'_> {
                 }
                 String::new()
             }
-            Work::Dialect { tool, args, stdin } => {
+            HostWork::Dialect { tool, args, stdin } => {
                 command.arg("as").arg(tool);
                 for word in args {
                     command.arg(self.text(word)?);
@@ -156,9 +156,9 @@ impl RunSurroundings<'_> {
         &self,
         child: &mut Child,
         timeout_s: u64,
-        said: &mut Said,
+        said: &mut ChildOutput,
         listener: Listener<'_>,
-    ) -> Result<ExitStatus, Cut> {
+    ) -> Result<ExitStatus, RunCut> {
         let start = Instant::now();
         loop {
             said.hear(LOOK_EVERY, listener);
@@ -166,10 +166,10 @@ impl RunSurroundings<'_> {
                 return Ok(status);
             }
             if self.stop.requested() {
-                return Err(Cut::Stopped);
+                return Err(RunCut::Stopped);
             }
             if start.elapsed() >= Duration::from_secs(timeout_s) {
-                return Err(Cut::TimedOut);
+                return Err(RunCut::TimedOut);
             }
         }
     }
@@ -208,7 +208,7 @@ impl RunSurroundings<'_> {
 
 impl RunFiles {
     fn new(state: &Path) -> Result<RunFiles, HostError> {
-        let dir = Claim::new(state, ROOM_PREFIX)
+        let dir = DirectoryClaim::new(state, ROOM_PREFIX)
             .map_err(|error| failed(format!("cannot make a directory in {}: {error}", state.display())))?;
         Ok(RunFiles { db: dir.path().join(DB), dir })
     }
@@ -232,8 +232,8 @@ fn clean(program: &Path, files: &Path) {
 }
 
 /// Removes the test data of runs whose agent was killed.
-pub(super) fn clean_left(settings: &Settings) {
-    Claim::remove_left(&settings.state, ROOM_PREFIX, |files| clean(&settings.program, files));
+pub(super) fn clean_left(settings: &AgentSettings) {
+    DirectoryClaim::remove_left(&settings.state, ROOM_PREFIX, |files| clean(&settings.program, files));
 }
 
 /// The exit code as a shell tells it.
@@ -252,11 +252,11 @@ fn feed(child: &mut Child, text: String) {
 }
 
 /// A child's process group.
-struct Group(Option<Pid>);
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
-    fn of(child: &Child) -> Group {
-        Group(i32::try_from(child.id()).ok().and_then(Pid::from_raw))
+impl ProcessGroup {
+    fn of(child: &Child) -> ProcessGroup {
+        ProcessGroup(i32::try_from(child.id()).ok().and_then(Pid::from_raw))
     }
 
     /// Asks it to end and to remove its test data; after some time, ends it.
@@ -281,27 +281,27 @@ impl Group {
 }
 
 /// What a child says on standard error, and the end of what it says on standard output.
-struct Said {
-    lines: Receiver<Line>,
+struct ChildOutput {
+    lines: Receiver<ChildLine>,
     error: VecDeque<String>,
     out: VecDeque<String>,
 }
 
-enum Line {
+enum ChildLine {
     Out(String),
     Error(String),
 }
 
-impl Said {
-    fn by(child: &mut Child) -> Said {
+impl ChildOutput {
+    fn by(child: &mut Child) -> ChildOutput {
         let (sender, lines) = channel();
         if let Some(pipe) = child.stderr.take() {
-            listen(pipe, sender.clone(), Line::Error);
+            listen(pipe, sender.clone(), ChildLine::Error);
         }
         if let Some(pipe) = child.stdout.take() {
-            listen(pipe, sender, Line::Out);
+            listen(pipe, sender, ChildLine::Out);
         }
-        Said { lines, error: VecDeque::new(), out: VecDeque::new() }
+        ChildOutput { lines, error: VecDeque::new(), out: VecDeque::new() }
     }
 
     /// Waits so long for a line, and takes all that are there.
@@ -317,11 +317,11 @@ impl Said {
         let mut next = Some(first);
         while let Some(line) = next {
             match line {
-                Line::Error(text) => {
+                ChildLine::Error(text) => {
                     listener(&text);
                     self.keep(text);
                 }
-                Line::Out(text) => push(&mut self.out, text),
+                ChildLine::Out(text) => push(&mut self.out, text),
             }
             next = self.lines.try_recv().ok();
         }
@@ -353,7 +353,7 @@ fn push(lines: &mut VecDeque<String>, line: String) {
 }
 
 /// Reads lines to the end in a thread of its own.
-fn listen(pipe: impl Read + Send + 'static, sender: Sender<Line>, kind: fn(String) -> Line) {
+fn listen(pipe: impl Read + Send + 'static, sender: Sender<ChildLine>, kind: fn(String) -> ChildLine) {
     std::thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);
         let mut line = Vec::new();

@@ -37,25 +37,25 @@ pub(super) enum LookError {
 }
 
 /// Counters of all whole devices at one moment.
-pub(super) struct Look(BTreeMap<String, BlockStat>);
+pub(super) struct DeviceLook(BTreeMap<String, BlockStat>);
 
-impl Look {
+impl DeviceLook {
     /// Writes back what is dirty on the file system of a directory, then looks.
     ///
     /// # Errors
     /// What cannot be read or written back.
-    pub(super) fn after_sync(directory: &Path) -> Result<Look, LookError> {
+    pub(super) fn after_sync(directory: &Path) -> Result<DeviceLook, LookError> {
         let file = std::fs::File::open(directory)
             .map_err(|source| LookError::Open { directory: directory.to_owned(), source })?;
         rustix::fs::syncfs(&file)
             .map_err(|source| LookError::WriteBack { directory: directory.to_owned(), source: source.into() })?;
         let devices = BlockWatch::new().look()?.devices;
         let whole = devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole));
-        Ok(Look(short_list::keyed(whole.map(|device| (device.name, device.stat)))))
+        Ok(DeviceLook(short_list::keyed(whole.map(|device| (device.name, device.stat)))))
     }
 
     /// What was done since an earlier look, by devices that have ever done anything.
-    pub(super) fn since(&self, before: &Look) -> BTreeMap<String, DeviceCounts> {
+    pub(super) fn since(&self, before: &DeviceLook) -> BTreeMap<String, DeviceCounts> {
         let used = |stat: &BlockStat| stat.reads.ops + stat.writes.ops + stat.flushes.ops + stat.discards.ops > 0;
         short_list::keyed(self.0.iter().filter(|(_, stat)| used(stat)).map(|(name, stat)| {
             let done = stat.since(&before.0.get(name).copied().unwrap_or_default());

@@ -11,4 +11,4 @@ mod settings;
 pub use build::Agent;
 pub use init::run_as_init;
 pub use serve::serve;
-pub use settings::Settings;
+pub use settings::AgentSettings;

@@ -1,9 +1,9 @@
 //! Requests in, replies out.
 
-use super::{Agent, Settings, jobs};
+use super::{Agent, AgentSettings, jobs};
 use crate::build::recover;
 use crate::host::HostError;
-use crate::protocol::{Reply, Request, VERSION};
+use crate::protocol::{HostRequest, Reply, VERSION};
 use plumb_engine::signals::StopFlag;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub fn serve(
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
-    settings: Settings,
+    settings: AgentSettings,
     stop: StopFlag,
 ) -> Result<(), HostError> {
     let requests = read(reader, settings.silence, stop);
@@ -55,24 +55,24 @@ pub fn serve(
         let mut progress = |text: &str| say(Reply::Progress { text: text.to_owned() });
         let answer = match request {
             Err(error) => Reply::Failed { reason: format!("not a request: {error}"), refused: false },
-            Ok(Request::Hello { version: VERSION }) => Reply::Hello(agent.facts().clone()),
-            Ok(Request::Hello { version }) => Reply::Failed {
+            Ok(HostRequest::Hello { version: VERSION }) => Reply::Hello(agent.facts().clone()),
+            Ok(HostRequest::Hello { version }) => Reply::Failed {
                 reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
                 refused: false,
             },
-            Ok(Request::Build { tag, steps, safety }) => match agent.build(&tag, &steps, &safety, &mut progress) {
+            Ok(HostRequest::Build { tag, steps, safety }) => match agent.build(&tag, &steps, &safety, &mut progress) {
                 Ok(made) => Reply::Built { made },
                 Err(error) => refusal(&error),
             },
-            Ok(Request::Run(job)) => match agent.run(&job, &mut progress) {
+            Ok(HostRequest::Run(job)) => match agent.run(&job, &mut progress) {
                 Ok(answer) => Reply::Ran(Box::new(answer)),
                 Err(error) => refusal(&error),
             },
-            Ok(Request::Undo) => match agent.undo(&mut progress) {
+            Ok(HostRequest::Undo) => match agent.undo(&mut progress) {
                 Ok(()) => Reply::Undone,
                 Err(error) => refusal(&error),
             },
-            Ok(Request::Bye) => break,
+            Ok(HostRequest::Bye) => break,
         };
         say(answer);
     }
@@ -94,7 +94,7 @@ fn read(
     reader: impl Read + Send + 'static,
     silence: Option<Duration>,
     stop: StopFlag,
-) -> Receiver<Result<Request, plumb_document::json::JsonError>> {
+) -> Receiver<Result<HostRequest, plumb_document::json::JsonError>> {
     let (sender, requests) = channel();
     let (lines, heard) = channel::<String>();
     std::thread::spawn(move || {

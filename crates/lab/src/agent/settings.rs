@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// How an agent is set up.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct AgentSettings {
     /// Plumb's own executable, which runs the work.
     pub program: PathBuf,
     /// Where it keeps the journals of what it built, and what a run needs until it ends; never on what is measured.
@@ -17,7 +17,7 @@ pub struct Settings {
     pub silence: Option<Duration>,
 }
 
-impl Settings {
+impl AgentSettings {
     /// Where the journals of what was built lie.
     pub fn journals(&self) -> PathBuf {
         self.state.join("journals")

@@ -3,7 +3,7 @@
 
 use crate::error::Cause;
 use crate::site::{MadePaths, Site};
-use crate::step::{Queue, Readahead, Word};
+use crate::step::{QueueSettings, Readahead, Word};
 use crate::system;
 use crate::undo::{Undo, setting_now};
 use plumb_result::short_list;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// The setting that gives others new values when it changes.
 const SCHEDULER: &str = "scheduler";
 
-pub(super) fn build(step: &Queue, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
+pub(super) fn build(step: &QueueSettings, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     if step.set.is_empty() {
         return Err(Cause::field("set", "{}", "say what is to be set"));
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Queue {
+pub struct QueueSettings {
     /// The device, or several.
     pub device: Names,
     /// Each setting by the name of its file: `{ scheduler = "none", nr_requests = 64, rotational = 0 }`.

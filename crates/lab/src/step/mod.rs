@@ -12,7 +12,7 @@ mod words;
 pub use device::{Dm, DmTarget, IoLimits, Loop, LoopFill, Partition, PartitionTable, Precondition, Zram};
 pub use file_system::{Age, Btrfs, ExtKind, Fill, Mkfs, Mount, Nfs, Overlay, Tmpfs, Tune};
 pub use freebsd::{Gmirror, Newfs, Zpool};
-pub use kernel::{Cmd, Queue, Readahead, Sysctl};
+pub use kernel::{Cmd, QueueSettings, Readahead, Sysctl};
 pub use raid::{Degrade, Lvm, LvmLayout, Mdadm, Rebuild, Wait};
 pub use safety::{Expendable, Safety};
 pub use words::{Count, Names, Word};
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What steps made, by their names: devices or mount points.
-pub type Made = BTreeMap<String, Vec<String>>;
+pub type MadeNames = BTreeMap<String, Vec<String>>;
 
 /// One step of building. Steps are built in order and undone in reverse order.
 ///
@@ -64,7 +64,7 @@ pub enum Step {
     /// A directory of this host, exported and mounted again.
     Nfs(Nfs),
     /// Settings of a device's queue.
-    Queue(Queue),
+    Queue(QueueSettings),
     /// How far ahead a device is read.
     Readahead(Readahead),
     /// Settings of the kernel.

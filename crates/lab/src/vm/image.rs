@@ -4,7 +4,7 @@ use super::cpio::Archive;
 use super::elf;
 use super::error::VmError;
 use super::kernel::Kernel;
-use super::modules::Tree;
+use super::modules::ModuleTree;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -122,7 +122,7 @@ const SETTINGS: [&str; 3] = ["/etc/mke2fs.conf", "/etc/ld.so.cache", "/etc/nsswi
 
 /// What is in the image, by its path there.
 #[derive(Debug)]
-enum Entry {
+enum ImageEntry {
     Directory,
     File { permissions: u32, content: Vec<u8> },
     Link(String),
@@ -132,7 +132,7 @@ enum Entry {
 /// An image in memory.
 #[derive(Debug, Default)]
 struct Image {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, ImageEntry>,
     /// Directories in which libraries are looked for, as the dynamic loader does.
     libraries: Vec<PathBuf>,
 }
@@ -143,7 +143,7 @@ struct Image {
 /// Plumb or a needed module cannot be read, or the image cannot be written.
 pub(super) fn provide(kernel: &Kernel, program: &Path, cache: &Path) -> Result<PathBuf, VmError> {
     let mut image = Image::with_programs(program)?;
-    let tree = Tree::read(&kernel.modules)?;
+    let tree = ModuleTree::read(&kernel.modules)?;
     let name = image.name(&kernel.release, &tree.identity());
     let path = cache.join(name);
     if path.is_file() {
@@ -200,9 +200,9 @@ impl Image {
             image.directory(&format!("/{directory}"));
         }
         for name in ["bin", "sbin", "lib", "lib64"] {
-            image.entries.insert(format!("/{name}"), Entry::Link(format!("usr/{name}")));
+            image.entries.insert(format!("/{name}"), ImageEntry::Link(format!("usr/{name}")));
         }
-        image.entries.insert("/dev/console".into(), Entry::Console);
+        image.entries.insert("/dev/console".into(), ImageEntry::Console);
         image.link("/etc/mtab", "/proc/self/mounts");
         image.file("/etc/passwd", 0o644, b"root:x:0:0:root:/root:/bin/sh\n".to_vec());
         image.file("/etc/group", 0o644, b"root:x:0:\n".to_vec());
@@ -234,13 +234,13 @@ impl Image {
         for (path, entry) in &self.entries {
             add(path.as_bytes());
             match entry {
-                Entry::Directory => add(b"directory"),
-                Entry::File { permissions, content } => {
+                ImageEntry::Directory => add(b"directory"),
+                ImageEntry::File { permissions, content } => {
                     add(&permissions.to_le_bytes());
                     add(content);
                 }
-                Entry::Link(target) => add(target.as_bytes()),
-                Entry::Console => add(b"console"),
+                ImageEntry::Link(target) => add(target.as_bytes()),
+                ImageEntry::Console => add(b"console"),
             }
         }
         format!("{release}-{}{IMAGE_END}", &hash.finalize().to_hex()[..16])
@@ -249,11 +249,11 @@ impl Image {
     fn directory(&mut self, path: &str) {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         for count in 1..=parts.len() {
-            self.entries.entry(format!("/{}", parts[..count].join("/"))).or_insert(Entry::Directory);
+            self.entries.entry(format!("/{}", parts[..count].join("/"))).or_insert(ImageEntry::Directory);
         }
     }
 
-    fn put(&mut self, path: &str, entry: Entry) {
+    fn put(&mut self, path: &str, entry: ImageEntry) {
         if let Some((parent, _)) = path.rsplit_once('/') {
             self.directory(parent);
         }
@@ -261,11 +261,11 @@ impl Image {
     }
 
     fn file(&mut self, path: &str, permissions: u32, content: Vec<u8>) {
-        self.put(path, Entry::File { permissions, content });
+        self.put(path, ImageEntry::File { permissions, content });
     }
 
     fn link(&mut self, path: &str, target: &str) {
-        self.put(path, Entry::Link(target.to_owned()));
+        self.put(path, ImageEntry::Link(target.to_owned()));
     }
 
     /// A file of the host at the place where it is there, with what it needs to run; nothing where it is not there.
@@ -312,11 +312,11 @@ impl Image {
         for (path, entry) in &self.entries {
             let name = path.trim_start_matches('/');
             match entry {
-                Entry::Directory => archive.directory(name)?,
-                Entry::File { permissions, content } => archive.file(name, *permissions, content)?,
-                Entry::Link(target) => archive.link(name, target)?,
+                ImageEntry::Directory => archive.directory(name)?,
+                ImageEntry::File { permissions, content } => archive.file(name, *permissions, content)?,
+                ImageEntry::Link(target) => archive.link(name, target)?,
                 // Character device 5:1, the kernel's Documentation/admin-guide/devices.txt.
-                Entry::Console => archive.character_device(name, (5, 1))?,
+                ImageEntry::Console => archive.character_device(name, (5, 1))?,
             }
         }
         archive.finish()?.flush()
@@ -389,7 +389,7 @@ mod tests {
     fn a_tool_brings_what_it_needs() {
         let image = Image::with_programs(&std::env::current_exe().unwrap()).unwrap();
         for (path, entry) in &image.entries {
-            if let Entry::Link(target) = entry
+            if let ImageEntry::Link(target) = entry
                 && target.starts_with('/')
                 && !target.starts_with("/proc")
             {

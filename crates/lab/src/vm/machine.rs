@@ -1,12 +1,12 @@
 //! A virtual machine that runs.
 
-use super::qemu::{self, Chosen, Machine};
+use super::qemu::{self, Chosen, GuestMachine};
 use super::{DISK_SERIAL, VmSpec, image, kernel};
-use crate::claim::Claim;
+use crate::claim::DirectoryClaim;
 use crate::error::failed;
 use crate::host::HostError;
 use crate::link::{FarHost, Link};
-use crate::protocol::Facts;
+use crate::protocol::HostFacts;
 use crate::surroundings::Surroundings;
 use plumb_workload::Bytes;
 use rustix::fs::OFlags;
@@ -39,7 +39,7 @@ const CONSOLE_LINES: usize = 12;
 /// A virtual machine with Plumb's agent in it. Dropped, it is gone with its disks.
 pub struct Vm {
     link: Link,
-    facts: Facts,
+    facts: HostFacts,
     process: Process,
 }
 
@@ -63,7 +63,7 @@ impl Vm {
         let image = image::provide(&kernel, &surroundings.program, &surroundings.cache.join("vm")).map_err(failed)?;
         let room = MachineFiles::new(&sizes)?;
         let console = room.dir.path().join("console");
-        let machine = Machine {
+        let machine = GuestMachine {
             arch,
             kernel: &kernel.image,
             image: &image,
@@ -111,7 +111,7 @@ impl Vm {
 }
 
 impl FarHost for Vm {
-    fn facts(&self) -> &Facts {
+    fn facts(&self) -> &HostFacts {
         &self.facts
     }
 
@@ -142,7 +142,7 @@ fn size(key: &str, text: &str) -> Result<u64, HostError> {
 
 /// The files of a machine that runs.
 struct MachineFiles {
-    dir: Claim,
+    dir: DirectoryClaim,
     disks: Vec<PathBuf>,
     /// Whether the disks' files can be used round the page cache.
     direct: bool,
@@ -155,9 +155,9 @@ impl MachineFiles {
     fn new(sizes: &[u64]) -> Result<MachineFiles, HostError> {
         let parent = std::env::temp_dir();
         // Of machines whose process was killed before they had booted.
-        Claim::remove_left(&parent, FILES_PREFIX, |_| ());
+        DirectoryClaim::remove_left(&parent, FILES_PREFIX, |_| ());
         let made = || -> std::io::Result<MachineFiles> {
-            let dir = Claim::new(&parent, FILES_PREFIX)?;
+            let dir = DirectoryClaim::new(&parent, FILES_PREFIX)?;
             let mut disks = Vec::new();
             for (number, bytes) in sizes.iter().enumerate() {
                 let path = dir.path().join(format!("{DISK_SERIAL}{}", number + 1));

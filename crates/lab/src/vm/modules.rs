@@ -57,18 +57,18 @@ pub(super) struct Module {
 
 /// The modules of one kernel.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct ModuleTree {
     dir: PathBuf,
     files: BTreeMap<String, PathBuf>,
     builtin: BTreeSet<String>,
 }
 
-impl Tree {
+impl ModuleTree {
     /// Of a directory such as `/lib/modules/6.1.0-1-amd64`.
     ///
     /// # Errors
     /// It cannot be read, or has none.
-    pub(super) fn read(dir: &Path) -> Result<Tree, VmError> {
+    pub(super) fn read(dir: &Path) -> Result<ModuleTree, VmError> {
         let mut files = BTreeMap::new();
         collect(dir, &mut files).map_err(|source| VmError::Read { path: dir.to_owned(), source })?;
         if files.is_empty() {
@@ -76,7 +76,7 @@ impl Tree {
         }
         let builtin = std::fs::read_to_string(dir.join("modules.builtin")).unwrap_or_default();
         let builtin = builtin.lines().filter_map(|line| module_name(Path::new(line))).collect();
-        Ok(Tree { dir: dir.to_owned(), files, builtin })
+        Ok(ModuleTree { dir: dir.to_owned(), files, builtin })
     }
 
     /// What the cache of what was made of these modules is named by: it changes when the kernel does.
@@ -108,7 +108,7 @@ impl Tree {
 }
 
 struct LoadOrder<'a> {
-    tree: &'a Tree,
+    tree: &'a ModuleTree,
     done: BTreeSet<String>,
     modules: Vec<Module>,
 }
@@ -203,11 +203,11 @@ mod tests {
     #[test]
     fn a_tree_without_the_port_is_no_tree_for_us() {
         let dir = tempfile::tempdir().unwrap();
-        let said = Tree::read(dir.path()).unwrap_err().to_string();
+        let said = ModuleTree::read(dir.path()).unwrap_err().to_string();
         assert!(said.contains("has no kernel modules"), "{said}");
         std::fs::write(dir.path().join("loop.ko"), b"").unwrap();
         std::fs::write(dir.path().join("modules.builtin"), "kernel/drivers/virtio/virtio_pci.ko\n").unwrap();
-        let said = Tree::read(dir.path()).unwrap().in_order().unwrap_err().to_string();
+        let said = ModuleTree::read(dir.path()).unwrap().in_order().unwrap_err().to_string();
         assert!(said.contains("virtio_blk"), "{said}");
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// What a machine is made of.
 #[derive(Debug, Clone)]
-pub(super) struct Machine<'a> {
+pub(super) struct GuestMachine<'a> {
     pub(super) arch: &'a str,
     pub(super) kernel: &'a Path,
     pub(super) image: &'a Path,
@@ -74,7 +74,7 @@ pub(super) fn program(arch: &str) -> String {
 }
 
 /// All words behind the program's name. The channel to the agent is standard input, a connected socket.
-pub(super) fn words(machine: &Machine<'_>) -> Vec<String> {
+pub(super) fn words(machine: &GuestMachine<'_>) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &str, value: String| {
         words.push(option.to_owned());
@@ -127,8 +127,8 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn machine<'a>(disks: &'a [PathBuf]) -> Machine<'a> {
-        Machine {
+    fn machine<'a>(disks: &'a [PathBuf]) -> GuestMachine<'a> {
+        GuestMachine {
             arch: "x86_64",
             kernel: Path::new("/boot/vmlinuz"),
             image: Path::new("/cache/a.cpio"),
@@ -161,10 +161,11 @@ mod tests {
 
     #[test]
     fn other_machines() {
-        let line = words(&Machine { arch: "aarch64", accel: Chosen::Kvm, direct: false, ..machine(&[]) }).join(" ");
+        let line =
+            words(&GuestMachine { arch: "aarch64", accel: Chosen::Kvm, direct: false, ..machine(&[]) }).join(" ");
         assert!(line.contains("-machine virt -accel kvm -cpu host") && line.contains("console=ttyAMA0"), "{line}");
         let disks = [PathBuf::from("d")];
-        assert!(words(&Machine { direct: false, ..machine(&disks) }).join(" ").contains("cache=writeback"));
+        assert!(words(&GuestMachine { direct: false, ..machine(&disks) }).join(" ").contains("cache=writeback"));
     }
 
     // Protects: emulation is taken where KVM is only a device file, and who asks for KVM is told why there is none.

@@ -1,6 +1,6 @@
 //! A place to build in, and the count of what stands.
 
-use plumb_lab::step::{Expendable, Made, Safety};
+use plumb_lab::step::{Expendable, MadeNames, Safety};
 use plumb_lab::{Builder, LabError, Step};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -40,11 +40,11 @@ impl Bench {
         steps(text, self.path())
     }
 
-    pub fn build(&mut self, text: &str) -> Result<Made, LabError> {
+    pub fn build(&mut self, text: &str) -> Result<MadeNames, LabError> {
         self.build_with(text, &Safety::default())
     }
 
-    pub fn build_with(&mut self, text: &str, safety: &Safety) -> Result<Made, LabError> {
+    pub fn build_with(&mut self, text: &str, safety: &Safety) -> Result<MadeNames, LabError> {
         let steps = self.steps(text);
         self.builder.build("test", &steps, safety, &mut |line| eprintln!("{line}"))
     }

@@ -2,14 +2,14 @@
 
 use crate::bench::{Bench, system};
 use crate::needs;
-use plumb_lab::step::Made;
+use plumb_lab::step::MadeNames;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Builds, looks, takes down; nothing may be left.
 #[track_caller]
-fn build_and_look(text: &str, look: impl FnOnce(&Bench, &Made)) {
+fn build_and_look(text: &str, look: impl FnOnce(&Bench, &MadeNames)) {
     let mut bench = Bench::new();
     let before = bench.standing();
     let made = bench.build(text).unwrap_or_else(|error| panic!("{error}"));

@@ -3,7 +3,7 @@
 use crate::args::AgentArguments;
 use crate::exit::{End, Stopped};
 use plumb_engine::signals;
-use plumb_lab::agent::{Settings, run_as_init, serve};
+use plumb_lab::agent::{AgentSettings, run_as_init, serve};
 use plumb_lab::vm::VmSpec;
 use plumb_lab::{Host, HostError, Surroundings, Vm};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
@@ -33,7 +33,7 @@ pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
         return relay(file, program);
     }
     let surroundings = Surroundings::of_environment(program);
-    let settings = Settings {
+    let settings = AgentSettings {
         program: surroundings.program,
         state: arguments.state.clone().unwrap_or(surroundings.state),
         expendable: Vec::new(),

@@ -5,7 +5,7 @@ use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
 use crate::session;
-use crate::space_budget::{FILE_BYTES, Sizes, SpaceBudget, check_lengths, virtual_time};
+use crate::space_budget::{DataSizes, FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
 use plumb_report::{compare as page, format, run as run_page};
 use plumb_result::compare::Replicate;
 use plumb_result::{Comparison, Contrast, Finding, Level};
@@ -35,7 +35,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     {
         session::announce(&no_claim_ahead(factor.name));
     }
-    let Sizes { file_bytes, files } = sizes;
+    let DataSizes { file_bytes, files } = sizes;
     let rule = StopRule::default();
     let time_ns =
         arguments.time.map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule), |time| time.0);
@@ -174,7 +174,7 @@ fn places(sides: &[CompareSide]) -> impl Iterator<Item = &Place> {
 }
 
 /// All places get the same sizes: what is safe on each.
-pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<Sizes, Stopped> {
+pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<DataSizes, Stopped> {
     let mut budget = SpaceBudget::UNLIMITED;
     for place in places(sides) {
         if let Place::Directory(path) = place {
@@ -185,7 +185,7 @@ pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<Size
 }
 
 /// What will be written, said before anything is.
-pub(super) fn announcement(places: &str, sizes: Sizes) -> String {
+pub(super) fn announcement(places: &str, sizes: DataSizes) -> String {
     let space = format::bytes_iec(sizes.one_at_a_time_bytes() as f64);
     format!(
         "{places}: each run takes at most {space} in a directory of its own, which is removed at its end; nothing else is \

@@ -21,7 +21,7 @@ pub mod watch;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
-use plumb_report::run::{Kept, page};
+use plumb_report::run::{KeptResult, page};
 use plumb_result::RunVerdict;
 use plumb_study::{RunError, RunOutcome};
 
@@ -41,7 +41,8 @@ pub fn present(outcome: &RunOutcome, common: &Common) -> Result<End, Stopped> {
     if common.json {
         session::print_json(&outcome.result)?;
     } else {
-        let kept = if common.no_store || outcome.not_stored.is_some() { Kept::Nowhere } else { Kept::Stored };
+        let kept =
+            if common.no_store || outcome.not_stored.is_some() { KeptResult::Nowhere } else { KeptResult::Stored };
         session::print(&page(&outcome.result, kept, &session::style()))?;
     }
     Ok(ended(outcome))

@@ -6,7 +6,7 @@ use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
 use crate::session;
-use crate::space_budget::{Sizes, check_lengths};
+use crate::space_budget::{DataSizes, check_lengths};
 use plumb_report::{noise as page, run as run_page};
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
@@ -31,7 +31,7 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
     if !common.json && is_real(&sides) {
         session::announce(&announcement(path, sizes));
     }
-    let Sizes { file_bytes, files } = sizes;
+    let DataSizes { file_bytes, files } = sizes;
     let rule = StopRule::default();
     let time_ns =
         arguments.time.map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule), |time| time.0);
@@ -55,8 +55,8 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
     } else {
         let style = session::style();
         let kept = match common.no_store || outcome.interrupted || outcome.not_stored.is_some() {
-            true => page::Kept::Nowhere,
-            false => page::Kept::Stored,
+            true => page::KeptFloor::Nowhere,
+            false => page::KeptFloor::Stored,
         };
         session::print(&page::page(&outcome.noise, kept, &style))?;
         // Without a floor, that runs are too few is the answer itself.

@@ -11,7 +11,7 @@ use crate::session;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
 use plumb_report::format;
-use plumb_report::run::{Conditions, Kept, page_with};
+use plumb_report::run::{KeptResult, RunConditions, page_with};
 use plumb_result::assertion::{Assertion, AssertionError, ConditionedResult, PRECONDITIONING, Steadiness};
 use plumb_study::precondition::{Preconditioning, capacity_bytes, precondition, until_steady};
 use plumb_study::{Place, Policies, RunError, RunOutcome, RunRequest};
@@ -119,16 +119,16 @@ fn announcement(added: &Preconditioning) -> String {
     format!("preconditioning: writes {} in sequence{then}", fills.join(" and "))
 }
 
-fn conditions_of(outcome: &RunOutcome, assertions: &[Assertion]) -> Conditions {
+fn conditions_of(outcome: &RunOutcome, assertions: &[Assertion]) -> RunConditions {
     let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
     let measured = &outcome.measurement.phases;
-    Conditions {
+    RunConditions {
         assertions: assertions.iter().map(|assertion| assertion.check(&outcome.result)).collect(),
         steady: measured.iter().filter_map(|phase| Steadiness::of(plan(&phase.name)?, phase)).collect(),
     }
 }
 
-fn present(outcome: &RunOutcome, conditions: &Conditions, common: &Common) -> Result<(), Stopped> {
+fn present(outcome: &RunOutcome, conditions: &RunConditions, common: &Common) -> Result<(), Stopped> {
     let result = &outcome.result;
     if common.json {
         return session::print_json(&ConditionedResult {
@@ -137,7 +137,7 @@ fn present(outcome: &RunOutcome, conditions: &Conditions, common: &Common) -> Re
             steady: conditions.steady.clone(),
         });
     }
-    let kept = if common.no_store || outcome.not_stored.is_some() { Kept::Nowhere } else { Kept::Stored };
+    let kept = if common.no_store || outcome.not_stored.is_some() { KeptResult::Nowhere } else { KeptResult::Stored };
     session::print(&page_with(result, conditions, kept, &session::style()))
 }
 

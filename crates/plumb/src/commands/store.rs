@@ -7,7 +7,7 @@ use plumb_report::format::{self, MISSING};
 use plumb_report::run::short_id;
 use plumb_report::{list, run};
 use plumb_result::RunVerdict;
-use plumb_store::{Cell, Filter, RunStatus, Store, StoreError, TagChange};
+use plumb_store::{Filter, QueryCell, RunStatus, Store, StoreError, TagChange};
 
 /// Stored runs, newest first.
 pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stopped> {
@@ -80,7 +80,7 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
     if common.json {
         session::print_json(&result)?;
     } else {
-        session::print(&run::page(&result, run::Kept::Stored, &session::style()))?;
+        session::print(&run::page(&result, run::KeptResult::Stored, &session::style()))?;
         session::print(&format!("{}  {}  seed {}\n", result.id, result.started_at, result.workload.seed))?;
     }
     Ok(End::Done)
@@ -135,12 +135,12 @@ pub fn query(sql: Option<&str>, common: &Common) -> Result<End, Stopped> {
         session::print_json(&table)?;
         return Ok(End::Done);
     }
-    let cell = |cell: &Cell| match cell {
-        Cell::Null => String::new(),
-        Cell::Integer(number) => number.to_string(),
-        Cell::Real(number) => number.to_string(),
-        Cell::Text(text) => text.clone(),
-        Cell::Blob(bytes) => format!("{} bytes", bytes.len()),
+    let cell = |cell: &QueryCell| match cell {
+        QueryCell::Null => String::new(),
+        QueryCell::Integer(number) => number.to_string(),
+        QueryCell::Real(number) => number.to_string(),
+        QueryCell::Text(text) => text.clone(),
+        QueryCell::Blob(bytes) => format!("{} bytes", bytes.len()),
     };
     let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
     let head: Vec<&str> = table.columns.iter().map(String::as_str).collect();

@@ -11,7 +11,7 @@ use plumb_report::{format, sweep as page};
 use plumb_result::SweepKey;
 use plumb_study::precondition::capacity_bytes;
 use plumb_study::sweep::key::{self, looks_like_axis};
-use plumb_study::sweep::plan::Plan;
+use plumb_study::sweep::plan::SweepSchedule;
 use plumb_study::sweep::{SweepError, SweepRequest, apply, sweep};
 use plumb_study::{Bench, Place, Policies};
 use plumb_workload::named::{self, Scale};
@@ -65,7 +65,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         .map(|axis| key::parse(axis, arguments.points, ram_bytes))
         .collect::<Result<Vec<_>, _>>()
         .map_err(Stopped::usage)?;
-    let plan = Plan::new(asked, arguments.rate, arguments.points).map_err(Stopped::usage)?;
+    let plan = SweepSchedule::new(asked, arguments.rate, arguments.points).map_err(Stopped::usage)?;
     let spot = Spot::parse(path)?;
     let Loaded { mut workload, policies } = work(arguments, &plan, &spot)?;
     let phase = apply::phase_of(&workload, arguments.phase.as_deref()).map_err(Stopped::usage)?;
@@ -144,7 +144,7 @@ impl Spot {
 }
 
 /// The work, in a directory or on a simulated device.
-fn work(arguments: &SweepArguments, plan: &Plan, spot: &Spot) -> Result<Loaded, Stopped> {
+fn work(arguments: &SweepArguments, plan: &SweepSchedule, spot: &Spot) -> Result<Loaded, Stopped> {
     let place = match spot {
         Spot::Place(place) => place.for_named(),
         Spot::Device(_) | Spot::File(_) => named::Place::Directory,
@@ -198,7 +198,7 @@ fn move_to(workload: &mut Workload, spot: &Spot) {
     }
 }
 
-fn refuse_writes(workload: &Workload, plan: &Plan, spot: &Spot) -> Result<(), Stopped> {
+fn refuse_writes(workload: &Workload, plan: &SweepSchedule, spot: &Spot) -> Result<(), Stopped> {
     if let Spot::Place(Place::Directory(path)) = spot {
         return Err(Stopped::usage(format!(
             "--read-only: a sweep in the directory {} has to lay out a file first; name a file or a device that is there",
@@ -218,7 +218,7 @@ fn refuse_writes(workload: &Workload, plan: &Plan, spot: &Spot) -> Result<(), St
 /// change under the hand.
 fn fit(
     workload: &mut Workload,
-    plan: &Plan,
+    plan: &SweepSchedule,
     budget: Option<SpaceBudget>,
     bench: &Bench,
     base: &Path,
@@ -257,7 +257,7 @@ fn fit(
 }
 
 /// Half of the budget goes to timed phases, the rest to laying out and to looking.
-fn time(arguments: &SweepArguments, plan: &Plan, spot: &Spot) -> Option<Nanos> {
+fn time(arguments: &SweepArguments, plan: &SweepSchedule, spot: &Spot) -> Option<Nanos> {
     match (arguments.time, &arguments.work) {
         (Some(time), _) => Some(time),
         // A file's own words hold.

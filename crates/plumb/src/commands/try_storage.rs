@@ -6,7 +6,7 @@ use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
 use crate::session;
-use crate::space_budget::{Sizes, SpaceBudget};
+use crate::space_budget::{DataSizes, SpaceBudget};
 use plumb_engine::sim::SimRun;
 use plumb_report::format;
 use plumb_study::{Place, Policies, RunRequest};
@@ -25,7 +25,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
     };
     let sizes = budget.together(arguments.size.unwrap_or(FILE_BYTES));
     let Nanos(time_ns) = arguments.time;
-    let Sizes { file_bytes, files } = sizes;
+    let DataSizes { file_bytes, files } = sizes;
     let scale = Scale { file_bytes, files, time_ns, seed: arguments.seed, place: place.for_named() };
     let workload = named::try_workload(&scale);
     if !common.json {
@@ -49,7 +49,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
 }
 
 /// What will be written, said before anything is.
-fn announcement(place: &Place, sizes: Sizes, wanted: Option<Bytes>) -> String {
+fn announcement(place: &Place, sizes: DataSizes, wanted: Option<Bytes>) -> String {
     let space = format::bytes_iec(sizes.together_bytes() as f64);
     let less = match wanted {
         Some(Bytes(wanted)) if wanted > sizes.file_bytes => {

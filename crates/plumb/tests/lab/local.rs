@@ -2,7 +2,7 @@
 
 use super::{Site, alone, dialect, job, native, silent, steps};
 use crate::common::{test_directories, wait_until};
-use plumb_lab::protocol::Request;
+use plumb_lab::protocol::HostRequest;
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, HostError, Local};
 use serde_json::json;
@@ -90,14 +90,14 @@ fn a_killed_agent() {
         command.spawn().unwrap()
     };
     let mut first = agent();
-    let build = Request::Build {
+    let build = HostRequest::Build {
         tag: "killed".into(),
         steps: steps(
             json!([{ "kind": "cmd", "run": format!("touch {}", mark.display()), "undo": format!("rm {}", mark.display()) }]),
         ),
         safety: Safety::default(),
     };
-    for request in [build, Request::Run(job(native(300), &dir, 600))] {
+    for request in [build, HostRequest::Run(job(native(300), &dir, 600))] {
         writeln!(first.stdin.as_mut().unwrap(), "{}", plumb_document::json::to_string(&request).unwrap()).unwrap();
     }
     wait_until("the run has begun", || dir.exists() && !test_directories(&dir).is_empty());

@@ -10,7 +10,7 @@ mod vm;
 
 use common::wait_until;
 use plumb_lab::Surroundings;
-use plumb_lab::protocol::{RunJob, Work};
+use plumb_lab::protocol::{HostWork, RunJob};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -71,21 +71,21 @@ fn processes(text: &str) -> Vec<u32> {
 }
 
 /// A short random read of a small file.
-fn native(seconds: u32) -> Work {
+fn native(seconds: u32) -> HostWork {
     let toml = format!(
         "name = \"small\"\n\n[target.data.file]\npath = \"data\"\nsize = \"4MiB\"\n\n[[phase]]\nname = \"random-read\"\n\
          stop.time = \"{seconds}s\"\n\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.pattern = \"random\"\n\
          work.blocks.block = \"4KiB\"\n"
     );
-    Work::Native { toml }
+    HostWork::Native { toml }
 }
 
-fn dialect(tool: &str, words: &str, stdin: &str) -> Work {
+fn dialect(tool: &str, words: &str, stdin: &str) -> HostWork {
     let args = words.split_whitespace().map(str::to_owned).collect();
-    Work::Dialect { tool: tool.into(), args, stdin: stdin.into() }
+    HostWork::Dialect { tool: tool.into(), args, stdin: stdin.into() }
 }
 
-fn job(work: Work, dir: &Path, timeout_s: u64) -> RunJob {
+fn job(work: HostWork, dir: &Path, timeout_s: u64) -> RunJob {
     RunJob { work, dir: dir.to_str().unwrap().into(), seed: 7, timeout_s, sim: None }
 }
 

@@ -3,7 +3,7 @@
 use super::vm::{kernel, spec};
 use super::{Site, alone, job, silent, steps};
 use crate::common::{breadth, needs};
-use plumb_lab::protocol::{DeviceCounts, Work};
+use plumb_lab::protocol::{DeviceCounts, HostWork};
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, Vm};
 use serde_json::json;
@@ -57,7 +57,7 @@ fn expected(level: u64, writes: &[(u64, u64)]) -> Expected {
 }
 
 /// Writes of so many bytes at these offsets of the array, one after another.
-fn writes(offsets: &[u64], block: u64) -> Work {
+fn writes(offsets: &[u64], block: u64) -> HostWork {
     let list = offsets.iter().map(|offset| format!("\"{offset}\"")).collect::<Vec<_>>().join(", ");
     let toml = format!(
         "name = \"writes\"\n\n[target.array.device]\npath = \"/${{made.r}}\"\n\n[[phase]]\nname = \"write\"\ncache = \"direct\"\nstop.ops = {}\n\n\
@@ -65,7 +65,7 @@ fn writes(offsets: &[u64], block: u64) -> Work {
          work.blocks.block = \"{block}\"\nwork.blocks.mix.write = 100\n",
         offsets.len()
     );
-    Work::Native { toml }
+    HostWork::Native { toml }
 }
 
 /// Offsets of one page in each stripe, in an order and at places that look random and are always the same.

@@ -35,11 +35,11 @@ fn watched(devices: Vec<DeviceUse>, processes: usize, closed: usize) -> Watched 
 }
 
 fn title() -> Title {
-    Title { host: "vm".to_owned(), clock: "12:34:56".to_owned(), interval: "1 s".to_owned(), state: State::Live }
+    Title { host: "vm".to_owned(), clock: "12:34:56".to_owned(), interval: "1 s".to_owned(), state: PictureState::Live }
 }
 
 fn drawn(now: &Watched, width: usize, rows: usize) -> Vec<String> {
-    let mut history = History::default();
+    let mut history = DeviceHistory::default();
     for step in 1..=30 {
         let mut past = now.clone();
         past.devices.iter_mut().for_each(|device| device.write.bytes_per_s *= f64::from(step) / 30.0);
@@ -111,7 +111,7 @@ fn plain_lines() {
 #[test]
 fn colours_are_extra() {
     let now = watched(vec![device("vda", 1e6)], 1, 1);
-    let mut history = History::default();
+    let mut history = DeviceHistory::default();
     history.push(&now);
     let coloured = screen(&now, &history, &title(), &Style { width: 80, colour: Colour::Ansi }, 24).join("\n");
     let plain = screen(&now, &history, &title(), &Style { width: 80, colour: Colour::Never }, 24).join("\n");

@@ -2,18 +2,18 @@
 
 use super::contrasts::tier;
 use super::devices::{moved, under};
-use super::evidence::{Evidence, Record};
-use super::values::{Numbers, Value};
+use super::evidence::{StudyEvidence, StudyRun};
+use super::values::{CountedValue, WorkNumbers};
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::RunResult;
 use plumb_result::short_list;
-use plumb_result::study::{CellDevice, CellReason, CellValue, Counted, StudyCell};
+use plumb_result::study::{CellDevice, CellReason, CellValue, RunCount, StudyCell};
 use plumb_stats::summary::{coefficient_of_variation, geometric_mean};
 use plumb_store::StudyRunStatus;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-pub(super) fn cells(evidence: &Evidence, numbers: &Numbers) -> Vec<StudyCell> {
+pub(super) fn cells(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<StudyCell> {
     let plan = &evidence.plan;
     let of_cell =
         |cell: usize| plan.runs.iter().zip(&evidence.records).filter(move |(run, _)| run.cell as usize == cell);
@@ -21,7 +21,7 @@ pub(super) fn cells(evidence: &Evidence, numbers: &Numbers) -> Vec<StudyCell> {
         .iter()
         .enumerate()
         .map(|(index, cell)| {
-            let runs: Vec<(u32, &Record)> = of_cell(index).map(|(run, record)| (run.plot, record)).collect();
+            let runs: Vec<(u32, &StudyRun)> = of_cell(index).map(|(run, record)| (run.plot, record)).collect();
             let count = |status: StudyRunStatus| runs.iter().filter(|(_, one)| one.status == status).count() as u32;
             StudyCell {
                 levels: cell.levels.clone(),
@@ -40,7 +40,7 @@ pub(super) fn cells(evidence: &Evidence, numbers: &Numbers) -> Vec<StudyCell> {
         .collect()
 }
 
-fn reasons(runs: &[(u32, &Record)]) -> Vec<CellReason> {
+fn reasons(runs: &[(u32, &StudyRun)]) -> Vec<CellReason> {
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     let without =
         runs.iter().filter(|(_, record)| matches!(record.status, StudyRunStatus::Failed | StudyRunStatus::Rejected));
@@ -53,15 +53,15 @@ fn reasons(runs: &[(u32, &Record)]) -> Vec<CellReason> {
     reasons
 }
 
-fn accepted<'a>(runs: &'a [(u32, &'a Record)]) -> impl Iterator<Item = (u32, &'a Record, &'a RunResult)> {
+fn accepted<'a>(runs: &'a [(u32, &'a StudyRun)]) -> impl Iterator<Item = (u32, &'a StudyRun, &'a RunResult)> {
     let done = runs.iter().filter(|(_, record)| record.status == StudyRunStatus::Done);
     done.filter_map(|(plot, record)| Some((*plot, *record, record.result.as_ref()?)))
 }
 
 /// The numbers of a cell, over all its runs that count.
-pub(super) fn values(numbers: &Numbers, cell: u32) -> Vec<CellValue> {
-    let of_number = |(number, all): (&super::values::Number, &Vec<Value>)| {
-        let values: Vec<Value> = all.iter().filter(|value| value.cell == cell).copied().collect();
+pub(super) fn values(numbers: &WorkNumbers, cell: u32) -> Vec<CellValue> {
+    let of_number = |(number, all): (&super::values::WorkNumber, &Vec<CountedValue>)| {
+        let values: Vec<CountedValue> = all.iter().filter(|value| value.cell == cell).copied().collect();
         let plain: Vec<f64> = values.iter().map(|value| value.value).collect();
         // A count may be 0, and then has no geometric mean.
         let value = if number.metric.device_count().is_some() { mean(&plain)? } else { geometric_mean(&plain).ok()? };
@@ -82,7 +82,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-fn devices(runs: &[(u32, &Record)]) -> Vec<CellDevice> {
+fn devices(runs: &[(u32, &StudyRun)]) -> Vec<CellDevice> {
     let mut counts: BTreeMap<&str, Vec<DeviceCounts>> = BTreeMap::new();
     let (mut written, mut read) = (Vec::new(), Vec::new());
     for (_, record, result) in accepted(runs) {
@@ -98,7 +98,7 @@ fn devices(runs: &[(u32, &Record)]) -> Vec<CellDevice> {
     let per_byte = |device: f64, moved: f64| (moved > 0.0).then(|| device / moved);
     let (written, read) = (mean(&written).unwrap_or(0.0), mean(&read).unwrap_or(0.0));
     let device = |(device, all): (&str, Vec<DeviceCounts>)| {
-        let counted = |of: fn(&DeviceCounts) -> u64| Counted::of(&all.iter().map(of).collect::<Vec<u64>>());
+        let counted = |of: fn(&DeviceCounts) -> u64| RunCount::of(&all.iter().map(of).collect::<Vec<u64>>());
         let (read_bytes, written_bytes) = (counted(|one| one.read_bytes)?, counted(|one| one.written_bytes)?);
         Some(CellDevice {
             device: device.to_owned(),

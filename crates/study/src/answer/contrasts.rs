@@ -1,8 +1,8 @@
 //! The levels of one factor against each other: plots for a factor that is hard to change, pairs of runs for another.
 
-use super::evidence::Evidence;
+use super::evidence::StudyEvidence;
 use super::pairing::{ByOthers, Pairing};
-use super::values::{Number, Numbers, Value, is_hard, some_levels};
+use super::values::{CountedValue, WorkNumber, WorkNumbers, is_hard, some_levels};
 use super::{counted, messages};
 use crate::compare::claims::{self, ContrastSide};
 use crate::plan::{Correction, Levels, Plan};
@@ -12,11 +12,11 @@ use plumb_result::run::TierName;
 use plumb_result::short_list;
 use plumb_result::study::StudyContrast;
 use plumb_stats::geometric_mean;
-use plumb_stats::verdict::{Assessment, Compared, Family, Rule, Sides, assess_family};
+use plumb_stats::verdict::{Assessment, Compared, Family, Sides, VerdictRule, assess_family};
 use std::collections::BTreeMap;
 
 /// A contrast for each work, phase, metric, combination of the levels within, and level other than the baseline.
-pub(super) fn contrasts(evidence: &Evidence, numbers: &Numbers, emulated: bool) -> Vec<StudyContrast> {
+pub(super) fn contrasts(evidence: &StudyEvidence, numbers: &WorkNumbers, emulated: bool) -> Vec<StudyContrast> {
     let plan = &evidence.plan;
     let Some(by) = plan.factors.iter().find(|factor| factor.name == plan.compare.by) else { return Vec::new() };
     let Some((baseline, candidates)) = by.levels.split_first() else { return Vec::new() };
@@ -29,7 +29,7 @@ pub(super) fn contrasts(evidence: &Evidence, numbers: &Numbers, emulated: bool) 
         }
     }
     pairings.retain(|pairing| pairing.all.iter().all(|values| !values.is_empty()));
-    let rule = Rule { margin: plan.compare.equivalence, seed: plan.seed, ..Rule::default() };
+    let rule = VerdictRule { margin: plan.compare.equivalence, seed: plan.seed, ..VerdictRule::default() };
     let cap = Cap { exploratory: plan.exploratory, emulated };
     let is_count = |pairing: &Pairing| pairing.number.metric.device_count().is_some();
     let mut found: Vec<Option<StudyContrast>> = pairings
@@ -54,7 +54,7 @@ pub(super) fn contrasts(evidence: &Evidence, numbers: &Numbers, emulated: bool) 
 }
 
 /// The combinations of levels that are told apart, in the order of the plan's cells.
-fn contexts(plan: &Plan, values: &[Value]) -> Vec<Levels> {
+fn contexts(plan: &Plan, values: &[CountedValue]) -> Vec<Levels> {
     let seen = short_list::set(values.iter().map(|value| value.cell));
     let mut contexts: Vec<Levels> = Vec::new();
     for &cell in &seen {
@@ -71,14 +71,20 @@ fn context(plan: &Plan, cell: u32) -> Levels {
     some_levels(&plan.cells[cell as usize], |name| plan.compare.within.iter().any(|one| one == name))
 }
 
-fn pairing(plan: &Plan, number: &Number, values: &[Value], within: &Levels, levels: [&String; 2]) -> Pairing {
+fn pairing(
+    plan: &Plan,
+    number: &WorkNumber,
+    values: &[CountedValue],
+    within: &Levels,
+    levels: [&String; 2],
+) -> Pairing {
     let by = &plan.compare.by;
     let hard = is_hard(plan, by);
     // A factor that is not varied everywhere has no level in some cells: those are a context of their own.
-    let is_within = |value: &&Value| context(plan, value.cell) == *within;
+    let is_within = |value: &&CountedValue| context(plan, value.cell) == *within;
     // By unit; in it by the levels of all other factors, so that like is held against like.
     let mut units: BTreeMap<(u32, u32), ByOthers> = BTreeMap::new();
-    let mut all: [Vec<Value>; 2] = Default::default();
+    let mut all: [Vec<CountedValue>; 2] = Default::default();
     for value in values.iter().filter(is_within) {
         let cell = &plan.cells[value.cell as usize];
         let Some(side) = levels.iter().position(|level| cell.levels.get(by) == Some(level)) else { continue };
@@ -106,7 +112,7 @@ fn pairing(plan: &Plan, number: &Number, values: &[Value], within: &Levels, leve
     Pairing { number: number.clone(), within: within.clone(), candidate: levels[1].clone(), units: paired, all, exact }
 }
 
-fn assess(plan: &Plan, pairings: &[&Pairing], by_plots: bool, rule: &Rule) -> Vec<Assessment> {
+fn assess(plan: &Plan, pairings: &[&Pairing], by_plots: bool, rule: &VerdictRule) -> Vec<Assessment> {
     let runs: Vec<[Vec<f64>; 2]> = pairings
         .iter()
         .map(|pairing| {
@@ -162,7 +168,7 @@ fn contrast(
     pairing: &Pairing,
     assessment: &Assessment,
     baseline: &str,
-    rule: &Rule,
+    rule: &VerdictRule,
     cap: Cap,
 ) -> StudyContrast {
     let values = |side: usize| pairing.all[side].iter().map(|value| value.value).collect::<Vec<f64>>();
@@ -189,7 +195,7 @@ fn contrast(
 }
 
 /// What all measured; `mixed` where they differ.
-pub(super) fn tier(values: &[Value]) -> Option<TierName> {
+pub(super) fn tier(values: &[CountedValue]) -> Option<TierName> {
     let mut tiers = values.iter().filter_map(|value| value.tier);
     let first = tiers.next()?;
     Some(if tiers.all(|tier| tier == first) { first } else { TierName::Mixed })

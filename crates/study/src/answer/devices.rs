@@ -1,6 +1,6 @@
 //! What the block devices under a run did, and how much of it for each unit of its work.
 
-use super::evidence::Record;
+use super::evidence::StudyRun;
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::metric::{DeviceCount, Subject};
 use plumb_result::short_list;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// A number of the leaf devices under a run, all of them together, over the whole run. `None` where it could not be seen
 /// which they are, or where the work did none of what it is counted for.
-pub(super) fn value(count: DeviceCount, record: &Record, result: &RunResult) -> Option<f64> {
+pub(super) fn value(count: DeviceCount, record: &StudyRun, result: &RunResult) -> Option<f64> {
     let all = of_leaves(record, result)?;
     match count {
         DeviceCount::Reads => Some(all.reads as f64),
@@ -30,7 +30,7 @@ fn per(counted: f64, units: f64) -> Option<f64> {
 }
 
 /// The counts of the leaves together: what lies above them would count the same bytes again.
-fn of_leaves(record: &Record, result: &RunResult) -> Option<DeviceCounts> {
+fn of_leaves(record: &StudyRun, result: &RunResult) -> Option<DeviceCounts> {
     let leaves = short_list::set(result.target.values().flat_map(|facts| &facts.leaves));
     if leaves.is_empty() {
         return None;

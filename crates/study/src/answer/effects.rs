@@ -1,6 +1,6 @@
 //! What the factors do to a number, alone and together, and how much of the variation that is.
 
-use super::values::{Number, Numbers, Value, is_hard};
+use super::values::{CountedValue, WorkNumber, WorkNumbers, is_hard};
 use crate::plan::Plan;
 use plumb_result::short_list;
 use plumb_result::study::{EffectLine, EffectTable};
@@ -10,7 +10,7 @@ use plumb_stats::split_plot::{SplitPlot, split_plot};
 use std::collections::BTreeMap;
 
 /// A table for each number whose design is whole and balanced over the factors that were asked for.
-pub(super) fn effects(plan: &Plan, numbers: &Numbers) -> Vec<EffectTable> {
+pub(super) fn effects(plan: &Plan, numbers: &WorkNumbers) -> Vec<EffectTable> {
     let asked = |name: &str| plan.compare.effects.is_empty() || plan.compare.effects.iter().any(|one| one == name);
     numbers
         .iter()
@@ -38,7 +38,7 @@ struct Varied {
 }
 
 impl Varied {
-    fn of(plan: &Plan, name: &str, levels: &[String], values: &[Value]) -> Varied {
+    fn of(plan: &Plan, name: &str, levels: &[String], values: &[CountedValue]) -> Varied {
         let is_there = |level: &&String| {
             values.iter().any(|value| plan.cells[value.cell as usize].levels.get(name) == Some(level))
         };
@@ -49,13 +49,13 @@ impl Varied {
         }
     }
 
-    fn level_of(&self, plan: &Plan, value: &Value) -> Option<usize> {
+    fn level_of(&self, plan: &Plan, value: &CountedValue) -> Option<usize> {
         let level = plan.cells[value.cell as usize].levels.get(&self.name)?;
         self.levels.iter().position(|known| known == level)
     }
 }
 
-fn table(plan: &Plan, number: &Number, values: &[Value], factors: &[Varied]) -> Option<EffectTable> {
+fn table(plan: &Plan, number: &WorkNumber, values: &[CountedValue], factors: &[Varied]) -> Option<EffectTable> {
     let (hard, easy): (Vec<&Varied>, Vec<&Varied>) = factors.iter().partition(|factor| factor.hard);
     if factors.len() < 2 {
         return None;
@@ -94,7 +94,7 @@ fn table(plan: &Plan, number: &Number, values: &[Value], factors: &[Varied]) -> 
 }
 
 /// The sign table over plots: the values of a cell are one for each plot, or runs where there is but one plot.
-fn signs(plan: &Plan, values: &[Value], factors: &[Varied]) -> Option<TwoLevel> {
+fn signs(plan: &Plan, values: &[CountedValue], factors: &[Varied]) -> Option<TwoLevel> {
     let mut cells: Vec<BTreeMap<u32, Vec<f64>>> = vec![BTreeMap::new(); 1 << factors.len()];
     for value in values {
         let mut cell = 0;
@@ -139,8 +139,8 @@ fn sign_lines(table: &TwoLevel, factors: &[Varied], mixed: bool) -> Vec<EffectLi
 }
 
 /// All hard factors together as the whole plots' factor, all easy ones together as the other: `values[a][plot][b]`.
-fn split(plan: &Plan, values: &[Value], hard: &[&Varied], easy: &[&Varied]) -> Option<SplitPlot> {
-    let place = |factors: &[&Varied], value: &Value| -> Option<usize> {
+fn split(plan: &Plan, values: &[CountedValue], hard: &[&Varied], easy: &[&Varied]) -> Option<SplitPlot> {
+    let place = |factors: &[&Varied], value: &CountedValue| -> Option<usize> {
         let mut place = 0;
         for factor in factors {
             place = place * factor.levels.len() + factor.level_of(plan, value)?;

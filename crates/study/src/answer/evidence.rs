@@ -1,6 +1,6 @@
 //! All that is known of a study: its plan, its plots, its runs and their results.
 
-use crate::conduct::Study;
+use crate::conduct::FrozenStudy;
 use crate::plan::{HostPlan, Plan};
 use plumb_lab::protocol::DeviceCounts;
 use plumb_lab::vm::Accel;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// One run of a study, as far as it came.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct StudyRun {
     /// How far.
     pub status: StudyRunStatus,
     /// Why it failed or was rejected.
@@ -27,7 +27,7 @@ pub struct Record {
 
 /// All that is known of a study.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Evidence {
+pub struct StudyEvidence {
     /// Its id.
     pub id: String,
     /// When it was begun, RFC 3339.
@@ -35,15 +35,15 @@ pub struct Evidence {
     /// What was planned.
     pub plan: Plan,
     /// Its runs, in the plan's order.
-    pub records: Vec<Record>,
+    pub records: Vec<StudyRun>,
     /// Its plots, in the plan's order.
     pub plots: Vec<StudyPlotRow>,
 }
 
-impl Evidence {
+impl StudyEvidence {
     /// Reads a study from the store. `id` is a whole one.
-    pub fn load(store: &Store, id: &str) -> Result<Evidence, StoreError> {
-        let Study { id, plan } = Study::open(store, id)?;
+    pub fn load(store: &Store, id: &str) -> Result<StudyEvidence, StoreError> {
+        let FrozenStudy { id, plan } = FrozenStudy::open(store, id)?;
         let mut records = Vec::new();
         for row in store.study_runs(&id)? {
             let devices = match &row.devices {
@@ -56,7 +56,7 @@ impl Evidence {
                 })?,
             };
             let result = row.run_id.as_deref().map(|run| store.get(run)).transpose()?;
-            records.push(Record {
+            records.push(StudyRun {
                 status: row.status,
                 reason: row.reason,
                 build: row.build,
@@ -67,7 +67,7 @@ impl Evidence {
         }
         let plots = store.study_plots(&id)?;
         let created_at = store.study(&id)?.row.created_at;
-        Ok(Evidence { id, created_at, plan, records, plots })
+        Ok(StudyEvidence { id, created_at, plan, records, plots })
     }
 
     /// The results that count, with the index of their run.

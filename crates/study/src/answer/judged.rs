@@ -2,12 +2,12 @@
 //! (E12), what measured (D7, E13). The others rest on two sides of one plan, and a study answers them itself: what its factors
 //! change of the work is declared (D6), and provisionings and missing cells are counted over all of it (E1, E10).
 
-use super::evidence::Evidence;
+use super::evidence::StudyEvidence;
 use super::messages;
-use super::values::{Number, Numbers, Value, some_levels};
+use super::values::{CountedValue, WorkNumber, WorkNumbers, some_levels};
 use crate::plan::Levels;
 use plumb_result::{Finding, Level, RunResult};
-use plumb_trust::{ComparisonView, NumberFound, NumberView, RunValue, Side, SideRecord, ToolPrint};
+use plumb_trust::{ComparisonSide, ComparisonView, NumberFound, NumberView, RunValue, SideRecord, ToolPrint};
 use std::collections::BTreeMap;
 
 const HOLD: [&str; 4] = ["E4", "E12", "E13", "D7"];
@@ -16,7 +16,7 @@ const HOLD: [&str; 4] = ["E4", "E12", "E13", "D7"];
 const DRIFT: &str = "E5";
 
 /// What these checks say of each level against the baseline, each check once, at its worst.
-pub(super) fn judged(evidence: &Evidence, numbers: &Numbers) -> Vec<Finding> {
+pub(super) fn judged(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Finding> {
     let compare = &evidence.plan.compare;
     let levels = evidence.plan.factors.iter().find(|factor| factor.name == compare.by).map(|factor| &factor.levels);
     let Some((baseline, candidates)) = levels.and_then(|levels| levels.split_first()) else { return Vec::new() };
@@ -31,12 +31,12 @@ pub(super) fn judged(evidence: &Evidence, numbers: &Numbers) -> Vec<Finding> {
     worst.into_values().collect()
 }
 
-fn of_candidate(evidence: &Evidence, numbers: &Numbers, levels: [&String; 2]) -> Vec<Finding> {
+fn of_candidate(evidence: &StudyEvidence, numbers: &WorkNumbers, levels: [&String; 2]) -> Vec<Finding> {
     let by = evidence.plan.compare.by.as_str();
     let [Some(one), Some(other)] = levels.map(|level| first(evidence, level)) else { return Vec::new() };
     let records = levels.map(|level| record(evidence, level));
     // Like is followed by like only within the same levels of all other factors.
-    let mut series: Vec<(String, &Number, [Vec<RunValue>; 2])> = Vec::new();
+    let mut series: Vec<(String, &WorkNumber, [Vec<RunValue>; 2])> = Vec::new();
     for (number, values) in numbers.iter().filter(|(number, _)| number.metric.device_count().is_none()) {
         for (others, sides) in by_others(evidence, values, by, levels) {
             let told = messages::levels(&others);
@@ -62,14 +62,14 @@ fn of_candidate(evidence: &Evidence, numbers: &Numbers, levels: [&String; 2]) ->
     let runs =
         |index: usize| views.iter().map(|view| [view.baseline, view.candidate][index].len() as u32).min().unwrap_or(0);
     let view = |numbers| ComparisonView {
-        baseline: Side {
+        baseline: ComparisonSide {
             name: &names[0],
             environment: &one.environment,
             targets: &one.target,
             runs: runs(0),
             record: &records[0],
         },
-        candidate: Side {
+        candidate: ComparisonSide {
             name: &names[1],
             environment: &other.environment,
             targets: &other.target,
@@ -108,8 +108,8 @@ fn by_place(runs: &[RunValue]) -> Vec<RunValue> {
 }
 
 fn by_others(
-    evidence: &Evidence,
-    values: &[Value],
+    evidence: &StudyEvidence,
+    values: &[CountedValue],
     by: &str,
     levels: [&String; 2],
 ) -> BTreeMap<Levels, [Vec<RunValue>; 2]> {
@@ -128,7 +128,7 @@ fn by_others(
     series
 }
 
-fn of_level<'a>(evidence: &'a Evidence, level: &'a str) -> impl Iterator<Item = &'a RunResult> {
+fn of_level<'a>(evidence: &'a StudyEvidence, level: &'a str) -> impl Iterator<Item = &'a RunResult> {
     let plan = &evidence.plan;
     let is_of_level = move |run: usize| {
         let cell = &plan.cells[plan.runs[run].cell as usize];
@@ -137,12 +137,12 @@ fn of_level<'a>(evidence: &'a Evidence, level: &'a str) -> impl Iterator<Item = 
     evidence.accepted().filter(move |(run, _)| is_of_level(*run)).map(|(_, result)| result)
 }
 
-fn first<'a>(evidence: &'a Evidence, level: &'a str) -> Option<&'a RunResult> {
+fn first<'a>(evidence: &'a StudyEvidence, level: &'a str) -> Option<&'a RunResult> {
     of_level(evidence, level).next()
 }
 
 /// What measured a level: the program, one entry for each version.
-fn record(evidence: &Evidence, level: &str) -> SideRecord {
+fn record(evidence: &StudyEvidence, level: &str) -> SideRecord {
     let mut tools: Vec<ToolPrint> = Vec::new();
     for result in of_level(evidence, level) {
         let tool = ToolPrint { name: result.tool.name.clone(), version: result.tool.version.clone(), dialect: None };

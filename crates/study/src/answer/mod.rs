@@ -1,6 +1,6 @@
 //! What a study found: verdicts in words, what limits them, where the spread comes from, and every planned cell.
 //!
-//! Pure but for [`Evidence::load`]. The unit of replication is the plot where a factor needs a provisioning, else the pair of
+//! Pure but for [`StudyEvidence::load`]. The unit of replication is the plot where a factor needs a provisioning, else the pair of
 //! runs on one plot; rejected and failed runs are in no number, and are told.
 
 mod cells;
@@ -19,7 +19,7 @@ mod spread;
 mod tests;
 mod values;
 
-pub use evidence::{Evidence, Record};
+pub use evidence::{StudyEvidence, StudyRun};
 
 use plumb_result::short_list;
 use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyCounts, StudyReport};
@@ -28,7 +28,7 @@ use plumb_store::{StudyPlotState, StudyRunStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The report of a study, however far it is.
-pub fn answer(evidence: &Evidence) -> StudyReport {
+pub fn answer(evidence: &StudyEvidence) -> StudyReport {
     let plan = &evidence.plan;
     let emulated = evidence.is_emulated();
     let numbers = values::numbers(evidence);
@@ -66,7 +66,7 @@ pub fn answer(evidence: &Evidence) -> StudyReport {
     }
 }
 
-fn counts(evidence: &Evidence, cells: &[plumb_result::study::StudyCell]) -> StudyCounts {
+fn counts(evidence: &StudyEvidence, cells: &[plumb_result::study::StudyCell]) -> StudyCounts {
     let of = |status: StudyRunStatus| evidence.records.iter().filter(|record| record.status == status).count() as u32;
     StudyCounts {
         plots: evidence.plots.len() as u32,
@@ -83,7 +83,7 @@ fn counts(evidence: &Evidence, cells: &[plumb_result::study::StudyCell]) -> Stud
 }
 
 /// What must be known of the study as a whole.
-fn checks(evidence: &Evidence, counts: &StudyCounts, emulated: bool) -> Vec<Finding> {
+fn checks(evidence: &StudyEvidence, counts: &StudyCounts, emulated: bool) -> Vec<Finding> {
     let finding = |code: &str, level, observed: String, threshold: &str, message: String, remedy: &str| Finding {
         code: code.to_owned(),
         level,
@@ -139,7 +139,7 @@ fn checks(evidence: &Evidence, counts: &StudyCounts, emulated: bool) -> Vec<Find
 }
 
 /// Findings of all runs with a result, those that were rejected too, each check once.
-fn gathered(evidence: &Evidence) -> Vec<GatheredFinding> {
+fn gathered(evidence: &StudyEvidence) -> Vec<GatheredFinding> {
     let results: Vec<&RunResult> = evidence.records.iter().filter_map(|record| record.result.as_ref()).collect();
     let mut worst: BTreeMap<&str, (Level, BTreeSet<usize>, &Finding)> = BTreeMap::new();
     for (index, result) in results.iter().enumerate() {
@@ -168,7 +168,7 @@ fn gathered(evidence: &Evidence) -> Vec<GatheredFinding> {
     all
 }
 
-fn notes(evidence: &Evidence) -> Vec<String> {
+fn notes(evidence: &StudyEvidence) -> Vec<String> {
     let mut notes = Vec::new();
     for plot in evidence.plots.iter().filter(|plot| plot.builds > 1) {
         let why = plot.reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));

@@ -1,6 +1,6 @@
 //! What is held against what: the values of two levels of a factor, by their units.
 
-use super::values::{Number, Value};
+use super::values::{CountedValue, WorkNumber};
 use crate::plan::Levels;
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ pub(super) type ByOthers = BTreeMap<Levels, [Vec<f64>; 2]>;
 
 /// What is held against what, in one number of one context.
 pub(super) struct Pairing {
-    pub(super) number: Number,
+    pub(super) number: WorkNumber,
     pub(super) within: Levels,
     pub(super) candidate: String,
     /// One entry a plot, or a pair of runs; those that have both sides.
     pub(super) units: [Vec<Vec<f64>>; 2],
     /// Every value, also of units that have one side only.
-    pub(super) all: [Vec<Value>; 2],
+    pub(super) all: [Vec<CountedValue>; 2],
     /// What is counted, and cannot or need not be judged by its spread.
     pub(super) exact: Option<Exact>,
 }

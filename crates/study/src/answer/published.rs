@@ -1,6 +1,6 @@
 //! Published numbers, and what was measured of the same kind. Two numbers side by side, and no claim.
 
-use super::evidence::Evidence;
+use super::evidence::StudyEvidence;
 use super::{cells, values};
 use crate::plan::Import;
 use plumb_dialects::{bonnie, iozone};
@@ -9,7 +9,7 @@ use plumb_result::{CellMetric, Metric, PublishedNumber};
 use std::collections::BTreeSet;
 
 /// The numbers of every import that has some, each with ours.
-pub(super) fn published(evidence: &Evidence, emulated: bool) -> Vec<Published> {
+pub(super) fn published(evidence: &StudyEvidence, emulated: bool) -> Vec<Published> {
     let plan = &evidence.plan;
     let wanted: BTreeSet<Metric> =
         plan.imports.iter().flat_map(|import| &import.numbers).filter_map(PublishedNumber::metric).collect();
@@ -39,7 +39,7 @@ pub(super) fn published(evidence: &Evidence, emulated: bool) -> Vec<Published> {
 /// beside nothing: reading in sequence is no seeking. Where a cell has a phase that is called what the number is, the others
 /// are something else, too: a rewrite is no write.
 fn ours(
-    evidence: &Evidence,
+    evidence: &StudyEvidence,
     import: &Import,
     number: &PublishedNumber,
     of_cells: &[Vec<CellValue>],

@@ -1,17 +1,17 @@
 //! What else the compared levels differ in than what was declared (D5).
 
-use super::evidence::Evidence;
+use super::evidence::StudyEvidence;
 use crate::plan::{HostPlan, Levels, Plan};
 use plumb_lab::Step;
 use plumb_result::compare::Difference;
 use plumb_result::short_list;
 use plumb_result::{Finding, Level, RunResult};
-use plumb_trust::{FACTORS, Side, SideRecord, factor};
+use plumb_trust::{ComparisonSide, FACTORS, SideRecord, factor};
 use std::collections::BTreeSet;
 
 /// Facts in which a level of the compared factor differs from the baseline although nothing that the plan changes between
 /// them covers it. What differs between two provisionings of one level is part of provisioning anew.
-pub(super) fn undeclared(evidence: &Evidence) -> Vec<Difference> {
+pub(super) fn undeclared(evidence: &StudyEvidence) -> Vec<Difference> {
     let plan = &evidence.plan;
     let by = &plan.compare.by;
     let Some(levels) = plan.factors.iter().find(|factor| factor.name == *by).map(|factor| &factor.levels) else {
@@ -58,12 +58,12 @@ fn differences(one: &RunResult, other: &RunResult) -> Vec<Difference> {
     plumb_trust::differences(&side_of(one, &record), &side_of(other, &record))
 }
 
-fn side_of<'a>(result: &'a RunResult, record: &'a SideRecord) -> Side<'a> {
-    Side { name: "", environment: &result.environment, targets: &result.target, runs: 1, record }
+fn side_of<'a>(result: &'a RunResult, record: &'a SideRecord) -> ComparisonSide<'a> {
+    ComparisonSide { name: "", environment: &result.environment, targets: &result.target, runs: 1, record }
 }
 
 /// Results of two levels that are alike in everything else.
-fn matched<'a>(evidence: &'a Evidence, baseline: &str, candidate: &str) -> Option<(&'a RunResult, &'a RunResult)> {
+fn matched<'a>(evidence: &'a StudyEvidence, baseline: &str, candidate: &str) -> Option<(&'a RunResult, &'a RunResult)> {
     let plan = &evidence.plan;
     let by = plan.compare.by.as_str();
     let key = |run: usize| -> (String, Levels) {
@@ -79,7 +79,7 @@ fn matched<'a>(evidence: &'a Evidence, baseline: &str, candidate: &str) -> Optio
 }
 
 /// Results of one cell on two plots.
-fn twins<'a>(evidence: &'a Evidence, level: &str) -> Option<(&'a RunResult, &'a RunResult)> {
+fn twins<'a>(evidence: &'a StudyEvidence, level: &str) -> Option<(&'a RunResult, &'a RunResult)> {
     let plan = &evidence.plan;
     let cell_of = |run: usize| plan.runs[run].cell;
     let has =

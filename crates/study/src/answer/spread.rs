@@ -1,15 +1,15 @@
 //! Where the spread comes from, and what that says about the next plan.
 
-use super::evidence::Evidence;
-use super::values::{Numbers, Value};
+use super::evidence::StudyEvidence;
+use super::values::{CountedValue, WorkNumbers};
 use plumb_result::number::{Digits, percent};
 use plumb_result::study::SpreadSources;
-use plumb_stats::components::{Cost, PlotsAndRuns, plots_and_runs_of_cells, runs_per_plot};
+use plumb_stats::components::{FurtherCost, PlotsAndRuns, plots_and_runs_of_cells, runs_per_plot};
 use plumb_store::StudyRunStatus;
 use std::collections::BTreeMap;
 
 /// One entry for each number of which there are two plots with two runs each in some cell.
-pub(super) fn spread(evidence: &Evidence, numbers: &Numbers) -> Vec<SpreadSources> {
+pub(super) fn spread(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<SpreadSources> {
     let cost = cost(evidence);
     let mut found = Vec::new();
     for (number, values) in numbers {
@@ -36,7 +36,7 @@ pub(super) fn spread(evidence: &Evidence, numbers: &Numbers) -> Vec<SpreadSource
 }
 
 /// The runs of every cell by plot, cut to the number of runs that every plot with two or more has.
-fn balanced(values: &[Value]) -> Option<Vec<Vec<Vec<f64>>>> {
+fn balanced(values: &[CountedValue]) -> Option<Vec<Vec<Vec<f64>>>> {
     let mut cells: BTreeMap<u32, BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
     for value in values {
         cells.entry(value.cell).or_default().entry(value.plot).or_default().push(value.value);
@@ -52,12 +52,12 @@ fn balanced(values: &[Value]) -> Option<Vec<Vec<Vec<f64>>>> {
 }
 
 /// Seconds that a plot and a run took.
-fn cost(evidence: &Evidence) -> Option<Cost> {
+fn cost(evidence: &StudyEvidence) -> Option<FurtherCost> {
     let mean = |times: Vec<f64>| (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
     let plot = mean(evidence.plots.iter().filter_map(|plot| plot.build_s).collect())?;
     let done = evidence.records.iter().filter(|record| record.status == StudyRunStatus::Done);
     let run = mean(done.filter_map(|record| record.seconds).collect())?;
-    (plot > 0.0 && run > 0.0).then_some(Cost { plot, run })
+    (plot > 0.0 && run > 0.0).then_some(FurtherCost { plot, run })
 }
 
 /// The coefficient of variation of values whose logarithms have this variance.

@@ -13,14 +13,14 @@ use plumb_workload::Phase;
 use plumb_workload::program::{Postmark, PostmarkPart, PostmarkStep, Step};
 
 /// A study whose runs were all done, at these speeds.
-fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> Evidence {
+fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> StudyEvidence {
     let records = plan
         .runs
         .iter()
         .enumerate()
         .map(|(seq, run)| {
             let answer = ran(speed(&plan.cells[run.cell as usize].levels, run.plot, seq as u32));
-            Record {
+            StudyRun {
                 status: StudyRunStatus::Done,
                 reason: None,
                 build: Some(1),
@@ -33,7 +33,7 @@ fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> Evidence {
     let plots = (0..plan.plots.len() as u32)
         .map(|seq| StudyPlotRow { seq, state: StudyPlotState::Done, builds: 1, reason: None, build_s: Some(4.0) })
         .collect();
-    Evidence { id: "018f".to_owned(), created_at: "2024-05-01T12:00:00Z".to_owned(), plan, records, plots }
+    StudyEvidence { id: "018f".to_owned(), created_at: "2024-05-01T12:00:00Z".to_owned(), plan, records, plots }
 }
 
 /// 100 MB/s with a spread of provisionings and of runs.
@@ -44,7 +44,7 @@ fn noisy(seed: u64, plots: f64, runs: f64) -> impl Fn(u32, u32) -> f64 {
     }
 }
 
-fn fail(evidence: &mut Evidence, run: usize, status: StudyRunStatus, reason: &str) {
+fn fail(evidence: &mut StudyEvidence, run: usize, status: StudyRunStatus, reason: &str) {
     let record = &mut evidence.records[run];
     record.status = status;
     record.reason = Some(reason.to_owned());
@@ -130,7 +130,7 @@ fn an_easy_factor_is_held_against_the_runs_of_its_plot() {
 fn what_is_missing_is_shown_with_its_reason_and_in_no_number() {
     let speed = noisy(7, 0.01, 0.01);
     let mut evidence = evidence(plan(&["a", "b"], &["4k", "64k"], 3, 1), |_, plot, run| speed(plot, run));
-    let of_cell = |cell: u32, evidence: &Evidence| -> Vec<usize> {
+    let of_cell = |cell: u32, evidence: &StudyEvidence| -> Vec<usize> {
         evidence.plan.runs.iter().enumerate().filter(|(_, run)| run.cell == cell).map(|(seq, _)| seq).collect()
     };
     for run in of_cell(3, &evidence) {
@@ -280,11 +280,11 @@ fn findings_of_runs_are_gathered_at_their_worst() {
 }
 
 /// The same study with counts of two disks under a RAID, and what they count.
-fn on_disks(emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> Evidence {
+fn on_disks(emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> StudyEvidence {
     on_disks_of(&["4k"], emulated, counts)
 }
 
-fn on_disks_of(sizes: &[&str], emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> Evidence {
+fn on_disks_of(sizes: &[&str], emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> StudyEvidence {
     let mut plan = plan(&["a", "b"], sizes, 3, 2);
     plan.compare.metrics =
         ["write.bw", "device.written-bytes", "device.written-per-byte", "device.reads"].map(str::to_owned).into();
@@ -375,7 +375,7 @@ fn effects_on_counts_that_never_vary_are_numbers() {
 #[test]
 fn bytes_are_told_for_each_transaction() {
     let mut evidence = on_disks(false, |_, _| 1 << 20);
-    let bytes = |evidence: &Evidence| {
+    let bytes = |evidence: &StudyEvidence| {
         let record = &evidence.records[0];
         devices::value(DeviceCount::BytesPerTransaction, record, record.result.as_ref().unwrap()).unwrap()
     };

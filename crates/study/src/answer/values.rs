@@ -1,8 +1,8 @@
 //! The values of a study's runs, by number.
 
 use super::devices;
-use super::evidence::Evidence;
-use crate::plan::{Cell, Levels, Plan, is_meant};
+use super::evidence::StudyEvidence;
+use crate::plan::{Levels, Plan, PlanCell, is_meant};
 use plumb_result::metric::{DeviceCount, Stat};
 use plumb_result::run::TierName;
 use plumb_result::short_list;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// One number of one work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Number {
+pub(super) struct WorkNumber {
     pub(super) workload: String,
     /// Its phase; the work's own name where the number is of the whole run.
     pub(super) phase: String,
@@ -20,7 +20,7 @@ pub(super) struct Number {
 
 /// One value of one run that counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Value {
+pub(super) struct CountedValue {
     pub(super) run: usize,
     pub(super) plot: u32,
     pub(super) block: u32,
@@ -32,22 +32,22 @@ pub(super) struct Value {
 }
 
 /// Every number that is compared, with its values in the order of the runs.
-pub(super) type Numbers = BTreeMap<Number, Vec<Value>>;
+pub(super) type WorkNumbers = BTreeMap<WorkNumber, Vec<CountedValue>>;
 
 /// Values of all runs that count, of what is compared.
-pub(super) fn numbers(evidence: &Evidence) -> Numbers {
+pub(super) fn numbers(evidence: &StudyEvidence) -> WorkNumbers {
     numbers_of(evidence, |metric| is_compared(&evidence.plan, metric))
 }
 
 /// Values of all runs that count, of some metrics. A time or rate that is 0 or no number has no place on the log scale, and
 /// is no value.
-pub(super) fn numbers_of(evidence: &Evidence, wanted: impl Fn(Metric) -> bool) -> Numbers {
+pub(super) fn numbers_of(evidence: &StudyEvidence, wanted: impl Fn(Metric) -> bool) -> WorkNumbers {
     let plan = &evidence.plan;
-    let mut numbers = Numbers::new();
+    let mut numbers = WorkNumbers::new();
     for (run, result) in evidence.accepted() {
         let planned = &plan.runs[run];
         let Some(cell) = plan.cells.get(planned.cell as usize) else { continue };
-        let of_run = |value: f64, tier: Option<TierName>| Value {
+        let of_run = |value: f64, tier: Option<TierName>| CountedValue {
             run,
             plot: planned.plot,
             block: plan.plots.get(planned.plot as usize).map_or(0, |plot| plot.block),
@@ -63,14 +63,14 @@ pub(super) fn numbers_of(evidence: &Evidence, wanted: impl Fn(Metric) -> bool) -
             }
             if let Some(value) = devices::value(count, &evidence.records[run], result) {
                 let workload = cell.workload.clone();
-                let number = Number { phase: workload.clone(), workload, metric };
+                let number = WorkNumber { phase: workload.clone(), workload, metric };
                 numbers.entry(number).or_default().push(of_run(value, None));
             }
         }
         for phase in &result.phases {
             for (&metric, measured) in phase.metrics.iter().filter(|(metric, _)| wanted(**metric)) {
                 let Some(value) = measured.value.filter(|value| *value > 0.0 && value.is_finite()) else { continue };
-                let number = Number { workload: cell.workload.clone(), phase: phase.name.clone(), metric };
+                let number = WorkNumber { workload: cell.workload.clone(), phase: phase.name.clone(), metric };
                 numbers.entry(number).or_default().push(of_run(value, measured.tier));
             }
         }
@@ -93,7 +93,7 @@ pub(super) fn is_compared(plan: &Plan, metric: Metric) -> bool {
 }
 
 /// The levels of a cell that a test picks.
-pub(super) fn some_levels(cell: &Cell, picks: impl Fn(&str) -> bool) -> Levels {
+pub(super) fn some_levels(cell: &PlanCell, picks: impl Fn(&str) -> bool) -> Levels {
     let picked = cell.levels.iter().filter(|(name, _)| picks(name));
     short_list::keyed(picked.map(|(name, level)| (name.clone(), level.clone())))
 }

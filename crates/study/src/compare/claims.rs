@@ -1,6 +1,6 @@
 //! From rows to contrasts: what the numbers say, and what the checks leave of it. Pure.
 
-use super::comparison_log::{Cell, Row};
+use super::comparison_log::{ComparedCell, LogRow};
 use super::plan::side_index;
 use plumb_result::compare::{Capped, Floor, RatioWithout, Replicate};
 use plumb_result::metric::Stat;
@@ -10,12 +10,12 @@ use plumb_stats::estimate::paired;
 use plumb_stats::outliers::outliers;
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::{Precision, Question, Statistic};
-use plumb_stats::verdict::{Assessment, Compared, Note, ReplicationUnit, Rule, Sides, Verdict, assess_all};
+use plumb_stats::verdict::{Assessment, Compared, Note, ReplicationUnit, Sides, Verdict, VerdictRule, assess_all};
 use plumb_trust::{NumberFound, is_below_floor};
 use std::collections::BTreeMap;
 
 /// Rows by what they are of.
-pub type Rows = BTreeMap<Cell, Vec<Row>>;
+pub type Rows = BTreeMap<ComparedCell, Vec<LogRow>>;
 
 /// Checks of a comparison whose failure means that the two sides' numbers are not of one kind.
 const DISQUALIFYING: &[&str] = &["D6", "D7", "E11", "E13"];
@@ -25,9 +25,9 @@ const TOO_FEW: &str = "E1";
 
 /// What one cell's rows came to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Claim {
+pub struct CellClaim {
     /// Which number.
-    pub cell: Cell,
+    pub cell: ComparedCell,
     /// What the statistics say.
     pub assessment: Assessment,
     /// Whether further runs would tell more.
@@ -35,28 +35,29 @@ pub struct Claim {
 }
 
 /// The values of a cell, as the statistics want them.
-struct Values {
+struct CellValues {
     blocks: [Vec<f64>; 2],
     plots: [Vec<Vec<f64>>; 2],
 }
 
-impl Values {
-    fn of(rows: &[Row]) -> Values {
+impl CellValues {
+    fn of(rows: &[LogRow]) -> CellValues {
         let mut blocks: [Vec<f64>; 2] = Default::default();
         let mut plots: [BTreeMap<u32, Vec<f64>>; 2] = Default::default();
         for row in rows {
             blocks[side_index(row.side)].push(row.value);
             plots[side_index(row.side)].entry(row.plot).or_default().push(row.value);
         }
-        Values { blocks, plots: plots.map(|plots| plots.into_values().collect()) }
+        CellValues { blocks, plots: plots.map(|plots| plots.into_values().collect()) }
     }
 }
 
 /// What the statistics say of every number, as one family. With several plots on a side the plot is the sample, else the
 /// block.
-pub fn claims(rows: &Rows, rule: &Rule) -> Vec<Claim> {
+pub fn claims(rows: &Rows, rule: &VerdictRule) -> Vec<CellClaim> {
     let by_plot = rows.values().any(|rows| has_several_plots(rows));
-    let values: Vec<(&Cell, Values)> = rows.iter().map(|(cell, rows)| (cell, Values::of(rows))).collect();
+    let values: Vec<(&ComparedCell, CellValues)> =
+        rows.iter().map(|(cell, rows)| (cell, CellValues::of(rows))).collect();
     let compared: Vec<Compared<'_>> = values
         .iter()
         .map(|(cell, values)| {
@@ -70,11 +71,11 @@ pub fn claims(rows: &Rows, rule: &Rule) -> Vec<Claim> {
         .collect();
     // Values are above 0 and come in pairs, so that the only errors would be those of the rule, which is ours.
     let assessed = assess_all(&compared, rule).unwrap_or_default();
-    let claim = |((cell, values), assessment): (&(&Cell, Values), Assessment)| {
+    let claim = |((cell, values), assessment): (&(&ComparedCell, CellValues), Assessment)| {
         let statistic = statistic(cell.metric);
         let precision = Precision::of_assessment(&assessment, statistic);
         let precision = if by_plot { precision.map(|one| of_plots(one, values)) } else { precision };
-        Claim { cell: (*cell).clone(), assessment, precision }
+        CellClaim { cell: (*cell).clone(), assessment, precision }
     };
     values.iter().zip(assessed).map(claim).collect()
 }
@@ -84,7 +85,7 @@ pub fn claims(rows: &Rows, rule: &Rule) -> Vec<Claim> {
 const RUNS_DO_NOT_LIMIT: f64 = 0.1;
 
 /// More runs on the same plots narrow an interval only as far as it comes from the runs: what plots differ by stays.
-fn of_plots(precision: Precision, values: &Values) -> Precision {
+fn of_plots(precision: Precision, values: &CellValues) -> Precision {
     let logs = |runs: &[f64]| runs.iter().map(|value| value.ln()).collect::<Vec<f64>>();
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let squares = |values: &[f64]| {
@@ -110,7 +111,7 @@ fn of_plots(precision: Precision, values: &Values) -> Precision {
     precision
 }
 
-fn has_several_plots(rows: &[Row]) -> bool {
+fn has_several_plots(rows: &[LogRow]) -> bool {
     [Side::A, Side::B].into_iter().any(|side| {
         let mut plots = rows.iter().filter(|row| row.side == side).map(|row| row.plot);
         plots.next().is_some_and(|first| plots.any(|plot| plot != first))
@@ -133,9 +134,9 @@ fn statistic(metric: Metric) -> Statistic {
     }
 }
 
-impl Claim {
+impl CellClaim {
     /// What was found, for the checks.
-    pub fn found(&self, rule: &Rule) -> NumberFound {
+    pub fn found(&self, rule: &VerdictRule) -> NumberFound {
         match self.assessment.verdict {
             Verdict::Faster(ratio) | Verdict::Slower(ratio) => NumberFound::Difference { ratio: ratio.value },
             Verdict::Equivalent(_) => NumberFound::Equal { margin: rule.margin },
@@ -172,7 +173,7 @@ pub(crate) fn of_assessment(
     assessment: &Assessment,
     [baseline, candidate]: [ContrastSide<'_>; 2],
     (workload, phase, metric): (&str, &str, Metric),
-    rule: &Rule,
+    rule: &VerdictRule,
     capped: Option<Capped>,
 ) -> Contrast {
     let mean = |values: &[f64]| plumb_stats::summary::geometric_mean(values).ok();
@@ -228,16 +229,16 @@ pub struct Terms<'a> {
     /// Name of the candidate.
     pub candidate: &'a str,
     /// The rule that the claims were made by.
-    pub rule: &'a Rule,
+    pub rule: &'a VerdictRule,
     /// Noise floors, where they were measured.
-    pub floors: &'a BTreeMap<Cell, Floor>,
+    pub floors: &'a BTreeMap<ComparedCell, Floor>,
     /// What the checks say of the comparison as a whole.
     pub findings: &'a [Finding],
 }
 
 /// The contrast that a claim makes: its verdict, or `cannot-tell` where a check forbids it.
-pub fn contrast(claim: &Claim, rows: &[Row], terms: &Terms<'_>) -> Contrast {
-    let Claim { cell, assessment, .. } = claim;
+pub fn contrast(claim: &CellClaim, rows: &[LogRow], terms: &Terms<'_>) -> Contrast {
+    let CellClaim { cell, assessment, .. } = claim;
     let side = |side: Side| rows.iter().filter(|row| row.side == side).map(|row| row.value).collect::<Vec<f64>>();
     let (baseline, candidate) = (side(Side::A), side(Side::B));
     let floor = terms.floors.get(cell);
@@ -254,27 +255,27 @@ pub fn contrast(claim: &Claim, rows: &[Row], terms: &Terms<'_>) -> Contrast {
 
 /// Runs of a number that stand far from the others of their side.
 pub(crate) struct FarOut {
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<LogRow>,
     /// The ratio without their blocks.
     pub(crate) without: Option<RatioWithout>,
 }
 
 /// Looks for runs that stand far out. They stay in the contrast; what it would be without them is told beside it, where the
 /// block is the sample (a plot is judged by all of its runs).
-pub(crate) fn far_out(cell: &Cell, rows: &[Row], rule: &Rule) -> FarOut {
+pub(crate) fn far_out(cell: &ComparedCell, rows: &[LogRow], rule: &VerdictRule) -> FarOut {
     let far_of = |side: Side| {
-        let of_side: Vec<&Row> = rows.iter().filter(|row| row.side == side).collect();
+        let of_side: Vec<&LogRow> = rows.iter().filter(|row| row.side == side).collect();
         let values: Vec<f64> = of_side.iter().map(|row| row.value).collect();
         let found = outliers(&values).unwrap_or_default();
-        found.into_iter().map(|outlier| *of_side[outlier.index]).collect::<Vec<Row>>()
+        found.into_iter().map(|outlier| *of_side[outlier.index]).collect::<Vec<LogRow>>()
     };
-    let far: Vec<Row> = [Side::A, Side::B].into_iter().flat_map(far_of).collect();
+    let far: Vec<LogRow> = [Side::A, Side::B].into_iter().flat_map(far_of).collect();
     if far.is_empty() || has_several_plots(rows) {
         return FarOut { rows: far, without: None };
     }
-    let is_left = |row: &&Row| far.iter().all(|far| far.block != row.block);
-    let left: Vec<Row> = rows.iter().filter(is_left).copied().collect();
-    let [baseline, candidate] = Values::of(&left).blocks;
+    let is_left = |row: &&LogRow| far.iter().all(|far| far.block != row.block);
+    let left: Vec<LogRow> = rows.iter().filter(is_left).copied().collect();
+    let [baseline, candidate] = CellValues::of(&left).blocks;
     let (worse, better) = match better(cell.metric) {
         plumb_stats::verdict::Better::Higher => (baseline, candidate),
         plumb_stats::verdict::Better::Lower => (candidate, baseline),
@@ -322,8 +323,8 @@ mod tests {
     use super::*;
     use plumb_workload::OpKind;
 
-    fn cell() -> Cell {
-        Cell { workload: "random-read", phase: "random-read".to_owned(), metric: Metric::rate(OpKind::Read) }
+    fn cell() -> ComparedCell {
+        ComparedCell { workload: "random-read", phase: "random-read".to_owned(), metric: Metric::rate(OpKind::Read) }
     }
 
     /// So many blocks in which the candidate is `ratio` times as fast, with a spread of about 1 %, over so many plots that
@@ -335,14 +336,14 @@ mod tests {
             let number = 2 * block + u32::from(side == Side::B);
             let plot = block % plots;
             let level = 1.0 + plot_spread * PLOTS[side_index(side)][plot as usize];
-            Row { block, plot, side, run: number, value: value * level * (1.0 + NOISE[number as usize % 8] / 100.0) }
+            LogRow { block, plot, side, run: number, value: value * level * (1.0 + NOISE[number as usize % 8] / 100.0) }
         };
         let of = |block: u32| [row(block, Side::A, 100.0), row(block, Side::B, 100.0 * ratio)];
         Rows::from([(cell(), (0..blocks).flat_map(of).collect())])
     }
 
     fn contrast_of(rows: &Rows, floor: Option<f64>, findings: &[Finding]) -> Contrast {
-        let rule = Rule::default();
+        let rule = VerdictRule::default();
         let mut floors = BTreeMap::new();
         if let Some(share) = floor {
             let at = "2024-05-01T12:00:00Z".to_owned();
@@ -421,9 +422,9 @@ mod tests {
     #[test]
     fn a_family_is_corrected_as_one() {
         let mut family = rows(1.2, 8, 1, 0.0);
-        let other = Cell { metric: Metric::bandwidth(OpKind::Read), ..cell() };
+        let other = ComparedCell { metric: Metric::bandwidth(OpKind::Read), ..cell() };
         family.insert(other, family[&cell()].clone());
-        let claims = claims(&family, &Rule::default());
+        let claims = claims(&family, &VerdictRule::default());
         for claim in &claims {
             let (p, adjusted) = (claim.assessment.p_t.unwrap(), claim.assessment.p_adjusted.unwrap());
             assert!((adjusted / p - 2.0).abs() < 1e-9, "{p} {adjusted}");
@@ -433,10 +434,10 @@ mod tests {
     /// Provisionings that differ do not differ less for being run more often.
     #[test]
     fn runs_that_do_not_limit_the_interval_are_not_asked_for() {
-        let met = |rows: &Rows| claims(rows, &Rule::default())[0].precision.unwrap().is_met();
+        let met = |rows: &Rows| claims(rows, &VerdictRule::default())[0].precision.unwrap().is_met();
         assert!(met(&rows(1.0, 12, 3, 0.10)));
         let alike = rows(1.0, 6, 3, 0.0);
-        let precision = claims(&alike, &Rule::default())[0].precision.unwrap();
+        let precision = claims(&alike, &VerdictRule::default())[0].precision.unwrap();
         assert!(precision.question == Question::Open || precision.half_width < 0.05, "{precision:?}");
     }
 
@@ -444,11 +445,11 @@ mod tests {
     #[test]
     fn a_run_far_out_is_told_and_counted_and_the_ratio_without_it_stands_beside() {
         let mut rows = rows(1.0, 8, 1, 0.0);
-        let calm = far_out(&cell(), &rows[&cell()], &Rule::default());
+        let calm = far_out(&cell(), &rows[&cell()], &VerdictRule::default());
         assert!(calm.rows.is_empty() && calm.without.is_none());
         let candidate = rows.get_mut(&cell()).unwrap().iter_mut().find(|row| row.block == 3 && row.side == Side::B);
         candidate.unwrap().value /= 10.0;
-        let far = far_out(&cell(), &rows[&cell()], &Rule::default());
+        let far = far_out(&cell(), &rows[&cell()], &VerdictRule::default());
         assert_eq!(far.rows.iter().map(|row| (row.block, row.side)).collect::<Vec<_>>(), [(3, Side::B)]);
         let (with, without) = (contrast_of(&rows, None, &[]), far.without.unwrap());
         assert_eq!(with.blocks, 8);

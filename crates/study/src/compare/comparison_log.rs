@@ -1,6 +1,6 @@
 //! The runs of a comparison so far, as rows.
 
-use super::plan::{CompareSide, PlannedBlock, Plot, side_index};
+use super::plan::{CompareSide, PlannedBlock, SidePlot, side_index};
 use crate::place::Place;
 use crate::run::RunOutcome;
 use plumb_result::compare::LeftOut;
@@ -9,14 +9,14 @@ use plumb_result::observe::TargetFacts;
 use plumb_result::run::TierName;
 use plumb_result::{Histogram, Metric, PhaseResult, RunVerdict};
 use plumb_stats::schedule::Side;
-use plumb_trust::{Factor, Planned, Question, SideRecord, ToolPrint, WorkPrint, work_print};
+use plumb_trust::{Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
 use plumb_workload::Workload;
 use plumb_workload::named::Named;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One number that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cell {
+pub struct ComparedCell {
     /// Name of the work.
     pub workload: &'static str,
     /// Name of its phase.
@@ -27,7 +27,7 @@ pub struct Cell {
 
 /// One value of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Row {
+pub struct LogRow {
     /// Which block.
     pub block: u32,
     /// Which plot of its side: places on one provisioning have the number of the first of them.
@@ -61,9 +61,9 @@ pub(crate) struct ComparisonLog {
     pub(crate) order: Vec<String>,
     pub(crate) left_out: Vec<LeftOut>,
     /// Two rows a block: where a run of a block was rejected, its number has none.
-    pub(crate) rows: BTreeMap<Cell, Vec<Row>>,
+    pub(crate) rows: BTreeMap<ComparedCell, Vec<LogRow>>,
     /// What the numbers measured, by side; `mixed` where runs differ.
-    pub(crate) tiers: BTreeMap<Cell, [Option<TierName>; 2]>,
+    pub(crate) tiers: BTreeMap<ComparedCell, [Option<TierName>; 2]>,
     pub(crate) latencies: BTreeMap<OpKey, [Histogram; 2]>,
     /// The storage under each plot, as its first run saw it, by work.
     pub(crate) targets: [BTreeMap<usize, Grounds>; 2],
@@ -114,7 +114,7 @@ impl ComparisonLog {
     }
 
     /// The plot that a place belongs to. Two directories of one file system are one mkfs, whatever they are called.
-    fn plot_of(&mut self, index: usize, place: usize, plot: &Plot, targets: &BTreeMap<String, TargetFacts>) -> u32 {
+    fn plot_of(&mut self, index: usize, place: usize, plot: &SidePlot, targets: &BTreeMap<String, TargetFacts>) -> u32 {
         let known = &mut self.provisionings[index];
         if let Some(&number) = known.by_place.get(&place) {
             return number;
@@ -160,7 +160,7 @@ impl ComparisonLog {
         });
         let [baseline, candidate] = &block.outcomes;
         let others = numbers(named, &self.planned, candidate);
-        for Number { cell, value: a, tier } in numbers(named, &self.planned, baseline) {
+        for HeadlineNumber { cell, value: a, tier } in numbers(named, &self.planned, baseline) {
             let Some(other) = others.iter().find(|other| other.cell == cell) else { continue };
             let b = other.value;
             let known = self.tiers.entry(cell.clone()).or_insert([tier, other.tier]);
@@ -169,7 +169,7 @@ impl ComparisonLog {
                     *known = Some(TierName::Mixed);
                 }
             }
-            let row = |side: Side, value: f64| Row {
+            let row = |side: Side, value: f64| LogRow {
                 block: block.number,
                 plot: plots[side_index(side)],
                 side,
@@ -228,8 +228,8 @@ impl ComparisonLog {
             self.resolved[index].push(outcome.result.workload.clone());
             record.works.push(WorkPrint {
                 name: named.name.to_owned(),
-                asked: work_print(asked, Question::Sides),
-                run: work_print(&outcome.result.workload, Question::Sides),
+                asked: work_print(asked, WorkQuestion::Sides),
+                run: work_print(&outcome.result.workload, WorkQuestion::Sides),
             });
         }
     }
@@ -237,7 +237,7 @@ impl ComparisonLog {
     /// The work as a side ran it, for a noise floor.
     pub(crate) fn floor_print(&self, index: usize, workload: &str) -> Option<serde_json::Value> {
         let ran = self.resolved[index].iter().find(|one| one.name == workload)?;
-        Some(work_print(ran, Question::Floor))
+        Some(work_print(ran, WorkQuestion::Floor))
     }
 
     /// Accepted runs of the work that has fewest.
@@ -258,21 +258,21 @@ fn planned(workloads: &[&'static Named]) -> Vec<Planned> {
 }
 
 /// A headline number of a run.
-struct Number {
-    cell: Cell,
+struct HeadlineNumber {
+    cell: ComparedCell,
     value: f64,
     tier: Option<TierName>,
 }
 
 /// The headline numbers of a run. A zero or a missing value is no number on a log scale, and is left out.
-fn numbers(named: &'static Named, planned: &[Planned], outcome: &RunOutcome) -> Vec<Number> {
+fn numbers(named: &'static Named, planned: &[Planned], outcome: &RunOutcome) -> Vec<HeadlineNumber> {
     let is_planned = |metric: Metric| planned.iter().any(|one| one.metric == metric && one.workload == named.name);
     let mut numbers = Vec::new();
     for phase in &outcome.result.phases {
         for (&metric, value) in phase.metrics.iter().filter(|(metric, _)| is_planned(**metric)) {
             if let Some(value) = value.value.filter(|&value| value > 0.0) {
-                let cell = Cell { workload: named.name, phase: phase.name.clone(), metric };
-                numbers.push(Number { cell, value, tier: tier(phase, metric) });
+                let cell = ComparedCell { workload: named.name, phase: phase.name.clone(), metric };
+                numbers.push(HeadlineNumber { cell, value, tier: tier(phase, metric) });
             }
         }
     }

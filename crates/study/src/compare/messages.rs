@@ -2,7 +2,7 @@
 
 use super::comparison_log::ComparisonLog;
 use super::plan::CompareSide;
-use super::request::{CompareRequest, Ended};
+use super::request::{CompareRequest, ComparisonEnded};
 use plumb_result::compare::Replicate;
 use plumb_result::metric::Subject;
 use plumb_result::number::{Digits, percent};
@@ -17,7 +17,7 @@ pub(crate) fn note(
     contrasts: &[Contrast],
     confounded: bool,
     left_out: usize,
-    ended: Ended,
+    ended: ComparisonEnded,
     blocks: usize,
 ) -> String {
     let mut said = found(&request.baseline.name, &request.candidate.name, contrasts, 0.05, left_out);
@@ -32,11 +32,11 @@ pub(crate) fn note(
     }
     said.push_str(&from_memory(contrasts));
     match ended {
-        Ended::Interrupted => said.push_str(" It was interrupted; this is what was measured before."),
-        Ended::By(StopReason::Budget | StopReason::BlocksMax) => {
+        ComparisonEnded::Interrupted => said.push_str(" It was interrupted; this is what was measured before."),
+        ComparisonEnded::By(StopReason::Budget | StopReason::BlocksMax) => {
             said.push_str(&way_on(request, contrasts, blocks, ended));
         }
-        Ended::By(StopReason::Precise) | Ended::NothingAccepted => {}
+        ComparisonEnded::By(StopReason::Precise) | ComparisonEnded::NothingAccepted => {}
     }
     said
 }
@@ -91,7 +91,7 @@ fn mixed(a: &str, b: &str, counts: [(&str, usize); 3], total: usize) -> String {
 
 /// What would settle the open contrasts: the budget in which those have the blocks that they want that can have them, or
 /// that none can. What a check forbids wants no blocks.
-fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: usize, ended: Ended) -> String {
+fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: usize, ended: ComparisonEnded) -> String {
     let open = || contrasts.iter().filter(|one| one.verdict == ContrastVerdict::CannotTell);
     let wanted: Vec<u32> = open()
         .filter(|one| one.unit == Replicate::Block)
@@ -100,7 +100,7 @@ fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: usize, e
     let most = request.rule.blocks_max;
     let Some(least) = wanted.iter().min() else {
         let is_open = open().any(|one| one.blocks_needed.is_some());
-        let more = is_open && ended == Ended::By(StopReason::Budget);
+        let more = is_open && ended == ComparisonEnded::By(StopReason::Budget);
         return if more {
             " The time budget ended it; a larger `--budget` may settle what is open.".to_owned()
         } else {

@@ -10,23 +10,23 @@ pub(crate) mod plan;
 pub(crate) mod request;
 pub(crate) mod view;
 
-pub use comparison_log::{Cell, Row};
-pub use plan::{CompareSide, Plot};
+pub use comparison_log::{ComparedCell, LogRow};
+pub use plan::{CompareSide, SidePlot};
 pub use request::CompareRequest;
 
 use crate::fit::Policies;
 use crate::floors::{Floors, floors};
 use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest};
-use claims::{Claim, Rows, Terms, claims, contrast};
+use claims::{CellClaim, Rows, Terms, claims, contrast};
 use comparison_log::{BlockRuns, ComparisonLog};
 use plan::{PlannedBlock, in_rounds, order, side_index};
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::{COMPARE_SCHEMA, Outlier, Plots};
 use plumb_result::{Comparison, Contrast, Finding};
-use plumb_stats::stop::{Budget, Decision, Precision, StopReason, Stopper};
-use plumb_stats::verdict::Rule;
+use plumb_stats::stop::{Decision, FurtherBudget, Precision, StopReason, Stopper};
+use plumb_stats::verdict::VerdictRule;
 use plumb_workload::named::Scale;
-pub(crate) use request::Ended;
+pub(crate) use request::ComparisonEnded;
 use std::time::{Duration, Instant};
 
 /// Method and version of the claims that [`compare`] makes.
@@ -56,9 +56,9 @@ impl CompareOutcome {
 /// The runs of a comparison, and what the statistics say of them.
 pub(crate) struct Measured {
     pub(crate) comparison_log: ComparisonLog,
-    pub(crate) claims: Vec<Claim>,
-    pub(crate) rule: Rule,
-    pub(crate) ended: Ended,
+    pub(crate) claims: Vec<CellClaim>,
+    pub(crate) rule: VerdictRule,
+    pub(crate) ended: ComparisonEnded,
 }
 
 /// Compares two places.
@@ -81,7 +81,7 @@ pub(crate) fn measure(
     let plots = request.plots();
     let stop = in_rounds(request.rule, plots);
     let order = order(request.seed, stop.blocks_max, plots);
-    let rule = Rule { seed: request.seed, blocks_min: request.rule.blocks_min, ..Rule::default() };
+    let rule = VerdictRule { seed: request.seed, blocks_min: request.rule.blocks_min, ..VerdictRule::default() };
     let mut comparison_log = ComparisonLog::new(&request.workloads, request.varying);
     let mut stopper = Stopper::new(stop);
     let mut done = 0u32;
@@ -90,26 +90,27 @@ pub(crate) fn measure(
         let elapsed = started.elapsed();
         // A further step must fit: what is left must last for two blocks of the length so far.
         let block = if done == 0 { Duration::ZERO } else { elapsed / done };
-        let budget = if elapsed + block * 2 > request.budget && done > 0 { Budget::Spent } else { Budget::Left };
+        let budget =
+            if elapsed + block * 2 > request.budget && done > 0 { FurtherBudget::Spent } else { FurtherBudget::Left };
         found = claims(&comparison_log.rows, &rule);
         // Where the checks reject every run, more of them will not help.
         if done >= stop.blocks_min && comparison_log.accepted_pairs.is_empty() {
-            break Ended::NothingAccepted;
+            break ComparisonEnded::NothingAccepted;
         }
         let precisions: Vec<Precision> = found.iter().filter_map(|claim| claim.precision).collect();
         match stopper.look(done, &precisions, budget) {
-            Decision::Stop(reason) => break Ended::By(reason),
+            Decision::Stop(reason) => break ComparisonEnded::By(reason),
             Decision::Run { blocks } => {
                 for _ in 0..blocks {
                     let over = started.elapsed() + block > request.budget && done > 0;
                     if over {
-                        break 'looks Ended::By(StopReason::Budget);
+                        break 'looks ComparisonEnded::By(StopReason::Budget);
                     }
                     progress.block(&format!("block {} of at least {}", done + 1, stop.blocks_min));
                     let finished =
                         run_block(bench, request, order[done as usize], done, &mut comparison_log, progress)?;
                     if !finished {
-                        break 'looks Ended::Interrupted;
+                        break 'looks ComparisonEnded::Interrupted;
                     }
                     done += 1;
                 }
@@ -117,7 +118,7 @@ pub(crate) fn measure(
         }
     };
     // Blocks may have come after the last look.
-    if matches!(ended, Ended::Interrupted | Ended::By(StopReason::Budget)) {
+    if matches!(ended, ComparisonEnded::Interrupted | ComparisonEnded::By(StopReason::Budget)) {
         found = claims(&comparison_log.rows, &rule);
     }
     Ok(Measured { comparison_log, claims: found, rule, ended })
@@ -166,7 +167,7 @@ fn run_block(
 }
 
 /// The two sides are two devices, even when they are called the same; plots of one number are one.
-fn sim_seed(seed: u64, plot: &Plot) -> u64 {
+fn sim_seed(seed: u64, plot: &SidePlot) -> u64 {
     seed.wrapping_mul(2).wrapping_add(u64::from(plot.number % 2))
 }
 
@@ -191,7 +192,7 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         .map(|(claim, modes)| {
             let [baseline_tier, candidate_tier] = comparison_log.tiers.get(&claim.cell).copied().unwrap_or_default();
             let far = claims::far_out(&claim.cell, &comparison_log.rows[&claim.cell], &rule);
-            let outlier = |row: &Row| Outlier {
+            let outlier = |row: &LogRow| Outlier {
                 run: comparison_log.runs[row.run as usize].clone(),
                 side: request.sides()[side_index(row.side)].name.clone(),
                 value: row.value,
@@ -245,7 +246,7 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
     CompareOutcome {
         comparison,
         rows: comparison_log.rows,
-        interrupted: ended == Ended::Interrupted,
+        interrupted: ended == ComparisonEnded::Interrupted,
         rejected,
         not_stored,
     }

@@ -11,12 +11,12 @@ pub struct CompareSide {
     /// How it is called: the path as typed.
     pub name: String,
     /// Where it is; several where each is a provisioning of its own. At least one.
-    pub plots: Vec<Plot>,
+    pub plots: Vec<SidePlot>,
 }
 
 /// One provisioning of a side.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plot {
+pub struct SidePlot {
     /// How it is called: the path as typed.
     pub name: String,
     /// Where it is.
@@ -35,7 +35,8 @@ impl CompareSide {
     /// A side in several places, each with its name. The plots of the two sides are never of one number.
     pub fn over(side: Side, name: &str, places: Vec<(String, Place)>) -> CompareSide {
         let number = |position: usize| 2 * position as u32 + side_index(side) as u32;
-        let plot = |(position, (name, place)): (usize, (String, Place))| Plot { name, place, number: number(position) };
+        let plot =
+            |(position, (name, place)): (usize, (String, Place))| SidePlot { name, place, number: number(position) };
         CompareSide { name: name.to_owned(), plots: places.into_iter().enumerate().map(plot).collect() }
     }
 
@@ -50,7 +51,7 @@ impl CompareSide {
 
     /// Where it is, in a form that does not depend on the working directory; several places with commas.
     pub(crate) fn key(&self) -> String {
-        let key = |plot: &Plot| match &plot.place {
+        let key = |plot: &SidePlot| match &plot.place {
             Place::Directory(path) => {
                 std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string()
             }

@@ -40,7 +40,7 @@ impl CompareRequest<'_> {
 
 /// Why a comparison ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ComparisonEnded {
     /// The stop rule, or the budget.
     By(StopReason),
     /// A signal.

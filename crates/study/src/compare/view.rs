@@ -1,14 +1,14 @@
 //! The comparison log as trust's checks want to see it.
 
-use super::claims::Claim;
-use super::comparison_log::{Cell, ComparisonLog, Row};
+use super::claims::CellClaim;
+use super::comparison_log::{ComparedCell, ComparisonLog, LogRow};
 use super::request::CompareRequest;
 use plumb_result::Finding;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::short_list;
 use plumb_stats::schedule::Side;
-use plumb_stats::verdict::Rule;
+use plumb_stats::verdict::VerdictRule;
 use plumb_trust::{ComparisonView, LatencyView, NumberView, RunModes, RunValue, SideRecord};
 use std::collections::BTreeMap;
 
@@ -25,14 +25,14 @@ pub(crate) struct Judged {
 pub(crate) fn judge(
     request: &CompareRequest<'_>,
     comparison_log: &ComparisonLog,
-    claims: &[Claim],
-    rule: &Rule,
-    floors: &BTreeMap<Cell, Floor>,
+    claims: &[CellClaim],
+    rule: &VerdictRule,
+    floors: &BTreeMap<ComparedCell, Floor>,
     environment: &Environment,
 ) -> Judged {
     let nothing = BTreeMap::new();
     let records = [0, 1].map(|index| record(request, comparison_log, index, environment));
-    let side = |index: usize| plumb_trust::Side {
+    let side = |index: usize| plumb_trust::ComparisonSide {
         name: &request.sides()[index].name,
         environment,
         targets: targets(request, comparison_log, index, 0).unwrap_or(&nothing),
@@ -90,8 +90,8 @@ pub(crate) fn judge(
     }
 }
 
-fn runs(rows: &[Row], side: Side) -> Vec<RunValue> {
-    let of = |row: &Row| RunValue { run: row.run, plot: row.plot, value: row.value };
+fn runs(rows: &[LogRow], side: Side) -> Vec<RunValue> {
+    let of = |row: &LogRow| RunValue { run: row.run, plot: row.plot, value: row.value };
     rows.iter().filter(|row| row.side == side).map(of).collect()
 }
 
@@ -123,7 +123,7 @@ fn record(
     let blank = SideRecord::default();
     let of = |plot: usize| {
         let targets = targets(request, comparison_log, index, plot)?;
-        Some(plumb_trust::Side { name: "", environment, targets, runs: 0, record: &blank })
+        Some(plumb_trust::ComparisonSide { name: "", environment, targets, runs: 0, record: &blank })
     };
     for plot in 1..places {
         let (Some(first), Some(other)) = (of(0), of(plot)) else { continue };

@@ -1,11 +1,11 @@
 //! One build of a plot, with as many of its runs as it lasts for.
 
 use super::judged::Judged;
-use super::{Conductor, Event, LOSSES_MAX};
+use super::{ConductEvent, Conductor, LOSSES_MAX};
 use crate::plan::{HostPlan, PlannedRun};
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
-use plumb_lab::protocol::{RunJob, SimPlace, Work};
+use plumb_lab::protocol::{HostWork, RunJob, SimPlace};
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, HostError, LineError};
 use plumb_store::{StoreError, StudyRunEnd, StudyRunStatus};
@@ -57,7 +57,7 @@ impl Conductor<'_, '_> {
         let planned = &self.study.plan.plots[plot as usize];
         let build = self.store.begin_study_plot(&self.study.id, plot)?;
         let position = self.position(plot);
-        self.tell(&Event::Plot { position, levels: &planned.levels, build });
+        self.tell(&ConductEvent::Plot { position, levels: &planned.levels, build });
         let stop = self.setting.stop;
         let entered = self.commands(&planned.on_enter, "on-enter", Some(stop));
         let attempt = match entered {
@@ -66,19 +66,17 @@ impl Conductor<'_, '_> {
             Err(error) => Ok(Attempt::Failed(error.to_string())),
         };
         if let Err(error) = self.commands(&planned.on_leave, "on-leave", None) {
-            self.tell(&Event::Trouble(&error.to_string()));
+            self.tell(&ConductEvent::Trouble(&error.to_string()));
         }
         attempt
     }
 
     fn commands(&mut self, lines: &[String], when: &'static str, stop: Option<StopFlag>) -> Result<(), AroundError> {
         for line in lines {
-            let super::Setting { hosts, watcher, .. } = &mut *self.setting;
-            hosts.command(line, stop, &mut |said| watcher.event(&Event::Line(said))).map_err(|source| AroundError {
-                when,
-                line: line.clone(),
-                source,
-            })?;
+            let super::ConductSetting { hosts, watcher, .. } = &mut *self.setting;
+            hosts
+                .command(line, stop, &mut |said| watcher.event(&ConductEvent::Line(said)))
+                .map_err(|source| AroundError { when, line: line.clone(), source })?;
         }
         Ok(())
     }
@@ -91,8 +89,8 @@ impl Conductor<'_, '_> {
         };
         let began = Instant::now();
         let tag = format!("{}/{plot}", self.study.id);
-        let super::Setting { hosts, watcher, typed, .. } = &mut *self.setting;
-        let listener = &mut |line: &str| watcher.event(&Event::Line(line));
+        let super::ConductSetting { hosts, watcher, typed, .. } = &mut *self.setting;
+        let listener = &mut |line: &str| watcher.event(&ConductEvent::Line(line));
         let safety = Safety { typed: typed.clone(), ..plan.safety.clone() };
         let mut host = match hosts.open(&planned.host, host, listener) {
             Ok(host) => host,
@@ -107,9 +105,9 @@ impl Conductor<'_, '_> {
         let attempt = stored.and_then(|()| self.runs(plot, build, host.as_mut()));
         // Also when the store failed: nothing stays behind.
         if !matches!(attempt, Ok(Attempt::LostRunning(_))) {
-            let super::Setting { watcher, .. } = &mut *self.setting;
-            if let Err(error) = host.undo(&mut |line| watcher.event(&Event::Line(line))) {
-                self.tell(&Event::Trouble(&format!("plot {} could not be taken down: {error}", plot + 1)));
+            let super::ConductSetting { watcher, .. } = &mut *self.setting;
+            if let Err(error) = host.undo(&mut |line| watcher.event(&ConductEvent::Line(line))) {
+                self.tell(&ConductEvent::Trouble(&format!("plot {} could not be taken down: {error}", plot + 1)));
             }
         }
         self.close(host);
@@ -118,7 +116,7 @@ impl Conductor<'_, '_> {
 
     fn close(&mut self, host: Box<dyn Host>) {
         if let Err(error) = host.close() {
-            self.tell(&Event::Trouble(&format!("the host could not be closed: {error}")));
+            self.tell(&ConductEvent::Trouble(&format!("the host could not be closed: {error}")));
         }
     }
 
@@ -149,11 +147,11 @@ impl Conductor<'_, '_> {
             let run = &study.plan.runs[seq as usize];
             let cell = &study.plan.cells[run.cell as usize];
             let position = self.position(plot);
-            self.tell(&Event::Run { position, levels: &cell.levels, workload: &cell.workload });
+            self.tell(&ConductEvent::Run { position, levels: &cell.levels, workload: &cell.workload });
             self.store.begin_study_run(&study.id, seq, build)?;
             let began = Instant::now();
-            let super::Setting { watcher, .. } = &mut *self.setting;
-            let answer = host.run(&job(run, seq), &mut |line| watcher.event(&Event::Line(line)));
+            let super::ConductSetting { watcher, .. } = &mut *self.setting;
+            let answer = host.run(&job(run, seq), &mut |line| watcher.event(&ConductEvent::Line(line)));
             let seconds = began.elapsed().as_secs_f64();
             let judged = match answer {
                 Ok(answer) => Judged::of(answer),
@@ -195,8 +193,8 @@ impl Conductor<'_, '_> {
         let devices = plumb_document::json::to_string(&judged.devices)
             .map_err(|source| StoreError::Json { what: "the devices' counts", source })?;
         let dialect = match &run.work {
-            Work::Native { .. } => None,
-            Work::Dialect { tool, .. } => Some(tool.as_str()),
+            HostWork::Native { .. } => None,
+            HostWork::Dialect { tool, .. } => Some(tool.as_str()),
         };
         self.store.end_study_run(
             &self.study.id,
@@ -218,7 +216,7 @@ impl Conductor<'_, '_> {
         self.rows[seq as usize].status = judged.status;
         self.ended_here += 1;
         let position = self.position(run.plot);
-        self.tell(&Event::RunEnded { position, status: judged.status, reason: judged.reason.as_deref() });
+        self.tell(&ConductEvent::RunEnded { position, status: judged.status, reason: judged.reason.as_deref() });
         Ok(())
     }
 }

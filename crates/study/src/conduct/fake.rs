@@ -2,15 +2,15 @@
 
 use super::Hosts;
 use crate::plan::{
-    Cell, ComparePlan, Correction, Estimate, FactorPlan, HostPlan, Levels, PLAN_SCHEMA, Plan, PlannedRun, Plot,
+    ComparePlan, Correction, FactorPlan, HostPlan, Levels, PLAN_SCHEMA, Plan, PlanCell, PlanEstimate, PlannedRun, Plot,
 };
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
-use plumb_lab::protocol::{DeviceCounts, Facts, RunAnswer, RunJob, Work};
-use plumb_lab::step::{Made, Safety};
+use plumb_lab::protocol::{DeviceCounts, HostFacts, HostWork, RunAnswer, RunJob};
+use plumb_lab::step::{MadeNames, Safety};
 use plumb_lab::{Host, HostError, LineError, Step};
 use plumb_result::observe::Environment;
-use plumb_result::run::{Done, RESULT_SCHEMA, TierName};
+use plumb_result::run::{OpsDone, RESULT_SCHEMA, TierName};
 use plumb_result::{Metric, MetricValue, PhaseResult, RunResult, RunVerdict, Tool};
 use plumb_workload::{NullTarget, OpKind, Target, Workload};
 use std::cell::RefCell;
@@ -79,7 +79,7 @@ pub(crate) struct FakeHosts(pub(crate) Shared);
 impl Hosts for FakeHosts {
     fn open(&mut self, _: &str, _: &HostPlan, _: Listener<'_>) -> Result<Box<dyn Host>, HostError> {
         call(&self.0, Call::Open)?;
-        let facts = Facts { version: 1, kernel: "6.1".to_owned(), ram_bytes: 1 << 30, cpus: 1 };
+        let facts = HostFacts { version: 1, kernel: "6.1".to_owned(), ram_bytes: 1 << 30, cpus: 1 };
         Ok(Box::new(FakeHost { world: self.0.clone(), facts }))
     }
 
@@ -92,25 +92,25 @@ impl Hosts for FakeHosts {
 
 struct FakeHost {
     world: Shared,
-    facts: Facts,
+    facts: HostFacts,
 }
 
 impl Host for FakeHost {
-    fn facts(&self) -> &Facts {
+    fn facts(&self) -> &HostFacts {
         &self.facts
     }
 
-    fn build(&mut self, tag: &str, _: &[Step], _: &Safety, _: Listener<'_>) -> Result<Made, HostError> {
+    fn build(&mut self, tag: &str, _: &[Step], _: &Safety, _: Listener<'_>) -> Result<MadeNames, HostError> {
         let plot = tag.rsplit('/').next().and_then(|plot| plot.parse().ok()).expect("a tag ends with the plot");
         call(&self.world, Call::Build(plot))?;
         self.world.borrow_mut().standing += 1;
-        Ok(Made::new())
+        Ok(MadeNames::new())
     }
 
     fn run(&mut self, job: &RunJob, _: Listener<'_>) -> Result<RunAnswer, HostError> {
         let place = job.sim.expect("a study says which run it is");
         call(&self.world, Call::Run(place.run))?;
-        let Work::Native { toml } = &job.work else { panic!("fake plans have native work") };
+        let HostWork::Native { toml } = &job.work else { panic!("fake plans have native work") };
         let levels: Levels = plumb_document::json::from_str(toml).expect("the levels");
         let world = self.world.borrow();
         let mut answer = answer((world.model)(&levels, place.plot, place.run));
@@ -165,7 +165,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
             name: "write".to_owned(),
             wall_ns,
             metrics: [value(bandwidth, speed), value(iops, speed / 4096.0)].into(),
-            done: [(OpKind::Write, Done { ops: 16384, bytes: 64 << 20 })].into(),
+            done: [(OpKind::Write, OpsDone { ops: 16384, bytes: 64 << 20 })].into(),
             first_done: None,
             notes: Vec::new(),
             limiter: None,
@@ -186,9 +186,11 @@ pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -
     let levels = |system: &str, size: &str| -> Levels {
         [("system".to_owned(), system.to_owned()), ("size".to_owned(), size.to_owned())].into()
     };
-    let cells: Vec<Cell> = systems
+    let cells: Vec<PlanCell> = systems
         .iter()
-        .flat_map(|system| sizes.iter().map(|size| Cell { levels: levels(system, size), workload: "write".to_owned() }))
+        .flat_map(|system| {
+            sizes.iter().map(|size| PlanCell { levels: levels(system, size), workload: "write".to_owned() })
+        })
         .collect();
     let mut plots = Vec::new();
     let mut runs = Vec::new();
@@ -211,7 +213,7 @@ pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -
                         plot: number,
                         cell: cell as u32,
                         repeat: again,
-                        work: Work::Native {
+                        work: HostWork::Native {
                             toml: plumb_document::json::to_string(&cells[cell].levels).expect("JSON"),
                         },
                         dir: "/tmp".to_owned(),
@@ -250,7 +252,7 @@ pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -
         stop: None,
         budget_s: None,
         imports: Vec::new(),
-        estimate: Estimate::default(),
+        estimate: PlanEstimate::default(),
         warnings: Vec::new(),
     }
 }

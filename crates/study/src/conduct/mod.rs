@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// A study that was frozen in the store.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Study {
+pub struct FrozenStudy {
     /// Its id in the store.
     pub id: String,
     /// What it will do.
@@ -30,7 +30,7 @@ pub struct Study {
 
 /// Where a study's file is, and what was in it.
 #[derive(Debug, Clone, Copy)]
-pub struct Origin<'a> {
+pub struct StudyOrigin<'a> {
     /// Absolute path.
     pub file: &'a str,
     /// Its text.
@@ -39,9 +39,9 @@ pub struct Origin<'a> {
     pub options: &'a str,
 }
 
-impl Study {
+impl FrozenStudy {
     /// Freezes a plan.
-    pub fn begin(store: &mut Store, plan: Plan, origin: &Origin<'_>) -> Result<Study, StoreError> {
+    pub fn begin(store: &mut Store, plan: Plan, origin: &StudyOrigin<'_>) -> Result<FrozenStudy, StoreError> {
         let id = uuid::Uuid::now_v7().to_string();
         let text = plumb_document::json::to_string(&plan)
             .map_err(|source| StoreError::Json { what: "the plan of a study", source })?;
@@ -57,11 +57,11 @@ impl Study {
             plots: plan.plots.len() as u32,
             runs: &runs,
         })?;
-        Ok(Study { id, plan })
+        Ok(FrozenStudy { id, plan })
     }
 
     /// Reads a frozen plan back. `id` is a whole one.
-    pub fn open(store: &Store, id: &str) -> Result<Study, StoreError> {
+    pub fn open(store: &Store, id: &str) -> Result<FrozenStudy, StoreError> {
         let stored = store.study(id)?;
         let plan = plumb_document::json::from_str(&stored.plan).map_err(|error| StoreError::Unreadable {
             path: store.path().to_owned(),
@@ -69,13 +69,13 @@ impl Study {
             what: "the plan",
             reason: error.to_string(),
         })?;
-        Ok(Study { id: stored.row.id, plan })
+        Ok(FrozenStudy { id: stored.row.id, plan })
     }
 }
 
 /// How conducting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ConductEnded {
     /// Every run has ended, well or not.
     AllRuns,
     /// A signal asked for it.
@@ -88,7 +88,7 @@ pub enum Ended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conducted {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: ConductEnded,
     /// Whether the write guard refused something.
     pub refused: bool,
 }
@@ -110,7 +110,7 @@ pub struct Position {
 
 /// What goes on.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum ConductEvent<'a> {
     /// A plot is being built, for the so-manieth time.
     Plot {
         /// How far it is.
@@ -145,18 +145,18 @@ pub enum Event<'a> {
 }
 
 /// Hears what goes on.
-pub trait Watcher {
+pub trait ConductWatcher {
     /// Something goes on.
-    fn event(&mut self, event: &Event<'_>);
+    fn event(&mut self, event: &ConductEvent<'_>);
 }
 
 /// Hears nothing.
-impl Watcher for () {
-    fn event(&mut self, _event: &Event<'_>) {}
+impl ConductWatcher for () {
+    fn event(&mut self, _event: &ConductEvent<'_>) {}
 }
 
 /// What conducting needs of its setting.
-pub struct Setting<'a> {
+pub struct ConductSetting<'a> {
     /// Opens hosts.
     pub hosts: &'a mut dyn Hosts,
     /// Set by a signal.
@@ -164,7 +164,7 @@ pub struct Setting<'a> {
     /// No plot begins once this is spent.
     pub budget: Option<Duration>,
     /// Hears what goes on.
-    pub watcher: &'a mut dyn Watcher,
+    pub watcher: &'a mut dyn ConductWatcher,
     /// What the user allowed to be destroyed beside the file: [`plumb_lab::step::Safety::typed`].
     pub typed: String,
     /// As typed, for the record.
@@ -178,7 +178,11 @@ const LOSSES_MAX: u32 = 2;
 ///
 /// # Errors
 /// The store's. All that it has taken is kept, what was built is taken down, and conducting again goes on.
-pub fn conduct(store: &mut Store, study: &Study, setting: &mut Setting<'_>) -> Result<Conducted, StoreError> {
+pub fn conduct(
+    store: &mut Store,
+    study: &FrozenStudy,
+    setting: &mut ConductSetting<'_>,
+) -> Result<Conducted, StoreError> {
     store.claim_study(&study.id)?;
     let mut conductor = Conductor {
         rows: store.study_runs(&study.id)?,
@@ -202,8 +206,8 @@ pub fn conduct(store: &mut Store, study: &Study, setting: &mut Setting<'_>) -> R
 
 struct Conductor<'a, 'b> {
     store: &'a mut Store,
-    study: &'a Study,
-    setting: &'a mut Setting<'b>,
+    study: &'a FrozenStudy,
+    setting: &'a mut ConductSetting<'b>,
     /// As the store has them.
     rows: Vec<StudyRunRow>,
     started: Instant,
@@ -215,19 +219,19 @@ struct Conductor<'a, 'b> {
 }
 
 impl Conductor<'_, '_> {
-    fn go(&mut self) -> Result<Ended, StoreError> {
+    fn go(&mut self) -> Result<ConductEnded, StoreError> {
         for plot in 0..self.study.plan.plots.len() as u32 {
             if self.next_run(plot).is_none() {
                 continue;
             }
             if self.budget_is_spent() {
-                return Ok(Ended::Budget);
+                return Ok(ConductEnded::Budget);
             }
             if !self.plot(plot)? {
-                return Ok(Ended::Interrupted);
+                return Ok(ConductEnded::Interrupted);
             }
         }
-        Ok(Ended::AllRuns)
+        Ok(ConductEnded::AllRuns)
     }
 
     /// Takes up what was measured before, where optional repetitions depend on it.
@@ -280,14 +284,14 @@ impl Conductor<'_, '_> {
                 }
                 Attempt::Failed(reason) => return self.plot_failed(plot, &reason),
                 Attempt::LostBuilding(reason) => {
-                    self.tell(&Event::Trouble(&reason));
+                    self.tell(&ConductEvent::Trouble(&reason));
                     build_losses += 1;
                     if build_losses == LOSSES_MAX {
                         return self.plot_failed(plot, &reason);
                     }
                 }
                 Attempt::LostRunning(reason) => {
-                    self.tell(&Event::Trouble(&reason));
+                    self.tell(&ConductEvent::Trouble(&reason));
                     self.store.end_study_plot(&self.study.id, plot, StudyPlotState::Planned, Some(&reason))?;
                 }
             }
@@ -298,7 +302,7 @@ impl Conductor<'_, '_> {
 
     /// Every run of the plot that has not ended has failed.
     fn plot_failed(&mut self, plot: u32, reason: &str) -> Result<bool, StoreError> {
-        self.tell(&Event::Trouble(reason));
+        self.tell(&ConductEvent::Trouble(reason));
         while let Some(seq) = self.next_run(plot) {
             self.end_run(seq, &judged::Judged::failed(format!("its plot was not built: {reason}")), 0.0)?;
         }
@@ -322,7 +326,7 @@ impl Conductor<'_, '_> {
         }
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
+    fn tell(&mut self, event: &ConductEvent<'_>) {
         self.setting.watcher.event(event);
     }
 }

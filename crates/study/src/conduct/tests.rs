@@ -6,22 +6,22 @@ use plumb_store::StudyPlotRow;
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-const ORIGIN: Origin<'_> = Origin { file: "/studies/fake.toml", text: "", options: "{}" };
+const ORIGIN: StudyOrigin<'_> = StudyOrigin { file: "/studies/fake.toml", text: "", options: "{}" };
 
 /// Conducts a study from where it stands.
-fn go_on(store: &mut Store, study: &Study, world: &Shared) -> Result<Conducted, StoreError> {
+fn go_on(store: &mut Store, study: &FrozenStudy, world: &Shared) -> Result<Conducted, StoreError> {
     go_on_until(store, study, world, StopFlag::detached(), None)
 }
 
 fn go_on_until(
     store: &mut Store,
-    study: &Study,
+    study: &FrozenStudy,
     world: &Shared,
     stop: StopFlag,
     budget: Option<Duration>,
 ) -> Result<Conducted, StoreError> {
     let mut hosts = FakeHosts(world.clone());
-    let mut setting = Setting {
+    let mut setting = ConductSetting {
         hosts: &mut hosts,
         stop,
         budget,
@@ -32,9 +32,9 @@ fn go_on_until(
     conduct(store, study, &mut setting)
 }
 
-fn begun(plan: Plan) -> (Store, Study) {
+fn begun(plan: Plan) -> (Store, FrozenStudy) {
     let mut store = Store::open_in_memory().unwrap();
-    let study = Study::begin(&mut store, plan, &ORIGIN).unwrap();
+    let study = FrozenStudy::begin(&mut store, plan, &ORIGIN).unwrap();
     (store, study)
 }
 
@@ -50,7 +50,7 @@ fn count(rows: &[StudyRunRow], status: StudyRunStatus) -> usize {
     rows.iter().filter(|row| row.status == status).count()
 }
 
-fn plot(store: &Store, study: &Study, plot: usize) -> StudyPlotRow {
+fn plot(store: &Store, study: &FrozenStudy, plot: usize) -> StudyPlotRow {
     store.study_plots(&study.id).unwrap().swap_remove(plot)
 }
 
@@ -59,7 +59,7 @@ fn every_run_is_stored_with_its_result_and_everything_is_taken_down() {
     let world = world(|_, _, _| 1e8);
     let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 2, 1));
     let conducted = go_on(&mut store, &study, &world).unwrap();
-    assert_eq!(conducted, Conducted { ended: Ended::AllRuns, refused: false });
+    assert_eq!(conducted, Conducted { ended: ConductEnded::AllRuns, refused: false });
     let rows = store.study_runs(&study.id).unwrap();
     assert_eq!((rows.len(), count(&rows, StudyRunStatus::Done)), (8, 8));
     for row in &rows {
@@ -81,7 +81,7 @@ fn every_run_is_stored_with_its_result_and_everything_is_taken_down() {
 #[test]
 fn the_plan_comes_back_as_it_was_frozen() {
     let (store, study) = begun(plan(&["a", "b"], &["4k"], 3, 2));
-    assert_eq!(Study::open(&store, &study.id).unwrap(), study);
+    assert_eq!(FrozenStudy::open(&store, &study.id).unwrap(), study);
     assert_eq!(store.find_study("fake").unwrap(), study.id);
     assert_eq!(store.find_study("/studies/fake.toml").unwrap(), study.id);
     assert!(matches!(store.find_study("nothing"), Err(StoreError::NoStudy { .. })));
@@ -211,7 +211,7 @@ fn a_signal_under_on_enter_fails_nothing() {
     plan.plots[0].on_enter = vec!["boot".to_owned()];
     let (mut store, study) = begun(plan);
     let ended = go_on_until(&mut store, &study, &world, stop, None).unwrap();
-    assert_eq!(ended.ended, Ended::Interrupted);
+    assert_eq!(ended.ended, ConductEnded::Interrupted);
     assert_eq!(count(&store.study_runs(&study.id).unwrap(), StudyRunStatus::Planned), 2);
 }
 
@@ -229,7 +229,7 @@ fn a_signal_ends_it_with_nothing_standing_and_no_run_failed() {
     });
     let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 1, 1));
     let conducted = go_on_until(&mut store, &study, &world, stop, None).unwrap();
-    assert_eq!(conducted.ended, Ended::Interrupted);
+    assert_eq!(conducted.ended, ConductEnded::Interrupted);
     let rows = store.study_runs(&study.id).unwrap();
     assert_eq!((count(&rows, StudyRunStatus::Done), count(&rows, StudyRunStatus::Planned)), (1, 3));
     assert_eq!(world.borrow().standing, 0);
@@ -245,7 +245,7 @@ fn a_spent_budget_lets_no_plot_begin() {
     let world = world(|_, _, _| 1e8);
     let (mut store, study) = begun(plan(&["a", "b"], &["4k"], 2, 1));
     let conducted = go_on_until(&mut store, &study, &world, StopFlag::detached(), Some(Duration::ZERO)).unwrap();
-    assert_eq!((conducted.ended, world.borrow().calls.len()), (Ended::Budget, 0));
+    assert_eq!((conducted.ended, world.borrow().calls.len()), (ConductEnded::Budget, 0));
 }
 
 /// Only precision ends optional repetitions, cell by cell; after a resume it is known what was measured before.
@@ -280,7 +280,7 @@ fn a_store_without_room_stops_it_and_resuming_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("plumb.db");
     let mut store = Store::open(&path).unwrap();
-    let study = Study::begin(&mut store, plan(&["a", "b"], &["4k", "64k"], 2, 8), &ORIGIN).unwrap();
+    let study = FrozenStudy::begin(&mut store, plan(&["a", "b"], &["4k", "64k"], 2, 8), &ORIGIN).unwrap();
     let world = world(|_, _, _| 1e8);
     store.limit_growth(2).unwrap();
     let error = go_on(&mut store, &study, &world).unwrap_err();
@@ -303,7 +303,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("plumb.db");
         let mut store = Store::open(&path).unwrap();
-        let study = Study::begin(&mut store, plan(&["a", "b"], &["4k", "64k"], 2, 2), &ORIGIN).unwrap();
+        let study = FrozenStudy::begin(&mut store, plan(&["a", "b"], &["4k", "64k"], 2, 2), &ORIGIN).unwrap();
         drop(store);
         let world = world(|_, _, seq| 1e8 + f64::from(seq));
         let mut stored: Vec<(u32, Option<String>)> = Vec::new();
@@ -321,7 +321,7 @@ proptest! {
             }
             stored = rows.iter().filter(|row| row.status.has_ended()).map(|row| (row.seq, row.run_id.clone())).collect();
             if kill.is_none() {
-                prop_assert_eq!(ended.unwrap().unwrap().ended, Ended::AllRuns);
+                prop_assert_eq!(ended.unwrap().unwrap().ended, ConductEnded::AllRuns);
                 prop_assert_eq!(count(&rows, StudyRunStatus::Done), 16);
             }
         }

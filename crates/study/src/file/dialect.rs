@@ -3,7 +3,7 @@
 use super::form::{LevelForm, OneOrMany};
 use super::levels::RamUnit;
 use plumb_dialects::{bonnie, dd, elbencho, fio, iozone, postmark};
-use plumb_lab::protocol::Work;
+use plumb_lab::protocol::HostWork;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Bytes, CachePolicy, Size};
 use serde::Deserialize;
@@ -75,7 +75,7 @@ pub fn ram_unit(dialect: &str) -> RamUnit {
 ///
 /// # Errors
 /// What the tool would not take.
-pub fn work(form: &DialectForm, working_set: Option<Size>) -> Result<Work, DialectProblem> {
+pub fn work(form: &DialectForm, working_set: Option<Size>) -> Result<HostWork, DialectProblem> {
     let Some(tool) = tool(&form.dialect) else {
         let help = match nearest(&form.dialect, TOOLS) {
             Some(name) => format!("did you mean `{name}`?"),
@@ -126,7 +126,7 @@ pub fn work(form: &DialectForm, working_set: Option<Size>) -> Result<Work, Diale
     }
     try_words(tool, &args, &lines)?;
     let stdin = lines.iter().map(|line| format!("{line}\n")).collect();
-    Ok(Work::Dialect { tool: tool.to_owned(), args, stdin })
+    Ok(HostWork::Dialect { tool: tool.to_owned(), args, stdin })
 }
 
 /// Settings of PostMark: its commands, sizes as bytes.
@@ -297,8 +297,8 @@ fn postmark_takes(lines: &[String]) -> Result<(), DialectProblem> {
 }
 
 /// About what a tool moves, on a host with so much memory: bytes read, and bytes written. `None` where that is not known.
-pub fn moved_bytes(work: &Work, ram: Option<u64>) -> Option<(u64, u64)> {
-    let Work::Dialect { tool, args, stdin } = work else { return None };
+pub fn moved_bytes(work: &HostWork, ram: Option<u64>) -> Option<(u64, u64)> {
+    let HostWork::Dialect { tool, args, stdin } = work else { return None };
     let depends = args.iter().chain([stdin]).any(|text| text.contains("${ram"));
     let ram = if depends { ram? as f64 } else { TRIAL_RAM_BYTES };
     let words: Vec<String> = args.iter().map(|word| with_memory(word, ram)).collect();
@@ -366,7 +366,7 @@ mod tests {
 
     fn moved(tool: &str, args: &str, stdin: &str, ram: Option<u64>) -> Option<(u64, u64)> {
         let args = args.split_whitespace().map(str::to_owned).collect();
-        moved_bytes(&Work::Dialect { tool: tool.to_owned(), args, stdin: stdin.to_owned() }, ram)
+        moved_bytes(&HostWork::Dialect { tool: tool.to_owned(), args, stdin: stdin.to_owned() }, ram)
     }
 
     #[test]

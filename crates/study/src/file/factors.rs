@@ -1,12 +1,12 @@
 //! Which factors a study has, and which combinations of their levels are measured.
 
-use super::form::{Binds, Change, FactorForm, Form, LevelForm};
-use super::levels::{self, Combination, Factor, Level, NONE};
+use super::form::{Binds, FactorChange, FactorForm, LevelForm, StudyForm};
+use super::levels::{self, Combination, FactorLevel, NONE, StudyFactor};
 use super::workload::WorkloadText;
 use plumb_document::{Node, Table, Value};
 use plumb_workload::KeyPath;
 use plumb_workload::keypath::Segment;
-use plumb_workload::native::{Failure, place_of};
+use plumb_workload::native::{LocatedFailure, place_of};
 use std::ops::Range;
 
 /// The factor that tells workloads apart where no other one does.
@@ -21,7 +21,7 @@ const CELLS_MAX: usize = 10_000;
 /// What `[[factor]]`, `[sweep]` and the workloads say.
 pub struct Factors {
     /// In the order of the file.
-    pub all: Vec<Factor>,
+    pub all: Vec<StudyFactor>,
     /// Which of them chooses the workload.
     pub chooses_workload: Option<usize>,
     /// Which of them chooses the host.
@@ -40,16 +40,16 @@ fn key(name: &str) -> Segment {
 ///
 /// # Errors
 /// Names that are not there, and levels that cannot be.
-pub fn read(form: &Form, tree: &Table, workloads: &[WorkloadText]) -> Result<Factors, Vec<Failure>> {
+pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Result<Factors, Vec<LocatedFailure>> {
     let mut failures = Vec::new();
-    let mut all: Vec<Factor> = Vec::new();
+    let mut all: Vec<StudyFactor> = Vec::new();
     let is_workload = |level: &LevelForm| workloads.iter().any(|workload| workload.name == level.to_string());
-    let mut add = |said: &FactorForm, path: Vec<Segment>, failures: &mut Vec<Failure>| {
+    let mut add = |said: &FactorForm, path: Vec<Segment>, failures: &mut Vec<LocatedFailure>| {
         let place = at(tree, &[path.as_slice(), &[key("name")]].concat());
         let levels_path = [path.as_slice(), &[key("levels")]].concat();
         let levels_place = at(tree, &levels_path);
         let mut fail = |span: &Range<usize>, message: String, help: &str| {
-            failures.push(Failure { span: span.clone(), message, help: help.to_owned() });
+            failures.push(LocatedFailure { span: span.clone(), message, help: help.to_owned() });
         };
         if said.name.is_empty() || said.name.contains(['$', '{', '}', '=', ',']) || said.name.starts_with("ram") {
             fail(&place, format!("`{}` is no name of a factor", said.name), "use letters, digits, `-`, `_` and `.`");
@@ -60,11 +60,11 @@ pub fn read(form: &Form, tree: &Table, workloads: &[WorkloadText]) -> Result<Fac
         if said.levels.is_empty() {
             fail(&levels_place, format!("`{}` has no level", said.name), "give at least one");
         }
-        let levels: Vec<Level> = said
+        let levels: Vec<FactorLevel> = said
             .levels
             .iter()
             .enumerate()
-            .map(|(index, level)| Level {
+            .map(|(index, level)| FactorLevel {
                 text: level.to_string(),
                 value: level_value(tree, &levels_path, index, level),
             })
@@ -91,19 +91,19 @@ pub fn read(form: &Form, tree: &Table, workloads: &[WorkloadText]) -> Result<Fac
             failures.extend(failure);
         }
         let hard = match (said.change, binds) {
-            (Some(Change::Easy), Some(Binds::Host)) => {
-                failures.push(Failure {
+            (Some(FactorChange::Easy), Some(Binds::Host)) => {
+                failures.push(LocatedFailure {
                     span: at(tree, &[path.as_slice(), &[key("change")]].concat()),
                     message: "a change of the host is a provisioning".to_owned(),
                     help: "use `change = \"hard\"`, or leave it out".to_owned(),
                 });
                 true
             }
-            (Some(Change::Hard), _) | (None, Some(Binds::Host)) => true,
+            (Some(FactorChange::Hard), _) | (None, Some(Binds::Host)) => true,
             _ => false,
         };
         if hard && binds == Some(Binds::Workload) {
-            failures.push(Failure {
+            failures.push(LocatedFailure {
                 span: place.clone(),
                 message: "a change of the workload needs no provisioning".to_owned(),
                 help: "leave out `change = \"hard\"`".to_owned(),
@@ -111,13 +111,13 @@ pub fn read(form: &Form, tree: &Table, workloads: &[WorkloadText]) -> Result<Fac
         }
         let enters = said.on_enter.as_slice().iter().chain(said.on_leave.as_slice()).next().is_some();
         if !hard && enters {
-            failures.push(Failure {
+            failures.push(LocatedFailure {
                 span: place.clone(),
                 message: format!("`{}` changes from run to run, and `on-enter` is run once a plot", said.name),
                 help: "give it `change = \"hard\"`".to_owned(),
             });
         }
-        all.push(Factor {
+        all.push(StudyFactor {
             name: said.name.clone(),
             levels,
             hard,
@@ -147,12 +147,12 @@ pub fn read(form: &Form, tree: &Table, workloads: &[WorkloadText]) -> Result<Fac
             last.place = at(tree, &[key("sweep"), key("factor")]);
         }
     }
-    let one_of = |binds: Binds, failures: &mut Vec<Failure>| {
+    let one_of = |binds: Binds, failures: &mut Vec<LocatedFailure>| {
         let mut found = all.iter().enumerate().filter(|(_, factor)| factor.binds == Some(binds));
         let first = found.next().map(|(index, _)| index);
         if let Some((_, second)) = found.next() {
             let what = if binds == Binds::Host { "host" } else { "workload" };
-            failures.push(Failure {
+            failures.push(LocatedFailure {
                 span: second.place.clone(),
                 message: format!("two factors choose the {what}"),
                 help: "only one can".to_owned(),
@@ -165,18 +165,18 @@ pub fn read(form: &Form, tree: &Table, workloads: &[WorkloadText]) -> Result<Fac
     if chooses_workload.is_none() && workloads.len() > 1 {
         let value = |name: &str| Value::Text(name.to_owned());
         if let Some(other) = all.iter().find(|factor| factor.name == WORKLOAD) {
-            failures.push(Failure {
+            failures.push(LocatedFailure {
                 span: other.place.clone(),
                 message: "`workload` tells the workloads apart by itself".to_owned(),
                 help: "give this factor another name, or the workloads' names as levels".to_owned(),
             });
         }
         chooses_workload = Some(all.len());
-        all.push(Factor {
+        all.push(StudyFactor {
             name: WORKLOAD.to_owned(),
             levels: workloads
                 .iter()
-                .map(|workload| Level { text: workload.name.clone(), value: value(&workload.name) })
+                .map(|workload| FactorLevel { text: workload.name.clone(), value: value(&workload.name) })
                 .collect(),
             hard: false,
             binds: Some(Binds::Workload),
@@ -226,7 +226,7 @@ impl Factors {
     ///
     /// # Errors
     /// Too many, or none.
-    pub fn combinations(&self, form: &Form, workloads: &[WorkloadText]) -> Result<Vec<Combined>, Failure> {
+    pub fn combinations(&self, form: &StudyForm, workloads: &[WorkloadText]) -> Result<Vec<Combined>, LocatedFailure> {
         let place = self.all.first().map_or(0..0, |factor| factor.place.clone());
         let mut found = vec![Combination::new()];
         for factor in &self.all {
@@ -245,7 +245,7 @@ impl Factors {
         }
         // A factor that is not varied here has no level here.
         for combination in &mut found {
-            let idle: Vec<&Factor> =
+            let idle: Vec<&StudyFactor> =
                 self.all.iter().filter(|factor| !levels::holds(&factor.when, combination)).collect();
             for factor in idle {
                 combination.insert(factor.name.clone(), NONE.to_owned());
@@ -270,7 +270,7 @@ impl Factors {
             }
         }
         match cells.len() {
-            0 => Err(Failure {
+            0 => Err(LocatedFailure {
                 span: place,
                 message: "no combination is left to measure".to_owned(),
                 help: "`exclude` and `when` leave out everything".to_owned(),
@@ -281,8 +281,8 @@ impl Factors {
     }
 }
 
-fn too_many(span: Range<usize>, found: usize) -> Failure {
-    Failure {
+fn too_many(span: Range<usize>, found: usize) -> LocatedFailure {
+    LocatedFailure {
         span,
         message: format!("there are {found} combinations"),
         help: format!("a study has {CELLS_MAX} at most; use fewer levels, or `exclude` some"),

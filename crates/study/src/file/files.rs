@@ -4,19 +4,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// What a study file names is read through this. Paths are relative to the study.
-pub trait Files {
+pub trait StudyFiles {
     /// What is in a file.
     ///
     /// # Errors
     /// In the system's words.
-    fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, FileError>;
+    fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, StudyFileError>;
 
     /// The text of a file.
     ///
     /// # Errors
     /// In the system's words, and where it is no text.
-    fn read(&mut self, path: &Path) -> Result<String, FileError> {
-        String::from_utf8(self.bytes(path)?).map_err(|_| FileError::NotText)
+    fn read(&mut self, path: &Path) -> Result<String, StudyFileError> {
+        String::from_utf8(self.bytes(path)?).map_err(|_| StudyFileError::NotText)
     }
 }
 
@@ -24,15 +24,15 @@ pub trait Files {
 #[derive(Debug, Clone)]
 pub struct Beside(pub PathBuf);
 
-impl Files for Beside {
-    fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, FileError> {
+impl StudyFiles for Beside {
+    fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, StudyFileError> {
         Ok(std::fs::read(self.0.join(path))?)
     }
 }
 
 /// Why a file that a study names cannot be read. Whoever asked for it knows its name and who names it.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub enum StudyFileError {
     /// The system's words.
     #[error(transparent)]
     Io(#[from] io::Error),

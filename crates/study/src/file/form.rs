@@ -17,7 +17,7 @@ use std::fmt;
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Form {
+pub struct StudyForm {
     /// Another study file, relative to this one, that says what this one does not.
     #[serde(default)]
     pub extends: Option<String>,
@@ -35,14 +35,14 @@ pub struct Form {
     /// What is built for every plot, in order.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<super::schema::ProvisionSchema>"))]
-    pub provision: Tree,
+    pub provision: LaterPart,
     /// Where the work runs.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "super::target::TargetForm"))]
-    pub target: Tree,
+    pub target: LaterPart,
     /// What is run: one workload, or several by name.
     #[cfg_attr(feature = "schema", schemars(with = "super::schema::WorkloadsSchema"))]
-    pub workload: Tree,
+    pub workload: LaterPart,
     /// In which order, and how often.
     #[serde(default)]
     pub design: DesignForm,
@@ -62,16 +62,16 @@ pub struct Form {
     /// (`"design.plots" = 2`).
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>"))]
-    pub scale: Tree,
+    pub scale: LaterPart,
 }
 
 /// A part that is read later, level by level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tree;
+pub struct LaterPart;
 
-impl<'de> Deserialize<'de> for Tree {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tree, D::Error> {
-        de::IgnoredAny::deserialize(deserializer).map(|_| Tree)
+impl<'de> Deserialize<'de> for LaterPart {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LaterPart, D::Error> {
+        de::IgnoredAny::deserialize(deserializer).map(|_| LaterPart)
     }
 }
 
@@ -163,7 +163,7 @@ impl<T> Default for OneOrMany<T> {
 }
 
 /// Levels of some factors: `{ system = "linux", depth = [1, 16] }`. All of them must hold.
-pub type When = BTreeMap<String, OneOrMany<LevelForm>>;
+pub type WhenLevels = BTreeMap<String, OneOrMany<LevelForm>>;
 
 /// What is varied.
 #[derive(Debug, Clone, Deserialize)]
@@ -176,7 +176,7 @@ pub struct FactorForm {
     pub levels: Vec<LevelForm>,
     /// Whether a change of it needs a provisioning; `easy` when absent, `hard` where it binds hosts.
     #[serde(default)]
-    pub change: Option<Change>,
+    pub change: Option<FactorChange>,
     /// What its levels name, where that is no plain value.
     #[serde(default)]
     pub binds: Option<Binds>,
@@ -191,14 +191,14 @@ pub struct FactorForm {
     pub on_leave: OneOrMany<String>,
     /// The levels of other factors with which it is varied; elsewhere it has none.
     #[serde(default)]
-    pub when: When,
+    pub when: WhenLevels,
 }
 
 /// Whether a change needs a provisioning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Change {
+pub enum FactorChange {
     /// From run to run.
     Easy,
     /// From plot to plot: a plot is then what is counted.
@@ -235,7 +235,7 @@ pub struct DesignForm {
     pub exploratory: bool,
     /// Combinations that are left out.
     #[serde(default)]
-    pub exclude: Vec<When>,
+    pub exclude: Vec<WhenLevels>,
     /// After so long a run is killed and counts as failed.
     #[serde(default)]
     pub timeout: Option<Nanos>,
@@ -287,7 +287,7 @@ pub struct StopForm {
     /// As soon as this metric …
     pub metric: String,
     /// … is known so well: half of its 95 % interval, relative.
-    pub half_width: Share,
+    pub half_width: ShareForm,
 }
 
 /// What is compared.
@@ -303,7 +303,7 @@ pub struct CompareForm {
     /// move no bytes, and the 99 % latency.
     pub metrics: Vec<String>,
     /// Ratios this near to 1 are equivalent.
-    pub equivalence: Share,
+    pub equivalence: ShareForm,
     /// How many claims are corrected for being many.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub correction: Correction,
@@ -317,7 +317,7 @@ impl Default for CompareForm {
             by: None,
             within: Vec::new(),
             metrics: Vec::new(),
-            equivalence: Share(0.05),
+            equivalence: ShareForm(0.05),
             correction: Correction::Holm,
             effects: None,
         }
@@ -356,31 +356,31 @@ pub struct ImportForm {
 
 /// A share, `"5%"` or `0.05`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share(pub f64);
+pub struct ShareForm(pub f64);
 
-impl<'de> Deserialize<'de> for Share {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Share, D::Error> {
+impl<'de> Deserialize<'de> for ShareForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ShareForm, D::Error> {
         struct Visitor;
         impl de::Visitor<'_> for Visitor {
-            type Value = Share;
+            type Value = ShareForm;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a share such as `5%` or 0.05")
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Share, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ShareForm, E> {
                 let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
                 match percent {
                     Some(percent) => self.visit_f64(percent / 100.0),
                     None => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
                 }
             }
-            fn visit_f64<E: de::Error>(self, share: f64) -> Result<Share, E> {
+            fn visit_f64<E: de::Error>(self, share: f64) -> Result<ShareForm, E> {
                 if share > 0.0 && share < 1.0 {
-                    Ok(Share(share))
+                    Ok(ShareForm(share))
                 } else {
                     Err(E::invalid_value(de::Unexpected::Float(share), &"a share above 0 and below 100 %"))
                 }
             }
-            fn visit_i64<E: de::Error>(self, share: i64) -> Result<Share, E> {
+            fn visit_i64<E: de::Error>(self, share: i64) -> Result<ShareForm, E> {
                 self.visit_f64(share as f64)
             }
         }
@@ -389,7 +389,7 @@ impl<'de> Deserialize<'de> for Share {
 }
 
 #[cfg(feature = "schema")]
-impl schemars::JsonSchema for Share {
+impl schemars::JsonSchema for ShareForm {
     fn schema_name() -> Cow<'static, str> {
         "Share".into()
     }

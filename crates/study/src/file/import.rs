@@ -2,7 +2,7 @@
 
 use super::error::StudyError;
 use super::factors::Combined;
-use super::files::Files;
+use super::files::StudyFiles;
 use super::form::ImportForm;
 use super::levels;
 use super::make::Study;
@@ -34,7 +34,11 @@ impl Dialect {
 
 impl Study<'_> {
     /// The published numbers that the study names, as they stand in their files now.
-    pub(super) fn imports(&mut self, combined: &[Combined], files: &mut dyn Files) -> Result<Vec<Import>, StudyError> {
+    pub(super) fn imports(
+        &mut self,
+        combined: &[Combined],
+        files: &mut dyn StudyFiles,
+    ) -> Result<Vec<Import>, StudyError> {
         let mut found = Vec::new();
         for (label, form) in &self.form.import {
             let levels = form.levels.iter().map(|(factor, level)| (factor.clone(), level.to_string())).collect();
@@ -61,7 +65,7 @@ impl Study<'_> {
         &self,
         label: &str,
         form: &ImportForm,
-        files: &mut dyn Files,
+        files: &mut dyn StudyFiles,
     ) -> Result<Vec<PublishedNumber>, StudyError> {
         let place = |key: &str| self.place(&["import", label, key]);
         let Some(dialect) = Dialect::of(&form.dialect) else {

@@ -1,8 +1,8 @@
 //! Factors with their levels, the combinations of them, and texts with levels put in.
 
-use super::form::{Binds, LevelForm, When};
+use super::form::{Binds, LevelForm, WhenLevels};
 use plumb_document::{Node, Spanned, Table, Value};
-use plumb_workload::native::Failure;
+use plumb_workload::native::LocatedFailure;
 use plumb_workload::suggest::nearest;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,17 +12,17 @@ pub const NONE: &str = "-";
 
 /// A factor with what is known of it.
 #[derive(Debug, Clone)]
-pub struct Factor {
+pub struct StudyFactor {
     /// Its name.
     pub name: String,
     /// Its levels.
-    pub levels: Vec<Level>,
+    pub levels: Vec<FactorLevel>,
     /// Whether a change needs a provisioning.
     pub hard: bool,
     /// What its levels name.
     pub binds: Option<Binds>,
     /// With which levels of others it is varied.
-    pub when: When,
+    pub when: WhenLevels,
     /// Run on this machine before and behind a plot.
     pub on_enter: Vec<String>,
     /// Behind.
@@ -33,7 +33,7 @@ pub struct Factor {
 
 /// A level: its text, and the value that it is in TOML.
 #[derive(Debug, Clone)]
-pub struct Level {
+pub struct FactorLevel {
     /// As text.
     pub text: String,
     /// As it was written.
@@ -44,14 +44,14 @@ pub struct Level {
 pub type Combination = BTreeMap<String, String>;
 
 /// Whether a condition holds for a combination. Factors that it does not have hold.
-pub fn holds(when: &When, combination: &Combination) -> bool {
+pub fn holds(when: &WhenLevels, combination: &Combination) -> bool {
     when.iter().all(|(factor, levels)| {
         combination.get(factor).is_none_or(|level| levels.as_slice().iter().any(|wanted| wanted.to_string() == *level))
     })
 }
 
 /// What is wrong with the names in a condition.
-pub fn wrong_names(when: &When, factors: &[Factor], place: &Range<usize>) -> Vec<Failure> {
+pub fn wrong_names(when: &WhenLevels, factors: &[StudyFactor], place: &Range<usize>) -> Vec<LocatedFailure> {
     let mut failures = Vec::new();
     for (name, levels) in when {
         let Some(factor) = factors.iter().find(|factor| factor.name == *name) else {
@@ -74,7 +74,7 @@ pub fn unknown<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
     place: &Range<usize>,
-) -> Failure {
+) -> LocatedFailure {
     let help = match nearest(name, known.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
         None => match known.collect::<Vec<_>>() {
@@ -82,14 +82,14 @@ pub fn unknown<'a>(
             names => format!("there is `{}`", names.join("`, `")),
         },
     };
-    Failure { span: place.clone(), message: format!("there is no {what} `{name}`"), help }
+    LocatedFailure { span: place.clone(), message: format!("there is no {what} `{name}`"), help }
 }
 
 /// What `${…}` may stand for.
 #[derive(Debug, Clone, Copy)]
-pub struct Scope<'a> {
+pub struct LevelScope<'a> {
     /// All factors.
-    pub factors: &'a [Factor],
+    pub factors: &'a [StudyFactor],
     /// The combination whose levels are put in.
     pub combination: &'a Combination,
     /// Only hard factors: what is built does not change within a plot.
@@ -177,9 +177,9 @@ pub fn names_in(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-impl Scope<'_> {
+impl LevelScope<'_> {
     /// A tree with all levels put in. A text that is nothing but `${factor}` becomes what the level is, a number too.
-    pub fn put_in(&self, value: &Node, failures: &mut Vec<Failure>) -> Node {
+    pub fn put_in(&self, value: &Node, failures: &mut Vec<LocatedFailure>) -> Node {
         let span = value.span();
         let put = match value.get_ref() {
             Value::Text(text) => self.value_of(text, &span, failures),
@@ -200,7 +200,7 @@ impl Scope<'_> {
         Spanned::new(span, put)
     }
 
-    fn value_of(&self, text: &str, span: &Range<usize>, failures: &mut Vec<Failure>) -> Value {
+    fn value_of(&self, text: &str, span: &Range<usize>, failures: &mut Vec<LocatedFailure>) -> Value {
         if self.ram_unit == RamUnit::Native
             && let Ok(pieces) = pieces(text)
             && let [Piece::Text(""), Piece::Name(name), Piece::Text("")] = pieces.as_slice()
@@ -211,16 +211,16 @@ impl Scope<'_> {
         Value::Text(self.text(text, span, failures))
     }
 
-    fn level(&self, name: &str) -> Option<&Level> {
+    fn level(&self, name: &str) -> Option<&FactorLevel> {
         let factor = self.factors.iter().find(|factor| factor.name == name && (factor.hard || !self.hard_only))?;
         let text = self.combination.get(name)?;
         factor.levels.iter().find(|level| level.text == *text)
     }
 
     /// A text with all levels put in.
-    pub fn text(&self, text: &str, span: &Range<usize>, failures: &mut Vec<Failure>) -> String {
+    pub fn text(&self, text: &str, span: &Range<usize>, failures: &mut Vec<LocatedFailure>) -> String {
         let Ok(pieces) = pieces(text) else {
-            failures.push(Failure {
+            failures.push(LocatedFailure {
                 span: span.clone(),
                 message: "a `${` is never closed".to_owned(),
                 help: "close it with `}`, or write `$${` for a plain one".to_owned(),
@@ -240,7 +240,7 @@ impl Scope<'_> {
         put
     }
 
-    fn named(&self, name: &str, span: &Range<usize>) -> Result<String, Box<Failure>> {
+    fn named(&self, name: &str, span: &Range<usize>) -> Result<String, Box<LocatedFailure>> {
         if let Some(factor) = ram_factor(name) {
             return Ok(self.ram_unit.text(factor));
         }
@@ -250,8 +250,9 @@ impl Scope<'_> {
                 (unit, Some(factor)) => unit.text(factor),
             });
         }
-        let failed =
-            |message: String, help: &str| Err(Box::new(Failure { span: span.clone(), message, help: help.to_owned() }));
+        let failed = |message: String, help: &str| {
+            Err(Box::new(LocatedFailure { span: span.clone(), message, help: help.to_owned() }))
+        };
         match self.factors.iter().find(|factor| factor.name == name) {
             Some(factor) if self.hard_only && !factor.hard => failed(
                 format!("what is built depends on `{name}`, which changes from run to run"),

@@ -3,22 +3,22 @@
 use super::dialect;
 use super::error::StudyError;
 use super::factors::{self, Combined, Factors, WORKING_SET};
-use super::files::Files;
-use super::form::{Form, HostForm, OneOrMany, RepeatForm, When};
-use super::levels::{self, Combination, NONE, RamUnit, Scope};
-use super::options::Options;
-use super::short::Sizes;
-use super::target::{NOWHERE, Spot, TargetForm};
-use super::workload::{self, MadeWork, Reader, WorkloadText};
-use crate::plan::estimate::{self, Cost};
+use super::files::StudyFiles;
+use super::form::{HostForm, OneOrMany, RepeatForm, StudyForm, WhenLevels};
+use super::levels::{self, Combination, LevelScope, NONE, RamUnit};
+use super::options::PlanOptions;
+use super::short::FileSizes;
+use super::target::{NOWHERE, PlotPlace, TargetForm};
+use super::workload::{self, MadeWork, WorkloadReader, WorkloadText};
+use crate::plan::estimate::{self, RunCost};
 use crate::plan::order::{self, RunOrder};
-use crate::plan::{Cell, ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlannedRun, Plot, StopPlan};
+use crate::plan::{ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlanCell, PlannedRun, Plot, StopPlan};
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::Step;
-use plumb_lab::protocol::Work;
+use plumb_lab::protocol::HostWork;
 use plumb_result::short_list;
 use plumb_workload::keypath::Segment;
-use plumb_workload::native::{Document, Failure, place_of};
+use plumb_workload::native::{Document, LocatedFailure, place_of};
 use plumb_workload::{KeyPath, Prepare, SimDevice, Size};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -43,10 +43,10 @@ pub fn plan(
     document: &Document<'_>,
     tree: &Node,
     scale: &str,
-    options: &Options,
-    files: &mut dyn Files,
+    options: &PlanOptions,
+    files: &mut dyn StudyFiles,
 ) -> Result<Plan, StudyError> {
-    let form: Form = document.read(tree)?;
+    let form: StudyForm = document.read(tree)?;
     let table = tree.get_ref().as_table().expect("a document is a table");
     let workloads = workload::all(document, table, &form.experiment.name)?;
     let factors = factors::read(&form, table, &workloads).map_err(|failures| document.failures(failures))?;
@@ -61,7 +61,7 @@ pub fn plan(
 pub(super) struct Study<'d> {
     pub(super) document: &'d Document<'d>,
     pub(super) table: &'d Table,
-    pub(super) form: Form,
+    pub(super) form: StudyForm,
     pub(super) workloads: Vec<WorkloadText>,
     pub(super) factors: Factors,
     pub(super) warnings: Vec<String>,
@@ -79,11 +79,11 @@ struct Built {
 
 /// A cell that can be run.
 struct Ready {
-    cell: Cell,
+    cell: PlanCell,
     built: usize,
-    work: Work,
+    work: HostWork,
     dir: String,
-    cost: Cost,
+    cost: RunCost,
 }
 
 impl<'d> Study<'d> {
@@ -92,14 +92,14 @@ impl<'d> Study<'d> {
     }
 
     pub(super) fn failed(&self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> StudyError {
-        self.document.failures([Failure { span, message: message.into(), help: help.into() }]).into()
+        self.document.failures([LocatedFailure { span, message: message.into(), help: help.into() }]).into()
     }
 
     /// What needs no levels put in.
     fn check(&mut self) -> Result<(), StudyError> {
         let mut failures = Vec::new();
         let mut fail = |span, message: String, help: &str| {
-            failures.push(Failure { span, message, help: help.to_owned() });
+            failures.push(LocatedFailure { span, message, help: help.to_owned() });
         };
         if self.form.experiment.name.is_empty() {
             fail(self.place(&["experiment", "name"]), "the study has an empty name".to_owned(), "give it one");
@@ -170,9 +170,9 @@ impl<'d> Study<'d> {
     fn planned(
         mut self,
         scale: &str,
-        options: &Options,
+        options: &PlanOptions,
         combined: &[Combined],
-        files: &mut dyn Files,
+        files: &mut dyn StudyFiles,
     ) -> Result<Plan, StudyError> {
         let exploratory = options.exploratory || self.form.design.exploratory;
         let plots = self.plots(exploratory)?;
@@ -235,7 +235,7 @@ impl<'d> Study<'d> {
         self.check_device_metrics(&compare)?;
         let by_hard = self.factors.all.iter().any(|factor| factor.name == compare.by && factor.hard);
         let units = if by_hard { plots } else { plots * least };
-        let costs: Vec<Cost> = runs.iter().map(|run| ready[run.cell as usize].cost).collect();
+        let costs: Vec<RunCost> = runs.iter().map(|run| ready[run.cell as usize].cost).collect();
         let hosts = self.hosts(&built);
         let estimate = estimate::all(&costs, &plan_plots, &hosts, units);
         self.warn(&compare, plots, exploratory, &estimate);
@@ -298,8 +298,8 @@ impl<'d> Study<'d> {
         Ok(plots)
     }
 
-    fn scope<'a>(&'a self, combination: &'a Combination, hard_only: bool) -> Scope<'a> {
-        Scope { factors: &self.factors.all, combination, hard_only, ram_unit: RamUnit::Native }
+    fn scope<'a>(&'a self, combination: &'a Combination, hard_only: bool) -> LevelScope<'a> {
+        LevelScope { factors: &self.factors.all, combination, hard_only, ram_unit: RamUnit::Native }
     }
 
     /// Every combination of hard levels, with what is built for it.
@@ -365,7 +365,7 @@ impl<'d> Study<'d> {
             let mut table = table.clone();
             if let Some(when) = table.remove("when") {
                 let place = when.span();
-                let when: When = self.document.read(&when)?;
+                let when: WhenLevels = self.document.read(&when)?;
                 let mut failures = levels::wrong_names(&when, &self.factors.all, &place);
                 failures.extend(self.easy_names(&when, &place));
                 if !failures.is_empty() {
@@ -393,11 +393,11 @@ impl<'d> Study<'d> {
         Ok((steps, mount))
     }
 
-    fn easy_names(&self, when: &When, place: &Range<usize>) -> Vec<Failure> {
+    fn easy_names(&self, when: &WhenLevels, place: &Range<usize>) -> Vec<LocatedFailure> {
         let easy = |name: &&String| self.factors.all.iter().any(|factor| factor.name == **name && !factor.hard);
         when.keys()
             .filter(easy)
-            .map(|name| Failure {
+            .map(|name| LocatedFailure {
                 span: place.clone(),
                 message: format!("what is built depends on `{name}`, which changes from run to run"),
                 help: "give that factor `change = \"hard\"`: each of its levels then gets provisionings of its own"
@@ -407,7 +407,7 @@ impl<'d> Study<'d> {
     }
 
     /// Where a cell runs.
-    fn spot(&self, levels: &Combination, built: &Built) -> Result<Spot, StudyError> {
+    fn spot(&self, levels: &Combination, built: &Built) -> Result<PlotPlace, StudyError> {
         let target: TargetForm = match self.table.get("target") {
             None => TargetForm::default(),
             Some(value) => {
@@ -427,9 +427,11 @@ impl<'d> Study<'d> {
                 let sim: SimDevice = path.parse().map_err(|error: plumb_workload::sim::SimError| {
                     self.failed(self.place(&["target", "path"]), error.to_string(), "such as `sim:hdd?slow=5%`")
                 })?;
-                Ok(Spot { dir: NOWHERE.to_owned(), sim: Some(sim), device: None, fill, first_write })
+                Ok(PlotPlace { dir: NOWHERE.to_owned(), sim: Some(sim), device: None, fill, first_write })
             }
-            Some(path) if path.starts_with('/') => Ok(Spot { dir: path, sim: None, device: None, fill, first_write }),
+            Some(path) if path.starts_with('/') => {
+                Ok(PlotPlace { dir: path, sim: None, device: None, fill, first_write })
+            }
             Some(path) if path.starts_with('@') => {
                 let name = &path[1..];
                 if !built.steps.iter().any(|step| step.name() == Some(name)) {
@@ -439,7 +441,7 @@ impl<'d> Study<'d> {
                         "give the step that makes the device this `name`",
                     ));
                 }
-                Ok(Spot { dir: NOWHERE.to_owned(), sim: None, device: Some(name.to_owned()), fill, first_write })
+                Ok(PlotPlace { dir: NOWHERE.to_owned(), sim: None, device: Some(name.to_owned()), fill, first_write })
             }
             Some(path) => Err(self.failed(
                 self.place(&["target", "path"]),
@@ -454,15 +456,20 @@ impl<'d> Study<'d> {
         }
     }
 
-    fn ready(&self, combined: &[Combined], built: &[Built], files: &mut dyn Files) -> Result<Vec<Ready>, StudyError> {
+    fn ready(
+        &self,
+        combined: &[Combined],
+        built: &[Built],
+        files: &mut dyn StudyFiles,
+    ) -> Result<Vec<Ready>, StudyError> {
         let mut found = Vec::with_capacity(combined.len());
         for cell in combined {
             let hard = self.factors.hard_part(&cell.levels);
             let index = built.iter().position(|built| built.levels == hard).expect("built for every combination");
             let text = &self.workloads[cell.workload];
             let spot = self.spot(&cell.levels, &built[index])?;
-            let sizes: Sizes = workload::sizes(self.document, &self.workloads, &spot);
-            let reader = Reader {
+            let sizes: FileSizes = workload::sizes(self.document, &self.workloads, &spot);
+            let reader = WorkloadReader {
                 document: self.document,
                 scope: self.scope(&cell.levels, false),
                 spot: &spot,
@@ -474,10 +481,10 @@ impl<'d> Study<'d> {
             let cost = match &native {
                 Some(workload) => estimate::of_workload(workload, ram),
                 None => dialect::moved_bytes(&work, ram)
-                    .map_or(Cost::UNKNOWN, |(read, written)| estimate::of_bytes(read, written)),
+                    .map_or(RunCost::UNKNOWN, |(read, written)| estimate::of_bytes(read, written)),
             };
             found.push(Ready {
-                cell: Cell { levels: cell.levels.clone(), workload: text.name.clone() },
+                cell: PlanCell { levels: cell.levels.clone(), workload: text.name.clone() },
                 built: index,
                 work,
                 dir: spot.dir,
@@ -548,7 +555,7 @@ impl<'d> Study<'d> {
     }
 }
 
-pub(super) fn repeats(form: &Form) -> (u32, u32) {
+pub(super) fn repeats(form: &StudyForm) -> (u32, u32) {
     match form.design.repeat {
         None => (REPEATS, REPEATS),
         Some(RepeatForm::Fixed(repeats)) => (repeats, repeats),
@@ -557,7 +564,7 @@ pub(super) fn repeats(form: &Form) -> (u32, u32) {
 }
 
 /// `"a * b"`, or a list.
-fn effects(form: &Form) -> Vec<String> {
+fn effects(form: &StudyForm) -> Vec<String> {
     let said = form.compare.effects.as_ref().map(OneOrMany::as_slice).unwrap_or_default();
     said.iter()
         .flat_map(|text| text.split('*'))

@@ -1,7 +1,7 @@
 //! Study files: TOML in, a [`Plan`] out.
 //!
 //! A file is read in two steps. What must be known before any level is (factors, hosts, design, compare) is a typed
-//! [`Form`](form::Form). What may hold `${factor}` (steps, target, workloads) stays a tree of values that know their place,
+//! [`Form`](form::StudyForm). What may hold `${factor}` (steps, target, workloads) stays a tree of values that know their place,
 //! and is read once for each combination of levels: an error that only shows with one level still points at its line.
 
 mod dialect;
@@ -23,14 +23,14 @@ mod tests;
 mod workload;
 
 pub use error::StudyError;
-pub use files::{Beside, FileError, Files};
-pub use options::Options;
+pub use files::{Beside, StudyFileError, StudyFiles};
+pub use options::PlanOptions;
 #[cfg(feature = "schema")]
 pub use schema::schema;
 
 use crate::plan::Plan;
 use plumb_document::{Spanned, Table, Value};
-use plumb_workload::native::{self, Document, Failure};
+use plumb_workload::native::{self, Document, LocatedFailure};
 use std::path::{Component, Path, PathBuf};
 
 /// Studies that build on one another, at most.
@@ -40,7 +40,7 @@ const BASES_MAX: usize = 16;
 ///
 /// # Errors
 /// A file that cannot be read, or that makes no sense as it is written.
-pub fn plan_file(path: &Path, options: &Options) -> Result<Plan, StudyError> {
+pub fn plan_file(path: &Path, options: &PlanOptions) -> Result<Plan, StudyError> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| StudyError::Read { path: name.clone(), reason: error.to_string() })?;
@@ -52,7 +52,7 @@ pub fn plan_file(path: &Path, options: &Options) -> Result<Plan, StudyError> {
 ///
 /// # Errors
 /// What makes no sense as it is written.
-pub fn plan(name: &str, text: &str, options: &Options, files: &mut dyn Files) -> Result<Plan, StudyError> {
+pub fn plan(name: &str, text: &str, options: &PlanOptions, files: &mut dyn StudyFiles) -> Result<Plan, StudyError> {
     let mut document = Document::new(name, text, &options.set);
     for (name, text) in bases(name, text, files)? {
         document = document.on_base(&name, &text);
@@ -66,7 +66,7 @@ pub fn plan(name: &str, text: &str, options: &Options, files: &mut dyn Files) ->
 }
 
 /// The texts that a text extends, the nearest first.
-fn bases(name: &str, text: &str, files: &mut dyn Files) -> Result<Vec<(String, String)>, StudyError> {
+fn bases(name: &str, text: &str, files: &mut dyn StudyFiles) -> Result<Vec<(String, String)>, StudyError> {
     let mut found: Vec<(String, String)> = Vec::new();
     let (mut name, mut text, mut folder) = (name.to_owned(), text.to_owned(), PathBuf::new());
     loop {
@@ -74,7 +74,7 @@ fn bases(name: &str, text: &str, files: &mut dyn Files) -> Result<Vec<(String, S
         let tree = document.tree()?;
         let Some(value) = tree.get_ref().get("extends") else { return Ok(found) };
         let failed = |message: String, help: &str| {
-            StudyError::File(document.failures([Failure { span: value.span(), message, help: help.to_owned() }]))
+            StudyError::File(document.failures([LocatedFailure { span: value.span(), message, help: help.to_owned() }]))
         };
         let Some(base) = value.get_ref().as_str() else {
             return Err(failed("expected text in quotes".to_owned(), "name one study file"));
@@ -109,7 +109,7 @@ fn plain(path: &Path) -> PathBuf {
 const FULL: &str = "full";
 
 /// Puts a scale over the tree, and takes all of them out of it. Returns its name.
-fn put_scale(document: &Document<'_>, tree: &mut Table, options: &Options) -> Result<String, StudyError> {
+fn put_scale(document: &Document<'_>, tree: &mut Table, options: &PlanOptions) -> Result<String, StudyError> {
     let scales = tree.remove("scale");
     let table = scales.as_ref().and_then(|scales| scales.get_ref().as_table());
     let wanted = options.scale.as_deref().unwrap_or(FULL);
@@ -128,7 +128,7 @@ fn put_scale(document: &Document<'_>, tree: &mut Table, options: &Options) -> Re
     };
     let Some(changes) = value.get_ref().as_table() else {
         return Err(document
-            .failures([Failure {
+            .failures([LocatedFailure {
                 span: key.span(),
                 message: "a scale is a table of changes".to_owned(),
                 help: "such as `[scale.small]` with `design.plots = 2`".to_owned(),

@@ -5,14 +5,14 @@ use super::factors::WORKING_SET;
 use super::form::OrderForm;
 use super::levels::names_in;
 use super::make::{PLOTS, PLOTS_MIN, Study, repeats};
-use crate::plan::{ComparePlan, Estimate, is_meant};
+use crate::plan::{ComparePlan, PlanEstimate, is_meant};
 use plumb_document::Value;
 use plumb_result::Metric;
 use plumb_workload::suggest::nearest;
 
 impl Study<'_> {
     /// What a careful reader would object to.
-    pub(super) fn warn(&mut self, compare: &ComparePlan, plots: u32, exploratory: bool, estimate: &Estimate) {
+    pub(super) fn warn(&mut self, compare: &ComparePlan, plots: u32, exploratory: bool, estimate: &PlanEstimate) {
         let mut warnings = Vec::new();
         let varies_hard = self.factors.all.iter().any(|factor| factor.hard);
         if varies_hard && plots < PLOTS_MIN {

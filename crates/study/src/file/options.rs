@@ -4,7 +4,7 @@ use plumb_workload::native::Override;
 
 /// How a study is to be planned.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct PlanOptions {
     /// One of the file's scales; the file as it stands when absent.
     pub scale: Option<String>,
     /// Seed in place of the file's.

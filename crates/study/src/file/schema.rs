@@ -1,7 +1,7 @@
 //! The JSON Schema of study files.
 
 use super::dialect::DialectForm;
-use super::form::{Form, When};
+use super::form::{StudyForm, WhenLevels};
 use super::short::OpForm;
 use super::workload::{FileForm, NamedForm};
 use plumb_lab::Step;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 /// The JSON Schema (2020-12) of a study file. Editors complete and check TOML with it.
 pub fn schema() -> Value {
-    let mut schema = Value::from(schemars::schema_for!(Form));
+    let mut schema = Value::from(schemars::schema_for!(StudyForm));
     if let Some(root) = schema.as_object_mut() {
         root.insert("title".to_owned(), json!("Plumb study"));
     }
@@ -59,7 +59,7 @@ impl schemars::JsonSchema for ProvisionSchema {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let when = generator.subschema_for::<When>().to_value();
+        let when = generator.subschema_for::<WhenLevels>().to_value();
         // Each kind's own keys are checked when the study is planned: they refuse what they do not know, `when` too.
         let step = Step::json_schema(&mut SchemaGenerator::default()).to_value();
         let kinds: Vec<Value> = step
@@ -103,7 +103,7 @@ impl schemars::JsonSchema for WorkloadSchema {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let when = generator.subschema_for::<When>().to_value();
+        let when = generator.subschema_for::<WhenLevels>().to_value();
         let op = with_factors::<OpForm>(generator);
         let cache = generator.subschema_for::<CachePolicy>().to_value();
         let mut forms = vec![
@@ -112,7 +112,7 @@ impl schemars::JsonSchema for WorkloadSchema {
             with_factors::<FileForm>(generator),
         ];
         let mut properties = serde_json::Map::new();
-        for (key, _) in super::short::Op::ALL {
+        for (key, _) in super::short::ShortOp::ALL {
             properties.insert(key.to_owned(), op.clone());
         }
         properties.insert("cache".to_owned(), cache);

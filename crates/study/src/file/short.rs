@@ -1,7 +1,7 @@
 //! The short native forms: `write = { size = "8GiB", block = "1MiB", depth = 16 }`, each a phase, or one for each block.
 
 use super::form::OneOrMany;
-use super::target::Spot;
+use super::target::PlotPlace;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{
     Backend, BlockSize, Blocks, Bytes, CachePolicy, DeviceTarget, End, FileTarget, FilesTarget, Flush, Limit, Mix,
@@ -73,7 +73,7 @@ impl Default for OpForm {
 
 /// What an op does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
+pub enum ShortOp {
     /// Writes a new file from end to end.
     Write,
     /// Writes a file that is there from end to end.
@@ -88,19 +88,19 @@ pub enum Op {
     RandomMix,
 }
 
-impl Op {
+impl ShortOp {
     /// By their keys.
-    pub const ALL: [(&'static str, Op); 6] = [
-        ("write", Op::Write),
-        ("rewrite", Op::Rewrite),
-        ("read", Op::Read),
-        ("random-write", Op::RandomWrite),
-        ("random-read", Op::RandomRead),
-        ("random-mix", Op::RandomMix),
+    pub const ALL: [(&'static str, ShortOp); 6] = [
+        ("write", ShortOp::Write),
+        ("rewrite", ShortOp::Rewrite),
+        ("read", ShortOp::Read),
+        ("random-write", ShortOp::RandomWrite),
+        ("random-read", ShortOp::RandomRead),
+        ("random-mix", ShortOp::RandomMix),
     ];
 
     fn is_random(self) -> bool {
-        matches!(self, Op::RandomWrite | Op::RandomRead | Op::RandomMix)
+        matches!(self, ShortOp::RandomWrite | ShortOp::RandomRead | ShortOp::RandomMix)
     }
 }
 
@@ -108,7 +108,7 @@ impl Op {
 #[derive(Debug, Clone)]
 pub struct SaidOp {
     /// What it does.
-    pub op: Op,
+    pub op: ShortOp,
     /// The key.
     pub key: &'static str,
     /// The rest.
@@ -129,7 +129,7 @@ pub struct OpProblem {
 }
 
 /// Sizes of files by their paths, of all workloads: what one reads, another may have said.
-pub type Sizes = BTreeMap<PathBuf, Size>;
+pub type FileSizes = BTreeMap<PathBuf, Size>;
 
 /// Its file where none is named.
 pub const DATA: &str = "data";
@@ -144,8 +144,8 @@ const DEFAULT_SIZE: Size = Size::Bytes(Bytes(1 << 30));
 pub fn workload(
     name: &str,
     ops: &[SaidOp],
-    spot: &Spot,
-    sizes: &Sizes,
+    spot: &PlotPlace,
+    sizes: &FileSizes,
     working_set: Option<Size>,
 ) -> Result<Workload, OpProblem> {
     let mut workload = Workload {
@@ -160,7 +160,7 @@ pub fn workload(
         let blocks = said.form.block.clone().unwrap_or(OneOrMany::One(default));
         for (index, &block) in blocks.as_slice().iter().enumerate() {
             // Each block writes a new file of its own: the second would otherwise overwrite what the first allocated.
-            let suffix = if index > 0 && said.op == Op::Write { format!("-{block}") } else { String::new() };
+            let suffix = if index > 0 && said.op == ShortOp::Write { format!("-{block}") } else { String::new() };
             let file = target_of(said, &suffix, spot, sizes, working_set)?;
             let phase = phase_of(said, &file, block, blocks.as_slice().len() > 1, spot)?;
             place(&mut workload, said, file)?;
@@ -178,15 +178,15 @@ struct File {
 }
 
 /// The path below the directory of the target: what a workload calls `/mnt/raid/f` is `f` there.
-pub fn below(path: &Path, spot: &Spot) -> PathBuf {
+pub fn below(path: &Path, spot: &PlotPlace) -> PathBuf {
     path.strip_prefix(&spot.dir).unwrap_or(path).to_owned()
 }
 
 fn target_of(
     said: &SaidOp,
     suffix: &str,
-    spot: &Spot,
-    sizes: &Sizes,
+    spot: &PlotPlace,
+    sizes: &FileSizes,
     working_set: Option<Size>,
 ) -> Result<File, OpProblem> {
     let form = &said.form;
@@ -201,7 +201,7 @@ fn target_of(
     path.push(suffix);
     let path = PathBuf::from(path);
     let name = path.file_name().map_or_else(|| DATA.to_owned(), |name| name.to_string_lossy().into_owned());
-    let needed = if said.op == Op::Write { spot.first_write } else { Prepare::Write };
+    let needed = if said.op == ShortOp::Write { spot.first_write } else { Prepare::Write };
     let prepare = form.prepare.unwrap_or(needed);
     if let Some(device) = &spot.device {
         if form.files > 1 || form.path.is_some() {
@@ -257,12 +257,12 @@ fn place(workload: &mut Workload, said: &SaidOp, file: File) -> Result<(), OpPro
     }
 }
 
-fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Spot) -> Result<Phase, OpProblem> {
+fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &PlotPlace) -> Result<Phase, OpProblem> {
     let form = &said.form;
     let mix = match said.op {
-        Op::Read | Op::RandomRead => Mix::READ,
-        Op::Write | Op::Rewrite | Op::RandomWrite => Mix::WRITE,
-        Op::RandomMix => {
+        ShortOp::Read | ShortOp::RandomRead => Mix::READ,
+        ShortOp::Write | ShortOp::Rewrite | ShortOp::RandomWrite => Mix::WRITE,
+        ShortOp::RandomMix => {
             let read = form.read.unwrap_or(50);
             let Some(write) = 100u32.checked_sub(read) else {
                 return Err(said.problem("read", format!("{read} per cent are more than all"), "use 0 to 100"));
@@ -270,7 +270,7 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Spot
             Mix { read, write, trim: 0 }
         }
     };
-    if form.read.is_some() && said.op != Op::RandomMix {
+    if form.read.is_some() && said.op != ShortOp::RandomMix {
         return Err(said.problem("read", "`read` is a share of `random-mix`".to_owned(), "leave it out"));
     }
     if form.files == 0 {
@@ -305,7 +305,7 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Spot
         depth: form.depth,
         backend: backend(said, spot)?,
         // A new file is written once: a second time over it would be an overwrite.
-        limit: Limit { passes: (said.op == Op::Write).then_some(1), ..Limit::default() },
+        limit: Limit { passes: (said.op == ShortOp::Write).then_some(1), ..Limit::default() },
         ..WorkerGroup::new(&file.name, blocks)
     };
     Ok(Phase {
@@ -316,7 +316,7 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Spot
     })
 }
 
-fn backend(said: &SaidOp, spot: &Spot) -> Result<Backend, OpProblem> {
+fn backend(said: &SaidOp, spot: &PlotPlace) -> Result<Backend, OpProblem> {
     let Some(engine) = &said.form.engine else { return Ok(Backend::Auto) };
     const NAMES: [&str; 9] = ["auto", "psync", "preadv2", "uring", "io-uring", "libaio", "posix-aio", "mmap", "stdio"];
     let name = match engine.as_str() {

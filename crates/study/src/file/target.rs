@@ -22,7 +22,7 @@ pub struct TargetForm {
 
 /// Where the work of a plot runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spot {
+pub struct PlotPlace {
     /// The directory.
     pub dir: String,
     /// The simulated device that stands in for it.

@@ -1,8 +1,8 @@
 //! Study files that are right, and how those that are wrong are told.
 
-use super::{FileError, Files, Options, StudyError, plan};
+use super::{PlanOptions, StudyError, StudyFileError, StudyFiles, plan};
 use crate::plan::{HostPlan, Plan};
-use plumb_lab::protocol::Work;
+use plumb_lab::protocol::HostWork;
 use plumb_workload::native::{self, Override};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,13 +11,13 @@ use std::path::Path;
 /// Files by name.
 struct Shelf(BTreeMap<&'static str, &'static [u8]>);
 
-impl Files for Shelf {
-    fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, FileError> {
+impl StudyFiles for Shelf {
+    fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, StudyFileError> {
         let name = path.to_string_lossy();
         self.0
             .get(&*name)
             .map(|bytes| bytes.to_vec())
-            .ok_or_else(|| FileError::Io(std::io::Error::from_raw_os_error(2)))
+            .ok_or_else(|| StudyFileError::Io(std::io::Error::from_raw_os_error(2)))
     }
 }
 
@@ -31,18 +31,18 @@ fn sketch_shelf() -> Shelf {
 }
 
 fn planned(text: &str) -> Plan {
-    planned_with(text, &Options::default())
+    planned_with(text, &PlanOptions::default())
 }
 
-fn planned_with(text: &str, options: &Options) -> Plan {
+fn planned_with(text: &str, options: &PlanOptions) -> Plan {
     plan("study.toml", text, options, &mut shelf([])).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn refused(text: &str) -> String {
-    refused_with(text, &Options::default())
+    refused_with(text, &PlanOptions::default())
 }
 
-fn refused_with(text: &str, options: &Options) -> String {
+fn refused_with(text: &str, options: &PlanOptions) -> String {
     match plan("study.toml", text, options, &mut shelf([])) {
         Err(StudyError::File(error)) => error.to_string(),
         Err(other) => panic!("{other}"),
@@ -84,7 +84,8 @@ const SKETCHES: [(&str, &str); 4] = [
 #[test]
 fn the_sketches_are_studies() {
     for (name, text) in SKETCHES {
-        let plan = plan(name, text, &Options::default(), &mut sketch_shelf()).unwrap_or_else(|error| panic!("{error}"));
+        let plan =
+            plan(name, text, &PlanOptions::default(), &mut sketch_shelf()).unwrap_or_else(|error| panic!("{error}"));
         assert!(plan.is_intact());
         assert!(!plan.runs.is_empty() && !plan.plots.is_empty());
     }
@@ -95,7 +96,7 @@ fn a_number_that_is_a_level_stays_a_number() {
     let plan = planned(SMALL);
     assert_eq!((plan.cells.len(), plan.plots.len(), plan.runs.len()), (4, 6, 24));
     for run in &plan.runs {
-        let Work::Native { toml } = &run.work else { panic!("native") };
+        let HostWork::Native { toml } = &run.work else { panic!("native") };
         let workload = native::parse("plan", toml).unwrap();
         let depth = &plan.cells[run.cell as usize].levels["depth"];
         assert_eq!(workload.phase[0].workers[0].depth.to_string(), *depth);
@@ -174,13 +175,13 @@ fn words_of_other_tools_are_tried_before_anything_is_built() {
 /// A bare number is kB to IOzone, and memory is known to the host alone.
 #[test]
 fn sizes_of_memory_come_in_the_unit_of_the_tool() {
-    let plan = plan("x", SKETCHES[0].1, &Options::default(), &mut shelf([])).unwrap();
+    let plan = plan("x", SKETCHES[0].1, &PlanOptions::default(), &mut shelf([])).unwrap();
     let words: BTreeSet<String> = plan
         .runs
         .iter()
         .filter_map(|run| match &run.work {
-            Work::Dialect { args, .. } => args.windows(2).find(|pair| pair[0] == "-s").map(|pair| pair[1].clone()),
-            Work::Native { .. } => None,
+            HostWork::Dialect { args, .. } => args.windows(2).find(|pair| pair[0] == "-s").map(|pair| pair[1].clone()),
+            HostWork::Native { .. } => None,
         })
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -191,15 +192,15 @@ fn sizes_of_memory_come_in_the_unit_of_the_tool() {
 #[test]
 fn the_working_set_is_the_number_of_files() {
     let text = SKETCHES[3].1.replacen("levels = [\"ram*0.1\",", "levels = [\"50500000\", \"ram*0.1\",", 1);
-    let plan = plan("x", &text, &Options::default(), &mut shelf([])).unwrap();
+    let plan = plan("x", &text, &PlanOptions::default(), &mut shelf([])).unwrap();
     let stdin = |files: &str, set: &str| {
         let found = plan.runs.iter().find(|run| {
             let levels = &plan.cells[run.cell as usize].levels;
             levels["files"] == files && levels["working-set"] == set
         });
         match &found.unwrap().work {
-            Work::Dialect { stdin, .. } => stdin.clone(),
-            Work::Native { .. } => panic!("PostMark's"),
+            HostWork::Dialect { stdin, .. } => stdin.clone(),
+            HostWork::Native { .. } => panic!("PostMark's"),
         }
     };
     assert_eq!(
@@ -214,9 +215,9 @@ fn the_working_set_is_the_number_of_files() {
 
 #[test]
 fn what_reads_a_file_takes_its_size_from_what_writes_it() {
-    let plan = plan("x", SKETCHES[2].1, &Options::default(), &mut sketch_shelf()).unwrap();
+    let plan = plan("x", SKETCHES[2].1, &PlanOptions::default(), &mut sketch_shelf()).unwrap();
     let run = plan.runs.iter().find(|run| plan.cells[run.cell as usize].workload == "stream-read").unwrap();
-    let Work::Native { toml } = &run.work else { panic!("native") };
+    let HostWork::Native { toml } = &run.work else { panic!("native") };
     let workload = native::parse("plan", toml).unwrap();
     assert_eq!(run.dir, "/raid");
     assert_eq!(workload.phase.len(), 3);
@@ -229,11 +230,11 @@ fn one_provisioning_is_no_sample() {
     let text = format!("{SMALL}\n[design]\nplots = 1\n");
     let error = refused(&text);
     assert!(error.contains("one sample") && error.contains("--exploratory"), "{error}");
-    let plan = planned_with(&text, &Options { exploratory: true, ..Options::default() });
+    let plan = planned_with(&text, &PlanOptions { exploratory: true, ..PlanOptions::default() });
     assert!(plan.exploratory && plan.estimate.detectable_ratio.is_none() && !plan.warnings.is_empty());
     assert!(planned(&format!("{text}exploratory = true\n")).exploratory);
     // With enough plots the word costs nothing.
-    assert!(!planned_with(SMALL, &Options { exploratory: true, ..Options::default() }).exploratory);
+    assert!(!planned_with(SMALL, &PlanOptions { exploratory: true, ..PlanOptions::default() }).exploratory);
 }
 
 #[test]
@@ -242,17 +243,18 @@ fn a_base_says_what_a_study_does_not() {
     const STUDY: &str =
         "extends = \"bases/base.toml\"\n[design]\nplots = 5\n[[factor]]\nname = \"depth\"\nlevels = [2]\n";
     let mut files = shelf([("bases/base.toml", BASE), ("root.toml", SMALL)]);
-    let found = plan("study.toml", STUDY, &Options::default(), &mut files).unwrap_or_else(|error| panic!("{error}"));
+    let found =
+        plan("study.toml", STUDY, &PlanOptions::default(), &mut files).unwrap_or_else(|error| panic!("{error}"));
     // Five plots of two devices, one run of one depth each: factors of one name are one factor.
     assert_eq!((found.plots.len(), found.runs.len(), found.cells.len()), (10, 10, 2));
 
     let mut wrong = shelf([("bases/base.toml", "extends = \"../root.toml\"\n[desing]\n"), ("root.toml", SMALL)]);
-    let error = plan("study.toml", STUDY, &Options::default(), &mut wrong).unwrap_err().to_string();
+    let error = plan("study.toml", STUDY, &PlanOptions::default(), &mut wrong).unwrap_err().to_string();
     assert!(error.contains("bases/base.toml:2:2") && error.contains("did you mean `design`?"), "{error}");
     let mut round = shelf([("bases/base.toml", "extends = \"base.toml\"\n")]);
-    let error = plan("study.toml", STUDY, &Options::default(), &mut round).unwrap_err().to_string();
+    let error = plan("study.toml", STUDY, &PlanOptions::default(), &mut round).unwrap_err().to_string();
     assert!(error.contains("extends itself"), "{error}");
-    let error = plan("study.toml", STUDY, &Options::default(), &mut shelf([])).unwrap_err().to_string();
+    let error = plan("study.toml", STUDY, &PlanOptions::default(), &mut shelf([])).unwrap_err().to_string();
     assert!(error.contains("cannot read `bases/base.toml`") && error.contains("study.toml:1:11"), "{error}");
 }
 
@@ -262,14 +264,14 @@ fn a_scale_is_put_over_the_rest() {
         "{SMALL}\n[scale.small]\n\"design.plots\" = 2\nfactor = [{{ name = \"depth\", levels = [4] }}]\n\
          workload.random-read.size = \"1MiB\"\n"
     );
-    let scaled = |name: &str| Options { scale: Some(name.to_owned()), ..Options::default() };
+    let scaled = |name: &str| PlanOptions { scale: Some(name.to_owned()), ..PlanOptions::default() };
     let small = planned_with(&text, &scaled("small"));
     assert_eq!((small.scale.as_str(), small.plots.len(), small.cells.len()), ("small", 4, 2));
     let full = planned(&text);
     assert_eq!((full.scale.as_str(), full.plots.len(), full.cells.len()), ("full", 6, 4));
     let error = refused_with(&text, &scaled("smal"));
     assert!(error.contains("did you mean `small`?"), "{error}");
-    let set = |text: &str| Options { set: vec![text.parse::<Override>().unwrap()], ..Options::default() };
+    let set = |text: &str| PlanOptions { set: vec![text.parse::<Override>().unwrap()], ..PlanOptions::default() };
     assert_eq!(planned_with(SMALL, &set("factor.depth.levels=[1]")).cells.len(), 2);
     let error = refused_with(SMALL, &set("design.plots=many"));
     assert!(error.contains("--set, for study.toml"), "{error}");
@@ -351,7 +353,7 @@ proptest! {
     fn plans_are_balanced_and_repeatable(seed in 0..1u64 << 53, plots in 2..6u32, repeat in 1..4u32, abba: bool) {
         let order = if abba { "ABBA" } else { "randomized-blocks" };
         let text = format!("{SMALL}\n[design]\norder = \"{order}\"\nplots = {plots}\nrepeat = {repeat}\n");
-        let options = Options { seed: Some(seed), ..Options::default() };
+        let options = PlanOptions { seed: Some(seed), ..PlanOptions::default() };
         let plan = planned_with(&text, &options);
         prop_assert_eq!(&plan, &planned_with(&text, &options));
         prop_assert!(plan.is_intact());
@@ -382,7 +384,7 @@ proptest! {
     fn broken_studies_never_panic(which in 0..4usize, cut in 0..3000usize, letter in any::<char>(), key in "[a-z0-9.]{0,20}", value in "\\PC{0,12}") {
         let text = SKETCHES[which].1;
         let cut = (0..=cut.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap();
-        let mut options = Options::default();
+        let mut options = PlanOptions::default();
         options.set.extend(format!("{key}={value}").parse::<Override>());
         let mut changed = text.to_owned();
         changed.insert(cut, letter);
@@ -424,7 +426,7 @@ device = "sim:ssd"
 
 fn importing(import: &str, published: &'static str) -> Result<Plan, String> {
     let text = format!("{SMALL}{import}");
-    plan("study.toml", &text, &Options::default(), &mut shelf([("old.toml", published)]))
+    plan("study.toml", &text, &PlanOptions::default(), &mut shelf([("old.toml", published)]))
         .map_err(|error| error.to_string())
 }
 
@@ -445,7 +447,7 @@ fn published_numbers_are_frozen_in_the_plan() {
     let text = plumb_document::json::to_string(&found).unwrap();
     assert!(plumb_document::json::from_str::<Plan>(&text).unwrap().is_intact());
 
-    let spread = plan("study.toml", SKETCHES[2].1, &Options::default(), &mut sketch_shelf()).unwrap();
+    let spread = plan("study.toml", SKETCHES[2].1, &PlanOptions::default(), &mut sketch_shelf()).unwrap();
     assert_eq!(spread.imports[0].numbers.len(), 36);
 }
 

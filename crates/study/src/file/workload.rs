@@ -2,14 +2,14 @@
 
 use super::dialect::{self, DialectForm};
 use super::error::StudyError;
-use super::files::Files;
-use super::form::When;
-use super::levels::{RamUnit, Scope, names_in};
-use super::short::{self, Op, OpForm, SaidOp, Sizes};
-use super::target::Spot;
+use super::files::StudyFiles;
+use super::form::WhenLevels;
+use super::levels::{LevelScope, RamUnit, names_in};
+use super::short::{self, FileSizes, OpForm, SaidOp, ShortOp};
+use super::target::PlotPlace;
 use plumb_document::{Node, Spanned, Table, Value};
-use plumb_lab::protocol::Work;
-use plumb_workload::native::{self, Document, Failure, Override, place_of};
+use plumb_lab::protocol::HostWork;
+use plumb_workload::native::{self, Document, LocatedFailure, Override, place_of};
 use plumb_workload::suggest::nearest;
 use plumb_workload::{CachePolicy, KeyPath, Size, Workload, named, validate};
 use serde::Deserialize;
@@ -45,7 +45,7 @@ pub struct WorkloadText {
     /// Its name.
     pub name: String,
     /// With which levels it runs.
-    pub when: When,
+    pub when: WhenLevels,
     /// Where its key stands.
     pub place: Range<usize>,
     /// What it says.
@@ -82,7 +82,7 @@ pub struct FileForm {
 #[derive(Debug, Clone)]
 pub struct MadeWork {
     /// As the host gets it.
-    pub work: Work,
+    pub work: HostWork,
     /// The workload, where it is Plumb's own.
     pub native: Option<Workload>,
 }
@@ -94,7 +94,7 @@ pub struct MadeWork {
 pub fn all(document: &Document<'_>, tree: &Table, study: &str) -> Result<Vec<WorkloadText>, StudyError> {
     let Some((key, value)) = tree.get_key_value("workload") else { return Ok(Vec::new()) };
     let failed = |span, message: String, help: &str| {
-        Err(document.failures([Failure { span, message, help: help.to_owned() }]).into())
+        Err(document.failures([LocatedFailure { span, message, help: help.to_owned() }]).into())
     };
     let Some(table) = value.get_ref().as_table() else {
         return failed(value.span(), "a workload is a table".to_owned(), "write `[workload]` or `[workload.NAME]`");
@@ -135,7 +135,7 @@ fn one(document: &Document<'_>, name: String, place: Range<usize>, value: &Node)
     let mut table = value.get_ref().as_table().cloned().unwrap_or_default();
     let when = match table.remove("when") {
         Some(when) => document.read(&when)?,
-        None => When::new(),
+        None => WhenLevels::new(),
     };
     table.remove("name");
     let table = Value::Table(table);
@@ -145,11 +145,11 @@ fn one(document: &Document<'_>, name: String, place: Range<usize>, value: &Node)
 }
 
 /// The sizes that all workloads say of their files, as far as no level decides them.
-pub fn sizes(document: &Document<'_>, workloads: &[WorkloadText], spot: &Spot) -> Sizes {
-    let mut found = Sizes::new();
+pub fn sizes(document: &Document<'_>, workloads: &[WorkloadText], spot: &PlotPlace) -> FileSizes {
+    let mut found = FileSizes::new();
     for workload in workloads {
         let Some(table) = workload.table.get_ref().as_table() else { continue };
-        for (key, _) in Op::ALL {
+        for (key, _) in ShortOp::ALL {
             let Some(form) = table.get(key).and_then(|value| document.read::<OpForm>(value).ok()) else { continue };
             if let (Some(path), Some(size)) = (&form.path, form.size) {
                 found.entry(short::below(path, spot)).or_insert(size);
@@ -160,25 +160,25 @@ pub fn sizes(document: &Document<'_>, workloads: &[WorkloadText], spot: &Spot) -
 }
 
 /// Reads a workload with the levels of one cell.
-pub struct Reader<'a> {
+pub struct WorkloadReader<'a> {
     /// The study.
     pub document: &'a Document<'a>,
     /// Levels.
-    pub scope: Scope<'a>,
+    pub scope: LevelScope<'a>,
     /// Where it runs.
-    pub spot: &'a Spot,
+    pub spot: &'a PlotPlace,
     /// What others say of files.
-    pub sizes: &'a Sizes,
+    pub sizes: &'a FileSizes,
     /// The size of what it works on, where a sweep says it.
     pub working_set: Option<Size>,
 }
 
-impl Reader<'_> {
+impl WorkloadReader<'_> {
     /// What a cell runs.
     ///
     /// # Errors
     /// What does not fit or makes no sense, where it stands.
-    pub fn read(&self, text: &WorkloadText, files: &mut dyn Files) -> Result<MadeWork, StudyError> {
+    pub fn read(&self, text: &WorkloadText, files: &mut dyn StudyFiles) -> Result<MadeWork, StudyError> {
         let raw = text.table.get_ref().as_table().expect("a workload is a table");
         let says = |key: &str| raw.contains_key(key);
         let ram_unit = match raw.get("dialect").map(Spanned::get_ref) {
@@ -186,7 +186,7 @@ impl Reader<'_> {
             _ => RamUnit::Native,
         };
         let mut failures = Vec::new();
-        let table = Scope { ram_unit, ..self.scope }.put_in(&text.table, &mut failures);
+        let table = LevelScope { ram_unit, ..self.scope }.put_in(&text.table, &mut failures);
         if !failures.is_empty() {
             return Err(self.document.failures(failures).into());
         }
@@ -204,11 +204,13 @@ impl Reader<'_> {
         };
         let toml = native::to_toml(&workload)
             .map_err(|error| self.failed(&text.place, error.to_string(), "write it in other words"))?;
-        Ok(MadeWork { work: Work::Native { toml }, native: Some(workload) })
+        Ok(MadeWork { work: HostWork::Native { toml }, native: Some(workload) })
     }
 
     fn failed(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) -> StudyError {
-        self.document.failures([Failure { span: span.clone(), message: message.into(), help: help.into() }]).into()
+        self.document
+            .failures([LocatedFailure { span: span.clone(), message: message.into(), help: help.into() }])
+            .into()
     }
 
     fn dialect(&self, table: &Node) -> Result<MadeWork, StudyError> {
@@ -225,7 +227,7 @@ impl Reader<'_> {
         let (mut ops, mut cache, mut description) = (Vec::new(), None, String::new());
         for (key, value) in table {
             let name: &str = key.get_ref();
-            if let Some((key, op)) = Op::ALL.into_iter().find(|(key, _)| *key == name) {
+            if let Some((key, op)) = ShortOp::ALL.into_iter().find(|(key, _)| *key == name) {
                 ops.push(SaidOp { op, key, form: self.document.read(value)? });
             } else if name == "cache" {
                 cache = Some(self.document.read::<CachePolicy>(value)?);
@@ -233,7 +235,7 @@ impl Reader<'_> {
                 description = self.document.read(value)?;
             } else {
                 // A misspelt op looks like the name of a workload.
-                let meant = nearest(&text.name, Op::ALL.map(|(key, _)| key)).filter(|_| name != text.name);
+                let meant = nearest(&text.name, ShortOp::ALL.map(|(key, _)| key)).filter(|_| name != text.name);
                 let help = match (meant, nearest(name, KEYS)) {
                     (Some(near), _) => {
                         format!("`{}` is taken for the name of a workload; did you mean `{near}`?", text.name)
@@ -265,7 +267,7 @@ impl Reader<'_> {
         }
         Err(self
             .document
-            .failures(problems.into_iter().map(|problem| Failure {
+            .failures(problems.into_iter().map(|problem| LocatedFailure {
                 span: place_of_problem(value, &workload, &ops, &problem.path),
                 message: problem.message,
                 help: problem.help,
@@ -286,7 +288,7 @@ impl Reader<'_> {
         let table = value.get_ref().as_table().expect("a table that is added to stays one");
         Err(self
             .document
-            .failures(problems.into_iter().map(|problem| Failure {
+            .failures(problems.into_iter().map(|problem| LocatedFailure {
                 span: place_of(table, &problem.path),
                 message: problem.message,
                 help: problem.help,
@@ -323,7 +325,7 @@ impl Reader<'_> {
         self.changed(&workload, &form.set, table)
     }
 
-    fn in_file(&self, text: &WorkloadText, table: &Node, files: &mut dyn Files) -> Result<Workload, StudyError> {
+    fn in_file(&self, text: &WorkloadText, table: &Node, files: &mut dyn StudyFiles) -> Result<Workload, StudyError> {
         let form: FileForm = self.document.read(table)?;
         let at = place_in(table, &["file"]);
         let said = files.read(Path::new(&form.file)).map_err(|reason| {
@@ -343,7 +345,7 @@ impl Reader<'_> {
         if !problems.is_empty() {
             let table = value.get_ref().as_table().expect("a document is a table");
             return Err(document
-                .failures(problems.into_iter().map(|problem| Failure {
+                .failures(problems.into_iter().map(|problem| LocatedFailure {
                     span: place_of(table, &problem.path),
                     message: problem.message,
                     help: problem.help,

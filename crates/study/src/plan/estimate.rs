@@ -1,6 +1,6 @@
 //! What a plan will cost, as far as can be said before anything is touched. The rates are assumed, and said to be.
 
-use super::{Estimate, HostPlan, Plot};
+use super::{HostPlan, PlanEstimate, Plot};
 use plumb_lab::vm::VmSpec;
 use plumb_stats::power::detectable_ratio;
 use plumb_workload::{Bytes, Pattern, Phase, Prepare, Size, Target, Workload};
@@ -28,22 +28,22 @@ const TIMEOUT_UNKNOWN_S: u64 = 3600;
 
 /// What a run costs. `None` is not known.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cost {
+pub struct RunCost {
     /// Seconds.
     pub seconds: Option<f64>,
     /// Bytes written.
     pub written_bytes: Option<u64>,
 }
 
-impl Cost {
+impl RunCost {
     /// Nothing is known.
-    pub const UNKNOWN: Cost = Cost { seconds: None, written_bytes: None };
+    pub const UNKNOWN: RunCost = RunCost { seconds: None, written_bytes: None };
 }
 
 /// Of a tool that moves so many bytes.
-pub fn of_bytes(read: u64, written: u64) -> Cost {
+pub fn of_bytes(read: u64, written: u64) -> RunCost {
     let seconds = read.saturating_add(written) as f64 / ASSUMED_BYTES_PER_S;
-    Cost { seconds: Some(seconds), written_bytes: Some(written) }
+    RunCost { seconds: Some(seconds), written_bytes: Some(written) }
 }
 
 /// The memory of a virtual machine, where it is said.
@@ -52,12 +52,12 @@ pub fn ram_bytes(vm: Option<&VmSpec>) -> Option<u64> {
 }
 
 /// Of a workload, on a host with so much memory.
-pub fn of_workload(workload: &Workload, ram: Option<u64>) -> Cost {
+pub fn of_workload(workload: &Workload, ram: Option<u64>) -> RunCost {
     if !workload.target.is_empty() && workload.target.values().all(|target| matches!(target, Target::Sim(_))) {
         // On a virtual clock.
-        return Cost { seconds: Some(0.1), written_bytes: Some(0) };
+        return RunCost { seconds: Some(0.1), written_bytes: Some(0) };
     }
-    let mut cost = Cost { seconds: Some(0.0), written_bytes: Some(0) };
+    let mut cost = RunCost { seconds: Some(0.0), written_bytes: Some(0) };
     let mut add = |seconds: Option<f64>, bytes: Option<u64>| {
         cost.seconds = cost.seconds.zip(seconds).map(|(a, b)| a + b);
         cost.written_bytes = cost.written_bytes.zip(bytes).map(|(a, b)| a.saturating_add(b));
@@ -150,12 +150,12 @@ fn of_phase(phase: &Phase, workload: &Workload, ram: Option<u64>) -> (Option<f64
 }
 
 /// After how many seconds a run is killed.
-pub fn timeout_s(cost: Cost) -> u64 {
+pub fn timeout_s(cost: RunCost) -> u64 {
     cost.seconds.map_or(TIMEOUT_UNKNOWN_S, |seconds| (seconds * TIMEOUT_FACTOR).max(TIMEOUT_MIN_S).ceil() as u64)
 }
 
 /// Of all runs and plots; `units` are what is counted on each side.
-pub fn all(costs: &[Cost], plots: &[Plot], hosts: &BTreeMap<String, HostPlan>, units: u32) -> Estimate {
+pub fn all(costs: &[RunCost], plots: &[Plot], hosts: &BTreeMap<String, HostPlan>, units: u32) -> PlanEstimate {
     let runs: Option<f64> = costs.iter().map(|cost| cost.seconds).sum();
     let building: f64 = plots
         .iter()
@@ -172,7 +172,7 @@ pub fn all(costs: &[Cost], plots: &[Plot], hosts: &BTreeMap<String, HostPlan>, u
     let written = costs.iter().try_fold(0u64, |sum, cost| Some(sum.saturating_add(cost.written_bytes?)));
     // Both sides vary: the log ratio of two units has the root of two times the spread of one.
     let spread = ASSUMED_SPREAD * 2f64.sqrt();
-    Estimate {
+    PlanEstimate {
         seconds: runs.map(|runs| runs + building),
         written_bytes: written,
         detectable_ratio: detectable_ratio(spread, units, 0.05, 0.8).ok().filter(|ratio| ratio.is_finite()),

@@ -4,7 +4,7 @@ pub mod estimate;
 pub mod order;
 
 use plumb_lab::Step;
-use plumb_lab::protocol::Work;
+use plumb_lab::protocol::HostWork;
 use plumb_lab::step::Safety;
 use plumb_result::PublishedNumber;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub struct Plan {
     /// The factors, in the file's order.
     pub factors: Vec<FactorPlan>,
     /// Every combination that is measured, each once.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<PlanCell>,
     /// Every provisioning, in order.
     pub plots: Vec<Plot>,
     /// Every run, in order; those of a plot lie together.
@@ -57,7 +57,7 @@ pub struct Plan {
     #[serde(default)]
     pub imports: Vec<Import>,
     /// What it will cost, as far as can be said.
-    pub estimate: Estimate,
+    pub estimate: PlanEstimate,
     /// What a careful reader would object to.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -131,7 +131,7 @@ pub struct FactorPlan {
 
 /// One combination of levels, with one workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct PlanCell {
     /// The level of every factor.
     pub levels: Levels,
     /// The name of the workload.
@@ -165,7 +165,7 @@ pub struct PlannedRun {
     /// Which repetition within its plot, from 0.
     pub repeat: u32,
     /// What it runs, all levels put in.
-    pub work: Work,
+    pub work: HostWork,
     /// The directory it runs in.
     pub dir: String,
     /// Seed of its random choices: the same for all cells of a block and repetition.
@@ -223,7 +223,7 @@ pub enum HostPlan {
 
 /// What a study will cost. `None` where nothing can be said.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
+pub struct PlanEstimate {
     /// Seconds that the runs and plots take.
     pub seconds: Option<f64>,
     /// Bytes that the runs write.

@@ -7,7 +7,7 @@ use plumb_workload::{
 
 /// What is counted and timed of a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counted {
+pub struct CountedOps {
     /// These ops, together; all but opening and closing where none is named.
     pub ops: Vec<OpKind>,
     /// The rate is of transactions instead; the times are still those of the ops.
@@ -88,7 +88,7 @@ fn leading(phase: &Phase) -> Option<usize> {
 }
 
 /// Ops of the leading group's block I/O; with `flushes`, what makes them durable is what is timed.
-pub fn counted(phase: &Phase) -> Counted {
+pub fn counted(phase: &Phase) -> CountedOps {
     let mut ops = Vec::new();
     if let Some(blocks) = leading(phase).and_then(|at| phase.workers[at].work.blocks()) {
         let Mix { read, write, trim } = blocks.mix;
@@ -103,7 +103,7 @@ pub fn counted(phase: &Phase) -> Counted {
                 ops = vec![kind];
             }
         }
-        return Counted { ops, rate_of: RateOf::Ops };
+        return CountedOps { ops, rate_of: RateOf::Ops };
     }
     let programs = phase.workers.iter().filter_map(|group| group.work.program());
     let program = programs.into_iter().find(|program| program.is_over_file_set());
@@ -111,7 +111,7 @@ pub fn counted(phase: &Phase) -> Counted {
         Some(program) if program.count_transactions => RateOf::Transactions,
         _ => RateOf::Ops,
     };
-    Counted { ops: program.map_or(Vec::new(), slowest), rate_of }
+    CountedOps { ops: program.map_or(Vec::new(), slowest), rate_of }
 }
 
 /// What a program is waited for in: its flushes, else what it was written for.
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(of("random-read").ops, [OpKind::Read]);
         assert_eq!(of("fsync-log").ops, [OpKind::Fdatasync]);
         assert_eq!(of("database").ops, [OpKind::Read, OpKind::Write]);
-        assert_eq!(of("mail"), Counted { ops: vec![OpKind::Fsync], rate_of: RateOf::Transactions });
+        assert_eq!(of("mail"), CountedOps { ops: vec![OpKind::Fsync], rate_of: RateOf::Transactions });
     }
 
     /// `--read-only` lets nothing loose on storage that could change it, whatever language it was written in.

@@ -4,7 +4,9 @@
 //! and its interval is that of [`paired`].
 
 use plumb_result::run::TierName;
-use plumb_result::sweep::{Agreement, CacheEdge, Knee, Place, Rise, Saturation, Spread, WithinLimit, WithinPoint};
+use plumb_result::sweep::{
+    Agreement, CacheEdge, Knee, LevelPlace, Rise, RunSpread, Saturation, WithinLimit, WithinPoint,
+};
 use plumb_result::{Level as CheckLevel, SweepKey};
 use plumb_stats::{geometric_mean, paired, sample, welch};
 use std::collections::BTreeMap;
@@ -24,7 +26,7 @@ const EDGE_RATIO: f64 = 0.75;
 
 /// The numbers of one accepted run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Numbers {
+pub struct RunNumbers {
     /// Ops a second.
     pub rate: f64,
     /// Bytes a second.
@@ -50,7 +52,7 @@ pub struct RunTimes {
     pub p999: Option<f64>,
 }
 
-impl Numbers {
+impl RunNumbers {
     /// What users wait for: response time where it is known, else service time.
     fn waited(&self) -> &RunTimes {
         self.response.as_ref().unwrap_or(&self.service)
@@ -68,27 +70,27 @@ pub struct LevelRuns {
     /// The level.
     pub level: f64,
     /// One run a block at most.
-    pub blocks: BTreeMap<u32, Numbers>,
+    pub blocks: BTreeMap<u32, RunNumbers>,
 }
 
 impl LevelRuns {
     /// A number over the runs; `None` where no run has it.
-    pub fn spread(&self, number: impl Fn(&Numbers) -> Option<f64>) -> Option<Spread> {
+    pub fn spread(&self, number: impl Fn(&RunNumbers) -> Option<f64>) -> Option<RunSpread> {
         spread(&self.blocks.values().filter_map(number).collect::<Vec<_>>())
     }
 
-    fn mean(&self, number: impl Fn(&Numbers) -> Option<f64>) -> Option<f64> {
+    fn mean(&self, number: impl Fn(&RunNumbers) -> Option<f64>) -> Option<f64> {
         self.spread(number).map(|spread| spread.value)
     }
 }
 
 /// Geometric mean and log-t interval of one value a run. Values that no log scale has are left out.
-pub fn spread(values: &[f64]) -> Option<Spread> {
+pub fn spread(values: &[f64]) -> Option<RunSpread> {
     let values: Vec<f64> = values.iter().copied().filter(|value| *value > 0.0 && value.is_finite()).collect();
     let value = geometric_mean(&values).ok()?;
     let interval = sample(&values).and_then(|estimate| estimate.interval(CONFIDENCE)).ok();
     let finite = |value: f64| value.is_finite().then_some(value);
-    Some(Spread {
+    Some(RunSpread {
         value,
         lo: interval.map(|interval| interval.lo),
         hi: interval.and_then(|interval| finite(interval.hi)),
@@ -98,9 +100,14 @@ pub fn spread(values: &[f64]) -> Option<Spread> {
 
 /// `b` over `a` at a coverage: in the blocks that have both; where these are too few, by Welch over all runs, which takes
 /// drift for a difference.
-fn ratio(a: &LevelRuns, b: &LevelRuns, confidence: f64, number: impl Fn(&Numbers) -> Option<f64>) -> Option<Spread> {
+fn ratio(
+    a: &LevelRuns,
+    b: &LevelRuns,
+    confidence: f64,
+    number: impl Fn(&RunNumbers) -> Option<f64>,
+) -> Option<RunSpread> {
     let positive = |value: &f64| *value > 0.0 && value.is_finite();
-    let value = |run: &Numbers| number(run).filter(positive);
+    let value = |run: &RunNumbers| number(run).filter(positive);
     let pairs = a.blocks.iter().filter_map(|(block, run)| Some((value(run)?, value(b.blocks.get(block)?)?)));
     let (mut left, mut right): (Vec<f64>, Vec<f64>) = pairs.unzip();
     let mut estimate = paired(&left, &right);
@@ -110,7 +117,7 @@ fn ratio(a: &LevelRuns, b: &LevelRuns, confidence: f64, number: impl Fn(&Numbers
     }
     let runs = left.len().min(right.len()) as u32;
     match estimate.and_then(|estimate| estimate.interval(confidence)) {
-        Ok(interval) => Some(Spread {
+        Ok(interval) => Some(RunSpread {
             value: interval.value,
             lo: Some(interval.lo),
             hi: Some(interval.hi).filter(|hi| hi.is_finite()),
@@ -118,13 +125,13 @@ fn ratio(a: &LevelRuns, b: &LevelRuns, confidence: f64, number: impl Fn(&Numbers
         }),
         Err(_) => {
             let value = geometric_mean(&right).ok()? / geometric_mean(&left).ok()?;
-            Some(Spread { value, lo: None, hi: None, runs })
+            Some(RunSpread { value, lo: None, hi: None, runs })
         }
     }
 }
 
 /// The position of the largest number; the first of equals.
-fn largest(levels: &[&LevelRuns], number: impl Fn(&Numbers) -> Option<f64>) -> Option<(usize, f64)> {
+fn largest(levels: &[&LevelRuns], number: impl Fn(&RunNumbers) -> Option<f64>) -> Option<(usize, f64)> {
     let mut best: Option<(usize, f64)> = None;
     for (at, level) in levels.iter().enumerate() {
         if let Some(value) = level.mean(&number)
@@ -140,11 +147,11 @@ fn with_runs(levels: &[LevelRuns]) -> Vec<&LevelRuns> {
     levels.iter().filter(|level| !level.blocks.is_empty()).collect()
 }
 
-const fn place(at: usize, of: usize) -> Place {
+const fn place(at: usize, of: usize) -> LevelPlace {
     match at {
-        0 => Place::First,
-        at if at + 1 == of => Place::Last,
-        _ => Place::Inside,
+        0 => LevelPlace::First,
+        at if at + 1 == of => LevelPlace::Last,
+        _ => LevelPlace::Inside,
     }
 }
 
@@ -162,11 +169,11 @@ pub fn knee(key: SweepKey, levels: &[LevelRuns]) -> Option<Knee> {
     if levels.len() < 3 {
         return None;
     }
-    let (at, _) = largest(&levels, Numbers::power)?;
+    let (at, _) = largest(&levels, RunNumbers::power)?;
     let best = levels[at];
     // Where single runs give no interval, nothing is told apart either.
     let alike = |level: &&&LevelRuns| {
-        ratio(best, level, CONFIDENCE, Numbers::power)
+        ratio(best, level, CONFIDENCE, RunNumbers::power)
             .is_none_or(|ratio| ratio.lo.is_none() || ratio.hi.is_none_or(|hi| hi >= 1.0))
     };
     let from = levels[..at].iter().rev().take_while(alike).last().map_or(best.level, |level| level.level);
@@ -190,7 +197,7 @@ pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
     if levels.len() < 3 {
         return None;
     }
-    let rate = |run: &Numbers| Some(run.rate);
+    let rate = |run: &RunNumbers| Some(run.rate);
     let (at, rate_max) = largest(&levels, rate)?;
     let near = 1.0 / (1.0 + MARGIN);
     let proven = |level: &LevelRuns| {
@@ -206,7 +213,7 @@ pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
         level_max: levels[at].level,
         place: place(perhaps, levels.len()),
         rise: match at.checked_sub(1).and_then(|before| ratio(levels[before], levels[at], CONFIDENCE, rate)) {
-            Some(Spread { lo: Some(lo), .. }) if lo > 1.0 => Rise::Proven,
+            Some(RunSpread { lo: Some(lo), .. }) if lo > 1.0 => Rise::Proven,
             _ => Rise::Unproven,
         },
     })
@@ -242,17 +249,18 @@ type Neighbours<'a> = [(&'a LevelRuns, SizeFacts)];
 pub fn edge(levels: &[LevelRuns], facts: &[SizeFacts]) -> Option<CacheEdge> {
     let known: Vec<(&LevelRuns, SizeFacts)> =
         levels.iter().zip(facts.iter().copied()).filter(|(level, _)| !level.blocks.is_empty()).collect();
-    let falls: Vec<(&Neighbours<'_>, Spread)> = known
+    let falls: Vec<(&Neighbours<'_>, RunSpread)> = known
         .windows(2)
         .filter_map(|pair| Some((pair, ratio(pair[0].0, pair[1].0, CONFIDENCE, |run| Some(run.rate))?)))
         .collect();
-    let largest = |wanted: &dyn Fn(&Neighbours<'_>, &Spread) -> bool| {
+    let largest = |wanted: &dyn Fn(&Neighbours<'_>, &RunSpread) -> bool| {
         let wanted = falls.iter().filter(|(pair, ratio)| wanted(pair, ratio));
         wanted.min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value)).copied()
     };
-    let by_rate = |_: &Neighbours<'_>, ratio: &Spread| ratio.value <= EDGE_RATIO && ratio.hi.is_some_and(|hi| hi < 1.0);
+    let by_rate =
+        |_: &Neighbours<'_>, ratio: &RunSpread| ratio.value <= EDGE_RATIO && ratio.hi.is_some_and(|hi| hi < 1.0);
     // Where the bytes came from was seen, however much the rates vary.
-    let by_tier = |pair: &Neighbours<'_>, ratio: &Spread| {
+    let by_tier = |pair: &Neighbours<'_>, ratio: &RunSpread| {
         let [before, after] = [pair[0].1.tier, pair[1].1.tier];
         let left = before == Some(TierName::Cache) && matches!(after, Some(TierName::Mixed | TierName::Device));
         left && ratio.value <= EDGE_RATIO
@@ -284,14 +292,14 @@ mod tests {
 
     /// Three runs of each level, which differ by `spread` as whole runs do.
     fn curve(points: &[(f64, f64, f64)], spread: f64) -> Vec<LevelRuns> {
-        let run = |rate: f64, latency: f64, factor: f64| Numbers {
+        let run = |rate: f64, latency: f64, factor: f64| RunNumbers {
             rate: rate * factor,
             service: RunTimes {
                 mean: Some(latency / factor),
                 p99: Some(latency * 4.0 / factor),
                 ..RunTimes::default()
             },
-            ..Numbers::default()
+            ..RunNumbers::default()
         };
         let factors = [1.0 - spread, 1.0, 1.0 + spread];
         points
@@ -321,25 +329,25 @@ mod tests {
         let knee = knee(SweepKey::Rate, &curve(&mm1(), 0.0)).unwrap();
         assert!((knee.level - 0.5).abs() < 1e-9 && (knee.rate - 500.0).abs() < 1e-6, "{knee:?}");
         assert!((knee.latency_ns - 2e6).abs() < 1e-3);
-        assert_eq!(knee.place, Place::Inside);
+        assert_eq!(knee.place, LevelPlace::Inside);
     }
 
     #[test]
     fn the_knee_of_a_closed_queue_is_where_it_saturates() {
         let levels = curve(&closed(), 0.01);
         let knee = knee(SweepKey::Depth, &levels).unwrap();
-        assert_eq!((knee.level, knee.from, knee.to, knee.place), (8.0, 8.0, 8.0, Place::Inside));
+        assert_eq!((knee.level, knee.from, knee.to, knee.place), (8.0, 8.0, 8.0, LevelPlace::Inside));
         let saturation = saturation(SweepKey::Depth, &levels).unwrap();
-        assert_eq!((saturation.level, saturation.perhaps, saturation.place), (8.0, 8.0, Place::Inside));
+        assert_eq!((saturation.level, saturation.perhaps, saturation.place), (8.0, 8.0, LevelPlace::Inside));
         assert!((saturation.rate_max - 8000.0).abs() < 1.0);
     }
 
     #[test]
     fn what_still_rises_at_the_end_is_not_called_found() {
         let levels = curve(&closed()[..4], 0.01);
-        assert_eq!(knee(SweepKey::Depth, &levels).unwrap().place, Place::Last);
+        assert_eq!(knee(SweepKey::Depth, &levels).unwrap().place, LevelPlace::Last);
         let saturation = saturation(SweepKey::Depth, &levels).unwrap();
-        assert_eq!((saturation.place, saturation.rise), (Place::Last, Rise::Proven));
+        assert_eq!((saturation.place, saturation.rise), (LevelPlace::Last, Rise::Proven));
         assert_eq!(knee(SweepKey::Depth, &levels[..2]), None, "two points make no curve");
         assert_eq!(knee(SweepKey::Block, &levels), None, "a larger block is not more load");
     }
@@ -474,8 +482,11 @@ mod tests {
     #[test]
     fn single_runs_prove_no_knee() {
         let level = |level: f64, rate: f64, mean: f64| {
-            let run =
-                Numbers { rate, service: RunTimes { mean: Some(mean), ..RunTimes::default() }, ..Numbers::default() };
+            let run = RunNumbers {
+                rate,
+                service: RunTimes { mean: Some(mean), ..RunTimes::default() },
+                ..RunNumbers::default()
+            };
             LevelRuns { level, blocks: BTreeMap::from([(1, run)]) }
         };
         let levels = [level(1.0, 100.0, 10.0), level(2.0, 190.0, 10.5), level(4.0, 200.0, 20.0)];

@@ -10,16 +10,18 @@ pub mod plan;
 
 use crate::fit::Policies;
 use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest};
-use apply::{ApplyError, Counted, RateOf, counted, set_time};
-use find::{LevelRuns, Numbers, RunTimes, SizeFacts, spread};
+use apply::{ApplyError, CountedOps, RateOf, counted, set_time};
+use find::{LevelRuns, RunNumbers, RunTimes, SizeFacts, spread};
 use key::{Axis, auto_rates};
-use plan::{Load, Plan, shuffled};
+use plan::{OfferedLoad, SweepSchedule, shuffled};
 use plumb_engine::EngineError;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::KeptFiles;
 use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
-use plumb_result::sweep::{Arrivals, Curve, Found, SWEEP_SCHEMA, Spread, SweepPoint, SweepRun, Times};
+use plumb_result::sweep::{
+    Arrivals, CurveFindings, LatencySummary, RunSpread, SWEEP_SCHEMA, SweepCurve, SweepPoint, SweepRun,
+};
 use plumb_result::{Histogram, Level, Measurement, Metric, PhaseMeasurement, PhaseResult, RunVerdict, Sweep, SweepKey};
 use plumb_store::TagChange;
 use plumb_trust::quantile_allowed;
@@ -42,7 +44,7 @@ pub struct SweepRequest<'a> {
     /// The place, as typed.
     pub path: &'a str,
     /// The points.
-    pub plan: &'a Plan,
+    pub plan: &'a SweepSchedule,
     /// Length of the timed phase of each run; the workload's own when absent.
     pub time: Option<Nanos>,
     /// A limit of the 99th percentile.
@@ -104,10 +106,10 @@ type Settings = Vec<(SweepKey, f64)>;
 
 /// One point while its runs go on.
 #[derive(Default)]
-struct Point {
+struct PointUnderway {
     settings: Settings,
     runs: Vec<SweepRun>,
-    blocks: BTreeMap<u32, Numbers>,
+    blocks: BTreeMap<u32, RunNumbers>,
     tiers: Vec<(TierName, Option<f64>)>,
     checks: BTreeMap<String, Level>,
     b6: Option<Level>,
@@ -122,7 +124,7 @@ enum Flow {
 
 struct Sweeper<'a> {
     request: &'a SweepRequest<'a>,
-    counted: Counted,
+    counted: CountedOps,
     started: Instant,
     runs: Vec<String>,
     left_out: Vec<LeftOut>,
@@ -161,10 +163,10 @@ pub fn sweep(
 /// Every point must hold together before the first one runs.
 fn check_points(bench: &Bench, request: &SweepRequest<'_>) -> Result<(), SweepError> {
     let rate = match request.plan.load {
-        Load::Rate(rate) => Some(rate.0),
+        OfferedLoad::Rate(rate) => Some(rate.0),
         // Any rate will do: whether the work can have one at all is the question.
-        Load::Auto { .. } => Some(1000.0),
-        Load::AsWritten => None,
+        OfferedLoad::Auto { .. } => Some(1000.0),
+        OfferedLoad::AsWritten => None,
     };
     for mut settings in grid(&request.plan.axes) {
         settings.extend(rate.map(|rate| (SweepKey::Rate, rate)));
@@ -206,9 +208,9 @@ fn run_stages(
     request: &SweepRequest<'_>,
     progress: &mut dyn Progress,
 ) -> Result<SweepOutcome, SweepError> {
-    let Plan { axes, load } = request.plan;
+    let SweepSchedule { axes, load } = request.plan;
     let phase = request.workload.phase.get(request.phase);
-    let mut counted = phase.map_or(Counted { ops: Vec::new(), rate_of: RateOf::Ops }, counted);
+    let mut counted = phase.map_or(CountedOps { ops: Vec::new(), rate_of: RateOf::Ops }, counted);
     if request.plan.sweeps(SweepKey::Read) {
         counted.ops = vec![OpKind::Read, OpKind::Write];
     }
@@ -224,16 +226,17 @@ fn run_stages(
     let mut curves = Vec::new();
     let mut flow = Flow::Goes;
     // The closed-loop maximum, and at which level of the key it was had.
-    let mut maximum: Option<Spread> = None;
+    let mut maximum: Option<RunSpread> = None;
     if !axes.is_empty() {
-        let rate = if let Load::Rate(rate) = load { Some(*rate) } else { None };
+        let rate = if let OfferedLoad::Rate(rate) = load { Some(*rate) } else { None };
         // Half of the time is for the rates that follow.
-        let share = if matches!(load, Load::Auto { .. }) { 0.5 } else { 1.0 };
+        let share = if matches!(load, OfferedLoad::Auto { .. }) { 0.5 } else { 1.0 };
         let mut settings = grid(axes);
         for one in &mut settings {
             one.extend(rate.map(|PerSecond(rate)| (SweepKey::Rate, rate)));
         }
-        let stage = Stage { label: "", settings, repeats: request.repeats, budget: request.budget.mul_f64(share) };
+        let stage =
+            MeasuredTogether { label: "", settings, repeats: request.repeats, budget: request.budget.mul_f64(share) };
         let points;
         (points, flow) = sweeper.run(bench, stage, progress)?;
         let fastest = points.iter().filter_map(|point| spread(&rates(point)));
@@ -254,10 +257,10 @@ fn run_stages(
             curves.push(sweeper.curve(&axes[0], fixed, arrivals, None, chunk));
         }
     }
-    if let (Load::Auto { points: count }, Flow::Goes) = (load, flow) {
+    if let (OfferedLoad::Auto { points: count }, Flow::Goes) = (load, flow) {
         if axes.is_empty() {
             let repeats = request.repeats.clamp(2, 3);
-            let stage = Stage {
+            let stage = MeasuredTogether {
                 label: "closed-loop maximum, ",
                 settings: vec![Vec::new()],
                 repeats,
@@ -281,7 +284,7 @@ fn run_stages(
                     .collect();
                 let left = request.budget.saturating_sub(sweeper.started.elapsed());
                 let budget = sweeper.started.elapsed() + left;
-                let stage = Stage { label: "", settings, repeats: request.repeats, budget };
+                let stage = MeasuredTogether { label: "", settings, repeats: request.repeats, budget };
                 let (points, ended) = sweeper.run(bench, stage, progress)?;
                 flow = ended;
                 let fixed = room.into_iter().collect();
@@ -293,12 +296,12 @@ fn run_stages(
     Ok(sweeper.finish(curves, flow, bench.ram_bytes()))
 }
 
-fn rates(point: &Point) -> Vec<f64> {
+fn rates(point: &PointUnderway) -> Vec<f64> {
     point.blocks.values().map(|run| run.rate).collect()
 }
 
 /// Points that are measured together.
-struct Stage {
+struct MeasuredTogether {
     label: &'static str,
     settings: Vec<Settings>,
     repeats: u32,
@@ -311,12 +314,12 @@ impl Sweeper<'_> {
     fn run(
         &mut self,
         bench: &mut Bench,
-        stage: Stage,
+        stage: MeasuredTogether,
         progress: &mut dyn Progress,
-    ) -> Result<(Vec<Point>, Flow), SweepError> {
-        let Stage { label, settings, repeats, budget } = stage;
-        let mut points: Vec<Point> =
-            settings.into_iter().map(|settings| Point { settings, ..Point::default() }).collect();
+    ) -> Result<(Vec<PointUnderway>, Flow), SweepError> {
+        let MeasuredTogether { label, settings, repeats, budget } = stage;
+        let mut points: Vec<PointUnderway> =
+            settings.into_iter().map(|settings| PointUnderway { settings, ..PointUnderway::default() }).collect();
         let began = Instant::now();
         for block in 0..repeats {
             // A further block must fit, at the length of those before.
@@ -345,7 +348,7 @@ impl Sweeper<'_> {
     fn run_point(
         &mut self,
         bench: &mut Bench,
-        point: &mut Point,
+        point: &mut PointUnderway,
         repeat: u32,
         progress: &mut dyn Progress,
     ) -> Result<Flow, SweepError> {
@@ -374,7 +377,7 @@ impl Sweeper<'_> {
         Ok(Flow::Goes)
     }
 
-    fn take(&mut self, point: &mut Point, repeat: u32, outcome: &RunOutcome) {
+    fn take(&mut self, point: &mut PointUnderway, repeat: u32, outcome: &RunOutcome) {
         let name = self.request.workload.phase.get(self.request.phase).map_or("", |phase| phase.name.as_str());
         let verdict = outcome.result.verdict;
         point.runs.push(SweepRun { id: outcome.result.id.clone(), repeat, verdict });
@@ -424,9 +427,9 @@ impl Sweeper<'_> {
         axis: &Axis,
         fixed: BTreeMap<SweepKey, f64>,
         arrivals: Arrivals,
-        closed_loop_max: Option<Spread>,
-        points: &[Point],
-    ) -> Curve {
+        closed_loop_max: Option<RunSpread>,
+        points: &[PointUnderway],
+    ) -> SweepCurve {
         let levels: Vec<LevelRuns> = axis
             .levels
             .iter()
@@ -437,17 +440,17 @@ impl Sweeper<'_> {
             points.iter().map(|point| SizeFacts { tier: common_tier(point).0, b6: point.b6 }).collect();
         // At a rate that is given, more of another key is no more load.
         let is_load = !fixed.contains_key(&SweepKey::Rate);
-        let found = Found {
+        let found = CurveFindings {
             knee: is_load.then(|| find::knee(axis.key, &levels)).flatten(),
             saturation: is_load.then(|| find::saturation(axis.key, &levels)).flatten(),
             within: self.request.p99_limit.map(|limit| find::within(limit.0, &levels)),
             edge: if axis.key == SweepKey::Size { find::edge(&levels, &sizes) } else { None },
         };
         let points = levels.iter().zip(points).map(|(level, point)| shown(level, point)).collect();
-        Curve { key: axis.key, fixed, arrivals, closed_loop_max, points, found }
+        SweepCurve { key: axis.key, fixed, arrivals, closed_loop_max, points, found }
     }
 
-    fn finish(self, curves: Vec<Curve>, flow: Flow, memory_bytes: u64) -> SweepOutcome {
+    fn finish(self, curves: Vec<SweepCurve>, flow: Flow, memory_bytes: u64) -> SweepOutcome {
         let request = self.request;
         let phase = request.workload.phase.get(request.phase);
         let mut counted: Vec<String> = self.counted.ops.iter().map(|kind| kind.name().to_owned()).collect();
@@ -490,7 +493,7 @@ fn measured<'a>(measurement: &'a Measurement, phase: &str) -> Option<&'a PhaseMe
 }
 
 /// The numbers of one run; `None` where nothing of what is counted was done.
-fn numbers(measured: &PhaseMeasurement, counted: &Counted) -> Option<Numbers> {
+fn numbers(measured: &PhaseMeasurement, counted: &CountedOps) -> Option<RunNumbers> {
     let mut service = Histogram::new();
     let mut response = Histogram::new();
     let (mut count, mut bytes) = (0, 0);
@@ -511,7 +514,7 @@ fn numbers(measured: &PhaseMeasurement, counted: &Counted) -> Option<Numbers> {
     if count == 0 {
         return None;
     }
-    Some(Numbers {
+    Some(RunNumbers {
         rate: measured.per_second(count)?,
         bandwidth: measured.per_second(bytes).filter(|rate| *rate > 0.0),
         in_flight: measured.in_flight_mean,
@@ -529,7 +532,7 @@ fn times(histogram: &Histogram) -> RunTimes {
 }
 
 /// What the counted ops' rate measured.
-fn tier(phase: &PhaseResult, counted: &Counted) -> Option<(TierName, Option<f64>)> {
+fn tier(phase: &PhaseResult, counted: &CountedOps) -> Option<(TierName, Option<f64>)> {
     let kinds = counted.ops.iter().copied().chain(OpKind::ALL.iter().copied());
     let metrics = kinds.flat_map(|kind| [Metric::bandwidth(kind), Metric::rate(kind)]);
     let value = metrics.filter_map(|metric| phase.metrics.get(&metric)).find(|value| value.value.is_some())?;
@@ -537,7 +540,7 @@ fn tier(phase: &PhaseResult, counted: &Counted) -> Option<(TierName, Option<f64>
 }
 
 /// The tier of all runs, `mixed` where they differ, and the mean share of the device.
-fn common_tier(point: &Point) -> (Option<TierName>, Option<f64>) {
+fn common_tier(point: &PointUnderway) -> (Option<TierName>, Option<f64>) {
     let first = point.tiers.first().map(|(tier, _)| *tier);
     let all =
         first.map(|first| if point.tiers.iter().all(|(tier, _)| *tier == first) { first } else { TierName::Mixed });
@@ -546,8 +549,8 @@ fn common_tier(point: &Point) -> (Option<TierName>, Option<f64>) {
     (all, mean)
 }
 
-fn shown(level: &LevelRuns, point: &Point) -> SweepPoint {
-    let times = |of: &dyn Fn(&Numbers) -> Option<RunTimes>| Times {
+fn shown(level: &LevelRuns, point: &PointUnderway) -> SweepPoint {
+    let times = |of: &dyn Fn(&RunNumbers) -> Option<RunTimes>| LatencySummary {
         mean: level.spread(|run| of(run)?.mean),
         p50: level.spread(|run| of(run)?.p50),
         p99: level.spread(|run| of(run)?.p99),

@@ -8,16 +8,16 @@ use plumb_workload::units::UnitError;
 
 /// What a sweep goes through.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct SweepSchedule {
     /// One key, two for a grid, or none where only rates are swept that are not known yet.
     pub axes: Vec<Axis>,
     /// How ops arrive.
-    pub load: Load,
+    pub load: OfferedLoad,
 }
 
 /// How ops arrive at the points of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Load {
+pub enum OfferedLoad {
     /// As the workload has it.
     AsWritten,
     /// At this rate, at random times.
@@ -31,7 +31,7 @@ pub enum Load {
 
 /// Why arguments make no sweep.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
+pub enum SweepPlanError {
     /// Nothing to sweep.
     #[error("nothing to sweep; name a key and its range, such as `depth=1..64`, or `rate=auto`")]
     Nothing,
@@ -75,12 +75,16 @@ pub enum PlanError {
     },
 }
 
-impl Plan {
+impl SweepSchedule {
     /// Makes a plan of what was asked for: the keys in the order as typed, and the value of `--rate`.
     ///
     /// # Errors
-    /// [`PlanError`].
-    pub fn new(asked: Vec<Asked>, rate: Option<RateOption>, points: Option<u32>) -> Result<Plan, PlanError> {
+    /// [`SweepPlanError`].
+    pub fn new(
+        asked: Vec<Asked>,
+        rate: Option<RateOption>,
+        points: Option<u32>,
+    ) -> Result<SweepSchedule, SweepPlanError> {
         let mut axes: Vec<Axis> = Vec::new();
         let mut auto = 0;
         for one in asked {
@@ -91,36 +95,36 @@ impl Plan {
         }
         for (at, axis) in axes.iter().enumerate() {
             if axes[..at].iter().any(|other| other.key == axis.key) {
-                return Err(PlanError::Twice { key: axis.key.name() });
+                return Err(SweepPlanError::Twice { key: axis.key.name() });
             }
         }
         let sweeps_rate = axes.iter().any(|axis| axis.key == SweepKey::Rate);
         if auto > 1 || (auto == 1 && sweeps_rate) {
-            return Err(PlanError::Twice { key: "rate" });
+            return Err(SweepPlanError::Twice { key: "rate" });
         }
         let load = match rate {
-            Some(_) if sweeps_rate || auto == 1 => return Err(PlanError::RateTwice),
-            Some(RateOption::At(rate)) => Load::Rate(rate),
-            Some(RateOption::Auto) => Load::Auto { points: auto_points(points) },
-            None if auto == 1 => Load::Auto { points: auto_points(points) },
-            None => Load::AsWritten,
+            Some(_) if sweeps_rate || auto == 1 => return Err(SweepPlanError::RateTwice),
+            Some(RateOption::At(rate)) => OfferedLoad::Rate(rate),
+            Some(RateOption::Auto) => OfferedLoad::Auto { points: auto_points(points) },
+            None if auto == 1 => OfferedLoad::Auto { points: auto_points(points) },
+            None => OfferedLoad::AsWritten,
         };
-        if axes.is_empty() && !matches!(load, Load::Auto { .. }) {
-            return Err(PlanError::Nothing);
+        if axes.is_empty() && !matches!(load, OfferedLoad::Auto { .. }) {
+            return Err(SweepPlanError::Nothing);
         }
         if axes.len() > 2 {
             let keys: Vec<&str> = axes.iter().map(|axis| axis.key.name()).collect();
-            return Err(PlanError::TooManyKeys { keys: keys.join(", ") });
+            return Err(SweepPlanError::TooManyKeys { keys: keys.join(", ") });
         }
-        if let Load::Auto { .. } = load {
+        if let OfferedLoad::Auto { .. } = load {
             let fits = |axis: &Axis| matches!(axis.key, SweepKey::Depth | SweepKey::Threads);
             if let Some(axis) = axes.iter().find(|axis| !fits(axis)).or(axes.get(1)) {
-                return Err(PlanError::AutoWith { key: axis.key.name() });
+                return Err(SweepPlanError::AutoWith { key: axis.key.name() });
             }
         }
         let count: usize = axes.iter().map(|axis| axis.levels.len()).product();
         if let (1, Some(axis)) = (count, axes.first()) {
-            return Err(PlanError::OneLevel {
+            return Err(SweepPlanError::OneLevel {
                 argument: format!("{}={}", axis.key.name(), axis.key.text(axis.levels[0])),
             });
         }
@@ -130,15 +134,15 @@ impl Plan {
                 let (first, last) = (axis.levels[0], axis.levels[axis.levels.len() - 1]);
                 format!("`{}={}..{}:5`", axis.key.name(), axis.key.text(first), axis.key.text(last))
             });
-            return Err(PlanError::TooManyPoints { points: count, example });
+            return Err(SweepPlanError::TooManyPoints { points: count, example });
         }
-        Ok(Plan { axes, load })
+        Ok(SweepSchedule { axes, load })
     }
 
     /// Points of all curves.
     pub fn points(&self) -> usize {
         let levels = if self.axes.is_empty() { 0 } else { self.axes.iter().map(|axis| axis.levels.len()).product() };
-        levels + if let Load::Auto { points } = self.load { points } else { 0 }
+        levels + if let OfferedLoad::Auto { points } = self.load { points } else { 0 }
     }
 
     /// Whether a key is swept.
@@ -187,9 +191,9 @@ mod tests {
     use super::*;
     use crate::sweep::key::parse;
 
-    fn plan(arguments: &[&str], rate: Option<&str>) -> Result<Plan, PlanError> {
+    fn plan(arguments: &[&str], rate: Option<&str>) -> Result<SweepSchedule, SweepPlanError> {
         let asked = arguments.iter().map(|argument| parse(argument, None, 1 << 30).unwrap()).collect();
-        Plan::new(asked, rate.map(|rate| rate.parse().unwrap()), None)
+        SweepSchedule::new(asked, rate.map(|rate| rate.parse().unwrap()), None)
     }
 
     #[test]
@@ -198,7 +202,7 @@ mod tests {
         assert_eq!(plan(&["depth=1..8", "block=4k,64k"], None).unwrap().points(), 8);
         assert_eq!(plan(&["rate=auto"], None).unwrap().points(), 12);
         assert_eq!(plan(&["depth=1..256"], Some("auto")).unwrap().points(), 21);
-        assert_eq!(plan(&["depth=1..256"], Some("5k/s")).unwrap().load, Load::Rate(PerSecond(5000.0)));
+        assert_eq!(plan(&["depth=1..256"], Some("5k/s")).unwrap().load, OfferedLoad::Rate(PerSecond(5000.0)));
         assert_eq!(plan(&["depth=8", "block=4k,8k"], None).unwrap().points(), 2);
     }
 

@@ -1,5 +1,5 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::comparison::{ComparisonView, Side};
+use crate::comparison::{ComparisonSide, ComparisonView};
 use crate::not_seen::NotSeen;
 use crate::text::{percent, short};
 use plumb_result::Seen;
@@ -60,8 +60,9 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
                 // A hair above a tenth is a tenth.
                 if (first - second).abs() > WARN_DISTANCE + 1e-9 {
                     let message = format!("The files lay on different parts of a spinning disk: {seen}.");
-                    let is_virtual =
-                        |side: &Side<'_>| side.environment.virtualisation.value().is_some_and(|name| name != "none");
+                    let is_virtual = |side: &ComparisonSide<'_>| {
+                        side.environment.virtualisation.value().is_some_and(|name| name != "none")
+                    };
                     return if is_virtual(&view.baseline) || is_virtual(&view.candidate) {
                         Outcome::note(seen, message)
                     } else {
@@ -92,7 +93,7 @@ enum Unseen {
 }
 
 /// The first target of a side whose extents were looked at, over all of its phases.
-fn lay<'a>(side: &Side<'a>) -> Result<Lay<'a>, Unseen> {
+fn lay<'a>(side: &ComparisonSide<'a>) -> Result<Lay<'a>, Unseen> {
     let on_disk = |facts: &TargetFacts| {
         let is_real = |fs: &plumb_result::observe::FileSystem| !fs.in_memory && !fs.remote;
         facts.filesystem.value().is_some_and(is_real)

@@ -1,5 +1,5 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::comparison::{ComparisonView, Side};
+use crate::comparison::{ComparisonSide, ComparisonView};
 use plumb_result::Level;
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_result::short_list;
@@ -21,27 +21,30 @@ pub(crate) static CHECK: Check = Check {
 };
 
 /// Something that a drive is set to.
-struct Setting {
+struct DriveSetting {
     name: &'static str,
     of: fn(&BlockLayer) -> Option<String>,
 }
 
-const SETTINGS: &[Setting] = &[
-    Setting { name: "write cache", of: |drive| drive.write_cache.clone() },
-    Setting { name: "logical block", of: |drive| drive.logical_block_bytes.map(|bytes| format!("{bytes} bytes")) },
-    Setting { name: "physical block", of: |drive| drive.physical_block_bytes.map(|bytes| format!("{bytes} bytes")) },
-    Setting {
+const SETTINGS: &[DriveSetting] = &[
+    DriveSetting { name: "write cache", of: |drive| drive.write_cache.clone() },
+    DriveSetting { name: "logical block", of: |drive| drive.logical_block_bytes.map(|bytes| format!("{bytes} bytes")) },
+    DriveSetting {
+        name: "physical block",
+        of: |drive| drive.physical_block_bytes.map(|bytes| format!("{bytes} bytes")),
+    },
+    DriveSetting {
         name: "metadata of a block",
         of: |drive| Some(format!("{} bytes", drive.settings.get("metadata_bytes")?)),
     },
-    Setting { name: "link power policy", of: |drive| drive.settings.get("link_power_management_policy").cloned() },
-    Setting {
+    DriveSetting { name: "link power policy", of: |drive| drive.settings.get("link_power_management_policy").cloned() },
+    DriveSetting {
         name: "tolerated wake-up time",
         of: |drive| Some(format!("{} µs", drive.settings.get("apst_latency_tolerance_us")?)),
     },
 ];
 
-fn drives<'a>(side: &Side<'a>) -> Vec<&'a BlockLayer> {
+fn drives<'a>(side: &ComparisonSide<'a>) -> Vec<&'a BlockLayer> {
     let layers = side.targets.values().flat_map(|facts| {
         facts.stack.iter().filter(|layer| layer.kind == LayerKind::Disk && facts.leaves.contains(&layer.name))
     });
@@ -60,7 +63,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     }
     let model = |drive: &BlockLayer| drive.model.clone();
     let one_model = values(&one, model) == values(&other, model);
-    let firmware = Setting { name: "firmware", of: |drive| drive.firmware.clone() };
+    let firmware = DriveSetting { name: "firmware", of: |drive| drive.firmware.clone() };
     let settings = SETTINGS.iter().chain(one_model.then_some(&firmware));
     let mut compared: Vec<&str> = Vec::new();
     let mut differ: Vec<String> = Vec::new();

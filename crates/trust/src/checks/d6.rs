@@ -74,15 +74,15 @@ fn listed(places: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use crate::fixture::{Both, MIB, Scene};
-    use crate::same_work::{Question, WorkPrint, work_print};
+    use crate::same_work::{WorkPrint, WorkQuestion, work_print};
     use plumb_result::Level;
     use plumb_workload::{CachePolicy, Workload};
 
     fn work(asked: &Workload, run: &Workload) -> WorkPrint {
         WorkPrint {
             name: "work".to_owned(),
-            asked: work_print(asked, Question::Sides),
-            run: work_print(run, Question::Sides),
+            asked: work_print(asked, WorkQuestion::Sides),
+            run: work_print(run, WorkQuestion::Sides),
         }
     }
 

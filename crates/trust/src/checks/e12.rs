@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::comparison::NumberView;
 use crate::evidence::ComparisonView;
+use plumb_result::short_list;
 use plumb_stats::correlate::{PAIRS_MIN, one_measurement};
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     let numbers: Vec<(&NumberView<'_>, BTreeMap<u32, f64>)> = view
         .numbers
         .iter()
-        .map(|number| (number, number.residuals().into_iter().map(|one| (one.run, one.log)).collect()))
+        .map(|number| (number, short_list::keyed(number.residuals().into_iter().map(|one| (one.run, one.log)))))
         .collect();
     let mut asked = false;
     let mut pairs: Vec<String> = Vec::new();

@@ -1,5 +1,5 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::comparison::{Found, NumberView};
+use crate::comparison::{NumberFinding, NumberView};
 use crate::evidence::ComparisonView;
 use crate::text::percent;
 
@@ -30,13 +30,13 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         .iter()
         .filter(|(number, floor)| is_below_floor(number.found, *floor))
         .map(|(number, floor)| match number.found {
-            Found::Equal { margin } => {
+            NumberFinding::Equal { margin } => {
                 format!("{} (equal within {}, floor {})", number.name(), percent(margin), percent(*floor))
             }
-            Found::Difference { ratio } => {
+            NumberFinding::Difference { ratio } => {
                 format!("{} ({}, floor {})", number.name(), percent(ratio.ln().abs().exp_m1()), percent(*floor))
             }
-            Found::Nothing => number.name(),
+            NumberFinding::Nothing => number.name(),
         })
         .collect();
     if below.is_empty() {
@@ -49,21 +49,21 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
 }
 
 /// Whether a claim is smaller than what a place shows against itself. A floor is a share: 0.03 is × or ÷ 1.03.
-pub fn is_below_floor(found: Found, floor: f64) -> bool {
+pub fn is_below_floor(found: NumberFinding, floor: f64) -> bool {
     match found {
-        Found::Difference { ratio } => ratio.ln().abs() <= floor.ln_1p(),
-        Found::Equal { margin } => margin < floor,
-        Found::Nothing => false,
+        NumberFinding::Difference { ratio } => ratio.ln().abs() <= floor.ln_1p(),
+        NumberFinding::Equal { margin } => margin < floor,
+        NumberFinding::Nothing => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::comparison::Found;
+    use crate::comparison::NumberFinding;
     use crate::fixture::{Both, Number};
     use plumb_result::Level;
 
-    fn level(found: Found, floor: Option<f64>) -> Option<Level> {
+    fn level(found: NumberFinding, floor: Option<f64>) -> Option<Level> {
         let mut number = Number::new("read.iops", &[1.0; 6], &[1.0; 6]);
         (number.found, number.floor) = (found, floor);
         Both::equal().with(|both| both.numbers.push(number)).level("E14")
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_claim_below_the_floor_warns() {
         for ratio in [1.04, 1.0 / 1.04] {
-            let found = Found::Difference { ratio };
+            let found = NumberFinding::Difference { ratio };
             assert_eq!(level(found, Some(0.03)), Some(Level::Pass));
             assert_eq!(level(found, Some(0.05)), Some(Level::Warn));
             assert_eq!(level(found, None), None, "a floor that was never measured says nothing");
@@ -82,8 +82,8 @@ mod tests {
     /// Who cannot see 8 % cannot see that two are equal within 5 %.
     #[test]
     fn equivalence_needs_a_floor_within_the_margin() {
-        assert_eq!(level(Found::Equal { margin: 0.05 }, Some(0.08)), Some(Level::Warn));
-        assert_eq!(level(Found::Equal { margin: 0.05 }, Some(0.01)), Some(Level::Pass));
-        assert_eq!(level(Found::Nothing, Some(0.5)), Some(Level::Pass));
+        assert_eq!(level(NumberFinding::Equal { margin: 0.05 }, Some(0.08)), Some(Level::Warn));
+        assert_eq!(level(NumberFinding::Equal { margin: 0.05 }, Some(0.01)), Some(Level::Pass));
+        assert_eq!(level(NumberFinding::Nothing, Some(0.5)), Some(Level::Pass));
     }
 }

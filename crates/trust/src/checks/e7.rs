@@ -46,7 +46,7 @@ pub(crate) static CHECK: Check = Check {
 };
 
 /// What one phase has to say.
-struct Short<'a> {
+struct ShortPhase<'a> {
     phase: &'a str,
     wall_ns: u64,
     level: Level,
@@ -62,7 +62,7 @@ fn look(run: &RunView<'_>) -> Outcome {
     if timed().next().is_none() {
         return Outcome::NotApplicable;
     }
-    let mut short: Vec<Short<'_>> = timed().filter_map(shortness).collect();
+    let mut short: Vec<ShortPhase<'_>> = timed().filter_map(shortness).collect();
     short_list::sort_by_key(&mut short, |one| (std::cmp::Reverse(one.level), one.wall_ns));
     let Some(worst) = short.first() else {
         let shortest = timed().map(|view| view.measured.wall_ns).min().unwrap_or(0);
@@ -78,9 +78,9 @@ fn look(run: &RunView<'_>) -> Outcome {
     Outcome::found(worst.level, observed, worst.message.clone())
 }
 
-fn shortness<'a>(view: &PhaseView<'a>) -> Option<Short<'a>> {
+fn shortness<'a>(view: &PhaseView<'a>) -> Option<ShortPhase<'a>> {
     let (phase, wall_ns) = (view.measured.name.as_str(), view.measured.wall_ns);
-    let found = |level: Level, message: String| Some(Short { phase, wall_ns, level, message });
+    let found = |level: Level, message: String| Some(ShortPhase { phase, wall_ns, level, message });
     let took = nanos(wall_ns as f64);
     let expiry_ns = expiry_ns(view);
     if view.ops(OpKind::Write) > 0 && left_in_memory(view) && wall_ns < EXPIRIES * expiry_ns && !view.is_virtual_time()

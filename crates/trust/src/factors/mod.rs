@@ -5,7 +5,7 @@ mod declared;
 pub use declared::{Change, FACTORS, Factor, UnknownFactor, factor};
 
 use crate::checks::d1::GAP;
-use crate::evidence::Side;
+use crate::evidence::ComparisonSide;
 use crate::text::percent;
 use plumb_result::compare::Difference;
 use plumb_result::observe::{BlockLayer, FileSystem, LayerKind, TargetFacts};
@@ -140,10 +140,10 @@ const SAME_SIZE: f64 = 0.01;
 
 /// Every recorded fact in which two sides differ, in the order of the facts' names. Left out are names, places and
 /// UUIDs, which differ between any two instances, and what varies by itself; free space counts from five points on.
-pub fn differences(baseline: &Side<'_>, candidate: &Side<'_>) -> Vec<Difference> {
+pub fn differences(baseline: &ComparisonSide<'_>, candidate: &ComparisonSide<'_>) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut finder = Finder { found: &mut found };
-    let environment = |side: &Side<'_>| plumb_document::json::to_value(side.environment).unwrap_or_default();
+    let environment = |side: &ComparisonSide<'_>| plumb_document::json::to_value(side.environment).unwrap_or_default();
     finder.compare(&path(&["environment"]), &environment(baseline), &environment(candidate));
     let one_host = baseline.environment.hostname == candidate.environment.hostname;
     for pair in pairs(baseline, candidate) {
@@ -161,7 +161,7 @@ struct Pair<'a> {
 }
 
 /// Targets by name; two sides with one target each mean the same by it, whatever they call it.
-fn pairs<'a>(baseline: &Side<'a>, candidate: &Side<'a>) -> Vec<Pair<'a>> {
+fn pairs<'a>(baseline: &ComparisonSide<'a>, candidate: &ComparisonSide<'a>) -> Vec<Pair<'a>> {
     if let (Some((name, one)), Some((_, other))) = (only(baseline.targets), only(candidate.targets)) {
         return vec![Pair { name, baseline: one, candidate: other }];
     }
@@ -191,7 +191,7 @@ impl FullnessGap {
 }
 
 /// The target whose fullness differs most; `None` where no target has a file system with a size on both sides.
-pub(crate) fn fullness_gap(baseline: &Side<'_>, candidate: &Side<'_>) -> Option<FullnessGap> {
+pub(crate) fn fullness_gap(baseline: &ComparisonSide<'_>, candidate: &ComparisonSide<'_>) -> Option<FullnessGap> {
     pairs(baseline, candidate).iter().filter_map(gap_of).max_by(|one, other| one.points().total_cmp(&other.points()))
 }
 

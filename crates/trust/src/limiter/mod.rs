@@ -14,7 +14,7 @@ use crate::text::{bytes, count, nanos, ops_rate, percent, rate, short};
 use crate::tier::rate_tier;
 use plumb_result::{Bound, Limiter, Tier};
 use plumb_workload::OpKind;
-use used::{DeviceUse, IoLimit, WorkerCpu};
+use used::{IoLimit, LayerUse, WorkerCpu};
 
 /// A processor that is used more than this has nothing left to give (as in B2).
 const FULL_CPU: f64 = 0.90;
@@ -245,7 +245,7 @@ fn comes_from_memory(view: &PhaseView<'_>) -> bool {
     moved && moving.all(|(kind, _)| rate_tier(view, *kind).tier == Tier::Cache)
 }
 
-impl DeviceUse {
+impl LayerUse {
     fn said(&self) -> String {
         format!("{} busy {}, {} in flight", self.name, percent(self.busy), short(self.in_flight))
     }
@@ -253,9 +253,9 @@ impl DeviceUse {
 
 /// A disk that does one thing at a time is at its limit when it is busy. A device that works in parallel is only known
 /// to be when it is busy with a lot. Source: iostats.rst, field 10; Gregg, "Systems Performance", 9.1.3 and 9.3.2.
-fn busy_device(device: Option<&DeviceUse>) -> Option<Limiter> {
+fn busy_device(device: Option<&LayerUse>) -> Option<Limiter> {
     let device = device.filter(|device| device.busy >= BUSY)?;
-    let DeviceUse { name, busy, in_flight, bytes_in_flight, one_at_a_time } = device;
+    let LayerUse { name, busy, in_flight, bytes_in_flight, one_at_a_time } = device;
     if *one_at_a_time {
         return bound(Bound::Device, *busy, format!("{name}, a spinning disk, busy {} of the time", percent(*busy)));
     }
@@ -267,7 +267,7 @@ fn busy_device(device: Option<&DeviceUse>) -> Option<Limiter> {
 }
 
 /// Several workers slept most of the time, and neither a device nor a flush nor the want of a processor accounts for it.
-fn lock(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Option<Limiter> {
+fn lock(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
     let workers = view.measured.workers.len();
     if workers < 2 || view.is_virtual_time() || !plan::is_closed(view.plan) {
         return None;
@@ -300,7 +300,7 @@ fn lock(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Option<Limiter> {
 }
 
 /// Every op that may be in flight was, and the processors had time: the rate is the depth over the latency.
-fn depth(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Option<Limiter> {
+fn depth(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
     if !matches!(view.ground, Ground::Device | Ground::Remote | Ground::Memory) {
         return None;
     }
@@ -337,7 +337,7 @@ fn depth(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Option<Limiter> {
 }
 
 /// What was seen, where nothing of it was at its limit.
-fn unknown(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Limiter {
+fn unknown(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Limiter {
     let mut said = Vec::new();
     if let Some(device) = device {
         said.push(device.said());

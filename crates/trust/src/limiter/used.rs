@@ -111,7 +111,7 @@ pub(super) fn counted_seconds(view: &PhaseView<'_>) -> Option<f64> {
 }
 
 /// How busy one block layer was.
-pub(super) struct DeviceUse {
+pub(super) struct LayerUse {
     pub(super) name: String,
     /// Share of the time with at least one request in flight, 0–1.
     pub(super) busy: f64,
@@ -125,7 +125,7 @@ pub(super) struct DeviceUse {
 
 /// The busiest layer under the phase's targets. Of layers that are nearly alike the lowest is named: the disk and not
 /// its partition.
-pub(super) fn device(view: &PhaseView<'_>) -> Option<DeviceUse> {
+pub(super) fn device(view: &PhaseView<'_>) -> Option<LayerUse> {
     if view.ground != Ground::Device {
         return None;
     }
@@ -137,7 +137,7 @@ pub(super) fn device(view: &PhaseView<'_>) -> Option<DeviceUse> {
         let in_flight = moved.weighted_ms as f64 / 1e3 / seconds;
         // A virtual disk says that it spins, whatever it stands on.
         let believed = layer.kind == LayerKind::Sim || (layer.kind == LayerKind::Disk && !view.is_virtual_machine());
-        Some(DeviceUse {
+        Some(LayerUse {
             name: layer.name.clone(),
             busy: (moved.busy_ms as f64 / 1e3 / seconds).min(1.0),
             in_flight,
@@ -145,10 +145,10 @@ pub(super) fn device(view: &PhaseView<'_>) -> Option<DeviceUse> {
             one_at_a_time: believed && layer.rotational == Some(true),
         })
     };
-    let all: Vec<DeviceUse> = view.layers().filter_map(of).collect();
+    let all: Vec<LayerUse> = view.layers().filter_map(of).collect();
     let top = all.iter().map(|one| one.busy).fold(0.0, f64::max);
-    let is_leaf = |one: &DeviceUse| leaves.contains(&one.name.as_str());
-    let rank = |one: &DeviceUse| (is_leaf(one) && one.busy >= top * 0.9, one.busy);
+    let is_leaf = |one: &LayerUse| leaves.contains(&one.name.as_str());
+    let rank = |one: &LayerUse| (is_leaf(one) && one.busy >= top * 0.9, one.busy);
     all.into_iter().max_by(|one, other| {
         let (a, b) = (rank(one), rank(other));
         a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))

@@ -20,7 +20,7 @@ pub struct NativeError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Which text the place lies in.
-    pub origin: Origin,
+    pub origin: TextOrigin,
     /// Bytes of that text that it is about.
     pub span: Range<usize>,
     /// Line of the span's start, from 1.
@@ -35,7 +35,7 @@ pub struct Diagnostic {
 
 /// Which text a [`Diagnostic`] is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum TextOrigin {
     /// The workload's own: [`NativeError::text`].
     Text,
     /// An override, in full: `depth=32`.
@@ -51,7 +51,13 @@ pub enum Origin {
 
 impl Diagnostic {
     /// A diagnostic of the bytes `span` of `text`, which is the text of `origin`. The span may lie anywhere.
-    pub(super) fn new(origin: Origin, text: &str, span: Range<usize>, message: String, help: Option<String>) -> Self {
+    pub(super) fn new(
+        origin: TextOrigin,
+        text: &str,
+        span: Range<usize>,
+        message: String,
+        help: Option<String>,
+    ) -> Self {
         let start = floor_char(text, span.start);
         let end = floor_char(text, span.end).max(start);
         let before = &text[..start];
@@ -88,7 +94,8 @@ impl fmt::Display for NativeError {
             self.write_one(f, diagnostic)?;
         }
         // An override may well break what the text says elsewhere.
-        if !self.overrides.is_empty() && self.diagnostics.iter().any(|diagnostic| diagnostic.origin == Origin::Text) {
+        if !self.overrides.is_empty() && self.diagnostics.iter().any(|diagnostic| diagnostic.origin == TextOrigin::Text)
+        {
             write!(f, "\n\nnote: this is with --set {}", self.overrides.join(" --set "))?;
         }
         Ok(())
@@ -103,16 +110,16 @@ impl NativeError {
         let Diagnostic { origin, span, line, column, message, help } = diagnostic;
         writeln!(f, "error: {message}")?;
         let text = match origin {
-            Origin::Text => self.text.as_str(),
-            Origin::Override(text) => text.as_str(),
-            Origin::Base { text, .. } => text.as_str(),
+            TextOrigin::Text => self.text.as_str(),
+            TextOrigin::Override(text) => text.as_str(),
+            TextOrigin::Base { text, .. } => text.as_str(),
         };
         let gutter = line.to_string();
         let margin = " ".repeat(gutter.len());
         match origin {
-            Origin::Text => writeln!(f, "{margin}--> {}:{line}:{column}", self.source_name)?,
-            Origin::Override(_) => writeln!(f, "{margin}--> --set, for {}", self.source_name)?,
-            Origin::Base { name, .. } => writeln!(f, "{margin}--> {name}:{line}:{column}")?,
+            TextOrigin::Text => writeln!(f, "{margin}--> {}:{line}:{column}", self.source_name)?,
+            TextOrigin::Override(_) => writeln!(f, "{margin}--> --set, for {}", self.source_name)?,
+            TextOrigin::Base { name, .. } => writeln!(f, "{margin}--> {name}:{line}:{column}")?,
         }
         let shown = text.lines().nth(line - 1).unwrap_or("");
         let rest = shown.chars().count().saturating_sub(column - 1);

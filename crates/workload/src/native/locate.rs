@@ -1,6 +1,6 @@
 //! From a path or a span to a place in the text or in an override.
 
-use super::error::{Diagnostic, NativeError, Origin};
+use super::error::{Diagnostic, NativeError, TextOrigin};
 use super::given::Override;
 use super::{merge, wording};
 use crate::former;
@@ -12,11 +12,11 @@ use serde::de::DeserializeOwned;
 use std::ops::Range;
 
 /// A document as the parser leaves it: every key and value knows its place.
-pub type Tree = Spanned<Table>;
+pub type SpannedTable = Spanned<Table>;
 
 /// Something that makes no sense, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct LocatedFailure {
     /// Where, in the common space of a [`Document`].
     pub span: Range<usize>,
     /// What is wrong.
@@ -83,7 +83,7 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// A text that is not TOML, or an override whose path leads nowhere.
-    pub fn tree(&self) -> Result<Tree, NativeError> {
+    pub fn tree(&self) -> Result<SpannedTable, NativeError> {
         let mut tree = toml::parse(self.text()).map_err(|error| self.syntax_error(&error))?;
         for base in &self.bases {
             let start = base.span.start;
@@ -110,19 +110,19 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// What does not fit, where it stands.
-    pub fn read_tree<T: DeserializeOwned>(&self, tree: &Tree) -> Result<T, NativeError> {
+    pub fn read_tree<T: DeserializeOwned>(&self, tree: &SpannedTable) -> Result<T, NativeError> {
         self.read(&Node::new(tree.span(), Value::Table(tree.get_ref().clone())))
     }
 
     /// Errors of meaning at places of the common space, in their order; the same one twice is told once.
-    pub fn failures(&self, failures: impl IntoIterator<Item = Failure>) -> NativeError {
-        let mut failures: Vec<Failure> = failures.into_iter().collect();
+    pub fn failures(&self, failures: impl IntoIterator<Item = LocatedFailure>) -> NativeError {
+        let mut failures: Vec<LocatedFailure> = failures.into_iter().collect();
         failures.sort_by(|a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
         failures.dedup();
         self.failed(
             failures
                 .into_iter()
-                .map(|Failure { span, message, help }| self.diagnostic(span, message, Some(help)))
+                .map(|LocatedFailure { span, message, help }| self.diagnostic(span, message, Some(help)))
                 .collect(),
         )
     }
@@ -160,16 +160,16 @@ impl<'a> Document<'a> {
         if let Some(base) = self.bases.iter().rev().find(|base| base.span.start <= span.start) {
             let text = &self.joined[base.span.clone()];
             let span = span.start - base.span.start..span.end.saturating_sub(base.span.start);
-            let origin = Origin::Base { name: base.name.clone(), text: text.to_owned() };
+            let origin = TextOrigin::Base { name: base.name.clone(), text: text.to_owned() };
             return Diagnostic::new(origin, text, span, message, help);
         }
         match self.overrides.iter().rev().find(|placed| placed.span.start <= span.start) {
-            None => Diagnostic::new(Origin::Text, self.text(), span, message, help),
+            None => Diagnostic::new(TextOrigin::Text, self.text(), span, message, help),
             Some(placed) => {
                 let text = &self.joined[placed.span.clone()];
                 let start = placed.span.start;
                 let span = span.start - start..span.end.saturating_sub(start);
-                Diagnostic::new(Origin::Override(text.to_owned()), text, span, message, help)
+                Diagnostic::new(TextOrigin::Override(text.to_owned()), text, span, message, help)
             }
         }
     }

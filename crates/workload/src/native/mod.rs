@@ -17,10 +17,10 @@ mod schema;
 mod tests;
 mod wording;
 
-pub use error::{Diagnostic, NativeError, Origin};
+pub use error::{Diagnostic, NativeError, TextOrigin};
 pub use form::read_form;
 pub use given::{Override, OverrideError};
-pub use locate::{Document, Failure, Tree, place_of};
+pub use locate::{Document, LocatedFailure, SpannedTable, place_of};
 pub use overrides::{Reach, SHORTHANDS, Shorthand, over};
 pub use print::{PrintError, to_toml};
 #[cfg(feature = "schema")]

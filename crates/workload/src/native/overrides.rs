@@ -1,7 +1,7 @@
 //! `--set key=value`: changes to a workload before it is read.
 
 use super::error::NativeError;
-use super::locate::{Document, Failure, Placed, Tree, as_written};
+use super::locate::{Document, LocatedFailure, Placed, SpannedTable, as_written};
 use super::merge::put_over;
 use crate::former;
 use crate::keypath::{KeyPath, KeyPathError, Segment};
@@ -129,10 +129,10 @@ pub(super) fn apply(document: &Document<'_>, tree: &mut Spanned<Table>) -> Resul
 ///
 /// # Errors
 /// A path that leads nowhere.
-pub fn over(tree: &mut Table, changes: &Table) -> Result<(), Failure> {
+pub fn over(tree: &mut Table, changes: &Table) -> Result<(), LocatedFailure> {
     for (key, value) in changes.iter() {
         if key.get_ref().contains(['.', '[']) {
-            put(tree, key.get_ref(), value.clone(), &key.span()).map_err(|refusal| Failure {
+            put(tree, key.get_ref(), value.clone(), &key.span()).map_err(|refusal| LocatedFailure {
                 span: key.span(),
                 message: refusal.message,
                 help: refusal.help,
@@ -154,7 +154,7 @@ impl Document<'_> {
     ///
     /// # Errors
     /// An override whose path leads nowhere.
-    pub fn put_overrides(&self, tree: &mut Tree) -> Result<(), NativeError> {
+    pub fn put_overrides(&self, tree: &mut SpannedTable) -> Result<(), NativeError> {
         for placed in self.overrides() {
             let key_span = placed.span.start..placed.value_start;
             put(tree.get_mut(), &placed.given.path, value_of(self, placed), &key_span)
@@ -263,8 +263,8 @@ fn child<'a>(table: &'a mut Table, key: &str, key_span: &Range<usize>) -> &'a mu
 }
 
 /// Puts a value where a full path leads; the error says why it leads nowhere.
-pub(super) fn put(tree: &mut Table, path: &str, value: Node, key_span: &Range<usize>) -> Result<(), Refusal> {
-    let path: KeyPath = path.parse().map_err(|error: KeyPathError| Refusal {
+pub(super) fn put(tree: &mut Table, path: &str, value: Node, key_span: &Range<usize>) -> Result<(), OverrideRefusal> {
+    let path: KeyPath = path.parse().map_err(|error: KeyPathError| OverrideRefusal {
         message: error.to_string(),
         help: "write keys with dots between, such as `design.plots`".to_owned(),
     })?;
@@ -280,9 +280,9 @@ fn set_one(
     value: Node,
     key_span: &Range<usize>,
 ) -> Result<(), NativeError> {
-    let refused = |refusal: Refusal| document.bad_override(placed, refusal.message, refusal.help);
+    let refused = |refusal: OverrideRefusal| document.bad_override(placed, refusal.message, refusal.help);
     let path: KeyPath = text.parse().map_err(|error: KeyPathError| {
-        refused(Refusal {
+        refused(OverrideRefusal {
             message: error.to_string(),
             help: "use one of the shorthands of --set, or a full path".to_owned(),
         })
@@ -292,7 +292,7 @@ fn set_one(
     {
         let names: Vec<&str> = SHORTHANDS.iter().map(|short| short.name).collect();
         let help = did_you_mean(word, &names).unwrap_or_default();
-        return Err(refused(Refusal { message: format!("`{word}` is no setting"), help }));
+        return Err(refused(OverrideRefusal { message: format!("`{word}` is no setting"), help }));
     }
     set_at(tree, &path.0, value, key_span).map_err(refused)
 }
@@ -301,14 +301,14 @@ fn set_one(
 const WORKLOAD_KEYS: &[&str] = &["name", "description", "seed", "target", "phase"];
 
 /// Why a path leads nowhere.
-pub(super) struct Refusal {
+pub(super) struct OverrideRefusal {
     pub(super) message: String,
     pub(super) help: String,
 }
 
 /// Sets what `path` leads to, making the tables on the way; what is neither table nor list on the way gives way to a
 /// table.
-fn set_at(table: &mut Table, path: &[Segment], value: Node, key_span: &Range<usize>) -> Result<(), Refusal> {
+fn set_at(table: &mut Table, path: &[Segment], value: Node, key_span: &Range<usize>) -> Result<(), OverrideRefusal> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
     let key = as_written(table, &text_of(first)).to_owned();
     let Some(next) = rest.first() else {
@@ -322,7 +322,7 @@ fn set_at(table: &mut Table, path: &[Segment], value: Node, key_span: &Range<usi
             Segment::Key(name) => array.iter().position(|element| is_named(element.get_ref(), name)),
         };
         let Some(element) = position.and_then(|position| array.get_mut(position)) else {
-            return Err(Refusal {
+            return Err(OverrideRefusal {
                 message: format!("none of the {length} in `{key}` is `{}`", text_of(next)),
                 help: format!("use a number from 0 to {}, or a name", length.saturating_sub(1)),
             });
@@ -333,7 +333,7 @@ fn set_at(table: &mut Table, path: &[Segment], value: Node, key_span: &Range<usi
         }
         return match element.get_mut().as_table_mut() {
             Some(table) => set_at(table, &rest[1..], value, key_span),
-            None => Err(Refusal {
+            None => Err(OverrideRefusal {
                 message: format!("`{key}` lists plain values, and the path leads into one"),
                 help: "set the value as a whole".to_owned(),
             }),

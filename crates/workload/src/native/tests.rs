@@ -120,7 +120,7 @@ fn every_error_underlines_what_it_is_about() {
         assert!(diagnostic.help.as_deref().unwrap_or("").contains(help), "{error}");
         let line = error.text[..diagnostic.span.start].matches('\n').count() + 1;
         assert_eq!(diagnostic.line, line, "{error}");
-        assert_eq!(diagnostic.origin, Origin::Text);
+        assert_eq!(diagnostic.origin, TextOrigin::Text);
     }
 }
 
@@ -334,7 +334,7 @@ fn every_shorthand_works_with_its_example() {
 #[test]
 fn an_override_that_breaks_the_text_is_named_too() {
     let error = set(&["backend=psync"]).unwrap_err();
-    assert_eq!(error.diagnostics[0].origin, Origin::Text);
+    assert_eq!(error.diagnostics[0].origin, TextOrigin::Text);
     assert!(error.to_string().ends_with("note: this is with --set backend=psync"), "{error}");
 }
 
@@ -380,7 +380,7 @@ fn errors_of_overrides_show_the_override() {
     ] {
         let error = set(&[change]).expect_err(change);
         let diagnostic = &error.diagnostics[0];
-        assert_eq!(diagnostic.origin, Origin::Override(change.to_owned()), "{error}");
+        assert_eq!(diagnostic.origin, TextOrigin::Override(change.to_owned()), "{error}");
         assert_eq!(&change[diagnostic.span.clone()], underlined, "{error}");
         assert!(diagnostic.message.contains(message), "{error}");
         assert!(diagnostic.help.as_deref().unwrap_or("").contains(help), "{error}");

@@ -1,6 +1,6 @@
 //! Settings become phases of scripts: one file, filled once, and then each test from its beginning.
 
-use super::{Settings, Test};
+use super::{GetcPutcSettings, GetcPutcTest};
 use plumb_workload::files::Names;
 use plumb_workload::program::{
     MissingFile, Moves, OpenStep, Pick, Program, ProgramContent, RecordOrder, ScratchTarget, StdioBuffer, Step,
@@ -17,27 +17,27 @@ const EXTEND_BYTES: u64 = 1 << 20;
 const RECORD_BYTES: u64 = 4096;
 
 /// One run's workload; `pid` is in the file's name.
-pub fn lower(settings: &Settings, pid: u32) -> Workload {
+pub fn lower(settings: &GetcPutcSettings, pid: u32) -> Workload {
     let names = Names::Made(vec![PathBuf::from(format!("getc_putc.{pid}"))]);
     Workload {
         name: "getc-putc".to_owned(),
         description: "getc_putc of Bonnie++ 2.00a".to_owned(),
         seed: Workload::DEFAULT_SEED,
         target: BTreeMap::from([(TARGET.to_owned(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names }))]),
-        phase: Test::ALL.into_iter().map(|test| phase(settings, test)).collect(),
+        phase: GetcPutcTest::ALL.into_iter().map(|test| phase(settings, test)).collect(),
     }
 }
 
-fn phase(settings: &Settings, test: Test) -> Phase {
+fn phase(settings: &GetcPutcSettings, test: GetcPutcTest) -> Phase {
     // A worker that fails leaves nothing for the next one.
     let work = Work::Program(Box::new(script(settings, test)));
     let group = WorkerGroup { when_done: WhenDone::RunIfFailed, ..WorkerGroup::new(TARGET, work) };
     Phase { end: End { flush: Flush::None, clock: ClockScope::Inside }, ..Phase::new(test.phase(), vec![group]) }
 }
 
-fn script(settings: &Settings, test: Test) -> Program {
+fn script(settings: &GetcPutcSettings, test: GetcPutcTest) -> Program {
     let mut before = vec![open(settings, test)];
-    if test == Test::Write {
+    if test == GetcPutcTest::Write {
         before.extend(extension(settings.size_kib as u64 * 1024));
     }
     before.push(Step::Seek { handle: 0, to: Bytes(0) });
@@ -47,27 +47,27 @@ fn script(settings: &Settings, test: Test) -> Program {
     let record = RECORD_BYTES.min(1 << bytes.trailing_zeros());
     let steps = vec![transfer(does, via(test), record, bytes / record)];
     let mut after = Vec::new();
-    if test == Test::Write {
+    if test == GetcPutcTest::Write {
         after.push(Step::Fsync { handle: 0 });
     }
     after.push(Step::Close { handle: 0 });
-    if test == Test::GetUnlocked {
+    if test == GetcPutcTest::GetUnlocked {
         after.push(Step::Unlink { file: Pick::Nth(0), missing: MissingFile::Fails });
     }
     Program { before, after, content: ProgramContent::Ascending, ..Program::new(steps) }
 }
 
-fn via(test: Test) -> Via {
+fn via(test: GetcPutcTest) -> Via {
     match test {
-        Test::Write | Test::Read => Via::Bytes,
-        Test::PutUnlocked | Test::GetUnlocked => Via::UnlockedCharacters,
+        GetcPutcTest::Write | GetcPutcTest::Read => Via::Bytes,
+        GetcPutcTest::PutUnlocked | GetcPutcTest::GetUnlocked => Via::UnlockedCharacters,
         _ => Via::Characters,
     }
 }
 
-fn open(settings: &Settings, test: Test) -> Step {
-    let creates = test == Test::Write;
-    let locked = matches!(test, Test::Put | Test::Get) && !settings.is_exact;
+fn open(settings: &GetcPutcSettings, test: GetcPutcTest) -> Step {
+    let creates = test == GetcPutcTest::Write;
+    let locked = matches!(test, GetcPutcTest::Put | GetcPutcTest::Get) && !settings.is_exact;
     let locks = if locked { StreamLocks::Library } else { StreamLocks::None };
     Step::Open(OpenStep {
         file: Pick::Nth(0),

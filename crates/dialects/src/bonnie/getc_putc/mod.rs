@@ -1,6 +1,6 @@
 //! `getc_putc`, which comes with Bonnie++: what single bytes cost by six ways of moving them.
 //!
-//! [`Settings::read`] reads its words, [`lower`](lower::lower) makes a phase of each of its eight tests, and [`print`]
+//! [`GetcPutcSettings::read`] reads its words, [`lower`](lower::lower) makes a phase of each of its eight tests, and [`print`]
 //! makes its table and its line of values.
 
 pub mod lower;
@@ -21,7 +21,7 @@ const MOST_KIB: i64 = 1 << 50;
 
 /// A test, in the order in which they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Test {
+pub enum GetcPutcTest {
     /// `write` of one byte.
     Write,
     /// `read` of one byte.
@@ -40,61 +40,61 @@ pub enum Test {
     GetUnlocked,
 }
 
-impl Test {
+impl GetcPutcTest {
     /// All of them.
-    pub const ALL: [Test; 8] = [
-        Test::Write,
-        Test::Read,
-        Test::PutNoThread,
-        Test::GetNoThread,
-        Test::Put,
-        Test::Get,
-        Test::PutUnlocked,
-        Test::GetUnlocked,
+    pub const ALL: [GetcPutcTest; 8] = [
+        GetcPutcTest::Write,
+        GetcPutcTest::Read,
+        GetcPutcTest::PutNoThread,
+        GetcPutcTest::GetNoThread,
+        GetcPutcTest::Put,
+        GetcPutcTest::Get,
+        GetcPutcTest::PutUnlocked,
+        GetcPutcTest::GetUnlocked,
     ];
 
     /// As its phase is called.
     pub fn phase(self) -> &'static str {
         match self {
-            Test::Write => "write-byte",
-            Test::Read => "read-byte",
-            Test::PutNoThread => "putc-no-thread",
-            Test::GetNoThread => "getc-no-thread",
-            Test::Put => "putc",
-            Test::Get => "getc",
-            Test::PutUnlocked => "putc-unlocked",
-            Test::GetUnlocked => "getc-unlocked",
+            GetcPutcTest::Write => "write-byte",
+            GetcPutcTest::Read => "read-byte",
+            GetcPutcTest::PutNoThread => "putc-no-thread",
+            GetcPutcTest::GetNoThread => "getc-no-thread",
+            GetcPutcTest::Put => "putc",
+            GetcPutcTest::Get => "getc",
+            GetcPutcTest::PutUnlocked => "putc-unlocked",
+            GetcPutcTest::GetUnlocked => "getc-unlocked",
         }
     }
 
     /// The test of a phase.
-    pub fn of_phase(name: &str) -> Option<Test> {
-        Test::ALL.into_iter().find(|test| test.phase() == name)
+    pub fn of_phase(name: &str) -> Option<GetcPutcTest> {
+        GetcPutcTest::ALL.into_iter().find(|test| test.phase() == name)
     }
 
     /// What is said on standard error as it begins.
     pub fn beginning(self) -> &'static str {
         match self {
-            Test::Write => "Writing with write(fd, &c, 1)...",
-            Test::Read => "Reading with read(fd, &c, 1)...",
-            Test::PutNoThread => "Writing with putc(c, fp) no thread...",
-            Test::GetNoThread => "Reading with getc() no thread...",
-            Test::Put => "Writing with putc(c, fp)...",
-            Test::Get => "Reading with getc()...",
-            Test::PutUnlocked => "Writing with putc_unlocked(c, fp)...",
-            Test::GetUnlocked => "Reading with getc_unlocked()...",
+            GetcPutcTest::Write => "Writing with write(fd, &c, 1)...",
+            GetcPutcTest::Read => "Reading with read(fd, &c, 1)...",
+            GetcPutcTest::PutNoThread => "Writing with putc(c, fp) no thread...",
+            GetcPutcTest::GetNoThread => "Reading with getc() no thread...",
+            GetcPutcTest::Put => "Writing with putc(c, fp)...",
+            GetcPutcTest::Get => "Reading with getc()...",
+            GetcPutcTest::PutUnlocked => "Writing with putc_unlocked(c, fp)...",
+            GetcPutcTest::GetUnlocked => "Reading with getc_unlocked()...",
         }
     }
 
     /// Whether it fills the file.
     fn writes(self) -> bool {
-        matches!(self, Test::Write | Test::PutNoThread | Test::Put | Test::PutUnlocked)
+        matches!(self, GetcPutcTest::Write | GetcPutcTest::PutNoThread | GetcPutcTest::Put | GetcPutcTest::PutUnlocked)
     }
 }
 
 /// What it shall do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct GetcPutcSettings {
     /// Measure what 2.00a measures, also where it is not what it says (`--compat=strict`).
     pub is_exact: bool,
     /// `-d`.
@@ -111,14 +111,14 @@ pub struct Settings {
     pub quiet: bool,
 }
 
-impl Settings {
+impl GetcPutcSettings {
     /// Reads a command line, without the name of the program, which `called` is, on a machine of the name `node`.
     ///
     /// # Errors
     /// What it says of words that it does not understand.
-    pub fn read(called: &str, words: &[String], node: &str) -> Result<Settings, Refusal> {
+    pub fn read(called: &str, words: &[String], node: &str) -> Result<GetcPutcSettings, Refusal> {
         let (is_exact, words) = super::keywords::without_compat(words)?;
-        let mut settings = Settings {
+        let mut settings = GetcPutcSettings {
             is_exact,
             directory: None,
             size_kib: DEFAULT_KIB,
@@ -157,8 +157,8 @@ impl Settings {
     }
 
     /// KiB that a test moves: single bytes by calls are a 64th.
-    pub fn moved_kib(&self, test: Test) -> i64 {
-        if matches!(test, Test::Write | Test::Read) { self.size_kib / 64 } else { self.size_kib }
+    pub fn moved_kib(&self, test: GetcPutcTest) -> i64 {
+        if matches!(test, GetcPutcTest::Write | GetcPutcTest::Read) { self.size_kib / 64 } else { self.size_kib }
     }
 
     /// What 2.00a measures that is not what it says, in a sentence.

@@ -1,6 +1,6 @@
 //! What was measured becomes its table and its line of values.
 
-use super::{Settings, Test, VERSION};
+use super::{GetcPutcSettings, GetcPutcTest, VERSION};
 use plumb_result::PhaseMeasurement;
 use std::collections::BTreeMap;
 
@@ -9,34 +9,34 @@ const SHORTEST_S: f64 = 0.5;
 
 /// What each test took, s.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Results(BTreeMap<Test, f64>);
+pub struct GetcPutcResults(BTreeMap<GetcPutcTest, f64>);
 
-impl Results {
+impl GetcPutcResults {
     /// Adds a test.
-    pub fn add(&mut self, test: Test, measured: &PhaseMeasurement) {
+    pub fn add(&mut self, test: GetcPutcTest, measured: &PhaseMeasurement) {
         let wall_ns = measured.workers.first().map_or(measured.wall_ns, |worker| worker.wall_ns);
         self.set(test, wall_ns as f64 / 1e9);
     }
 
     /// Says what a test took, s.
-    pub fn set(&mut self, test: Test, elapsed_s: f64) {
+    pub fn set(&mut self, test: GetcPutcTest, elapsed_s: f64) {
         self.0.insert(test, elapsed_s);
     }
 
-    fn rates(&self, settings: &Settings) -> Vec<String> {
-        let rate = |test: Test| match self.0.get(&test) {
+    fn rates(&self, settings: &GetcPutcSettings) -> Vec<String> {
+        let rate = |test: GetcPutcTest| match self.0.get(&test) {
             Some(&elapsed_s) if elapsed_s >= SHORTEST_S => {
                 ((settings.moved_kib(test) as f64 / elapsed_s) as i64).to_string()
             }
             Some(_) => "++++++".to_owned(),
             None => String::new(),
         };
-        Test::ALL.into_iter().map(rate).collect()
+        GetcPutcTest::ALL.into_iter().map(rate).collect()
     }
 }
 
 /// The table; KiB/s.
-pub fn table(settings: &Settings, results: &Results) -> String {
+pub fn table(settings: &GetcPutcSettings, results: &GetcPutcResults) -> String {
     let rates: String = results.rates(settings).iter().map(|rate| format!(" {rate:>6}")).collect();
     format!(
         "Version {VERSION}          write   read putcNT getcNT   putc   getc  putcU  getcU\n{:<21}{rates}\n",
@@ -45,6 +45,6 @@ pub fn table(settings: &Settings, results: &Results) -> String {
 }
 
 /// The line of values; KiB/s.
-pub fn values(settings: &Settings, results: &Results) -> String {
+pub fn values(settings: &GetcPutcSettings, results: &GetcPutcResults) -> String {
     format!("{},{}\n", settings.name, results.rates(settings).join(","))
 }

@@ -1,14 +1,14 @@
 //! The language against what the real tool said.
 
 use super::lower::lower;
-use super::print::{Results, table, values};
+use super::print::{GetcPutcResults, table, values};
 use super::*;
 use plumb_workload::Work;
 use plumb_workload::program::Program;
 
-fn settings(words: &str) -> Result<Settings, Refusal> {
+fn settings(words: &str) -> Result<GetcPutcSettings, Refusal> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    Settings::read("getc_putc", &words, "golden")
+    GetcPutcSettings::read("getc_putc", &words, "golden")
 }
 
 /// Sizes are KiB, or MiB with `m`, in whole steps of 64 KiB; less than one is refused.
@@ -26,9 +26,9 @@ fn sizes_are_steps_of_64_kib() {
 #[test]
 fn a_run_is_told_as_the_tool_tells_it() {
     let settings = settings("-s 256m").unwrap();
-    let mut results = Results::default();
+    let mut results = GetcPutcResults::default();
     let kib_s = [292.5, 2184.5, 215_274.5, 346_579.5, 218_903.5, 331_280.5, 366_399.5, 600_000.0];
-    for (test, rate) in Test::ALL.into_iter().zip(kib_s) {
+    for (test, rate) in GetcPutcTest::ALL.into_iter().zip(kib_s) {
         results.set(test, settings.moved_kib(test) as f64 / rate);
     }
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Settings become one phase: a worker for each device, with all its loops.
 
-use super::{BlockPlan, MIB, Settings};
+use super::{MIB, ZcavBlocks, ZcavSettings};
 use plumb_workload::files::Names;
 use plumb_workload::program::{Moves, OpenStep, Pick, Program, RecordOrder, ScratchTarget, Step, Transfer, Via};
 use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, Work, WorkerGroup, Workload};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub const PHASE: &str = "zcav";
 
 /// The workload; a plan for each device. Workers are called by the places of their devices.
-pub fn lower(settings: &Settings, plans: &[BlockPlan]) -> Workload {
+pub fn lower(settings: &ZcavSettings, plans: &[ZcavBlocks]) -> Workload {
     let mut target = BTreeMap::new();
     let mut workers = Vec::new();
     for (number, (device, plan)) in settings.devices.iter().zip(plans).enumerate() {
@@ -36,7 +36,7 @@ pub fn worker(number: usize) -> String {
     format!("device-{number}")
 }
 
-fn script(settings: &Settings, plan: &BlockPlan) -> Program {
+fn script(settings: &ZcavSettings, plan: &ZcavBlocks) -> Program {
     let open = OpenStep { file: Pick::Nth(0), read: !settings.writes, write: settings.writes, ..OpenStep::default() };
     let mut steps = Vec::new();
     for _ in 0..settings.loops {
@@ -50,7 +50,7 @@ fn script(settings: &Settings, plan: &BlockPlan) -> Program {
     }
 }
 
-fn once(settings: &Settings, plan: &BlockPlan, steps: &mut Vec<Step>) {
+fn once(settings: &ZcavSettings, plan: &ZcavBlocks, steps: &mut Vec<Step>) {
     let block = settings.block_bytes();
     let chunk = settings.chunk_mib as u64 * MIB;
     let mut pieces: Vec<(u64, u64)> = plan.blocks.iter().map(|&offset| (offset, block)).chain(plan.tail).collect();
@@ -73,7 +73,7 @@ fn once(settings: &Settings, plan: &BlockPlan, steps: &mut Vec<Step>) {
     }
 }
 
-fn transfer(settings: &Settings, record: u64, count: u64) -> Step {
+fn transfer(settings: &ZcavSettings, record: u64, count: u64) -> Step {
     Step::Transfer(Transfer {
         handle: 0,
         does: if settings.writes { Moves::Write } else { Moves::Read },

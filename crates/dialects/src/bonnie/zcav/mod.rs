@@ -1,6 +1,6 @@
 //! `zcav`, which comes with Bonnie++: how fast a device is from its beginning to its end.
 //!
-//! [`Settings::read`] reads its words, [`lower`](lower::lower) makes one phase with a worker for each device, and [`print`]
+//! [`ZcavSettings::read`] reads its words, [`lower`](lower::lower) makes one phase with a worker for each device, and [`print`]
 //! makes its lines of the times that each block took.
 
 pub mod lower;
@@ -17,14 +17,14 @@ const MOST_MIB: i64 = 1 << 40;
 
 /// A device or file, and where its lines go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Device {
+pub struct ZcavDevice {
     /// As it was said.
     pub path: String,
     /// `-l`; standard output where it was not said.
     pub log: Option<String>,
 }
 
-impl Device {
+impl ZcavDevice {
     /// Whether it was said as `-`.
     pub fn is_standard_input(&self) -> bool {
         self.path == "-"
@@ -38,7 +38,7 @@ impl Device {
 
 /// What it shall do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct ZcavSettings {
     /// Count as 2.00a counts, also where that is not so (`--compat=strict`).
     pub is_exact: bool,
     /// `-b`, MiB: what makes a line.
@@ -60,17 +60,17 @@ pub struct Settings {
     /// `-g`, or behind the colon of `-u`.
     pub group: Option<String>,
     /// What is read or written, each beside the others.
-    pub devices: Vec<Device>,
+    pub devices: Vec<ZcavDevice>,
 }
 
-impl Settings {
+impl ZcavSettings {
     /// Reads a command line, without the name of the program, which `called` is.
     ///
     /// # Errors
     /// What it says of words that it does not understand.
-    pub fn read(called: &str, words: &[String]) -> Result<Settings, Refusal> {
+    pub fn read(called: &str, words: &[String]) -> Result<ZcavSettings, Refusal> {
         let (is_exact, words) = without_compat(words)?;
-        let mut settings = Settings {
+        let mut settings = ZcavSettings {
             is_exact,
             block_mib: 512,
             chunk_mib: 1,
@@ -90,18 +90,18 @@ impl Settings {
             let said = options.next();
             // A log's name is that of the next file alone.
             for path in &options.operands()[operands..] {
-                settings.devices.push(Device { path: (*path).to_owned(), log: log.take() });
+                settings.devices.push(ZcavDevice { path: (*path).to_owned(), log: log.take() });
             }
             operands = options.operands().len();
             let Some(said) = said else { break };
             let (letter, value) = said.map_err(|wrong| usage(&wrong.to_string()))?;
             match (letter, value.unwrap_or_default()) {
-                ('f', path) => settings.devices.push(Device { path: path.to_owned(), log: log.take() }),
+                ('f', path) => settings.devices.push(ZcavDevice { path: path.to_owned(), log: log.take() }),
                 ('l', path) => log = Some(path.to_owned()),
                 (letter, value) => settings.take(letter, value)?,
             }
         }
-        if settings.writes && settings.devices.iter().any(Device::is_standard_input) {
+        if settings.writes && settings.devices.iter().any(ZcavDevice::is_standard_input) {
             return Err(Refusal("-: standard input is read and not written to; name the file\n".to_owned()));
         }
         let right = !settings.devices.is_empty()
@@ -166,22 +166,22 @@ impl Settings {
 
 /// What of a device is moved in one loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlockPlan {
+pub struct ZcavBlocks {
     /// Bytes from the beginning to each whole block.
     pub blocks: Vec<u64>,
     /// What is behind the last one, where the device ends before the range does: from where, and how many bytes.
     pub tail: Option<(u64, u64)>,
 }
 
-impl BlockPlan {
+impl ZcavBlocks {
     /// Over a device of this many bytes.
-    pub fn new(settings: &Settings, device_bytes: u64) -> BlockPlan {
+    pub fn new(settings: &ZcavSettings, device_bytes: u64) -> ZcavBlocks {
         let block = settings.block_bytes();
         let end = settings.end_mib.map_or(u64::MAX, |end| (end / settings.block_mib) as u64);
         let every = settings.every as u64;
         let wanted =
             (settings.first_block()..end).filter(|number| number.is_multiple_of(every)).map(|number| number * block);
-        let mut plan = BlockPlan { blocks: Vec::new(), tail: None };
+        let mut plan = ZcavBlocks { blocks: Vec::new(), tail: None };
         for offset in wanted {
             if offset + block > device_bytes {
                 plan.tail = (offset < device_bytes).then(|| (offset, device_bytes - offset));
@@ -193,7 +193,7 @@ impl BlockPlan {
     }
 
     /// Bytes that a loop moves.
-    pub fn bytes(&self, settings: &Settings) -> u64 {
+    pub fn bytes(&self, settings: &ZcavSettings) -> u64 {
         self.blocks.len() as u64 * settings.block_bytes() + self.tail.map_or(0, |(_, bytes)| bytes)
     }
 }

@@ -1,6 +1,6 @@
 //! Times of blocks become zcav's lines.
 
-use super::{BlockPlan, Settings};
+use super::{ZcavBlocks, ZcavSettings};
 use std::fmt::Write;
 
 /// A block that took less makes no rate, s.
@@ -8,7 +8,7 @@ const SHORTEST_S: f64 = 1.0;
 
 /// What one loop over a device took.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Loop {
+pub struct ZcavLoop {
     /// Of each whole block, s.
     pub blocks_s: Vec<f64>,
     /// From its first op to the end of its last, s.
@@ -17,8 +17,8 @@ pub struct Loop {
 
 /// Parts the times of a device's ops into loops and blocks.
 #[derive(Debug, Clone, Default)]
-pub struct Times {
-    loops: Vec<Loop>,
+pub struct ZcavTimes {
+    loops: Vec<ZcavLoop>,
     /// When the loop at hand began, ns.
     loop_began_ns: u64,
     /// When the block at hand began, ns.
@@ -29,11 +29,11 @@ pub struct Times {
     blocks: usize,
 }
 
-impl Times {
+impl ZcavTimes {
     /// Adds a read, or a write together with its flush, from when to when, in ns from any start. Whether a loop ended.
-    pub fn add(&mut self, settings: &Settings, plan: &BlockPlan, bytes: u64, from_ns: u64, to_ns: u64) -> bool {
+    pub fn add(&mut self, settings: &ZcavSettings, plan: &ZcavBlocks, bytes: u64, from_ns: u64, to_ns: u64) -> bool {
         if self.loop_bytes == 0 {
-            self.loops.push(Loop::default());
+            self.loops.push(ZcavLoop::default());
             self.loop_began_ns = from_ns;
             self.blocks = 0;
         }
@@ -56,7 +56,7 @@ impl Times {
     }
 
     /// What was gathered.
-    pub fn loops(&self) -> &[Loop] {
+    pub fn loops(&self) -> &[ZcavLoop] {
         &self.loops
     }
 }
@@ -64,7 +64,7 @@ impl Times {
 const HEAD: &str = "#block offset (GiB), MiB/s, time\n";
 
 /// What is printed of a device, or into its log.
-pub fn device(settings: &Settings, plan: &BlockPlan, loops: &[Loop]) -> String {
+pub fn device(settings: &ZcavSettings, plan: &ZcavBlocks, loops: &[ZcavLoop]) -> String {
     let mut text = String::new();
     if settings.loops == 1 {
         text.push_str(HEAD);
@@ -82,7 +82,7 @@ pub fn device(settings: &Settings, plan: &BlockPlan, loops: &[Loop]) -> String {
 }
 
 /// The mean of a block's times, without the shortest and the longest third of them.
-fn middle(loops: &[Loop], block: usize) -> Option<f64> {
+fn middle(loops: &[ZcavLoop], block: usize) -> Option<f64> {
     let mut times: Vec<f64> = loops.iter().filter_map(|one| one.blocks_s.get(block).copied()).collect();
     times.sort_unstable_by(f64::total_cmp);
     let third = times.len() / 3;
@@ -90,7 +90,7 @@ fn middle(loops: &[Loop], block: usize) -> Option<f64> {
     (!kept.is_empty()).then(|| kept.iter().sum::<f64>() / kept.len() as f64)
 }
 
-fn blocks(settings: &Settings, plan: &BlockPlan, times: &[f64], text: &mut String) {
+fn blocks(settings: &ZcavSettings, plan: &ZcavBlocks, times: &[f64], text: &mut String) {
     for (&offset, &time_s) in plan.blocks.iter().zip(times) {
         let gib = offset as f64 / (1u64 << 30) as f64;
         let _ = if time_s < SHORTEST_S {
@@ -101,7 +101,7 @@ fn blocks(settings: &Settings, plan: &BlockPlan, times: &[f64], text: &mut Strin
     }
 }
 
-fn summary(settings: &Settings, one: &Loop, text: &mut String) {
+fn summary(settings: &ZcavSettings, one: &ZcavLoop, text: &mut String) {
     let moved = one.blocks_s.len() as i64 * settings.block_mib;
     // It counts from the beginning of the device.
     let left_out =

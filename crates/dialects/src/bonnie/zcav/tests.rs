@@ -1,11 +1,11 @@
 //! The language and the forms against what the real tool said and printed.
 
-use super::print::{Times, device};
+use super::print::{ZcavTimes, device};
 use super::*;
 
-fn settings(words: &str) -> Result<Settings, Refusal> {
+fn settings(words: &str) -> Result<ZcavSettings, Refusal> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    Settings::read("zcav", &words)
+    ZcavSettings::read("zcav", &words)
 }
 
 /// What the real one answers with its usage, and what it takes.
@@ -27,7 +27,7 @@ fn words_are_read_as_the_tool_reads_them() {
 #[test]
 fn a_course_has_the_tools_blocks() {
     let plan = |words: &str| {
-        let plan = BlockPlan::new(&settings(words).unwrap(), 21 * MIB);
+        let plan = ZcavBlocks::new(&settings(words).unwrap(), 21 * MIB);
         (plan.blocks.iter().map(|offset| offset / MIB).collect::<Vec<_>>(), plan.tail)
     };
     assert_eq!(plan("-b 4 a"), (vec![0, 4, 8, 12, 16], Some((20 * MIB, MIB))));
@@ -42,8 +42,8 @@ fn a_course_has_the_tools_blocks() {
 fn times_become_the_tools_lines() {
     let told = |words: &str, ops_ms: &[u64]| {
         let settings = settings(words).unwrap();
-        let plan = BlockPlan::new(&settings, 21 * MIB);
-        let (mut times, mut at, mut ends) = (Times::default(), 0, 0);
+        let plan = ZcavBlocks::new(&settings, 21 * MIB);
+        let (mut times, mut at, mut ends) = (ZcavTimes::default(), 0, 0);
         for took_ms in ops_ms {
             let end = at + took_ms * 1_000_000;
             ends += i64::from(times.add(&settings, &plan, MIB, at, end));

@@ -1,7 +1,7 @@
 //! Results as CSV: a line of 55 values for each phase.
 
-use super::latency::Latencies;
-use super::report::{Both, Done, PhaseReport};
+use super::latency::PhaseLatencies;
+use super::report::{Both, PhaseReport, WorkDone};
 use super::table::quoted;
 use crate::elbencho::VERSION;
 use crate::elbencho::lower::{Geometry, PathType};
@@ -17,7 +17,7 @@ struct Column {
 
 /// The line of labels.
 pub fn labels(settings: &Settings, geometry: &Geometry) -> String {
-    let nothing = PhaseReport::timed(crate::elbencho::lower::PhaseKind::Sync, super::Seen::default(), 0);
+    let nothing = PhaseReport::timed(crate::elbencho::lower::PhaseKind::Sync, super::SeenBeside::default(), 0);
     let labels: Vec<String> =
         columns(&nothing, settings, geometry, &[]).into_iter().map(|column| column.label).collect();
     labels.join(",") + "\n"
@@ -61,7 +61,7 @@ fn columns(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comma
         add(&format!("{label} [first]"), only(shown, number(values.first)));
         add(&format!("{label} [last]"), only(shown, number(values.last)));
     };
-    let of = |done: Both<Done>, pick: fn(Done) -> u64| Both { first: pick(done.first), last: pick(done.last) };
+    let of = |done: Both<WorkDone>, pick: fn(WorkDone) -> u64| Both { first: pick(done.first), last: pick(done.last) };
     pair("entries/s", done.last.entries > 0, of(rates, |done| done.entries));
     pair("IOPS", done.last.ios > 0, of(rates, |done| done.ios));
     pair("MiB/s", done.last.bytes > 0, of(rates, |done| done.bytes / MIB));
@@ -89,7 +89,7 @@ fn columns(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comma
     all
 }
 
-fn latencies(all: &mut Vec<Column>, what: &str, latencies: &Latencies) {
+fn latencies(all: &mut Vec<Column>, what: &str, latencies: &PhaseLatencies) {
     let summary = latencies.summary_us();
     for (at, name) in ["min", "avg", "max"].into_iter().enumerate() {
         let value = summary.map_or(String::new(), |summary| summary[at].to_string());

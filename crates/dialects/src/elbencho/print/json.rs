@@ -1,32 +1,32 @@
 //! Results as JSON: an object for each phase, in which all values are text.
 
-use super::latency::Latencies;
-use super::report::{Done, PhaseReport};
+use super::latency::PhaseLatencies;
+use super::report::{PhaseReport, WorkDone};
 use super::table::quoted;
 use crate::elbencho::VERSION;
 use crate::elbencho::lower::{Geometry, PathType};
 use crate::elbencho::settings::Settings;
 
 /// What elbencho's JSON is made of.
-enum Value {
+enum JsonNode {
     Text(String),
-    Object(Object),
-    List(Vec<Object>),
+    Object(JsonFields),
+    List(Vec<JsonFields>),
 }
 
 /// Names and values, in order.
 #[derive(Default)]
-struct Object(Vec<(String, Value)>);
+struct JsonFields(Vec<(String, JsonNode)>);
 
-impl Object {
+impl JsonFields {
     fn text(&mut self, name: &str, value: impl ToString) {
-        self.0.push((name.to_owned(), Value::Text(value.to_string())));
+        self.0.push((name.to_owned(), JsonNode::Text(value.to_string())));
     }
 
     /// Nothing where it is empty.
-    fn object(&mut self, name: &str, object: Object) {
+    fn object(&mut self, name: &str, object: JsonFields) {
         if !object.0.is_empty() {
-            self.0.push((name.to_owned(), Value::Object(object)));
+            self.0.push((name.to_owned(), JsonNode::Object(object)));
         }
     }
 
@@ -39,9 +39,9 @@ impl Object {
             write_text(name, out);
             out.push(':');
             match value {
-                Value::Text(text) => write_text(text, out),
-                Value::Object(object) => object.write(out),
-                Value::List(objects) => {
+                JsonNode::Text(text) => write_text(text, out),
+                JsonNode::Object(object) => object.write(out),
+                JsonNode::List(objects) => {
                     out.push('[');
                     for (number, object) in objects.iter().enumerate() {
                         if number > 0 {
@@ -65,7 +65,7 @@ fn write_text(text: &str, out: &mut String) {
 
 /// The object of a phase, and the end of its line.
 pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, command: &[String]) -> String {
-    let mut all = Object::default();
+    let mut all = JsonFields::default();
     all.text("phase_type", &report.name);
     all.text("phase_id", &report.seen.id);
     if let Some(label) = &settings.output.label {
@@ -73,8 +73,8 @@ pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comm
     }
     all.text("iso_start_date", &report.seen.date);
     all.object("config", config(settings, geometry, command));
-    let mut first = Object::default();
-    let mut last = Object::default();
+    let mut first = JsonFields::default();
+    let mut last = JsonFields::default();
     first.text("elapsed_time_ms", report.elapsed_us.first / 1000);
     last.text("elapsed_time_ms", report.elapsed_us.last / 1000);
     let (total, mixed) = (report.done.last, report.mixed.last);
@@ -84,13 +84,13 @@ pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comm
     for (object, rates, done) in
         [(&mut first, mixed_rates.first, report.mixed.first), (&mut last, mixed_rates.last, report.mixed.last)]
     {
-        let mut reads = Object::default();
+        let mut reads = JsonFields::default();
         amounts(&mut reads, mixed, rates, done);
         object.object("rwmix_read", reads);
     }
     first.text("cpu%", report.seen.cpu.first);
     last.text("cpu%", report.seen.cpu.last);
-    let mut latency = Object::default();
+    let mut latency = JsonFields::default();
     latency.object("entries", latencies(&report.entries, &report.entries_mixed, settings));
     latency.object("IO", latencies(&report.ios, &report.ios_mixed, settings));
     last.object("latency", latency);
@@ -102,8 +102,8 @@ pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comm
     text
 }
 
-fn config(settings: &Settings, geometry: &Geometry, command: &[String]) -> Object {
-    let mut config = Object::default();
+fn config(settings: &Settings, geometry: &Geometry, command: &[String]) -> JsonFields {
+    let mut config = JsonFields::default();
     config.text("path_type", geometry.path_type.name());
     config.text("paths", settings.paths.len());
     config.text("hosts", 1);
@@ -136,7 +136,7 @@ fn config(settings: &Settings, geometry: &Geometry, command: &[String]) -> Objec
     config
 }
 
-fn amounts(object: &mut Object, total: Done, rates: Done, done: Done) {
+fn amounts(object: &mut JsonFields, total: WorkDone, rates: WorkDone, done: WorkDone) {
     if total.entries > 0 {
         object.text("entries/s", rates.entries);
     }
@@ -154,7 +154,7 @@ fn amounts(object: &mut Object, total: Done, rates: Done, done: Done) {
     }
 }
 
-fn latencies(own: &Latencies, mixed: &Latencies, settings: &Settings) -> Object {
+fn latencies(own: &PhaseLatencies, mixed: &PhaseLatencies, settings: &Settings) -> JsonFields {
     let mut object = summary(own, settings);
     object.object("rwmix_read", summary(mixed, settings));
     if settings.output.histogram {
@@ -165,8 +165,8 @@ fn latencies(own: &Latencies, mixed: &Latencies, settings: &Settings) -> Object 
     object
 }
 
-fn summary(latencies: &Latencies, settings: &Settings) -> Object {
-    let mut object = Object::default();
+fn summary(latencies: &PhaseLatencies, settings: &Settings) -> JsonFields {
+    let mut object = JsonFields::default();
     if let Some([min, mean, max]) = latencies.summary_us().filter(|_| settings.output.latency) {
         object.text("min_us", min);
         object.text("avg_us", mean);
@@ -175,8 +175,8 @@ fn summary(latencies: &Latencies, settings: &Settings) -> Object {
     object
 }
 
-fn buckets(latencies: &Latencies) -> Object {
-    let mut object = Object::default();
+fn buckets(latencies: &PhaseLatencies) -> JsonFields {
+    let mut object = JsonFields::default();
     if latencies.is_empty() {
         return object;
     }
@@ -185,11 +185,11 @@ fn buckets(latencies: &Latencies) -> Object {
         return object;
     }
     let used = latencies.used().map(|(begin, end, count)| {
-        let mut bucket = Object::default();
+        let mut bucket = JsonFields::default();
         bucket.text("range", format!("{begin}-{end}us"));
         bucket.text("count", count);
         bucket
     });
-    object.0.push(("buckets".to_owned(), Value::List(used.collect())));
+    object.0.push(("buckets".to_owned(), JsonNode::List(used.collect())));
     object
 }

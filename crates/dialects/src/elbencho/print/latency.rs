@@ -11,7 +11,7 @@ const BUCKETS: usize = EACH_DOUBLING * DOUBLINGS;
 
 /// Latencies of one kind of work, microseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Latencies {
+pub struct PhaseLatencies {
     count: u64,
     sum_ns: u128,
     min_us: u64,
@@ -19,9 +19,9 @@ pub struct Latencies {
     buckets: Vec<u64>,
 }
 
-impl Default for Latencies {
-    fn default() -> Latencies {
-        Latencies { count: 0, sum_ns: 0, min_us: u64::MAX, max_us: 0, buckets: vec![0; BUCKETS] }
+impl Default for PhaseLatencies {
+    fn default() -> PhaseLatencies {
+        PhaseLatencies { count: 0, sum_ns: 0, min_us: u64::MAX, max_us: 0, buckets: vec![0; BUCKETS] }
     }
 }
 
@@ -37,10 +37,10 @@ fn end(bucket: usize) -> f64 {
     ((bucket + 1) as f64 / EACH_DOUBLING as f64).exp2()
 }
 
-impl Latencies {
+impl PhaseLatencies {
     /// From a histogram of nanoseconds.
-    pub fn of(histogram: &Histogram) -> Latencies {
-        let mut all = Latencies::default();
+    pub fn of(histogram: &Histogram) -> PhaseLatencies {
+        let mut all = PhaseLatencies::default();
         for used in histogram.buckets() {
             all.buckets[bucket(used.lowest.midpoint(used.highest) / 1000)] += used.count;
         }
@@ -113,7 +113,7 @@ mod tests {
     // Golden: `8.0-9.5us`, `9.5-11us`, `11-13us` of elbencho's own JSON.
     #[test]
     fn edges_are_elbencho_s() {
-        let mut all = Latencies::default();
+        let mut all = PhaseLatencies::default();
         for ns in [8_100, 10_000, 12_000, 13_100] {
             all.add(ns);
         }

@@ -1,7 +1,7 @@
 //! What is told while a phase runs: rows of CSV, and a line for people.
 
 use super::format::elapsed;
-use super::report::Done;
+use super::report::WorkDone;
 
 /// The line of labels.
 pub const LABELS: &str = "ISO Date,Label,Phase,RuntimeMS,Rank,MixType,Done%,DoneBytes,MiB/s,IOPS,Entries,Entries/s,\
@@ -9,7 +9,7 @@ pub const LABELS: &str = "ISO Date,Label,Phase,RuntimeMS,Rank,MixType,Done%,Done
 
 /// A phase at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Moment {
+pub struct LiveMoment {
     /// Local time.
     pub date: String,
     /// A word that results carry.
@@ -19,24 +19,24 @@ pub struct Moment {
     /// Since it began.
     pub runtime_ms: u64,
     /// All threads.
-    pub total: Side,
+    pub total: LiveSide,
     /// Reads of a mix.
-    pub mixed: Option<Side>,
+    pub mixed: Option<LiveSide>,
     /// Threads that are not done.
     pub active: usize,
     /// All processors, per cent.
     pub cpu: u32,
     /// Each thread, where that is asked for.
-    pub threads: Vec<Thread>,
+    pub threads: Vec<LiveThread>,
 }
 
 /// One side of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Side {
+pub struct LiveSide {
     /// So far.
-    pub done: Done,
+    pub done: WorkDone,
     /// A second, since the last moment.
-    pub rates: Done,
+    pub rates: WorkDone,
     /// Per cent of what there is to do.
     pub percent: u64,
     /// Mean latency of entries since the last moment, µs.
@@ -47,23 +47,23 @@ pub struct Side {
 
 /// One thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Thread {
+pub struct LiveThread {
     /// So far.
-    pub done: Done,
+    pub done: WorkDone,
     /// Reads of a mix, where there is one.
-    pub mixed: Option<Done>,
+    pub mixed: Option<WorkDone>,
     /// Per cent of what it has to do.
     pub percent: u64,
 }
 
 /// Rows of CSV.
-pub fn rows(moment: &Moment) -> String {
+pub fn rows(moment: &LiveMoment) -> String {
     let mut text = String::new();
     let begin = format!("{},{},{},{}", moment.date, moment.label.replace(',', " "), moment.phase, moment.runtime_ms);
     let is_mixed = moment.mixed.is_some();
     let sides = [(if is_mixed { "Write" } else { "" }, Some(moment.total)), ("Read", moment.mixed)];
     for (kind, side) in sides {
-        let Some(Side { done, rates, percent, entry_us, io_us }) = side else { continue };
+        let Some(LiveSide { done, rates, percent, entry_us, io_us }) = side else { continue };
         text.push_str(&format!(
             "{begin},Total,{kind},{},{},{},{},{},{},{entry_us},{io_us},{},{},,\n",
             percent.min(100),
@@ -88,8 +88,8 @@ pub fn rows(moment: &Moment) -> String {
 }
 
 /// A line for people.
-pub fn line(moment: &Moment) -> String {
-    let Side { done, rates, percent, .. } = moment.total;
+pub fn line(moment: &LiveMoment) -> String {
+    let LiveSide { done, rates, percent, .. } = moment.total;
     let mut text = format!("{}: {}%", moment.phase, percent.min(100));
     if rates.bytes > 0 {
         text.push_str(&format!("; {} IOPS; {} MiB/s", rates.ios, rates.bytes >> 20));

@@ -11,8 +11,8 @@ mod report;
 pub mod table;
 
 pub use format::elapsed;
-pub use latency::Latencies;
-pub use report::{Both, Done, Entries, EntryOp, PhaseReport, Processors, Seen, report};
+pub use latency::PhaseLatencies;
+pub use report::{Both, EntryCounts, EntryOp, PhaseReport, Processors, SeenBeside, WorkDone, report};
 
 #[cfg(test)]
 mod tests;

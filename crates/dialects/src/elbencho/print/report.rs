@@ -1,7 +1,7 @@
 //! A phase as elbencho tells it, from what was measured.
 
 use super::format::per_second;
-use super::latency::Latencies;
+use super::latency::PhaseLatencies;
 use crate::elbencho::lower::{LoweredPhase, PhaseKind};
 use plumb_result::measurement::Moved;
 use plumb_result::{Histogram, PhaseMeasurement};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// Amounts of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Done {
+pub struct WorkDone {
     /// Directories or files.
     pub entries: u64,
     /// Reads or writes.
@@ -19,10 +19,14 @@ pub struct Done {
     pub bytes: u64,
 }
 
-impl Done {
+impl WorkDone {
     /// The same a second, over so many microseconds.
-    pub fn per_second(self, us: u64) -> Done {
-        Done { entries: per_second(self.entries, us), ios: per_second(self.ios, us), bytes: per_second(self.bytes, us) }
+    pub fn per_second(self, us: u64) -> WorkDone {
+        WorkDone {
+            entries: per_second(self.entries, us),
+            ios: per_second(self.ios, us),
+            bytes: per_second(self.bytes, us),
+        }
     }
 }
 
@@ -40,7 +44,7 @@ pub type Processors = Both<u32>;
 
 /// What is known beside the measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Seen {
+pub struct SeenBeside {
     /// When the phase began, local time: `2026-11-20T18:59:43.011+0000`.
     pub date: String,
     /// A UUID.
@@ -57,23 +61,23 @@ pub struct PhaseReport {
     /// As it is printed.
     pub name: String,
     /// What is known beside.
-    pub seen: Seen,
+    pub seen: SeenBeside,
     /// Microseconds.
     pub elapsed_us: Both<u64>,
     /// Of each thread, milliseconds.
     pub each_ms: Vec<u64>,
     /// The work; without the reads of a mix.
-    pub done: Both<Done>,
+    pub done: Both<WorkDone>,
     /// Reads of a mix.
-    pub mixed: Both<Done>,
+    pub mixed: Both<WorkDone>,
     /// Of directories or files.
-    pub entries: Latencies,
+    pub entries: PhaseLatencies,
     /// Of files that are read in a mix.
-    pub entries_mixed: Latencies,
+    pub entries_mixed: PhaseLatencies,
     /// Of reads or writes.
-    pub ios: Latencies,
+    pub ios: PhaseLatencies,
     /// Of reads of a mix.
-    pub ios_mixed: Latencies,
+    pub ios_mixed: PhaseLatencies,
 }
 
 /// One op, as a record of single ops has it.
@@ -93,7 +97,7 @@ pub struct EntryOp {
 
 /// Entries of a phase, out of the record of its ops.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Entries {
+pub struct EntryCounts {
     write: Side,
     read: Side,
     logged: bool,
@@ -101,12 +105,12 @@ pub struct Entries {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Side {
-    latencies: Latencies,
+    latencies: PhaseLatencies,
     /// When each was done, ns.
     done_at: Vec<u64>,
 }
 
-impl Entries {
+impl EntryCounts {
     /// The ops of a thread, counted from 0, in the order of their ends.
     pub fn take(&mut self, phase: &LoweredPhase, thread: u32, ops: impl Iterator<Item = EntryOp>) {
         self.logged = true;
@@ -155,7 +159,12 @@ fn entry_op(kind: PhaseKind) -> OpKind {
 }
 
 /// A phase as elbencho tells it.
-pub fn report(phase: &LoweredPhase, measured: &PhaseMeasurement, entries: &Entries, seen: Seen) -> PhaseReport {
+pub fn report(
+    phase: &LoweredPhase,
+    measured: &PhaseMeasurement,
+    entries: &EntryCounts,
+    seen: SeenBeside,
+) -> PhaseReport {
     let ends = measured.workers.iter().map(|worker| worker.started_ns.saturating_add(worker.wall_ns));
     let last_ns = ends.clone().max().unwrap_or(measured.wall_ns);
     let first_ns = measured.first_done_ns.or_else(|| ends.min()).unwrap_or(last_ns);
@@ -173,19 +182,19 @@ pub fn report(phase: &LoweredPhase, measured: &PhaseMeasurement, entries: &Entri
     };
     let counted_mixed = entries.read.counts(if alone { u64::MAX } else { first_ns });
     let own = if phase.kind == PhaseKind::Write { OpKind::Write } else { OpKind::Read };
-    let done = |entries: u64, moved: Moved| Done { entries, ios: moved.count, bytes: moved.bytes };
+    let done = |entries: u64, moved: Moved| WorkDone { entries, ios: moved.count, bytes: moved.bytes };
     // What is read back at once is no read of a mix.
     let reads_apart = phase.mixes;
     let mixed = |moved| if reads_apart { of(moved, OpKind::Read) } else { Moved::default() };
     let service = |kind: OpKind| measured.ops.get(&kind).map_or_else(Histogram::new, |op| op.service.clone());
     let of_entries = if !phase.times_entries {
-        Latencies::default()
+        PhaseLatencies::default()
     } else if entries.logged {
         entries.write.latencies.clone()
     } else if ended_by == OpKind::Close {
-        Latencies::default()
+        PhaseLatencies::default()
     } else {
-        Latencies::of(&service(ended_by))
+        PhaseLatencies::of(&service(ended_by))
     };
     PhaseReport {
         kind: phase.kind,
@@ -200,14 +209,14 @@ pub fn report(phase: &LoweredPhase, measured: &PhaseMeasurement, entries: &Entri
         },
         entries: of_entries,
         entries_mixed: entries.read.latencies.clone(),
-        ios: if phase.kind.moves_data() { Latencies::of(&service(own)) } else { Latencies::default() },
-        ios_mixed: if reads_apart { Latencies::of(&service(OpKind::Read)) } else { Latencies::default() },
+        ios: if phase.kind.moves_data() { PhaseLatencies::of(&service(own)) } else { PhaseLatencies::default() },
+        ios_mixed: if reads_apart { PhaseLatencies::of(&service(OpKind::Read)) } else { PhaseLatencies::default() },
     }
 }
 
 impl PhaseReport {
     /// A phase of which only its time is known: elbencho's own between the others.
-    pub fn timed(kind: PhaseKind, seen: Seen, us: u64) -> PhaseReport {
+    pub fn timed(kind: PhaseKind, seen: SeenBeside, us: u64) -> PhaseReport {
         PhaseReport {
             kind,
             name: kind.name().to_owned(),
@@ -216,10 +225,10 @@ impl PhaseReport {
             each_ms: vec![us / 1000],
             done: Both::default(),
             mixed: Both::default(),
-            entries: Latencies::default(),
-            entries_mixed: Latencies::default(),
-            ios: Latencies::default(),
-            ios_mixed: Latencies::default(),
+            entries: PhaseLatencies::default(),
+            entries_mixed: PhaseLatencies::default(),
+            ios: PhaseLatencies::default(),
+            ios_mixed: PhaseLatencies::default(),
         }
     }
 
@@ -228,7 +237,7 @@ impl PhaseReport {
         self.mixed.last.bytes > 0 || self.mixed.last.entries > 0
     }
 
-    pub(super) fn rates(&self, done: Both<Done>) -> Both<Done> {
+    pub(super) fn rates(&self, done: Both<WorkDone>) -> Both<WorkDone> {
         Both { first: done.first.per_second(self.elapsed_us.first), last: done.last.per_second(self.elapsed_us.last) }
     }
 }

@@ -1,8 +1,8 @@
 //! The table on the console, and in the file of `--resfile`.
 
 use super::format::{elapsed, latency};
-use super::latency::Latencies;
-use super::report::{Both, Done, PhaseReport};
+use super::latency::PhaseLatencies;
+use super::report::{Both, PhaseReport, WorkDone};
 use crate::elbencho::lower::{Geometry, PathType};
 use crate::elbencho::settings::{Rwmix, Settings};
 
@@ -54,7 +54,7 @@ pub fn phase(report: &PhaseReport, settings: &Settings, geometry: &Geometry) -> 
     };
     let rates = report.rates(report.done);
     let mixed_rates = report.rates(report.mixed);
-    let of = |done: Both<Done>, pick: fn(Done) -> u64| Both { first: pick(done.first), last: pick(done.last) };
+    let of = |done: Both<WorkDone>, pick: fn(WorkDone) -> u64| Both { first: pick(done.first), last: pick(done.last) };
     let sum = |a: Both<u64>, b: Both<u64>| Both { first: a.first + b.first, last: a.last + b.last };
     let over = |a: Both<u64>, by: u64| Both { first: a.first / by, last: a.last / by };
     let (per_s, mixed_per_s) = (of(rates, |done| done.entries), of(mixed_rates, |done| done.entries));
@@ -143,7 +143,7 @@ pub fn phase(report: &PhaseReport, settings: &Settings, geometry: &Geometry) -> 
     text
 }
 
-fn latencies_of(latencies: &Latencies, what: &str, settings: &Settings) -> String {
+fn latencies_of(latencies: &PhaseLatencies, what: &str, settings: &Settings) -> String {
     let output = &settings.output;
     let mut text = String::new();
     let Some([min, mean, max]) = latencies.summary_us() else { return text };

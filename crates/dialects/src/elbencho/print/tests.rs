@@ -1,8 +1,8 @@
 //! Beside what elbencho itself printed: `../shared/golden/elbencho`, shortened. Numbers that follow from one another are
 //! the same; times that only elbencho measured are put in.
 
-use super::live::{Moment, Side, Thread};
-use super::{Both, Done, Entries, EntryOp, PhaseReport, Seen, csv, json, live, ops, report, table};
+use super::live::{LiveMoment, LiveSide, LiveThread};
+use super::{Both, EntryCounts, EntryOp, PhaseReport, SeenBeside, WorkDone, csv, json, live, ops, report, table};
 use crate::elbencho::lower::{Geometry, LoweredPhase, PathType, PhaseKind};
 use crate::elbencho::{Settings, read};
 use plumb_result::measurement::Moved;
@@ -62,12 +62,16 @@ fn read_phase() -> PhaseMeasurement {
     }
 }
 
-fn seen() -> Seen {
-    Seen { date: "2026-11-20T18:59:43.022+0000".to_owned(), id: "a23df162".to_owned(), cpu: Both { first: 0, last: 5 } }
+fn seen() -> SeenBeside {
+    SeenBeside {
+        date: "2026-11-20T18:59:43.022+0000".to_owned(),
+        id: "a23df162".to_owned(),
+        cpu: Both { first: 0, last: 5 },
+    }
 }
 
 fn told() -> PhaseReport {
-    report(&phase(PhaseKind::Read), &read_phase(), &Entries::default(), seen())
+    report(&phase(PhaseKind::Read), &read_phase(), &EntryCounts::default(), seen())
 }
 
 #[test]
@@ -133,7 +137,7 @@ fn json_is_an_object_of_text() {
 #[test]
 fn directories_of_ranks_are_no_entries() {
     let op = |kind, file, at| EntryOp { kind, file, submit_ns: at, complete_ns: at + 1_000, ok: true };
-    let mut entries = Entries::default();
+    let mut entries = EntryCounts::default();
     entries.take(&phase(PhaseKind::MkDirs), 0, (0..3).map(|file| op(OpKind::Mkdir, file, u64::from(file) * 10_000)));
     entries.take(&phase(PhaseKind::MkDirs), 1, (0..3).map(|file| op(OpKind::Mkdir, file, u64::from(file) * 40_000)));
     let worker = |wall_ns| WorkerMeasurement { wall_ns, ..WorkerMeasurement::default() };
@@ -153,7 +157,7 @@ fn directories_of_ranks_are_no_entries() {
 #[test]
 fn an_entry_is_from_open_to_close() {
     let op = |kind, from, to| EntryOp { kind, file: 0, submit_ns: from, complete_ns: to, ok: true };
-    let mut entries = Entries::default();
+    let mut entries = EntryCounts::default();
     let all = [op(OpKind::Open, 0, 5_000), op(OpKind::Write, 5_000, 20_000), op(OpKind::Close, 20_000, 30_000)];
     entries.take(&phase(PhaseKind::Write), 0, all.into_iter());
     let told = report(&phase(PhaseKind::Write), &PhaseMeasurement::default(), &entries, seen());
@@ -163,16 +167,20 @@ fn an_entry_is_from_open_to_close() {
 
 #[test]
 fn live_rows_are_elbencho_s() {
-    let done = Done { entries: 0, ios: 38_704, bytes: 158_531_584 };
-    let moment = Moment {
+    let done = WorkDone { entries: 0, ios: 38_704, bytes: 158_531_584 };
+    let moment = LiveMoment {
         date: "2026-11-20T19:00:19.814+0000".to_owned(),
         phase: "READ".to_owned(),
         runtime_ms: 500,
-        total: Side { done, rates: done.per_second(500_000), percent: 130, entry_us: 0, io_us: 205 },
+        total: LiveSide { done, rates: done.per_second(500_000), percent: 130, entry_us: 0, io_us: 205 },
         active: 2,
         cpu: 95,
-        threads: vec![Thread { done: Done { bytes: 79_876_096, ..Done::default() }, mixed: None, percent: 100 }],
-        ..Moment::default()
+        threads: vec![LiveThread {
+            done: WorkDone { bytes: 79_876_096, ..WorkDone::default() },
+            mixed: None,
+            percent: 100,
+        }],
+        ..LiveMoment::default()
     };
     let wanted = "2026-11-20T19:00:19.814+0000,,READ,500,Total,,100,158531584,302,77408,0,0,0,205,2,95,,\n\
                   2026-11-20T19:00:19.814+0000,,READ,500,0,,100,79876096,,,0,,,,,,,\n";

@@ -1,6 +1,6 @@
 //! Why jobs cannot be lowered.
 
-use crate::fio::error::Place;
+use crate::fio::error::WordLocation;
 
 /// Why one job cannot be lowered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -9,7 +9,7 @@ pub struct LowerError {
     /// The job's name.
     pub name: String,
     /// Where it begins.
-    pub place: Place,
+    pub place: WordLocation,
     /// What is wrong.
     pub wrong: Wrong,
 }

@@ -3,7 +3,7 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_most};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 use crate::fio::value::pattern::Piece;
 use plumb_workload::content::DedupeMode;
 
@@ -60,7 +60,7 @@ pub struct ContentOptions {
 }
 
 impl ContentOptions {
-    pub(in crate::fio) fn of(values: &Values) -> ContentOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> ContentOptions {
         ContentOptions {
             zero: values.switch("zero_buffers"),
             refill: values.switch("refill_buffers"),

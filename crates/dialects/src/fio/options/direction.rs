@@ -3,10 +3,10 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_least, at_most};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
-use crate::fio::value::direction::Direction;
+use super::values::OptionValues;
+use crate::fio::value::direction::JobDirection;
 use crate::fio::value::distribution::Distribution;
-use crate::fio::value::split::Share;
+use crate::fio::value::split::SplitShare;
 use crate::fio::value::{Between, PerDirection, Region};
 use plumb_workload::blocks::fio::Sequencer;
 
@@ -103,7 +103,7 @@ pub(super) static SHELF: Shelf = Shelf {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectionOptions {
     /// Which ops, and whether at random.
-    pub rw: Direction,
+    pub rw: JobDirection,
     /// What the number after `rw` means.
     pub sequencer: Sequencer,
     /// Per cent of ops that read, where reads and writes mix; from `rwmixread` or `rwmixwrite`, whichever came last.
@@ -129,7 +129,7 @@ pub struct DirectionOptions {
     /// Bytes of an op, drawn from a range.
     pub bs_range: PerDirection<Option<Between<u64>>>,
     /// Bytes of an op, drawn from a list; empty where there is none.
-    pub bs_split: PerDirection<Vec<Share>>,
+    pub bs_split: PerDirection<Vec<SplitShare>>,
     /// Sizes need not be multiples of the smallest.
     pub bs_unaligned: bool,
     /// The first size is for sequential ops, the second for random ones.
@@ -161,7 +161,7 @@ pub struct DirectionOptions {
 }
 
 impl DirectionOptions {
-    pub(in crate::fio) fn of(values: &Values) -> DirectionOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> DirectionOptions {
         DirectionOptions {
             rw: values.direction("rw").expect("it has a default"),
             sequencer: Sequencer::of(values),
@@ -198,7 +198,7 @@ impl DirectionOptions {
 impl DirectionOptions {
     /// The sizes that hold: a split over a range over a size.
     pub fn sizes(&self) -> PerDirection<Sizes> {
-        let one = |bytes: u64, range: Option<Between<u64>>, split: &[Share]| match (split, range) {
+        let one = |bytes: u64, range: Option<Between<u64>>, split: &[SplitShare]| match (split, range) {
             ([], None) => Sizes::Fixed(bytes),
             ([], Some(range)) if range.low == range.high => Sizes::Fixed(range.low),
             ([], Some(range)) => Sizes::Range(range),
@@ -220,14 +220,14 @@ pub enum Sizes {
     /// Drawn from a range.
     Range(Between<u64>),
     /// Drawn from a list.
-    Split(Vec<Share>),
+    Split(Vec<SplitShare>),
 }
 
 /// fio's block size where none is said.
 const DEFAULT_BLOCK_BYTES: u64 = 4_096;
 
 /// Whichever of the two shares was said last has taken the other back.
-fn read_percent(values: &Values) -> u8 {
+fn read_percent(values: &OptionValues) -> u8 {
     let read = if values.is_said("rwmixwrite") {
         100_u32.saturating_sub(values.count("rwmixwrite"))
     } else {

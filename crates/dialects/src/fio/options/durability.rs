@@ -3,7 +3,7 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 use crate::fio::value::choice::SyncRange;
 use plumb_workload::files::OpenMode;
 
@@ -51,7 +51,7 @@ pub struct DurabilityOptions {
 }
 
 impl DurabilityOptions {
-    pub(in crate::fio) fn of(values: &Values) -> DurabilityOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> DurabilityOptions {
         DurabilityOptions {
             fsync: values.count_unless_zero("fsync"),
             fdatasync: values.count_unless_zero("fdatasync"),

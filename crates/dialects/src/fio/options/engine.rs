@@ -3,7 +3,7 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_most, between};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 use crate::fio::value::ReadWrite;
 use crate::fio::value::split::PriorityShare;
 use plumb_workload::{FileCall, SocketKind};
@@ -152,7 +152,7 @@ pub struct EngineOptions {
 }
 
 impl EngineOptions {
-    pub(in crate::fio) fn of(values: &Values) -> EngineOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> EngineOptions {
         EngineOptions {
             hipri: values.switch("hipri"),
             hipri_percentage: values.count("hipri_percentage"),
@@ -191,7 +191,7 @@ pub struct PriorityOptions {
 }
 
 impl PriorityOptions {
-    pub(in crate::fio) fn of(values: &Values) -> PriorityOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> PriorityOptions {
         PriorityOptions {
             percentage: values.pair("cmdprio_percentage").unwrap_or_default(),
             class: values.pair("cmdprio_class").unwrap_or_default(),
@@ -216,7 +216,7 @@ pub struct CpuOptions {
 }
 
 impl CpuOptions {
-    pub(in crate::fio) fn of(values: &Values) -> CpuOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> CpuOptions {
         CpuOptions {
             load_percent: values.count_unless_zero("cpuload"),
             mode: CpuMode::of(values),
@@ -248,7 +248,7 @@ pub struct NetOptions {
 }
 
 impl NetOptions {
-    pub(in crate::fio) fn of(values: &Values) -> NetOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> NetOptions {
         NetOptions {
             hostname: values.text("hostname"),
             port: values.count_unless_zero("port"),
@@ -276,7 +276,7 @@ pub struct ExecOptions {
 }
 
 impl ExecOptions {
-    pub(in crate::fio) fn of(values: &Values) -> ExecOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> ExecOptions {
         ExecOptions {
             program: values.text("program"),
             arguments: values.text("arguments"),

@@ -3,7 +3,7 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_least};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 use crate::fio::value::Between;
 use crate::fio::value::distribution::FileService;
 use plumb_workload::files::{Allocation, FileLock, WriteLife};
@@ -141,7 +141,7 @@ pub struct FileOptions {
 }
 
 impl FileOptions {
-    pub(in crate::fio) fn of(values: &Values) -> FileOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> FileOptions {
         FileOptions {
             filenames: values.names("filename"),
             directories: values.names("directory"),

@@ -2,7 +2,7 @@
 
 use super::kind::{ANY, Bare, Kind, Slots, between};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 use crate::fio::value::Between;
 use plumb_workload::Nanos;
 
@@ -85,7 +85,7 @@ pub struct JobOptions {
 }
 
 impl JobOptions {
-    pub(in crate::fio) fn of(values: &Values) -> JobOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> JobOptions {
         JobOptions {
             description: values.text("description"),
             numjobs: values.count("numjobs"),

@@ -1,6 +1,6 @@
 //! Options that take one word of a list: the words exist once, here for the table and for the type that they mean.
 
-use super::values::Values;
+use super::values::OptionValues;
 
 /// The words of one option, as a type.
 pub(in crate::fio) trait Word: Sized {
@@ -11,10 +11,10 @@ pub(in crate::fio) trait Word: Sized {
     const WORDS: &[&str];
 
     /// What was said, or the table's default; nothing where there is neither.
-    fn maybe(values: &Values) -> Option<Self>;
+    fn maybe(values: &OptionValues) -> Option<Self>;
 
     /// The same for options that have a default.
-    fn of(values: &Values) -> Self {
+    fn of(values: &OptionValues) -> Self {
         Self::maybe(values).unwrap_or_else(|| panic!("{} has no default", Self::OPTION))
     }
 }
@@ -28,7 +28,7 @@ macro_rules! words {
             const OPTION: &str = $option;
             const WORDS: &[&str] = &[$($nothing,)? $($first),+ $($(, $other)*)+];
 
-            fn maybe(values: &Values) -> Option<$name> {
+            fn maybe(values: &OptionValues) -> Option<$name> {
                 match values.choice($option)? {
                     $($nothing => None,)?
                     $($first $(| $other)* => Some($name::$variant),)+

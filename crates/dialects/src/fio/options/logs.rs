@@ -3,7 +3,7 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_most, between};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 use crate::fio::value::choice::LogName;
 
 /// Series over time, in files.
@@ -87,7 +87,7 @@ pub struct LogOptions {
 }
 
 impl LogOptions {
-    pub(in crate::fio) fn of(values: &Values) -> LogOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> LogOptions {
         LogOptions {
             bw: values.log_name("write_bw_log"),
             lat: values.log_name("write_lat_log"),

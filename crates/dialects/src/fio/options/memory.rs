@@ -3,7 +3,7 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_most};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 use crate::fio::value::choice::Memory as MemorySource;
 use crate::fio::value::lists::NumaPolicy;
 
@@ -66,7 +66,7 @@ pub struct MemoryOptions {
 }
 
 impl MemoryOptions {
-    pub(in crate::fio) fn of(values: &Values) -> MemoryOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> MemoryOptions {
         MemoryOptions {
             source: values.memory("mem").unwrap_or(MemorySource::Malloc),
             align_bytes: values.count_unless_zero("iomem_align"),

@@ -31,7 +31,7 @@ use by_name::ByName;
 pub use spec::{Category, OptionSpec, Precedence, Shelf, Support, Tier};
 use std::sync::OnceLock;
 use values::Defaults;
-pub use values::Values;
+pub use values::OptionValues;
 
 /// Every option, by category.
 pub static SHELVES: [&Shelf; 18] = [
@@ -69,9 +69,9 @@ pub fn find(name: &str) -> Option<&'static OptionSpec> {
 }
 
 /// The values of a job that says nothing yet.
-pub(super) fn values() -> Values {
+pub(super) fn values() -> OptionValues {
     static DEFAULTS: OnceLock<Defaults> = OnceLock::new();
-    Values::new(DEFAULTS.get_or_init(|| Defaults::of(all())))
+    OptionValues::new(DEFAULTS.get_or_init(|| Defaults::of(all())))
 }
 
 /// The name most like this one.

@@ -3,7 +3,7 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Bare, Kind, Slots, at_most};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 use crate::fio::value::PerDirection;
 use plumb_workload::Arrival;
 use plumb_workload::Nanos;
@@ -120,7 +120,7 @@ pub struct PaceOptions {
 }
 
 impl PaceOptions {
-    pub(in crate::fio) fn of(values: &Values) -> PaceOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> PaceOptions {
         PaceOptions {
             rate: values.wides("rate").unwrap_or_default().map(unless_zero),
             rate_min: values.wides("rate_min").unwrap_or_default().map(unless_zero),

@@ -3,7 +3,7 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, at_least};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 
 /// How ops are handed over and how many are in flight.
 pub(super) static SHELF: Shelf = Shelf {
@@ -55,7 +55,7 @@ pub struct QueueOptions {
 }
 
 impl QueueOptions {
-    pub(in crate::fio) fn of(values: &Values) -> QueueOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> QueueOptions {
         QueueOptions {
             ioengine: values.text("ioengine").unwrap_or_default(),
             iodepth: values.count("iodepth"),

@@ -2,7 +2,7 @@
 
 use super::kind::{ANY, Kind, Slots, at_least};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 
 /// Ops from a recording.
 pub(super) static SHELF: Shelf = Shelf {
@@ -64,7 +64,7 @@ pub struct ReplayOptions {
 }
 
 impl ReplayOptions {
-    pub(in crate::fio) fn of(values: &Values) -> ReplayOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> ReplayOptions {
         ReplayOptions {
             write_iolog: values.text("write_iolog"),
             read_iolog: values.text("read_iolog"),

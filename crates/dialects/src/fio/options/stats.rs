@@ -3,7 +3,7 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, between};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 
 /// What is measured and how it is told.
 pub(super) static SHELF: Shelf = Shelf {
@@ -98,7 +98,7 @@ pub struct StatsOptions {
 }
 
 impl StatsOptions {
-    pub(in crate::fio) fn of(values: &Values) -> StatsOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> StatsOptions {
         StatsOptions {
             stats: values.switch("stats"),
             bw_avg_ms: values.count("bwavgtime"),
@@ -122,7 +122,7 @@ impl StatsOptions {
     }
 }
 
-fn kb_base(values: &Values) -> u32 {
+fn kb_base(values: &OptionValues) -> u32 {
     if values.choice("kb_base") == Some("1000") { 1_000 } else { 1_024 }
 }
 

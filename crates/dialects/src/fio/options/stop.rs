@@ -3,8 +3,8 @@
 use super::keywords::{Word, words};
 use super::kind::{Bare, Kind, Slots, Special};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
-use crate::fio::value::choice::{ErrorsIgnored, Steady};
+use super::values::OptionValues;
+use crate::fio::value::choice::{ErrorsIgnored, SteadyCriterion};
 use plumb_workload::Nanos;
 
 /// When it ends, and what errors do.
@@ -73,7 +73,7 @@ pub struct StopOptions {
 }
 
 impl StopOptions {
-    pub(in crate::fio) fn of(values: &Values) -> StopOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> StopOptions {
         StopOptions {
             runtime: values.time_unless_zero("runtime"),
             time_based: values.switch("time_based"),
@@ -93,7 +93,7 @@ impl StopOptions {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SteadyStop {
     /// Which figure, how judged, and how far it may be off.
-    pub criterion: Steady,
+    pub criterion: SteadyCriterion,
     /// The window that must be steady.
     pub duration: Nanos,
     /// So much of the beginning is ignored.
@@ -103,7 +103,7 @@ pub struct SteadyStop {
 }
 
 /// fio judges steadiness only where a window is given.
-fn steady(values: &Values) -> Option<SteadyStop> {
+fn steady(values: &OptionValues) -> Option<SteadyStop> {
     let duration = values.time_unless_zero("steadystate_duration")?;
     Some(SteadyStop {
         criterion: values.steady("steadystate")?,

@@ -2,7 +2,7 @@
 
 use super::kind::{ANY, Kind, Slots, at_most};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 
 /// Trims amid other work.
 pub(super) static SHELF: Shelf = Shelf {
@@ -31,7 +31,7 @@ pub struct TrimOptions {
 }
 
 impl TrimOptions {
-    pub(in crate::fio) fn of(values: &Values) -> TrimOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> TrimOptions {
         TrimOptions {
             percentage: values.count("trim_percentage"),
             verify_zero: values.switch("trim_verify_zero"),

@@ -2,17 +2,17 @@
 
 use super::by_name::ByName;
 use super::spec::OptionSpec;
-use crate::fio::value::{self, Between, Compat, Doubt, PerDirection, ReadWrite, Reading, Region, Value};
+use crate::fio::value::{self, Between, Compat, Doubt, OptionValue, PerDirection, ReadWrite, Region, ValueReading};
 use plumb_workload::Nanos;
 
 /// The table's defaults; nothing for an option that has none.
 #[derive(Debug)]
-pub struct Defaults(ByName<Option<Value>>);
+pub struct Defaults(ByName<Option<OptionValue>>);
 
 impl Defaults {
     pub(super) fn of(options: impl Iterator<Item = &'static OptionSpec>) -> Defaults {
         let mut doubts: Vec<Doubt> = Vec::new();
-        let mut reading = Reading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
+        let mut reading = ValueReading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
         let mut read = |option: &'static OptionSpec| {
             let text = option.default.filter(|text| !text.is_empty())?;
             Some(value::read(option, Some(text), &mut reading).expect("a test reads every default of the table"))
@@ -23,14 +23,14 @@ impl Defaults {
 
 /// The values of one job, by option name.
 #[derive(Debug, Clone)]
-pub struct Values {
+pub struct OptionValues {
     /// In the order in which they were said; few, so that looking through all of them is quick.
-    said: Vec<(&'static str, Value)>,
+    said: Vec<(&'static str, OptionValue)>,
     defaults: &'static Defaults,
 }
 
-impl PartialEq for Values {
-    fn eq(&self, other: &Values) -> bool {
+impl PartialEq for OptionValues {
+    fn eq(&self, other: &OptionValues) -> bool {
         self.said == other.said
     }
 }
@@ -41,29 +41,32 @@ macro_rules! taker {
         $(#[$doc])*
         pub(in crate::fio) fn $name(&self, option: &str) -> Option<$type> {
             match self.get(option)? {
-                Value::$variant(value) => Some(value.clone()),
+                OptionValue::$variant(value) => Some(value.clone()),
                 other => panic!("{option} has the value {other:?}, which does not fit its kind"),
             }
         }
     };
 }
 
-impl Values {
+impl OptionValues {
     /// Nothing is said yet.
-    pub(super) fn new(defaults: &'static Defaults) -> Values {
-        Values { said: Vec::new(), defaults }
+    pub(super) fn new(defaults: &'static Defaults) -> OptionValues {
+        OptionValues { said: Vec::new(), defaults }
     }
 
     /// Sets a value. Slots that it leaves open keep what they have.
-    pub fn set(&mut self, option: &'static str, value: Value) {
+    pub fn set(&mut self, option: &'static str, value: OptionValue) {
         let before = self.place(option).map(|place| self.said.remove(place).1);
         let merged = match (before, value) {
-            (Some(Value::Wholes(before)), Value::Wholes(value)) => Value::Wholes(over(value, before)),
-            (Some(Value::Wides(before)), Value::Wides(value)) => Value::Wides(over(value, before)),
-            (Some(Value::Times(before)), Value::Times(value)) => Value::Times(over(value, before)),
-            (Some(Value::Ranges(before)), Value::Ranges(value)) => Value::Ranges(over(value, before)),
-            (Some(Value::WholePair(before)), Value::WholePair(value)) => {
-                Value::WholePair(ReadWrite { read: value.read.or(before.read), write: value.write.or(before.write) })
+            (Some(OptionValue::Wholes(before)), OptionValue::Wholes(value)) => OptionValue::Wholes(over(value, before)),
+            (Some(OptionValue::Wides(before)), OptionValue::Wides(value)) => OptionValue::Wides(over(value, before)),
+            (Some(OptionValue::Times(before)), OptionValue::Times(value)) => OptionValue::Times(over(value, before)),
+            (Some(OptionValue::Ranges(before)), OptionValue::Ranges(value)) => OptionValue::Ranges(over(value, before)),
+            (Some(OptionValue::WholePair(before)), OptionValue::WholePair(value)) => {
+                OptionValue::WholePair(ReadWrite {
+                    read: value.read.or(before.read),
+                    write: value.write.or(before.write),
+                })
             }
             (_, value) => value,
         };
@@ -84,7 +87,7 @@ impl Values {
         self.said.iter().position(|(name, _)| *name == option)
     }
 
-    fn get(&self, option: &str) -> Option<&Value> {
+    fn get(&self, option: &str) -> Option<&OptionValue> {
         debug_assert!(self.defaults.0.contains_key(option), "{option} is not in the table");
         match self.place(option) {
             Some(place) => Some(&self.said[place].1),
@@ -92,68 +95,68 @@ impl Values {
         }
     }
 
-    taker!(/// [`Value::Whole`].
+    taker!(/// [`OptionValue::Whole`].
         maybe_whole, Whole, i64);
-    taker!(/// [`Value::WholePair`].
+    taker!(/// [`OptionValue::WholePair`].
         pair, WholePair, ReadWrite<Option<i64>>);
-    taker!(/// [`Value::Wholes`].
+    taker!(/// [`OptionValue::Wholes`].
         wholes, Wholes, PerDirection<Option<i64>>);
-    taker!(/// [`Value::Wide`].
+    taker!(/// [`OptionValue::Wide`].
         wide, Wide, u64);
-    taker!(/// [`Value::WideBetween`].
+    taker!(/// [`OptionValue::WideBetween`].
         wide_between, WideBetween, Between<u64>);
-    taker!(/// [`Value::Wides`].
+    taker!(/// [`OptionValue::Wides`].
         wides, Wides, PerDirection<Option<u64>>);
-    taker!(/// [`Value::Time`].
+    taker!(/// [`OptionValue::Time`].
         time, Time, Nanos);
-    taker!(/// [`Value::TimeBetween`].
+    taker!(/// [`OptionValue::TimeBetween`].
         time_between, TimeBetween, Between<Nanos>);
-    taker!(/// [`Value::Times`].
+    taker!(/// [`OptionValue::Times`].
         times, Times, PerDirection<Option<Nanos>>);
-    taker!(/// [`Value::Region`].
+    taker!(/// [`OptionValue::Region`].
         region, Region, Region);
-    taker!(/// [`Value::Text`].
+    taker!(/// [`OptionValue::Text`].
         text, Text, String);
-    taker!(/// [`Value::Choice`].
+    taker!(/// [`OptionValue::Choice`].
         choice, Choice, &'static str);
-    taker!(/// [`Value::Ranges`].
+    taker!(/// [`OptionValue::Ranges`].
         ranges, Ranges, PerDirection<Option<Between<u64>>>);
-    taker!(/// [`Value::Direction`].
-        direction, Direction, value::direction::Direction);
-    taker!(/// [`Value::Split`].
-        split, Split, PerDirection<Vec<value::split::Share>>);
-    taker!(/// [`Value::Distribution`].
+    taker!(/// [`OptionValue::Direction`].
+        direction, Direction, value::direction::JobDirection);
+    taker!(/// [`OptionValue::Split`].
+        split, Split, PerDirection<Vec<value::split::SplitShare>>);
+    taker!(/// [`OptionValue::Distribution`].
         distribution, Distribution, value::distribution::Distribution);
-    taker!(/// [`Value::Pattern`].
+    taker!(/// [`OptionValue::Pattern`].
         pattern, Pattern, Vec<value::pattern::Piece>);
-    taker!(/// [`Value::Cpus`].
+    taker!(/// [`OptionValue::Cpus`].
         cpus, Cpus, Vec<u32>);
-    taker!(/// [`Value::NumaPolicy`].
+    taker!(/// [`OptionValue::NumaPolicy`].
         numa_policy, NumaPolicy, value::lists::NumaPolicy);
-    taker!(/// [`Value::IgnoreError`].
+    taker!(/// [`OptionValue::IgnoreError`].
         ignore_error, IgnoreError, value::choice::ErrorsIgnored);
-    taker!(/// [`Value::Steady`].
-        steady, Steady, value::choice::Steady);
-    taker!(/// [`Value::SyncRange`].
+    taker!(/// [`OptionValue::Steady`].
+        steady, Steady, value::choice::SteadyCriterion);
+    taker!(/// [`OptionValue::SyncRange`].
         sync_range, SyncRange, value::choice::SyncRange);
-    taker!(/// [`Value::FileService`].
+    taker!(/// [`OptionValue::FileService`].
         file_service, FileService, value::distribution::FileService);
-    taker!(/// [`Value::Memory`].
+    taker!(/// [`OptionValue::Memory`].
         memory, Memory, value::choice::Memory);
-    taker!(/// [`Value::LogName`].
+    taker!(/// [`OptionValue::LogName`].
         log_name, LogName, value::choice::LogName);
-    taker!(/// [`Value::PrioritySplit`].
+    taker!(/// [`OptionValue::PrioritySplit`].
         priority_split, PrioritySplit, ReadWrite<Vec<value::split::PriorityShare>>);
-    taker!(/// [`Value::Switch`].
+    taker!(/// [`OptionValue::Switch`].
         maybe_switch, Switch, bool);
-    taker!(/// [`Value::Names`].
+    taker!(/// [`OptionValue::Names`].
         maybe_names, Names, Vec<String>);
-    taker!(/// [`Value::Choices`].
+    taker!(/// [`OptionValue::Choices`].
         maybe_choices, Choices, Vec<&'static str>);
-    taker!(/// [`Value::Floats`].
+    taker!(/// [`OptionValue::Floats`].
         maybe_floats, Floats, Vec<f64>);
 
-    /// [`Value::Switch`]; off where it has no default.
+    /// [`OptionValue::Switch`]; off where it has no default.
     pub(in crate::fio) fn switch(&self, option: &str) -> bool {
         self.maybe_switch(option).unwrap_or(false)
     }
@@ -183,12 +186,12 @@ impl Values {
         self.time(option).filter(|time| time.0 > 0)
     }
 
-    /// [`Value::Names`]; none where nothing is said.
+    /// [`OptionValue::Names`]; none where nothing is said.
     pub(in crate::fio) fn names(&self, option: &str) -> Vec<String> {
         self.maybe_names(option).unwrap_or_default()
     }
 
-    /// [`Value::Floats`]; none where nothing is said.
+    /// [`OptionValue::Floats`]; none where nothing is said.
     pub(in crate::fio) fn floats(&self, option: &str) -> Vec<f64> {
         self.maybe_floats(option).unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_least};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 use crate::fio::value::pattern::Piece;
 use plumb_workload::verify::VerifyMethod;
 
@@ -98,7 +98,7 @@ pub struct VerifyOptions {
 }
 
 impl VerifyOptions {
-    pub(in crate::fio) fn of(values: &Values) -> VerifyOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> VerifyOptions {
         VerifyOptions {
             method: VerifyMethod::maybe(values),
             do_verify: values.switch("do_verify"),

@@ -3,7 +3,7 @@
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, at_most};
 use super::spec::{Category, Shelf, Tier, row};
-use super::values::Values;
+use super::values::OptionValues;
 use crate::fio::value::Region;
 
 /// Engines that tell a device where to place data.
@@ -93,7 +93,7 @@ pub struct ZoneOptions {
 }
 
 impl ZoneOptions {
-    pub(in crate::fio) fn of(values: &Values) -> ZoneOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> ZoneOptions {
         ZoneOptions {
             mode: ZoneMode::of(values),
             size_bytes: values.wide_unless_zero("zonesize"),

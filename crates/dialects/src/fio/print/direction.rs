@@ -9,9 +9,9 @@ pub enum Io {
     /// Reads, writes and trims apart.
     Separate(Split),
     /// All together.
-    Mixed(Box<Direction>),
+    Mixed(Box<DirectionReport>),
     /// Apart, and together.
-    Both(Split, Box<Direction>),
+    Both(Split, Box<DirectionReport>),
 }
 
 impl Default for Io {
@@ -24,23 +24,23 @@ impl Default for Io {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Split {
     /// Reads.
-    pub read: Direction,
+    pub read: DirectionReport,
     /// Writes.
-    pub write: Direction,
+    pub write: DirectionReport,
     /// Trims.
-    pub trim: Direction,
+    pub trim: DirectionReport,
 }
 
 impl Split {
     /// The three with fio's names.
-    pub fn named(&self) -> [(&'static str, &Direction); 3] {
+    pub fn named(&self) -> [(&'static str, &DirectionReport); 3] {
         [("read", &self.read), ("write", &self.write), ("trim", &self.trim)]
     }
 }
 
 impl Io {
     /// The blocks in fio's order, with fio's names.
-    pub fn named(&self) -> Vec<(&'static str, &Direction)> {
+    pub fn named(&self) -> Vec<(&'static str, &DirectionReport)> {
         match self {
             Io::Separate(split) => split.named().to_vec(),
             Io::Mixed(mixed) => vec![("mixed", &**mixed)],
@@ -59,7 +59,7 @@ impl Io {
 
 /// One direction.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Direction {
+pub struct DirectionReport {
     /// Bytes moved.
     pub bytes: u64,
     /// Ops completed.
@@ -82,7 +82,7 @@ pub struct Direction {
     pub iops: Figure<Samples>,
 }
 
-impl Direction {
+impl DirectionReport {
     /// Bytes a second, whole; 0 without run time.
     pub fn bytes_per_second(&self) -> u64 {
         rate(self.bytes, self.runtime_ms)

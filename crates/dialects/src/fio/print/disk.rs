@@ -4,7 +4,7 @@ use super::report::{Figure, NotMeasured};
 
 /// What a disk did meanwhile.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Disk {
+pub struct DiskReport {
     /// Kernel's name.
     pub name: String,
     /// Its counters.
@@ -17,13 +17,13 @@ pub struct Disk {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DiskUse {
     /// Requests.
-    pub ios: ReadWrite,
+    pub ios: ReadWriteCounts,
     /// Sectors of 512 bytes.
-    pub sectors: ReadWrite,
+    pub sectors: ReadWriteCounts,
     /// Requests merged into others.
-    pub merges: Figure<ReadWrite>,
+    pub merges: Figure<ReadWriteCounts>,
     /// Time that requests took, ms.
-    pub ticks_ms: Figure<ReadWrite>,
+    pub ticks_ms: Figure<ReadWriteCounts>,
     /// Time weighted by requests in flight, ms.
     pub in_queue_ms: u64,
     /// Share of the time with a request in flight, percent.
@@ -32,7 +32,7 @@ pub struct DiskUse {
 
 /// A count of reads and one of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ReadWrite {
+pub struct ReadWriteCounts {
     /// Reads.
     pub read: u64,
     /// Writes.

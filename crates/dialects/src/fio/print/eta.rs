@@ -1,6 +1,6 @@
 //! The line that `--eta` rewrites while a run goes on.
 
-use super::number::{Prefix, Unit, fixed, scaled};
+use super::number::{NumberUnit, Prefix, fixed, scaled};
 use super::report::Display;
 
 /// What is known at a moment of a run.
@@ -69,7 +69,8 @@ pub fn eta_line(eta: &Eta) -> String {
     match eta.limit {
         None => {}
         Some(RateLimit::Bytes { min, max }) => {
-            let show = |rate| scaled(rate, eta.display.significant_figures, eta.display.prefix(), Unit::BytesPerSecond);
+            let show =
+                |rate| scaled(rate, eta.display.significant_figures, eta.display.prefix(), NumberUnit::BytesPerSecond);
             text += &format!(", {}-{}", show(min), show(max));
         }
         Some(RateLimit::Iops { min, max }) => text += &format!(", {min}-{max} IOPS"),
@@ -94,7 +95,7 @@ pub fn eta_line(eta: &Eta) -> String {
             cells.join(",")
         };
         let rate = |place: usize| scaled(eta.bytes_per_second[place], 4, eta.display.prefix(), eta.display.rate_unit());
-        let iops = |place: usize| scaled(eta.iops[place], 4, Prefix::Si, Unit::None);
+        let iops = |place: usize| scaled(eta.iops[place], 4, Prefix::Si, NumberUnit::None);
         text += &format!("[{}][{} IOPS]", row(&rate), row(&iops));
     }
     text + &format!("[eta {}]", clock(left_s))

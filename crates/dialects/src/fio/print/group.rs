@@ -1,7 +1,7 @@
 //! Run status groups: what the jobs of a reporting group did together.
 
 use super::direction::rate;
-use super::report::{Direction, Display, Io, Job, Report};
+use super::report::{DirectionReport, Display, Io, JobReport, Report};
 
 /// One direction of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,7 +22,7 @@ pub(super) struct Together {
 
 impl Together {
     /// Of the directions that did something.
-    pub fn of<'a>(directions: impl IntoIterator<Item = &'a Direction>) -> Together {
+    pub fn of<'a>(directions: impl IntoIterator<Item = &'a DirectionReport>) -> Together {
         let mut sum: Option<Together> = None;
         for one in directions.into_iter().filter(|one| one.runtime_ms > 0) {
             let own = one.bytes_per_second();
@@ -79,12 +79,12 @@ impl Together {
 }
 
 /// The block of a job that has this name.
-fn block<'a>(io: &'a Io, name: &str) -> Option<&'a Direction> {
+fn block<'a>(io: &'a Io, name: &str) -> Option<&'a DirectionReport> {
     io.named().into_iter().find(|(own, _)| *own == name).map(|(_, one)| one)
 }
 
 /// What the group of a job did in the direction of this name, as a basis of the job's share of it.
-pub(super) fn together(report: &Report, job: &Job, name: &str) -> Together {
+pub(super) fn together(report: &Report, job: &JobReport, name: &str) -> Together {
     Together::of(report.jobs.iter().filter(|other| other.group == job.group).filter_map(|other| block(&other.io, name)))
 }
 
@@ -105,7 +105,7 @@ fn numbers(report: &Report) -> Vec<u32> {
 pub(super) fn status(report: &Report) -> String {
     let mut text = String::new();
     for number in numbers(report) {
-        let jobs: Vec<&Job> = report.jobs.iter().filter(|job| job.group == number).collect();
+        let jobs: Vec<&JobReport> = report.jobs.iter().filter(|job| job.group == number).collect();
         let Some(display) = jobs.last().map(|job| &job.display) else { continue };
         text += &format!("\nRun status group {number} (all jobs):\n");
         let sum = |name| Together::of(jobs.iter().filter_map(|job| block(&job.io, name)));

@@ -15,20 +15,20 @@ pub enum IologAction {
     /// Closed.
     Close,
     /// Read.
-    Read(Extent),
+    Read(LoggedExtent),
     /// Written.
-    Write(Extent),
+    Write(LoggedExtent),
     /// Trimmed.
-    Trim(Extent),
+    Trim(LoggedExtent),
     /// fsync.
-    Sync(Extent),
+    Sync(LoggedExtent),
     /// fdatasync.
-    Datasync(Extent),
+    Datasync(LoggedExtent),
 }
 
 /// Where in a file, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Extent {
+pub struct LoggedExtent {
     /// First byte.
     pub offset: u64,
     /// How many; fio writes 0 for a flush.
@@ -49,7 +49,7 @@ pub fn iolog_line(since_start_us: u64, file: &str, action: IologAction) -> Strin
     };
     match extent {
         None => format!("{since_start_us} {file} {name}\n"),
-        Some(Extent { offset, length }) => format!("{since_start_us} {file} {name} {offset} {length}\n"),
+        Some(LoggedExtent { offset, length }) => format!("{since_start_us} {file} {name} {offset} {length}\n"),
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn lines_are_those_of_version_3() {
         assert_eq!(iolog_line(0, "/x/a.0.0", IologAction::Add), "0 /x/a.0.0 add\n");
-        let extent = Extent { offset: 8192, length: 4096 };
+        let extent = LoggedExtent { offset: 8192, length: 4096 };
         assert_eq!(iolog_line(17, "/x/a.0.0", IologAction::Write(extent)), "17 /x/a.0.0 write 8192 4096\n");
     }
 }

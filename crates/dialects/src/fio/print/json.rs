@@ -2,10 +2,10 @@
 
 use super::grid::{self, BucketShares};
 use super::group::{share_of_group, together};
-use super::json_text::{Object, Value};
+use super::json_text::{JsonObject, JsonValue};
 use super::report::{
-    Direction, Disk, DiskUse, Figure, GivenOption, Io, Job, Latency, NotMeasured, ReadWrite, Report, Samples, SteadyBy,
-    SteadyOf, SteadyScale, SteadyState,
+    DirectionReport, DiskReport, DiskUse, Figure, GivenOption, Io, JobReport, Latency, NotMeasured, ReadWriteCounts,
+    Report, Samples, SteadyBy, SteadyOf, SteadyReport, SteadyScale,
 };
 use crate::fio::Compat;
 
@@ -20,7 +20,7 @@ pub enum JsonFormat {
 
 /// The whole document, with a line end. It holds nothing but JSON, and every number in it is finite.
 pub fn json(report: &Report, format: JsonFormat) -> String {
-    let mut root = Object::default();
+    let mut root = JsonObject::default();
     root.set("fio version", report.version.as_str())
         .set("timestamp", report.at.unix_ms / 1000)
         .set("timestamp_ms", report.at.unix_ms)
@@ -28,23 +28,23 @@ pub fn json(report: &Report, format: JsonFormat) -> String {
     if !report.global_options.is_empty() {
         root.set("global options", options(&report.global_options));
     }
-    root.set("jobs", report.jobs.iter().map(|one| job(report, one, format).into()).collect::<Vec<Value>>());
+    root.set("jobs", report.jobs.iter().map(|one| job(report, one, format).into()).collect::<Vec<JsonValue>>());
     if let Some(disks) = report.disks.as_ref().filter(|disks| !disks.is_empty()) {
-        root.set("disk_util", disks.iter().map(|one| disk(one, report.compat).into()).collect::<Vec<Value>>());
+        root.set("disk_util", disks.iter().map(|one| disk(one, report.compat).into()).collect::<Vec<JsonValue>>());
     }
     root.text()
 }
 
-fn options(given: &[GivenOption]) -> Object {
-    let mut object = Object::default();
+fn options(given: &[GivenOption]) -> JsonObject {
+    let mut object = JsonObject::default();
     for one in given {
         object.set(&one.name, one.value.as_str());
     }
     object
 }
 
-fn job(report: &Report, job: &Job, format: JsonFormat) -> Object {
-    let mut object = Object::default();
+fn job(report: &Report, job: &JobReport, format: JsonFormat) -> JsonObject {
+    let mut object = JsonObject::default();
     object
         .set("jobname", job.name.as_str())
         .set("groupid", job.group)
@@ -68,7 +68,7 @@ fn job(report: &Report, job: &Job, format: JsonFormat) -> Object {
     // Where all is mixed, fio leaves the flushes out.
     if report.compat == Compat::Meant || !matches!(job.io, Io::Mixed(_)) {
         let of = job.display.percentiles_of;
-        let mut sync = Object::default();
+        let mut sync = JsonObject::default();
         sync.set("total_ios", job.sync.count).set("lat_ns", maker.latency(&job.sync.latency, of.clat || of.lat));
         object.set("sync", sync);
     }
@@ -116,11 +116,11 @@ fn job(report: &Report, job: &Job, format: JsonFormat) -> Object {
 }
 
 /// Names the zeros that stand for numbers that were not measured.
-fn not_measured(object: &mut Object, missing: &[NotMeasured], compat: Compat) {
+fn not_measured(object: &mut JsonObject, missing: &[NotMeasured], compat: Compat) {
     if compat == Compat::Strict || missing.is_empty() {
         return;
     }
-    let mut names = Object::default();
+    let mut names = JsonObject::default();
     for one in missing {
         names.set(&one.name, one.reason.as_str());
     }
@@ -132,8 +132,8 @@ const LEVELS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 /// Names of the classes of batches.
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 
-fn shares(names: &[&str], shares: &[f64]) -> Object {
-    let mut object = Object::default();
+fn shares(names: &[&str], shares: &[f64]) -> JsonObject {
+    let mut object = JsonObject::default();
     for (name, share) in names.iter().zip(shares) {
         object.set(name, *share);
     }
@@ -142,12 +142,12 @@ fn shares(names: &[&str], shares: &[f64]) -> Object {
 
 struct Maker<'a> {
     report: &'a Report,
-    job: &'a Job,
+    job: &'a JobReport,
     format: JsonFormat,
 }
 
 impl Maker<'_> {
-    fn direction(&self, name: &str, one: &Direction) -> Object {
+    fn direction(&self, name: &str, one: &DirectionReport) -> JsonObject {
         let bytes_per_second = one.bytes_per_second();
         let of = self.job.display.percentiles_of;
         let count = |figure: &Figure<u64>| figure.value().copied().unwrap_or(0);
@@ -160,7 +160,7 @@ impl Maker<'_> {
             }
             _ => 0.0,
         };
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object
             .set("io_bytes", one.bytes)
             .set("io_kbytes", one.bytes >> 10)
@@ -188,10 +188,10 @@ impl Maker<'_> {
         object
     }
 
-    fn latency(&self, figure: &Figure<Latency>, with_percentiles: bool) -> Object {
+    fn latency(&self, figure: &Figure<Latency>, with_percentiles: bool) -> JsonObject {
         let nothing = Latency::default();
         let latency = figure.value().unwrap_or(&nothing);
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object
             .set("min", latency.min_ns)
             .set("max", latency.max_ns)
@@ -203,14 +203,14 @@ impl Maker<'_> {
         };
         let percentiles = grid::percentiles(latency, &self.job.display.percentiles, self.report.compat);
         if !percentiles.is_empty() {
-            let mut values = Object::default();
+            let mut values = JsonObject::default();
             for one in percentiles {
                 values.set(&super::number::float(one.percent), one.value_ns);
             }
             object.set("percentile", values);
         }
         if self.format == JsonFormat::Bins {
-            let mut bins = Object::default();
+            let mut bins = JsonObject::default();
             for bin in grid::bins(histogram) {
                 bins.push(grid::value(bin.bucket).to_string(), bin.count);
             }
@@ -220,7 +220,7 @@ impl Maker<'_> {
     }
 }
 
-fn steady(state: &SteadyState) -> Object {
+fn steady(state: &SteadyReport) -> JsonObject {
     let unit = match state.scale {
         SteadyScale::Percent => "%",
         SteadyScale::Absolute => "",
@@ -234,15 +234,15 @@ fn steady(state: &SteadyState) -> Object {
         SteadyBy::Slope => "_slope",
         SteadyBy::MeanDeviation => "",
     };
-    let list = |values: &[u64]| values.iter().map(|one| Value::from(*one)).collect::<Vec<Value>>();
-    let mut data = Object::default();
-    data.set("bw_mean", SteadyState::mean(&state.bytes_per_second)).set("iops_mean", SteadyState::mean(&state.iops));
+    let list = |values: &[u64]| values.iter().map(|one| JsonValue::from(*one)).collect::<Vec<JsonValue>>();
+    let mut data = JsonObject::default();
+    data.set("bw_mean", SteadyReport::mean(&state.bytes_per_second)).set("iops_mean", SteadyReport::mean(&state.iops));
     if state.of == SteadyOf::Latency {
-        data.set("lat_mean", SteadyState::mean(&state.latency_ns)).set("lat_ns", list(&state.latency_ns));
+        data.set("lat_mean", SteadyReport::mean(&state.latency_ns)).set("lat_ns", list(&state.latency_ns));
     }
     data.set("iops", list(&state.iops)).set("bw", list(&state.bytes_per_second));
     let float = super::number::float;
-    let mut object = Object::default();
+    let mut object = JsonObject::default();
     object
         .set("ss", format!("{of}{by}:{}{unit}", float(state.limit)).as_str())
         .set("duration", state.duration_s)
@@ -254,8 +254,8 @@ fn steady(state: &SteadyState) -> Object {
     object
 }
 
-fn disk(disk: &Disk, compat: Compat) -> Object {
-    let mut object = Object::default();
+fn disk(disk: &DiskReport, compat: Compat) -> JsonObject {
+    let mut object = JsonObject::default();
     object.set("name", disk.name.as_str());
     disk_use(&mut object, "", &disk.counters);
     if let Some(below) = &disk.below {
@@ -265,8 +265,8 @@ fn disk(disk: &Disk, compat: Compat) -> Object {
     object
 }
 
-fn disk_use(object: &mut Object, prefix: &str, counters: &DiskUse) {
-    let pair = |figure: &Figure<ReadWrite>| figure.value().copied().unwrap_or_default();
+fn disk_use(object: &mut JsonObject, prefix: &str, counters: &DiskUse) {
+    let pair = |figure: &Figure<ReadWriteCounts>| figure.value().copied().unwrap_or_default();
     let (merges, ticks) = (pair(&counters.merges), pair(&counters.ticks_ms));
     // fio itself leaves the `s` out of this one name, and its readers know it so.
     let write_merges = if prefix.is_empty() { "write_merges" } else { "write_merge" };

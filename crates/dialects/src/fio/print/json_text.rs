@@ -4,7 +4,7 @@ use super::number::float;
 
 /// A value whose keys keep their order.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum JsonValue {
     /// Text.
     Text(String),
     /// A whole number.
@@ -14,18 +14,18 @@ pub(super) enum Value {
     /// A decimal, printed with six places.
     Float(f64),
     /// Members in order.
-    Object(Object),
+    Object(JsonObject),
     /// Elements.
-    Array(Vec<Value>),
+    Array(Vec<JsonValue>),
 }
 
 /// The members of an object, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Object(Vec<(String, Value)>);
+pub(super) struct JsonObject(Vec<(String, JsonValue)>);
 
-impl Object {
+impl JsonObject {
     /// Adds a member. A key that is there already gets the new value, as a reader would see it.
-    pub fn set(&mut self, key: &str, value: impl Into<Value>) -> &mut Object {
+    pub fn set(&mut self, key: &str, value: impl Into<JsonValue>) -> &mut JsonObject {
         let value = value.into();
         match self.0.iter_mut().find(|(own, _)| own == key) {
             Some((_, old)) => *old = value,
@@ -35,7 +35,7 @@ impl Object {
     }
 
     /// Adds a member whose key is known to be new; for long runs of keys.
-    pub fn push(&mut self, key: String, value: impl Into<Value>) {
+    pub fn push(&mut self, key: String, value: impl Into<JsonValue>) {
         self.0.push((key, value.into()));
     }
 
@@ -64,15 +64,15 @@ impl Object {
     }
 }
 
-impl Value {
+impl JsonValue {
     fn write(&self, level: usize, out: &mut String) {
         match self {
-            Value::Text(text) => quote(text, out),
-            Value::Whole(number) => out.push_str(&number.to_string()),
-            Value::Signed(number) => out.push_str(&number.to_string()),
-            Value::Float(number) => out.push_str(&float(*number)),
-            Value::Object(object) => object.write(level, out),
-            Value::Array(values) => {
+            JsonValue::Text(text) => quote(text, out),
+            JsonValue::Whole(number) => out.push_str(&number.to_string()),
+            JsonValue::Signed(number) => out.push_str(&number.to_string()),
+            JsonValue::Float(number) => out.push_str(&float(*number)),
+            JsonValue::Object(object) => object.write(level, out),
+            JsonValue::Array(values) => {
                 out.push_str("[\n");
                 for (place, value) in values.iter().enumerate() {
                     if place > 0 {
@@ -110,44 +110,44 @@ fn quote(text: &str, out: &mut String) {
     out.push('"');
 }
 
-impl From<&str> for Value {
-    fn from(text: &str) -> Value {
-        Value::Text(text.to_owned())
+impl From<&str> for JsonValue {
+    fn from(text: &str) -> JsonValue {
+        JsonValue::Text(text.to_owned())
     }
 }
 
-impl From<u64> for Value {
-    fn from(number: u64) -> Value {
-        Value::Whole(number)
+impl From<u64> for JsonValue {
+    fn from(number: u64) -> JsonValue {
+        JsonValue::Whole(number)
     }
 }
 
-impl From<u32> for Value {
-    fn from(number: u32) -> Value {
-        Value::Whole(u64::from(number))
+impl From<u32> for JsonValue {
+    fn from(number: u32) -> JsonValue {
+        JsonValue::Whole(u64::from(number))
     }
 }
 
-impl From<i32> for Value {
-    fn from(number: i32) -> Value {
-        Value::Signed(i64::from(number))
+impl From<i32> for JsonValue {
+    fn from(number: i32) -> JsonValue {
+        JsonValue::Signed(i64::from(number))
     }
 }
 
-impl From<f64> for Value {
-    fn from(number: f64) -> Value {
-        Value::Float(number)
+impl From<f64> for JsonValue {
+    fn from(number: f64) -> JsonValue {
+        JsonValue::Float(number)
     }
 }
 
-impl From<Object> for Value {
-    fn from(object: Object) -> Value {
-        Value::Object(object)
+impl From<JsonObject> for JsonValue {
+    fn from(object: JsonObject) -> JsonValue {
+        JsonValue::Object(object)
     }
 }
 
-impl From<Vec<Value>> for Value {
-    fn from(values: Vec<Value>) -> Value {
-        Value::Array(values)
+impl From<Vec<JsonValue>> for JsonValue {
+    fn from(values: Vec<JsonValue>) -> JsonValue {
+        JsonValue::Array(values)
     }
 }

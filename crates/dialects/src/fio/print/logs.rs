@@ -6,7 +6,7 @@ use plumb_workload::OpKind;
 
 /// A line's direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum LogDirection {
     /// 0.
     Read,
     /// 1.
@@ -15,20 +15,20 @@ pub enum Direction {
     Trim,
 }
 
-impl Direction {
+impl LogDirection {
     const fn number(self) -> u8 {
         match self {
-            Direction::Read => 0,
-            Direction::Write => 1,
-            Direction::Trim => 2,
+            LogDirection::Read => 0,
+            LogDirection::Write => 1,
+            LogDirection::Trim => 2,
         }
     }
 
     const fn kind(self) -> OpKind {
         match self {
-            Direction::Read => OpKind::Read,
-            Direction::Write => OpKind::Write,
-            Direction::Trim => OpKind::Trim,
+            LogDirection::Read => OpKind::Read,
+            LogDirection::Write => OpKind::Write,
+            LogDirection::Trim => OpKind::Trim,
         }
     }
 }
@@ -73,7 +73,7 @@ pub struct LogSample {
     /// The value.
     pub value: LogValue,
     /// The direction.
-    pub direction: Direction,
+    pub direction: LogDirection,
     /// The op's bytes; 0 for a window.
     pub block_bytes: u64,
     /// Under `log_offset`, where in the file; of a window 0.
@@ -147,7 +147,7 @@ pub fn log_record(sample: &LogSample) -> Vec<u8> {
 /// What took longer than the grid reaches is counted in the last column.
 pub fn hist_log_line(
     time_ms: u64,
-    direction: Direction,
+    direction: LogDirection,
     block_bytes: u64,
     window: &Histogram,
     coarseness: u32,
@@ -172,7 +172,7 @@ pub enum SampleLog {
 
 /// A windowed log of the measured seconds. A second in which nothing completed has its line, with 0: a stall that left no
 /// line would not be seen.
-pub fn samples_log(intervals: &[Interval], directions: &[Direction], log: SampleLog) -> String {
+pub fn samples_log(intervals: &[Interval], directions: &[LogDirection], log: SampleLog) -> String {
     let mut text = String::new();
     for interval in intervals.iter().filter(|interval| interval.length_ns > 0) {
         for &direction in directions {
@@ -205,7 +205,7 @@ mod tests {
         let mut sample = LogSample {
             time: 500,
             value: LogValue::One(123),
-            direction: Direction::Write,
+            direction: LogDirection::Write,
             block_bytes: 4096,
             offset: None,
             priority: LogPriority::default(),
@@ -225,7 +225,7 @@ mod tests {
         let sample = LogSample {
             time: 7,
             value: LogValue::Both { mean: 123, max: 200 },
-            direction: Direction::Trim,
+            direction: LogDirection::Trim,
             block_bytes: 4096,
             offset: Some(8192),
             priority: LogPriority::Value(0x4001),
@@ -252,11 +252,11 @@ mod tests {
         let mut window = Histogram::new();
         window.record_n(41, 3);
         window.record(3_600_000_000_000);
-        let line = hist_log_line(1000, Direction::Read, 4096, &window, 0);
+        let line = hist_log_line(1000, LogDirection::Read, 4096, &window, 0);
         let fields: Vec<&str> = line.trim_end().split(", ").collect();
         assert_eq!(fields.len(), 1859);
         assert_eq!((fields[3 + 41], fields[1858]), ("3", "1"));
-        assert_eq!(hist_log_line(0, Direction::Read, 0, &window, 3).split(", ").count(), 3 + 232);
+        assert_eq!(hist_log_line(0, LogDirection::Read, 0, &window, 3).split(", ").count(), 3 + 232);
     }
 
     #[test]
@@ -266,7 +266,7 @@ mod tests {
             length_ns: 1_000_000_000,
             ops: [(OpKind::Read, OpCounts { count, bytes: count * 4096, ..OpCounts::default() })].into(),
         };
-        let log = samples_log(&[second(0, 256), second(1, 0)], &[Direction::Read], SampleLog::Bandwidth);
+        let log = samples_log(&[second(0, 256), second(1, 0)], &[LogDirection::Read], SampleLog::Bandwidth);
         assert_eq!(log, "1000, 1024, 0, 0, 0\n2000, 0, 0, 0, 0\n");
     }
 }

@@ -39,18 +39,17 @@ mod terse;
 #[cfg(test)]
 mod tests;
 
-pub use build::{BuildError, DiskStats, Heading, JobSource, Kept, Latencies, Member, Stage, Windows, report_of};
+pub use build::{BuildError, DiskStats, Heading, JobMember, JobSource, KeptLog, Latencies, Stage, Windows, report_of};
 pub use eta::{Eta, RateLimit, Remaining, eta_line};
 pub use format::{Format, print};
 pub use grid::{BucketShares, LOG_COLUMNS};
-pub use iolog::{Extent, IologAction, iolog_header, iolog_line};
+pub use iolog::{IologAction, LoggedExtent, iolog_header, iolog_line};
 pub use json::{JsonFormat, json};
 pub use logs::{
-    Direction as LogDirection, LogPriority, LogSample, LogValue, SampleLog, hist_log_line, log_line, log_record,
-    samples_log,
+    LogDirection, LogPriority, LogSample, LogValue, SampleLog, hist_log_line, log_line, log_record, samples_log,
 };
 pub use normal::normal;
-pub use opening::{BlockRange, JobLine, Layout, Opening, opening};
+pub use opening::{BlockRange, JobLine, MissingFiles, RunOpening, opening};
 pub use report::*;
 pub use series_log::{HistLog, JobLog, LogForm, LogQuantity, LogWriting, LoggedIo, Window};
 pub use source::{Grouping, JobCopy, given, group_numbers, opening_of, sources};

@@ -2,10 +2,10 @@
 
 use super::grid::{self, BucketShares};
 use super::group::{self, share_of_group, together};
-use super::number::{Prefix, Unit, fixed, plain, scaled, scaled_from};
+use super::number::{NumberUnit, Prefix, fixed, plain, scaled, scaled_from};
 use super::report::{
-    Direction, DiskUse, Figure, Io, Job, KbBase, Latency, NotMeasured, ReadWrite, Report, SteadyBy, SteadyOf,
-    SteadyScale, SteadyState, UnitBase,
+    DirectionReport, DiskUse, Figure, Io, JobReport, KbBase, Latency, NotMeasured, ReadWriteCounts, Report, SteadyBy,
+    SteadyOf, SteadyReport, SteadyScale, UnitBase,
 };
 use crate::fio::Compat;
 
@@ -40,7 +40,7 @@ fn not_measured(missing: &[NotMeasured], compat: Compat) -> String {
     format!("  not measured : {}\n", names.join(", "))
 }
 
-fn job_text(report: &Report, job: &Job) -> String {
+fn job_text(report: &Report, job: &JobReport) -> String {
     let nothing = !job.is_beside && job.io.named().iter().all(|(_, one)| one.bytes == 0 && one.ios == 0);
     // fio says nothing of a job that did nothing; an error that kept it from that is worth its line.
     if nothing && (report.compat == Compat::Strict || (job.error.is_none() && job.sync.count == 0)) {
@@ -115,7 +115,7 @@ fn job_text(report: &Report, job: &Job) -> String {
     text + &not_measured(&job.not_measured(), report.compat)
 }
 
-fn direction(report: &Report, job: &Job, name: &str, one: &Direction) -> String {
+fn direction(report: &Report, job: &JobReport, name: &str, one: &DirectionReport) -> String {
     let display = &job.display;
     let rate = one.bytes_per_second();
     let iops = super::direction::rate(one.ios, one.runtime_ms);
@@ -123,14 +123,14 @@ fn direction(report: &Report, job: &Job, name: &str, one: &Direction) -> String 
     let (shown, shown_other) = match (name, &job.io, report.compat) {
         // fio forgets the unit where it adds the directions up beside them.
         ("mixed", Io::Both(..), Compat::Strict) => (
-            scaled(rate, figures, display.prefix(), Unit::None),
-            scaled(rate, figures, display.prefix().other(), Unit::None),
+            scaled(rate, figures, display.prefix(), NumberUnit::None),
+            scaled(rate, figures, display.prefix().other(), NumberUnit::None),
         ),
         _ => (display.rate(rate), display.rate_other(rate)),
     };
     let mut text = format!(
         "  {name}: IOPS={}, BW={shown} ({shown_other})({}/{}msec){}\n",
-        scaled(iops, figures, Prefix::Si, Unit::None),
+        scaled(iops, figures, Prefix::Si, NumberUnit::None),
         display.bytes(one.bytes),
         one.runtime_ms,
         job.zone_resets.map(|resets| format!("; {resets} zone resets")).unwrap_or_default()
@@ -209,14 +209,14 @@ fn latency_line(name: &str, latency: &Latency) -> String {
     };
     format!(
         "    {name} ({unit}): min={}, max={}, avg={}, stdev={}\n",
-        scaled(min / divisor, 6, Prefix::Si, Unit::None),
-        scaled(max / divisor, 6, Prefix::Si, Unit::None),
+        scaled(min / divisor, 6, Prefix::Si, NumberUnit::None),
+        scaled(max / divisor, 6, Prefix::Si, NumberUnit::None),
         padded(latency.mean_ns / divisor as f64),
         padded(spread / divisor as f64)
     )
 }
 
-fn percentiles(report: &Report, job: &Job, name: &str, latency: &Latency) -> String {
+fn percentiles(report: &Report, job: &JobReport, name: &str, latency: &Latency) -> String {
     let found = grid::percentiles(latency, &job.display.percentiles, report.compat);
     let (Some(first), Some(last)) = (found.first(), found.last()) else { return String::new() };
     let (unit, thousands) = if first.value_ns > 2_000_000 && last.value_ns > 99_999_999 {
@@ -251,10 +251,10 @@ fn shares(unit: &str, shares: &[f64]) -> String {
     cells.chunks(5).map(|line| format!("  lat ({unit})   : {}\n", line.join(", "))).collect()
 }
 
-fn issued(job: &Job) -> String {
+fn issued(job: &JobReport) -> String {
     let blocks = job.io.named();
     // Mixed numbers are counted where reads are.
-    let of = |pick: &dyn Fn(&Direction) -> u64| {
+    let of = |pick: &dyn Fn(&DirectionReport) -> u64| {
         let cells: Vec<String> =
             (0..3).map(|place| blocks.get(place).map_or(0, |(_, one)| pick(one)).to_string()).collect();
         cells.join(",")
@@ -280,9 +280,9 @@ fn short_time(ns: u64) -> String {
     format!("{}{unit}", fixed(ns as f64 / divisor, 2))
 }
 
-fn steady(job: &Job, state: &SteadyState, compat: Compat) -> String {
+fn steady(job: &JobReport, state: &SteadyReport, compat: Compat) -> String {
     let display = &job.display;
-    let mean = SteadyState::mean(&state.bytes_per_second);
+    let mean = SteadyReport::mean(&state.bytes_per_second);
     let figures = display.significant_figures;
     let (rate, rate_other) = match compat {
         Compat::Meant => (display.rate(mean), display.rate_other(mean)),
@@ -299,8 +299,8 @@ fn steady(job: &Job, state: &SteadyState, compat: Compat) -> String {
     };
     let latency = match state.of {
         SteadyOf::Latency => {
-            let mean = SteadyState::mean(&state.latency_ns);
-            format!(", lat={}nsec", scaled(mean, figures, Prefix::Si, Unit::None))
+            let mean = SteadyReport::mean(&state.latency_ns);
+            format!(", lat={}nsec", scaled(mean, figures, Prefix::Si, NumberUnit::None))
         }
         SteadyOf::Iops | SteadyOf::Bandwidth => String::new(),
     };
@@ -309,7 +309,7 @@ fn steady(job: &Job, state: &SteadyState, compat: Compat) -> String {
         if state.attained { "yes" } else { "no" },
         rate,
         rate_other,
-        scaled(SteadyState::mean(&state.iops), figures, Prefix::Si, Unit::None),
+        scaled(SteadyReport::mean(&state.iops), figures, Prefix::Si, NumberUnit::None),
         match state.of {
             SteadyOf::Iops => "iops",
             SteadyOf::Bandwidth => "bw",
@@ -328,8 +328,8 @@ fn steady(job: &Job, state: &SteadyState, compat: Compat) -> String {
 }
 
 fn disk_use(prefix: &str, counters: &DiskUse) -> String {
-    let pair = |one: ReadWrite| format!("{}/{}", one.read, one.write);
-    let maybe = |figure: &Figure<ReadWrite>| pair(figure.value().copied().unwrap_or_default());
+    let pair = |one: ReadWriteCounts| format!("{}/{}", one.read, one.write);
+    let maybe = |figure: &Figure<ReadWriteCounts>| pair(figure.value().copied().unwrap_or_default());
     format!(
         "{prefix}ios={}, {prefix}sectors={}, {prefix}merge={}, {prefix}ticks={}, {prefix}in_queue={}, {prefix}util={}%",
         pair(counters.ios),

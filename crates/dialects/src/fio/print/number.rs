@@ -41,7 +41,7 @@ impl Prefix {
 
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum NumberUnit {
     /// Nothing that is named.
     None,
     /// Bytes.
@@ -54,18 +54,18 @@ pub(super) enum Unit {
 
 /// A number in at most `digits` digits, scaled by the prefix until it fits: `37.3k`, `146MiB/s`, `1071MiB/s`. A number
 /// that fits as it is has neither prefix nor decimals.
-pub(super) fn scaled(number: u64, digits: u8, prefix: Prefix, unit: Unit) -> String {
+pub(super) fn scaled(number: u64, digits: u8, prefix: Prefix, unit: NumberUnit) -> String {
     scaled_from(number, 0, digits, prefix, unit)
 }
 
 /// The same for a number that is already divided by the prefix's step so many times.
-pub(super) fn scaled_from(number: u64, power: usize, digits: u8, prefix: Prefix, unit: Unit) -> String {
+pub(super) fn scaled_from(number: u64, power: usize, digits: u8, prefix: Prefix, unit: NumberUnit) -> String {
     let digits = usize::from(digits.max(1));
     let (name, mut rest) = match unit {
-        Unit::None => ("", u128::from(number)),
-        Unit::Bytes => ("B", u128::from(number)),
-        Unit::BytesPerSecond => ("B/s", u128::from(number)),
-        Unit::BitsPerSecond => ("bit/s", u128::from(number) * 8),
+        NumberUnit::None => ("", u128::from(number)),
+        NumberUnit::Bytes => ("B", u128::from(number)),
+        NumberUnit::BytesPerSecond => ("B/s", u128::from(number)),
+        NumberUnit::BitsPerSecond => ("bit/s", u128::from(number) * 8),
     };
     let (step, names) = (u128::from(prefix.step()), prefix.names());
     let (mut power, mut cut) = (power, None);
@@ -123,21 +123,21 @@ impl Display {
     }
 
     /// The unit of rates.
-    pub(super) fn rate_unit(&self) -> Unit {
+    pub(super) fn rate_unit(&self) -> NumberUnit {
         match self.unit_base {
-            UnitBase::Bytes => Unit::BytesPerSecond,
-            UnitBase::Bits => Unit::BitsPerSecond,
+            UnitBase::Bytes => NumberUnit::BytesPerSecond,
+            UnitBase::Bits => NumberUnit::BitsPerSecond,
         }
     }
 
     /// Bytes.
     pub(super) fn bytes(&self, bytes: u64) -> String {
-        scaled(bytes, self.significant_figures, self.prefix(), Unit::Bytes)
+        scaled(bytes, self.significant_figures, self.prefix(), NumberUnit::Bytes)
     }
 
     /// Bytes, in the other prefix.
     pub(super) fn bytes_other(&self, bytes: u64) -> String {
-        scaled(bytes, self.significant_figures, self.prefix().other(), Unit::Bytes)
+        scaled(bytes, self.significant_figures, self.prefix().other(), NumberUnit::Bytes)
     }
 
     /// Bytes a second.
@@ -159,15 +159,15 @@ mod tests {
     #[test]
     fn numbers_are_scaled_as_fio_scales_them() {
         let iec = |number, unit| scaled(number, 4, Prefix::Iec, unit);
-        assert_eq!(scaled(37_306, 4, Prefix::Si, Unit::None), "37.3k");
-        assert_eq!(scaled(4_465_100, 6, Prefix::Si, Unit::None), "4465.1k");
-        assert_eq!(scaled(17_852_000, 6, Prefix::Si, Unit::None), "17852k", "no room for a decimal");
-        assert_eq!(iec(4096, Unit::Bytes), "4096B");
-        assert_eq!(iec(65_536, Unit::Bytes), "64.0KiB");
-        assert_eq!(iec(1071 << 20, Unit::BytesPerSecond), "1071MiB/s");
-        assert_eq!(iec((62 << 20) + 1_006_632, Unit::Bytes), "63.0MiB", "62.96 carries");
-        assert_eq!(scaled(1 << 30, 4, Prefix::Iec, Unit::BitsPerSecond), "8192Mibit/s");
-        assert_eq!(iec(u64::MAX, Unit::Bytes), "16.0EiB");
+        assert_eq!(scaled(37_306, 4, Prefix::Si, NumberUnit::None), "37.3k");
+        assert_eq!(scaled(4_465_100, 6, Prefix::Si, NumberUnit::None), "4465.1k");
+        assert_eq!(scaled(17_852_000, 6, Prefix::Si, NumberUnit::None), "17852k", "no room for a decimal");
+        assert_eq!(iec(4096, NumberUnit::Bytes), "4096B");
+        assert_eq!(iec(65_536, NumberUnit::Bytes), "64.0KiB");
+        assert_eq!(iec(1071 << 20, NumberUnit::BytesPerSecond), "1071MiB/s");
+        assert_eq!(iec((62 << 20) + 1_006_632, NumberUnit::Bytes), "63.0MiB", "62.96 carries");
+        assert_eq!(scaled(1 << 30, 4, Prefix::Iec, NumberUnit::BitsPerSecond), "8192Mibit/s");
+        assert_eq!(iec(u64::MAX, NumberUnit::Bytes), "16.0EiB");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::fio::Compat;
 
 /// Everything that is known before the run.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Opening {
+pub struct RunOpening {
     /// fio's version string.
     pub version: String,
     /// The jobs, in order.
@@ -16,7 +16,7 @@ pub struct Opening {
     /// Workers that are processes.
     pub processes: u32,
     /// Files that are written before the run.
-    pub layouts: Vec<Layout>,
+    pub layouts: Vec<MissingFiles>,
     /// Whether fio's own slips are kept.
     pub compat: Compat,
 }
@@ -57,7 +57,7 @@ pub struct BlockRange {
 
 /// Files that a job needs and that are not there yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Layout {
+pub struct MissingFiles {
     /// The job.
     pub job: String,
     /// How many files.
@@ -67,7 +67,7 @@ pub struct Layout {
 }
 
 /// The lines, each with its end.
-pub fn opening(opening: &Opening) -> String {
+pub fn opening(opening: &RunOpening) -> String {
     let mut text = String::new();
     for job in opening.jobs.iter().filter(|job| job.beside.is_none()) {
         let range =

@@ -14,30 +14,30 @@ pub struct Report {
     /// fio's version string. Readers cut it at the `-`, so it must look like `fio-3.42`.
     pub version: String,
     /// When the report was made.
-    pub at: Moment,
+    pub at: ReportTime,
     /// Options of the global section, as given.
     pub global_options: Vec<GivenOption>,
     /// One entry for each job, or for each group under `group_reporting`.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<JobReport>,
     /// The disks under the files; `None` under `disk_util=0`.
-    pub disks: Option<Vec<Disk>>,
+    pub disks: Option<Vec<DiskReport>>,
     /// Whether fio's own slips are kept.
     pub compat: Compat,
 }
 
 /// A point in time, with its text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Moment {
+pub struct ReportTime {
     /// Milliseconds since 1970, UTC.
     pub unix_ms: u64,
     /// As ctime(3) writes it, without the line end: `Fri Nov 20 18:46:27 2026`.
     pub text: String,
 }
 
-impl Moment {
+impl ReportTime {
     /// The moment, its text in a zone so many seconds east of UTC. Civil date from a day count: the proleptic Gregorian
     /// calendar in cycles of 400 years.
-    pub fn at_offset(unix_ms: u64, offset_seconds: i32) -> Moment {
+    pub fn at_offset(unix_ms: u64, offset_seconds: i32) -> ReportTime {
         const DAY_S: i64 = 86_400;
         const CYCLE_DAYS: i64 = 146_097;
         let local_s = i64::try_from(unix_ms / 1000).unwrap_or(i64::MAX / 2) + i64::from(offset_seconds);
@@ -54,7 +54,10 @@ impl Moment {
         let month = names[march_month as usize];
         let year = cycle * 400 + year + i64::from(march_month >= 10);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        Moment { unix_ms, text: format!("{weekday} {month} {month_day:>2} {hour:02}:{minute:02}:{second:02} {year}") }
+        ReportTime {
+            unix_ms,
+            text: format!("{weekday} {month} {month_day:>2} {hour:02}:{minute:02}:{second:02} {year}"),
+        }
     }
 }
 
@@ -69,7 +72,7 @@ pub struct GivenOption {
 
 /// One job, or one group of jobs reported as one.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Job {
+pub struct JobReport {
     /// Its name.
     pub name: String,
     /// `description`.
@@ -99,11 +102,11 @@ pub struct Job {
     /// What moved data.
     pub io: Io,
     /// Flushes.
-    pub sync: Sync,
+    pub sync: SyncReport,
     /// Run times of all members added up, ms. Processor shares are shares of it.
     pub runtime_ms: u64,
     /// Processor time of all members.
-    pub cpu: Cpu,
+    pub cpu: CpuReport,
     /// How many requests were in flight, and how many went in and came out at a time.
     pub depths: Depths,
     /// Shares of the completion latencies, by class.
@@ -111,7 +114,7 @@ pub struct Job {
     /// `latency_target` and its kin; fio reports them for every job.
     pub latency_target: Option<LatencyTarget>,
     /// `steadystate`.
-    pub steady: Option<SteadyState>,
+    pub steady: Option<SteadyReport>,
     /// Zone resets, for `zonemode=zbd`.
     pub zone_resets: Option<u64>,
 }
@@ -138,7 +141,7 @@ pub struct ContinuedErrors {
 
 /// fsync, fdatasync, sync_file_range and syncfs.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Sync {
+pub struct SyncReport {
     /// How many.
     pub count: u64,
     /// How long they took.
@@ -147,7 +150,7 @@ pub struct Sync {
 
 /// Processor time and its kin.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Cpu {
+pub struct CpuReport {
     /// In user mode, ns.
     pub user_ns: u64,
     /// In the kernel, ns.
@@ -184,7 +187,7 @@ pub struct LatencyTarget {
     pub percentile: f64,
 }
 
-impl Job {
+impl JobReport {
     /// Processor shares in percent of the run time, user and system.
     pub(super) fn cpu_percent(&self) -> CpuPercent {
         let share = |ns: u64| {

@@ -1,6 +1,6 @@
 //! Logs of a job, written as its ops come: one file a quantity.
 
-use super::logs::{Direction, LogPriority, LogSample, LogValue, hist_log_line, log_line, log_record};
+use super::logs::{LogDirection, LogPriority, LogSample, LogValue, hist_log_line, log_line, log_record};
 use crate::fio::options::logs::WindowValue;
 use plumb_result::Histogram;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedIo {
     /// What it did.
-    pub direction: Direction,
+    pub direction: LogDirection,
     /// When it was issued, from the job's start, ns.
     pub issue_ns: u64,
     /// When it was over, from the same start, ns.
@@ -144,16 +144,16 @@ pub struct JobLog<W: Write> {
     quantity: LogQuantity,
     form: LogForm,
     /// Directions that the job has; rates of all of them are told in every window.
-    directions: Vec<Direction>,
+    directions: Vec<LogDirection>,
     number: u64,
     sums: [Sums; 3],
 }
 
-const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
+const DIRECTIONS: [LogDirection; 3] = [LogDirection::Read, LogDirection::Write, LogDirection::Trim];
 
 impl<W: Write> JobLog<W> {
     /// An empty log.
-    pub fn new(out: W, quantity: LogQuantity, form: LogForm, directions: Vec<Direction>) -> JobLog<W> {
+    pub fn new(out: W, quantity: LogQuantity, form: LogForm, directions: Vec<LogDirection>) -> JobLog<W> {
         JobLog { out, quantity, form, directions, number: 0, sums: [Sums::default(); 3] }
     }
 
@@ -334,7 +334,7 @@ mod tests {
 
     fn op(complete_ms: u64, lat_us: u64) -> LoggedIo {
         LoggedIo {
-            direction: Direction::Read,
+            direction: LogDirection::Read,
             issue_ns: complete_ms * 1_000_000 - lat_us * 1000,
             complete_ns: complete_ms * 1_000_000,
             submission_ns: None,
@@ -344,7 +344,7 @@ mod tests {
     }
 
     fn log(quantity: LogQuantity, form: LogForm, ops: &[LoggedIo], end_ms: u64) -> String {
-        let mut log = JobLog::new(Vec::new(), quantity, form, vec![Direction::Read]);
+        let mut log = JobLog::new(Vec::new(), quantity, form, vec![LogDirection::Read]);
         ops.iter().for_each(|one| log.op(one).unwrap());
         String::from_utf8(log.end(end_ms * 1_000_000).unwrap()).unwrap()
     }

@@ -1,9 +1,9 @@
 //! Jobs as they are reported: what their options say of names, groups and how numbers are shown.
 
-use super::build::{JobSource, Kept, Latencies, Member, Windows};
-use super::opening::{BlockRange, JobLine, Layout, Opening};
+use super::build::{JobMember, JobSource, KeptLog, Latencies, Windows};
+use super::opening::{BlockRange, JobLine, MissingFiles, RunOpening};
 use super::report::*;
-use crate::fio::job::{FioJob, Said};
+use crate::fio::job::{FioJob, SaidOption};
 use crate::fio::options::direction::Sizes;
 use crate::fio::options::stats::{Unified, UnitWord};
 use crate::fio::options::stop::ContinueOnError;
@@ -17,7 +17,7 @@ pub struct JobCopy {
     /// The job's place in [`Fio::jobs`].
     pub job: usize,
     /// Where it is measured.
-    pub member: Member,
+    pub member: JobMember,
 }
 
 /// The number of each job's reporting group: `stonewall` and `new_group` open a new one.
@@ -65,13 +65,13 @@ pub fn sources(fio: &Fio, copies: &[JobCopy], grouping: Grouping) -> Vec<JobSour
 }
 
 /// All that is known before the run.
-pub fn opening_of(fio: &Fio, layouts: Vec<Layout>) -> Opening {
+pub fn opening_of(fio: &Fio, layouts: Vec<MissingFiles>) -> RunOpening {
     let groups = group_numbers(&fio.jobs);
     let workers = |thread: bool| {
         let copies = fio.jobs.iter().filter(|job| job.identity.thread == thread).map(|job| job.identity.numjobs);
         copies.fold(0, u32::saturating_add)
     };
-    Opening {
+    RunOpening {
         version: VERSION.to_owned(),
         jobs: fio.jobs.iter().zip(groups).map(|(job, group)| line(job, group)).collect(),
         threads: workers(true),
@@ -82,9 +82,11 @@ pub fn opening_of(fio: &Fio, layouts: Vec<Layout>) -> Opening {
 }
 
 /// Options as they are printed: by their own names.
-pub fn given(said: &[Said]) -> Vec<GivenOption> {
-    let one =
-        |said: &Said| GivenOption { name: said.option.name.to_owned(), value: said.text.clone().unwrap_or_default() };
+pub fn given(said: &[SaidOption]) -> Vec<GivenOption> {
+    let one = |said: &SaidOption| GivenOption {
+        name: said.option.name.to_owned(),
+        value: said.text.clone().unwrap_or_default(),
+    };
     let mut given: Vec<GivenOption> = Vec::new();
     for option in said.iter().map(one) {
         // A name twice would be read once: what was said last holds.
@@ -94,7 +96,7 @@ pub fn given(said: &[Said]) -> Vec<GivenOption> {
     given
 }
 
-fn template(job: &FioJob, group: u32) -> Job {
+fn template(job: &FioJob, group: u32) -> JobReport {
     let io = match job.statistics.unified {
         Unified::None => Io::default(),
         Unified::Mixed => Io::Mixed(Box::default()),
@@ -103,7 +105,7 @@ fn template(job: &FioJob, group: u32) -> Job {
     let ignored = &job.stop.ignore_error;
     let ignores = [&ignored.read, &ignored.write, &ignored.verify].iter().any(|errors| !errors.is_empty());
     let passes_over = job.stop.continue_on_error != ContinueOnError::None || ignores;
-    Job {
+    JobReport {
         name: job.name.clone(),
         description: job.identity.description.clone(),
         group,
@@ -120,7 +122,7 @@ fn template(job: &FioJob, group: u32) -> Job {
             percentile: job.pace.latency_percentile,
         }),
         steady: steady(job),
-        ..Job::default()
+        ..JobReport::default()
     }
 }
 
@@ -131,7 +133,7 @@ fn windows(job: &FioJob) -> Windows {
 }
 
 fn latencies(job: &FioJob) -> Latencies {
-    let kept = |measured: bool| if measured { Kept::Yes } else { Kept::No };
+    let kept = |measured: bool| if measured { KeptLog::Yes } else { KeptLog::No };
     let told = &job.statistics;
     Latencies {
         slat: kept(told.measure_slat),
@@ -164,7 +166,7 @@ fn display(job: &FioJob) -> Display {
     }
 }
 
-fn steady(job: &FioJob) -> Option<SteadyState> {
+fn steady(job: &FioJob) -> Option<SteadyReport> {
     let stop = job.stop.steady.as_ref()?;
     let criterion = stop.criterion;
     let (limit, scale) = match criterion.limit {
@@ -173,7 +175,7 @@ fn steady(job: &FioJob) -> Option<SteadyState> {
         SteadyLimit::BytesPerSecond(limit) => (limit as f64, SteadyScale::Absolute),
         SteadyLimit::Time(limit) => (limit.0 as f64, SteadyScale::Absolute),
     };
-    Some(SteadyState {
+    Some(SteadyReport {
         of: match criterion.figure {
             SteadyFigure::Iops => SteadyOf::Iops,
             SteadyFigure::Bandwidth => SteadyOf::Bandwidth,

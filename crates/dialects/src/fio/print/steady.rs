@@ -4,7 +4,7 @@ use plumb_result::{SteadyOutcome, SteadySample};
 
 /// `steadystate`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SteadyState {
+pub struct SteadyReport {
     /// What was watched.
     pub of: SteadyOf,
     /// How.
@@ -60,7 +60,7 @@ pub enum SteadyScale {
     Absolute,
 }
 
-impl SteadyState {
+impl SteadyReport {
     /// The whole mean of the intervals' values; 0 of none.
     pub(super) fn mean(values: &[u64]) -> u64 {
         let sum: u128 = values.iter().map(|value| u128::from(*value)).sum();

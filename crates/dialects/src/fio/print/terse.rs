@@ -3,7 +3,7 @@
 use super::grid::{self, PERCENTILES_MAX};
 use super::group::together;
 use super::number::{fixed, float, plain};
-use super::report::{Direction, DiskUse, Figure, Job, Latency, ReadWrite, Report};
+use super::report::{DirectionReport, DiskUse, Figure, JobReport, Latency, ReadWriteCounts, Report};
 use crate::fio::Compat;
 
 /// `--terse-version`.
@@ -51,7 +51,7 @@ pub fn terse(report: &Report, version: TerseVersion) -> String {
     report.jobs.iter().map(|job| line(report, job, version)).collect()
 }
 
-fn line(report: &Report, job: &Job, version: TerseVersion) -> String {
+fn line(report: &Report, job: &JobReport, version: TerseVersion) -> String {
     let name = plain(&job.name, Some(';'), report.compat);
     let error = job.error.as_ref().map_or(0, |error| error.code);
     let mut fields = Fields(version.number().to_string());
@@ -117,7 +117,14 @@ impl Fields {
     }
 }
 
-fn direction(fields: &mut Fields, report: &Report, job: &Job, name: &str, one: &Direction, version: TerseVersion) {
+fn direction(
+    fields: &mut Fields,
+    report: &Report,
+    job: &JobReport,
+    name: &str,
+    one: &DirectionReport,
+    version: TerseVersion,
+) {
     fields.push(one.bytes >> 10);
     fields.push(one.bytes_per_second() / 1024);
     fields.push(super::direction::rate(one.ios, one.runtime_ms));
@@ -159,7 +166,7 @@ fn latency(fields: &mut Fields, figure: &Figure<Latency>) {
 }
 
 /// Always 20 of them: those that were not asked for are `0%=0`, those of nothing are 0.
-fn percentiles(fields: &mut Fields, one: &Direction, job: &Job, compat: Compat) {
+fn percentiles(fields: &mut Fields, one: &DirectionReport, job: &JobReport, compat: Compat) {
     let of = job.display.percentiles_of;
     let asked = if of.lat || of.clat { grid::wanted(&job.display.percentiles) } else { Vec::new() };
     let figure = if of.lat { &one.lat } else { &one.clat };
@@ -176,7 +183,7 @@ fn percentiles(fields: &mut Fields, one: &Direction, job: &Job, compat: Compat) 
 }
 
 fn disk_use(fields: &mut Fields, counters: &DiskUse) {
-    let pair = |figure: &Figure<ReadWrite>| figure.value().copied().unwrap_or_default();
+    let pair = |figure: &Figure<ReadWriteCounts>| figure.value().copied().unwrap_or_default();
     for one in [counters.ios, pair(&counters.merges), pair(&counters.ticks_ms)] {
         fields.push(one.read);
         fields.push(one.write);

@@ -1,17 +1,17 @@
 //! The value of any option.
 
-use super::choice::{ErrorsIgnored, LogName, Memory, Steady, SyncRange};
-use super::direction::Direction;
+use super::choice::{ErrorsIgnored, LogName, Memory, SteadyCriterion, SyncRange};
+use super::direction::JobDirection;
 use super::distribution::{Distribution, FileService};
 use super::lists::NumaPolicy;
 use super::pattern::Piece;
 use super::shapes::{Between, PerDirection, ReadWrite, Region};
-use super::split::{PriorityShare, Share};
+use super::split::{PriorityShare, SplitShare};
 use plumb_workload::Nanos;
 
 /// What the text of an option means; the variant follows from the option's [`Kind`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum OptionValue {
     /// [`Kind::Whole`] with one slot.
     Whole(i64),
     /// [`Kind::Whole`] with two slots.
@@ -47,9 +47,9 @@ pub enum Value {
     /// [`Kind::Ranges`].
     Ranges(PerDirection<Option<Between<u64>>>),
     /// [`Special::Direction`].
-    Direction(Direction),
+    Direction(JobDirection),
     /// [`Special::Split`].
-    Split(PerDirection<Vec<Share>>),
+    Split(PerDirection<Vec<SplitShare>>),
     /// [`Special::Distribution`].
     Distribution(Distribution),
     /// [`Special::Pattern`].
@@ -61,7 +61,7 @@ pub enum Value {
     /// [`Special::IgnoreError`].
     IgnoreError(ErrorsIgnored),
     /// [`Special::Steady`].
-    Steady(Steady),
+    Steady(SteadyCriterion),
     /// [`Special::SyncRange`].
     SyncRange(SyncRange),
     /// [`Special::FileService`].

@@ -25,7 +25,7 @@ pub enum Letter {
 
 /// The value of a sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sum {
+pub struct SumValue {
     /// As a whole number.
     pub whole: i128,
     /// With its fraction.
@@ -39,7 +39,7 @@ const DEEPEST: usize = 64;
 
 /// The value of a sum, in microseconds where it is a time. `implied` is the unit of a sum that names none. Nothing where
 /// it cannot be read or computed. Source of the grammar: fio's `exp/expression-parser`, restated.
-pub fn evaluate(text: &str, letter: Letter, flavour: Flavour, implied: i64) -> Option<Sum> {
+pub fn evaluate(text: &str, letter: Letter, flavour: Flavour, implied: i64) -> Option<SumValue> {
     let mut parser = Parser { rest: text, letter, flavour, units: false, depth: 0 };
     let mut sum = parser.expression(0)?;
     if !parser.at_end() {
@@ -96,14 +96,14 @@ impl Parser<'_> {
         }
     }
 
-    fn expression(&mut self, loosest: u8) -> Option<Sum> {
+    fn expression(&mut self, loosest: u8) -> Option<SumValue> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return None;
         }
         let mut left = if self.take('-') {
             let sum = self.expression(REMAINDER + 1)?;
-            Sum { whole: sum.whole.checked_neg()?, real: -sum.real, is_real: sum.is_real }
+            SumValue { whole: sum.whole.checked_neg()?, real: -sum.real, is_real: sum.is_real }
         } else if self.take('(') {
             let sum = self.expression(0)?;
             if !self.take(')') {
@@ -140,7 +140,7 @@ impl Parser<'_> {
         Some(left)
     }
 
-    fn number(&mut self) -> Option<Sum> {
+    fn number(&mut self) -> Option<SumValue> {
         self.skip_blanks();
         if let Some(hex) = self.rest.strip_prefix("0x").or_else(|| self.rest.strip_prefix("0X")) {
             let end = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());
@@ -167,19 +167,19 @@ impl Parser<'_> {
         self.rest = rest;
         if is_real {
             let real: f64 = text.parse().ok()?;
-            Some(Sum { whole: real as i64 as i128, real, is_real: true })
+            Some(SumValue { whole: real as i64 as i128, real, is_real: true })
         } else {
             let whole = text.parse::<u128>().ok()?.min(i64::MAX as u128) as i128;
             Some(self.literal(whole))
         }
     }
 
-    fn literal(&self, whole: i128) -> Sum {
+    fn literal(&self, whole: i128) -> SumValue {
         let whole = match self.flavour {
             Flavour::Fio => whole as i64 as i32 as i128,
             Flavour::Meant => whole,
         };
-        Sum { whole, real: whole as f64, is_real: false }
+        SumValue { whole, real: whole as f64, is_real: false }
     }
 
     fn unit(&mut self) -> Option<i64> {
@@ -221,9 +221,9 @@ impl Parser<'_> {
         Some(unit)
     }
 
-    fn with_unit(&self, left: Sum, unit: i64) -> Option<Sum> {
+    fn with_unit(&self, left: SumValue, unit: i64) -> Option<SumValue> {
         Some(match self.flavour {
-            Flavour::Meant => Sum {
+            Flavour::Meant => SumValue {
                 whole: left.whole.checked_mul(i128::from(unit))?,
                 real: left.real * unit as f64,
                 is_real: left.is_real,
@@ -232,12 +232,12 @@ impl Parser<'_> {
             Flavour::Fio => {
                 let whole = i128::from((left.whole as i64).wrapping_mul(unit));
                 let real = if left.is_real { left.real * unit as f64 } else { whole as f64 };
-                Sum { whole, real, is_real: left.is_real }
+                SumValue { whole, real, is_real: left.is_real }
             }
         })
     }
 
-    fn combine(&self, sign: char, left: Sum, right: Sum) -> Option<Sum> {
+    fn combine(&self, sign: char, left: SumValue, right: SumValue) -> Option<SumValue> {
         let is_real = left.is_real || right.is_real;
         let (whole, real) = match sign {
             '+' => (left.whole.checked_add(right.whole)?, left.real + right.real),
@@ -264,11 +264,11 @@ impl Parser<'_> {
         };
         let whole = if is_real || (sign == '^' && right.whole < 0) { real as i64 as i128 } else { whole };
         let whole = if self.flavour == Flavour::Fio { i128::from(whole as i64) } else { whole };
-        Some(Sum { whole, real, is_real })
+        Some(SumValue { whole, real, is_real })
     }
 }
 
-impl Sum {
+impl SumValue {
     /// The nearest whole number.
     pub fn rounded(&self) -> i128 {
         if self.is_real { self.real.round() as i128 } else { self.whole }

@@ -1,7 +1,7 @@
 //! Words of a list, and words with something behind a colon.
 
 use super::number::{self, Amount, time, wide};
-use super::reading::{Compat, Reading, ValueError};
+use super::reading::{Compat, ValueError, ValueReading};
 use crate::fio::options::shape::Bare;
 use plumb_workload::Nanos;
 
@@ -9,7 +9,11 @@ use plumb_workload::Nanos;
 pub const MEMORY: &[&str] = &["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared", "cudamalloc"];
 
 /// One of the words. What stands after a comma or a colon changes nothing in fio.
-pub fn one(text: &str, words: &'static [&'static str], reading: &mut Reading<'_>) -> Result<&'static str, ValueError> {
+pub fn one(
+    text: &str,
+    words: &'static [&'static str],
+    reading: &mut ValueReading<'_>,
+) -> Result<&'static str, ValueError> {
     let end = text.find([',', ':']).unwrap_or(text.len());
     let word = text[..end].trim_end();
     let found = words.iter().find(|known| **known == word);
@@ -201,7 +205,7 @@ pub enum SteadyLimit {
 
 /// When a job is steady.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Steady {
+pub struct SteadyCriterion {
     /// The figure.
     pub figure: SteadyFigure,
     /// How it is judged.
@@ -211,7 +215,7 @@ pub struct Steady {
 }
 
 /// Reads `steadystate`.
-pub fn steady(text: &str, reading: &mut Reading<'_>) -> Result<Steady, ValueError> {
+pub fn steady(text: &str, reading: &mut ValueReading<'_>) -> Result<SteadyCriterion, ValueError> {
     const WORDS: &[&str] = &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"];
     let (word, limit) = text.split_once(':').unwrap_or((text, ""));
     let (figure, test) = match word.trim() {
@@ -240,5 +244,5 @@ pub fn steady(text: &str, reading: &mut Reading<'_>) -> Result<Steady, ValueErro
             Amount::Percent(percent) => SteadyLimit::Percent(percent as f64),
         },
     };
-    Ok(Steady { figure, test, limit })
+    Ok(SteadyCriterion { figure, test, limit })
 }

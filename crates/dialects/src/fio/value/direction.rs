@@ -1,7 +1,7 @@
 //! `rw`: what is done, and in which order of offsets.
 
 use super::number::plain;
-use super::reading::{Reading, ValueError};
+use super::reading::{ValueError, ValueReading};
 
 /// The words of `rw`.
 pub const WORDS: &[&str] = &[
@@ -50,7 +50,7 @@ pub enum AccessOrder {
 
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Direction {
+pub struct JobDirection {
     /// Which ops.
     pub ops: Ops,
     /// Where.
@@ -58,7 +58,7 @@ pub struct Direction {
 }
 
 /// Reads `randread:8` or `write:4k`.
-pub fn read(text: &str, reading: &mut Reading<'_>) -> Result<Direction, ValueError> {
+pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<JobDirection, ValueError> {
     let (word, postfix) = match text.split_once(':') {
         Some((word, postfix)) => (word, Some(postfix.trim())),
         None => (text.split(',').next().unwrap_or(text), None),
@@ -99,5 +99,5 @@ pub fn read(text: &str, reading: &mut Reading<'_>) -> Result<Direction, ValueErr
             }
         }
     };
-    Ok(Direction { ops, order })
+    Ok(JobDirection { ops, order })
 }

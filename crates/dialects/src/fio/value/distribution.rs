@@ -1,7 +1,7 @@
 //! How random choices spread: `random_distribution` and `file_service_type`.
 
 use super::number::plain;
-use super::reading::{Compat, Reading, ValueError};
+use super::reading::{Compat, ValueError, ValueReading};
 use super::shapes::PerDirection;
 use super::split::{directions, percent};
 use plumb_workload::blocks::fio::Curve;
@@ -23,7 +23,7 @@ const MOST_STEPS: usize = 64;
 
 /// A part of the file, and how many of the ops go to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Zone<T> {
+pub struct FileZone<T> {
     /// Per cent of the ops.
     pub access_percent: u8,
     /// How large it is.
@@ -43,9 +43,9 @@ pub enum Distribution {
         center: Option<f64>,
     },
     /// In zones, each a share of the file in per cent.
-    Zoned(PerDirection<Vec<Zone<u8>>>),
+    Zoned(PerDirection<Vec<FileZone<u8>>>),
     /// In zones, each of so many bytes.
-    ZonedBytes(PerDirection<Vec<Zone<u64>>>),
+    ZonedBytes(PerDirection<Vec<FileZone<u64>>>),
     /// These blocks, one after another, again and again.
     Sequence(Vec<u64>),
 }
@@ -75,7 +75,7 @@ pub enum FileService {
 }
 
 /// Reads `random_distribution`.
-pub fn read(text: &str, reading: &mut Reading<'_>) -> Result<Distribution, ValueError> {
+pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<Distribution, ValueError> {
     let (word, rest) = text.split_once(':').unwrap_or((text, ""));
     match word.split(',').next().unwrap_or(word) {
         "random" => Ok(Distribution::Uniform),
@@ -90,7 +90,7 @@ pub fn read(text: &str, reading: &mut Reading<'_>) -> Result<Distribution, Value
                 zones
                     .into_iter()
                     .map(|zone| match zone.size {
-                        Some(size) => Ok(Zone { access_percent: zone.access_percent, size }),
+                        Some(size) => Ok(FileZone { access_percent: zone.access_percent, size }),
                         None => Err(ValueError::grammar("every zone needs its bytes")),
                     })
                     .collect()
@@ -176,8 +176,8 @@ fn zones<T: Copy, U>(
     text: &str,
     example: &str,
     mut size: impl FnMut(&str) -> Result<Option<T>, ValueError>,
-    mut complete: impl FnMut(Vec<Zone<Option<T>>>) -> Result<Vec<Zone<U>>, ValueError>,
-) -> Result<PerDirection<Vec<Zone<U>>>, ValueError> {
+    mut complete: impl FnMut(Vec<FileZone<Option<T>>>) -> Result<Vec<FileZone<U>>, ValueError>,
+) -> Result<PerDirection<Vec<FileZone<U>>>, ValueError> {
     if text.trim().is_empty() {
         return Err(ValueError::grammar(format!("zones are needed, such as {example}")));
     }
@@ -189,7 +189,7 @@ fn zones<T: Copy, U>(
             let access_percent = percent(access, Compat::Meant)?
                 .ok_or_else(|| ValueError::grammar(format!("`{entry}` says no share of the ops")))?;
             let size = if rest.trim().is_empty() { None } else { size(rest.trim())? };
-            zones.push(Zone { access_percent, size });
+            zones.push(FileZone { access_percent, size });
         }
         if zones.len() > MOST_ZONES {
             return Err(ValueError::TooMany { most: MOST_ZONES });
@@ -204,7 +204,7 @@ fn zones<T: Copy, U>(
 }
 
 /// Zones without a size share what the others leave.
-fn fill_sizes(zones: Vec<Zone<Option<u8>>>) -> Result<Vec<Zone<u8>>, ValueError> {
+fn fill_sizes(zones: Vec<FileZone<Option<u8>>>) -> Result<Vec<FileZone<u8>>, ValueError> {
     let said: u32 = zones.iter().filter_map(|zone| zone.size).map(u32::from).sum();
     if said > 100 {
         return Err(ValueError::grammar(format!("the zones add up to {said} % of the file, more than 100 %")));
@@ -213,7 +213,7 @@ fn fill_sizes(zones: Vec<Zone<Option<u8>>>) -> Result<Vec<Zone<u8>>, ValueError>
     let each = (100 - said).checked_div(open).unwrap_or(0) as u8;
     Ok(zones
         .into_iter()
-        .map(|zone| Zone { access_percent: zone.access_percent, size: zone.size.unwrap_or(each) })
+        .map(|zone| FileZone { access_percent: zone.access_percent, size: zone.size.unwrap_or(each) })
         .collect())
 }
 

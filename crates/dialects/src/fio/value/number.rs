@@ -1,7 +1,7 @@
 //! Numbers, bytes and times, as fio reads them and as they were meant.
 
 use super::arithmetic::{Flavour, Letter, evaluate};
-use super::reading::{Compat, Reading, ValueError};
+use super::reading::{Compat, ValueError, ValueReading};
 use crate::fio::options::shape::{Bare, Bounds};
 use plumb_workload::Nanos;
 use std::fmt;
@@ -23,14 +23,14 @@ impl fmt::Display for Amount {
 }
 
 /// A number with a suffix as of bytes.
-pub(super) fn amount(text: &str, reading: &mut Reading<'_>) -> Result<Amount, ValueError> {
+pub(super) fn amount(text: &str, reading: &mut ValueReading<'_>) -> Result<Amount, ValueError> {
     let fio = fio_amount(text, reading.kb_base);
     let meant = meant_amount(text, reading.kb_base);
     choose(text, fio, meant, reading, Amount::to_string)
 }
 
 /// A length of time in nanoseconds.
-pub(super) fn nanos(text: &str, bare: Bare, reading: &mut Reading<'_>) -> Result<i128, ValueError> {
+pub(super) fn nanos(text: &str, bare: Bare, reading: &mut ValueReading<'_>) -> Result<i128, ValueError> {
     let fio = fio_micros(text, bare).map(|micros| i128::from(micros) * 1_000);
     let meant = meant_nanos(text, bare);
     choose(text, fio, meant, reading, |&nanos| shown_time(nanos))
@@ -41,7 +41,7 @@ fn choose<T: PartialEq>(
     text: &str,
     fio: Option<T>,
     meant: Option<T>,
-    reading: &mut Reading<'_>,
+    reading: &mut ValueReading<'_>,
     shown: impl Fn(&T) -> String,
 ) -> Result<T, ValueError> {
     let refused = || ValueError::NotANumber { text: text.to_owned() };
@@ -274,7 +274,7 @@ pub(super) fn wide(value: i128, compat: Compat) -> Result<u64, ValueError> {
 }
 
 /// A number of 64 bits, without per cent.
-pub(super) fn plain(text: &str, reading: &mut Reading<'_>) -> Result<u64, ValueError> {
+pub(super) fn plain(text: &str, reading: &mut ValueReading<'_>) -> Result<u64, ValueError> {
     if text.ends_with('z') {
         return Err(ValueError::grammar("zones are not allowed here"));
     }
@@ -302,7 +302,7 @@ pub(super) fn within(value: i128, bounds: Bounds) -> Result<i128, ValueError> {
 }
 
 /// One length of time.
-pub(crate) fn time(text: &str, bare: Bare, reading: &mut Reading<'_>) -> Result<Nanos, ValueError> {
+pub(crate) fn time(text: &str, bare: Bare, reading: &mut ValueReading<'_>) -> Result<Nanos, ValueError> {
     let value = nanos(text, bare, reading)?;
     let bounds = || format!("0 to {} ns", u64::MAX);
     u64::try_from(value)

@@ -14,7 +14,7 @@ pub enum Compat {
 
 /// What holds while values are read, and what was noticed.
 #[derive(Debug)]
-pub struct Reading<'a> {
+pub struct ValueReading<'a> {
     /// Whose reading holds.
     pub compat: Compat,
     /// What `k` is: 1024 or 1000.
@@ -23,7 +23,7 @@ pub struct Reading<'a> {
     pub doubts: &'a mut Vec<Doubt>,
 }
 
-impl Reading<'_> {
+impl ValueReading<'_> {
     pub(super) fn doubt(&mut self, written: &str, here: String, fio: String) {
         self.doubts.push(Doubt { written: written.to_owned(), here, fio });
     }

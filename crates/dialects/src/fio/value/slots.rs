@@ -3,9 +3,9 @@
 //! The last one given holds for those that follow, unless a comma ends the text; an empty one leaves the default. Where
 //! there is no comma, a colon or a dash parts values as well.
 
-use super::any::Value;
+use super::any::OptionValue;
 use super::number::{Amount, amount, plain, time, wide, within};
-use super::reading::{Compat, Doubt, Reading, ValueError};
+use super::reading::{Compat, Doubt, ValueError, ValueReading};
 use super::shapes::{Between, PerDirection, ReadWrite};
 use crate::fio::options::shape::{Bare, Bounds, Slots};
 
@@ -47,8 +47,8 @@ fn outside_parentheses(text: &str, sign: char, from: usize) -> Option<usize> {
 fn three<T: Copy>(
     text: &str,
     dashes: bool,
-    reading: &mut Reading<'_>,
-    mut one: impl FnMut(&str, &mut Reading<'_>) -> Result<T, ValueError>,
+    reading: &mut ValueReading<'_>,
+    mut one: impl FnMut(&str, &mut ValueReading<'_>) -> Result<T, ValueError>,
 ) -> Result<PerDirection<Slot<T>>, ValueError> {
     let parts = parts(text, dashes);
     if parts.iter().all(|part| part.is_empty()) {
@@ -75,8 +75,8 @@ fn three<T: Copy>(
 /// Reads one value, or two that a dash parts.
 fn two<T: Copy>(
     text: &str,
-    reading: &mut Reading<'_>,
-    mut one: impl FnMut(&str, &mut Reading<'_>) -> Result<T, ValueError>,
+    reading: &mut ValueReading<'_>,
+    mut one: impl FnMut(&str, &mut ValueReading<'_>) -> Result<T, ValueError>,
 ) -> Result<Between<T>, ValueError> {
     let parts = parts(text, true);
     let low = one(parts[0], reading)?;
@@ -88,7 +88,7 @@ fn two<T: Copy>(
 }
 
 /// A whole number of 32 bits, as an `int` or an `unsigned int` of C.
-fn whole(text: &str, bounds: Bounds, reading: &mut Reading<'_>) -> Result<i64, ValueError> {
+fn whole(text: &str, bounds: Bounds, reading: &mut ValueReading<'_>) -> Result<i64, ValueError> {
     if text.ends_with('z') {
         return Err(ValueError::grammar("zones are not allowed here"));
     }
@@ -117,14 +117,14 @@ fn whole(text: &str, bounds: Bounds, reading: &mut Reading<'_>) -> Result<i64, V
     within(value, bounds).map(|value| value as i64)
 }
 
-/// [`Value::Whole`] and its kin.
+/// [`OptionValue::Whole`] and its kin.
 pub(super) fn wholes(
     text: &str,
     slots: Slots,
     bounds: Bounds,
     power_of_two: bool,
-    reading: &mut Reading<'_>,
-) -> Result<Value, ValueError> {
+    reading: &mut ValueReading<'_>,
+) -> Result<OptionValue, ValueError> {
     match slots {
         Slots::One => {
             let value = whole(text, bounds, reading)?;
@@ -132,42 +132,54 @@ pub(super) fn wholes(
             if power_of_two && !is_power {
                 return Err(ValueError::grammar(format!("{value} is no power of two")));
             }
-            Ok(Value::Whole(value))
+            Ok(OptionValue::Whole(value))
         }
         Slots::Two => {
             let three = three(text, true, reading, |part, reading| whole(part, bounds, reading))?;
-            Ok(Value::WholePair(ReadWrite { read: three.read, write: three.write }))
+            Ok(OptionValue::WholePair(ReadWrite { read: three.read, write: three.write }))
         }
-        Slots::Three => three(text, true, reading, |part, reading| whole(part, bounds, reading)).map(Value::Wholes),
+        Slots::Three => {
+            three(text, true, reading, |part, reading| whole(part, bounds, reading)).map(OptionValue::Wholes)
+        }
     }
 }
 
-/// [`Value::Wide`] and its kin.
-pub(super) fn wides(text: &str, slots: Slots, bounds: Bounds, reading: &mut Reading<'_>) -> Result<Value, ValueError> {
-    let one = |part: &str, reading: &mut Reading<'_>| -> Result<u64, ValueError> {
+/// [`OptionValue::Wide`] and its kin.
+pub(super) fn wides(
+    text: &str,
+    slots: Slots,
+    bounds: Bounds,
+    reading: &mut ValueReading<'_>,
+) -> Result<OptionValue, ValueError> {
+    let one = |part: &str, reading: &mut ValueReading<'_>| -> Result<u64, ValueError> {
         let value = plain(part, reading)?;
         wide(within(i128::from(value), bounds)?, reading.compat)
     };
     match slots {
-        Slots::One => one(text, reading).map(Value::Wide),
-        Slots::Two => two(text, reading, one).map(Value::WideBetween),
-        Slots::Three => three(text, true, reading, one).map(Value::Wides),
+        Slots::One => one(text, reading).map(OptionValue::Wide),
+        Slots::Two => two(text, reading, one).map(OptionValue::WideBetween),
+        Slots::Three => three(text, true, reading, one).map(OptionValue::Wides),
     }
 }
 
-/// [`Value::Time`] and its kin.
-pub(super) fn times(text: &str, slots: Slots, bare: Bare, reading: &mut Reading<'_>) -> Result<Value, ValueError> {
-    let one = |part: &str, reading: &mut Reading<'_>| time(part, bare, reading);
+/// [`OptionValue::Time`] and its kin.
+pub(super) fn times(
+    text: &str,
+    slots: Slots,
+    bare: Bare,
+    reading: &mut ValueReading<'_>,
+) -> Result<OptionValue, ValueError> {
+    let one = |part: &str, reading: &mut ValueReading<'_>| time(part, bare, reading);
     match slots {
-        Slots::One => one(text, reading).map(Value::Time),
-        Slots::Two => two(text, reading, one).map(Value::TimeBetween),
-        Slots::Three => three(text, true, reading, one).map(Value::Times),
+        Slots::One => one(text, reading).map(OptionValue::Time),
+        Slots::Two => two(text, reading, one).map(OptionValue::TimeBetween),
+        Slots::Three => three(text, true, reading, one).map(OptionValue::Times),
     }
 }
 
-/// [`Value::Ranges`].
-pub(super) fn ranges(text: &str, reading: &mut Reading<'_>) -> Result<Value, ValueError> {
-    let one = |part: &str, reading: &mut Reading<'_>| {
+/// [`OptionValue::Ranges`].
+pub(super) fn ranges(text: &str, reading: &mut ValueReading<'_>) -> Result<OptionValue, ValueError> {
+    let one = |part: &str, reading: &mut ValueReading<'_>| {
         let cut = outside_parentheses(part, '-', 0).or_else(|| outside_parentheses(part, ':', 0));
         let cut = cut.ok_or_else(|| ValueError::grammar(format!("`{part}` is no range such as 4k-64k")))?;
         let first = plain(part[..cut].trim(), reading)?;
@@ -178,5 +190,5 @@ pub(super) fn ranges(text: &str, reading: &mut Reading<'_>) -> Result<Value, Val
         }
         Ok(Between { low, high })
     };
-    three(text, false, reading, one).map(Value::Ranges)
+    three(text, false, reading, one).map(OptionValue::Ranges)
 }

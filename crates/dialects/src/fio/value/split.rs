@@ -1,7 +1,7 @@
 //! Lists of sizes with shares: `bssplit=4k/60:64k/40,8k` and `cmdprio_bssplit`.
 
 use super::number::plain;
-use super::reading::{Compat, Reading, ValueError};
+use super::reading::{Compat, ValueError, ValueReading};
 use super::shapes::{PerDirection, ReadWrite};
 
 /// A list may have so many entries.
@@ -9,7 +9,7 @@ pub(super) const MOST_SHARES: usize = 64;
 
 /// A size, and how often it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct SplitShare {
     /// Bytes.
     pub bytes: u64,
     /// Per cent of ops.
@@ -59,7 +59,7 @@ pub(super) fn percent(text: &str, compat: Compat) -> Result<Option<u8>, ValueErr
 }
 
 /// Reads `bssplit`.
-pub fn shares(text: &str, reading: &mut Reading<'_>) -> Result<PerDirection<Vec<Share>>, ValueError> {
+pub fn shares(text: &str, reading: &mut ValueReading<'_>) -> Result<PerDirection<Vec<SplitShare>>, ValueError> {
     let texts = directions(text)?;
     Ok(PerDirection {
         read: one_list(texts.read, reading)?,
@@ -68,7 +68,7 @@ pub fn shares(text: &str, reading: &mut Reading<'_>) -> Result<PerDirection<Vec<
     })
 }
 
-fn one_list(text: &str, reading: &mut Reading<'_>) -> Result<Vec<Share>, ValueError> {
+fn one_list(text: &str, reading: &mut ValueReading<'_>) -> Result<Vec<SplitShare>, ValueError> {
     let mut entries: Vec<(u64, Option<u8>)> = Vec::new();
     for entry in text.split(':').map(str::trim).filter(|entry| !entry.is_empty()) {
         let (size, share) = entry.split_once('/').unwrap_or((entry, ""));
@@ -87,16 +87,16 @@ fn one_list(text: &str, reading: &mut Reading<'_>) -> Result<Vec<Share>, ValueEr
         return Err(ValueError::grammar(format!("the shares add up to {said} %, more than 100 %")));
     }
     let each = (100 - said).checked_div(open).unwrap_or(0) as u8;
-    Ok(entries.into_iter().map(|(bytes, percent)| Share { bytes, percent: percent.unwrap_or(each) }).collect())
+    Ok(entries.into_iter().map(|(bytes, percent)| SplitShare { bytes, percent: percent.unwrap_or(each) }).collect())
 }
 
 /// Reads `cmdprio_bssplit`.
-pub fn priorities(text: &str, reading: &mut Reading<'_>) -> Result<ReadWrite<Vec<PriorityShare>>, ValueError> {
+pub fn priorities(text: &str, reading: &mut ValueReading<'_>) -> Result<ReadWrite<Vec<PriorityShare>>, ValueError> {
     let (read, write) = text.split_once(',').unwrap_or((text, text));
     Ok(ReadWrite { read: priority_list(read, reading)?, write: priority_list(write, reading)? })
 }
 
-fn priority_list(text: &str, reading: &mut Reading<'_>) -> Result<Vec<PriorityShare>, ValueError> {
+fn priority_list(text: &str, reading: &mut ValueReading<'_>) -> Result<Vec<PriorityShare>, ValueError> {
     let small = |text: Option<&str>, most: u64| match text.map(str::trim).filter(|text| !text.is_empty()) {
         None => Ok(None),
         Some(text) => match text.parse::<u64>() {

@@ -1,11 +1,11 @@
 //! What all forms need beside the report.
 
-use super::super::Row;
+use super::super::DeviceRow;
 use super::colour::Palette;
 
 /// What a report says of the machine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Environment {
+pub struct FrameEnvironment {
     /// `Linux`.
     pub system: String,
     /// Release of the kernel.
@@ -43,12 +43,12 @@ impl TimeFormat {
 
 /// Rates of a row. The order of every division is iostat's, since it decides how a half is rounded.
 pub(super) struct Rates<'a> {
-    pub(super) row: &'a Row,
+    pub(super) row: &'a DeviceRow,
     interval_cs: f64,
 }
 
 impl Rates<'_> {
-    pub(super) fn new(row: &Row, interval_cs: u64) -> Rates<'_> {
+    pub(super) fn new(row: &DeviceRow, interval_cs: u64) -> Rates<'_> {
         Rates { row, interval_cs: interval_cs as f64 }
     }
 

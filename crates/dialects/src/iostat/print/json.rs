@@ -1,11 +1,11 @@
 //! JSON, set as iostat sets it.
 
-use super::{Environment, Rates, Report, Settings};
-use crate::iostat::{Columns, DataUnit, Row};
+use super::{FrameEnvironment, Rates, Report, Settings};
+use crate::iostat::{Columns, DataUnit, DeviceRow};
 
 /// What comes before the first report.
-pub(super) fn opening(environment: &Environment) -> String {
-    let Environment { system, release, host, machine, processors, date, .. } = environment;
+pub(super) fn opening(environment: &FrameEnvironment) -> String {
+    let FrameEnvironment { system, release, host, machine, processors, date, .. } = environment;
     let word = |text: &str| serde_json::Value::from(text).to_string();
     format!(
         "{{\"sysstat\": {{\n\t\"hosts\": [\n\t\t{{\n\t\t\t\"nodename\": {},\n\t\t\t\"sysname\": {},\n\t\t\t\"release\": {},\n\
@@ -45,7 +45,7 @@ pub(super) fn report(report: &Report, settings: &Settings) -> String {
     text
 }
 
-fn line(row: &Row, interval_cs: u64, settings: &Settings) -> String {
+fn line(row: &DeviceRow, interval_cs: u64, settings: &Settings) -> String {
     let rates = Rates::new(row, interval_cs);
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut put = |name: &str, value: f64| pairs.push((name.to_owned(), format!("{value:.2}")));

@@ -6,23 +6,23 @@ mod json;
 mod number;
 mod text;
 
-use super::{DataUnit, Layout, Report, Settings};
+use super::{DataUnit, Report, Settings, TableLayout};
 pub use colour::{Palette, palette};
 use frame::Rates;
-pub use frame::{Environment, TimeFormat};
+pub use frame::{FrameEnvironment, TimeFormat};
 
 /// What comes before the first report.
-pub(super) fn opening(settings: &Settings, environment: &Environment) -> String {
+pub(super) fn opening(settings: &Settings, environment: &FrameEnvironment) -> String {
     match settings.layout {
-        Layout::Json => json::opening(environment),
+        TableLayout::Json => json::opening(environment),
         _ => text::opening(environment),
     }
 }
 
 /// A report.
-pub(super) fn report(report: &Report, settings: &Settings, environment: &Environment) -> String {
+pub(super) fn report(report: &Report, settings: &Settings, environment: &FrameEnvironment) -> String {
     match settings.layout {
-        Layout::Json => json::report(report, settings),
+        TableLayout::Json => json::report(report, settings),
         _ => text::report(report, settings, &environment.palette),
     }
 }

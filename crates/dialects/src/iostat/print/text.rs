@@ -2,13 +2,13 @@
 
 use super::colour::Palette;
 use super::number::{Pen, Scale};
-use super::{Environment, Rates, Report, Settings};
-use crate::iostat::{Columns, CpuShares, DataUnit, Layout, Row};
+use super::{FrameEnvironment, Rates, Report, Settings};
+use crate::iostat::{Columns, CpuShares, DataUnit, DeviceRow, TableLayout};
 use plumb_result::blocks::BlockOps;
 
 /// The banner.
-pub(super) fn opening(environment: &Environment) -> String {
-    let Environment { system, release, host, machine, processors, date, .. } = environment;
+pub(super) fn opening(environment: &FrameEnvironment) -> String {
+    let FrameEnvironment { system, release, host, machine, processors, date, .. } = environment;
     format!("{system} {release} ({host}) \t{date} \t_{machine}_\t({processors} CPU)\n\n")
 }
 
@@ -61,7 +61,7 @@ impl Parts {
 
 fn head(pen: &mut Pen, settings: &Settings, parts: Parts) {
     let text = &mut pen.text;
-    let is_pretty = settings.layout != Layout::Lines;
+    let is_pretty = settings.layout != TableLayout::Lines;
     if !is_pretty {
         text.push_str("Device       ");
     }
@@ -108,13 +108,13 @@ fn head(pen: &mut Pen, settings: &Settings, parts: Parts) {
     text.push('\n');
 }
 
-fn line(pen: &mut Pen, row: &Row, interval_cs: u64, settings: &Settings, parts: Parts) {
+fn line(pen: &mut Pen, row: &DeviceRow, interval_cs: u64, settings: &Settings, parts: Parts) {
     let rates = Rates::new(row, interval_cs);
     let is_extended = matches!(settings.columns, Columns::Extended | Columns::ExtendedShort);
     if is_extended && row.devices == 0 {
         return;
     }
-    let is_pretty = settings.layout != Layout::Lines;
+    let is_pretty = settings.layout != TableLayout::Lines;
     if !is_pretty {
         pen.name(&format!("{:<13}", row.name));
     }

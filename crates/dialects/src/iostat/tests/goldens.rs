@@ -1,7 +1,7 @@
 //! Whole texts.
 
-use crate::iostat::print::{Environment, TimeFormat, palette};
-use crate::iostat::{Action, Compat, Names, Session, Settings, read};
+use crate::iostat::print::{FrameEnvironment, TimeFormat, palette};
+use crate::iostat::{Action, Compat, DeviceNames, Session, Settings, read};
 use plumb_probe::Sysroot;
 use plumb_probe::blocks::{BlockWatch, Elsewhere};
 use plumb_result::blocks::{DeviceNumber, MachineLook};
@@ -16,7 +16,7 @@ pub(super) struct Described;
 
 const PERSISTENT: [(&str, &str); 2] = [("wwn-0x5000c500a0b1c2d3", "sda"), ("wwn-0x5000c500a0b1c2d3-part1", "sda1")];
 
-impl Names for Described {
+impl DeviceNames for Described {
     fn resolve(&mut self, word: &str) -> String {
         word.strip_prefix("/dev/").unwrap_or(word).to_owned()
     }
@@ -121,7 +121,7 @@ impl Golden {
     fn ours(&self, compat: Compat, until: usize) -> String {
         let format = TimeFormat::of(self.variable("S_TIME_FORMAT"));
         let is_iso = format != TimeFormat::of(None);
-        let environment = Environment {
+        let environment = FrameEnvironment {
             system: "Linux".to_owned(),
             release: "6.1.0".to_owned(),
             host: "vm".to_owned(),

@@ -1,7 +1,7 @@
 //! The command line.
 
 use super::goldens::Described;
-use crate::iostat::{Action, Columns, DataUnit, Layout, OPTIONS, OtherPlace, Settings, USAGE, Which, Wrong, read};
+use crate::iostat::{Action, Columns, DataUnit, OPTIONS, OtherPlace, Settings, TableLayout, USAGE, Which, Wrong, read};
 use proptest::prelude::*;
 
 fn said(line: &str) -> Result<Action, Wrong> {
@@ -22,7 +22,7 @@ fn words_and_what_they_mean() {
     let plain = settings("");
     assert!(plain.cpu && plain.disk && !plain.never_used);
     assert_eq!((plain.count, plain.which, plain.unit), (Some(1), Which::Whole, DataUnit::Kilobytes));
-    assert_eq!((plain.columns, plain.layout), (Columns::Basic, Layout::Lines));
+    assert_eq!((plain.columns, plain.layout), (Columns::Basic, TableLayout::Lines));
     let one = settings("-c -x sda 2 5");
     assert!(one.cpu && one.disk && one.never_used);
     assert_eq!((one.interval_s, one.count, one.which, one.columns), (2, Some(5), Which::Named, Columns::Extended));
@@ -32,7 +32,7 @@ fn words_and_what_they_mean() {
     assert_eq!(settings("-p -x").which, Which::Everything);
     assert_eq!(settings("-p 5").interval_s, 5, "a number behind -p is the interval");
     assert_eq!((settings("-xp").which, settings("-p ALL").which), (Which::Everything, Which::Everything));
-    assert_eq!(settings("-hx").layout, Layout::Parts);
+    assert_eq!(settings("-hx").layout, TableLayout::Parts);
     assert_eq!(settings("-j Id").persistent.as_deref(), Some("id"));
     assert_eq!(settings("-f /there").other_place, Some(OtherPlace::Instead("/there".into())));
     assert_eq!(said("-dV -Q"), Ok(Action::Version));

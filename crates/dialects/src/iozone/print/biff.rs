@@ -3,7 +3,7 @@
 //! Source: OpenOffice's documentation of the Microsoft Excel file format, BIFF2; the layout is read off IOzone's files.
 
 use super::report::Surface;
-use super::throughput::Report;
+use super::throughput::ThroughputReport;
 
 /// Bytes of a label's text, whatever it says.
 const LABEL_BYTES: usize = 256;
@@ -82,7 +82,7 @@ pub fn surfaces(command: &str, surfaces: &[Surface]) -> Vec<u8> {
 }
 
 /// The sheet of throughput tests.
-pub fn throughput(command: &str, report: &Report) -> Vec<u8> {
+pub fn throughput(command: &str, report: &ThroughputReport) -> Vec<u8> {
     let mut sheet = Sheet::new();
     sheet.line(command);
     report.heads.iter().for_each(|head| sheet.line(head));

@@ -14,7 +14,7 @@ use super::sweep::Point;
 
 /// What a pass came to, of all rounds together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub struct MeasuredPass {
     /// What was measured.
     pub pass: Pass,
     /// On which sizes.
@@ -91,7 +91,7 @@ impl Round {
     }
 }
 
-impl Measured {
+impl MeasuredPass {
     /// The mean of the rounds, in the unit that rates are told in: for a stream of its own that of its time, for several
     /// processes the sum of theirs.
     pub fn rate(&self, unit: Rate) -> f64 {

@@ -1,9 +1,9 @@
 //! The report of `-R`: a table of file sizes by record sizes for each test.
 
-use super::Measured;
+use super::MeasuredPass;
 use crate::iozone::pass::Pass;
 use crate::iozone::settings::{Mode, Settings};
-use crate::iozone::sweep::{Entry, Sweep};
+use crate::iozone::sweep::{ReportEntry, SizeSweep};
 
 /// One table.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,16 +19,16 @@ pub struct Surface {
 }
 
 /// The sweep of settings; one point is a sweep, too.
-pub fn sweep(settings: &Settings) -> Sweep {
+pub fn sweep(settings: &Settings) -> SizeSweep {
     match &settings.mode {
         Mode::Auto(sweep) => sweep.clone(),
         Mode::Single(point) | Mode::Throughput { point, .. } => {
-            Sweep { entries: vec![Entry { point: *point, is_run: true }], records: vec![point.record_bytes] }
+            SizeSweep { entries: vec![ReportEntry { point: *point, is_run: true }], records: vec![point.record_bytes] }
         }
     }
 }
 
-fn surface(settings: &Settings, pass: Pass, value: &dyn Fn(&Entry) -> f64, is_cpu: bool) -> Surface {
+fn surface(settings: &Settings, pass: Pass, value: &dyn Fn(&ReportEntry) -> f64, is_cpu: bool) -> Surface {
     let sweep = sweep(settings);
     let mut rows: Vec<(u64, Vec<f64>)> = Vec::new();
     for entry in &sweep.entries {
@@ -43,18 +43,18 @@ fn surface(settings: &Settings, pass: Pass, value: &dyn Fn(&Entry) -> f64, is_cp
 }
 
 /// All tables, those of processors last.
-pub fn surfaces(settings: &Settings, measured: &[Measured]) -> Vec<Surface> {
+pub fn surfaces(settings: &Settings, measured: &[MeasuredPass]) -> Vec<Surface> {
     let tests = settings.table().iter().filter(|test| settings.includes(**test));
     let passes: Vec<Pass> = tests.flat_map(|test| test.passes()).copied().collect();
-    let find = |pass: Pass, entry: &Entry| {
+    let find = |pass: Pass, entry: &ReportEntry| {
         measured.iter().find(|one| one.pass == pass && one.point == entry.point && one.children == 0)
     };
     let rates = passes.iter().map(|pass| {
-        let value = |entry: &Entry| find(*pass, entry).map_or(0.0, |one| one.told(settings.rate) as f64);
+        let value = |entry: &ReportEntry| find(*pass, entry).map_or(0.0, |one| one.told(settings.rate) as f64);
         surface(settings, *pass, &value, false)
     });
     let cpu = passes.iter().filter(|_| settings.cpu).map(|pass| {
-        let value = |entry: &Entry| find(*pass, entry).map_or(0.0, Measured::cpu_percent);
+        let value = |entry: &ReportEntry| find(*pass, entry).map_or(0.0, MeasuredPass::cpu_percent);
         surface(settings, *pass, &value, true)
     });
     rates.chain(cpu).collect()

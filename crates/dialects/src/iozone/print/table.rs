@@ -1,6 +1,6 @@
 //! The table of streams of their own.
 
-use super::Measured;
+use super::MeasuredPass;
 use crate::iozone::pass::{Pass, Test};
 use crate::iozone::settings::{Rate, Settings};
 use crate::iozone::sweep::Point;
@@ -47,7 +47,7 @@ pub fn columns(settings: &Settings, test: Test, measured: &dyn Fn(Pass) -> Optio
 }
 
 /// A whole row of what was measured on a point.
-pub fn row(settings: &Settings, point: Point, measured: &[Measured], unit: Rate) -> String {
+pub fn row(settings: &Settings, point: Point, measured: &[MeasuredPass], unit: Rate) -> String {
     let find = |pass: Pass| {
         let found = measured.iter().find(|one| one.pass == pass && one.point == point && one.children == 0);
         found.map(|one| one.told(unit))

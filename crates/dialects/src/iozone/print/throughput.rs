@@ -1,6 +1,6 @@
 //! The blocks of throughput tests.
 
-use super::{Child, Measured, mean};
+use super::{Child, MeasuredPass, mean};
 use crate::iozone::pass::Pass;
 use crate::iozone::settings::{Mode, Rate, Settings};
 use crate::iozone::sweep::Point;
@@ -62,7 +62,7 @@ fn least(values: &[f64], strict: bool) -> f64 {
 }
 
 /// One block.
-pub fn block(settings: &Settings, measured: &Measured) -> String {
+pub fn block(settings: &Settings, measured: &MeasuredPass) -> String {
     let unit = settings.rate;
     let word = if unit == Rate::Ops { "ops" } else { "kB" };
     let count = measured.children;
@@ -112,7 +112,7 @@ pub fn block(settings: &Settings, measured: &Measured) -> String {
 }
 
 /// Each process, over all rounds.
-fn children(measured: &Measured) -> Vec<Child> {
+fn children(measured: &MeasuredPass) -> Vec<Child> {
     let mut sums = vec![Child::default(); measured.children as usize];
     for round in &measured.rounds {
         for (sum, child) in sums.iter_mut().zip(&round.children) {
@@ -163,7 +163,7 @@ pub(in crate::iozone) fn label(pass: Pass) -> &'static str {
 
 /// The report: a line a test, a column a number of processes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Report {
+pub struct ThroughputReport {
     /// The lines above the numbers.
     pub heads: Vec<String>,
     /// Labels with their rates.
@@ -172,11 +172,11 @@ pub struct Report {
     pub cpu: Option<Vec<(String, Vec<f64>)>>,
 }
 
-impl Report {
+impl ThroughputReport {
     /// Of all that was measured.
-    pub fn of(settings: &Settings, measured: &[Measured]) -> Report {
+    pub fn of(settings: &Settings, measured: &[MeasuredPass]) -> ThroughputReport {
         let Mode::Throughput { point, threads, .. } = &settings.mode else {
-            return Report { heads: Vec::new(), rates: Vec::new(), cpu: None };
+            return ThroughputReport { heads: Vec::new(), rates: Vec::new(), cpu: None };
         };
         let ports = if *threads { "threads" } else { "processes" };
         let unit = if settings.rate == Rate::Ops { "ops/sec" } else { "kBytes/sec" };
@@ -186,14 +186,14 @@ impl Report {
                 passes.push(one.pass);
             }
         }
-        let rows = |value: &dyn Fn(&Measured) -> f64| -> Vec<(String, Vec<f64>)> {
+        let rows = |value: &dyn Fn(&MeasuredPass) -> f64| -> Vec<(String, Vec<f64>)> {
             let of = |pass: &Pass| {
                 let values = measured.iter().filter(|one| one.pass == *pass).map(value).collect();
                 (format!("{:>15} ", label(*pass)), values)
             };
             passes.iter().map(of).collect()
         };
-        Report {
+        ThroughputReport {
             heads: vec![
                 format!("Throughput report Y-axis is type of test X-axis is number of {ports}"),
                 format!("Record size = {} kBytes", point.record_bytes / 1024),

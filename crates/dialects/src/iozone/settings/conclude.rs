@@ -3,7 +3,7 @@
 use super::{Content, Mode, RECORD_MAX_BYTES, Rate, Seen, Settings, Trouble};
 use crate::iozone::Wrong;
 use crate::iozone::pass::Test;
-use crate::iozone::sweep::{CROSSOVER_KB, Point, Range, Sweep, steps};
+use crate::iozone::sweep::{CROSSOVER_KB, Point, SizeSweep, SweepRange, steps};
 
 fn trouble(code: u8, message: &str) -> Option<Trouble> {
     Some(Trouble { message: message.to_owned(), error: String::new(), code, behind_table: false })
@@ -135,7 +135,7 @@ pub(super) fn conclude(settings: &mut Settings, mut seen: Seen) -> Result<(), Wr
 }
 
 /// The sizes of `-a`.
-fn sweep(settings: &mut Settings, seen: &Seen) -> Sweep {
+fn sweep(settings: &mut Settings, seen: &Seen) -> SizeSweep {
     let (first_kb, last_kb) = match (seen.files_kb.first(), seen.files_kb.last()) {
         (Some(first), Some(last)) => (*first, *last),
         _ => (64, 512 << 10),
@@ -162,7 +162,7 @@ fn sweep(settings: &mut Settings, seen: &Seen) -> Sweep {
     let said =
         !seen.records.is_empty() || seen.files_kb.len() == 1 || seen.min_record.is_some() || seen.max_record.is_some();
     let crossover_kb = (!said && !seen.no_crossover).then_some(CROSSOVER_KB);
-    Sweep::new(&Range { files_kb, records, crossover_kb })
+    SizeSweep::new(&SweepRange { files_kb, records, crossover_kb })
 }
 
 /// What IOzone leaves out without a word.

@@ -7,7 +7,7 @@ mod take;
 mod telemetry;
 
 use super::pass::Test;
-use super::sweep::{Point, Sweep};
+use super::sweep::{Point, SizeSweep};
 use plumb_workload::Nanos;
 use plumb_workload::program::{Advice, ListedRecord, OpenPromise};
 
@@ -20,7 +20,7 @@ pub enum Mode {
     /// One size.
     Single(Point),
     /// Many sizes.
-    Auto(Sweep),
+    Auto(SizeSweep),
     /// Several processes or threads at once.
     Throughput {
         /// How many, one after another.

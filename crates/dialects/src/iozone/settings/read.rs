@@ -3,7 +3,7 @@
 use super::conclude::conclude;
 use super::take::take;
 use super::{Seen, Settings};
-use crate::iozone::getopt::{Said, Words};
+use crate::iozone::getopt::{ReadOption, Words};
 use crate::iozone::{Action, Machine, Wrong, help};
 
 /// What Plumb does not do, and why.
@@ -78,7 +78,12 @@ fn own_words(settings: &mut Settings, own: &[String], words: &[String]) -> Resul
     Ok(words)
 }
 
-fn named_files(settings: &mut Settings, seen: &mut Seen, said: &Said, parted: &mut Words<'_>) -> Result<(), Wrong> {
+fn named_files(
+    settings: &mut Settings,
+    seen: &mut Seen,
+    said: &ReadOption,
+    parted: &mut Words<'_>,
+) -> Result<(), Wrong> {
     seen.named_files = true;
     if seen.file {
         return Err(Wrong::say(11, "invalid options: -f and -F are mutually exclusive\n"));
@@ -96,7 +101,12 @@ fn named_files(settings: &mut Settings, seen: &mut Seen, said: &Said, parted: &m
 }
 
 /// As many names as there are children, from the words of a file.
-fn listed_files(settings: &mut Settings, seen: &mut Seen, said: &Said, machine: &mut dyn Machine) -> Result<(), Wrong> {
+fn listed_files(
+    settings: &mut Settings,
+    seen: &mut Seen,
+    said: &ReadOption,
+    machine: &mut dyn Machine,
+) -> Result<(), Wrong> {
     let path = said.words.first().map_or("", String::as_str);
     let text = machine.file(path).map_err(|why| Wrong::refuse(13, format!("-+R {path}: {why}")))?;
     let wanted = if seen.throughput { most_children(seen) as usize } else { 0 };

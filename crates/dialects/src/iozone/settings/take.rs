@@ -3,7 +3,7 @@
 use super::number::{bytes_of, percent, record_max};
 use super::telemetry::telemetry;
 use super::{Content, MixReaders, RECORD_MAX_BYTES, Rate, Seen, Settings};
-use crate::iozone::getopt::Said;
+use crate::iozone::getopt::ReadOption;
 use crate::iozone::pass::Test;
 use crate::iozone::size::{size, whole};
 use crate::iozone::{Machine, Wrong};
@@ -16,7 +16,7 @@ const CHILDREN_MAX: i64 = 1024;
 pub(super) fn take(
     settings: &mut Settings,
     seen: &mut Seen,
-    said: &Said,
+    said: &ReadOption,
     machine: &mut dyn Machine,
 ) -> Result<(), Wrong> {
     let word = said.words.first().map_or("", String::as_str);

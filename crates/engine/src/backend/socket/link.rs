@@ -249,22 +249,22 @@ impl AsRawFd for Link {
 }
 
 /// This side of a link: it knows whom to connect to, or listens.
-pub(crate) struct Side {
+pub(crate) struct LinkSide {
     request: LinkRequest,
     address: Address,
     listening: Option<Listening>,
 }
 
-impl Side {
-    pub(crate) fn new(request: &LinkRequest) -> Result<Side, LinkError> {
+impl LinkSide {
+    pub(crate) fn new(request: &LinkRequest) -> Result<LinkSide, LinkError> {
         let address = Address::of(request)?;
         let listening = request.listens.then(|| listen(request, &address)).transpose()?;
-        Ok(Side { request: request.clone(), address, listening })
+        Ok(LinkSide { request: request.clone(), address, listening })
     }
 
     /// Connects, or waits for a connection.
     pub(crate) fn meet(self, stops: StopCheck<'_>) -> Result<Link, LinkError> {
-        let Side { request, address, listening } = self;
+        let LinkSide { request, address, listening } = self;
         let link = match listening {
             Some(listening) => listening.accept(&request, &address, stops)?,
             None => connect(&request, address, stops)?,

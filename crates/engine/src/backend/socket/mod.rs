@@ -11,7 +11,7 @@ use crate::backend::{
     Begun, BlockContext, Completion, Errno, FileAccess, NotBegun, SyncBackend, Unfinished, has_context,
 };
 use crate::op::BlockOp;
-use link::{Link, Message, Side};
+use link::{Link, LinkSide, Message};
 pub(crate) use link::{LinkError, LinkRequest};
 use plumb_workload::OpKind;
 
@@ -27,16 +27,16 @@ pub(crate) struct StopChecks<'a> {
 }
 
 /// What there is of a link.
-enum Ends {
+enum LinkEnds {
     /// This side of it, until the other side is waited for.
-    One(Option<Side>),
+    One(Option<LinkSide>),
     Both(Link),
 }
 
 /// A connection, or a socket of datagrams.
 pub(crate) struct Socket<'a> {
     context: BlockContext,
-    ends: Ends,
+    ends: LinkEnds,
     /// Small messages need not wait for more of them to come.
     no_delay: bool,
     ping_pong: bool,
@@ -58,7 +58,7 @@ impl<'a> Socket<'a> {
     ) -> Result<Socket<'a>, LinkError> {
         Ok(Socket {
             context,
-            ends: Ends::One(Some(Side::new(request)?)),
+            ends: LinkEnds::One(Some(LinkSide::new(request)?)),
             gathers: false,
             no_delay: request.no_delay,
             ping_pong: request.ping_pong,
@@ -70,20 +70,20 @@ impl<'a> Socket<'a> {
 
     /// Connects, or waits for a connection. Returns when the other side is there.
     fn meet(&mut self) -> Result<(), LinkError> {
-        if let Ends::One(side) = &mut self.ends
+        if let LinkEnds::One(side) = &mut self.ends
             && let Some(side) = side.take()
         {
             let link = side.meet(&*self.stops.alone)?;
             self.gathers = link.is_stream() && !self.ping_pong && !self.no_delay;
-            self.ends = Ends::Both(link);
+            self.ends = LinkEnds::Both(link);
         }
         Ok(())
     }
 
     fn link(&self) -> Result<&Link, Errno> {
         match &self.ends {
-            Ends::Both(link) => Ok(link),
-            Ends::One(_) => Err(Errno(libc::ENOTCONN)),
+            LinkEnds::Both(link) => Ok(link),
+            LinkEnds::One(_) => Err(Errno(libc::ENOTCONN)),
         }
     }
 

@@ -8,6 +8,6 @@ mod walk;
 
 pub(super) use place::SetPlace;
 #[cfg(test)]
-pub(super) use state::{Entry, MAX_SHARE};
+pub(super) use state::{MAX_SHARE, SetEntry};
 pub(crate) use state::{SetState, TreeState};
 pub(super) use walk::SetWalk;

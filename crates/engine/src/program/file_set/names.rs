@@ -4,7 +4,7 @@
 
 /// What a name that exists is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NameKind {
     /// A regular file (perhaps with further names).
     File,
     /// A symbolic link.
@@ -22,7 +22,7 @@ pub(super) enum Among {
 /// What is known of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Name {
-    pub(super) kind: Kind,
+    pub(super) kind: NameKind,
     /// Laid out before the first phase, with the size that the tree's shape gives it.
     pub(super) prepared: bool,
     /// Its mode is 0600 rather than 0644.
@@ -35,14 +35,14 @@ const PREPARED: u8 = 4;
 const PRIVATE: u8 = 8;
 
 impl Name {
-    pub(super) const NEW_FILE: Name = Name { kind: Kind::File, prepared: false, private: false };
-    pub(super) const PREPARED_FILE: Name = Name { kind: Kind::File, prepared: true, private: false };
-    pub(super) const SYMLINK: Name = Name { kind: Kind::Symlink, prepared: false, private: false };
+    pub(super) const NEW_FILE: Name = Name { kind: NameKind::File, prepared: false, private: false };
+    pub(super) const PREPARED_FILE: Name = Name { kind: NameKind::File, prepared: true, private: false };
+    pub(super) const SYMLINK: Name = Name { kind: NameKind::Symlink, prepared: false, private: false };
 
     fn to_bits(self) -> u8 {
         let kind = match self.kind {
-            Kind::File => FILE,
-            Kind::Symlink => SYMLINK,
+            NameKind::File => FILE,
+            NameKind::Symlink => SYMLINK,
         };
         kind | (u8::from(self.prepared) * PREPARED) | (u8::from(self.private) * PRIVATE)
     }
@@ -50,8 +50,8 @@ impl Name {
     fn from_bits(bits: u8) -> Option<Name> {
         let kind = match bits & (FILE | SYMLINK) {
             0 => return None,
-            FILE => Kind::File,
-            _ => Kind::Symlink,
+            FILE => NameKind::File,
+            _ => NameKind::Symlink,
         };
         Some(Name { kind, prepared: bits & PREPARED != 0, private: bits & PRIVATE != 0 })
     }
@@ -59,7 +59,7 @@ impl Name {
 
 /// The names `0..len` of a share.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Names {
+pub(super) struct ShareNames {
     /// Existing files from the front, symbolic links from the back; in between nothing of meaning.
     order: Vec<u32>,
     /// Of an existing name: where it stands in `order`. Of a free one: the free name after it.
@@ -75,10 +75,10 @@ pub(super) struct Names {
     symlink_map: Bitmap,
 }
 
-impl Names {
+impl ShareNames {
     /// `len` names, existing as `name` says. Free names are queued in order of their number.
-    pub(super) fn new(len: u32, mut name: impl FnMut(u32) -> Option<Name>) -> Names {
-        let mut names = Names {
+    pub(super) fn new(len: u32, mut name: impl FnMut(u32) -> Option<Name>) -> ShareNames {
+        let mut names = ShareNames {
             order: vec![0; len as usize],
             place: vec![0; len as usize],
             bits: vec![0; len as usize],
@@ -117,7 +117,7 @@ impl Names {
         }
     }
 
-    /// The existing name at a place below [`count`](Names::count).
+    /// The existing name at a place below [`count`](ShareNames::count).
     #[inline]
     pub(super) fn at(&self, among: Among, place: u32) -> u32 {
         let last = self.len() - 1;
@@ -179,12 +179,12 @@ impl Names {
             return;
         };
         let last = match name.kind {
-            Kind::File => {
+            NameKind::File => {
                 self.file_map.clear(number);
                 self.files -= 1;
                 self.files
             }
-            Kind::Symlink => {
+            NameKind::Symlink => {
                 self.symlink_map.clear(number);
                 self.symlinks -= 1;
                 self.len() - 1 - self.symlinks
@@ -207,12 +207,12 @@ impl Names {
     #[inline]
     fn enter(&mut self, number: u32, name: Name) {
         let place = match name.kind {
-            Kind::File => {
+            NameKind::File => {
                 self.file_map.set(number);
                 self.files += 1;
                 self.files - 1
             }
-            Kind::Symlink => {
+            NameKind::Symlink => {
                 self.symlink_map.set(number);
                 self.symlinks += 1;
                 self.len() - self.symlinks
@@ -323,14 +323,14 @@ mod tests {
 
     /// What `Names` must be equal to, written the slow and obvious way.
     struct Model {
-        existing: BTreeMap<u32, Kind>,
+        existing: BTreeMap<u32, NameKind>,
         free: VecDeque<u32>,
     }
 
     fn of(model: &Model, among: Among) -> Vec<u32> {
-        let wanted = |kind: &Kind| match among {
-            Among::Files => *kind == Kind::File,
-            Among::Symlinks => *kind == Kind::Symlink,
+        let wanted = |kind: &NameKind| match among {
+            Among::Files => *kind == NameKind::File,
+            Among::Symlinks => *kind == NameKind::Symlink,
             Among::All => true,
         };
         model.existing.iter().filter(|(_, kind)| wanted(kind)).map(|(number, _)| *number).collect()
@@ -345,22 +345,22 @@ mod tests {
             existing in proptest::collection::vec(any::<bool>(), 300),
             acts in proptest::collection::vec((0u8..5, any::<u32>()), 0..400),
         ) {
-            let mut names = Names::new(len, |n| existing[n as usize].then_some(Name::PREPARED_FILE));
+            let mut names = ShareNames::new(len, |n| existing[n as usize].then_some(Name::PREPARED_FILE));
             let (yes, no): (Vec<u32>, Vec<u32>) = (0..len).partition(|n| existing[*n as usize]);
             let mut model =
-                Model { existing: yes.into_iter().map(|n| (n, Kind::File)).collect(), free: no.into() };
+                Model { existing: yes.into_iter().map(|n| (n, NameKind::File)).collect(), free: no.into() };
             for (act, random) in acts {
                 prop_assert_eq!(names.free(), model.free.front().copied());
                 match (act, names.free()) {
                     (0, Some(free)) => {
                         names.make(free, Name::NEW_FILE);
                         model.free.pop_front();
-                        model.existing.insert(free, Kind::File);
+                        model.existing.insert(free, NameKind::File);
                     }
                     (1, Some(free)) => {
                         names.make(free, Name::SYMLINK);
                         model.free.pop_front();
-                        model.existing.insert(free, Kind::Symlink);
+                        model.existing.insert(free, NameKind::Symlink);
                     }
                     (2, _) => {
                         names.rotate_free();

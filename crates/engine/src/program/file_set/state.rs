@@ -6,7 +6,7 @@
 //! are, and the files' sizes are kept; free names are queued in order of their number again, and hard links of one file
 //! that come to lie in different shares are from then on sized each for itself.
 
-use super::names::{Kind, Name, Names};
+use super::names::{Name, NameKind, ShareNames};
 use crate::tree::{ExtraDirectory, FileId, TreeShape};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub struct ShareError {
 
 /// What exists under a file's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
+pub enum SetEntry {
     /// A regular file.
     File {
         /// Its size, bytes.
@@ -79,10 +79,10 @@ impl TreeState {
     }
 
     /// What exists under this number, if anything does.
-    pub fn entry(&self, file: FileId) -> Option<Entry> {
+    pub fn entry(&self, file: FileId) -> Option<SetEntry> {
         if self.shares.is_empty() {
             let exists = file.0 < self.shape.files() && self.shape.is_preallocated(file);
-            return exists.then(|| Entry::File { size: self.shape.size_of(file) });
+            return exists.then(|| SetEntry::File { size: self.shape.size_of(file) });
         }
         self.holder(file).and_then(|share| share.entry(file))
     }
@@ -102,7 +102,7 @@ impl TreeState {
             let share = self.holder(file).expect("the old shares cover the tree");
             (share, share.local(file).expect("the holder holds it"))
         };
-        let names = Names::new(len, |number| {
+        let names = ShareNames::new(len, |number| {
             let (share, local) = held(number);
             share.names.get(local)
         });
@@ -111,7 +111,7 @@ impl TreeState {
             // Names of one file share a node again, where they lie in one old share and in one new one.
             let mut seen: HashMap<(u64, u32), u32> = HashMap::new();
             let mut contents = Contents::new(len);
-            for number in (0..len).filter(|n| names.get(*n).is_some_and(|name| name.kind == Kind::File)) {
+            for number in (0..len).filter(|n| names.get(*n).is_some_and(|name| name.kind == NameKind::File)) {
                 let (share, local) = held(number);
                 let old = share.contents.as_ref().filter(|old| old.names_of(old.node_of(local)) > 1);
                 let key = old.map(|old| (share.first, old.node_of(local)));
@@ -147,7 +147,7 @@ fn share_of(files: u64, worker: u32, workers: u32) -> Result<Range<u64>, ShareEr
 pub struct SetState {
     pub(super) shape: Arc<TreeShape>,
     first: u64,
-    pub(super) names: Names,
+    pub(super) names: ShareNames,
     pub(super) contents: Option<Contents>,
     /// The worker's own first, then what it inherited from workers that are no more.
     extras: Vec<Extras>,
@@ -158,7 +158,7 @@ impl SetState {
     pub fn new(shape: &Arc<TreeShape>, worker: u32, workers: u32) -> Result<SetState, ShareError> {
         let range = share_of(shape.files(), worker, workers.max(worker.saturating_add(1)))?;
         let len = (range.end - range.start) as u32;
-        let names = Names::new(len, |number| {
+        let names = ShareNames::new(len, |number| {
             shape.is_preallocated(FileId(range.start + u64::from(number))).then_some(Name::PREPARED_FILE)
         });
         Ok(SetState { names, ..SetState::empty(shape, worker, range.start) })
@@ -168,7 +168,7 @@ impl SetState {
         SetState {
             shape: shape.clone(),
             first,
-            names: Names::new(0, |_| None),
+            names: ShareNames::new(0, |_| None),
             contents: None,
             extras: vec![Extras::new(worker)],
         }
@@ -187,11 +187,11 @@ impl SetState {
     }
 
     /// What exists under this number, if it is of this share and anything does.
-    pub fn entry(&self, file: FileId) -> Option<Entry> {
+    pub fn entry(&self, file: FileId) -> Option<SetEntry> {
         let local = self.local(file)?;
         Some(match self.names.get(local)?.kind {
-            Kind::File => Entry::File { size: self.size(local) },
-            Kind::Symlink => Entry::Symlink,
+            NameKind::File => SetEntry::File { size: self.size(local) },
+            NameKind::Symlink => SetEntry::Symlink,
         })
     }
 
@@ -239,7 +239,7 @@ impl SetState {
         }
         let mut contents = Contents::new(self.names.len());
         for number in 0..self.names.len() {
-            if self.names.get(number).is_some_and(|name| name.kind == Kind::File) {
+            if self.names.get(number).is_some_and(|name| name.kind == NameKind::File) {
                 contents.add_file(number, self.size(number));
             }
         }

@@ -13,7 +13,7 @@
 //! multiples of the op's size, the last op of a file shorter where that does not divide it. `mkdir` makes directories
 //! of its own in the leaves; `rmdir` removes the oldest of them; `readdir` reads a leaf of the worker's share.
 
-use super::names::{Among, Kind, Name};
+use super::names::{Among, Name, NameKind};
 use super::popularity::Popularity;
 use super::state::SetState;
 use crate::program::compile::{Choose, Compiled, Direction, Place};
@@ -28,7 +28,7 @@ const PRIVATE: u64 = 0o600;
 
 /// An open file of the worker.
 #[derive(Debug, Clone, Copy)]
-struct Handle {
+struct OpenFile {
     /// The name under which it was opened.
     name: u32,
     /// Its node; meaningless while contents are not followed.
@@ -64,14 +64,14 @@ pub(in crate::program) struct SetWalk {
     state: SetState,
     cursors: Vec<u32>,
     zipfs: Vec<Popularity>,
-    handles: Vec<Option<Handle>>,
+    handles: Vec<Option<OpenFile>>,
     whole: Option<Whole>,
     last: Option<u32>,
     effect: Effect,
 }
 
 /// An op of a whole-file step.
-pub(in crate::program) struct Piece {
+pub(in crate::program) struct WholeFileOp {
     pub(in crate::program) op: CallOp,
     /// More of the file comes behind it.
     pub(in crate::program) goes_on: bool,
@@ -140,7 +140,7 @@ impl SetWalk {
             Effect::Renamed { from, to } => {
                 if let Some(name) = self.state.names.get(from) {
                     self.state.names.make(to, name);
-                    if let (Kind::File, Some(contents)) = (name.kind, &mut self.state.contents) {
+                    if let (NameKind::File, Some(contents)) = (name.kind, &mut self.state.contents) {
                         contents.rename(from, to);
                     }
                     self.state.names.remove(from);
@@ -157,7 +157,7 @@ impl SetWalk {
             Effect::Symlinked { to } => self.state.names.make(to, Name::SYMLINK),
             Effect::Removed { name } => {
                 let kind = self.state.names.get(name).map(|name| name.kind);
-                if let (Some(Kind::File), Some(contents)) = (kind, &mut self.state.contents) {
+                if let (Some(NameKind::File), Some(contents)) = (kind, &mut self.state.contents) {
                     contents.release(contents.node_of(name));
                 }
                 self.state.names.remove(name);
@@ -176,7 +176,7 @@ impl SetWalk {
             }
             None => 0,
         };
-        self.handles[usize::from(handle)] = Some(Handle { name, node });
+        self.handles[usize::from(handle)] = Some(OpenFile { name, node });
     }
 
     fn forget_handle(&mut self, handle: u16) {
@@ -286,7 +286,7 @@ impl SetWalk {
     }
 
     /// One request of a whole-file step.
-    pub(in crate::program) fn whole(&mut self, direction: Direction, handle: u16, request: u64) -> Option<Piece> {
+    pub(in crate::program) fn whole(&mut self, direction: Direction, handle: u16, request: u64) -> Option<WholeFileOp> {
         let open = self.handle(handle)?;
         let whole = match self.whole.take() {
             Some(whole) => whole,
@@ -302,7 +302,7 @@ impl SetWalk {
         let offset = whole.offset + length;
         let goes_on = offset < whole.end;
         self.whole = goes_on.then_some(Whole { offset, ..whole });
-        Some(Piece { op: self.transfer(direction, handle, open, whole.offset, length), goes_on })
+        Some(WholeFileOp { op: self.transfer(direction, handle, open, whole.offset, length), goes_on })
     }
 
     /// One read or write of an open file.
@@ -335,7 +335,7 @@ impl SetWalk {
         Some(self.transfer(direction, handle, open, offset, length))
     }
 
-    fn transfer(&mut self, direction: Direction, handle: u16, open: Handle, offset: u64, length: u64) -> CallOp {
+    fn transfer(&mut self, direction: Direction, handle: u16, open: OpenFile, offset: u64, length: u64) -> CallOp {
         let (kind, call) = match direction {
             Direction::Read => (OpKind::Read, Call::ReadAt),
             Direction::Write => {
@@ -361,11 +361,11 @@ impl SetWalk {
         CallOp { file: self.state.id(from).0, other: self.state.id(to).0, ..self.on(op, to) }
     }
 
-    fn handle(&self, handle: u16) -> Option<Handle> {
+    fn handle(&self, handle: u16) -> Option<OpenFile> {
         self.handles[usize::from(handle)]
     }
 
-    fn size(&self, open: Handle) -> u64 {
+    fn size(&self, open: OpenFile) -> u64 {
         self.state.contents.as_ref().map_or(0, |contents| contents.size(open.node))
     }
 
@@ -388,8 +388,8 @@ impl SetWalk {
             Choose::Same => self.last.filter(|last| match (names.get(*last).map(|name| name.kind), among) {
                 (None, _) => false,
                 (Some(_), Among::All) => true,
-                (Some(kind), Among::Files) => kind == Kind::File,
-                (Some(kind), Among::Symlinks) => kind == Kind::Symlink,
+                (Some(kind), Among::Files) => kind == NameKind::File,
+                (Some(kind), Among::Symlinks) => kind == NameKind::Symlink,
             }),
             Choose::Own | Choose::Nth(_) | Choose::ByCall => None,
         }

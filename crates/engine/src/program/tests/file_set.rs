@@ -5,8 +5,8 @@ use crate::clock::Clock;
 use crate::content::Filler;
 use crate::program::calls::{Calls, Files, LINK_BYTES};
 use crate::program::compile::Compiled;
-use crate::program::content::Memory;
-use crate::program::file_set::{Entry, SetPlace};
+use crate::program::content::RecordMemory;
+use crate::program::file_set::{SetEntry, SetPlace};
 use crate::program::op::Call;
 use crate::program::op::CallOp;
 use crate::program::rules::Over;
@@ -59,7 +59,7 @@ impl Tree {
     fn backend(&self, program: &Compiled) -> Calls {
         let stream = StreamId { seed: 1, phase: 0, worker: 0 };
         let largest = (program.max_request as usize).max(LINK_BYTES);
-        let memory = Memory::filled(largest, Filler::new(Content::Byte(b'w'), stream)).unwrap();
+        let memory = RecordMemory::filled(largest, Filler::new(Content::Byte(b'w'), stream)).unwrap();
         let files = Files::Set(Box::new(SetPlace::new(self.root(), PathBuf::new(), self.shape.clone())));
         let mut calls = Calls::new(files, program.handles, Streams::none(), memory, false, Clock::monotonic());
         calls.use_rules(&program.rules);
@@ -104,8 +104,8 @@ impl Tree {
             for file in state.share().map(FileId) {
                 let what = match state.entry(file) {
                     None => continue,
-                    Some(Entry::File { size }) => Found::File(size),
-                    Some(Entry::Symlink) => Found::Symlink,
+                    Some(SetEntry::File { size }) => Found::File(size),
+                    Some(SetEntry::Symlink) => Found::Symlink,
                 };
                 self.shape.write_path(file, &mut path);
                 believed.insert(path.as_path().to_owned(), what);

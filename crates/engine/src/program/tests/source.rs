@@ -1,7 +1,7 @@
 //! The source alone: which ops it yields, and what it believes. That the belief is right is tested with the backend.
 
 use crate::program::compile::Compiled;
-use crate::program::file_set::{Entry, MAX_SHARE};
+use crate::program::file_set::{MAX_SHARE, SetEntry};
 use crate::program::op::CallOp;
 use crate::program::rules::Over;
 use crate::program::source::ProgramSource;
@@ -319,7 +319,7 @@ fn what_failed_has_not_happened() {
     source.failed(&op);
     let state = source.into_state().unwrap();
     assert_eq!(state.entry(FileId(0)), None);
-    assert_eq!(state.entry(FileId(1)), Some(Entry::File { size: 0 }));
+    assert_eq!(state.entry(FileId(1)), Some(SetEntry::File { size: 0 }));
 }
 
 #[test]
@@ -340,8 +340,8 @@ fn hard_links_share_a_size_and_open_files_keep_theirs() {
     assert_eq!(found[5..], ["create h0 f2", "write h0 f2 0+1"].map(str::to_owned));
     let state = source.into_state().unwrap();
     assert_eq!(state.entry(FileId(0)), None);
-    assert_eq!(state.entry(FileId(1)), Some(Entry::File { size: 150 }));
-    assert_eq!(state.entry(FileId(2)), Some(Entry::File { size: 1 }));
+    assert_eq!(state.entry(FileId(1)), Some(SetEntry::File { size: 150 }));
+    assert_eq!(state.entry(FileId(2)), Some(SetEntry::File { size: 1 }));
 }
 
 #[test]
@@ -418,7 +418,7 @@ fn hard_links_stay_links_when_shares_are_merged() {
     let state = source.into_state().unwrap();
     // Names 0 and 1 are one file, 2 and 3 another; 0, 1 and 2 were appended to.
     let sizes = (0..4).map(|file| state.entry(FileId(file)));
-    assert_eq!(sizes.collect::<Vec<_>>(), [10_002, 10_002, 10_001, 10_001].map(|size| Some(Entry::File { size })));
+    assert_eq!(sizes.collect::<Vec<_>>(), [10_002, 10_002, 10_001, 10_001].map(|size| Some(SetEntry::File { size })));
 }
 
 #[test]

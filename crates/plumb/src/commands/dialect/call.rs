@@ -3,7 +3,7 @@
 use crate::args::Common;
 
 /// A tool as it was called.
-pub struct Call<'a> {
+pub struct ToolCall<'a> {
     /// The program's own name.
     pub called: &'a str,
     /// The words behind it.

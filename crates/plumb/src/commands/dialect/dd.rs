@@ -1,7 +1,7 @@
 //! `plumb as dd`: a copy is told as dd tells it, by the worker itself, while it is made.
 
-use super::Call;
-use super::runner::{Cut, Dialect, Ended, Load, Step, page};
+use super::ToolCall;
+use super::runner::{Cut, Dialect, Load, RunEnded, Step, page};
 use crate::args::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
@@ -28,7 +28,7 @@ impl Dialect for Copying {
     type Run = Workload;
     type Listener<'a> = Hearing;
 
-    fn read(call: &Call<'_>) -> Step<Copying> {
+    fn read(call: &ToolCall<'_>) -> Step<Copying> {
         let called = call.called;
         let marks = Marks::of_locale(|name| std::env::var(name).ok());
         let said = match dd::read(call.words, marks) {
@@ -89,7 +89,7 @@ impl Dialect for Copying {
         Ok(Hearing(listener))
     }
 
-    fn print<'a>(&'a self, _run: &'a Workload, Hearing(listener): Hearing, ended: &Ended) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Workload, Hearing(listener): Hearing, ended: &RunEnded) -> Step<()> {
         if let (Err(error), None) = (&ended.result, ended.outcome()) {
             listener.cannot_begin(error);
         }

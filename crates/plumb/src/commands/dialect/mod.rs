@@ -17,7 +17,7 @@ mod simulated;
 
 use crate::args::Common;
 use crate::exit::{End, Stopped};
-pub use call::Call;
+pub use call::ToolCall;
 use runner::speak;
 use std::ffi::OsString;
 use std::path::Path;
@@ -29,10 +29,10 @@ struct Tool {
     /// Another name for a link.
     also: Option<&'static str>,
     /// Does as the tool does: what is wrong is told as it tells it, and the code is the tool's.
-    run: fn(&Call<'_>) -> Result<End, Stopped>,
+    run: fn(&ToolCall<'_>) -> Result<End, Stopped>,
 }
 
-const fn tool(name: &'static str, run: fn(&Call<'_>) -> Result<End, Stopped>) -> Tool {
+const fn tool(name: &'static str, run: fn(&ToolCall<'_>) -> Result<End, Stopped>) -> Tool {
     Tool { name, also: None, run }
 }
 
@@ -64,7 +64,7 @@ pub fn run(words: &[OsString], common: &Common) -> Result<End, Stopped> {
             names().collect::<Vec<_>>().join(", ")
         )));
     };
-    (tool.run)(&Call { called: tool.name, words, common })
+    (tool.run)(&ToolCall { called: tool.name, words, common })
 }
 
 /// A link of a tool's name is that tool: runs it, where the program was called so.
@@ -72,5 +72,5 @@ pub fn run_link(called: &Path, words: impl Iterator<Item = OsString>) -> Option<
     let name = called.file_name()?.to_str()?;
     let tool = TOOLS.iter().find(|tool| tool.name == name || tool.also == Some(name))?;
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-    Some((tool.run)(&Call { called: &called.to_string_lossy(), words: &words, common: &Common::of_environment() }))
+    Some((tool.run)(&ToolCall { called: &called.to_string_lossy(), words: &words, common: &Common::of_environment() }))
 }

@@ -1,7 +1,7 @@
 //! How every tool's words are run: read, lowered, measured and judged as every run of Plumb, and told as the tool tells it.
 //! What tools differ in is a [`Dialect`]; the rest is here, once.
 
-use super::Call;
+use super::ToolCall;
 use super::findings;
 use super::simulated;
 use crate::args::Common;
@@ -56,14 +56,14 @@ impl<'a> Load<'a> {
 }
 
 /// How a run ended.
-pub struct Ended {
+pub struct RunEnded {
     /// What was measured, or why nothing was.
     pub result: Result<RunOutcome, RunError>,
     /// The signal that ended it; its own request to stop is none.
     pub signal: Option<StopSignal>,
 }
 
-impl Ended {
+impl RunEnded {
     /// What was measured, whole or in part.
     pub fn outcome(&self) -> Option<&RunOutcome> {
         match &self.result {
@@ -95,7 +95,7 @@ pub trait Dialect: Sized {
         Self: 'a;
 
     /// Reads the words. What asks for nothing to be run, or is wrong, is printed here.
-    fn read(call: &Call<'_>) -> Step<Self>;
+    fn read(call: &ToolCall<'_>) -> Step<Self>;
 
     /// The next run, lowered, with what is printed before anything is made; the end behind the last. `stop` is set by
     /// signals once something has run.
@@ -113,11 +113,11 @@ pub trait Dialect: Sized {
     fn listen<'a>(&'a self, run: &'a Self::Run, bench: &mut Bench) -> Step<Self::Listener<'a>>;
 
     /// Prints what is printed behind the run, and ends it all, or goes on to the next.
-    fn print<'a>(&'a self, run: &'a Self::Run, listener: Self::Listener<'a>, ended: &Ended) -> Step<()>;
+    fn print<'a>(&'a self, run: &'a Self::Run, listener: Self::Listener<'a>, ended: &RunEnded) -> Step<()>;
 }
 
 /// Runs the words of a call.
-pub fn speak<D: Dialect>(call: &Call<'_>) -> Result<End, Stopped> {
+pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
     let mut bench = None;
     match runs::<D>(call, &mut bench) {
         Ok(never) => match never {},
@@ -132,7 +132,7 @@ pub fn speak<D: Dialect>(call: &Call<'_>) -> Result<End, Stopped> {
 }
 
 /// One run after another, until something ends it.
-fn runs<D: Dialect>(call: &Call<'_>, bench: &mut Option<Bench>) -> Step<std::convert::Infallible> {
+fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std::convert::Infallible> {
     let mut dialect = D::read(call)?;
     loop {
         let run = dialect.next(bench.as_ref().map(|bench| bench.stop))?;
@@ -158,7 +158,7 @@ fn runs<D: Dialect>(call: &Call<'_>, bench: &mut Option<Bench>) -> Step<std::con
         };
         let result = bench.run(&request, &mut listener);
         let signal = bench.stop.signal().filter(|&signal| signal != StopSignal::Program);
-        let ended = Ended { result, signal };
+        let ended = RunEnded { result, signal };
         let printed = dialect.print(&run, listener, &ended);
         if let Some(outcome) = ended.outcome() {
             findings::tell(outcome);
@@ -215,7 +215,7 @@ mod tests {
         type Run = Workload;
         type Listener<'a> = Listening;
 
-        fn read(call: &Call<'_>) -> Step<Counting> {
+        fn read(call: &ToolCall<'_>) -> Step<Counting> {
             step("read");
             match call.words {
                 [times] => Ok(Counting { left: times.parse().unwrap() }),
@@ -248,7 +248,7 @@ mod tests {
             Ok(Listening { ops: 0 })
         }
 
-        fn print<'a>(&'a self, _run: &'a Workload, listener: Listening, ended: &Ended) -> Step<()> {
+        fn print<'a>(&'a self, _run: &'a Workload, listener: Listening, ended: &RunEnded) -> Step<()> {
             step("print");
             let outcome = ended.outcome().unwrap();
             assert_eq!((listener.ops, ended.error(), ended.signal), (8, None, None));
@@ -264,7 +264,7 @@ mod tests {
         let run = |words: &[&str]| {
             STEPS.lock().unwrap().clear();
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-            let end = speak::<Counting>(&Call { called: "counting", words: &words, common: &common }).unwrap();
+            let end = speak::<Counting>(&ToolCall { called: "counting", words: &words, common: &common }).unwrap();
             (end, STEPS.lock().unwrap().join("; "))
         };
         assert_eq!(run(&[]), (End::DialectFailed, "read".to_owned()));

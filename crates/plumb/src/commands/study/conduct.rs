@@ -3,19 +3,19 @@
 use super::file::{StudyFile, find};
 use super::hosts::LabHosts;
 use super::report::{end, found};
-use super::watch::Reporter;
+use super::watch::StudyReporter;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
 use clap::Args;
 use plumb_engine::signals;
 use plumb_store::{Store, StoreError, StoredStudy};
-use plumb_study::conduct::{Ended, Origin, Setting, Study, conduct};
+use plumb_study::conduct::{ConductEnded, ConductSetting, FrozenStudy, StudyOrigin, conduct};
 use std::time::Duration;
 
 /// Arguments of `plumb study run`.
 #[derive(Debug, Args)]
-pub struct RunArguments {
+pub struct StudyRunArguments {
     /// Which study.
     #[command(flatten)]
     pub study: StudyFile,
@@ -33,7 +33,7 @@ pub struct ResumeArguments {
 }
 
 /// Plans, freezes, conducts and answers.
-pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
+pub fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stopped> {
     let plan = arguments.study.plan()?;
     let mut store = store(common)?;
     let file = &arguments.study.file;
@@ -46,8 +46,8 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
             open.id, open.id
         ));
     }
-    let origin = Origin { file: &absolute.to_string_lossy(), text: &text, options: &options };
-    let study = Study::begin(&mut store, plan, &origin)?;
+    let origin = StudyOrigin { file: &absolute.to_string_lossy(), text: &text, options: &options };
+    let study = FrozenStudy::begin(&mut store, plan, &origin)?;
     go(&mut store, &study, common)
 }
 
@@ -56,7 +56,7 @@ pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopp
     let mut store = store(common)?;
     let id = find(&store, &arguments.study)?;
     let stored = store.study(&id)?;
-    let study = Study::open(&store, &id)?;
+    let study = FrozenStudy::open(&store, &id)?;
     unchanged(&stored)?;
     if arguments.failed {
         let runs = store.replan_failed_runs(&id)?;
@@ -97,11 +97,11 @@ fn store(common: &Common) -> Result<Store, Stopped> {
     session::store(common)
 }
 
-fn go(store: &mut Store, study: &Study, common: &Common) -> Result<End, Stopped> {
+fn go(store: &mut Store, study: &FrozenStudy, common: &Common) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     let mut hosts = LabHosts::new(stop)
         .map_err(|error| Stopped::io(format!("this program does not know where it lies: {error}")))?;
-    let mut teller = Reporter::new();
+    let mut teller = StudyReporter::new();
     teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
     if let Err(error) = hosts.recover(&mut |line| teller.tell(line)) {
         teller.tell(&format!("warning: {error}"));
@@ -110,7 +110,7 @@ fn go(store: &mut Store, study: &Study, common: &Common) -> Result<End, Stopped>
     let conducted = conduct(
         store,
         study,
-        &mut Setting {
+        &mut ConductSetting {
             hosts: &mut hosts,
             stop,
             budget: study.plan.budget_s.map(Duration::from_secs),
@@ -130,12 +130,12 @@ fn go(store: &mut Store, study: &Study, common: &Common) -> Result<End, Stopped>
     })?;
     let said = found(store, &study.id, common)?;
     match conducted.ended {
-        Ended::Interrupted => {
+        ConductEnded::Interrupted => {
             eprintln!("interrupted: every run that had ended is kept; {go_on}");
             return Ok(End::Interrupted);
         }
-        Ended::Budget => eprintln!("note: the budget is spent; {go_on}"),
-        Ended::AllRuns => {}
+        ConductEnded::Budget => eprintln!("note: the budget is spent; {go_on}"),
+        ConductEnded::AllRuns => {}
     }
     Ok(if conducted.refused { End::Refused } else { end(&said) })
 }

@@ -3,7 +3,7 @@
 use crate::exit::Stopped;
 use clap::Args;
 use plumb_store::Store;
-use plumb_study::file::Options;
+use plumb_study::file::PlanOptions;
 use plumb_study::plan::Plan;
 use plumb_workload::native::Override;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ impl StudyFile {
     /// The plan.
     pub fn plan(&self) -> Result<Plan, Stopped> {
         let set = self.set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>();
-        let options = Options {
+        let options = PlanOptions {
             scale: self.scale.clone(),
             seed: self.seed,
             exploratory: self.exploratory,

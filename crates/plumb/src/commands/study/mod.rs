@@ -19,7 +19,7 @@ pub enum StudyCommand {
     /// What would be done: every cell, the order of runs, time, bytes, and which differences it can show. Nothing is touched.
     Plan(plan::PlanArguments),
     /// Build, measure, take down, and answer. Every run is kept as it ends, so that `resume` can go on after anything.
-    Run(conduct::RunArguments),
+    Run(conduct::StudyRunArguments),
     /// Go on with a study that was interrupted or killed: the same plan and seed, and nothing that had ended again.
     Resume(conduct::ResumeArguments),
     /// What a study found: the answer, what limits it, and every planned cell.

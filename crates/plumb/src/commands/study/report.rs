@@ -8,7 +8,7 @@ use clap::Args;
 use plumb_report::study::{page, page_markdown};
 use plumb_result::StudyReport;
 use plumb_store::Store;
-use plumb_study::answer::{Evidence, answer};
+use plumb_study::answer::{StudyEvidence, answer};
 
 /// Arguments of `plumb study report`.
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub struct ReportArguments {
 pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
     let store = session::store(common)?;
     let id = find(&store, &arguments.study)?;
-    let report = answer(&Evidence::load(&store, &id)?);
+    let report = answer(&StudyEvidence::load(&store, &id)?);
     if arguments.md && !common.json {
         session::print(&page_markdown(&report))?;
     } else {
@@ -36,7 +36,7 @@ pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped>
 
 /// Prints what a study has found so far.
 pub(super) fn found(store: &Store, id: &str, common: &Common) -> Result<StudyReport, Stopped> {
-    let report = answer(&Evidence::load(store, id)?);
+    let report = answer(&StudyEvidence::load(store, id)?);
     show(&report, common)?;
     Ok(report)
 }

@@ -1,8 +1,8 @@
 //! A plan as its page shows it.
 
 use plumb_lab::Step;
-use plumb_lab::protocol::Work;
-use plumb_report::study_plan::{CellView, FactorView, PlanView, PlotView};
+use plumb_lab::protocol::HostWork;
+use plumb_report::study_plan::{FactorView, PlanView, PlannedCell, PlotView};
 use plumb_study::plan::{Correction, Levels, Plan};
 use plumb_workload::{CachePolicy, Phase, Target, Workload};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub fn of(plan: &Plan) -> PlanView {
             .enumerate()
             .map(|(index, cell)| {
                 let mut runs = plan.runs.iter().filter(|run| run.cell as usize == index);
-                CellView {
+                PlannedCell {
                     levels: plan.factors.iter().map(|factor| level(&cell.levels, &factor.name)).collect(),
                     workload: cell.workload.clone(),
                     work: runs.clone().next().map(|run| work(&run.work, &run.dir)).unwrap_or_default(),
@@ -167,16 +167,16 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// What a run is, in one line.
-fn work(work: &Work, dir: &str) -> String {
+fn work(work: &HostWork, dir: &str) -> String {
     match work {
-        Work::Dialect { tool, args, stdin } => {
+        HostWork::Dialect { tool, args, stdin } => {
             let mut line = format!("in {dir}: {tool} {}", args.join(" ")).trim_end().to_owned();
             if !stdin.is_empty() {
                 line.push_str(&format!(" < {}", stdin.trim_end().replace('\n', "; ")));
             }
             line
         }
-        Work::Native { toml } => match plumb_workload::native::parse("plan", toml) {
+        HostWork::Native { toml } => match plumb_workload::native::parse("plan", toml) {
             Ok(workload) => {
                 let phases: Vec<String> = workload.phase.iter().map(|phase| phase_text(phase, &workload)).collect();
                 let made = workload.target.values().find_map(|target| match target {

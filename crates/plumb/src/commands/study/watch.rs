@@ -4,25 +4,25 @@ use crate::session;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_report::format;
 use plumb_store::StudyRunStatus;
-use plumb_study::conduct::{Event, Position, Watcher};
+use plumb_study::conduct::{ConductEvent, ConductWatcher, Position};
 use plumb_study::plan::Levels;
 use std::io::IsTerminal;
 
 /// Tells on standard error.
-pub struct Reporter {
+pub struct StudyReporter {
     bar: ProgressBar,
     live: bool,
     head: String,
 }
 
-impl Reporter {
+impl StudyReporter {
     /// Says nothing yet.
-    pub fn new() -> Reporter {
+    pub fn new() -> StudyReporter {
         let live = std::io::stderr().is_terminal();
         let target = if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        Reporter { bar, live, head: String::new() }
+        StudyReporter { bar, live, head: String::new() }
     }
 
     /// A line that stays.
@@ -37,16 +37,16 @@ impl Reporter {
     }
 }
 
-impl Drop for Reporter {
+impl Drop for StudyReporter {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
-impl Watcher for Reporter {
-    fn event(&mut self, event: &Event<'_>) {
+impl ConductWatcher for StudyReporter {
+    fn event(&mut self, event: &ConductEvent<'_>) {
         match event {
-            Event::Plot { position, levels, build } => {
+            ConductEvent::Plot { position, levels, build } => {
                 let again = if *build > 1 { format!(", build {build}") } else { String::new() };
                 self.head = format!("plot {} of {}{again}{}", position.plot, position.plots, in_brackets(levels));
                 if !self.live {
@@ -54,7 +54,7 @@ impl Watcher for Reporter {
                 }
                 self.bar.set_message(format!("{}: building{}", self.head, left(position)));
             }
-            Event::Run { position, levels, workload } => {
+            ConductEvent::Run { position, levels, workload } => {
                 self.head = format!(
                     "plot {} of {}, run {} of {} · {workload}{}{}",
                     position.plot,
@@ -66,8 +66,8 @@ impl Watcher for Reporter {
                 );
                 self.bar.set_message(self.head.clone());
             }
-            Event::Line(line) => self.bar.set_message(format!("{} · {}", self.head, line.trim())),
-            Event::RunEnded { position, status, reason } => {
+            ConductEvent::Line(line) => self.bar.set_message(format!("{} · {}", self.head, line.trim())),
+            ConductEvent::RunEnded { position, status, reason } => {
                 let well = *status == StudyRunStatus::Done;
                 if well && self.live {
                     return;
@@ -81,7 +81,7 @@ impl Watcher for Reporter {
                     if self.live { String::new() } else { left(position) }
                 ));
             }
-            Event::Trouble(what) => self.tell(&format!("warning: {what}")),
+            ConductEvent::Trouble(what) => self.tell(&format!("warning: {what}")),
         }
     }
 }

@@ -5,31 +5,31 @@ use plumb_result::blocks::{BlockDevice, BlockExtent, MachineLook};
 use std::path::Path;
 
 /// Which devices are watched.
-pub(super) enum Choice {
+pub(super) enum DeviceChoice {
     /// Every whole device that was ever used.
     Used,
     /// These.
     Named(Vec<String>),
 }
 
-impl Choice {
+impl DeviceChoice {
     /// By what was typed: names, device files, or places whose storage is meant.
-    pub(super) fn new(words: &[String], look: &MachineLook) -> Result<Choice, Stopped> {
+    pub(super) fn new(words: &[String], look: &MachineLook) -> Result<DeviceChoice, Stopped> {
         if words.is_empty() {
-            return Ok(Choice::Used);
+            return Ok(DeviceChoice::Used);
         }
         let mut names = Vec::new();
         for word in words {
             names.extend(meant(word, look)?);
         }
-        Ok(Choice::Named(names))
+        Ok(DeviceChoice::Named(names))
     }
 
     /// Whether a device is one of them.
     pub(super) fn has(&self, device: &BlockDevice) -> bool {
         match self {
-            Choice::Used => device.extent == BlockExtent::Whole && !device.stat.is_idle(),
-            Choice::Named(names) => names.contains(&device.name),
+            DeviceChoice::Used => device.extent == BlockExtent::Whole && !device.stat.is_idle(),
+            DeviceChoice::Named(names) => names.contains(&device.name),
         }
     }
 }

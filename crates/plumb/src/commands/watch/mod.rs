@@ -9,7 +9,7 @@ use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::live_output::{Early, write};
 use crate::session;
-use choice::Choice;
+use choice::DeviceChoice;
 use jiff::Zoned;
 use plumb_engine::signals::{self, Slept, StopFlag};
 use plumb_probe::blocks::BlockWatch;
@@ -103,7 +103,7 @@ fn lines(
 
 /// Looks again and again, and tells what was done between.
 struct Watcher {
-    choice: Choice,
+    choice: DeviceChoice,
     blocks: BlockWatch,
     processes: IoWatch,
     last: MachineLook,
@@ -113,7 +113,7 @@ impl Watcher {
     fn new(devices: &[String]) -> Result<Watcher, Stopped> {
         let mut blocks = BlockWatch::new();
         let last = blocks.look().map_err(Stopped::io)?;
-        let choice = Choice::new(devices, &last)?;
+        let choice = DeviceChoice::new(devices, &last)?;
         Ok(Watcher { choice, blocks, processes: IoWatch::start(), last })
     }
 

@@ -4,7 +4,7 @@ use super::terminal::{Key, Screen, Size, size};
 use super::{Beat, Early, Watcher, clock, host, spoken, style};
 use crate::exit::Stopped;
 use plumb_engine::signals::StopFlag;
-use plumb_report::watch::{History, State, Title, screen};
+use plumb_report::watch::{DeviceHistory, PictureState, Title, screen};
 use plumb_result::watch::Watched;
 use std::time::Instant;
 
@@ -13,8 +13,8 @@ pub(super) fn run(watcher: &mut Watcher, mut beat: Beat, stop: StopFlag) -> Resu
     let failed = |error: std::io::Error| Early::Failed(Stopped::io(format!("the terminal: {error}")));
     let terminal = Screen::take().map_err(failed)?;
     let mut picture = Picture {
-        title: Title { host: host(), clock: clock(), interval: spoken(beat.interval), state: State::Live },
-        history: History::default(),
+        title: Title { host: host(), clock: clock(), interval: spoken(beat.interval), state: PictureState::Live },
+        history: DeviceHistory::default(),
         seen: None,
         drawn_for: size(),
     };
@@ -29,8 +29,8 @@ pub(super) fn run(watcher: &mut Watcher, mut beat: Beat, stop: StopFlag) -> Resu
                 Some(Key::Quit) => return Ok(()),
                 Some(Key::Pause) => {
                     picture.title.state = match picture.title.state {
-                        State::Live => State::Paused,
-                        State::Paused => State::Live,
+                        PictureState::Live => PictureState::Paused,
+                        PictureState::Paused => PictureState::Live,
                     };
                     terminal.draw(&picture.lines()).map_err(failed)?;
                 }
@@ -43,7 +43,7 @@ pub(super) fn run(watcher: &mut Watcher, mut beat: Beat, stop: StopFlag) -> Resu
         // While the picture stands still the history goes on.
         let seen = watcher.interval()?;
         picture.history.push(&seen);
-        if picture.title.state == State::Live {
+        if picture.title.state == PictureState::Live {
             picture.title.clock = clock();
             picture.seen = Some(seen);
             terminal.draw(&picture.lines()).map_err(failed)?;
@@ -57,7 +57,7 @@ pub(super) fn run(watcher: &mut Watcher, mut beat: Beat, stop: StopFlag) -> Resu
 /// What is on the screen.
 struct Picture {
     title: Title,
-    history: History,
+    history: DeviceHistory,
     seen: Option<Watched>,
     drawn_for: Size,
 }

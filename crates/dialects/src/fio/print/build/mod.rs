@@ -22,7 +22,7 @@ pub struct Heading {
     /// As [`Report::version`].
     pub version: String,
     /// As [`Report::at`].
-    pub at: Moment,
+    pub at: ReportTime,
     /// As [`Report::global_options`].
     pub global_options: Vec<GivenOption>,
     /// As [`Report::compat`].
@@ -34,7 +34,7 @@ pub struct Heading {
     /// When the clock of each phase started, milliseconds since 1970. A phase that is not here started at the report's
     /// own time.
     pub phase_starts_unix_ms: Vec<u64>,
-    /// As [`Job::elapsed_s`].
+    /// As [`JobReport::elapsed_s`].
     pub elapsed_s: u64,
 }
 
@@ -64,9 +64,9 @@ pub struct JobSource {
     /// All that is known without measuring: names, options, how numbers are shown. The variant of `io` says how
     /// directions are grouped, `continued` whether errors are passed over, `steady` which rule was asked for; an `error`
     /// that is there stays. All other numbers are replaced.
-    pub job: Job,
+    pub job: JobReport,
     /// Who did it.
-    pub members: Vec<Member>,
+    pub members: Vec<JobMember>,
     /// Which latencies are kept.
     pub latencies: Latencies,
     /// Lengths of the pieces whose rates are told.
@@ -75,7 +75,7 @@ pub struct JobSource {
 
 /// A worker group: one copy of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Member {
+pub struct JobMember {
     /// Its phase in [`Measurement::phases`].
     pub phase: usize,
     /// Its name; a group without a name is `workers.` and its place in the phase's list.
@@ -86,18 +86,18 @@ pub struct Member {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latencies {
     /// Submission latency.
-    pub slat: Kept,
+    pub slat: KeptLog,
     /// Completion latency.
-    pub clat: Kept,
+    pub clat: KeptLog,
     /// Total latency.
-    pub lat: Kept,
+    pub lat: KeptLog,
     /// Samples of rates.
-    pub samples: Kept,
+    pub samples: KeptLog,
 }
 
 impl Default for Latencies {
     fn default() -> Latencies {
-        Latencies { slat: Kept::Yes, clat: Kept::Yes, lat: Kept::Yes, samples: Kept::Yes }
+        Latencies { slat: KeptLog::Yes, clat: KeptLog::Yes, lat: KeptLog::Yes, samples: KeptLog::Yes }
     }
 }
 
@@ -118,7 +118,7 @@ impl Default for Windows {
 
 /// Whether something is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Kept {
+pub enum KeptLog {
     /// It is.
     #[default]
     Yes,
@@ -154,7 +154,7 @@ pub fn report_of(
     observations: Option<&Observations>,
 ) -> Result<Report, BuildError> {
     let build = |source: JobSource| job_of(source, &heading, measurement);
-    let jobs = jobs.into_iter().map(build).collect::<Result<Vec<Job>, BuildError>>()?;
+    let jobs = jobs.into_iter().map(build).collect::<Result<Vec<JobReport>, BuildError>>()?;
     let disks = match heading.disks {
         DiskStats::Shown => Some(observations.map(disks::disks_of).unwrap_or_default()),
         DiskStats::Off => None,
@@ -197,7 +197,7 @@ struct Measured<'a> {
     worker: &'a WorkerMeasurement,
 }
 
-fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Result<Job, BuildError> {
+fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Result<JobReport, BuildError> {
     let found = workers(&source, heading, measurement)?;
     let JobSource { mut job, latencies, windows, .. } = source;
     job.elapsed_s = heading.elapsed_s;
@@ -225,8 +225,8 @@ fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Re
         Io::Both(..) => Io::Both(split, mixed()),
     };
     job.latency_shares = match latencies.clat {
-        Kept::Yes => BucketShares::of(shapes.iter().flatten().filter_map(|one| one.histogram.as_ref()), ios),
-        Kept::No => BucketShares::default(),
+        KeptLog::Yes => BucketShares::of(shapes.iter().flatten().filter_map(|one| one.histogram.as_ref()), ios),
+        KeptLog::No => BucketShares::default(),
     };
     job.sync = part.sync();
     job.runtime_ms = part.workers.iter().map(|one| part::whole_ms(one.wall_ns)).sum();
@@ -263,7 +263,7 @@ fn name_of(errno: i32) -> String {
     name.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-fn errors(job: &mut Job, workers: &[&WorkerMeasurement]) {
+fn errors(job: &mut JobReport, workers: &[&WorkerMeasurement]) {
     let first = workers.iter().find_map(|one| one.faults.first());
     let code = first.map_or(EIO, |fault| fault.errno.unwrap_or(EILSEQ));
     let told = first.map(|fault| {

@@ -1,6 +1,6 @@
 //! What the workers of a job did, in fio's terms.
 
-use super::{Kept, Latencies, Windows, series};
+use super::{KeptLog, Latencies, Windows, series};
 use crate::fio::print::report::*;
 use plumb_result::{Histogram, OpMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
@@ -28,7 +28,7 @@ impl Part<'_> {
     }
 
     /// The ops of these kinds as one direction.
-    pub(super) fn direction(&self, kinds: &[OpKind]) -> Direction {
+    pub(super) fn direction(&self, kinds: &[OpKind]) -> DirectionReport {
         let ops = self.ops(kinds);
         let done: u64 = ops.iter().map(|op| op.count).sum();
         // fio counts what failed among the ops.
@@ -36,7 +36,7 @@ impl Part<'_> {
         // Plumb never gives an op up: it completes, or it fails.
         let dropped = Figure::Is(0);
         if done == 0 {
-            return Direction { ios, short: Figure::Is(0), dropped, ..Direction::default() };
+            return DirectionReport { ios, short: Figure::Is(0), dropped, ..DirectionReport::default() };
         }
         let lat = merged(ops.iter().map(|op| &op.service));
         let slat = merged(ops.iter().filter_map(|op| op.submission.as_ref()));
@@ -48,16 +48,16 @@ impl Part<'_> {
         };
         let longest_ns = self.workers.iter().map(|one| spent_ns(one)).max().unwrap_or(0);
         let latencies = self.latencies;
-        let kept = |kept: Kept, histogram: &Histogram| match (kept, histogram.is_empty()) {
+        let kept = |kept: KeptLog, histogram: &Histogram| match (kept, histogram.is_empty()) {
             // An op that completes in the call that submits it has no submission of its own; fio keeps none either.
-            (Kept::No, _) | (_, true) => Figure::Off,
-            (Kept::Yes, false) => Figure::Is(Latency::of(histogram)),
+            (KeptLog::No, _) | (_, true) => Figure::Off,
+            (KeptLog::Yes, false) => Figure::Is(Latency::of(histogram)),
         };
         let series = match latencies.samples {
-            Kept::Yes => series::sum(&self.workers),
-            Kept::No => Vec::new(),
+            KeptLog::Yes => series::sum(&self.workers),
+            KeptLog::No => Vec::new(),
         };
-        Direction {
+        DirectionReport {
             bytes: ops.iter().map(|op| op.bytes).sum(),
             ios,
             short: Figure::Is(ops.iter().map(|op| op.short_count).sum()),
@@ -73,21 +73,21 @@ impl Part<'_> {
     }
 
     /// Flushes.
-    pub(super) fn sync(&self) -> Sync {
+    pub(super) fn sync(&self) -> SyncReport {
         let ops = self.ops(&SYNCS);
         match ops.iter().map(|op| op.count).sum() {
-            0 => Sync::default(),
-            count => Sync { count, latency: Figure::Is(Latency::of(&merged(ops.iter().map(|op| &op.service)))) },
+            0 => SyncReport::default(),
+            count => SyncReport { count, latency: Figure::Is(Latency::of(&merged(ops.iter().map(|op| &op.service)))) },
         }
     }
 
     /// Processor time and its kin.
-    pub(super) fn cpu(&self) -> Cpu {
+    pub(super) fn cpu(&self) -> CpuReport {
         let sum = |pick: fn(&WorkerMeasurement) -> Option<u64>, what: &str| {
             let counted: Option<u64> = self.workers.iter().map(|one| pick(one)).sum();
             counted.map_or_else(|| Figure::Unknown(format!("{what} of its workers were not counted")), Figure::Is)
         };
-        Cpu {
+        CpuReport {
             user_ns: self.workers.iter().map(|one| one.cpu_user_ns).sum(),
             system_ns: self.workers.iter().map(|one| one.cpu_system_ns).sum(),
             context_switches: sum(|one| Some(one.sleeps? + one.preemptions?), "context switches"),

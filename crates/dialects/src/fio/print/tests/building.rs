@@ -58,7 +58,7 @@ fn readers() -> PhaseMeasurement {
 fn heading() -> Heading {
     Heading {
         version: "fio-3.42".to_owned(),
-        at: Moment::at_offset(9_000, 0),
+        at: ReportTime::at_offset(9_000, 0),
         global_options: Vec::new(),
         compat: Compat::Meant,
         disks: DiskStats::Shown,
@@ -69,8 +69,8 @@ fn heading() -> Heading {
 }
 
 fn source(groups: &[&str]) -> JobSource {
-    let member = |group: &&str| Member { phase: 0, group: (*group).to_owned() };
-    let job = Job { name: "r".to_owned(), ..Job::default() };
+    let member = |group: &&str| JobMember { phase: 0, group: (*group).to_owned() };
+    let job = JobReport { name: "r".to_owned(), ..JobReport::default() };
     JobSource { job, members: groups.iter().map(member).collect(), ..JobSource::default() }
 }
 
@@ -79,11 +79,11 @@ fn report(source: JobSource, phase: PhaseMeasurement) -> Report {
     report_of(heading(), vec![source], &measurement, None).unwrap()
 }
 
-fn built(source: JobSource, phase: PhaseMeasurement) -> Job {
+fn built(source: JobSource, phase: PhaseMeasurement) -> JobReport {
     report(source, phase).jobs.remove(0)
 }
 
-fn split(job: &Job) -> &Split {
+fn split(job: &JobReport) -> &Split {
     match &job.io {
         Io::Separate(split) => split,
         other => panic!("{other:?}"),
@@ -145,12 +145,12 @@ fn submission_is_told_apart_where_it_was_timed() {
     let read = phase.workers[0].ops.get_mut(&OpKind::Read).unwrap();
     (read.submission, read.completion) = (Some(submission), Some(completion));
     let mut asked = source(&["a"]);
-    let slat = |job: &Job| split(job).read.slat.value().map(|one| one.mean_ns);
+    let slat = |job: &JobReport| split(job).read.slat.value().map(|one| one.mean_ns);
     let job = built(asked.clone(), phase.clone());
     assert_eq!(slat(&job), Some(2_000.0));
     let [clat, lat] = [&split(&job).read.clat, &split(&job).read.lat].map(|one| one.value().unwrap().mean_ns);
     assert_eq!((clat, lat), (98_000.0, 100_000.0), "the parts add up");
-    asked.latencies.slat = Kept::No;
+    asked.latencies.slat = KeptLog::No;
     assert_eq!(slat(&built(asked, phase)), None);
 }
 
@@ -243,7 +243,7 @@ fn directions_are_mixed_where_that_is_asked_for() {
 #[test]
 fn steadiness_and_the_depth_are_what_the_engine_found() {
     let mut asked = source(&["a", "b"]);
-    asked.job.steady = Some(SteadyState {
+    asked.job.steady = Some(SteadyReport {
         of: SteadyOf::Iops,
         by: SteadyBy::Slope,
         limit: 5.0,

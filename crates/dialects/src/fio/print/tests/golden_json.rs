@@ -36,7 +36,7 @@ fn latency(json: &Value) -> Figure<Latency> {
     })
 }
 
-fn direction(json: &Value) -> Direction {
+fn direction(json: &Value) -> DirectionReport {
     let samples = |min: &str, max: &str, mean: &str, dev: &str, count: &str| {
         Figure::Is(Samples {
             count: json[count].as_u64().unwrap(),
@@ -46,7 +46,7 @@ fn direction(json: &Value) -> Direction {
             stddev: json[dev].as_f64().unwrap(),
         })
     };
-    Direction {
+    DirectionReport {
         bytes: json["io_bytes"].as_u64().unwrap(),
         ios: json["total_ios"].as_u64().unwrap(),
         short: Figure::Is(json["short_ios"].as_u64().unwrap()),
@@ -64,14 +64,14 @@ fn shares<const N: usize>(json: &Value, names: &[&str]) -> [f64; N] {
     std::array::from_fn(|place| json[names[place]].as_f64().unwrap())
 }
 
-fn job(json: &Value, number: usize) -> Job {
+fn job(json: &Value, number: usize) -> JobReport {
     let runtime_ms = json["job_runtime"].as_u64().unwrap();
     // fio counts processor time in ms; a share is one of them over the run time.
     let cpu_ns = |key: &str| (json[key].as_f64().unwrap() * runtime_ms as f64 / 100.0).round() as u64 * 1_000_000;
     let count = |key: &str| Figure::Is(json[key].as_u64().unwrap());
     let batches = ["0", "4", "8", "16", "32", "64", ">=64"];
     let times = BucketShares::NAMES;
-    Job {
+    JobReport {
         name: json["jobname"].as_str().unwrap().to_owned(),
         description: json.get("desc").map(|text| text.as_str().unwrap().to_owned()),
         group: json["groupid"].as_u64().unwrap() as u32,
@@ -90,9 +90,12 @@ fn job(json: &Value, number: usize) -> Job {
             write: direction(&json["write"]),
             trim: direction(&json["trim"]),
         }),
-        sync: Sync { count: json["sync"]["total_ios"].as_u64().unwrap(), latency: latency(&json["sync"]["lat_ns"]) },
+        sync: SyncReport {
+            count: json["sync"]["total_ios"].as_u64().unwrap(),
+            latency: latency(&json["sync"]["lat_ns"]),
+        },
         runtime_ms,
-        cpu: Cpu {
+        cpu: CpuReport {
             user_ns: cpu_ns("usr_cpu"),
             system_ns: cpu_ns("sys_cpu"),
             context_switches: count("ctx"),
@@ -120,8 +123,8 @@ fn job(json: &Value, number: usize) -> Job {
     }
 }
 
-fn disk(json: &Value) -> Disk {
-    let pair = |what: &str| ReadWrite {
+fn disk(json: &Value) -> DiskReport {
+    let pair = |what: &str| ReadWriteCounts {
         read: json[format!("read_{what}")].as_u64().unwrap(),
         write: json[format!("write_{what}")].as_u64().unwrap(),
     };
@@ -133,14 +136,17 @@ fn disk(json: &Value) -> Disk {
         in_queue_ms: json["in_queue"].as_u64().unwrap(),
         util_percent: json["util"].as_f64().unwrap(),
     };
-    Disk { name: json["name"].as_str().unwrap().to_owned(), counters, below: None }
+    DiskReport { name: json["name"].as_str().unwrap().to_owned(), counters, below: None }
 }
 
 pub(super) fn report() -> Report {
     let json: Value = serde_json::from_str(GOLDEN).unwrap();
     Report {
         version: json["fio version"].as_str().unwrap().to_owned(),
-        at: Moment { unix_ms: json["timestamp_ms"].as_u64().unwrap(), text: json["time"].as_str().unwrap().to_owned() },
+        at: ReportTime {
+            unix_ms: json["timestamp_ms"].as_u64().unwrap(),
+            text: json["time"].as_str().unwrap().to_owned(),
+        },
         global_options: options_in(GOLDEN, "global options", 0),
         jobs: json["jobs"].as_array().unwrap().iter().enumerate().map(|(number, one)| job(one, number)).collect(),
         disks: Some(json["disk_util"].as_array().unwrap().iter().map(disk).collect()),

@@ -38,11 +38,11 @@ fn depths(eight: f64, complete_eight: f64) -> Depths {
     }
 }
 
-fn mixed_job() -> Job {
+fn mixed_job() -> JobReport {
     let read = 74_651;
     let write = 31_867;
     let display = Display::default();
-    Job {
+    JobReport {
         name: "a".to_owned(),
         description: Some("mixed job".to_owned()),
         group: 0,
@@ -50,7 +50,7 @@ fn mixed_job() -> Job {
         pid: 1101,
         display,
         io: Io::Separate(Split {
-            read: Direction {
+            read: DirectionReport {
                 bytes: read * 4096,
                 ios: read,
                 runtime_ms: 2001,
@@ -65,9 +65,9 @@ fn mixed_job() -> Job {
                 lat: Figure::Is(latency(read, 1378, 17_854_000, 173_858.40, 405_871.47)),
                 bandwidth: samples(127_436, 161_888, 149_202.67, 18_936.42, 3),
                 iops: samples(31_859, 40_472, 37_300.67, 4734.11, 3),
-                ..Direction::default()
+                ..DirectionReport::default()
             },
-            write: Direction {
+            write: DirectionReport {
                 bytes: write * 4096,
                 ios: write,
                 runtime_ms: 2001,
@@ -85,11 +85,11 @@ fn mixed_job() -> Job {
                 lat: Figure::Is(latency(write, 2500, 17_602_000, 79_060.0, 461_290.0)),
                 bandwidth: samples(54_084, 68_912, 63_729.33, 8360.86, 3),
                 iops: samples(13_521, 17_228, 15_932.33, 2090.21, 3),
-                ..Direction::default()
+                ..DirectionReport::default()
             },
-            trim: Direction::default(),
+            trim: DirectionReport::default(),
         }),
-        sync: Sync {
+        sync: SyncReport {
             count: 124,
             latency: Figure::Is(Latency {
                 histogram: Some(in_us(
@@ -103,7 +103,7 @@ fn mixed_job() -> Job {
             }),
         },
         runtime_ms: 2000,
-        cpu: Cpu {
+        cpu: CpuReport {
             user_ns: 70_000_000,
             system_ns: 681_000_000,
             context_switches: Figure::Is(31_689),
@@ -117,19 +117,19 @@ fn mixed_job() -> Job {
             ms: [0.91, 0.52, 0.21, 0.03, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
         },
         latency_target: Some(LatencyTarget { depth: 8, target_ns: 0, window_us: 0, percentile: 100.0 }),
-        ..Job::default()
+        ..JobReport::default()
     }
 }
 
-fn readers() -> Job {
+fn readers() -> JobReport {
     let read = 34_372;
-    Job {
+    JobReport {
         name: "b".to_owned(),
         group: 1,
         members: 2,
         pid: 1769,
         io: Io::Separate(Split {
-            read: Direction {
+            read: DirectionReport {
                 bytes: read * 65_536,
                 ios: read,
                 runtime_ms: 2005,
@@ -144,12 +144,12 @@ fn readers() -> Job {
                 lat: Figure::Is(latency(read, 12_000, 51_703_000, 931_800.0, 3_214_600.0)),
                 bandwidth: samples(901 * 1024, 1176 * 1024, 1073.85 * 1024.0, 56.06 * 1024.0, 8),
                 iops: samples(14_422, 18_824, 17_181.50, 897.07, 8),
-                ..Direction::default()
+                ..DirectionReport::default()
             },
             ..Split::default()
         }),
         runtime_ms: 10_000,
-        cpu: Cpu {
+        cpu: CpuReport {
             user_ns: 27_000_000,
             system_ns: 878_000_000,
             context_switches: Figure::Is(449),
@@ -163,23 +163,23 @@ fn readers() -> Job {
             ms: [0.35, 1.43, 1.99, 4.75, 0.11, 0.02, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
         },
         latency_target: Some(LatencyTarget { depth: 8, target_ns: 0, window_us: 0, percentile: 100.0 }),
-        ..Job::default()
+        ..JobReport::default()
     }
 }
 
 pub(super) fn report() -> Report {
     Report {
         version: "fio-3.42-135-gf5344".to_owned(),
-        at: Moment::at_offset(1_795_200_383_000, 0),
+        at: ReportTime::at_offset(1_795_200_383_000, 0),
         global_options: Vec::new(),
         jobs: vec![mixed_job(), readers()],
-        disks: Some(vec![Disk {
+        disks: Some(vec![DiskReport {
             name: "vda".to_owned(),
             counters: DiskUse {
-                ios: ReadWrite { read: 75_542, write: 31_059 },
-                sectors: ReadWrite { read: 4_665_832, write: 1_043_664 },
-                merges: Figure::Is(ReadWrite { read: 6, write: 19_012 }),
-                ticks_ms: Figure::Is(ReadWrite { read: 14_256, write: 28_497 }),
+                ios: ReadWriteCounts { read: 75_542, write: 31_059 },
+                sectors: ReadWriteCounts { read: 4_665_832, write: 1_043_664 },
+                merges: Figure::Is(ReadWriteCounts { read: 6, write: 19_012 }),
+                ticks_ms: Figure::Is(ReadWriteCounts { read: 14_256, write: 28_497 }),
                 in_queue_ms: 43_051,
                 util_percent: 75.32,
             },
@@ -189,7 +189,7 @@ pub(super) fn report() -> Report {
     }
 }
 
-fn before() -> Opening {
+fn before() -> RunOpening {
     let job = |name: &str, group, rw: &str, block: u64, copies| JobLine {
         name: name.to_owned(),
         group,
@@ -200,8 +200,8 @@ fn before() -> Opening {
         copies,
         ..JobLine::default()
     };
-    let layout = |job: &str| Layout { job: job.to_owned(), files: 1, bytes: 16 << 20 };
-    Opening {
+    let layout = |job: &str| MissingFiles { job: job.to_owned(), files: 1, bytes: 16 << 20 };
+    RunOpening {
         version: "fio-3.42-135-gf5344".to_owned(),
         jobs: vec![job("a", 0, "randrw", 4096, 1), job("b", 1, "read", 65_536, 2)],
         threads: 0,
@@ -222,7 +222,7 @@ fn normal_of_fio_is_printed_again_to_the_byte() {
 
 #[test]
 fn a_date_is_that_of_ctime() {
-    let text = |unix_ms, offset| Moment::at_offset(unix_ms, offset).text;
+    let text = |unix_ms, offset| ReportTime::at_offset(unix_ms, offset).text;
     assert_eq!(text(0, 0), "Thu Jan  1 00:00:00 1970");
     assert_eq!(text(951_782_400_000, 0), "Tue Feb 29 00:00:00 2000");
     assert_eq!(text(1_795_200_387_998, 0), "Fri Nov 20 18:46:27 2026");

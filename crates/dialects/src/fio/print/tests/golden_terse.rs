@@ -39,7 +39,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn direction(fields: &mut Fields, version: TerseVersion) -> Direction {
+fn direction(fields: &mut Fields, version: TerseVersion) -> DirectionReport {
     let (kib, _rate, _iops, runtime_ms) = (fields.whole(), fields.whole(), fields.whole(), fields.whole());
     let slat = fields.latency();
     let mut clat = fields.latency();
@@ -73,7 +73,7 @@ fn direction(fields: &mut Fields, version: TerseVersion) -> Direction {
         iops.stddev = fields.float();
         iops.count = fields.whole();
     }
-    Direction {
+    DirectionReport {
         bytes: kib * 1024,
         ios,
         runtime_ms,
@@ -82,14 +82,14 @@ fn direction(fields: &mut Fields, version: TerseVersion) -> Direction {
         lat: Figure::Is(lat),
         bandwidth: Figure::Is(bandwidth),
         iops: Figure::Is(iops),
-        ..Direction::default()
+        ..DirectionReport::default()
     }
 }
 
 struct Line {
-    job: Job,
+    job: JobReport,
     version: String,
-    disk: Option<Disk>,
+    disk: Option<DiskReport>,
 }
 
 fn line(text: &str, version: TerseVersion) -> Line {
@@ -101,7 +101,7 @@ fn line(text: &str, version: TerseVersion) -> Line {
     let group = fields.whole() as u32;
     assert_eq!(fields.whole(), 0, "no error");
     let (read, write) = (direction(&mut fields, version), direction(&mut fields, version));
-    let trim = if version == TerseVersion::V3 { Direction::default() } else { direction(&mut fields, version) };
+    let trim = if version == TerseVersion::V3 { DirectionReport::default() } else { direction(&mut fields, version) };
     // The sum of the members' run times is not in the line; any that makes the shares come out will do.
     let runtime_ms = 1_000_000;
     let mut cpu_ns = || (fields.float() * 1e6 / 100.0 * 1e6).round() as u64;
@@ -114,7 +114,7 @@ fn line(text: &str, version: TerseVersion) -> Line {
     let mut disk = None;
     if version != TerseVersion::V2 {
         let name = fields.text().to_owned();
-        let mut pair = || ReadWrite { read: fields.whole(), write: fields.whole() };
+        let mut pair = || ReadWriteCounts { read: fields.whole(), write: fields.whole() };
         let (ios, merges, ticks) = (pair(), pair(), pair());
         let counters = DiskUse {
             ios,
@@ -124,18 +124,18 @@ fn line(text: &str, version: TerseVersion) -> Line {
             util_percent: fields.float(),
             ..DiskUse::default()
         };
-        disk = Some(Disk { name, counters, below: None });
+        disk = Some(DiskReport { name, counters, below: None });
     }
-    let job = Job {
+    let job = JobReport {
         name,
         group,
         description: fields.0.next().map(str::to_owned),
         io: Io::Separate(Split { read, write, trim }),
         runtime_ms,
-        cpu: Cpu { user_ns, system_ns, context_switches, major_faults, minor_faults },
+        cpu: CpuReport { user_ns, system_ns, context_switches, major_faults, minor_faults },
         depths: Depths { level: Figure::Is(level), ..Depths::default() },
         latency_shares: BucketShares { us, ms, ..BucketShares::default() },
-        ..Job::default()
+        ..JobReport::default()
     };
     assert!(fields.0.next().is_none(), "fields are left over");
     Line { job, version: fio, disk }
@@ -149,7 +149,7 @@ fn terse_of_fio_is_printed_again_to_the_byte() {
         let lines: Vec<Line> = joined.lines().map(|text| line(text, version)).collect();
         let report = Report {
             version: lines[0].version.clone(),
-            at: Moment::default(),
+            at: ReportTime::default(),
             global_options: Vec::new(),
             disks: Some(lines.iter().filter_map(|line| line.disk.clone()).take(1).collect()),
             jobs: lines.into_iter().map(|line| line.job).collect(),

@@ -56,11 +56,11 @@ fn any_samples() -> impl Strategy<Value = Samples> + Clone {
         .boxed()
 }
 
-fn any_direction() -> impl Strategy<Value = Direction> + Clone {
+fn any_direction() -> impl Strategy<Value = DirectionReport> + Clone {
     let counts = (any::<u64>(), any::<u64>(), 0..u64::MAX, figure(any::<u64>()));
     let times = (figure(any_latency()), figure(any_latency()), figure(any_latency()));
     let samples = (figure(any_samples()), figure(any_samples()));
-    let used = (counts, times, samples).prop_map(|(counts, times, samples)| Direction {
+    let used = (counts, times, samples).prop_map(|(counts, times, samples)| DirectionReport {
         bytes: counts.0,
         ios: counts.1,
         runtime_ms: counts.2,
@@ -72,7 +72,7 @@ fn any_direction() -> impl Strategy<Value = Direction> + Clone {
         bandwidth: samples.0,
         iops: samples.1,
     });
-    prop_oneof![3 => used, 1 => Just(Direction::default())].boxed()
+    prop_oneof![3 => used, 1 => Just(DirectionReport::default())].boxed()
 }
 
 fn any_io() -> impl Strategy<Value = Io> {
@@ -98,11 +98,11 @@ fn any_display() -> impl Strategy<Value = Display> {
     })
 }
 
-fn any_job() -> impl Strategy<Value = Job> {
+fn any_job() -> impl Strategy<Value = JobReport> {
     let words = (any_words(), prop::option::of(any_words()), (any_words(), any_words()));
     let failed = prop::option::of((any::<i32>(), any_words()));
     (words, failed, any_io(), any_display(), figure(any_latency()), any::<(u64, u64, u64)>(), 0..3u32, any::<bool>())
-        .prop_map(|((name, description, option), failed, io, display, sync, numbers, group, steady)| Job {
+        .prop_map(|((name, description, option), failed, io, display, sync, numbers, group, steady)| JobReport {
             name,
             description,
             group,
@@ -111,11 +111,11 @@ fn any_job() -> impl Strategy<Value = Job> {
             options: vec![GivenOption { name: option.0.clone(), value: option.1 }; 2],
             io,
             display,
-            sync: Sync { count: numbers.0, latency: sync },
+            sync: SyncReport { count: numbers.0, latency: sync },
             runtime_ms: numbers.1,
-            cpu: Cpu { user_ns: numbers.2, ..Cpu::default() },
+            cpu: CpuReport { user_ns: numbers.2, ..CpuReport::default() },
             latency_target: Some(LatencyTarget { depth: 1, target_ns: 0, window_us: numbers.0, percentile: f64::NAN }),
-            steady: steady.then(|| SteadyState {
+            steady: steady.then(|| SteadyReport {
                 of: SteadyOf::Latency,
                 by: SteadyBy::Slope,
                 limit: f64::NAN,
@@ -129,25 +129,25 @@ fn any_job() -> impl Strategy<Value = Job> {
                 iops: Vec::new(),
                 latency_ns: vec![u64::MAX; 2],
             }),
-            ..Job::default()
+            ..JobReport::default()
         })
 }
 
 fn any_report() -> impl Strategy<Value = Report> {
     let disk = (any_words(), any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(name, reads, writes, below)| {
         let counters = DiskUse {
-            ios: ReadWrite { read: reads, write: writes },
+            ios: ReadWriteCounts { read: reads, write: writes },
             util_percent: f64::NAN,
             ticks_ms: Figure::Unknown("no".to_owned()),
             ..DiskUse::default()
         };
-        Disk { name, below: below.then(|| counters.clone()), counters }
+        DiskReport { name, below: below.then(|| counters.clone()), counters }
     });
     let disks = prop::option::of(prop::collection::vec(disk, 0..3));
     (prop::collection::vec(any_job(), 0..4), disks, (any::<u64>(), any::<i32>(), any_words())).prop_map(
         |(jobs, disks, (unix_ms, offset, version))| Report {
             version,
-            at: Moment::at_offset(unix_ms, offset),
+            at: ReportTime::at_offset(unix_ms, offset),
             global_options: Vec::new(),
             jobs,
             disks,
@@ -158,7 +158,8 @@ fn any_report() -> impl Strategy<Value = Report> {
 
 /// Whether the report's own words hold this text.
 fn says(report: &Report, text: &str) -> bool {
-    let of_job = |job: &Job| [Some(job.name.clone()), job.description.clone(), job.error.clone().map(|one| one.text)];
+    let of_job =
+        |job: &JobReport| [Some(job.name.clone()), job.description.clone(), job.error.clone().map(|one| one.text)];
     report.version.contains(text) || report.jobs.iter().flat_map(of_job).flatten().any(|word| word.contains(text))
 }
 

@@ -1,14 +1,14 @@
 //! `plumb as getc_putc`: single bytes by six ways of moving them.
 
 use super::{run, user};
-use crate::commands::dialect::Call;
-use crate::commands::dialect::runner::{Dialect, Ended, Load, Step, refuse};
+use crate::commands::dialect::ToolCall;
+use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, refuse};
 use crate::commands::dialect::simulated;
 use crate::exit::End;
 use crate::session;
 use plumb_dialects::bonnie::Refusal;
-use plumb_dialects::bonnie::getc_putc::print::{self, Results};
-use plumb_dialects::bonnie::getc_putc::{Settings, Test, lower, usage};
+use plumb_dialects::bonnie::getc_putc::print::{self, GetcPutcResults};
+use plumb_dialects::bonnie::getc_putc::{GetcPutcSettings, GetcPutcTest, lower, usage};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// Its six tests; what is wrong goes to standard error, and the code is then 1.
 pub struct GetcPutc {
-    settings: Settings,
+    settings: GetcPutcSettings,
 }
 
 impl Dialect for GetcPutc {
@@ -25,7 +25,7 @@ impl Dialect for GetcPutc {
     type Run = Workload;
     type Listener<'a> = Watching<'a>;
 
-    fn read(call: &Call<'_>) -> Step<GetcPutc> {
+    fn read(call: &ToolCall<'_>) -> Step<GetcPutc> {
         prepared(call.called, call.words).or_else(|Refusal(text)| refuse(&text)).map(|settings| GetcPutc { settings })
     }
 
@@ -44,10 +44,10 @@ impl Dialect for GetcPutc {
         if !self.settings.quiet {
             session::print("Extending file...")?;
         }
-        Ok(Watching { settings: &self.settings, results: Results::default(), refused: None })
+        Ok(Watching { settings: &self.settings, results: GetcPutcResults::default(), refused: None })
     }
 
-    fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &Ended) -> Step<()> {
+    fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         let Watching { results, refused, .. } = watching;
         run::over(ended, refused, &self.load(run))?;
         // The last test's end and the line of values are all that its standard output gets besides.
@@ -60,9 +60,9 @@ impl Dialect for GetcPutc {
     }
 }
 
-fn prepared(called: &str, words: &[String]) -> Result<Settings, Refusal> {
+fn prepared(called: &str, words: &[String]) -> Result<GetcPutcSettings, Refusal> {
     let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let settings = Settings::read(called, words, &node)?;
+    let settings = GetcPutcSettings::read(called, words, &node)?;
     let is_simulated = settings.directory.as_deref().is_some_and(simulated::is_named);
     if settings.user.is_some() || settings.group.is_some() {
         let told = user::become_user(settings.user.as_deref(), settings.group.as_deref())?;
@@ -84,21 +84,21 @@ fn prepared(called: &str, words: &[String]) -> Result<Settings, Refusal> {
 
 /// Tells how far it has come, and keeps what was measured.
 pub struct Watching<'a> {
-    settings: &'a Settings,
-    results: Results,
+    settings: &'a GetcPutcSettings,
+    results: GetcPutcResults,
     /// The op that failed.
     refused: Option<String>,
 }
 
 impl Progress for Watching<'_> {
     fn clock_starts(&mut self, phase: &str) {
-        let Some(test) = Test::of_phase(phase).filter(|_| !self.settings.quiet) else { return };
+        let Some(test) = GetcPutcTest::of_phase(phase).filter(|_| !self.settings.quiet) else { return };
         // The file is there, or the test before has ended.
         eprint!("done\n{}", test.beginning());
     }
 
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
-        let Some(test) = Test::of_phase(&measured.name) else { return };
+        let Some(test) = GetcPutcTest::of_phase(&measured.name) else { return };
         self.results.add(test, measured);
         if let Some(fault) = measured.faults.first() {
             let text = format!("{} of {}: {}", fault.op.name(), fault.path.display(), fault.message);

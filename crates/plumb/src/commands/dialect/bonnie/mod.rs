@@ -6,11 +6,11 @@ mod run;
 mod user;
 mod zcav;
 
-use super::Call;
+use super::ToolCall;
 use crate::exit::{End, Stopped};
 use crate::session;
 pub use getc_putc::GetcPutc;
-use plumb_dialects::bonnie::table::Printed;
+use plumb_dialects::bonnie::table::PrintedRun;
 use plumb_dialects::bonnie::{html, table};
 use prepared::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
 pub use run::Bonnie;
@@ -18,16 +18,16 @@ use std::io::Read;
 pub use zcav::Zcav;
 
 /// As `bon_csv2html`: a page of the lines of a file, or of standard input.
-pub fn csv2html(call: &Call<'_>) -> Result<End, Stopped> {
+pub fn csv2html(call: &ToolCall<'_>) -> Result<End, Stopped> {
     convert(call.words.first(), html::page)
 }
 
 /// As `bon_csv2txt`: tables of the lines on standard input.
-pub fn csv2txt(_call: &Call<'_>) -> Result<End, Stopped> {
+pub fn csv2txt(_call: &ToolCall<'_>) -> Result<End, Stopped> {
     convert(None, table::text)
 }
 
-fn convert(file: Option<&String>, reader: fn(&str) -> Printed) -> Result<End, Stopped> {
+fn convert(file: Option<&String>, reader: fn(&str) -> PrintedRun) -> Result<End, Stopped> {
     let mut bytes = Vec::new();
     let read = match file {
         Some(path) => std::fs::read(path).map(|read| bytes = read),

@@ -1,8 +1,8 @@
 //! Bonnie++'s tests, as often as was asked, told as Bonnie++ tells them; how it and its kin end and clean up.
 
 use super::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
-use crate::commands::dialect::Call;
-use crate::commands::dialect::runner::{Dialect, Ended, Load, Step, page, refuse};
+use crate::commands::dialect::ToolCall;
+use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use crate::exit::End;
 use crate::session;
 use plumb_dialects::bonnie::lower::lower;
@@ -39,7 +39,7 @@ impl Dialect for Bonnie {
     type Run = Workload;
     type Listener<'a> = Watching<'a>;
 
-    fn read(call: &Call<'_>) -> Step<Bonnie> {
+    fn read(call: &ToolCall<'_>) -> Step<Bonnie> {
         let (settings, pid) = match prepared(call.called, call.words) {
             Ok(Prepared::Run(settings, machine)) => (*settings, machine.pid),
             Ok(Prepared::Done(text)) => return page(&text),
@@ -91,7 +91,7 @@ impl Dialect for Bonnie {
         Ok(Watching { settings: &self.settings, semaphores, results: Results::default(), refused: None })
     }
 
-    fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &Ended) -> Step<()> {
+    fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         let Watching { results, refused, .. } = watching;
         over(ended, refused, &self.load(run))?;
         if self.settings.runs.is_none() {
@@ -114,7 +114,7 @@ fn numbers(seed: &Seed) -> Result<Numbers, Refusal> {
 }
 
 /// Cleans up behind what failed or was stopped, which is then all.
-pub(super) fn over(ended: &Ended, refused: Option<String>, load: &Load<'_>) -> Step<()> {
+pub(super) fn over(ended: &RunEnded, refused: Option<String>, load: &Load<'_>) -> Step<()> {
     let Some(end) = stopped(ended, refused) else { return Ok(()) };
     if removed(load) {
         eprintln!("Cleaning up test directory after error.");
@@ -123,7 +123,7 @@ pub(super) fn over(ended: &Ended, refused: Option<String>, load: &Load<'_>) -> S
 }
 
 /// Tells why it went no further, and says with what the program then ends.
-pub(super) fn stopped(ended: &Ended, refused: Option<String>) -> Option<End> {
+pub(super) fn stopped(ended: &RunEnded, refused: Option<String>) -> Option<End> {
     let why = [ended.error(), refused];
     if why.iter().all(Option::is_none) && ended.signal.is_none() {
         return None;

@@ -1,15 +1,15 @@
 //! `plumb as zcav`: the speed of a device from its beginning to its end.
 
 use super::{run, user};
-use crate::commands::dialect::Call;
-use crate::commands::dialect::runner::{Dialect, Ended, Load, Step, refuse};
+use crate::commands::dialect::ToolCall;
+use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, refuse};
 use crate::commands::dialect::simulated;
 use crate::exit::{End, Stopped};
 use crate::session;
 use jiff::{SignedDuration, Zoned};
 use plumb_dialects::bonnie::Refusal;
-use plumb_dialects::bonnie::zcav::print::{self, Times};
-use plumb_dialects::bonnie::zcav::{BlockPlan, Device, Settings, lower};
+use plumb_dialects::bonnie::zcav::print::{self, ZcavTimes};
+use plumb_dialects::bonnie::zcav::{ZcavBlocks, ZcavDevice, ZcavSettings, lower};
 use plumb_engine::LoggedOp;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
@@ -26,9 +26,9 @@ const BEFORE_WRITING: Duration = Duration::from_secs(5);
 
 /// Devices from end to end; what is wrong goes to standard error, and the code is then 1.
 pub struct Zcav {
-    settings: Settings,
+    settings: ZcavSettings,
     /// Of each device.
-    plans: Vec<BlockPlan>,
+    plans: Vec<ZcavBlocks>,
 }
 
 impl Dialect for Zcav {
@@ -36,7 +36,7 @@ impl Dialect for Zcav {
     type Run = Workload;
     type Listener<'a> = Watching<'a>;
 
-    fn read(call: &Call<'_>) -> Step<Zcav> {
+    fn read(call: &ToolCall<'_>) -> Step<Zcav> {
         let (settings, plans) = match prepared(call.called, call.words) {
             Ok(prepared) => prepared,
             Err(Refusal(text)) => return refuse(&text),
@@ -62,19 +62,19 @@ impl Dialect for Zcav {
 
     fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
         // What is simulated holds nothing that could be lost.
-        let real = |device: &&Device| !simulated::is_named(&device.path);
+        let real = |device: &&ZcavDevice| !simulated::is_named(&device.path);
         if self.settings.writes && self.settings.devices.iter().any(|device| real(&device)) {
             for device in &self.settings.devices {
                 eprintln!("Warning, writing to {} in {} seconds.", device.path, BEFORE_WRITING.as_secs());
             }
             std::thread::sleep(BEFORE_WRITING);
         }
-        let times = vec![Times::default(); self.plans.len()];
+        let times = vec![ZcavTimes::default(); self.plans.len()];
         let (settings, plans) = (&self.settings, self.plans.as_slice());
         Ok(Watching { settings, plans, times, began: Zoned::now(), refused: None })
     }
 
-    fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &Ended) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         let Watching { times, refused, .. } = watching;
         for ((device, plan), times) in self.settings.devices.iter().zip(&self.plans).zip(&times) {
             let text = print::device(&self.settings, plan, times.loops());
@@ -89,15 +89,15 @@ impl Dialect for Zcav {
     }
 }
 
-fn prepared(called: &str, words: &[String]) -> Result<(Settings, Vec<BlockPlan>), Refusal> {
-    let settings = Settings::read(called, words)?;
+fn prepared(called: &str, words: &[String]) -> Result<(ZcavSettings, Vec<ZcavBlocks>), Refusal> {
+    let settings = ZcavSettings::read(called, words)?;
     if settings.user.is_some() || settings.group.is_some() {
         eprint!("{}", user::become_user(settings.user.as_deref(), settings.group.as_deref())?);
     }
-    let plan = |device: &Device| {
+    let plan = |device: &ZcavDevice| {
         let simulated = simulated::device_bytes(&device.path).map_err(|error| Refusal(format!("{error}\n")))?;
         if let Some(bytes) = simulated {
-            return Ok(BlockPlan::new(&settings, bytes));
+            return Ok(ZcavBlocks::new(&settings, bytes));
         }
         let mut file = match settings.writes {
             true => OpenOptions::new().write(true).open(device.file()),
@@ -105,18 +105,18 @@ fn prepared(called: &str, words: &[String]) -> Result<(Settings, Vec<BlockPlan>)
         }
         .map_err(|_| Refusal(format!("Can't open {}\n", device.path)))?;
         let bytes = file.seek(SeekFrom::End(0)).map_err(|_| Refusal("Can't lseek().\n".to_owned()))?;
-        Ok(BlockPlan::new(&settings, bytes))
+        Ok(ZcavBlocks::new(&settings, bytes))
     };
-    let plans: Result<Vec<BlockPlan>, Refusal> = settings.devices.iter().map(plan).collect();
+    let plans: Result<Vec<ZcavBlocks>, Refusal> = settings.devices.iter().map(plan).collect();
     let plans = plans?;
     Ok((settings, plans))
 }
 
 /// Gathers the times of blocks, and tells when loops ended.
 pub struct Watching<'a> {
-    settings: &'a Settings,
-    plans: &'a [BlockPlan],
-    times: Vec<Times>,
+    settings: &'a ZcavSettings,
+    plans: &'a [ZcavBlocks],
+    times: Vec<ZcavTimes>,
     began: Zoned,
     /// The op that failed.
     refused: Option<String>,

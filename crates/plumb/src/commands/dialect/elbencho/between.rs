@@ -8,7 +8,7 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 /// One of them, done.
-pub struct Step {
+pub struct BetweenStep {
     /// Which.
     pub kind: PhaseKind,
     /// How long it took, µs.
@@ -19,12 +19,16 @@ pub struct Step {
 ///
 /// # Errors
 /// What failed, with the way out.
-pub fn steps(between: Between, paths: &[String]) -> Result<Vec<Step>, DialectError> {
+pub fn steps(between: Between, paths: &[String]) -> Result<Vec<BetweenStep>, DialectError> {
     let mut done = Vec::new();
     if are_simulated(paths) {
         // There is nothing to write out or to drop, which takes no longer than it takes to say so.
         let asked = [(between.sync, PhaseKind::Sync), (between.drop_caches, PhaseKind::DropCache)];
-        return Ok(asked.into_iter().filter(|(asked, _)| *asked).map(|(_, kind)| Step { kind, us: 1 }).collect());
+        return Ok(asked
+            .into_iter()
+            .filter(|(asked, _)| *asked)
+            .map(|(_, kind)| BetweenStep { kind, us: 1 })
+            .collect());
     }
     if between.sync {
         done.push(timed(PhaseKind::Sync, || paths.iter().try_for_each(|path| sync(path)))?);
@@ -47,10 +51,10 @@ pub fn rest(between: Between, paths: &[String], stop: StopFlag) {
     }
 }
 
-fn timed(kind: PhaseKind, work: impl FnOnce() -> Result<(), DialectError>) -> Result<Step, DialectError> {
+fn timed(kind: PhaseKind, work: impl FnOnce() -> Result<(), DialectError>) -> Result<BetweenStep, DialectError> {
     let began = Instant::now();
     work()?;
-    Ok(Step { kind, us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX) })
+    Ok(BetweenStep { kind, us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX) })
 }
 
 /// The file system under a path; that of its directory where it is not there.

@@ -5,12 +5,12 @@ mod outputs;
 mod places;
 mod watching;
 
-use super::Call;
+use super::ToolCall;
 use super::error::DialectError;
-use super::runner::{Dialect, Ended, Load, Step, page};
+use super::runner::{Dialect, Load, RunEnded, Step, page};
 use crate::exit::End;
 use outputs::Outputs;
-use places::Disk;
+use places::HostPlaces;
 use plumb_dialects::FileError;
 use plumb_dialects::elbencho::lower::{Lowered, lower};
 use plumb_dialects::elbencho::{self, Action, Settings, help};
@@ -31,7 +31,7 @@ impl Dialect for Elbencho {
     type Run = Lowered;
     type Listener<'a> = Watching<'a>;
 
-    fn read(call: &Call<'_>) -> Step<Elbencho> {
+    fn read(call: &ToolCall<'_>) -> Step<Elbencho> {
         let mut file = |path: &str| std::fs::read_to_string(path).map_err(FileError::io(path));
         let settings = match elbencho::read(call.words, &mut file) {
             Ok(settings) => settings,
@@ -45,7 +45,7 @@ impl Dialect for Elbencho {
             Action::Help => page(&help::short()),
             Action::HelpAll => page(&help::all()),
             Action::DryRun => {
-                let lowered = told(lower(&settings, &mut Disk::of(&settings)))?;
+                let lowered = told(lower(&settings, &mut HostPlaces::of(&settings)))?;
                 let first = lowered.phases.iter().filter(|phase| phase.iteration == 0);
                 page(&first.map(|phase| elbencho::print::dryrun::phase(phase, settings.threads)).collect::<String>())
             }
@@ -57,7 +57,7 @@ impl Dialect for Elbencho {
     }
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Lowered> {
-        let lowered = told(lower(&self.settings, &mut Disk::of(&self.settings)))?;
+        let lowered = told(lower(&self.settings, &mut HostPlaces::of(&self.settings)))?;
         for note in &lowered.notes {
             eprintln!("NOTE: {note}.");
         }
@@ -79,7 +79,7 @@ impl Dialect for Elbencho {
         Ok(watching)
     }
 
-    fn print<'a>(&'a self, _run: &'a Lowered, mut watching: Watching<'a>, ended: &Ended) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Lowered, mut watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         watching.clear();
         match &ended.result {
             Ok(_) => {}

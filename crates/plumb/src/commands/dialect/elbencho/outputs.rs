@@ -10,27 +10,27 @@ use std::io::Write;
 
 /// Where results go beside standard output.
 pub struct Outputs {
-    csv: Option<Target>,
-    json: Option<Target>,
-    text: Option<Target>,
+    csv: Option<ResultFile>,
+    json: Option<ResultFile>,
+    text: Option<ResultFile>,
 }
 
 /// A file that results are added to.
-pub struct Target {
+pub struct ResultFile {
     option: &'static str,
     path: String,
     file: File,
 }
 
-impl Target {
+impl ResultFile {
     /// Opens it for adding.
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn open(option: &'static str, path: &str) -> Result<Target, DialectError> {
+    pub fn open(option: &'static str, path: &str) -> Result<ResultFile, DialectError> {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let file = file.map_err(DialectError::file(format!("--{option}: cannot write {path}")))?;
-        Ok(Target { option, path: path.to_owned(), file })
+        Ok(ResultFile { option, path: path.to_owned(), file })
     }
 
     /// Whether nothing is in it.
@@ -55,7 +55,8 @@ impl Outputs {
     /// A file cannot be made or written.
     pub fn open(settings: &Settings, geometry: &Geometry) -> Result<Outputs, DialectError> {
         let output = &settings.output;
-        let open = |option, path: &Option<String>| path.as_deref().map(|path| Target::open(option, path)).transpose();
+        let open =
+            |option, path: &Option<String>| path.as_deref().map(|path| ResultFile::open(option, path)).transpose();
         let mut outputs = Outputs {
             csv: open("csvfile", &output.csv)?,
             json: open("jsonfile", &output.json)?,
@@ -126,14 +127,14 @@ pub fn uuid() -> String {
 
 /// Time that all processors together have spent, in clock ticks. Source: proc_stat(5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CpuTimes {
+pub struct MachineTicks {
     busy: u64,
     all: u64,
 }
 
-impl CpuTimes {
+impl MachineTicks {
     /// As they are now; all 0 where they cannot be seen.
-    pub fn now() -> CpuTimes {
+    pub fn now() -> MachineTicks {
         let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "));
         let times: Vec<u64> =
@@ -141,11 +142,11 @@ impl CpuTimes {
         let all = times.iter().sum();
         // Idle, and waiting for I/O.
         let idle: u64 = times.get(3..5).map_or(0, |idle| idle.iter().sum());
-        CpuTimes { busy: all - idle, all }
+        MachineTicks { busy: all - idle, all }
     }
 
     /// How busy they were since, per cent.
-    pub fn percent_since(self, earlier: CpuTimes) -> u32 {
+    pub fn percent_since(self, earlier: MachineTicks) -> u32 {
         let all = self.all.saturating_sub(earlier.all);
         let busy = self.busy.saturating_sub(earlier.busy);
         busy.saturating_mul(100).checked_div(all).map_or(0, |percent| u32::try_from(percent).unwrap_or(100))
@@ -167,8 +168,8 @@ mod tests {
 
     #[test]
     fn processors_that_did_nothing_were_not_busy() {
-        let earlier = CpuTimes { busy: 100, all: 1000 };
-        assert_eq!(CpuTimes { busy: 150, all: 1200 }.percent_since(earlier), 25);
+        let earlier = MachineTicks { busy: 100, all: 1000 };
+        assert_eq!(MachineTicks { busy: 150, all: 1200 }.percent_since(earlier), 25);
         assert_eq!(earlier.percent_since(earlier), 0);
     }
 }

@@ -14,17 +14,17 @@ use std::path::Path;
 
 /// The machine's own files and processors, and simulated devices.
 #[derive(Default)]
-pub struct Disk {
+pub struct HostPlaces {
     /// What is asked for is done in directories, so that a simulated device has a file system.
     pub in_directories: bool,
 }
 
-impl Disk {
+impl HostPlaces {
     /// As these settings use it.
-    pub fn of(settings: &Settings) -> Disk {
+    pub fn of(settings: &Settings) -> HostPlaces {
         let phases = settings.phases;
         let in_directories = phases.mkdirs || phases.deldirs || phases.stat || phases.delfiles;
-        Disk { in_directories }
+        HostPlaces { in_directories }
     }
 }
 
@@ -33,7 +33,7 @@ fn numbers(path: &str) -> Option<Vec<u32>> {
     lists::cpus(std::fs::read_to_string(path).ok()?.trim()).ok()
 }
 
-impl Places for Disk {
+impl Places for HostPlaces {
     fn look(&mut self, path: &str) -> Found {
         if let Ok(Some(bytes)) = simulated::device_bytes(path) {
             let is_device = !self.in_directories && !path.trim_end_matches('/').contains('/');
@@ -127,7 +127,7 @@ mod tests {
         std::os::unix::fs::symlink(path("a"), path("a/b/round")).unwrap();
         std::os::unix::fs::symlink("f", path("a/link")).unwrap();
         std::os::unix::fs::symlink("nothing", path("a/gone")).unwrap();
-        let mut found = Disk::default().look_through(top.path().to_str().unwrap()).unwrap();
+        let mut found = HostPlaces::default().look_through(top.path().to_str().unwrap()).unwrap();
         let at = |name: &[u8]| {
             let is =
                 |entry: &Entry| matches!(entry, Entry::Directory { path } | Entry::File { path, .. } if path == name);
@@ -148,12 +148,16 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("list");
         let name = path.to_str().unwrap();
-        Disk::default().keep_tree(name, "# encoding=base64\nd YQ==\n").unwrap();
-        Disk::default().keep_tree(name, "# encoding=base64\n").unwrap();
-        assert_eq!(Disk::default().tree_file(name).unwrap(), b"# encoding=base64\n");
+        HostPlaces::default().keep_tree(name, "# encoding=base64\nd YQ==\n").unwrap();
+        HostPlaces::default().keep_tree(name, "# encoding=base64\n").unwrap();
+        assert_eq!(HostPlaces::default().tree_file(name).unwrap(), b"# encoding=base64\n");
         std::fs::write(&path, "my own").unwrap();
         assert!(
-            Disk::default().keep_tree(name, "# encoding=base64\n").unwrap_err().to_string().contains("no scan made it")
+            HostPlaces::default()
+                .keep_tree(name, "# encoding=base64\n")
+                .unwrap_err()
+                .to_string()
+                .contains("no scan made it")
         );
         assert_eq!(std::fs::read(&path).unwrap(), b"my own");
     }

@@ -2,14 +2,14 @@
 
 use super::between;
 use super::complain;
-use super::outputs::{CpuTimes, Outputs, Target, date, uuid};
+use super::outputs::{MachineTicks, Outputs, ResultFile, date, uuid};
 use crate::commands::dialect::error::DialectError;
 use crate::session;
 use jiff::{SignedDuration, Timestamp};
 use plumb_dialects::elbencho::lower::{Lowered, LoweredPhase, PhaseKind};
-use plumb_dialects::elbencho::print::live::{self, Moment, Side, Thread};
+use plumb_dialects::elbencho::print::live::{self, LiveMoment, LiveSide, LiveThread};
 use plumb_dialects::elbencho::print::ops::{self, LoggedCall, Moment as OpMoment};
-use plumb_dialects::elbencho::print::{Both, Done, Entries, EntryOp, PhaseReport, Seen, report, table};
+use plumb_dialects::elbencho::print::{Both, EntryCounts, EntryOp, PhaseReport, SeenBeside, WorkDone, report, table};
 use plumb_dialects::elbencho::{Live, Settings};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{LoggedOp, PhaseNow, WorkerNow, WorkerState};
@@ -27,14 +27,14 @@ pub struct Watching<'a> {
     lowered: &'a Lowered,
     command: &'a [String],
     outputs: Outputs,
-    ops_log: Option<Target>,
+    ops_log: Option<ResultFile>,
     live_csv: Option<LiveRows>,
     shown: Live,
     stop: StopFlag,
     /// The phase at hand.
     number: usize,
     began: Timestamp,
-    entries: Entries,
+    entries: EntryCounts,
     cpu: CpuWatch,
     /// What the last look at the work saw.
     last: Last,
@@ -46,24 +46,24 @@ pub struct Watching<'a> {
 
 /// Where rows of progress go.
 struct LiveRows {
-    file: Option<Target>,
+    file: Option<ResultFile>,
     each_thread: bool,
 }
 
 /// The processors over a phase.
 #[derive(Default)]
 struct CpuWatch {
-    start: CpuTimes,
+    start: MachineTicks,
     /// With the time since the phase began, ns.
-    looks: Vec<(u64, CpuTimes)>,
+    looks: Vec<(u64, MachineTicks)>,
 }
 
 #[derive(Default)]
 struct Last {
     at_ns: u64,
-    done: Done,
-    mixed: Done,
-    cpu: CpuTimes,
+    done: WorkDone,
+    mixed: WorkDone,
+    cpu: MachineTicks,
 }
 
 impl<'a> Watching<'a> {
@@ -79,13 +79,13 @@ impl<'a> Watching<'a> {
         stop: StopFlag,
     ) -> Result<Watching<'a>, DialectError> {
         let output = &settings.output;
-        let ops_log = output.ops_log.as_deref().map(|path| Target::open("opslog", path)).transpose()?;
+        let ops_log = output.ops_log.as_deref().map(|path| ResultFile::open("opslog", path)).transpose()?;
         let live_csv = match &output.live_csv {
             None => None,
             Some(said) => {
-                let file = said.path.as_deref().map(|path| Target::open("livecsv", path)).transpose()?;
+                let file = said.path.as_deref().map(|path| ResultFile::open("livecsv", path)).transpose()?;
                 let mut rows = LiveRows { file, each_thread: said.each_thread };
-                if rows.file.as_ref().is_none_or(Target::is_empty) {
+                if rows.file.as_ref().is_none_or(ResultFile::is_empty) {
                     rows.add(live::LABELS)?;
                 }
                 Some(rows)
@@ -107,7 +107,7 @@ impl<'a> Watching<'a> {
             stop,
             number: 0,
             began: Timestamp::now(),
-            entries: Entries::default(),
+            entries: EntryCounts::default(),
             cpu: CpuWatch::default(),
             last: Last::default(),
             width: 0,
@@ -185,15 +185,15 @@ impl<'a> Watching<'a> {
     fn between(&mut self) -> Result<(), DialectError> {
         let began = Timestamp::now();
         for step in between::steps(self.lowered.between, &self.settings.paths)? {
-            let seen = Seen { date: date(began), id: uuid(), ..Seen::default() };
+            let seen = SeenBeside { date: date(began), id: uuid(), ..SeenBeside::default() };
             self.tell(&PhaseReport::timed(step.kind, seen, step.us))?;
         }
         Ok(())
     }
 
     /// What the processors have done; nothing where all is simulated.
-    fn cpu_times(&self) -> CpuTimes {
-        if between::are_simulated(&self.settings.paths) { CpuTimes::default() } else { CpuTimes::now() }
+    fn cpu_times(&self) -> MachineTicks {
+        if between::are_simulated(&self.settings.paths) { MachineTicks::default() } else { MachineTicks::now() }
     }
 
     fn phase(&self) -> Option<&'a LoweredPhase> {
@@ -209,7 +209,7 @@ impl<'a> Watching<'a> {
     fn after_phase(&mut self, measured: &PhaseMeasurement) -> Result<(), DialectError> {
         let Some(phase) = self.phase() else { return Ok(()) };
         let entries = std::mem::take(&mut self.entries);
-        let seen = Seen {
+        let seen = SeenBeside {
             date: date(self.began),
             id: uuid(),
             cpu: self.cpu.over(measured.first_done_ns.unwrap_or(u64::MAX), self.cpu_times()),
@@ -255,7 +255,7 @@ impl<'a> Watching<'a> {
         Ok(())
     }
 
-    fn live(&mut self, now: &dyn PhaseNow) -> Option<Moment> {
+    fn live(&mut self, now: &dyn PhaseNow) -> Option<LiveMoment> {
         let phase = self.phase()?;
         let workers = now.workers();
         let elapsed_ns = now.elapsed_ns();
@@ -265,19 +265,22 @@ impl<'a> Watching<'a> {
         let amount = |worker: &WorkerNow, kind: OpKind, entries: bool| {
             let moved = worker.ops.get(&kind).copied().unwrap_or_default();
             let ended_by = if entries { entries_of(phase.kind, worker) } else { 0 };
-            Done { entries: ended_by, ios: moved.count, bytes: moved.bytes }
+            WorkDone { entries: ended_by, ios: moved.count, bytes: moved.bytes }
         };
-        let add =
-            |a: Done, b: Done| Done { entries: a.entries + b.entries, ios: a.ios + b.ios, bytes: a.bytes + b.bytes };
-        let less = |a: Done, b: Done| Done {
+        let add = |a: WorkDone, b: WorkDone| WorkDone {
+            entries: a.entries + b.entries,
+            ios: a.ios + b.ios,
+            bytes: a.bytes + b.bytes,
+        };
+        let less = |a: WorkDone, b: WorkDone| WorkDone {
             entries: a.entries.saturating_sub(b.entries),
             ios: a.ios.saturating_sub(b.ios),
             bytes: a.bytes.saturating_sub(b.bytes),
         };
-        let done = workers.iter().map(|worker| amount(worker, own, true)).fold(Done::default(), add);
-        let mixed = workers.iter().map(|worker| amount(worker, OpKind::Read, false)).fold(Done::default(), add);
+        let done = workers.iter().map(|worker| amount(worker, own, true)).fold(WorkDone::default(), add);
+        let mixed = workers.iter().map(|worker| amount(worker, OpKind::Read, false)).fold(WorkDone::default(), add);
         let us = elapsed_ns.saturating_sub(self.last.at_ns) / 1000;
-        let percent = |done: Done, threads: u64| {
+        let percent = |done: WorkDone, threads: u64| {
             let (so_far, all) = match phase.bytes_per_thread {
                 0 => (done.entries, phase.entries_per_thread),
                 bytes => (done.bytes, bytes),
@@ -289,15 +292,15 @@ impl<'a> Watching<'a> {
         let each_thread = self.live_csv.as_ref().is_some_and(|rows| rows.each_thread);
         let of_thread = |worker: &WorkerNow| {
             let (own, read) = (amount(worker, own, true), amount(worker, OpKind::Read, false));
-            Thread { done: own, mixed: mixes.then_some(read), percent: percent(own, 1) }
+            LiveThread { done: own, mixed: mixes.then_some(read), percent: percent(own, 1) }
         };
-        let side = |done: Done, before: Done| Side {
+        let side = |done: WorkDone, before: WorkDone| LiveSide {
             done,
             rates: less(done, before).per_second(us),
             percent: percent(done, threads),
-            ..Side::default()
+            ..LiveSide::default()
         };
-        let moment = Moment {
+        let moment = LiveMoment {
             date: date(Timestamp::now()),
             label: self.settings.output.label.clone().unwrap_or_default(),
             phase: phase.name.clone(),
@@ -312,7 +315,7 @@ impl<'a> Watching<'a> {
         Some(moment)
     }
 
-    fn show(&mut self, moment: &Moment) {
+    fn show(&mut self, moment: &LiveMoment) {
         let line = live::line(moment);
         match self.shown {
             Live::Lines => eprintln!("{line}"),
@@ -350,7 +353,7 @@ impl LiveRows {
 
 impl CpuWatch {
     /// Until the first thread was done, and over all.
-    fn over(&self, first_done_ns: u64, now: CpuTimes) -> Both<u32> {
+    fn over(&self, first_done_ns: u64, now: MachineTicks) -> Both<u32> {
         let last = now.percent_since(self.start);
         let by_first = self.looks.iter().take_while(|(at_ns, _)| *at_ns <= first_done_ns).last();
         Both { first: by_first.map_or(last, |(_, times)| times.percent_since(self.start)), last }

@@ -34,11 +34,11 @@ fn configured_cpus() -> u32 {
 
 /// Files of the disk; standard input can be read once.
 #[derive(Debug, Default)]
-pub struct Disk {
+pub struct DiskFiles {
     stdin_taken: bool,
 }
 
-impl Files for Disk {
+impl Files for DiskFiles {
     fn read(&mut self, path: &str) -> Result<String, MissingFile> {
         let missing = |reason: String| MissingFile { reason };
         let mut bytes = Vec::new();
@@ -55,7 +55,7 @@ impl Files for Disk {
     }
 }
 
-impl Places for Disk {
+impl Places for DiskFiles {
     fn look(&mut self, path: &str) -> Found {
         let Ok(metadata) = std::fs::metadata(path) else {
             return if Path::new(path).symlink_metadata().is_ok() { Found::Unreadable } else { Found::Absent };

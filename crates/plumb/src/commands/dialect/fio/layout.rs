@@ -2,12 +2,12 @@
 
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::{Found, Lowered, Places};
-use plumb_dialects::fio::print::Layout;
+use plumb_dialects::fio::print::MissingFiles;
 use plumb_workload::{Backend, Target};
 use std::collections::BTreeSet;
 
 /// The files of each copy of a job that are shorter than they should be, and not laid out by a copy before it.
-pub fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<Layout> {
+pub fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<MissingFiles> {
     let mut seen = BTreeSet::new();
     let mut layouts = Vec::new();
     for copy in &lowered.jobs {
@@ -21,7 +21,7 @@ pub fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<Lay
         if copy.fresh_files == 0 || group.files.create_on_open || !has_files(&group.backend) {
             continue;
         }
-        let mut layout = Layout { job: fio.jobs[copy.job].name.clone(), files: 0, bytes: 0 };
+        let mut layout = MissingFiles { job: fio.jobs[copy.job].name.clone(), files: 0, bytes: 0 };
         for number in 0..target.names.count() {
             let (Some(path), Some(length)) =
                 (target.names.path(number), target.lengths.get(number).or(target.lengths.last()))

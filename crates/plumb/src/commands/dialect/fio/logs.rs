@@ -7,7 +7,7 @@ use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::{Lowered, LoweredJob};
 use plumb_dialects::fio::options::logs::LogOptions as Asked;
 use plumb_dialects::fio::print::{
-    Extent, HistLog, IologAction, JobLog, LogDirection, LogForm, LogPriority, LogQuantity, LogWriting, LoggedIo,
+    HistLog, IologAction, JobLog, LogDirection, LogForm, LogPriority, LogQuantity, LogWriting, LoggedExtent, LoggedIo,
     Window, iolog_header, iolog_line,
 };
 use plumb_dialects::fio::value::choice::LogName;
@@ -250,13 +250,13 @@ impl<'a> Logs<'a> {
             out.write_all(iolog_line(0, path(*file), IologAction::Open).as_bytes())?;
         }
         for op in &ops {
-            let extent = Extent { offset: op.offset, length: op.length };
+            let extent = LoggedExtent { offset: op.offset, length: op.length };
             let action = match op.kind {
                 OpKind::Read => IologAction::Read(extent),
                 OpKind::Write => IologAction::Write(extent),
                 OpKind::Trim => IologAction::Trim(extent),
-                OpKind::Fsync | OpKind::EndFsync => IologAction::Sync(Extent::default()),
-                OpKind::Fdatasync => IologAction::Datasync(Extent::default()),
+                OpKind::Fsync | OpKind::EndFsync => IologAction::Sync(LoggedExtent::default()),
+                OpKind::Fdatasync => IologAction::Datasync(LoggedExtent::default()),
                 _ => continue,
             };
             out.write_all(iolog_line(us(op.submit_ns), path(op.file), action).as_bytes())?;

@@ -12,10 +12,10 @@ mod say;
 mod translate;
 mod trigger;
 
-use super::Call;
-use super::runner::{Dialect, Ended, Load, Step};
+use super::ToolCall;
+use super::runner::{Dialect, Load, RunEnded, Step};
 use crate::exit::End;
-use disk::Disk;
+use disk::DiskFiles;
 use plumb_dialects::fio::lower::Lowered;
 use plumb_dialects::fio::{self, Action, Fio};
 use plumb_engine::signals::StopFlag;
@@ -26,7 +26,7 @@ use say::{complain, say, told, warn};
 /// fio's jobs; what is wrong goes to standard error, and the code is then 1.
 pub struct Jobs {
     fio: Fio,
-    disk: Disk,
+    disk: DiskFiles,
 }
 
 impl Dialect for Jobs {
@@ -34,8 +34,8 @@ impl Dialect for Jobs {
     type Run = Lowered;
     type Listener<'a> = Watching<'a>;
 
-    fn read(call: &Call<'_>) -> Step<Jobs> {
-        let mut disk = Disk::default();
+    fn read(call: &ToolCall<'_>) -> Step<Jobs> {
+        let mut disk = DiskFiles::default();
         let fio = told(fio::read(call.words, &disk::this_machine(), &mut disk).map_err(|errors| errors.0))?;
         match &fio.invocation.action {
             Action::Version => say(fio::VERSION),
@@ -71,7 +71,7 @@ impl Dialect for Jobs {
         run::watching(&self.fio, run, bench)
     }
 
-    fn print<'a>(&'a self, _run: &'a Lowered, listener: Watching<'a>, ended: &Ended) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Lowered, listener: Watching<'a>, ended: &RunEnded) -> Step<()> {
         Err(run::end(listener, ended)?.into())
     }
 }

@@ -4,7 +4,7 @@
 use super::complain;
 use super::logs::Logs;
 use super::report::Reporter;
-use super::trigger::Watch;
+use super::trigger::TriggerWatch;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::invocation::Eta as When;
 use plumb_dialects::fio::lower::{Lowered, LoweredJob};
@@ -100,7 +100,7 @@ pub struct Watching<'a> {
     fio: &'a Fio,
     lowered: &'a Lowered,
     stop: StopFlag,
-    trigger: Watch,
+    trigger: TriggerWatch,
     shown: Shown,
     interval: Every,
     new_line: Option<Every>,
@@ -143,7 +143,7 @@ impl<'a> Watching<'a> {
             fio,
             lowered,
             stop,
-            trigger: Watch::new(&invocation.trigger),
+            trigger: TriggerWatch::new(&invocation.trigger),
             shown,
             interval: Every::new(invocation.eta_interval.unwrap_or(ETA_INTERVAL)),
             new_line: invocation.eta_newline.map(Every::new),

@@ -3,7 +3,7 @@
 use crate::commands::dialect::error::DialectError;
 use crate::recordings::waits;
 use plumb_dialects::fio::lower::{AskedRecording, Merge, RecordedFile, RecordedFiles, RecordedName};
-use plumb_trace::{FileName, MergedRecording, Part, TraceError, outline};
+use plumb_trace::{FileName, MergedPart, MergedRecording, TraceError, outline};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -40,11 +40,11 @@ pub fn device_node(major: u32, minor: u32) -> Option<String> {
 }
 
 fn open(asked: &AskedRecording) -> Result<MergedRecording, TraceError> {
-    let part = |part: &plumb_dialects::fio::lower::RecordingPart| Part {
+    let part = |part: &plumb_dialects::fio::lower::RecordingPart| MergedPart {
         path: PathBuf::from(&part.path),
         percent: part.percent,
         times: part.times,
     };
-    let parts: Vec<Part> = asked.parts.iter().map(part).collect();
+    let parts: Vec<MergedPart> = asked.parts.iter().map(part).collect();
     MergedRecording::open(&parts, waits(asked.waits))
 }

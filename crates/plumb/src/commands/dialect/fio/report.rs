@@ -5,7 +5,7 @@ use super::progress::unix_ms;
 use crate::exit::Stopped;
 use plumb_dialects::fio::lower::{Lowered, LoweredJob};
 use plumb_dialects::fio::print::{
-    self, DiskStats, Grouping, Heading, Job, JobCopy, Member, Moment, Report, Stage, sources,
+    self, DiskStats, Grouping, Heading, JobCopy, JobMember, JobReport, Report, ReportTime, Stage, sources,
 };
 use plumb_dialects::fio::{self, Fio};
 use plumb_result::{Measurement, Observations};
@@ -27,7 +27,7 @@ impl<'a> Reporter<'a> {
     pub fn new(fio: &'a Fio, lowered: &Lowered, output: Output) -> Reporter<'a> {
         let copy = |one: &LoweredJob| JobCopy {
             job: one.job,
-            member: Member { phase: one.phase, group: one.group_name.clone() },
+            member: JobMember { phase: one.phase, group: one.group_name.clone() },
         };
         let copies = lowered.jobs.iter().map(copy).collect();
         Reporter { fio, copies, began: Instant::now(), output, phase_starts_unix_ms: Vec::new() }
@@ -40,7 +40,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// Tells what was measured in the end, and gives back the jobs that failed.
-    pub fn end(&mut self, measurement: &Measurement, observations: &Observations) -> Result<Vec<Job>, Stopped> {
+    pub fn end(&mut self, measurement: &Measurement, observations: &Observations) -> Result<Vec<JobReport>, Stopped> {
         let report = self.report(Grouping::AsAsked, Stage::Final, measurement, Some(observations))?;
         self.output.report(&report)?;
         let apart = self.report(Grouping::Apart, Stage::Final, measurement, None)?;
@@ -75,6 +75,6 @@ fn disks(fio: &Fio) -> DiskStats {
 }
 
 /// The local time, as ctime(3) tells it.
-fn now() -> Moment {
-    Moment::at_offset(unix_ms(), jiff::Zoned::now().offset().seconds())
+fn now() -> ReportTime {
+    ReportTime::at_offset(unix_ms(), jiff::Zoned::now().offset().seconds())
 }

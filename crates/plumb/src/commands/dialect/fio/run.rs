@@ -1,7 +1,7 @@
 //! The way of fio's jobs from their words to their last line, a step each.
 
-use super::super::runner::{Ended, Step};
-use super::disk::Disk;
+use super::super::runner::{RunEnded, Step};
+use super::disk::DiskFiles;
 use super::output::Output;
 use super::progress::{Watching, unix_ms};
 use super::recorded;
@@ -10,7 +10,7 @@ use super::{complain, layout, told, warn};
 use crate::exit::End;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::{Entropy, Lowered, lower, merges};
-use plumb_dialects::fio::print::{self, Job, opening_of};
+use plumb_dialects::fio::print::{self, JobReport, opening_of};
 use plumb_engine::Unopened;
 use plumb_engine::guard::Permissions;
 use plumb_study::Bench;
@@ -20,7 +20,7 @@ use std::hash::{BuildHasher, RandomState};
 const STOPPED_BY_SIGNAL: u8 = 128;
 
 /// The jobs, lowered, with their recordings merged.
-pub fn lowered(fio: &Fio, disk: &mut Disk) -> Step<Lowered> {
+pub fn lowered(fio: &Fio, disk: &mut DiskFiles) -> Step<Lowered> {
     for merge in &told(merges(fio).map_err(|errors| errors.0))? {
         told(recorded::write(merge).map_err(|error| [format!("merge_blktrace_file={}: {error}", merge.path)]))?;
     }
@@ -43,7 +43,7 @@ pub fn watching<'a>(fio: &'a Fio, lowered: &'a Lowered, bench: &mut Bench) -> St
     let output = told(Output::open(&fio.invocation).map_err(|error| [error]))?;
     let mut reporter = Reporter::new(fio, lowered, output);
     if reporter.output.is_normal() {
-        let opening = opening_of(fio, layout::layouts(fio, lowered, &mut Disk::default()));
+        let opening = opening_of(fio, layout::layouts(fio, lowered, &mut DiskFiles::default()));
         reporter.output.write(&print::opening(&opening))?;
     }
     if let Some(allow) = &fio.invocation.allow {
@@ -54,7 +54,7 @@ pub fn watching<'a>(fio: &'a Fio, lowered: &'a Lowered, bench: &mut Bench) -> St
 }
 
 /// Tells what was measured, and which jobs failed.
-pub fn end(mut watching: Watching<'_>, ended: &Ended) -> Step<End> {
+pub fn end(mut watching: Watching<'_>, ended: &RunEnded) -> Step<End> {
     watching.clear();
     let Some(outcome) = ended.outcome() else { return told(Err(ended.error())) };
     let failed = watching.reporter.end(&outcome.measurement, &outcome.observations)?;
@@ -71,7 +71,7 @@ pub fn end(mut watching: Watching<'_>, ended: &Ended) -> Step<End> {
 }
 
 /// A line for each job that failed, where no machine reads results.
-fn tell_failures(failed: &[Job]) {
+fn tell_failures(failed: &[JobReport]) {
     for job in failed {
         if let Some(error) = &job.error {
             complain(format!("{}: pid={}, err={}/{}", job.name, job.pid, error.code, error.text));

@@ -8,16 +8,16 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A trigger that may be pulled once.
-pub struct Watch {
+pub struct TriggerWatch {
     trigger: Trigger,
     since: Instant,
     is_pulled: bool,
 }
 
-impl Watch {
+impl TriggerWatch {
     /// Watches from now on.
-    pub fn new(trigger: &Trigger) -> Watch {
-        Watch { trigger: trigger.clone(), since: Instant::now(), is_pulled: false }
+    pub fn new(trigger: &Trigger) -> TriggerWatch {
+        TriggerWatch { trigger: trigger.clone(), since: Instant::now(), is_pulled: false }
     }
 
     /// Whether anything can pull it.

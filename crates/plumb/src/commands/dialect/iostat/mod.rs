@@ -2,20 +2,20 @@
 
 mod names;
 
-use super::Call;
+use super::ToolCall;
 use crate::exit::{End, Stopped};
 use crate::live_output::{Early, write};
 use jiff::Zoned;
 use names::ThisMachine;
-use plumb_dialects::iostat::print::{Environment, TimeFormat, palette};
-use plumb_dialects::iostat::{self, Action, Columns, Compat, Layout, OtherPlace, Session, Settings, USAGE, Wrong};
+use plumb_dialects::iostat::print::{FrameEnvironment, TimeFormat, palette};
+use plumb_dialects::iostat::{self, Action, Columns, Compat, OtherPlace, Session, Settings, TableLayout, USAGE, Wrong};
 use plumb_engine::signals::{self, Slept, StopFlag, StopSignal};
 use plumb_probe::blocks::{BlockWatch, Elsewhere, processors};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// As iostat: what is wrong goes to standard error, and the code is then 1.
-pub fn as_iostat(call: &Call<'_>) -> Result<End, Stopped> {
+pub fn as_iostat(call: &ToolCall<'_>) -> Result<End, Stopped> {
     let posixly_correct = std::env::var_os("POSIXLY_CORRECT").is_some();
     match iostat::read(call.words, posixly_correct, &mut ThisMachine) {
         Ok(Action::Version) => written(write(iostat::VERSION)),
@@ -42,7 +42,7 @@ pub fn as_iostat(call: &Call<'_>) -> Result<End, Stopped> {
 
 /// Says once where other numbers are printed than iostat would.
 fn warn(settings: &Settings) {
-    let has_parts = settings.layout == Layout::Parts && settings.columns == Columns::Extended;
+    let has_parts = settings.layout == TableLayout::Parts && settings.columns == Columns::Extended;
     let shows_use = matches!(settings.columns, Columns::Extended | Columns::ExtendedShort);
     let differs = has_parts || (shows_use && settings.count != Some(1));
     if settings.compat == Compat::Meant && settings.list.has_groups() && differs {
@@ -85,7 +85,7 @@ fn reports(settings: Settings, stop: StopFlag) -> Result<(), Early> {
     let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let is_coloured = std::io::stdout().is_terminal() && !no_colour;
-    let environment = Environment {
+    let environment = FrameEnvironment {
         system: text(uname.sysname()),
         release: text(uname.release()),
         host: text(uname.nodename()),

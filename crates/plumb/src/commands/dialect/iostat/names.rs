@@ -1,6 +1,6 @@
 //! What iostat's words ask of this machine: names of devices.
 
-use plumb_dialects::iostat::Names;
+use plumb_dialects::iostat::DeviceNames;
 use plumb_result::blocks::DeviceNumber;
 use rustix::fs::FileType;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn names_in(directory: &str) -> Vec<String> {
     names
 }
 
-impl Names for ThisMachine {
+impl DeviceNames for ThisMachine {
     fn resolve(&mut self, word: &str) -> String {
         let Ok(path) = std::fs::canonicalize(word) else { return word.to_owned() };
         path.strip_prefix("/dev").unwrap_or(&path).to_string_lossy().into_owned()

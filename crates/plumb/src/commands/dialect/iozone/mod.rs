@@ -5,8 +5,8 @@ mod run;
 mod watching;
 mod workbook;
 
-use super::Call;
-use super::runner::{Dialect, Ended, Load, Step, page};
+use super::ToolCall;
+use super::runner::{Dialect, Load, RunEnded, Step, page};
 use crate::exit::End;
 use crate::session;
 use machine::Here;
@@ -28,7 +28,7 @@ impl Dialect for Iozone {
     type Run = Lowered;
     type Listener<'a> = Watching<'a>;
 
-    fn read(call: &Call<'_>) -> Step<Iozone> {
+    fn read(call: &ToolCall<'_>) -> Step<Iozone> {
         let words = behind(call.words);
         match iozone::read(&words, &mut Here) {
             Ok(Action::Print(text)) => page(&text),
@@ -56,7 +56,7 @@ impl Dialect for Iozone {
         Ok(Watching::new(&self.settings, run, bench.stop))
     }
 
-    fn print<'a>(&'a self, _run: &'a Lowered, listener: Watching<'a>, ended: &Ended) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Lowered, listener: Watching<'a>, ended: &RunEnded) -> Step<()> {
         Err(run::end(&self.settings, &self.command, listener, ended)?.into())
     }
 }

@@ -1,16 +1,16 @@
 //! What IOzone prints before its first test and behind the last, and what it ends with.
 
-use super::super::runner::{Ended, Step};
+use super::super::runner::{RunEnded, Step};
 use super::code_of;
 use super::machine::edges;
-use super::watching::{Failure, Watching};
+use super::watching::{TestFailure, Watching};
 use super::workbook::{self, Sheets};
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_dialects::iozone::lower::{Lowered, lower};
 use plumb_dialects::iozone::print::report::{Surface, surfaces};
-use plumb_dialects::iozone::print::throughput::Report;
-use plumb_dialects::iozone::print::{Measured, biff, head, heat, report, table};
+use plumb_dialects::iozone::print::throughput::ThroughputReport;
+use plumb_dialects::iozone::print::{MeasuredPass, biff, head, heat, report, table};
 use plumb_dialects::iozone::{Mode, Rate, Settings};
 use plumb_study::RunError;
 use std::io::IsTerminal;
@@ -62,7 +62,7 @@ pub fn begin(settings: &Settings, command: &[String]) -> Step<Lowered> {
 }
 
 /// Prints what is behind the last test.
-pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ended: &Ended) -> Result<End, Stopped> {
+pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ended: &RunEnded) -> Result<End, Stopped> {
     match &ended.result {
         Ok(_) => {}
         Err(RunError::EndedEarly { error, .. }) => {
@@ -115,9 +115,9 @@ fn nothing(settings: &Settings) -> Result<End, Stopped> {
     Ok(End::Done)
 }
 
-fn failed(failure: &Failure) -> Result<End, Stopped> {
+fn failed(failure: &TestFailure) -> Result<End, Stopped> {
     match failure {
-        Failure::Op(pass, fault) => {
+        TestFailure::Op(pass, fault) => {
             let writes = pass.writes();
             let block = fault.offset.checked_div(fault.length).unwrap_or(0);
             let what = if writes { "writing" } else { "reading" };
@@ -125,7 +125,7 @@ fn failed(failure: &Failure) -> Result<End, Stopped> {
             eprintln!("{}: {}", fault.op.name(), fault.message);
             Ok(code_of(if writes { code::WRITE } else { code::READ }))
         }
-        Failure::Other(reason) => {
+        TestFailure::Other(reason) => {
             session::print("\n")?;
             eprintln!("iozone: {reason}");
             Ok(code_of(code::OTHER))
@@ -134,12 +134,12 @@ fn failed(failure: &Failure) -> Result<End, Stopped> {
 }
 
 /// What comes behind the last test: the report, spreadsheets, the map.
-fn finish(settings: &Settings, command: &[String], measured: &[Measured]) -> Result<(), Stopped> {
+fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) -> Result<(), Stopped> {
     const COMPLETE: &str = "\niozone test complete.\n";
     let command = format!("{} ", command.join(" "));
     let sheets = match settings.mode {
         Mode::Throughput { .. } => {
-            let report = Report::of(settings, measured);
+            let report = ThroughputReport::of(settings, measured);
             if settings.report {
                 session::print(&report.text())?;
             }

@@ -3,7 +3,7 @@
 use crate::commands::dialect::error::DialectError;
 use crate::session;
 use plumb_dialects::iozone::lower::{Lowered, LoweredPhase};
-use plumb_dialects::iozone::print::{Child, Measured, Round, latency, table, throughput};
+use plumb_dialects::iozone::print::{Child, MeasuredPass, Round, latency, table, throughput};
 use plumb_dialects::iozone::{Mode, Pass, Settings, Test};
 use plumb_engine::LoggedOp;
 use plumb_engine::signals::StopFlag;
@@ -22,7 +22,7 @@ const UNMOUNT_TRIES: u32 = 20;
 
 /// Why the tests ended early.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Failure {
+pub enum TestFailure {
     /// An op of a pass failed.
     Op(Pass, Box<Fault>),
     /// In words.
@@ -39,9 +39,9 @@ pub struct Watching<'a> {
     /// Tests of the row at hand that are printed.
     columns: usize,
     /// All passes so far, each once; rounds are gathered.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<MeasuredPass>,
     /// Why it ended early.
-    pub failure: Option<Failure>,
+    pub failure: Option<TestFailure>,
 }
 
 impl<'a> Watching<'a> {
@@ -54,14 +54,14 @@ impl<'a> Watching<'a> {
         self.lowered.phases.get(self.number)
     }
 
-    fn fail(&mut self, failure: Failure) {
+    fn fail(&mut self, failure: TestFailure) {
         self.failure.get_or_insert(failure);
         self.stop.request();
     }
 
     /// Takes a pass in; rounds of the same are gathered.
     fn gather(&mut self, phase: &LoweredPhase, round: Round) {
-        let same = |one: &&mut Measured| {
+        let same = |one: &&mut MeasuredPass| {
             one.pass == phase.pass
                 && one.point == phase.point
                 && one.children == phase.children
@@ -70,7 +70,7 @@ impl<'a> Watching<'a> {
         };
         match self.measured.iter_mut().find(same) {
             Some(measured) => measured.rounds.push(round),
-            None => self.measured.push(Measured {
+            None => self.measured.push(MeasuredPass {
                 pass: phase.pass,
                 point: phase.point,
                 children: phase.children,
@@ -151,21 +151,21 @@ impl<'a> Watching<'a> {
                 Ok(done) if done.status.success() => break,
                 Ok(done) if attempt == UNMOUNT_TRIES => {
                     let reason = String::from_utf8_lossy(&done.stderr).into_owned();
-                    return self.fail(Failure::Other(format!("-U {mount}: {}", reason.trim_end())));
+                    return self.fail(TestFailure::Other(format!("-U {mount}: {}", reason.trim_end())));
                 }
                 Ok(_) => {
                     self.stop.sleep(UNMOUNT_EVERY);
                 }
-                Err(error) => return self.fail(Failure::Other(format!("-U {mount}: umount: {error}"))),
+                Err(error) => return self.fail(TestFailure::Other(format!("-U {mount}: umount: {error}"))),
             }
         }
         match run("mount") {
             Ok(done) if done.status.success() => {}
             Ok(done) => {
                 let reason = String::from_utf8_lossy(&done.stderr).into_owned();
-                self.fail(Failure::Other(format!("-U {mount}: {}", reason.trim_end())));
+                self.fail(TestFailure::Other(format!("-U {mount}: {}", reason.trim_end())));
             }
-            Err(error) => self.fail(Failure::Other(format!("-U {mount}: mount: {error}"))),
+            Err(error) => self.fail(TestFailure::Other(format!("-U {mount}: mount: {error}"))),
         }
     }
 
@@ -259,18 +259,18 @@ impl Progress for Watching<'_> {
 
     fn op_log(&mut self, _phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         if let Err(error) = self.latencies(worker, ops) {
-            self.fail(Failure::Other(error.to_string()));
+            self.fail(TestFailure::Other(error.to_string()));
         }
     }
 
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
         let Some(phase) = self.phase() else { return };
         if let Some(fault) = measured.faults.first() {
-            self.fail(Failure::Op(phase.pass, Box::new(fault.clone())));
+            self.fail(TestFailure::Op(phase.pass, Box::new(fault.clone())));
         } else if let Some(reason) = measured.workers.iter().find_map(|worker| worker.ended_by.clone()) {
-            self.fail(Failure::Other(reason));
+            self.fail(TestFailure::Other(reason));
         } else if measured.short_count > 0 {
-            self.fail(Failure::Other(format!("{}: a record ended before its end", phase.pass.slug())));
+            self.fail(TestFailure::Other(format!("{}: a record ended before its end", phase.pass.slug())));
         } else if !phase.is_silent {
             self.gather(phase, round(measured, phase));
         }
@@ -280,7 +280,7 @@ impl Progress for Watching<'_> {
                 false => Ok(()),
             };
             if let Err(error) = told.and_then(|()| self.tell(phase)) {
-                self.fail(Failure::Other(error.to_string()));
+                self.fail(TestFailure::Other(error.to_string()));
             }
         }
         self.number += 1;

@@ -1,9 +1,9 @@
 //! The workbook: a sheet a test with its numbers, a heat map and a chart, as spreadsheets have them.
 
-use plumb_dialects::iozone::print::Measured;
+use plumb_dialects::iozone::print::MeasuredPass;
 use plumb_dialects::iozone::print::heat::Edges;
 use plumb_dialects::iozone::print::report::Surface;
-use plumb_dialects::iozone::print::throughput::Report;
+use plumb_dialects::iozone::print::throughput::ThroughputReport;
 use plumb_dialects::iozone::{Rate, Settings};
 use plumb_stats::estimate;
 use rust_xlsxwriter::{
@@ -18,7 +18,7 @@ pub struct Sheets {
     /// Of streams of their own.
     pub surfaces: Vec<Surface>,
     /// Of throughput tests.
-    pub report: Option<Report>,
+    pub report: Option<ThroughputReport>,
 }
 
 /// A workbook as bytes.
@@ -29,7 +29,7 @@ pub fn write(
     settings: &Settings,
     command: &str,
     sheets: &Sheets,
-    measured: &[Measured],
+    measured: &[MeasuredPass],
     edges: Edges,
 ) -> Result<Vec<u8>, XlsxError> {
     let mut workbook = Workbook::new();
@@ -113,7 +113,12 @@ fn draw(sheet: &mut Worksheet, surface: &Surface, command: &str, unit: &str, edg
     Ok(())
 }
 
-fn bars(sheet: &mut Worksheet, report: &Report, command: &str, measured: &[Measured]) -> Result<(), XlsxError> {
+fn bars(
+    sheet: &mut Worksheet,
+    report: &ThroughputReport,
+    command: &str,
+    measured: &[MeasuredPass],
+) -> Result<(), XlsxError> {
     let bold = Format::new().set_bold();
     sheet.write(0, 0, command.trim_end())?;
     for (row, head) in (1u32..).zip(&report.heads) {
@@ -154,7 +159,7 @@ fn bars(sheet: &mut Worksheet, report: &Report, command: &str, measured: &[Measu
 }
 
 /// Every round of every test, with the mean and its interval.
-fn rounds(sheet: &mut Worksheet, settings: &Settings, measured: &[Measured], unit: &str) -> Result<(), XlsxError> {
+fn rounds(sheet: &mut Worksheet, settings: &Settings, measured: &[MeasuredPass], unit: &str) -> Result<(), XlsxError> {
     let bold = Format::new().set_bold();
     let most = measured.iter().map(|one| one.rounds.len()).max().unwrap_or(0);
     let heads = ["test", "file, kB", "record, kB", "processes", "mean", "geometric mean from (95 %)", "to (95 %)"];

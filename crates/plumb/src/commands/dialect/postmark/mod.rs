@@ -3,8 +3,8 @@
 mod lines;
 mod run;
 
-use super::Call;
-use super::runner::{Dialect, Ended, Load, Step};
+use super::ToolCall;
+use super::runner::{Dialect, Load, RunEnded, Step};
 use crate::exit::{End, Stopped};
 use crate::session;
 use lines::Typed;
@@ -56,7 +56,7 @@ impl Dialect for Shell {
     type Run = Run;
     type Listener<'a> = Watching<'a>;
 
-    fn read(call: &Call<'_>) -> Step<Shell> {
+    fn read(call: &ToolCall<'_>) -> Step<Shell> {
         let (options, files): (Vec<&String>, Vec<&String>) = call.words.iter().partition(|word| word.starts_with("--"));
         let mut compat = Compat::Meant;
         for option in options {
@@ -115,7 +115,7 @@ impl Dialect for Shell {
         Ok(Watching::new(&run.plan))
     }
 
-    fn print<'a>(&'a self, run: &'a Run, listener: Watching<'a>, ended: &Ended) -> Step<()> {
+    fn print<'a>(&'a self, run: &'a Run, listener: Watching<'a>, ended: &RunEnded) -> Step<()> {
         self.told(run, listener, ended)
     }
 }

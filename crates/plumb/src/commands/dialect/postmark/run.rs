@@ -1,6 +1,6 @@
 //! One run, told as PostMark tells it.
 
-use super::super::runner::{Ended, Step};
+use super::super::runner::{RunEnded, Step};
 use super::super::simulated;
 use super::{Shell, complain, put};
 use crate::exit::{End, Stopped};
@@ -54,7 +54,7 @@ impl Shell {
     }
 
     /// Prints the report of a run, or why there is none.
-    pub(super) fn told(&self, run: &Run, watching: Watching<'_>, ended: &Ended) -> Step<()> {
+    pub(super) fn told(&self, run: &Run, watching: Watching<'_>, ended: &RunEnded) -> Step<()> {
         let Watching { began, has_begun, failed, .. } = watching;
         if let Some(stopped) = failed {
             return Err(stopped.into());
