@@ -100,7 +100,8 @@ fn jobs_run_on_simulated_devices() {
     assert!(home.work().join("sim").exists(), "no device, and so two files, as fio has them");
     let said = fio(&home, "--name=s --filename=sim:ssd --size=1m --name=t --filename=real --size=1m").expect(1);
     assert!(said.err.contains("cannot be mixed"), "{}", said.err);
-    let busy = "--name=c --ioengine=cpuio --cpuload=10 --runtime=1 --name=s --ioengine=psync --filename=sim:ssd --size=1m";
+    let busy =
+        "--name=c --ioengine=cpuio --cpuload=10 --runtime=1 --name=s --ioengine=psync --filename=sim:ssd --size=1m";
     let said = fio(&home, busy).expect(1);
     assert!(said.err.contains("`c`: programs and load on processors take real time"), "{}", said.err);
 }

@@ -2,7 +2,7 @@
 //! repeats, or a loop, is followed twice.
 
 use super::targets::Shape;
-use super::{Checker, DIRECT_ALIGN_BYTES, MAX_OFFSET_BYTES, MAX_OP_BYTES};
+use super::{Checker, DIRECT_ALIGN_BYTES, MAX_OFFSET_BYTES, MAX_OP_BYTES, MAX_SET_REQUEST_BYTES};
 use crate::job::Names;
 use crate::phase::{CachePolicy, WorkerGroup};
 use crate::program::{
@@ -19,6 +19,9 @@ const HANDLE_MAX: u16 = 1023;
 
 /// Levels of [`Each`] inside of each other.
 const DEPTH_MAX: usize = 8;
+
+/// Levels of loops, mixes and [`Each`] inside of each other.
+const NESTING_MAX: usize = 32;
 
 /// Records of a shuffled order: their numbers are in memory.
 const SHUFFLED_MAX: u64 = 1 << 32;
@@ -294,6 +297,8 @@ struct Rules {
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     depth: usize,
+    /// Lists of steps around the one at hand.
+    nesting: usize,
     in_each: bool,
 }
 
@@ -318,6 +323,15 @@ impl Walk<'_> {
 
     fn steps(&mut self, key: &str, steps: &[Step], state: &mut State) {
         self.inside(key, |walk| {
+            if walk.place.nesting > NESTING_MAX {
+                walk.check.problem(
+                    [],
+                    format!("loops and mixes are nested more than {NESTING_MAX} deep"),
+                    "flatten them",
+                );
+                return;
+            }
+            walk.place.nesting += 1;
             for (index, step) in steps.iter().enumerate() {
                 walk.inside(index, |walk| walk.inside(step.key(), |walk| walk.step(step, state)));
             }
@@ -335,8 +349,29 @@ impl Walk<'_> {
         false
     }
 
+    /// Whether its files can be chosen in this way on this target.
+    fn can_choose(&mut self, step: &Step) -> bool {
+        let is_set = self.rules.over == Over::FileSet;
+        let files = if is_set { [picked(step), None] } else { [step.file(), step.led_to()] };
+        for (key, file) in ["file", "to"].into_iter().zip(files) {
+            let (what, help) = match file {
+                Some(Pick::Own | Pick::Nth(_)) if is_set => {
+                    ("a file of a set has no number", "use `random`, or another choice among the files of the set")
+                }
+                Some(file) if !is_set && !matches!(file, Pick::Own | Pick::Usual | Pick::Nth(_)) => (
+                    "files under their own names are not drawn from a set",
+                    "name one, such as `{ nth = 0 }`, or use `own`",
+                ),
+                _ => continue,
+            };
+            self.check.problem([key], what, help);
+            return false;
+        }
+        true
+    }
+
     fn step(&mut self, step: &Step, state: &mut State) {
-        if !self.fits(step) {
+        if !self.fits(step) || !self.can_choose(step) {
             return;
         }
         match self.rules.over {
@@ -470,6 +505,7 @@ impl Walk<'_> {
                 let before = state.clone();
                 let mut after: Option<State> = None;
                 self.inside("choices", |walk| {
+                    walk.check.sum(choices.iter().map(|choice| choice.weight));
                     for (index, choice) in choices.iter().enumerate() {
                         walk.inside(index, |walk| {
                             walk.check.above_zero(
@@ -604,6 +640,7 @@ impl Walk<'_> {
 
     fn whole(&mut self, request: Bytes) {
         self.check.request(["request"], request.0);
+        self.fits_buffers(["request"], request);
         if self.rules.direct && !(self.rules.whole_is_aligned && request.0.is_multiple_of(DIRECT_ALIGN_BYTES)) {
             self.not_direct(["request"]);
         }
@@ -625,6 +662,14 @@ impl Walk<'_> {
         self.check.inside("size", |check| {
             check.distribution(sizes, |check, keys, size| check.request(keys, size.0));
         });
+        self.fits_buffers(["size"], sizes.max());
+    }
+
+    fn fits_buffers(&mut self, keys: [&str; 1], largest: Bytes) {
+        if largest.0 > MAX_SET_REQUEST_BYTES {
+            let message = format!("requests of up to {largest} do not fit the buffers of a worker");
+            self.check.problem(keys, message, format!("use at most {}", Bytes(MAX_SET_REQUEST_BYTES)));
+        }
     }
 
     fn not_direct(&mut self, keys: [&str; 1]) {
@@ -674,7 +719,7 @@ impl Walk<'_> {
             self.check.problem(["steps"], "this is too deep", format!("use at most {DEPTH_MAX} levels of `each`"));
             return;
         }
-        let inner = Place { depth: self.place.depth + 1, in_each: true };
+        let inner = Place { depth: self.place.depth + 1, in_each: true, ..self.place };
         let place = std::mem::replace(&mut self.place, inner);
         self.steps("steps", &each.steps, state);
         self.place = place;
