@@ -284,6 +284,15 @@ fn opened(more: Step) -> Vec<Step> {
 #[test]
 fn programs_over_named_files() {
     each_fires(&[
+        (
+            |w| {
+                named(w, opened(CLOSE));
+                w.phase[1].workers[0].pace = Pace { reads_count_as_writes: true, ..Pace::default() };
+            },
+            "phase[1].workers[0].pace",
+            "keeps its own pace",
+            "`delay` steps",
+        ),
         (|w| named(w, vec![]), "phase[1].workers[0].work.program.steps", "no steps", "add one"),
         (
             |w| named(w, vec![FSYNC]),
