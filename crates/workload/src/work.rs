@@ -337,7 +337,7 @@ fn of_program(content: &ProgramContent) -> Content {
 mod tests {
     use super::*;
     use crate::blocks::Mix;
-    use crate::program::{Choice, Moves, OpenStep, Pick, RecordOrder, Via};
+    use crate::program::{Choice, Moves, OpenStep, Pick};
     use crate::units::{Bytes, Nanos};
 
     fn program(steps: Vec<Step>) -> Work {
@@ -349,19 +349,7 @@ mod tests {
     }
 
     fn moves(does: Moves) -> Work {
-        let transfer = Transfer {
-            handle: 0,
-            does,
-            record: Bytes(4096),
-            count: 4,
-            order: RecordOrder::Forward,
-            via: Via::Plain,
-            locks: false,
-            flushes: false,
-            pauses: None,
-            spacing: None,
-            detours: None,
-        };
+        let transfer = Transfer::forward(does, Bytes(4096), 4);
         let open = Step::Open(OpenStep { read: true, write: does.writes(), ..OpenStep::default() });
         program(vec![open, Step::Transfer(transfer)])
     }

@@ -51,7 +51,7 @@ impl DdCommand {
         self.copy.count.is_some_and(|count| count.blocks == 1 && count.bytes == 0)
     }
 
-    /// Bytes that it is told to copy.
+    /// Bytes that it is to copy, where its words say how many.
     pub fn bytes(&self) -> Option<u64> {
         let count = self.copy.count?;
         self.copy.read_block.0.checked_mul(count.blocks)?.checked_add(count.bytes)

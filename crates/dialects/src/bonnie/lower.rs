@@ -121,19 +121,8 @@ fn close(settings: &Settings, test: Test) -> Vec<Step> {
 }
 
 fn transfer(settings: &Settings, does: Moves, via: Via, mib: i64) -> Transfer {
-    Transfer {
-        handle: 0,
-        does,
-        record: Bytes(settings.chunk_bytes as u64),
-        count: (mib as u64) * ((1 << 20) / settings.chunk_bytes as u64),
-        order: RecordOrder::Forward,
-        via,
-        locks: false,
-        flushes: false,
-        pauses: None,
-        spacing: None,
-        detours: None,
-    }
+    let record = settings.chunk_bytes as u64;
+    Transfer { via, ..Transfer::forward(does, Bytes(record), (mib as u64) * ((1 << 20) / record)) }
 }
 
 fn large_file(settings: &Settings, numbers: &mut Numbers, phases: &mut Vec<Phase>) {

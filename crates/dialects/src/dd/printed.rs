@@ -76,7 +76,7 @@ mod tests {
         read_printed(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
-    // Protects audits: a slip of print is told, and what was meant is still known.
+    // Protects audits: a misprint is reported, and the rest of the command is still understood.
     #[test]
     fn what_was_meant_is_known_behind_a_slip() {
         let found = printed("if=/home/namn/test of=/dev/null bs=1m oflag/dsync test oag=direct");

@@ -5,15 +5,12 @@ use super::cursor::TransferPlan;
 use super::op::{Call, CallOp};
 use super::postmark::CallRules;
 use super::rules::{OpenRules, Over, StepRules};
-use crate::tree::{SizesError, TreeSizes};
+use crate::tree::TreeSizes;
 use plumb_workload::program::{Choice, FileOrder, MissingFile, Needs, OpenStep, Pick, PostmarkStep, Step};
+use plumb_workload::validate::MAX_SET_REQUEST_BYTES;
 use plumb_workload::{Distribution, OpKind};
 use std::sync::Arc;
 
-/// Largest single read or write over a file set, bytes.
-pub(super) const MAX_REQUEST: u64 = 1 << 30;
-/// Deepest nesting of loops, mixes and lists of files.
-pub(super) const MAX_NESTING: usize = 32;
 /// Most instructions of a program.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
 /// Permissions of a file that is made in a set.
@@ -21,10 +18,10 @@ const FILE_MODE: u32 = 0o644;
 /// The same of a directory.
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// A step that cannot be run, named as `steps[2].loop.steps[0]` is in the workload.
+/// A step that has no instruction, named as `steps[2].loop.steps[0]` is in the workload.
 ///
-/// What a program means (handles that are open, files that exist) is the validator's to look at. Here is only what has no
-/// instruction, and what would not fit.
+/// What a program means and which values make sense is the validator's to look at, which knows where each was written.
+/// Here is only what would not fit.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{at}: {reason}")]
 pub(crate) struct CompileError {
@@ -35,24 +32,10 @@ pub(crate) struct CompileError {
 /// Why.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 enum Reason {
-    #[error("there are no steps; give at least one")]
-    NoSteps,
-    #[error("loops and mixes are nested more than {MAX_NESTING} deep; flatten them")]
-    TooDeep,
     #[error("the program has too many steps; use `loop` or `each`")]
     TooLong,
-    #[error("this step works on a file that exists, so `file = \"new\"` cannot be; use `random`, say")]
-    PickNew,
-    #[error("this step needs {0}")]
-    Target(&'static str),
-    #[error("Zipf's exponent {0} must be a number of 0 or more; 0.99 is usual")]
-    Theta(f64),
-    #[error("requests of {0} bytes; use 1 byte to 1 GiB")]
-    Request(u64),
-    #[error(transparent)]
-    Sizes(#[from] SizesError),
-    #[error("the weights of a mix need at least one above 0 and none below; found a total of {0}")]
-    Weights(f64),
+    #[error("the program was not validated")]
+    NotValidated,
 }
 
 impl Reason {
@@ -196,7 +179,7 @@ impl Compiled {
     /// Compiles steps.
     ///
     /// # Errors
-    /// What cannot be run, with its place.
+    /// More than fits, and a program that no validation has seen.
     pub(crate) fn new(steps: &[Step], over: Over, count_transactions: bool) -> Result<Compiled, CompileError> {
         let program = Compiled {
             code: Vec::new(),
@@ -217,10 +200,7 @@ impl Compiled {
             max_request: 0,
         };
         let mut compiler = Compiler { program, over, rules: vec![StepRules::Nothing] };
-        if over == Over::FileSet && steps.is_empty() {
-            return Err(Reason::NoSteps.at("steps"));
-        }
-        compiler.program.chance = compiler.steps(steps, "steps", 0)?;
+        compiler.program.chance = compiler.steps(steps, "steps")?;
         compiler.program.rules = Arc::new(compiler.rules);
         Ok(compiler.program)
     }
@@ -233,17 +213,14 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn steps(&mut self, steps: &[Step], at: &str, depth: usize) -> Result<Chance, CompileError> {
-        if depth > MAX_NESTING {
-            return Err(Reason::TooDeep.at(at));
-        }
+    fn steps(&mut self, steps: &[Step], at: &str) -> Result<Chance, CompileError> {
         let mut chance = Chance::Fixed;
         for (number, step) in steps.iter().enumerate() {
             let at = format!("{at}[{number}]");
             let inside = match step {
-                Step::Loop { times, steps } => self.repeat(*times, steps, &at, depth)?,
+                Step::Loop { times, steps } => self.repeat(*times, steps, &at)?,
                 Step::Mix { choices } => {
-                    self.mix(choices, &at, depth)?;
+                    self.mix(choices, &at)?;
                     Chance::Mixed
                 }
                 Step::Each(each) => {
@@ -253,7 +230,7 @@ impl Compiler {
                         FileOrder::Backward => numbers.rev().collect(),
                         FileOrder::Listed(files) => files.clone(),
                     };
-                    self.each(files, &each.steps, &at, depth)?
+                    self.each(files, &each.steps, &at)?
                 }
                 step => {
                     let instruction = self.step(step, &at)?;
@@ -268,38 +245,32 @@ impl Compiler {
         Ok(chance)
     }
 
-    fn repeat(&mut self, times: u64, steps: &[Step], at: &str, depth: usize) -> Result<Chance, CompileError> {
-        if steps.is_empty() {
-            return Err(Reason::NoSteps.at(&format!("{at}.steps")));
-        }
+    fn repeat(&mut self, times: u64, steps: &[Step], at: &str) -> Result<Chance, CompileError> {
         let counter = self.program.counters;
         self.program.counters = counter.checked_add(1).ok_or_else(|| Reason::TooLong.at(at))?;
         let start = self.emit(Instruction::Repeat { counter, times, behind: 0 }, at)?;
-        let chance = self.steps(steps, &format!("{at}.steps"), depth + 1)?;
+        let chance = self.steps(steps, &format!("{at}.steps"))?;
         self.emit(Instruction::Again { counter, first: start + 1, chance }, at)?;
         let behind = self.here();
         self.program.code[start as usize] = Instruction::Repeat { counter, times, behind };
         Ok(chance)
     }
 
-    fn each(&mut self, files: Vec<u32>, steps: &[Step], at: &str, depth: usize) -> Result<Chance, CompileError> {
-        self.needs(Needs::Names, at)?;
+    fn each(&mut self, files: Vec<u32>, steps: &[Step], at: &str) -> Result<Chance, CompileError> {
+        debug_assert!(self.over == Over::Names, "{at}: only named files are listed");
         let list = self.program.lists.len() as u32;
         self.program.lists.push(files);
         let start = self.emit(Instruction::Each { list, behind: 0 }, at)?;
-        let chance = self.steps(steps, &format!("{at}.steps"), depth + 1)?;
+        let chance = self.steps(steps, &format!("{at}.steps"))?;
         self.emit(Instruction::NextFile { list, first: start + 1 }, at)?;
         let behind = self.here();
         self.program.code[start as usize] = Instruction::Each { list, behind };
         Ok(chance)
     }
 
-    fn mix(&mut self, choices: &[Choice], at: &str, depth: usize) -> Result<(), CompileError> {
+    fn mix(&mut self, choices: &[Choice], at: &str) -> Result<(), CompileError> {
         let total: f64 = choices.iter().map(|choice| choice.weight).sum();
-        let below = choices.iter().any(|choice| choice.weight.is_nan() || choice.weight < 0.0);
-        if below || !total.is_finite() || total <= 0.0 {
-            return Err(Reason::Weights(total).at(at));
-        }
+        debug_assert!(total > 0.0 && total.is_finite(), "{at}: weights of {total}");
         let first = self.program.branches.len() as u32;
         let chosen: Vec<_> = choices.iter().enumerate().filter(|(_, choice)| choice.weight > 0.0).collect();
         let mut sum = 0.0;
@@ -311,7 +282,7 @@ impl Compiler {
         let mut ends = Vec::new();
         for (branch, (number, choice)) in chosen.iter().enumerate() {
             self.program.branches[first as usize + branch].to = self.here();
-            self.steps(&choice.steps, &format!("{at}.choices[{number}].steps"), depth + 1)?;
+            self.steps(&choice.steps, &format!("{at}.choices[{number}].steps"))?;
             ends.push(self.emit(Instruction::Jump { to: 0 }, at)?);
         }
         let behind = self.here();
@@ -323,7 +294,7 @@ impl Compiler {
 
     fn step(&mut self, step: &Step, at: &str) -> Result<Instruction, CompileError> {
         use Direction::{Read, Write};
-        self.needs(step.needs(), at)?;
+        debug_assert!(self.has(step.needs()), "{at}: the step is over something else");
         if let Some(handle) = step.handle() {
             self.program.handles = self.program.handles.max(usize::from(handle) + 1);
         }
@@ -341,8 +312,8 @@ impl Compiler {
                 let rules = self.rule(StepRules::Open(OpenRules::of(open, self.over)), at)?;
                 CallOp { rules, ..self.op(step, Call::Open) }
             }
-            Step::ReadWhole { handle, request } => return self.whole(Read, *handle, request.0, at),
-            Step::WriteWhole { handle, request } => return self.whole(Write, *handle, request.0, at),
+            Step::ReadWhole { handle, request } => return Ok(self.whole(Read, *handle, request.0)),
+            Step::WriteWhole { handle, request } => return Ok(self.whole(Write, *handle, request.0)),
             Step::ReadRandom { handle, size } => return self.block(Read, *handle, Place::Random, size, at),
             Step::ReadAt { handle, offset, size } => return self.block(Read, *handle, Place::At(offset.0), size, at),
             Step::WriteRandom { handle, size } => return self.block(Write, *handle, Place::Random, size, at),
@@ -444,25 +415,18 @@ impl Compiler {
         Ok(number)
     }
 
-    fn needs(&self, needs: Needs, at: &str) -> Result<(), CompileError> {
-        let what = match (needs, self.over) {
-            (Needs::Names, Over::FileSet) => "files under their own names",
-            (Needs::FileSet, Over::Names) => "a file set",
-            _ => return Ok(()),
-        };
-        Err(Reason::Target(what).at(at))
+    fn has(&self, needs: Needs) -> bool {
+        match needs {
+            Needs::Files => true,
+            Needs::Names => self.over == Over::Names,
+            Needs::FileSet => self.over == Over::FileSet,
+        }
     }
 
-    fn whole(
-        &mut self,
-        direction: Direction,
-        handle: u16,
-        request: u64,
-        at: &str,
-    ) -> Result<Instruction, CompileError> {
-        self.request(request, at)?;
+    fn whole(&mut self, direction: Direction, handle: u16, request: u64) -> Instruction {
+        self.request(request);
         self.program.needs_contents = true;
-        Ok(Instruction::Whole { direction, handle, request })
+        Instruction::Whole { direction, handle, request }
     }
 
     fn block(
@@ -474,21 +438,17 @@ impl Compiler {
         at: &str,
     ) -> Result<Instruction, CompileError> {
         let size = self.size(size, at)?;
-        self.request(self.program.sizes[size as usize].max(), at)?;
-        self.program.needs_contents = true;
+        self.request(self.program.sizes[size as usize].max());
         Ok(Instruction::Block { direction, handle, place, size })
     }
 
-    fn request(&mut self, bytes: u64, at: &str) -> Result<(), CompileError> {
-        if bytes == 0 || bytes > MAX_REQUEST {
-            return Err(Reason::Request(bytes).at(at));
-        }
+    fn request(&mut self, bytes: u64) {
+        debug_assert!((1..=MAX_SET_REQUEST_BYTES).contains(&bytes), "a request of {bytes} bytes");
         self.program.max_request = self.program.max_request.max(bytes);
-        Ok(())
     }
 
     fn size(&mut self, size: &Distribution, at: &str) -> Result<u32, CompileError> {
-        let sizes = TreeSizes::new(size).map_err(|error| Reason::from(error).at(at))?;
+        let sizes = TreeSizes::new(size).map_err(|_| Reason::NotValidated.at(at))?;
         self.program.sizes.push(sizes);
         self.program.needs_contents = true;
         Ok(self.program.sizes.len() as u32 - 1)
@@ -499,9 +459,8 @@ impl Compiler {
         Ok(match (pick, self.over) {
             (Pick::Own | Pick::Usual, Over::Names) => Choose::Own,
             (Pick::Nth(number), Over::Names) => Choose::Nth(*number),
-            (_, Over::Names) => return Err(Reason::Target("a file set").at(at)),
-            (Pick::Own | Pick::Nth(_), Over::FileSet) => {
-                return Err(Reason::Target("files under their own names").at(at));
+            (_, Over::Names) | (Pick::Own | Pick::Nth(_) | Pick::New, Over::FileSet) => {
+                return Err(Reason::NotValidated.at(at));
             }
             (Pick::Random | Pick::Usual, _) => Choose::Random,
             (Pick::RoundRobin, _) => Choose::Cursor(ROUND_ROBIN),
@@ -509,9 +468,6 @@ impl Compiler {
                 let cursor = self.program.cursors;
                 self.program.cursors = cursor.checked_add(1).ok_or_else(too_long)?;
                 Choose::Cursor(cursor)
-            }
-            (Pick::Zipf { theta }, _) if !(theta.is_finite() && *theta >= 0.0) => {
-                return Err(Reason::Theta(*theta).at(at));
             }
             (Pick::Zipf { theta }, _) => {
                 let known = self.program.thetas.iter().position(|known| known == theta);
@@ -521,7 +477,6 @@ impl Compiler {
                 });
                 Choose::Zipf(u16::try_from(number).map_err(|_| too_long())?)
             }
-            (Pick::New, _) => return Err(Reason::PickNew.at(at)),
             (Pick::Same, _) => Choose::Same,
         })
     }

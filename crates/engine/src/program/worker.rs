@@ -203,11 +203,7 @@ pub(crate) fn plan(
     stream: StreamId,
     content_stream: StreamId,
 ) -> Result<NamedWorker, WorkerPlanError> {
-    if !seat.group.pace.is_closed() {
-        return Err(seat.error(
-            "a program over named files keeps its own pace; leave its group's `pace` out and use `delay` steps",
-        ));
-    }
+    debug_assert!(seat.group.pace.is_closed(), "a program over named files keeps its own pace");
     let compile = |steps| {
         let count_transactions = program.count_transactions;
         Compiled::new(steps, Over::Names, count_transactions).map(Arc::new).map_err(|error| seat.error(error))

@@ -7,16 +7,18 @@
 //! so that a rate means what the tool's rate means. Every step has its own time; delays are not timed.
 
 mod content;
+mod facts;
 mod files;
 pub mod postmark;
 mod step;
 mod transfer;
 
 pub use content::{ProgramContent, ProgramMemory};
+pub use facts::Needs;
 pub use files::{FileStep, FileWork, Held, Pick, ScratchTarget};
 pub use postmark::{Postmark, PostmarkLocation, PostmarkPart, PostmarkStep};
 pub use step::{
-    Advice, Choice, Each, FileOrder, LockKind, MapStep, MissingFile, Needs, OpenPromise, OpenStep, StdioBuffer, Step,
+    Advice, Choice, Each, FileOrder, LockKind, MapStep, MissingFile, OpenPromise, OpenStep, StdioBuffer, Step,
     StreamLocks,
 };
 pub use transfer::{Detours, ListedRecord, Moves, Pauses, RecordOrder, Shuffle, Transfer, Via};

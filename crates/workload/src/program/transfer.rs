@@ -68,6 +68,23 @@ fn is_zero(number: &u16) -> bool {
 }
 
 impl Transfer {
+    /// Records of handle 0 in sequence, by plain calls, with nothing between them.
+    pub fn forward(does: Moves, record: Bytes, count: u64) -> Transfer {
+        Transfer {
+            handle: 0,
+            does,
+            record,
+            count,
+            order: RecordOrder::Forward,
+            via: Via::Plain,
+            locks: false,
+            flushes: false,
+            pauses: None,
+            spacing: None,
+            detours: None,
+        }
+    }
+
     /// Bytes that it moves; those of a rewrite are counted once.
     pub fn bytes(&self) -> u64 {
         match &self.order {

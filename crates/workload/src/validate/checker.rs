@@ -28,6 +28,9 @@ impl fmt::Display for Problem {
 /// The largest request one `read` or `write` can make. Source: read(2), `MAX_RW_COUNT`.
 pub const MAX_OP_BYTES: u64 = 0x7fff_f000;
 
+/// The largest single read or write over a file set: a worker's buffers are made to fit it.
+pub const MAX_SET_REQUEST_BYTES: u64 = 1 << 30;
+
 /// The largest offset of a file. Source: `off_t`, lseek(2). TOML's integers end here, too.
 pub const MAX_OFFSET_BYTES: u64 = i64::MAX as u64;
 
@@ -198,6 +201,14 @@ impl Checker {
                 check.above_zero(["weight"], "the weight", entry.weight, "leave out what should never be chosen");
                 each(check, entry.size);
             });
+        }
+        self.sum(table.iter().map(|entry| entry.weight));
+    }
+
+    /// Weights, each of which makes sense, under the current path.
+    pub(super) fn sum(&mut self, weights: impl Iterator<Item = f64> + Clone) {
+        if weights.clone().all(f64::is_finite) && !weights.sum::<f64>().is_finite() {
+            self.problem([], "the weights are too large to be added up", "use weights such as `1.0`");
         }
     }
 

@@ -419,6 +419,21 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
         ),
         _ => {}
     }
+    // A simulated device's files have no names: a program says by its steps what they are to it.
+    let is_named = match facts.shape {
+        Shape::Named { .. } => is_program,
+        Shape::Tree { .. } if facts.kind == Kind::Sim => {
+            group.work.program().is_some_and(|program| !program.is_over_file_set())
+        }
+        Shape::Tree { .. } | Shape::Range { .. } => false,
+    };
+    if is_named && !group.pace.is_closed() {
+        check.problem(
+            ["pace"],
+            "a program over named files keeps its own pace",
+            "leave `pace` out, and use `delay` steps",
+        );
+    }
     let is_over_set = matches!(facts.shape, Shape::Tree { .. });
     let is_foreign =
         matches!(group.backend, Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio | Backend::IoUring { .. });

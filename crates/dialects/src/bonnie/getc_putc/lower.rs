@@ -3,8 +3,8 @@
 use super::{GetcPutcSettings, GetcPutcTest};
 use plumb_workload::files::Names;
 use plumb_workload::program::{
-    MissingFile, Moves, OpenStep, Pick, Program, ProgramContent, RecordOrder, ScratchTarget, StdioBuffer, Step,
-    StreamLocks, Transfer, Via,
+    MissingFile, Moves, OpenStep, Pick, Program, ProgramContent, ScratchTarget, StdioBuffer, Step, StreamLocks,
+    Transfer, Via,
 };
 use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, WhenDone, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -94,17 +94,5 @@ fn extension(bytes: u64) -> Vec<Step> {
 }
 
 fn transfer(does: Moves, via: Via, record: u64, count: u64) -> Step {
-    Step::Transfer(Transfer {
-        handle: 0,
-        does,
-        record: Bytes(record),
-        count,
-        order: RecordOrder::Forward,
-        via,
-        locks: false,
-        flushes: false,
-        pauses: None,
-        spacing: None,
-        detours: None,
-    })
+    Step::Transfer(Transfer { via, ..Transfer::forward(does, Bytes(record), count) })
 }

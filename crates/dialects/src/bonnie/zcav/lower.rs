@@ -2,7 +2,7 @@
 
 use super::{MIB, ZcavBlocks, ZcavSettings};
 use plumb_workload::files::Names;
-use plumb_workload::program::{Moves, OpenStep, Pick, Program, RecordOrder, ScratchTarget, Step, Transfer, Via};
+use plumb_workload::program::{Moves, OpenStep, Pick, Program, ScratchTarget, Step, Transfer};
 use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -74,17 +74,6 @@ fn once(settings: &ZcavSettings, plan: &ZcavBlocks, steps: &mut Vec<Step>) {
 }
 
 fn transfer(settings: &ZcavSettings, record: u64, count: u64) -> Step {
-    Step::Transfer(Transfer {
-        handle: 0,
-        does: if settings.writes { Moves::Write } else { Moves::Read },
-        record: Bytes(record),
-        count,
-        order: RecordOrder::Forward,
-        via: Via::Plain,
-        locks: false,
-        flushes: settings.writes,
-        pauses: None,
-        spacing: None,
-        detours: None,
-    })
+    let does = if settings.writes { Moves::Write } else { Moves::Read };
+    Step::Transfer(Transfer { flushes: settings.writes, ..Transfer::forward(does, Bytes(record), count) })
 }

@@ -60,7 +60,7 @@ pub struct Between {
     pub sync: bool,
     /// 3 into `/proc/sys/vm/drop_caches`.
     pub drop_caches: bool,
-    /// And so many seconds of rest.
+    /// Then a pause of so many seconds.
     pub delay_s: u64,
 }
 
@@ -71,23 +71,23 @@ pub struct LoweredPhase {
     pub kind: PhaseKind,
     /// As elbencho prints it: `WRITE+s` asks about files as well, `RWMIX30` and `MIX-T2` read.
     pub name: String,
-    /// Some of its ops read where others write, and are told apart.
+    /// Some of its ops read and others write; results list them separately.
     pub mixes: bool,
-    /// Its entries have latencies.
+    /// The latency of each entry is measured.
     pub times_entries: bool,
-    /// Which time, from 0.
+    /// Number of the iteration, from 0.
     pub iteration: u32,
-    /// The first of its iteration.
+    /// It is the first phase of its iteration.
     pub opens_iteration: bool,
-    /// Directories of ranks, which each thread makes or removes beside its own, and which count as no entries: so many
-    /// calls at the beginning (making) or at the end (removing).
+    /// Directories of ranks, which each thread makes (before its own) or removes (after its own), as a number of calls.
+    /// They do not count as entries.
     pub rank_dirs: u32,
-    /// Entries that each thread is to do.
+    /// Entries per thread.
     pub entries_per_thread: u64,
-    /// Bytes that each thread is to move.
+    /// Bytes that each thread moves.
     pub bytes_per_thread: u64,
-    /// Of the files of each thread, so many from the first one on count as entries: of the others it does parts. All count
-    /// where this is empty.
+    /// By thread: how many of its files, from the first one on, count as entries. It works on parts of the others only.
+    /// Where this is empty, all count.
     pub whole_files: Vec<u32>,
     /// How many of the threads, from the first one on, read in the write phase.
     pub reading_threads: u32,

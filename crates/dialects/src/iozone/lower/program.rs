@@ -228,7 +228,7 @@ fn opening(settings: &Settings, step: &PassStep) -> Vec<Step> {
         steps.extend(mapping(settings, step));
     }
     if settings.mixes_io && !step.in_throughput && matches!(step.pass, Pass::Write | Pass::Rewrite) {
-        let page = record_transfer(Moves::Write, PAGE_BYTES, 1);
+        let page = Transfer::forward(Moves::Write, Bytes(PAGE_BYTES), 1);
         steps.extend([Step::Transfer(page), Step::Seek { handle: 0, to: Bytes(0) }]);
     }
     let flushes_first =
@@ -237,7 +237,7 @@ fn opening(settings: &Settings, step: &PassStep) -> Vec<Step> {
         steps.push(fsync());
     }
     if matches!(step.pass, Pass::Read | Pass::Reread) && !step.in_throughput {
-        let record = record_transfer(Moves::Read, step.point.record_bytes, 1);
+        let record = Transfer::forward(Moves::Read, Bytes(step.point.record_bytes), 1);
         steps.extend([Step::Transfer(record), Step::Seek { handle: 0, to: Bytes(0) }]);
     }
     steps
@@ -252,28 +252,12 @@ fn mapping(settings: &Settings, step: &PassStep) -> Vec<Step> {
         let last = step.bytes() - step.point.record_bytes;
         steps.extend([
             Step::Seek { handle: 0, to: Bytes(last) },
-            Step::Transfer(record_transfer(Moves::Write, step.point.record_bytes, 1)),
+            Step::Transfer(Transfer::forward(Moves::Write, Bytes(step.point.record_bytes), 1)),
             Step::Seek { handle: 0, to: Bytes(0) },
         ]);
     }
     steps.push(Step::Map(MapStep { handle: 0, length, write: writes, advice: settings.advice }));
     steps
-}
-
-fn record_transfer(does: Moves, record_bytes: u64, count: u64) -> Transfer {
-    Transfer {
-        handle: 0,
-        does,
-        record: Bytes(record_bytes),
-        count,
-        order: RecordOrder::Forward,
-        via: Via::Plain,
-        locks: false,
-        flushes: false,
-        pauses: None,
-        spacing: None,
-        detours: None,
-    }
 }
 
 fn transfer(settings: &Settings, step: &PassStep) -> Transfer {
@@ -314,6 +298,6 @@ fn transfer(settings: &Settings, step: &PassStep) -> Transfer {
         locks: settings.record_locks && matches!(via, Via::Plain | Via::Positioned),
         flushes: false,
         pauses: compute.or(burst),
-        ..record_transfer(does, step.point.record_bytes, step.count())
+        ..Transfer::forward(does, Bytes(step.point.record_bytes), step.count())
     }
 }

@@ -16,19 +16,7 @@ use std::sync::Arc;
 const RECORD: u64 = 100;
 
 fn transfer(does: Moves, count: u64, order: RecordOrder, via: Via) -> Transfer {
-    Transfer {
-        handle: 0,
-        does,
-        record: Bytes(RECORD),
-        count,
-        order,
-        via,
-        locks: false,
-        flushes: false,
-        pauses: None,
-        spacing: None,
-        detours: None,
-    }
+    Transfer { order, via, ..Transfer::forward(does, Bytes(RECORD), count) }
 }
 
 const STREAM: StreamId = StreamId { seed: 42, phase: 0, worker: 0 };

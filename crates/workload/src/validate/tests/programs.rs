@@ -208,13 +208,66 @@ fn programs_over_file_sets() {
 /// Each level walks its body twice; walked twice again inside, thirty levels would take for ever.
 #[test]
 fn deeply_nested_loops_are_checked_quickly() {
-    let mut inner = vec![CREATE, CLOSE];
-    for _ in 0..64 {
-        inner = vec![Step::Loop { times: 2, steps: inner }];
+    let nested = |depth: usize| {
+        let inner = (0..depth).fold(vec![CREATE, CLOSE], |inner, _| vec![Step::Loop { times: 2, steps: inner }]);
+        let mut workload = sound();
+        steps(&mut workload, inner);
+        validate(&workload)
+    };
+    assert_eq!(nested(32), []);
+    let [problem] = nested(64).try_into().unwrap();
+    assert!(problem.message.contains("nested more than 32 deep"), "{problem}");
+    assert_eq!(
+        problem.path.to_string(),
+        format!("phase[1].workers[0].work.program{}", ".steps[0].loop".repeat(33) + ".steps")
+    );
+}
+
+/// What no instruction can do is refused where it was written, and not when the program is compiled.
+#[test]
+fn what_cannot_be_compiled_is_refused_with_its_place() {
+    fn read(size: Distribution) -> Vec<Step> {
+        let open = Step::Open(OpenStep { file: Pick::Random, ..OpenStep::default() });
+        vec![open, Step::ReadRandom { handle: 0, size }, CLOSE]
     }
-    let mut workload = sound();
-    steps(&mut workload, inner);
-    assert_eq!(validate(&workload), []);
+    each_fires(&[
+        (
+            |w| steps(w, vec![Step::Utimens { file: Pick::Nth(1) }]),
+            "phase[1].workers[0].work.program.steps[0].utimens.file",
+            "has no number",
+            "random",
+        ),
+        (
+            |w| named(w, vec![Step::Access { file: Pick::Random }]),
+            "phase[1].workers[0].work.program.steps[0].access.file",
+            "not drawn from a set",
+            "own",
+        ),
+        (
+            |w| steps(w, read(Distribution::Gamma { mean: Bytes(1 << 29), shape: 1.0 })),
+            "phase[1].workers[0].work.program.steps[1].read-random.size",
+            "do not fit the buffers",
+            "1GiB",
+        ),
+        (
+            |w| {
+                let open = Step::Open(OpenStep { file: Pick::Random, ..OpenStep::default() });
+                steps(w, vec![open, Step::ReadWhole { handle: 0, request: Bytes((1 << 30) + 1) }, CLOSE]);
+            },
+            "phase[1].workers[0].work.program.steps[1].read-whole.request",
+            "do not fit the buffers",
+            "1GiB",
+        ),
+        (
+            |w| {
+                let choice = || Choice { weight: f64::MAX, steps: vec![Step::Readdir {}] };
+                steps(w, vec![Step::Mix { choices: vec![choice(), choice()] }]);
+            },
+            "phase[1].workers[0].work.program.steps[0].mix.choices",
+            "too large to be added up",
+            "1.0",
+        ),
+    ]);
 }
 
 /// `data` is one name, and phase 1 a program of one worker on it.
@@ -231,6 +284,15 @@ fn opened(more: Step) -> Vec<Step> {
 #[test]
 fn programs_over_named_files() {
     each_fires(&[
+        (
+            |w| {
+                named(w, opened(CLOSE));
+                w.phase[1].workers[0].pace = Pace { reads_count_as_writes: true, ..Pace::default() };
+            },
+            "phase[1].workers[0].pace",
+            "keeps its own pace",
+            "`delay` steps",
+        ),
         (|w| named(w, vec![]), "phase[1].workers[0].work.program.steps", "no steps", "add one"),
         (
             |w| named(w, vec![FSYNC]),
@@ -281,4 +343,27 @@ fn programs_over_named_files() {
         |w| named(w, opened(Step::Truncate { handle: 0, size: Distribution::Fixed(Bytes(1)) })),
         |w| named(w, vec![Step::Loop { times: 3, steps: vec![Step::Stat { file: Pick::Own }] }]),
     ]);
+}
+
+/// A program that cannot run is refused as it is read, and the text says where.
+#[test]
+fn a_bad_step_of_a_file_is_told_with_its_line() {
+    let text = |step: &str| {
+        format!(
+            "name = \"a\"\n[target.set.tree]\npath = \"s\"\nfiles = 10\nsize.fixed = \"4KiB\"\n[[phase]]\nname = \"p\"\nstop.ops = 1\n\
+             [[phase.workers]]\ntarget = \"set\"\nwork.program.steps = [\n  \"readdir\",\n  {step},\n]\n"
+        )
+    };
+    for (step, message) in [
+        ("{ stat = { file = \"new\" } }", "`new` is one that does not"),
+        ("{ stat = { file = { nth = 3 } } }", "this step needs files under their own names"),
+        ("{ stat = { file = { zipf = { theta = -1.0 } } } }", "theta is -1"),
+        ("\"sync\"", "this step needs files under their own names"),
+        ("{ loop = { times = 2, steps = [] } }", "the loop has no steps"),
+        ("{ mix = { choices = [] } }", "nothing to choose from"),
+        ("{ read-whole = { request = \"2GiB\" } }", "is more than one request can move"),
+    ] {
+        let error = crate::native::parse("bad.toml", &text(step)).unwrap_err().to_string();
+        assert!(error.contains(message) && error.contains("bad.toml:13:"), "{step}: {error}");
+    }
 }

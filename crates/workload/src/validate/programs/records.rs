@@ -1,0 +1,88 @@
+//! Rules of what moves records: transfers, and files as one op.
+
+use super::handles::{Handle, Known};
+use crate::program::{FileStep, FileWork, ListedRecord, Moves, RecordOrder, Transfer, Via};
+use crate::units::Bytes;
+use crate::validate::{Checker, MAX_OFFSET_BYTES, MAX_OP_BYTES, QUEUE_DEPTH_MAX};
+
+/// Records of a shuffled order: their numbers are in memory.
+const SHUFFLED_MAX: u64 = 1 << 32;
+
+/// One file as one op.
+pub(super) fn file(check: &mut Checker, step: &FileStep) {
+    record(check, step.record, step.longest_bytes());
+    if matches!(step.does, FileWork::Link | FileWork::Symlink) && step.to.is_none() {
+        check.problem(["to"], "a link leads to a file", "give the number of one as `to`");
+    }
+    if step.listed && !matches!(step.does, FileWork::Look | FileWork::Remove) {
+        check.problem(["listed"], "a directory names no new files", "leave `listed` out");
+    }
+}
+
+/// Records of a handle that is perhaps open.
+pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle) {
+    match &transfer.order {
+        RecordOrder::Listed(records) => {
+            for (index, ListedRecord { offset, length, .. }) in records.iter().enumerate() {
+                check.within(&["order", "listed"], |check| {
+                    check.inside(index, |check| record(check, *length, offset.0.saturating_add(length.0)));
+                });
+            }
+        }
+        order => {
+            record(check, transfer.record, transfer.record.0.saturating_mul(transfer.count));
+            check.positive(["count"], "the number of records", transfer.count, "use at least 1");
+            if let RecordOrder::Strided { records } = order {
+                check.positive(["order", "strided", "records"], "the stride", *records, "use at least 1");
+            }
+            if matches!(order, RecordOrder::Shuffled(_)) && transfer.count > SHUFFLED_MAX {
+                check.problem(["count"], "so many records cannot be shuffled in memory", "use larger records");
+            }
+        }
+    }
+    let (fits, help) = match transfer.via {
+        Via::Plain | Via::Positioned | Via::Bytes => (!handle.stream, "open it without `stream`"),
+        Via::Stdio | Via::Characters | Via::UnlockedCharacters => (handle.stream, "open it with `stream = {}`"),
+        Via::Mapped { .. } => (handle.mapped_bytes >= transfer.end(), "put a `map` of its whole length before it"),
+        Via::PosixAio { depth, .. } => {
+            check.positive(["via", "posix-aio", "depth"], "the depth", depth.into(), "use at least 1");
+            if depth > QUEUE_DEPTH_MAX {
+                check.problem(["via", "posix-aio", "depth"], format!("{depth} is too deep"), "use less");
+            }
+            (!handle.stream, "open it without `stream`")
+        }
+    };
+    if transfer.pauses.is_some_and(|pauses| pauses.every == 0) {
+        check.problem(["pauses", "every"], "there is no pause behind every 0 records", "use at least 1");
+    }
+    if let Some(detours) = &transfer.detours {
+        check.positive(["detours", "every"], "the number of records between detours", detours.every, "use at least 1");
+        if detours.to.is_empty() {
+            check.problem(["detours", "to"], "detours lead nowhere", "name places such as `[0, \"4KiB\"]`");
+        }
+        if (transfer.does, transfer.via, &transfer.order) != (Moves::Read, Via::Plain, &RecordOrder::Forward) {
+            check.problem(
+                ["detours"],
+                "only plain reads in sequence take detours",
+                "leave `via` and `order` out, and use `does = \"read\"`",
+            );
+        }
+    }
+    if handle.open == Known::Yes && !fits {
+        check.problem(["via"], "the handle is not open for these calls", help);
+    }
+    let goes_by_bytes = matches!(transfer.via, Via::Characters | Via::UnlockedCharacters | Via::Bytes);
+    if goes_by_bytes && transfer.order != RecordOrder::Forward {
+        check.problem(["order"], "characters go forward only", "use `via = \"stdio\"`, or leave `order` out");
+    }
+}
+
+fn record(check: &mut Checker, length: Bytes, end: u64) {
+    check.positive(["record"], "the length of a record", length.0, "use a size such as `4KiB`");
+    if length.0 > MAX_OP_BYTES {
+        check.problem(["record"], format!("{length} is more than one call can move"), "use less than 2 GiB");
+    }
+    if end > MAX_OFFSET_BYTES {
+        check.problem([], "it reaches behind the end of any file", "use fewer or smaller records");
+    }
+}
