@@ -5,7 +5,7 @@ use super::error::Wrong;
 use super::facts::{self, PlanLine, Recorded};
 use super::random::Width;
 use crate::fio::job::FioJob;
-use crate::fio::options::direction::{Generator, Sizes};
+use crate::fio::options::direction::{Generator, KindSizes};
 use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::Region;
 use crate::fio::value::direction::{AccessOrder, Ops};
@@ -121,7 +121,8 @@ impl JobClone<'_> {
     pub fn has_own_alignment(&self) -> bool {
         let work = &self.job.direction;
         let sizes = work.sizes();
-        let differs = |align: Option<u64>, sizes: &Sizes| align.is_some_and(|align| align != facts::smallest(sizes));
+        let differs =
+            |align: Option<u64>, sizes: &KindSizes| align.is_some_and(|align| align != facts::smallest(sizes));
         self.is_random()
             && (differs(work.ba.read, &sizes.read)
                 || differs(work.ba.write, &sizes.write)

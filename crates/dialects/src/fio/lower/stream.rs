@@ -3,7 +3,7 @@
 use super::clone::JobClone;
 use super::error::Wrong;
 use super::facts::{Layout, by_kind, smallest};
-use crate::fio::options::direction::{DirectionOptions, Generator, Sizes};
+use crate::fio::options::direction::{DirectionOptions, Generator, KindSizes};
 use crate::fio::options::queue::SubmitMode;
 use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::Region;
@@ -34,7 +34,7 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
     };
     let is_random = copy.is_random();
     let sizes = work.sizes();
-    let aligned = |align: Option<u64>, sizes: &Sizes| {
+    let aligned = |align: Option<u64>, sizes: &KindSizes| {
         Bytes(align.filter(|align| is_random && *align > 0).unwrap_or_else(|| smallest(sizes)))
     };
     let align = ByKind {
@@ -85,11 +85,11 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
     Stream { coverage: coverage(copy), zones: zones(copy), no_overlap_in_flight: no_overlap(copy), ..stream }
 }
 
-fn size(sizes: Sizes) -> JobSize {
+fn size(sizes: KindSizes) -> JobSize {
     match sizes {
-        Sizes::Fixed(bytes) => JobSize::Fixed(Bytes(bytes)),
-        Sizes::Range(range) => JobSize::Range { low: Bytes(range.low), high: Bytes(range.high) },
-        Sizes::Split(shares) => JobSize::Split(
+        KindSizes::Fixed(bytes) => JobSize::Fixed(Bytes(bytes)),
+        KindSizes::Range(range) => JobSize::Range { low: Bytes(range.low), high: Bytes(range.high) },
+        KindSizes::Split(shares) => JobSize::Split(
             shares.iter().map(|share| SizeShare { size: Bytes(share.bytes), percent: share.percent }).collect(),
         ),
     }

@@ -197,12 +197,12 @@ impl DirectionOptions {
 
 impl DirectionOptions {
     /// The sizes that hold: a split over a range over a size.
-    pub fn sizes(&self) -> PerDirection<Sizes> {
+    pub fn sizes(&self) -> PerDirection<KindSizes> {
         let one = |bytes: u64, range: Option<Between<u64>>, split: &[SplitShare]| match (split, range) {
-            ([], None) => Sizes::Fixed(bytes),
-            ([], Some(range)) if range.low == range.high => Sizes::Fixed(range.low),
-            ([], Some(range)) => Sizes::Range(range),
-            (split, _) => Sizes::Split(split.to_vec()),
+            ([], None) => KindSizes::Fixed(bytes),
+            ([], Some(range)) if range.low == range.high => KindSizes::Fixed(range.low),
+            ([], Some(range)) => KindSizes::Range(range),
+            (split, _) => KindSizes::Split(split.to_vec()),
         };
         PerDirection {
             read: one(self.bs.read, self.bs_range.read, &self.bs_split.read),
@@ -214,7 +214,7 @@ impl DirectionOptions {
 
 /// The sizes of one kind of op.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sizes {
+pub enum KindSizes {
     /// Always this.
     Fixed(u64),
     /// Drawn from a range.
