@@ -9,7 +9,7 @@ use crate::fio::options::direction::{Generator, KindSizes};
 use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::Region;
 use crate::fio::value::direction::{AccessOrder, Ops};
-use crate::fio::value::distribution::Distribution;
+use crate::fio::value::distribution::RandomDistribution;
 use plumb_workload::Arrival;
 use plumb_workload::job::Names;
 
@@ -114,7 +114,7 @@ impl JobClone<'_> {
     /// Random blocks may come again: as said, or because nothing can be remembered of such draws.
     pub fn forgets_blocks(&self) -> bool {
         let work = &self.job.direction;
-        work.norandommap || work.distribution != Distribution::Uniform || self.has_own_alignment()
+        work.norandommap || work.distribution != RandomDistribution::Uniform || self.has_own_alignment()
     }
 
     /// Random offsets are aligned otherwise than to the smallest block.

@@ -8,7 +8,7 @@ use crate::fio::options::queue::SubmitMode;
 use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::Region;
 use crate::fio::value::direction::{AccessOrder as Said, Ops};
-use crate::fio::value::distribution::{Distribution, FileService};
+use crate::fio::value::distribution::{FileService, RandomDistribution};
 use plumb_workload::Bytes;
 use plumb_workload::job::{
     AccessOrder, ByKind, Coverage, FileChoice, JobOps, JobSize, OffsetDistribution, RandomGenerator, Seeding,
@@ -97,16 +97,18 @@ fn size(sizes: KindSizes) -> JobSize {
 
 fn law(work: &DirectionOptions) -> OffsetDistribution {
     match &work.distribution {
-        Distribution::Uniform => OffsetDistribution::Uniform,
-        Distribution::Curved { curve, center } => OffsetDistribution::Curved { curve: *curve, center: *center },
-        Distribution::Zoned(zones) => OffsetDistribution::Zoned(by_kind(zones.clone().map(|zones| {
+        RandomDistribution::Uniform => OffsetDistribution::Uniform,
+        RandomDistribution::Curved { curve, center } => OffsetDistribution::Curved { curve: *curve, center: *center },
+        RandomDistribution::Zoned(zones) => OffsetDistribution::Zoned(by_kind(zones.clone().map(|zones| {
             zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: zone.size }).collect()
         }))),
-        Distribution::ZonedBytes(zones) => OffsetDistribution::ZonedBytes(by_kind(zones.clone().map(|zones| {
+        RandomDistribution::ZonedBytes(zones) => OffsetDistribution::ZonedBytes(by_kind(zones.clone().map(|zones| {
             zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: Bytes(zone.size) }).collect()
         }))),
-        Distribution::Sequence(blocks) if work.sequence_goes_on => OffsetDistribution::SequenceOnward(blocks.clone()),
-        Distribution::Sequence(blocks) => OffsetDistribution::Sequence(blocks.clone()),
+        RandomDistribution::Sequence(blocks) if work.sequence_goes_on => {
+            OffsetDistribution::SequenceOnward(blocks.clone())
+        }
+        RandomDistribution::Sequence(blocks) => OffsetDistribution::Sequence(blocks.clone()),
     }
 }
 
@@ -120,7 +122,7 @@ fn coverage(copy: &mut JobClone<'_>) -> Coverage {
             "norandommap, because `ba` differs from the block size, and what is done cannot be remembered by blocks",
         );
     }
-    if work.distribution != Distribution::Uniform {
+    if work.distribution != RandomDistribution::Uniform {
         if !work.norandommap {
             copy.fix("norandommap, because the offsets are not spread evenly, and blocks must come again");
         }

@@ -5,7 +5,7 @@ use super::kind::{ANY, Kind, Slots, Special, at_least, at_most};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 use crate::fio::value::direction::JobDirection;
-use crate::fio::value::distribution::Distribution;
+use crate::fio::value::distribution::RandomDistribution;
 use crate::fio::value::split::SplitShare;
 use crate::fio::value::{Between, PerDirection, Region};
 use plumb_workload::job::Sequencer;
@@ -153,7 +153,7 @@ pub struct DirectionOptions {
     /// Per cent of the ops of a random job that are random.
     pub percentage_random: PerDirection<u32>,
     /// How random offsets spread.
-    pub distribution: Distribution,
+    pub distribution: RandomDistribution,
     /// A listed sequence goes on behind itself.
     pub sequence_goes_on: bool,
     /// Which generator gives random offsets.
@@ -193,7 +193,7 @@ impl DirectionOptions {
             serialize_overlap: values.switch("serialize_overlap"),
             atomic: values.switch("atomic"),
             percentage_random: values.counts("percentage_random").or(PerDirection::all(100)),
-            distribution: values.distribution("random_distribution").unwrap_or(Distribution::Uniform),
+            distribution: values.distribution("random_distribution").unwrap_or(RandomDistribution::Uniform),
             sequence_goes_on: values.switch("random_sequence_stride"),
             generator: Generator::of(values),
             randseed: values.wide("randseed").unwrap_or(0),

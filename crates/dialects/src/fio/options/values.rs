@@ -126,7 +126,7 @@ impl OptionValues {
     taker!(/// [`OptionValue::Split`].
         split, Split, PerDirection<Vec<value::split::SplitShare>>);
     taker!(/// [`OptionValue::Distribution`].
-        distribution, Distribution, value::distribution::Distribution);
+        distribution, Distribution, value::distribution::RandomDistribution);
     taker!(/// [`OptionValue::Pattern`].
         pattern, Pattern, Vec<value::pattern::Piece>);
     taker!(/// [`OptionValue::Cpus`].

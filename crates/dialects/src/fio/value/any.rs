@@ -2,7 +2,7 @@
 
 use super::choice::{ErrorsIgnored, LogName, Memory, SteadyCriterion, SyncRange};
 use super::direction::JobDirection;
-use super::distribution::{Distribution, FileService};
+use super::distribution::{FileService, RandomDistribution};
 use super::lists::NumaPolicy;
 use super::pattern::Piece;
 use super::shapes::{Between, PerDirection, ReadWrite, Region};
@@ -51,7 +51,7 @@ pub enum OptionValue {
     /// [`Special::Split`].
     Split(PerDirection<Vec<SplitShare>>),
     /// [`Special::Distribution`].
-    Distribution(Distribution),
+    Distribution(RandomDistribution),
     /// [`Special::Pattern`].
     Pattern(Vec<Piece>),
     /// [`Special::Cpus`].

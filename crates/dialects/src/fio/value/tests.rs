@@ -2,7 +2,7 @@
 
 use super::choice::{ErrorNumber, LogName, Memory, SteadyCriterion, SteadyFigure, SteadyLimit, SteadyTest};
 use super::direction::{AccessOrder, JobDirection, Ops};
-use super::distribution::{Distribution, FileService, FileZone};
+use super::distribution::{FileService, FileZone, RandomDistribution};
 use super::lists::NumaPolicy;
 use super::pattern::Piece;
 use super::split::SplitShare;
@@ -262,14 +262,14 @@ fn splits_share_what_is_left() {
 
 #[test]
 fn distributions() {
-    let curved = |curve, center| OptionValue::Distribution(Distribution::Curved { curve, center });
+    let curved = |curve, center| OptionValue::Distribution(RandomDistribution::Curved { curve, center });
     assert_eq!(meant("random_distribution", "zipf:1.2:0.25"), curved(Curve::Zipf { theta: 1.2 }, Some(0.25)));
     assert_eq!(meant("random_distribution", "pareto:0.3"), curved(Curve::Pareto { h: 0.3 }, None));
     assert_eq!(meant("random_distribution", "normal:10"), curved(Curve::Normal { deviation: 10.0 }, None));
     let zone = |access_percent, size| FileZone { access_percent, size };
     assert_eq!(
         meant("random_distribution", "zoned:60/10:30/20:10/"),
-        OptionValue::Distribution(Distribution::Zoned(PerDirection::all(vec![
+        OptionValue::Distribution(RandomDistribution::Zoned(PerDirection::all(vec![
             zone(60, 10),
             zone(30, 20),
             zone(10, 70)
@@ -277,14 +277,14 @@ fn distributions() {
     );
     assert_eq!(
         meant("random_distribution", "zoned_abs:95/50g:5/100g"),
-        OptionValue::Distribution(Distribution::ZonedBytes(PerDirection::all(vec![
+        OptionValue::Distribution(RandomDistribution::ZonedBytes(PerDirection::all(vec![
             FileZone { access_percent: 95, size: 50 << 30 },
             FileZone { access_percent: 5, size: 100 << 30 },
         ])))
     );
     assert_eq!(
         meant("random_distribution", "sequence:0,8,16"),
-        OptionValue::Distribution(Distribution::Sequence(vec![0, 8, 16]))
+        OptionValue::Distribution(RandomDistribution::Sequence(vec![0, 8, 16]))
     );
     for text in ["zipf:1", "pareto:1", "pareto:0", "zoned:60/10", "zoned", "sequence:", "sequence:-1", "zopf"] {
         assert!(with(Compat::Meant, 1_024, "random_distribution", text).0.is_err(), "{text}");
