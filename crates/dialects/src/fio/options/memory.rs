@@ -4,7 +4,7 @@ use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_most};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
-use crate::fio::value::choice::Memory as MemorySource;
+use crate::fio::value::choice::MemoryKind as MemorySource;
 use crate::fio::value::lists::NumaPolicy;
 
 /// Buffers, CPUs, memory nodes and priorities.

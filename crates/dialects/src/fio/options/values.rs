@@ -142,7 +142,7 @@ impl OptionValues {
     taker!(/// [`OptionValue::FileService`].
         file_service, FileService, value::distribution::FileService);
     taker!(/// [`OptionValue::Memory`].
-        memory, Memory, value::choice::Memory);
+        memory, Memory, value::choice::MemoryKind);
     taker!(/// [`OptionValue::LogName`].
         log_name, LogName, value::choice::LogName);
     taker!(/// [`OptionValue::PrioritySplit`].

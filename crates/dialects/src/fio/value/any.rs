@@ -1,6 +1,6 @@
 //! The value of any option.
 
-use super::choice::{ErrorsIgnored, LogName, Memory, SteadyCriterion, SyncRange};
+use super::choice::{ErrorsIgnored, LogName, MemoryKind, SteadyCriterion, SyncRange};
 use super::direction::JobDirection;
 use super::distribution::{FileService, RandomDistribution};
 use super::lists::NumaPolicy;
@@ -67,7 +67,7 @@ pub enum OptionValue {
     /// [`Special::FileService`].
     FileService(FileService),
     /// [`Special::Memory`].
-    Memory(Memory),
+    Memory(MemoryKind),
     /// [`Special::LogName`].
     LogName(LogName),
     /// [`Special::PrioritySplit`].

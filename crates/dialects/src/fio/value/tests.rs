@@ -1,6 +1,6 @@
 //! The quirks of values, one by one; [M] examples of the specification are among them.
 
-use super::choice::{ErrorNumber, LogName, Memory, SteadyCriterion, SteadyFigure, SteadyLimit, SteadyTest};
+use super::choice::{ErrorNumber, LogName, MemoryKind, SteadyCriterion, SteadyFigure, SteadyLimit, SteadyTest};
 use super::direction::{AccessOrder, JobDirection, Ops};
 use super::distribution::{FileService, FileZone, RandomDistribution};
 use super::lists::NumaPolicy;
@@ -331,7 +331,7 @@ fn lists() {
 
 #[test]
 fn words_with_something_behind() {
-    assert_eq!(meant("mem", "mmap:/f"), OptionValue::Memory(Memory::Mmap(Some("/f".to_owned()))));
+    assert_eq!(meant("mem", "mmap:/f"), OptionValue::Memory(MemoryKind::Mmap(Some("/f".to_owned()))));
     let OptionValue::SyncRange(range) = meant("sync_file_range", "wait_before,write:8") else { panic!() };
     assert!(range.wait_before && range.write && !range.wait_after && range.every == 8);
     let OptionValue::IgnoreError(errors) = meant("ignore_error", "EIO:5,ENOSPC,EILSEQ") else { panic!() };
