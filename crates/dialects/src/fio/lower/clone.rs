@@ -7,7 +7,7 @@ use super::random::Width;
 use crate::fio::job::FioJob;
 use crate::fio::options::direction::{Generator, KindSizes};
 use crate::fio::options::zones::ZoneMode;
-use crate::fio::value::Region;
+use crate::fio::value::FileRegion;
 use crate::fio::value::direction::{AccessOrder, Ops};
 use crate::fio::value::distribution::RandomDistribution;
 use plumb_workload::Arrival;
@@ -141,7 +141,7 @@ impl JobClone<'_> {
         self.job.pace.rate_process == Arrival::Poisson
     }
 
-    pub fn is_zones(region: Region) -> bool {
-        matches!(region, Region::Zones(_))
+    pub fn is_zones(region: FileRegion) -> bool {
+        matches!(region, FileRegion::Zones(_))
     }
 }

@@ -6,7 +6,7 @@ use super::facts::{Layout, by_kind, smallest};
 use crate::fio::options::direction::{DirectionOptions, Generator, KindSizes};
 use crate::fio::options::queue::SubmitMode;
 use crate::fio::options::zones::ZoneMode;
-use crate::fio::value::Region;
+use crate::fio::value::FileRegion;
 use crate::fio::value::direction::{AccessOrder as Said, Ops};
 use crate::fio::value::distribution::{FileService, RandomDistribution};
 use plumb_workload::Bytes;
@@ -179,12 +179,12 @@ fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {
         return None;
     }
     let skip = match zones.skip {
-        Region::Bytes(bytes) => bytes,
-        Region::Percent(percent) => {
+        FileRegion::Bytes(bytes) => bytes,
+        FileRegion::Percent(percent) => {
             copy.unsupported("zoneskip", format!("{percent} % of what, is not said; use bytes"));
             0
         }
-        Region::Zones(count) => u64::from(count).saturating_mul(size),
+        FileRegion::Zones(count) => u64::from(count).saturating_mul(size),
     };
     Some(ZoneStride { size: Bytes(size), range: Bytes(zones.range_bytes.unwrap_or(size)), skip: Bytes(skip) })
 }

@@ -7,7 +7,7 @@ use super::values::OptionValues;
 use crate::fio::value::direction::JobDirection;
 use crate::fio::value::distribution::RandomDistribution;
 use crate::fio::value::split::SplitShare;
-use crate::fio::value::{Between, PerDirection, Region};
+use crate::fio::value::{Between, FileRegion, PerDirection};
 use plumb_workload::job::Sequencer;
 
 /// What is done: reads, writes and trims, where, and in which sizes.
@@ -119,17 +119,17 @@ pub struct DirectionOptions {
     /// Per cent of ops that read, where reads and writes mix; from `rwmixread` or `rwmixwrite`, whichever came last.
     pub read_percent: u8,
     /// How much of the files is covered by the job; all of them where absent.
-    pub size: Option<Region>,
+    pub size: Option<FileRegion>,
     /// How much is transferred; the size where absent.
-    pub io_size: Option<Region>,
+    pub io_size: Option<FileRegion>,
     /// Bytes transferred before measuring begins.
     pub ramp_size: Option<u64>,
     /// Where in the file it begins.
-    pub offset: Region,
+    pub offset: FileRegion,
     /// Round a relative offset to a multiple of this.
     pub offset_align: Option<u32>,
     /// Each further copy begins so much later.
-    pub offset_increment: Region,
+    pub offset_increment: FileRegion,
     /// Stop after so many ops.
     pub number_ios: Option<u64>,
     /// Bytes of an op, unless drawn from a range or a split; see [`Work::sizes`].
@@ -179,9 +179,9 @@ impl DirectionOptions {
             size: values.region("size"),
             io_size: values.region("io_size"),
             ramp_size: values.wide("ramp_size"),
-            offset: values.region("offset").unwrap_or(Region::Bytes(0)),
+            offset: values.region("offset").unwrap_or(FileRegion::Bytes(0)),
             offset_align: values.count_unless_zero("offset_align"),
-            offset_increment: values.region("offset_increment").unwrap_or(Region::Bytes(0)),
+            offset_increment: values.region("offset_increment").unwrap_or(FileRegion::Bytes(0)),
             number_ios: values.wide_unless_zero("number_ios"),
             bs: values.wides("bs").unwrap_or_default().or(PerDirection::all(DEFAULT_BLOCK_BYTES)),
             ba: values.wides("ba").unwrap_or_default(),

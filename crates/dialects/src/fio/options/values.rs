@@ -2,7 +2,7 @@
 
 use super::by_name::ByName;
 use super::spec::OptionSpec;
-use crate::fio::value::{self, Between, Compat, Doubt, OptionValue, PerDirection, ReadWrite, Region, ValueReading};
+use crate::fio::value::{self, Between, Compat, Doubt, FileRegion, OptionValue, PerDirection, ReadWrite, ValueReading};
 use plumb_workload::Nanos;
 
 /// The table's defaults; nothing for an option that has none.
@@ -114,7 +114,7 @@ impl OptionValues {
     taker!(/// [`OptionValue::Times`].
         times, Times, PerDirection<Option<Nanos>>);
     taker!(/// [`OptionValue::Region`].
-        region, Region, Region);
+        region, FileRegion, FileRegion);
     taker!(/// [`OptionValue::Text`].
         text, Text, String);
     taker!(/// [`OptionValue::Choice`].

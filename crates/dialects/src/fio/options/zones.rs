@@ -4,7 +4,7 @@ use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, at_most};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
-use crate::fio::value::Region;
+use crate::fio::value::FileRegion;
 
 /// Engines that tell a device where to place data.
 const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
@@ -76,7 +76,7 @@ pub struct ZoneOptions {
     /// Bytes from one zone's start to the next.
     pub range_bytes: Option<u64>,
     /// What is passed over after a zone.
-    pub skip: Region,
+    pub skip: FileRegion,
     /// Bytes of a zone that can be used.
     pub capacity_bytes: Option<u64>,
     /// Read what was never written.
@@ -99,7 +99,7 @@ impl ZoneOptions {
             mode: ZoneMode::of(values),
             size_bytes: values.wide_unless_zero("zonesize"),
             range_bytes: values.wide_unless_zero("zonerange"),
-            skip: values.region("zoneskip").unwrap_or(Region::Bytes(0)),
+            skip: values.region("zoneskip").unwrap_or(FileRegion::Bytes(0)),
             capacity_bytes: values.wide_unless_zero("zonecapacity"),
             read_beyond_wp: values.switch("read_beyond_wp"),
             max_open: values.count_unless_zero("max_open_zones"),

@@ -5,7 +5,7 @@ use super::direction::JobDirection;
 use super::distribution::{FileService, RandomDistribution};
 use super::lists::NumaPolicy;
 use super::pattern::Piece;
-use super::shapes::{Between, PerDirection, ReadWrite, Region};
+use super::shapes::{Between, FileRegion, PerDirection, ReadWrite};
 use super::split::{PriorityShare, SplitShare};
 use plumb_workload::Nanos;
 
@@ -31,7 +31,7 @@ pub enum OptionValue {
     /// [`Kind::Time`] with three slots.
     Times(PerDirection<Option<Nanos>>),
     /// [`Kind::Region`].
-    Region(Region),
+    Region(FileRegion),
     /// [`Kind::Switch`] and [`Kind::Flag`].
     Switch(bool),
     /// [`Kind::Text`].

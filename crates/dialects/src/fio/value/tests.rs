@@ -179,9 +179,9 @@ fn ranges_are_swapped_and_copied() {
 
 #[test]
 fn regions_are_bytes_percent_or_zones() {
-    assert_eq!(meant("size", "50%"), OptionValue::Region(Region::Percent(50)));
-    assert_eq!(meant("offset", "4z"), OptionValue::Region(Region::Zones(4)));
-    assert_eq!(meant("io_size", "1g"), OptionValue::Region(Region::Bytes(1 << 30)));
+    assert_eq!(meant("size", "50%"), OptionValue::Region(FileRegion::Percent(50)));
+    assert_eq!(meant("offset", "4z"), OptionValue::Region(FileRegion::Zones(4)));
+    assert_eq!(meant("io_size", "1g"), OptionValue::Region(FileRegion::Bytes(1 << 30)));
     for text in ["101%", "-1", "xz", "-5%"] {
         assert!(with(Compat::Meant, 1_024, "size", text).0.is_err(), "{text}");
     }
