@@ -4,7 +4,7 @@ use super::print::report::{surfaces, text};
 use super::print::throughput::ThroughputReport;
 use super::print::{Child, MeasuredPass, Round, biff, head, table, throughput};
 use super::settings::{Mode, Settings};
-use super::sweep::Point;
+use super::sweep::SizePoint;
 use super::{Action, Machine, Pass, Wrong, read};
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ fn behind_date(golden: &str) -> &str {
 }
 
 /// A pass that came to a rate of whole kB/s, with a share of the processor's time.
-fn measured(pass: Pass, point: Point, rate_kb: u64, cpu_percent: f64) -> MeasuredPass {
+fn measured(pass: Pass, point: SizePoint, rate_kb: u64, cpu_percent: f64) -> MeasuredPass {
     let elapsed_ns = 1_000_000_000;
     let cpu_ns = (cpu_percent * 1e7).round() as u64;
     // In the midst of a kB, since rates are cut off.
@@ -125,7 +125,7 @@ fn stream(line: &str, golden: &str) -> String {
     let shares = cpu_shares(golden, &settings);
     let mut all = Vec::new();
     for row in rows(golden) {
-        let point = Point { file_kb: row[0], record_bytes: row[1] * 1024 };
+        let point = SizePoint { file_kb: row[0], record_bytes: row[1] * 1024 };
         for (pass, rate) in passes(&settings).into_iter().zip(&row[2..]) {
             let share = shares.get(&(pass, row[0], row[1])).copied().unwrap_or(0.0);
             all.push(measured(pass, point, *rate, share));
@@ -133,7 +133,7 @@ fn stream(line: &str, golden: &str) -> String {
     }
     let command: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let mut text_of = head::settings(&settings, &command) + &head::rest(&settings) + &table::head(&settings);
-    let points: Vec<Point> = super::print::report::sweep(&settings).points().collect();
+    let points: Vec<SizePoint> = super::print::report::sweep(&settings).points().collect();
     for point in points {
         text_of.push_str(&table::row(&settings, point, &all, settings.rate));
     }
@@ -177,7 +177,7 @@ fn number_behind(line: &str, word: &str) -> Option<f64> {
 /// A golden of throughput tests with `-C`, as it was measured.
 fn blocks(golden: &str) -> Vec<MeasuredPass> {
     let order = [Pass::Write, Pass::Rewrite, Pass::Read, Pass::Reread];
-    let point = Point { file_kb: 4096, record_bytes: 65536 };
+    let point = SizePoint { file_kb: 4096, record_bytes: 65536 };
     let mut all = Vec::new();
     for (number, block) in golden.split("Children see throughput for").skip(1).enumerate() {
         let parent_rate =
@@ -248,7 +248,7 @@ fn the_spreadsheet_has_the_same_bytes() {
     const FIT: usize = 9;
     for (pass, table) in passes(&settings).into_iter().zip(rates.chunks(HEAD + FIT)) {
         for (record_kb, rate) in table[..FIT].iter().zip(&table[HEAD..]) {
-            let point = Point { file_kb: 1024, record_bytes: *record_kb as u64 * 1024 };
+            let point = SizePoint { file_kb: 1024, record_bytes: *record_kb as u64 * 1024 };
             all.push(measured(pass, point, *rate as u64, 0.0));
         }
     }

@@ -5,7 +5,7 @@ mod program;
 
 use super::pass::{Pass, Test};
 use super::settings::{Mode, Settings};
-use super::sweep::Point;
+use super::sweep::SizePoint;
 use plumb_workload::job::Names;
 use plumb_workload::{End, Flush, Phase, RunAs, ScratchTarget, Stop, Target, When, Work, WorkerGroup, Workload};
 use program::PassStep;
@@ -20,7 +20,7 @@ pub struct LoweredPhase {
     /// What it measures.
     pub pass: Pass,
     /// On which sizes.
-    pub point: Point,
+    pub point: SizePoint,
     /// With how many processes; 0 for a stream of its own.
     pub children: u32,
     /// Which time over.
@@ -61,7 +61,7 @@ pub fn lower(settings: &Settings) -> Lowered {
                     let aggregate_kb = (point.file_kb / u64::from(count)).max(1);
                     let file_kb = if settings.aggregate { aggregate_kb } else { point.file_kb };
                     let run_as = if *threads { RunAs::Thread } else { RunAs::Process };
-                    lowered.add_children(settings, Point { file_kb, ..*point }, count, run_as, round);
+                    lowered.add_children(settings, SizePoint { file_kb, ..*point }, count, run_as, round);
                 }
             }
         }
@@ -149,7 +149,7 @@ impl Lowered {
         self.phases.push(phase);
     }
 
-    fn add_point(&mut self, settings: &Settings, point: Point, round: u32) {
+    fn add_point(&mut self, settings: &Settings, point: SizePoint, round: u32) {
         let passes = stream(settings);
         let last = passes.len().saturating_sub(1);
         for (number, (pass, is_silent)) in passes.into_iter().enumerate() {
@@ -172,7 +172,7 @@ impl Lowered {
         }
     }
 
-    fn add_children(&mut self, settings: &Settings, point: Point, count: u32, run_as: RunAs, round: u32) {
+    fn add_children(&mut self, settings: &Settings, point: SizePoint, count: u32, run_as: RunAs, round: u32) {
         let passes = children::passes(settings);
         let last = passes.len().saturating_sub(1);
         for (number, pass) in passes.into_iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use crate::iozone::pass::Pass;
 use crate::iozone::settings::{Content, Settings, Telemetry};
-use crate::iozone::sweep::Point;
+use crate::iozone::sweep::SizePoint;
 use plumb_workload::program::{
     Detours, LockKind, MapStep, MissingFile, Moves, OpenPromise, OpenStep, Pauses, Pick, ProgramContent, ProgramMemory,
     RecordOrder, Rest, Shuffle, StdioBuffer, Step, Transfer, Via,
@@ -22,7 +22,7 @@ const DETOUR_RECORDS: u64 = 100;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PassStep {
     pub(super) pass: Pass,
-    pub(super) point: Point,
+    pub(super) point: SizePoint,
     /// The process's own where absent.
     pub(super) file: Option<Pick>,
     /// The first of its file.

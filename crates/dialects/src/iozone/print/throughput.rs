@@ -3,10 +3,10 @@
 use super::{Child, MeasuredPass, mean};
 use crate::iozone::pass::Pass;
 use crate::iozone::settings::{Mode, Rate, Settings};
-use crate::iozone::sweep::Point;
+use crate::iozone::sweep::SizePoint;
 
 /// The line before the blocks of so many processes.
-pub fn head(settings: &Settings, point: Point) -> String {
+pub fn head(settings: &Settings, point: SizePoint) -> String {
     let port = port(settings);
     match settings.writes.is_some() {
         true => format!("\tEach {port} writes a {} kByte file in telemetry controlled records\n", point.file_kb),

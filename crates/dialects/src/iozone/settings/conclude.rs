@@ -3,7 +3,7 @@
 use super::{Content, Mode, RECORD_MAX_BYTES, Rate, Seen, Settings, Trouble};
 use crate::iozone::Wrong;
 use crate::iozone::pass::Test;
-use crate::iozone::sweep::{CROSSOVER_KB, Point, SizeSweep, SweepRange, steps};
+use crate::iozone::sweep::{CROSSOVER_KB, SizePoint, SizeSweep, SweepRange, steps};
 
 fn trouble(code: u8, message: &str) -> Option<Trouble> {
     Some(Trouble { message: message.to_owned(), error: String::new(), code, behind_table: false })
@@ -110,7 +110,7 @@ pub(super) fn conclude(settings: &mut Settings, mut seen: Seen) -> Result<(), Wr
     let record_bytes = seen.records.last().copied().unwrap_or(4096);
     let file_kb = seen.files_kb.last().copied().unwrap_or(512);
     let by_telemetry = settings.reads.as_ref().or(settings.writes.as_ref()).map(|telemetry| telemetry.file_kb().max(1));
-    let point = Point { file_kb: by_telemetry.unwrap_or(file_kb), record_bytes };
+    let point = SizePoint { file_kb: by_telemetry.unwrap_or(file_kb), record_bytes };
     settings.mode = if seen.throughput {
         let least = seen.lower.unwrap_or(1);
         let most = seen.upper.unwrap_or(least).max(least);

@@ -7,7 +7,7 @@ mod take;
 mod telemetry;
 
 use super::pass::Test;
-use super::sweep::{Point, SizeSweep};
+use super::sweep::{SizePoint, SizeSweep};
 use plumb_workload::Nanos;
 use plumb_workload::program::{Advice, ListedRecord, OpenPromise};
 
@@ -18,7 +18,7 @@ const RECORD_MAX_BYTES: u64 = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
     /// One size.
-    Single(Point),
+    Single(SizePoint),
     /// Many sizes.
     Auto(SizeSweep),
     /// Several processes or threads at once.
@@ -26,7 +26,7 @@ pub enum Mode {
         /// How many, one after another.
         counts: Vec<u32>,
         /// Of each; the file is that of all together with `-+k`.
-        point: Point,
+        point: SizePoint,
         /// As threads.
         threads: bool,
     },
@@ -239,7 +239,7 @@ impl Settings {
             xlsx: None,
             biff: None,
             repeat: 1,
-            mode: Mode::Single(Point { file_kb: 512, record_bytes: 4096 }),
+            mode: Mode::Single(SizePoint { file_kb: 512, record_bytes: 4096 }),
             selects: false,
             include: Vec::new(),
             extended: false,
