@@ -3,7 +3,7 @@
 use super::print::report::{surfaces, text};
 use super::print::throughput::ThroughputReport;
 use super::print::{Child, MeasuredPass, Round, biff, head, table, throughput};
-use super::settings::{Mode, Settings};
+use super::settings::{Settings, TestMode};
 use super::sweep::SizePoint;
 use super::{Action, Machine, Pass, Wrong, read};
 use std::collections::BTreeMap;
@@ -209,7 +209,7 @@ fn throughput_tests_print_the_same_blocks_and_report() {
     let command: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let mut text = head::settings(&settings, &command) + &head::rest(&settings);
     let all = blocks(golden);
-    let Mode::Throughput { counts, point, .. } = &settings.mode else { panic!("{settings:?}") };
+    let TestMode::Throughput { counts, point, .. } = &settings.mode else { panic!("{settings:?}") };
     for count in counts {
         text.push_str(&throughput::head(&settings, *point));
         for measured in all.iter().filter(|one| one.children == *count) {
@@ -296,7 +296,7 @@ fn label_ends(bytes: &[u8]) -> Vec<usize> {
 fn large_files_have_no_small_records_unless_somebody_says_so() {
     let entries = |line: &str| {
         let settings = settings(line);
-        let Mode::Auto(sweep) = settings.mode else { panic!("{line}") };
+        let TestMode::Auto(sweep) = settings.mode else { panic!("{line}") };
         let of = |file_kb: u64| {
             let entries = sweep.entries.iter().filter(move |entry| entry.point.file_kb == file_kb);
             entries.map(|entry| (entry.point.record_bytes / 1024, entry.is_run)).collect::<Vec<_>>()
@@ -309,7 +309,7 @@ fn large_files_have_no_small_records_unless_somebody_says_so() {
     for line in ["iozone -a -z", "iozone -a -y 4k", "iozone -a -q 16m", "iozone -A"] {
         assert!(entries(line).1.iter().all(|(_, is_run)| *is_run), "{line}");
     }
-    let Mode::Auto(sweep) = settings("iozone -r 64k -r 16k -s 1m -s 4m").mode else { panic!() };
+    let TestMode::Auto(sweep) = settings("iozone -r 64k -r 16k -s 1m -s 4m").mode else { panic!() };
     let points: Vec<(u64, u64)> = sweep.points().map(|point| (point.file_kb, point.record_bytes >> 10)).collect();
     assert_eq!(points, [(1024, 16), (1024, 64), (4096, 16), (4096, 64)]);
 }
@@ -406,7 +406,7 @@ fn so_many_children_of_the_mix_read() {
 #[test]
 fn a_size_is_what_it_means() {
     let point = |line: &str| match settings(line).mode {
-        Mode::Single(point) => point.file_kb,
+        TestMode::Single(point) => point.file_kb,
         mode => panic!("{mode:?}"),
     };
     assert_eq!(point("iozone -s 1.5m"), 1536);

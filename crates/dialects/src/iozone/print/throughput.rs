@@ -2,7 +2,7 @@
 
 use super::{Child, MeasuredPass, mean};
 use crate::iozone::pass::Pass;
-use crate::iozone::settings::{Mode, Rate, Settings};
+use crate::iozone::settings::{Rate, Settings, TestMode};
 use crate::iozone::sweep::SizePoint;
 
 /// The line before the blocks of so many processes.
@@ -20,7 +20,7 @@ pub fn head(settings: &Settings, point: SizePoint) -> String {
 
 fn port(settings: &Settings) -> &'static str {
     match settings.mode {
-        Mode::Throughput { threads: true, .. } => "thread",
+        TestMode::Throughput { threads: true, .. } => "thread",
         _ => "process",
     }
 }
@@ -175,7 +175,7 @@ pub struct ThroughputReport {
 impl ThroughputReport {
     /// Of all that was measured.
     pub fn of(settings: &Settings, measured: &[MeasuredPass]) -> ThroughputReport {
-        let Mode::Throughput { point, threads, .. } = &settings.mode else {
+        let TestMode::Throughput { point, threads, .. } = &settings.mode else {
             return ThroughputReport { heads: Vec::new(), rates: Vec::new(), cpu: None };
         };
         let ports = if *threads { "threads" } else { "processes" };

@@ -1,6 +1,6 @@
 //! What follows from all options together: what does not go together, and which sizes are run.
 
-use super::{Content, Mode, RECORD_MAX_BYTES, Rate, Seen, Settings, Trouble};
+use super::{Content, RECORD_MAX_BYTES, Rate, Seen, Settings, TestMode, Trouble};
 use crate::iozone::Wrong;
 use crate::iozone::pass::Test;
 use crate::iozone::sweep::{CROSSOVER_KB, SizePoint, SizeSweep, SweepRange, steps};
@@ -118,17 +118,17 @@ pub(super) fn conclude(settings: &mut Settings, mut seen: Seen) -> Result<(), Wr
             settings.limits = Some((least, most));
         }
         let counts = if seen.children.is_empty() { (least..=most).collect() } else { seen.children.clone() };
-        Mode::Throughput { counts, point, threads: seen.threads }
+        TestMode::Throughput { counts, point, threads: seen.threads }
     } else if auto {
-        Mode::Auto(sweep(settings, &seen))
+        TestMode::Auto(sweep(settings, &seen))
     } else {
-        Mode::Single(point)
+        TestMode::Single(point)
     };
-    let (Mode::Single(point) | Mode::Throughput { point, .. }) = &settings.mode else { return Ok(()) };
+    let (TestMode::Single(point) | TestMode::Throughput { point, .. }) = &settings.mode else { return Ok(()) };
     if point.record_bytes > point.file_kb.saturating_mul(1024) && by_telemetry.is_none() && settings.trouble.is_none() {
         let (record, file) = (point.record_bytes, point.file_kb);
         let message = format!("Error: record length {record} is greater than filesize {file} kB\n ");
-        let behind_table = matches!(settings.mode, Mode::Single(_));
+        let behind_table = matches!(settings.mode, TestMode::Single(_));
         settings.trouble = Some(Trouble { message, error: String::new(), code: 23, behind_table });
     }
     Ok(())

@@ -16,7 +16,7 @@ const RECORD_MAX_BYTES: u64 = 16 << 20;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mode {
+pub enum TestMode {
     /// One size.
     Single(SizePoint),
     /// Many sizes.
@@ -100,7 +100,7 @@ pub struct Settings {
     /// How often all is run.
     pub repeat: u32,
     /// What is run.
-    pub mode: Mode,
+    pub mode: TestMode,
     /// Only the tests of `include`.
     pub selects: bool,
     /// Tests that were asked for.
@@ -239,7 +239,7 @@ impl Settings {
             xlsx: None,
             biff: None,
             repeat: 1,
-            mode: Mode::Single(SizePoint { file_kb: 512, record_bytes: 4096 }),
+            mode: TestMode::Single(SizePoint { file_kb: 512, record_bytes: 4096 }),
             selects: false,
             include: Vec::new(),
             extended: false,
@@ -299,10 +299,10 @@ impl Settings {
     /// The largest size of all files together, kB.
     pub fn file_kb_max(&self) -> u64 {
         match &self.mode {
-            Mode::Single(point) => point.file_kb,
-            Mode::Auto(sweep) => sweep.points().map(|point| point.file_kb).max().unwrap_or(0),
-            Mode::Throughput { point, .. } if self.aggregate || self.shared => point.file_kb,
-            Mode::Throughput { counts, point, .. } => {
+            TestMode::Single(point) => point.file_kb,
+            TestMode::Auto(sweep) => sweep.points().map(|point| point.file_kb).max().unwrap_or(0),
+            TestMode::Throughput { point, .. } if self.aggregate || self.shared => point.file_kb,
+            TestMode::Throughput { counts, point, .. } => {
                 point.file_kb.saturating_mul(counts.iter().copied().max().unwrap_or(1).into())
             }
         }
