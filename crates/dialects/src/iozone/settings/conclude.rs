@@ -1,6 +1,6 @@
 //! What follows from all options together: what does not go together, and which sizes are run.
 
-use super::{Content, RECORD_MAX_BYTES, Rate, Seen, Settings, TestMode, Trouble};
+use super::{RECORD_MAX_BYTES, Rate, Seen, Settings, TestMode, Trouble, WrittenContent};
 use crate::iozone::Wrong;
 use crate::iozone::pass::Test;
 use crate::iozone::sweep::{CROSSOVER_KB, SizePoint, SizeSweep, SweepRange, steps};
@@ -24,7 +24,7 @@ fn contradiction(settings: &Settings, seen: &Seen, auto: bool) -> Option<Trouble
             ),
         );
     }
-    let whole = matches!(settings.content, Content::Whole(_) | Content::Told);
+    let whole = matches!(settings.content, WrittenContent::Whole(_) | WrittenContent::Told);
     let rules: [(bool, u8, &str); 16] = [
         (whole && telemetry, 17, "\n\tFull verification not supported in telemetry mode.\n\n"),
         (auto && telemetry, 17, "\n\tAuto mode not supported in telemetry mode.\n\tTry:   -i 0 -i 1 \n\n"),
@@ -99,7 +99,7 @@ pub(super) fn conclude(settings: &mut Settings, mut seen: Seen) -> Result<(), Wr
     if seen.duplicate.is_some() || seen.compress.is_some() {
         // IOzone's duplicates are of data that can be halved, unless -+a says otherwise.
         settings.content =
-            Content::Reducible { compress: seen.compress.unwrap_or(50), duplicate: seen.duplicate.unwrap_or(0) };
+            WrittenContent::Reducible { compress: seen.compress.unwrap_or(50), duplicate: seen.duplicate.unwrap_or(0) };
     }
     if settings.purge && !settings.line_bytes.is_power_of_two() {
         return Err(Wrong::refuse(2, format!("-L {}: a line of a cache is a power of two", settings.line_bytes)));

@@ -46,7 +46,7 @@ pub enum Rate {
 
 /// What is written, and how much of it is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum WrittenContent {
     /// A word of this byte each page.
     Pages(u8),
     /// This byte everywhere.
@@ -138,7 +138,7 @@ pub struct Settings {
     /// From one record of the stride test to the next.
     pub stride: u64,
     /// What is written.
-    pub content: Content,
+    pub content: WrittenContent,
     /// Of the processor's cache.
     pub cache_bytes: u64,
     /// Of a line of it.
@@ -259,7 +259,7 @@ impl Settings {
             advice: Advice::None,
             stride: 17,
             // What 3.489 writes; other versions write others.
-            content: Content::Pages(0x5f),
+            content: WrittenContent::Pages(0x5f),
             cache_bytes: 1 << 20,
             line_bytes: 32,
             purge: false,
