@@ -130,7 +130,7 @@ pub struct Conversion {
     pub swap_pairs: bool,
     /// Lines become records of fixed length, or the other way round.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lines: Option<Lines>,
+    pub lines: Option<LineRules>,
 }
 
 impl Conversion {
@@ -168,7 +168,7 @@ pub enum Letters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Lines {
+pub enum LineRules {
     /// Each line becomes a record of this length: filled with spaces, or cut.
     ToRecords(Bytes),
     /// Each record of this length becomes a line without the spaces at its end.

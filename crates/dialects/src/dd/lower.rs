@@ -2,7 +2,7 @@
 
 use super::keywords::{Conv, Flag, Personality};
 use super::operands::{Compat, Dd};
-use plumb_workload::copy::{Characters, Conversion, CopyExtent, CopyFlags, CopySpec, CreateOutput, Letters, Lines};
+use plumb_workload::copy::{Characters, Conversion, CopyExtent, CopyFlags, CopySpec, CreateOutput, Letters, LineRules};
 use plumb_workload::job::{JobFiles, Names};
 use plumb_workload::{Bytes, CachePolicy, End, Flush, NullTarget, Phase, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -140,8 +140,8 @@ fn conversion(dd: &Dd) -> Conversion {
         swap_pairs: has(Conv::Swab),
         // Without the length of a record there are none.
         lines: match (to_records, from_records) {
-            (true, _) => record.map(Lines::ToRecords),
-            (_, true) => record.map(Lines::FromRecords),
+            (true, _) => record.map(LineRules::ToRecords),
+            (_, true) => record.map(LineRules::FromRecords),
             _ => None,
         },
     }
