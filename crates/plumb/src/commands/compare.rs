@@ -44,7 +44,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         baseline,
         candidate,
         workloads,
-        scale: Scale { file_bytes, files, time_ns, seed: arguments.seed, place: named::Place::Directory },
+        scale: Scale { file_bytes, files, time_ns, seed: arguments.seed, place: named::RunPlace::Directory },
         budget: Duration::from_nanos(arguments.budget.0),
         rule,
         varying,

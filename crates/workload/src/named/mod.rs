@@ -13,7 +13,7 @@ mod tests;
 
 use crate::suggest::did_you_mean;
 use scale::{MIB, blocks, message_size, passes, phase, program};
-pub use scale::{Named, Place, Scale};
+pub use scale::{Named, RunPlace, Scale};
 pub use survey::try_workload;
 
 /// Every named workload, in the order of help and of `all`.
