@@ -34,17 +34,17 @@ pub enum RunPlace {
 
 /// A workload that has a name.
 #[derive(Debug, Clone, Copy)]
-pub struct Named {
+pub struct NamedWorkload {
     /// What users type.
     pub name: &'static str,
     /// One line for users.
     pub about: &'static str,
     /// Names of the metrics that answer for it, the most telling one first. Each occurs in one phase only.
     pub headline: &'static [&'static str],
-    pub(super) build: fn(&Scale, &Named) -> Workload,
+    pub(super) build: fn(&Scale, &NamedWorkload) -> Workload,
 }
 
-impl Named {
+impl NamedWorkload {
     /// The workload at this scale.
     pub fn workload(&self, scale: &Scale) -> Workload {
         (self.build)(scale, self)
