@@ -5,7 +5,7 @@ use super::human::{self, Base};
 use super::keywords::Status;
 use super::number::{self, NotNumber, Number};
 use super::*;
-use plumb_result::copy::{Blocks, CopyCounts, CopyEvent, CopyStep};
+use plumb_result::copy::{CopyBlocks, CopyCounts, CopyEvent, CopyStep};
 use plumb_workload::copy::{CopyExtent, CopySpec};
 use plumb_workload::{CachePolicy, Work, native, validate};
 use proptest::prelude::*;
@@ -160,7 +160,7 @@ fn amounts_and_rates_read_as_dds() {
 }
 
 fn counts(whole: u64, short: u64, written_bytes: u64) -> CopyCounts {
-    let blocks = Blocks { whole, short };
+    let blocks = CopyBlocks { whole, short };
     CopyCounts { read: blocks, written: blocks, written_bytes, ..CopyCounts::default() }
 }
 
