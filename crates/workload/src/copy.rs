@@ -23,10 +23,10 @@ pub struct CopySpec {
     /// Read until a block is full or the input ends: pipes give less than was asked.
     pub full_blocks: bool,
     /// Blocks of the input that are passed over first.
-    #[serde(skip_serializing_if = "Extent::is_empty")]
+    #[serde(skip_serializing_if = "CopyExtent::is_empty")]
     pub skip: CopyExtent,
     /// Blocks of the output that are passed over first.
-    #[serde(skip_serializing_if = "Extent::is_empty")]
+    #[serde(skip_serializing_if = "CopyExtent::is_empty")]
     pub seek: CopyExtent,
     /// Reads at most; to the end of the input when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
