@@ -114,7 +114,7 @@ impl OptionValues {
     taker!(/// [`OptionValue::Times`].
         times, Times, PerDirection<Option<Nanos>>);
     taker!(/// [`OptionValue::Region`].
-        region, FileRegion, FileRegion);
+        region, Region, FileRegion);
     taker!(/// [`OptionValue::Text`].
         text, Text, String);
     taker!(/// [`OptionValue::Choice`].
