@@ -4,9 +4,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CopyCounts {
     /// Blocks that were read.
-    pub read: Blocks,
+    pub read: CopyBlocks,
     /// Blocks that were written.
-    pub written: Blocks,
+    pub written: CopyBlocks,
     /// Lines that were cut to the length of a record.
     pub cut_lines: u64,
     /// Bytes that were written; those that a sparse output passed over are among them.
@@ -17,7 +17,7 @@ pub struct CopyCounts {
 
 /// Blocks of one end of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Blocks {
+pub struct CopyBlocks {
     /// Whole ones.
     pub whole: u64,
     /// Short ones.

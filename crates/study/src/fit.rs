@@ -63,7 +63,7 @@ fn memory_kind(base: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::named::{Place, Scale, try_workload};
+    use plumb_workload::named::{RunPlace, Scale, try_workload};
 
     #[test]
     fn storage_in_memory_is_taken_as_it_is_and_each_phase_says_so() {
@@ -72,7 +72,7 @@ mod tests {
             assert!(std::env::var_os("CI").is_none(), "needs a tmpfs on /dev/shm");
             return eprintln!("SKIPPED: there is no tmpfs on /dev/shm");
         }
-        let mut workload = try_workload(&Scale::moderate(Place::Directory));
+        let mut workload = try_workload(&Scale::moderate(RunPlace::Directory));
         let asking = |workload: &Workload| {
             let asks = |policy| matches!(policy, CachePolicy::Cold | CachePolicy::Direct);
             workload.phase.iter().filter(|phase| asks(phase.cache)).map(|phase| phase.name.clone()).collect::<Vec<_>>()
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn other_storage_keeps_its_policies() {
         let sys = Path::new("/proc");
-        let mut workload = try_workload(&Scale::moderate(Place::Directory));
+        let mut workload = try_workload(&Scale::moderate(RunPlace::Directory));
         let before = workload.clone();
         assert_eq!(fit(&mut workload, sys), []);
         assert_eq!(workload, before);

@@ -9,7 +9,7 @@ use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
 use plumb_stats::stop::{StopReason, StopRule};
 use plumb_stats::verdict::{Note, ReplicationUnit, Verdict};
 use plumb_store::{NoiseIn, NoiseWork};
-use plumb_workload::named::{Named, Scale};
+use plumb_workload::named::{NamedWorkload, Scale};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub struct NoiseRequest<'a> {
     /// The place twice: the same plots for a floor of runs, plots of two numbers for a floor of provisionings.
     pub sides: [CompareSide; 2],
     /// For which work.
-    pub workloads: Vec<&'static Named>,
+    pub workloads: Vec<&'static NamedWorkload>,
     /// Size of a run; `place` is set.
     pub scale: Scale,
     /// How long it may take altogether, preparation included.

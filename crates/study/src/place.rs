@@ -54,10 +54,10 @@ impl Place {
     }
 
     /// The same for the table of named workloads.
-    pub fn for_named(&self) -> named::Place {
+    pub fn for_named(&self) -> named::RunPlace {
         match self {
-            Place::Directory(_) => named::Place::Directory,
-            Place::Sim(device) => named::Place::Sim(device.clone()),
+            Place::Directory(_) => named::RunPlace::Directory,
+            Place::Sim(device) => named::RunPlace::Sim(device.clone()),
         }
     }
 }

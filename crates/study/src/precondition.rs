@@ -275,11 +275,11 @@ pub fn capacity_bytes(target: &Target) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::named::{self, Place, Scale};
+    use plumb_workload::named::{self, RunPlace, Scale};
     use plumb_workload::validate::validate;
 
     fn workload(name: &str) -> Workload {
-        named::select(name).unwrap()[0].workload(&Scale::moderate(Place::Directory))
+        named::select(name).unwrap()[0].workload(&Scale::moderate(RunPlace::Directory))
     }
 
     fn names(workload: &Workload) -> Vec<&str> {

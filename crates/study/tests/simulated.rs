@@ -8,7 +8,7 @@ use plumb_engine::testdir::TestDirs;
 use plumb_result::{Finding, Level};
 use plumb_study::{Bench, Policies, RunRequest, Silent};
 use plumb_workload::Workload;
-use plumb_workload::named::{NAMED, Place, Scale, try_workload};
+use plumb_workload::named::{NAMED, RunPlace, Scale, try_workload};
 use std::path::Path;
 
 const MIB: u64 = 1 << 20;
@@ -24,7 +24,7 @@ fn bench() -> Bench {
 }
 
 fn scale(device: &str, seconds: u64) -> Scale {
-    let place = Place::Sim(device.parse().expect("a simulated device"));
+    let place = RunPlace::Sim(device.parse().expect("a simulated device"));
     Scale { file_bytes: 256 * MIB, files: 200, time_ns: seconds * 1_000_000_000, seed: 7, place }
 }
 

@@ -109,15 +109,15 @@ fn walk(at: String, one: &Value, other: &Value, found: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::named::{NAMED, Place, Scale};
+    use plumb_workload::named::{NAMED, RunPlace, Scale};
 
-    fn prints(place: Place, time_ns: u64, question: WorkQuestion) -> Vec<Value> {
+    fn prints(place: RunPlace, time_ns: u64, question: WorkQuestion) -> Vec<Value> {
         let scale = Scale { file_bytes: 64 << 20, files: 100, time_ns, seed: 1, place };
         NAMED.iter().map(|named| work_print(&named.workload(&scale), question)).collect()
     }
 
-    fn sim(text: &str) -> Place {
-        Place::Sim(text.parse().unwrap())
+    fn sim(text: &str) -> RunPlace {
+        RunPlace::Sim(text.parse().unwrap())
     }
 
     /// Otherwise no two places could ever be compared.
@@ -126,7 +126,7 @@ mod tests {
         let (one, other) =
             (prints(sim("sim:hdd"), 1, WorkQuestion::Sides), prints(sim("sim:nvme"), 1, WorkQuestion::Sides));
         assert_eq!(one, other);
-        for (one, other) in one.iter().zip(&prints(Place::Directory, 1, WorkQuestion::Sides)) {
+        for (one, other) in one.iter().zip(&prints(RunPlace::Directory, 1, WorkQuestion::Sides)) {
             assert_eq!(unlike(one, other), [""; 0], "{one:#}\n{other:#}");
         }
     }

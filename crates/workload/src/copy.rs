@@ -23,14 +23,14 @@ pub struct CopySpec {
     /// Read until a block is full or the input ends: pipes give less than was asked.
     pub full_blocks: bool,
     /// Blocks of the input that are passed over first.
-    #[serde(skip_serializing_if = "Extent::is_empty")]
-    pub skip: Extent,
+    #[serde(skip_serializing_if = "CopyExtent::is_empty")]
+    pub skip: CopyExtent,
     /// Blocks of the output that are passed over first.
-    #[serde(skip_serializing_if = "Extent::is_empty")]
-    pub seek: Extent,
+    #[serde(skip_serializing_if = "CopyExtent::is_empty")]
+    pub seek: CopyExtent,
     /// Reads at most; to the end of the input when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<Extent>,
+    pub count: Option<CopyExtent>,
     /// What becomes of the bytes on their way.
     #[serde(skip_serializing_if = "Conversion::is_nothing")]
     pub conversion: Conversion,
@@ -69,8 +69,8 @@ impl Default for CopySpec {
             write_block: Bytes(512),
             gathers: false,
             full_blocks: false,
-            skip: Extent::default(),
-            seek: Extent::default(),
+            skip: CopyExtent::default(),
+            seek: CopyExtent::default(),
             count: None,
             conversion: Conversion::default(),
             pad: None,
@@ -91,7 +91,7 @@ impl Default for CopySpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Extent {
+pub struct CopyExtent {
     /// Whole blocks.
     pub blocks: u64,
     /// Less than a block.
@@ -103,10 +103,10 @@ fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
-impl Extent {
+impl CopyExtent {
     /// Whether it is nothing.
     pub fn is_empty(&self) -> bool {
-        *self == Extent::default()
+        *self == CopyExtent::default()
     }
 
     /// Its length in bytes with blocks of this size; `None` where no file is so long.
@@ -130,7 +130,7 @@ pub struct Conversion {
     pub swap_pairs: bool,
     /// Lines become records of fixed length, or the other way round.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lines: Option<Lines>,
+    pub lines: Option<LineRules>,
 }
 
 impl Conversion {
@@ -168,7 +168,7 @@ pub enum Letters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Lines {
+pub enum LineRules {
     /// Each line becomes a record of this length: filled with spaces, or cut.
     ToRecords(Bytes),
     /// Each record of this length becomes a line without the spaces at its end.

@@ -1,6 +1,6 @@
 //! Settings become phases of scripts: Bonnie++'s calls in its order, before, in and behind its clock.
 
-use super::random::Numbers;
+use super::random::NumberSource;
 use super::{Links, Settings, Test, Version};
 use plumb_workload::files::Names;
 use plumb_workload::program::{
@@ -29,7 +29,7 @@ pub(super) const SEEKER: &str = "seeker-";
 const LARGE: u32 = 0;
 
 /// One run's workload. `numbers` is drawn from as the tool draws; `pid` is in the names.
-pub fn lower(settings: &Settings, pid: u32, numbers: &mut Numbers) -> Workload {
+pub fn lower(settings: &Settings, pid: u32, numbers: &mut NumberSource) -> Workload {
     let mut names = vec![PathBuf::from(large_name(settings, pid))];
     let mut phases = Vec::new();
     if settings.size_mib > 0 {
@@ -125,7 +125,7 @@ fn transfer(settings: &Settings, does: Moves, via: Via, mib: i64) -> Transfer {
     Transfer { via, ..Transfer::forward(does, Bytes(record), (mib as u64) * ((1 << 20) / record)) }
 }
 
-fn large_file(settings: &Settings, numbers: &mut Numbers, phases: &mut Vec<Phase>) {
+fn large_file(settings: &Settings, numbers: &mut NumberSource, phases: &mut Vec<Phase>) {
     let bytes_via = if settings.version == Version::V103 { Via::Characters } else { Via::Bytes };
     let script = |test: Test, before: Vec<Step>, transfer: Transfer, content: ProgramContent| {
         let steps = [Step::Transfer(transfer)].into_iter().chain(close(settings, test)).collect();
@@ -162,7 +162,7 @@ fn large_file(settings: &Settings, numbers: &mut Numbers, phases: &mut Vec<Phase
 }
 
 /// Random chunks, by several at once, each with its own open file.
-fn seeks(settings: &Settings, numbers: &mut Numbers) -> Phase {
+fn seeks(settings: &Settings, numbers: &mut NumberSource) -> Phase {
     let old = settings.version == Version::V103;
     let settle = Nanos(if old { SEEKERS_SETTLE_103_NS } else { SEEKERS_SETTLE_NS });
     let workers = dealt(settings, numbers).into_iter().zip(1u32..).map(|(records, number)| {
@@ -196,7 +196,7 @@ fn seeks(settings: &Settings, numbers: &mut Numbers) -> Phase {
 }
 
 /// The chunks that each seeker seeks.
-fn dealt(settings: &Settings, numbers: &mut Numbers) -> Vec<Vec<ListedRecord>> {
+fn dealt(settings: &Settings, numbers: &mut NumberSource) -> Vec<Vec<ListedRecord>> {
     let chunk = settings.chunk_bytes as u64;
     let chunks = settings.size_mib as u64 * ((1 << 20) / chunk);
     let seekers = settings.seekers as usize;
@@ -262,7 +262,7 @@ impl Layout {
 fn small_files(
     settings: &Settings,
     pid: u32,
-    numbers: &mut Numbers,
+    numbers: &mut NumberSource,
     names: &mut Vec<PathBuf>,
     phases: &mut Vec<Phase>,
 ) {
@@ -300,7 +300,7 @@ fn small_files(
     }
 }
 
-fn file_name(settings: &Settings, layout: &Layout, number: u32, in_order: bool, numbers: &mut Numbers) -> String {
+fn file_name(settings: &Settings, layout: &Layout, number: u32, in_order: bool, numbers: &mut NumberSource) -> String {
     let extra: String = (0..numbers.below(EXTRA_CHARACTERS + 1))
         .map(|_| char::from(NAME_CHARACTERS[numbers.below(NAME_CHARACTERS.len() as u64) as usize]))
         .collect();
@@ -316,7 +316,7 @@ fn file_name(settings: &Settings, layout: &Layout, number: u32, in_order: bool, 
 }
 
 /// Lengths of new files; they are drawn as the files are made.
-fn lengths(settings: &Settings, files: u32, numbers: &mut Numbers) -> Vec<Bytes> {
+fn lengths(settings: &Settings, files: u32, numbers: &mut NumberSource) -> Vec<Bytes> {
     if settings.links().is_some() || settings.max_bytes == 0 {
         return Vec::new();
     }
@@ -328,7 +328,7 @@ fn lengths(settings: &Settings, files: u32, numbers: &mut Numbers) -> Vec<Bytes>
 }
 
 /// The tool's own way: each changes places with any.
-fn shuffle(order: &mut [u32], numbers: &mut Numbers) {
+fn shuffle(order: &mut [u32], numbers: &mut NumberSource) {
     let count = order.len() as u64;
     for place in 0..order.len() {
         order.swap(place, numbers.below(count) as usize);

@@ -8,7 +8,7 @@ const DISCARDED: usize = 10 * DEGREE;
 
 /// A source of numbers from 0 to 2³¹ − 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Numbers {
+pub enum NumberSource {
     /// glibc's `rand`. Source: glibc, stdlib/random_r.c, TYPE_3.
     Library {
         /// The last words.
@@ -25,9 +25,9 @@ pub enum Numbers {
     },
 }
 
-impl Numbers {
+impl NumberSource {
     /// What `srand` makes of a seed.
-    pub fn seeded(seed: u32) -> Numbers {
+    pub fn seeded(seed: u32) -> NumberSource {
         let mut words = [0u32; DEGREE];
         let mut word = i64::from(seed.max(1).cast_signed());
         for place in &mut words {
@@ -37,7 +37,7 @@ impl Numbers {
                 word += 0x7fff_ffff;
             }
         }
-        let mut numbers = Numbers::Library { words, at: SEPARATION };
+        let mut numbers = NumberSource::Library { words, at: SEPARATION };
         for _ in 0..DISCARDED {
             numbers.draw();
         }
@@ -45,24 +45,24 @@ impl Numbers {
     }
 
     /// The numbers of a file: big-endian words of four bytes, without their signs. `None` where it holds none.
-    pub fn of_file(bytes: &[u8]) -> Option<Numbers> {
+    pub fn of_file(bytes: &[u8]) -> Option<NumberSource> {
         let words = bytes.chunks_exact(4).filter_map(|word| word.first_chunk::<4>());
         // The number that has no positive counterpart stays negative in C, and has no meaning there.
         let numbers: Vec<u32> = words.map(|word| i32::from_be_bytes(*word).unsigned_abs() & 0x7fff_ffff).collect();
-        (!numbers.is_empty()).then_some(Numbers::File { numbers, at: 0 })
+        (!numbers.is_empty()).then_some(NumberSource::File { numbers, at: 0 })
     }
 
     /// The next number.
     pub fn draw(&mut self) -> u32 {
         match self {
-            Numbers::Library { words, at } => {
+            NumberSource::Library { words, at } => {
                 // r[i] = r[i − 31] + r[i − 3]: the place to write holds the one 31 back.
                 let word = words[*at].wrapping_add(words[(*at + DEGREE - SEPARATION) % DEGREE]);
                 words[*at] = word;
                 *at = (*at + 1) % DEGREE;
                 word >> 1
             }
-            Numbers::File { numbers, at } => {
+            NumberSource::File { numbers, at } => {
                 let number = numbers[*at];
                 *at = (*at + 1) % numbers.len();
                 number

@@ -2,7 +2,7 @@
 
 use super::lower::lower;
 use super::print::{Results, Took};
-use super::random::Numbers;
+use super::random::NumberSource;
 use super::*;
 use plumb_workload::files::Names;
 use plumb_workload::program::{FileOrder, Moves, RecordOrder, Step};
@@ -32,7 +32,7 @@ fn the_tests_of_settings_are_the_phases() {
         "-r 0 -s 4 -f0 -n 1",
     ] {
         let settings = settings(words);
-        let workload = lower(&settings, 1, &mut Numbers::seeded(1));
+        let workload = lower(&settings, 1, &mut NumberSource::seeded(1));
         let phases: Vec<Option<Test>> = workload.phase.iter().map(|phase| Test::of_phase(&phase.name)).collect();
         let tests: Vec<Option<Test>> = settings.tests().into_iter().map(Some).collect();
         assert_eq!(phases, tests, "{words}");
@@ -43,15 +43,15 @@ fn the_tests_of_settings_are_the_phases() {
 /// The C library's own numbers: `srand(1)` and `srand(42)`.
 #[test]
 fn numbers_are_those_of_the_c_library() {
-    let mut numbers = Numbers::seeded(1);
+    let mut numbers = NumberSource::seeded(1);
     assert_eq!([numbers.draw(), numbers.draw(), numbers.draw()], [1_804_289_383, 846_930_886, 1_681_692_777]);
-    let mut numbers = Numbers::seeded(7);
+    let mut numbers = NumberSource::seeded(7);
     // The first words that generate_randfile -s 7 writes.
     assert_eq!([numbers.draw(), numbers.draw(), numbers.draw()], [0x3e52_dff5, 0x6f19_e243, 0x4bda_073b]);
-    assert_eq!(Numbers::seeded(0), Numbers::seeded(1));
-    let mut file = Numbers::of_file(&[0x3e, 0x52, 0xdf, 0xf5, 0xff, 0xff, 0xff, 0xfe, 9]).unwrap();
+    assert_eq!(NumberSource::seeded(0), NumberSource::seeded(1));
+    let mut file = NumberSource::of_file(&[0x3e, 0x52, 0xdf, 0xf5, 0xff, 0xff, 0xff, 0xfe, 9]).unwrap();
     assert_eq!([file.draw(), file.draw(), file.draw()], [0x3e52_dff5, 2, 0x3e52_dff5]);
-    assert_eq!(Numbers::of_file(b"abc"), None);
+    assert_eq!(NumberSource::of_file(b"abc"), None);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn versions_have_their_own_letters() {
 fn lowered(words: &str) -> Workload {
     let settings = settings(words);
     let mut numbers = match settings.seed {
-        Seed::Number(seed) => Numbers::seeded(seed),
+        Seed::Number(seed) => NumberSource::seeded(seed),
         Seed::File(_) => panic!("no file"),
     };
     let workload = lower(&settings, 100, &mut numbers);
@@ -166,7 +166,7 @@ fn every_test_is_a_phase_in_its_place() {
 #[test]
 fn seeks_are_the_tools_own() {
     let workload = lowered("-r 0 -s 64 -n 0 -f -z 42");
-    let mut numbers = Numbers::seeded(42);
+    let mut numbers = NumberSource::seeded(42);
     let expected: Vec<(u64, bool)> =
         (0..8192).map(|_| numbers.draw()).map(|ticket| (u64::from(ticket) % 8192 * 8192, ticket % 10 == 0)).collect();
     let mut found: Vec<Vec<(u64, bool)>> = Vec::new();

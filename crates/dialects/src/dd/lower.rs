@@ -2,7 +2,7 @@
 
 use super::keywords::{Conv, Flag, Personality};
 use super::operands::{Compat, Dd};
-use plumb_workload::copy::{Characters, Conversion, CopyFlags, CopySpec, CreateOutput, Extent, Letters, Lines};
+use plumb_workload::copy::{Characters, Conversion, CopyExtent, CopyFlags, CopySpec, CreateOutput, Letters, LineRules};
 use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::{Bytes, CachePolicy, End, Flush, NullTarget, Phase, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -71,9 +71,9 @@ pub fn copy(dd: &Dd) -> CopySpec {
     let counts_bytes =
         |number: super::number::Number, flags: &[Flag], flag| number.counts_bytes || flags.contains(&flag);
     let extent = |number: Option<super::number::Number>, in_bytes: bool, block: u64| match number {
-        None => Extent::default(),
-        Some(number) if in_bytes => Extent { blocks: number.value / block, bytes: number.value % block },
-        Some(number) => Extent { blocks: number.value, bytes: 0 },
+        None => CopyExtent::default(),
+        Some(number) if in_bytes => CopyExtent { blocks: number.value / block, bytes: number.value % block },
+        Some(number) => CopyExtent { blocks: number.value, bytes: 0 },
     };
     let in_bytes = |number: Option<super::number::Number>, flags, flag| {
         number.is_some_and(|number| counts_bytes(number, flags, flag))
@@ -140,8 +140,8 @@ fn conversion(dd: &Dd) -> Conversion {
         swap_pairs: has(Conv::Swab),
         // Without the length of a record there are none.
         lines: match (to_records, from_records) {
-            (true, _) => record.map(Lines::ToRecords),
-            (_, true) => record.map(Lines::FromRecords),
+            (true, _) => record.map(LineRules::ToRecords),
+            (_, true) => record.map(LineRules::FromRecords),
             _ => None,
         },
     }
@@ -167,9 +167,9 @@ fn flags(said: &[Flag]) -> CopyFlags {
 pub fn plan(dd: &Dd) -> String {
     let copy = copy(dd);
     let end = |path: &Option<String>, stream: &str| path.clone().unwrap_or_else(|| format!("standard {stream}"));
-    let extent = |extent: Extent| match extent {
-        Extent { blocks, bytes: 0 } => format!("{blocks} blocks"),
-        Extent { blocks, bytes } => format!("{blocks} blocks and {bytes} bytes"),
+    let extent = |extent: CopyExtent| match extent {
+        CopyExtent { blocks, bytes: 0 } => format!("{blocks} blocks"),
+        CopyExtent { blocks, bytes } => format!("{blocks} blocks and {bytes} bytes"),
     };
     let mut lines = vec![
         format!("reads   {} in blocks of {} bytes", end(&dd.input, "input"), copy.read_block.0),

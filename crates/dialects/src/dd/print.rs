@@ -4,7 +4,7 @@ use super::human::{self, Base};
 use super::keywords::{Conv, Personality, Status};
 use super::operands::Dd;
 use super::quote;
-use plumb_result::copy::{Blocks, CopyCounts, CopyEvent, CopyStep};
+use plumb_result::copy::{CopyBlocks, CopyCounts, CopyEvent, CopyStep};
 use std::io;
 
 /// Says what happens, as dd says it. What was printed last decides what comes next.
@@ -197,9 +197,9 @@ impl Reporter {
         if std::mem::take(&mut self.progress_length) > 0 {
             text.push('\n');
         }
-        let Blocks { whole, short } = counts.read;
+        let CopyBlocks { whole, short } = counts.read;
         text.push_str(&format!("{whole}+{short} records in\n"));
-        let Blocks { whole, short } = counts.written;
+        let CopyBlocks { whole, short } = counts.written;
         text.push_str(&format!("{whole}+{short} records out\n"));
         let cut = counts.cut_lines;
         match self.personality {

@@ -5,8 +5,8 @@ use super::human::{self, Base};
 use super::keywords::Status;
 use super::number::{self, NotNumber, Number};
 use super::*;
-use plumb_result::copy::{Blocks, CopyCounts, CopyEvent, CopyStep};
-use plumb_workload::copy::{CopySpec, Extent};
+use plumb_result::copy::{CopyBlocks, CopyCounts, CopyEvent, CopyStep};
+use plumb_workload::copy::{CopyExtent, CopySpec};
 use plumb_workload::{CachePolicy, Work, native, validate};
 use proptest::prelude::*;
 
@@ -160,7 +160,7 @@ fn amounts_and_rates_read_as_dds() {
 }
 
 fn counts(whole: u64, short: u64, written_bytes: u64) -> CopyCounts {
-    let blocks = Blocks { whole, short };
+    let blocks = CopyBlocks { whole, short };
     CopyCounts { read: blocks, written: blocks, written_bytes, ..CopyCounts::default() }
 }
 
@@ -259,9 +259,9 @@ fn a_command_line_is_a_copy() {
     assert!(!copy_of("--compat=strict if=a of=b").in_kernel, "each block is a call");
     assert!(!copy_of("if=a of=b bs=512").in_kernel && !copy_of("if=a of=b bs=512").gathers);
     let bytes = copy_of("bs=4k count=10000B skip=5 seek=3B");
-    assert_eq!(bytes.count, Some(Extent { blocks: 2, bytes: 1808 }));
-    assert_eq!((bytes.skip, bytes.seek), (Extent { blocks: 5, bytes: 0 }, Extent { blocks: 0, bytes: 3 }));
-    assert_eq!(copy_of("count=0").count, Some(Extent::default()));
+    assert_eq!(bytes.count, Some(CopyExtent { blocks: 2, bytes: 1808 }));
+    assert_eq!((bytes.skip, bytes.seek), (CopyExtent { blocks: 5, bytes: 0 }, CopyExtent { blocks: 0, bytes: 3 }));
+    assert_eq!(copy_of("count=0").count, Some(CopyExtent::default()));
     assert_eq!(copy_of("--as-version=freebsd count=0").count, None, "no limit, to the BSDs");
     assert_eq!(copy_of("conv=sync,block cbs=8").pad, Some(b' '));
     assert_eq!(copy_of("conv=sync,block").pad, Some(0), "without records there are no lines");

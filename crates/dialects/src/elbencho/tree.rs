@@ -38,7 +38,7 @@ pub struct TreeFile {
 
 /// The directories and files of a tree file, in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tree {
+pub struct TreeListing {
     /// Paths below the benchmark's directory.
     pub dirs: Vec<String>,
     /// Files.
@@ -102,10 +102,10 @@ pub enum TreeProblem {
 ///
 /// # Errors
 /// With the line: a size or a path that is none, or that leads out of the benchmark's directory.
-pub fn parse(name: &str, text: &[u8]) -> Result<Tree, TreeFileError> {
+pub fn parse(name: &str, text: &[u8]) -> Result<TreeListing, TreeFileError> {
     let is_head = |line: &&[u8]| line.is_empty() || line.starts_with(b"#");
     let encoded = text.split(|&byte| byte == b'\n').take_while(is_head).any(|line| line == ENCODED.as_bytes());
-    let mut tree = Tree::default();
+    let mut tree = TreeListing::default();
     for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let line = line.trim_ascii();
         let (kind, rest) = first_word(line);
@@ -168,7 +168,7 @@ mod tests {
         let tree = parse("t", text.as_bytes()).unwrap();
         assert_eq!(
             tree,
-            Tree { dirs: vec![" d\n".into()], files: vec![TreeFile { path: " d\n/f ".into(), bytes: 7 }] }
+            TreeListing { dirs: vec![" d\n".into()], files: vec![TreeFile { path: " d\n/f ".into(), bytes: 7 }] }
         );
         // Behind the first entry it is a comment like any other.
         assert_eq!(parse("t", b"d YQ==\n# encoding=base64\n").unwrap().dirs, ["YQ=="]);

@@ -4,7 +4,7 @@ use super::engines;
 use super::error::{FioError, Warning, WordLocation};
 use super::job::{Before, FioJob, JobOutline, SaidOption};
 use super::jobfile::{OptionLine, Section, SectionKind};
-use super::options::{self, OptionSpec, OptionValues, Precedence, Support, Tier};
+use super::options::{self, OptionSpec, OptionValues, Precedence, Support, UsageTier};
 use super::value::{Compat, Doubt, OptionValue, ValueReading, read as read_value};
 use plumb_result::short_list;
 use std::sync::Arc;
@@ -157,7 +157,7 @@ impl JobsReader<'_> {
         let OptionLine { name, text, place } = line;
         match option.support {
             // An option that nobody uses and that does nothing was most likely mistaken for another.
-            Support::Ignored(why) if option.tier == Tier::Three => {
+            Support::Ignored(why) if option.tier == UsageTier::Three => {
                 self.warnings.push(Warning::DoesNothing { place: place.clone(), option: option.name, why });
             }
             Support::Works | Support::Ignored(_) => {}

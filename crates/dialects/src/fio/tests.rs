@@ -86,7 +86,7 @@ fn variables_and_sums() {
     let text = "[a]\nsize=${SIZE}\ndescription=x${NONE}y\niodepth=$ncpus*4\nbs=$pagesize\nfilename=/t/$ncpus\n";
     let fio = read(&["a.fio".to_owned()], &machine, &mut shelf(&[("a.fio", text)])).unwrap();
     let job = &fio.jobs[0];
-    assert_eq!(job.direction.size, Some(value::Region::Bytes(64 << 20)));
+    assert_eq!(job.direction.size, Some(value::FileRegion::Bytes(64 << 20)));
     assert_eq!(job.identity.description.as_deref(), Some("xy"));
     assert_eq!((job.queue.iodepth, job.direction.bs.read), (16, 4_096));
     assert_eq!(job.files.filenames, ["/t/4"]);
@@ -192,7 +192,7 @@ fn command_lines() {
     let (a, b) = (&fio.jobs[0], &fio.jobs[1]);
     assert_eq!((a.direction.bs.read, b.direction.bs.read), (8_192, 8_192));
     assert!(a.identity.thread && a.identity.group_reporting && !b.identity.thread);
-    assert_eq!(b.direction.size, Some(value::Region::Bytes(1 << 20)));
+    assert_eq!(b.direction.size, Some(value::FileRegion::Bytes(1 << 20)));
     let global = said(&["--name=global", "--bs=8k", "--name=x"], &[]).unwrap();
     assert_eq!(global.jobs[0].direction.bs.read, 8_192);
     let text = said(&["--rate_i=3", "--name=x"], &[]).unwrap_err().to_string();

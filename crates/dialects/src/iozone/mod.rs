@@ -26,5 +26,5 @@ pub use machine::Machine;
 pub use pass::{Pass, Test};
 pub use published::published;
 pub use settings::read::read;
-pub use settings::{Content, Mode, Rate, Settings, Telemetry};
+pub use settings::{Rate, Settings, Telemetry, TestMode, WrittenContent};
 pub use wrong::Wrong;

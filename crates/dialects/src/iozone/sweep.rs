@@ -2,7 +2,7 @@
 
 /// One file size with one record size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Point {
+pub struct SizePoint {
     /// Of the file, kB.
     pub file_kb: u64,
     /// Of a record, bytes.
@@ -13,7 +13,7 @@ pub struct Point {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportEntry {
     /// What it is for.
-    pub point: Point,
+    pub point: SizePoint,
     /// Whether it is measured; the report has zeros where it is not.
     pub is_run: bool,
 }
@@ -62,14 +62,14 @@ impl SizeSweep {
                     break;
                 }
                 let is_run = !crossed || record_bytes >= LARGE_RECORD_BYTES;
-                entries.push(ReportEntry { point: Point { file_kb, record_bytes }, is_run });
+                entries.push(ReportEntry { point: SizePoint { file_kb, record_bytes }, is_run });
             }
         }
         SizeSweep { entries, records: range.records.clone() }
     }
 
     /// Those that are run.
-    pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
+    pub fn points(&self) -> impl Iterator<Item = SizePoint> + '_ {
         self.entries.iter().filter(|entry| entry.is_run).map(|entry| entry.point)
     }
 }

@@ -3,8 +3,8 @@
 use super::print::report::{surfaces, text};
 use super::print::throughput::ThroughputReport;
 use super::print::{Child, MeasuredPass, Round, biff, head, table, throughput};
-use super::settings::{Mode, Settings};
-use super::sweep::Point;
+use super::settings::{Settings, TestMode};
+use super::sweep::SizePoint;
 use super::{Action, Machine, Pass, Wrong, read};
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ fn behind_date(golden: &str) -> &str {
 }
 
 /// A pass that came to a rate of whole kB/s, with a share of the processor's time.
-fn measured(pass: Pass, point: Point, rate_kb: u64, cpu_percent: f64) -> MeasuredPass {
+fn measured(pass: Pass, point: SizePoint, rate_kb: u64, cpu_percent: f64) -> MeasuredPass {
     let elapsed_ns = 1_000_000_000;
     let cpu_ns = (cpu_percent * 1e7).round() as u64;
     // In the midst of a kB, since rates are cut off.
@@ -125,7 +125,7 @@ fn stream(line: &str, golden: &str) -> String {
     let shares = cpu_shares(golden, &settings);
     let mut all = Vec::new();
     for row in rows(golden) {
-        let point = Point { file_kb: row[0], record_bytes: row[1] * 1024 };
+        let point = SizePoint { file_kb: row[0], record_bytes: row[1] * 1024 };
         for (pass, rate) in passes(&settings).into_iter().zip(&row[2..]) {
             let share = shares.get(&(pass, row[0], row[1])).copied().unwrap_or(0.0);
             all.push(measured(pass, point, *rate, share));
@@ -133,7 +133,7 @@ fn stream(line: &str, golden: &str) -> String {
     }
     let command: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let mut text_of = head::settings(&settings, &command) + &head::rest(&settings) + &table::head(&settings);
-    let points: Vec<Point> = super::print::report::sweep(&settings).points().collect();
+    let points: Vec<SizePoint> = super::print::report::sweep(&settings).points().collect();
     for point in points {
         text_of.push_str(&table::row(&settings, point, &all, settings.rate));
     }
@@ -177,7 +177,7 @@ fn number_behind(line: &str, word: &str) -> Option<f64> {
 /// A golden of throughput tests with `-C`, as it was measured.
 fn blocks(golden: &str) -> Vec<MeasuredPass> {
     let order = [Pass::Write, Pass::Rewrite, Pass::Read, Pass::Reread];
-    let point = Point { file_kb: 4096, record_bytes: 65536 };
+    let point = SizePoint { file_kb: 4096, record_bytes: 65536 };
     let mut all = Vec::new();
     for (number, block) in golden.split("Children see throughput for").skip(1).enumerate() {
         let parent_rate =
@@ -209,7 +209,7 @@ fn throughput_tests_print_the_same_blocks_and_report() {
     let command: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let mut text = head::settings(&settings, &command) + &head::rest(&settings);
     let all = blocks(golden);
-    let Mode::Throughput { counts, point, .. } = &settings.mode else { panic!("{settings:?}") };
+    let TestMode::Throughput { counts, point, .. } = &settings.mode else { panic!("{settings:?}") };
     for count in counts {
         text.push_str(&throughput::head(&settings, *point));
         for measured in all.iter().filter(|one| one.children == *count) {
@@ -248,7 +248,7 @@ fn the_spreadsheet_has_the_same_bytes() {
     const FIT: usize = 9;
     for (pass, table) in passes(&settings).into_iter().zip(rates.chunks(HEAD + FIT)) {
         for (record_kb, rate) in table[..FIT].iter().zip(&table[HEAD..]) {
-            let point = Point { file_kb: 1024, record_bytes: *record_kb as u64 * 1024 };
+            let point = SizePoint { file_kb: 1024, record_bytes: *record_kb as u64 * 1024 };
             all.push(measured(pass, point, *rate as u64, 0.0));
         }
     }
@@ -296,7 +296,7 @@ fn label_ends(bytes: &[u8]) -> Vec<usize> {
 fn large_files_have_no_small_records_unless_somebody_says_so() {
     let entries = |line: &str| {
         let settings = settings(line);
-        let Mode::Auto(sweep) = settings.mode else { panic!("{line}") };
+        let TestMode::Auto(sweep) = settings.mode else { panic!("{line}") };
         let of = |file_kb: u64| {
             let entries = sweep.entries.iter().filter(move |entry| entry.point.file_kb == file_kb);
             entries.map(|entry| (entry.point.record_bytes / 1024, entry.is_run)).collect::<Vec<_>>()
@@ -309,7 +309,7 @@ fn large_files_have_no_small_records_unless_somebody_says_so() {
     for line in ["iozone -a -z", "iozone -a -y 4k", "iozone -a -q 16m", "iozone -A"] {
         assert!(entries(line).1.iter().all(|(_, is_run)| *is_run), "{line}");
     }
-    let Mode::Auto(sweep) = settings("iozone -r 64k -r 16k -s 1m -s 4m").mode else { panic!() };
+    let TestMode::Auto(sweep) = settings("iozone -r 64k -r 16k -s 1m -s 4m").mode else { panic!() };
     let points: Vec<(u64, u64)> = sweep.points().map(|point| (point.file_kb, point.record_bytes >> 10)).collect();
     assert_eq!(points, [(1024, 16), (1024, 64), (4096, 16), (4096, 64)]);
 }
@@ -406,7 +406,7 @@ fn so_many_children_of_the_mix_read() {
 #[test]
 fn a_size_is_what_it_means() {
     let point = |line: &str| match settings(line).mode {
-        Mode::Single(point) => point.file_kb,
+        TestMode::Single(point) => point.file_kb,
         mode => panic!("{mode:?}"),
     };
     assert_eq!(point("iozone -s 1.5m"), 1536);

@@ -2,7 +2,7 @@
 //! the results on in pieces.
 
 use super::tables::{ASCII_TO_EBCDIC, ASCII_TO_IBM, EBCDIC_TO_ASCII};
-use plumb_workload::copy::{Characters, Conversion, Letters, Lines};
+use plumb_workload::copy::{Characters, Conversion, Letters, LineRules};
 
 /// Filling is handed on in pieces of this length.
 const PIECE: usize = 512;
@@ -13,7 +13,7 @@ pub(super) struct Converter {
     swaps: bool,
     /// A byte whose partner is still to come.
     single: Option<u8>,
-    lines: Option<Lines>,
+    lines: Option<LineRules>,
     /// Within the record or line at hand, bytes.
     column: u64,
     /// Spaces that may be those at the end of a record.
@@ -92,8 +92,10 @@ impl Converter {
             self.lay_out(&[single], sink)?;
         }
         match self.lines {
-            Some(Lines::ToRecords(record)) if self.column > 0 => self.fill(record.0.saturating_sub(self.column), sink),
-            Some(Lines::FromRecords(_)) if self.column > 0 => sink.take(&[self.newline]),
+            Some(LineRules::ToRecords(record)) if self.column > 0 => {
+                self.fill(record.0.saturating_sub(self.column), sink)
+            }
+            Some(LineRules::FromRecords(_)) if self.column > 0 => sink.take(&[self.newline]),
             _ => Ok(()),
         }
     }
@@ -102,8 +104,8 @@ impl Converter {
         match self.lines {
             None if bytes.is_empty() => Ok(()),
             None => sink.take(bytes),
-            Some(Lines::ToRecords(record)) => self.cut_records(bytes, record.0, sink),
-            Some(Lines::FromRecords(record)) => self.join_lines(bytes, record.0, sink),
+            Some(LineRules::ToRecords(record)) => self.cut_records(bytes, record.0, sink),
+            Some(LineRules::FromRecords(record)) => self.join_lines(bytes, record.0, sink),
         }
     }
 

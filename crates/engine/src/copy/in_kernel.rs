@@ -1,6 +1,6 @@
 //! Copies that nobody looks at: the kernel moves bytes between files and pipes by itself, as many as it takes at a time.
 
-use super::Blocks;
+use super::CopyBlocks;
 use super::CopyStep;
 use super::account::{Account, Halt};
 use super::end::End;
@@ -104,7 +104,7 @@ impl Plan {
         self.left -= moved;
         let counts = &mut account.counts;
         counts.written_bytes += moved;
-        let blocks = Blocks {
+        let blocks = CopyBlocks {
             whole: counts.written_bytes / self.block_bytes,
             short: u64::from(!counts.written_bytes.is_multiple_of(self.block_bytes)),
         };

@@ -25,7 +25,7 @@ mod tables;
 mod tests;
 
 pub use ends::CopyError;
-pub use plumb_result::copy::{Blocks, CopyCounts, CopyEvent, CopyStep};
+pub use plumb_result::copy::{CopyBlocks, CopyCounts, CopyEvent, CopyStep};
 
 use rustix::io::Errno;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use super::output::{Gatherer, Output};
 use super::{CopyEvent, CopyStep, number};
 use crate::backend::region::Region;
 use plumb_workload::OpKind;
-use plumb_workload::copy::{CopySpec, Extent};
+use plumb_workload::copy::{CopyExtent, CopySpec};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
@@ -140,7 +140,7 @@ impl<'c> Mover<'c> {
     fn next_length(&self, account: &mut Account<'_, '_>) -> Option<usize> {
         account.look_at_clock();
         let block = self.copy.read_block.0 as usize;
-        let Some(Extent { blocks, bytes }) = self.copy.count else { return Some(block) };
+        let Some(CopyExtent { blocks, bytes }) = self.copy.count else { return Some(block) };
         let read = account.counts.read.whole + account.counts.read.short;
         match read.cmp(&blocks) {
             std::cmp::Ordering::Less => Some(block),
@@ -226,7 +226,7 @@ impl<'c> Mover<'c> {
 
     /// Passes over the beginning of the input: at once where it has places, else by reading.
     fn skip(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
-        let Extent { mut blocks, mut bytes } = self.copy.skip;
+        let CopyExtent { mut blocks, mut bytes } = self.copy.skip;
         let block = self.copy.read_block;
         let length = self.copy.skip.length_bytes(block).and_then(|length| i64::try_from(length).ok());
         let sought = length.map_or(Err(Errno::OVERFLOW), |length| self.input.end.seek(SeekFrom::Current(length)));
@@ -267,7 +267,7 @@ impl<'c> Mover<'c> {
     /// Passes over the beginning of the output: at once where it has places; else by reading what is there, and by
     /// writing zeros where nothing is.
     fn seek(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
-        let Extent { mut blocks, mut bytes } = self.copy.seek;
+        let CopyExtent { mut blocks, mut bytes } = self.copy.seek;
         let block = self.copy.write_block;
         let length = self.copy.seek.length_bytes(block).and_then(|length| i64::try_from(length).ok());
         let sought = length.map_or(Err(Errno::OVERFLOW), |length| self.output.end.seek(SeekFrom::Current(length)));

@@ -3,7 +3,7 @@
 
 use super::converter::{Converter, Sink};
 use plumb_workload::Bytes;
-use plumb_workload::copy::{Characters, Conversion, Letters, Lines};
+use plumb_workload::copy::{Characters, Conversion, Letters, LineRules};
 use proptest::prelude::*;
 
 #[derive(Default)]
@@ -56,8 +56,8 @@ fn conversions() -> impl Strategy<Value = Conversion> {
     let letters = prop_oneof![Just(None), Just(Some(Letters::Lower)), Just(Some(Letters::Upper))];
     let lines = prop_oneof![
         Just(None),
-        (1u64..20).prop_map(|record| Some(Lines::ToRecords(Bytes(record)))),
-        (1u64..20).prop_map(|record| Some(Lines::FromRecords(Bytes(record))))
+        (1u64..20).prop_map(|record| Some(LineRules::ToRecords(Bytes(record)))),
+        (1u64..20).prop_map(|record| Some(LineRules::FromRecords(Bytes(record))))
     ];
     (characters, letters, any::<bool>(), lines).prop_map(|(characters, letters, swap_pairs, lines)| Conversion {
         characters,
@@ -77,7 +77,7 @@ proptest! {
 
     #[test]
     fn lines_become_records_of_one_length(text in "[a-z \n]{0,200}", record in 1u64..30) {
-        let conversion = Conversion { lines: Some(Lines::ToRecords(Bytes(record))), ..Conversion::default() };
+        let conversion = Conversion { lines: Some(LineRules::ToRecords(Bytes(record))), ..Conversion::default() };
         let (records, cut) = converted(&conversion, text.as_bytes(), 7);
         prop_assert_eq!(&records, &slowly_to_records(text.as_bytes(), record as usize));
         prop_assert_eq!(cut, text.split('\n').filter(|line| line.len() as u64 > record).count() as u64);

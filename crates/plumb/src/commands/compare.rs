@@ -14,7 +14,7 @@ use plumb_stats::stop::StopRule;
 use plumb_stats::verdict::PLOTS_MIN;
 use plumb_study::Place;
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
-use plumb_workload::named::{self, Named, Scale};
+use plumb_workload::named::{self, NamedWorkload, Scale};
 use plumb_workload::{Bytes, Nanos};
 use std::path::Path;
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         baseline,
         candidate,
         workloads,
-        scale: Scale { file_bytes, files, time_ns, seed: arguments.seed, place: named::Place::Directory },
+        scale: Scale { file_bytes, files, time_ns, seed: arguments.seed, place: named::RunPlace::Directory },
         budget: Duration::from_nanos(arguments.budget.0),
         rule,
         varying,
@@ -193,10 +193,10 @@ pub(super) fn announcement(places: &str, sizes: DataSizes) -> String {
     )
 }
 
-pub(super) fn works(names: &str) -> Result<Vec<&'static Named>, Stopped> {
+pub(super) fn works(names: &str) -> Result<Vec<&'static NamedWorkload>, Stopped> {
     let selected: Vec<_> =
         names.split(',').map(|name| named::select(name.trim())).collect::<Result<_, _>>().map_err(Stopped::usage)?;
-    let mut works: Vec<&'static Named> = Vec::new();
+    let mut works: Vec<&'static NamedWorkload> = Vec::new();
     for work in selected.into_iter().flatten() {
         if !works.iter().any(|known| known.name == work.name) {
             works.push(work);

@@ -39,7 +39,7 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
         place: path.to_owned(),
         sides,
         workloads,
-        scale: Scale { file_bytes, files, time_ns, seed: arguments.seed, place: named::Place::Directory },
+        scale: Scale { file_bytes, files, time_ns, seed: arguments.seed, place: named::RunPlace::Directory },
         budget: Duration::from_nanos(arguments.budget.0),
         rule,
         seed: arguments.seed,

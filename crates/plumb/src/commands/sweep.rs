@@ -147,7 +147,7 @@ impl Spot {
 fn work(arguments: &SweepArguments, plan: &SweepSchedule, spot: &Spot) -> Result<Loaded, Stopped> {
     let place = match spot {
         Spot::Place(place) => place.for_named(),
-        Spot::Device(_) | Spot::File(_) => named::Place::Directory,
+        Spot::Device(_) | Spot::File(_) => named::RunPlace::Directory,
     };
     let scale = Scale {
         file_bytes: arguments.size.unwrap_or(FILE_BYTES).0,

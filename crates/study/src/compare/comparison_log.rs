@@ -11,7 +11,7 @@ use plumb_result::{Histogram, Metric, PhaseResult, RunVerdict};
 use plumb_stats::schedule::Side;
 use plumb_trust::{Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
 use plumb_workload::Workload;
-use plumb_workload::named::Named;
+use plumb_workload::named::NamedWorkload;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One number that is compared.
@@ -109,7 +109,7 @@ pub(crate) struct BlockRuns {
 
 impl ComparisonLog {
     /// An empty one, for these works.
-    pub(crate) fn new(workloads: &[&'static Named], varying: Option<&'static Factor>) -> ComparisonLog {
+    pub(crate) fn new(workloads: &[&'static NamedWorkload], varying: Option<&'static Factor>) -> ComparisonLog {
         ComparisonLog { planned: planned(workloads), varying, ..ComparisonLog::default() }
     }
 
@@ -129,7 +129,13 @@ impl ComparisonLog {
     }
 
     /// Takes two runs in. Nothing of a block is kept where one of its runs was rejected: its pair would be missing.
-    pub(crate) fn note(&mut self, sides: [&CompareSide; 2], named: &'static Named, asked: &Workload, block: BlockRuns) {
+    pub(crate) fn note(
+        &mut self,
+        sides: [&CompareSide; 2],
+        named: &'static NamedWorkload,
+        asked: &Workload,
+        block: BlockRuns,
+    ) {
         let first = self.runs.len() as u32;
         let mut place = [0u32; 2];
         let mut is_rejected = false;
@@ -192,7 +198,7 @@ impl ComparisonLog {
         &mut self,
         side: &CompareSide,
         index: usize,
-        named: &'static Named,
+        named: &'static NamedWorkload,
         asked: &Workload,
         outcome: &RunOutcome,
     ) {
@@ -241,14 +247,14 @@ impl ComparisonLog {
     }
 
     /// Accepted runs of the work that has fewest.
-    pub(crate) fn runs_of(&self, index: usize, workloads: &[&'static Named]) -> u32 {
-        let of = |named: &&'static Named| self.accepted[index].get(named.name).copied().unwrap_or(0);
+    pub(crate) fn runs_of(&self, index: usize, workloads: &[&'static NamedWorkload]) -> u32 {
+        let of = |named: &&'static NamedWorkload| self.accepted[index].get(named.name).copied().unwrap_or(0);
         workloads.iter().map(of).min().unwrap_or(0)
     }
 }
 
 /// Every number that these works are meant to give.
-fn planned(workloads: &[&'static Named]) -> Vec<Planned> {
+fn planned(workloads: &[&'static NamedWorkload]) -> Vec<Planned> {
     let metrics = workloads.iter().flat_map(|named| named.headline.iter().map(move |headline| (named.name, headline)));
     metrics
         .filter_map(|(workload, headline)| {
@@ -265,7 +271,7 @@ struct HeadlineNumber {
 }
 
 /// The headline numbers of a run. A zero or a missing value is no number on a log scale, and is left out.
-fn numbers(named: &'static Named, planned: &[Planned], outcome: &RunOutcome) -> Vec<HeadlineNumber> {
+fn numbers(named: &'static NamedWorkload, planned: &[Planned], outcome: &RunOutcome) -> Vec<HeadlineNumber> {
     let is_planned = |metric: Metric| planned.iter().any(|one| one.metric == metric && one.workload == named.name);
     let mut numbers = Vec::new();
     for phase in &outcome.result.phases {

@@ -9,7 +9,7 @@ use plumb_result::number::{Digits, percent};
 use plumb_result::run::TierName;
 use plumb_result::{Contrast, ContrastVerdict, Histogram, Metric, Quantity};
 use plumb_stats::stop::StopReason;
-use plumb_workload::named::Named;
+use plumb_workload::named::NamedWorkload;
 
 /// Words for the whole: what was found, and what limits it.
 pub(crate) fn note(
@@ -149,7 +149,7 @@ fn lower(text: &str) -> String {
 }
 
 /// What was asked for and not had: in the runs, and numbers that could not be compared for want of a value.
-pub(crate) fn notes(workloads: &[&'static Named], time_ns: u64, comparison_log: &ComparisonLog) -> Vec<String> {
+pub(crate) fn notes(workloads: &[&'static NamedWorkload], time_ns: u64, comparison_log: &ComparisonLog) -> Vec<String> {
     let mut notes: Vec<String> = comparison_log
         .notes
         .iter()
@@ -175,7 +175,7 @@ pub(crate) fn notes(workloads: &[&'static Named], time_ns: u64, comparison_log: 
 }
 
 /// Why a run has no such number, and how long it would have to be.
-fn too_little(named: &'static Named, name: &str, time_ns: u64, comparison_log: &ComparisonLog) -> String {
+fn too_little(named: &'static NamedWorkload, name: &str, time_ns: u64, comparison_log: &ComparisonLog) -> String {
     let plain = "too little happened in a run to tell; give each run more `--time`";
     let Ok(Metric { subject: Subject::Op(kind), quantity: Quantity::Latency(stat) }) = name.parse::<Metric>() else {
         return plain.to_owned();

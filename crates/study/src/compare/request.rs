@@ -3,7 +3,7 @@
 use super::plan::CompareSide;
 use plumb_stats::stop::{StopReason, StopRule};
 use plumb_trust::Factor;
-use plumb_workload::named::{Named, Scale};
+use plumb_workload::named::{NamedWorkload, Scale};
 use std::time::Duration;
 
 /// What to compare.
@@ -13,7 +13,7 @@ pub struct CompareRequest<'a> {
     /// What is held against it.
     pub candidate: CompareSide,
     /// For which work.
-    pub workloads: Vec<&'static Named>,
+    pub workloads: Vec<&'static NamedWorkload>,
     /// Size of a run; `place` is set for each side.
     pub scale: Scale,
     /// How long it may take altogether, preparation included.

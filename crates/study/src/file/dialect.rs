@@ -331,8 +331,8 @@ fn postmark_bytes(stdin: &str) -> (u64, u64) {
 
 /// Each test goes over the file, most of them twice. Of the automatic mode nothing is said.
 fn iozone_bytes(settings: &iozone::Settings) -> Option<(u64, u64)> {
-    use iozone::{Mode, Test};
-    let Mode::Single(point) = &settings.mode else { return None };
+    use iozone::{Test, TestMode};
+    let TestMode::Single(point) = &settings.mode else { return None };
     let size = point.file_kb.checked_mul(1024)?;
     let tests: &[Test] = if settings.selects { &settings.include } else { &Test::ALL };
     let times = |of: fn(Test) -> u64| tests.iter().map(|test| of(*test)).sum::<u64>();

@@ -305,8 +305,8 @@ impl WorkloadReader<'_> {
             return Err(self.failed(&at, "a cell runs one workload", "name one of them"));
         };
         let place = match &self.spot.sim {
-            Some(device) => named::Place::Sim(device.clone()),
-            None => named::Place::Directory,
+            Some(device) => named::RunPlace::Sim(device.clone()),
+            None => named::RunPlace::Directory,
         };
         let mut scale = named::Scale::moderate(place);
         match self.working_set {

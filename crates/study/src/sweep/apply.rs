@@ -205,11 +205,11 @@ fn resize(target: &mut Target, key: SweepKey, size: Bytes) -> Result<(), ApplyEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::named::{self, Place, Scale};
+    use plumb_workload::named::{self, RunPlace, Scale};
     use plumb_workload::validate::validate;
 
     fn workload(name: &str) -> Workload {
-        named::select(name).unwrap()[0].workload(&Scale::moderate(Place::Directory))
+        named::select(name).unwrap()[0].workload(&Scale::moderate(RunPlace::Directory))
     }
 
     /// Whatever level is put in, the workload still holds together.

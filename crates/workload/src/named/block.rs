@@ -7,7 +7,7 @@
 //! Random I/O bypasses the page cache, for otherwise it measures memory as soon as the file fits into it. Offsets are a
 //! permutation, so that no block comes twice in a pass and no cache below helps by accident.
 
-use super::{MIB, Named, Scale, blocks, passes, phase};
+use super::{MIB, NamedWorkload, Scale, blocks, passes, phase};
 use crate::Workload;
 use crate::blocks::{BlockSize, Blocks, Mix, Pattern};
 use crate::phase::{CachePolicy, Phase, Stop, WorkerGroup};
@@ -45,11 +45,17 @@ pub(super) fn once(workers: WorkerGroup) -> WorkerGroup {
 }
 
 /// A file that is there and full, and one phase of `time_ns` over it.
-fn over_data(scale: &Scale, named: &Named, cache: CachePolicy, workers: WorkerGroup) -> Workload {
+fn over_data(scale: &Scale, named: &NamedWorkload, cache: CachePolicy, workers: WorkerGroup) -> Workload {
     with_prepare(scale, named, cache, workers, Prepare::Write)
 }
 
-fn with_prepare(scale: &Scale, named: &Named, cache: CachePolicy, workers: WorkerGroup, prepare: Prepare) -> Workload {
+fn with_prepare(
+    scale: &Scale,
+    named: &NamedWorkload,
+    cache: CachePolicy,
+    workers: WorkerGroup,
+    prepare: Prepare,
+) -> Workload {
     let target = scale.range_target("data", scale.range(), prepare);
     let mut workload = scale.workload(named.name, named.about, [("data", target)]);
     workload.phase = vec![timed(scale, named.name, cache, vec![workers])];
@@ -61,30 +67,30 @@ pub(super) fn timed(scale: &Scale, name: &str, cache: CachePolicy, workers: Vec<
     phase(name, cache, Stop { time: scale.time(), ..Stop::default() }, workers)
 }
 
-pub(super) fn stream_read(scale: &Scale, named: &Named) -> Workload {
+pub(super) fn stream_read(scale: &Scale, named: &NamedWorkload) -> Workload {
     over_data(scale, named, CachePolicy::Cold, once(blocks("data", 1, stream(Mix::READ))))
 }
 
-pub(super) fn stream_write(scale: &Scale, named: &Named) -> Workload {
+pub(super) fn stream_write(scale: &Scale, named: &NamedWorkload) -> Workload {
     // Not prepared: a new file is allocated as it is written, as in real life.
     with_prepare(scale, named, CachePolicy::AsIs, once(blocks("data", 1, stream(Mix::WRITE))), Prepare::Nothing)
 }
 
-pub(super) fn random_read(scale: &Scale, named: &Named) -> Workload {
+pub(super) fn random_read(scale: &Scale, named: &NamedWorkload) -> Workload {
     over_data(scale, named, CachePolicy::Direct, blocks("data", DEEP, scattered(Mix::READ)))
 }
 
-pub(super) fn random_write(scale: &Scale, named: &Named) -> Workload {
+pub(super) fn random_write(scale: &Scale, named: &NamedWorkload) -> Workload {
     over_data(scale, named, CachePolicy::Direct, blocks("data", DEEP, scattered(Mix::WRITE)))
 }
 
-pub(super) fn fsync_log(scale: &Scale, named: &Named) -> Workload {
+pub(super) fn fsync_log(scale: &Scale, named: &NamedWorkload) -> Workload {
     // The file grows, so that each flush also makes its new length durable: what a log costs before it is recycled.
     let work = Blocks { fdatasync_every: 1, ..log() };
     with_prepare(scale, named, CachePolicy::AsIs, once(blocks("data", 1, work)), Prepare::Nothing)
 }
 
-pub(super) fn database(scale: &Scale, named: &Named) -> Workload {
+pub(super) fn database(scale: &Scale, named: &NamedWorkload) -> Workload {
     // A redo log is a ring of fixed size that was allocated long ago: a sixteenth of all, at least 1 MiB.
     let log_bytes = Bytes((scale.range().0 / 16 / MIB).max(1) * MIB);
     let pages = Blocks {

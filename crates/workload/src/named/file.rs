@@ -1,6 +1,6 @@
 //! Named work on many files.
 
-use super::{Named, Scale, message_size, passes, phase, program};
+use super::{NamedWorkload, Scale, message_size, passes, phase, program};
 use crate::Workload;
 use crate::phase::{CachePolicy, Phase, Stop, Work, WorkerGroup};
 use crate::program::{MissingFile, OpenStep, Pick, Program, Step};
@@ -28,7 +28,7 @@ fn unlink(file: Pick) -> Step {
 /// Each phase goes once through the files. Creating and removing always finish, for the phases after them count on it;
 /// looking and reading also end by time. The flush that makes the created files durable runs once, at the end of the
 /// phase and inside its time: nobody calls `fsync` for each file of an archive.
-pub(super) fn small_files(scale: &Scale, named: &Named) -> Workload {
+pub(super) fn small_files(scale: &Scale, named: &NamedWorkload) -> Workload {
     let mut workload = scale.workload(named.name, named.about, [(TREE, scale.tree_target(TREE, 0))]);
     workload.phase = small_file_phases(scale, TREE);
     workload
@@ -68,7 +68,7 @@ pub(super) fn small_file_phases(scale: &Scale, target: &str) -> Vec<Phase> {
 
 /// A mail server with one file a message. A transaction deletes one message, delivers one, reads one and adds to it, and
 /// reads another: the population stays as large as it was. Source: the shape of Filebench's `varmail`.
-pub(super) fn mail(scale: &Scale, named: &Named) -> Workload {
+pub(super) fn mail(scale: &Scale, named: &NamedWorkload) -> Workload {
     let workers = (scale.files() / 4).clamp(1, MAIL_WORKERS) as u32;
     let file = Pick::Usual;
     let append = || Step::Append { handle: 0, size: message_size() };

@@ -13,54 +13,54 @@ mod tests;
 
 use crate::suggest::did_you_mean;
 use scale::{MIB, blocks, message_size, passes, phase, program};
-pub use scale::{Named, Place, Scale};
+pub use scale::{NamedWorkload, RunPlace, Scale};
 pub use survey::try_workload;
 
 /// Every named workload, in the order of help and of `all`.
-pub const NAMED: &[Named] = &[
-    Named {
+pub const NAMED: &[NamedWorkload] = &[
+    NamedWorkload {
         name: "stream-read",
         about: "one program reads a large file from end to end, with nothing of it cached",
         headline: &["read.bw"],
         build: block::stream_read,
     },
-    Named {
+    NamedWorkload {
         name: "stream-write",
         about: "one program writes a large new file from end to end and makes it durable",
         headline: &["write.bw"],
         build: block::stream_write,
     },
-    Named {
+    NamedWorkload {
         name: "random-read",
         about: "4 KiB reads all over a file, 32 at a time, past the page cache",
         headline: &["read.iops", "read.lat.p99"],
         build: block::random_read,
     },
-    Named {
+    NamedWorkload {
         name: "random-write",
         about: "4 KiB overwrites all over a file, 32 at a time, past the page cache",
         headline: &["write.iops", "write.lat.p99"],
         build: block::random_write,
     },
-    Named {
+    NamedWorkload {
         name: "fsync-log",
         about: "a growing log: append 4 KiB, make it durable, again",
         headline: &["fdatasync.lat.p99", "fdatasync.ops"],
         build: block::fsync_log,
     },
-    Named {
+    NamedWorkload {
         name: "small-files",
         about: "create, stat, read and delete many files of about 16 KiB",
         headline: &["create.ops", "stat.ops", "read.iops", "unlink.ops"],
         build: file::small_files,
     },
-    Named {
+    NamedWorkload {
         name: "mail",
         about: "a mail server: deliver, read, flag and delete messages, each delivery durable",
         headline: &["txn.ops", "fsync.lat.p99"],
         build: file::mail,
     },
-    Named {
+    NamedWorkload {
         name: "database",
         about: "8 KiB random reads and writes, 70 to 30, beside a log that is made durable at each commit",
         headline: &["read.iops", "read.lat.p99", "fdatasync.lat.p99"],
@@ -82,7 +82,7 @@ pub struct UnknownName {
 }
 
 /// The named workload of this name, or every one for [`ALL`].
-pub fn select(name: &str) -> Result<Vec<&'static Named>, UnknownName> {
+pub fn select(name: &str) -> Result<Vec<&'static NamedWorkload>, UnknownName> {
     if name == ALL {
         return Ok(NAMED.iter().collect());
     }

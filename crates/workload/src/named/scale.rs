@@ -20,12 +20,12 @@ pub struct Scale {
     /// Seed of every random choice.
     pub seed: u64,
     /// Where.
-    pub place: Place,
+    pub place: RunPlace,
 }
 
 /// Where a named workload runs.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Place {
+pub enum RunPlace {
     /// In a directory: all paths are relative to it.
     Directory,
     /// On a simulated device.
@@ -34,17 +34,17 @@ pub enum Place {
 
 /// A workload that has a name.
 #[derive(Debug, Clone, Copy)]
-pub struct Named {
+pub struct NamedWorkload {
     /// What users type.
     pub name: &'static str,
     /// One line for users.
     pub about: &'static str,
     /// Names of the metrics that answer for it, the most telling one first. Each occurs in one phase only.
     pub headline: &'static [&'static str],
-    pub(super) build: fn(&Scale, &Named) -> Workload,
+    pub(super) build: fn(&Scale, &NamedWorkload) -> Workload,
 }
 
-impl Named {
+impl NamedWorkload {
     /// The workload at this scale.
     pub fn workload(&self, scale: &Scale) -> Workload {
         (self.build)(scale, self)
@@ -58,7 +58,7 @@ pub(super) const SMALL_FILE: Bytes = Bytes(16 << 10);
 
 impl Scale {
     /// A moderate one: 1 GiB, 4000 files, 4 s.
-    pub fn moderate(place: Place) -> Scale {
+    pub fn moderate(place: RunPlace) -> Scale {
         Scale { file_bytes: 1 << 30, files: 4000, time_ns: 4_000_000_000, seed: Workload::DEFAULT_SEED, place }
     }
 
@@ -78,13 +78,13 @@ impl Scale {
     /// One range of offsets, as a file or as a simulated device.
     pub(super) fn range_target(&self, name: &str, size: Bytes, prepare: Prepare) -> Target {
         match &self.place {
-            Place::Directory => Target::File(FileTarget {
+            RunPlace::Directory => Target::File(FileTarget {
                 path: name.into(),
                 size: Some(size.into()),
                 prepare,
                 content: Content::Random,
             }),
-            Place::Sim(device) => Target::Sim(SimTarget {
+            RunPlace::Sim(device) => Target::Sim(SimTarget {
                 device: device.clone(),
                 size,
                 files: None,
@@ -99,7 +99,7 @@ impl Scale {
         const FILES_PER_DIRECTORY: u64 = 100;
         let files = self.files();
         match &self.place {
-            Place::Directory => Target::Tree(TreeTarget {
+            RunPlace::Directory => Target::Tree(TreeTarget {
                 path: name.into(),
                 files,
                 width: files.div_ceil(FILES_PER_DIRECTORY).clamp(1, 10_000) as u32,
@@ -108,7 +108,7 @@ impl Scale {
                 preallocated_percent,
                 content: Content::Random,
             }),
-            Place::Sim(device) => Target::Sim(SimTarget {
+            RunPlace::Sim(device) => Target::Sim(SimTarget {
                 device: device.clone(),
                 size: Bytes(files.saturating_mul(SMALL_FILE.0).min(i64::MAX as u64)),
                 files: Some(files),

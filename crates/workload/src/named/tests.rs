@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 fn scales() -> Vec<Scale> {
     let mut scales = Vec::new();
-    for place in [Place::Directory, Place::Sim("sim:hdd?slow=5%".parse().unwrap())] {
+    for place in [RunPlace::Directory, RunPlace::Sim("sim:hdd?slow=5%".parse().unwrap())] {
         scales.push(Scale::moderate(place.clone()));
         scales.push(Scale { file_bytes: 0, files: 0, time_ns: 0, ..Scale::moderate(place.clone()) });
         scales.push(Scale { file_bytes: u64::MAX / 4, files: 1 << 40, seed: 7, ..Scale::moderate(place) });
@@ -43,7 +43,7 @@ fn every_one_survives_its_native_form() {
 #[test]
 fn every_headline_metric_occurs_in_one_phase() {
     for named in NAMED {
-        let workload = named.workload(&Scale::moderate(Place::Directory));
+        let workload = named.workload(&Scale::moderate(RunPlace::Directory));
         let mut phases: BTreeMap<&str, usize> = BTreeMap::new();
         for phase in &workload.phase {
             let mut kinds: Vec<&str> = phase.workers.iter().flat_map(subjects).collect();
@@ -73,7 +73,7 @@ fn subjects(group: &WorkerGroup) -> Vec<&'static str> {
 
 #[test]
 fn the_survey_takes_under_a_minute_and_writes_no_more_than_promised() {
-    let scale = Scale::moderate(Place::Directory);
+    let scale = Scale::moderate(RunPlace::Directory);
     let survey = try_workload(&scale);
     let timed: u64 = survey.phase.iter().filter_map(|phase| phase.stop.time).map(|time| time.0).sum();
     assert!(timed <= 45_000_000_000, "{timed} ns");
@@ -92,7 +92,7 @@ fn the_survey_takes_under_a_minute_and_writes_no_more_than_promised() {
 /// A flow over existing files must not come before the phase that makes them, nor wait for time to end it.
 #[test]
 fn small_files_phases_make_what_they_use() {
-    let workload = file::small_files(&Scale::moderate(Place::Directory), &NAMED[5]);
+    let workload = file::small_files(&Scale::moderate(RunPlace::Directory), &NAMED[5]);
     let names: Vec<&str> = workload.phase.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(names, ["create", "stat", "read", "delete"]);
     for phase in &workload.phase {
@@ -115,7 +115,7 @@ fn names_are_unique_and_found_and_near_misses_are_named() {
 /// The engine chooses: a named workload must run wherever there is no io_uring.
 #[test]
 fn no_backend_is_forced() {
-    for workload in all(&Scale::moderate(Place::Directory)) {
+    for workload in all(&Scale::moderate(RunPlace::Directory)) {
         for group in workload.phase.iter().flat_map(|phase| &phase.workers) {
             assert_eq!(group.backend, Backend::Auto, "{}", workload.name);
         }
@@ -124,12 +124,12 @@ fn no_backend_is_forced() {
 
 #[test]
 fn mail_in_its_native_form() {
-    let workload = select("mail").unwrap()[0].workload(&Scale::moderate(Place::Directory));
+    let workload = select("mail").unwrap()[0].workload(&Scale::moderate(RunPlace::Directory));
     insta::assert_snapshot!(to_toml(&workload).unwrap());
 }
 
 #[test]
 fn database_in_its_native_form() {
-    let workload = select("database").unwrap()[0].workload(&Scale::moderate(Place::Directory));
+    let workload = select("database").unwrap()[0].workload(&Scale::moderate(RunPlace::Directory));
     insta::assert_snapshot!(to_toml(&workload).unwrap());
 }

@@ -390,7 +390,7 @@ fn errors_of_overrides_show_the_override() {
 
 #[test]
 fn a_shorthand_that_reaches_nothing_is_an_error() {
-    let workload = named::select("mail").unwrap()[0].workload(&named::Scale::moderate(named::Place::Directory));
+    let workload = named::select("mail").unwrap()[0].workload(&named::Scale::moderate(named::RunPlace::Directory));
     let error = with_overrides(&workload, &overrides(&["depth=4"])).unwrap_err().to_string();
     assert!(error.contains("`depth` reaches nothing") && error.contains("block I/O"), "{error}");
     assert_eq!(with_overrides(&workload, &overrides(&["count=4"])).unwrap().phase[0].workers[0].count, 4);
@@ -505,7 +505,7 @@ fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
 #[test]
 fn the_schema_accepts_what_the_reader_accepts() {
     let schema = schema();
-    let scale = named::Scale::moderate(named::Place::Directory);
+    let scale = named::Scale::moderate(named::RunPlace::Directory);
     let printed = named::NAMED.iter().map(|named| to_toml(&named.workload(&scale)).unwrap());
     for text in documented().into_iter().chain([SAMPLE.to_owned()]).chain(printed) {
         let value: Value = plumb_document::toml::from_str(&text).unwrap();

@@ -2,7 +2,7 @@
 
 use super::{Checker, MAX_OP_BYTES, help_for_name};
 use crate::backend::Backend;
-use crate::copy::{CopySpec, Lines};
+use crate::copy::{CopySpec, LineRules};
 use crate::phase::{CachePolicy, Limit, Phase, WorkerGroup};
 use crate::target::Target;
 use crate::{Bytes, Workload};
@@ -68,7 +68,7 @@ pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, gro
     if !copy.conversion.is_nothing() && !copy.gathers {
         check.problem(["gathers"], "conversions change lengths", "use `gathers = true`");
     }
-    if let Some(Lines::ToRecords(record) | Lines::FromRecords(record)) = copy.conversion.lines {
+    if let Some(LineRules::ToRecords(record) | LineRules::FromRecords(record)) = copy.conversion.lines {
         check.positive(["conversion", "lines"], "the length of a record", record.0, "use at least 1 byte");
     }
     for (key, extent, of) in [("skip", copy.skip, copy.read_block), ("seek", copy.seek, copy.write_block)] {

@@ -7,7 +7,7 @@
 use super::geometry::Geometry;
 use super::{LowerError, Places, error};
 use crate::elbencho::settings::{Phases, Settings, TreeSettings};
-use crate::elbencho::tree::{self, Tree, TreeFile};
+use crate::elbencho::tree::{self, TreeFile, TreeListing};
 use plumb_result::short_list;
 use plumb_workload::Bytes;
 use plumb_workload::blocks::sweep::FilePart;
@@ -60,7 +60,7 @@ pub(super) fn custom_tree(
     Ok(Some(CustomTree::new(tree, said, settings)))
 }
 
-fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -> Result<Tree, LowerError> {
+fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -> Result<TreeListing, LowerError> {
     let name = said.file.as_deref().or(said.scan.as_deref()).unwrap_or_default();
     let text = match &said.scan {
         Some(scan) => {
@@ -79,9 +79,9 @@ fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -
 }
 
 impl CustomTree {
-    fn new(tree: Tree, said: &TreeSettings, settings: &Settings) -> CustomTree {
+    fn new(tree: TreeListing, said: &TreeSettings, settings: &Settings) -> CustomTree {
         let Phases { mkdirs, deldirs, write, stat, read, delfiles, .. } = settings.phases;
-        let Tree { mut dirs, mut files } = tree;
+        let TreeListing { mut dirs, mut files } = tree;
         if !(mkdirs || deldirs) {
             dirs.clear();
         }

@@ -5,11 +5,11 @@ use super::error::Wrong;
 use super::facts::{self, PlanLine, Recorded};
 use super::random::Width;
 use crate::fio::job::FioJob;
-use crate::fio::options::direction::{Generator, Sizes};
+use crate::fio::options::direction::{Generator, KindSizes};
 use crate::fio::options::zones::ZoneMode;
-use crate::fio::value::Region;
+use crate::fio::value::FileRegion;
 use crate::fio::value::direction::{AccessOrder, Ops};
-use crate::fio::value::distribution::Distribution;
+use crate::fio::value::distribution::RandomDistribution;
 use plumb_workload::Arrival;
 use plumb_workload::files::Names;
 
@@ -114,14 +114,15 @@ impl JobClone<'_> {
     /// Random blocks may come again: as said, or because nothing can be remembered of such draws.
     pub fn forgets_blocks(&self) -> bool {
         let work = &self.job.direction;
-        work.norandommap || work.distribution != Distribution::Uniform || self.has_own_alignment()
+        work.norandommap || work.distribution != RandomDistribution::Uniform || self.has_own_alignment()
     }
 
     /// Random offsets are aligned otherwise than to the smallest block.
     pub fn has_own_alignment(&self) -> bool {
         let work = &self.job.direction;
         let sizes = work.sizes();
-        let differs = |align: Option<u64>, sizes: &Sizes| align.is_some_and(|align| align != facts::smallest(sizes));
+        let differs =
+            |align: Option<u64>, sizes: &KindSizes| align.is_some_and(|align| align != facts::smallest(sizes));
         self.is_random()
             && (differs(work.ba.read, &sizes.read)
                 || differs(work.ba.write, &sizes.write)
@@ -140,7 +141,7 @@ impl JobClone<'_> {
         self.job.pace.rate_process == Arrival::Poisson
     }
 
-    pub fn is_zones(region: Region) -> bool {
-        matches!(region, Region::Zones(_))
+    pub fn is_zones(region: FileRegion) -> bool {
+        matches!(region, FileRegion::Zones(_))
     }
 }

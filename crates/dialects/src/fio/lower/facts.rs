@@ -3,7 +3,7 @@
 
 use super::places::{RecordedFile, RecordedFiles};
 use crate::fio::job::FioJob;
-use crate::fio::options::direction::{DirectionOptions, Sizes};
+use crate::fio::options::direction::{DirectionOptions, KindSizes};
 use crate::fio::value::PerDirection;
 use plumb_workload::Bytes;
 use plumb_workload::blocks::ByKind;
@@ -11,20 +11,20 @@ use plumb_workload::blocks::fio::FileRange;
 use plumb_workload::blocks::trace::Waits;
 
 /// The smallest op of one kind.
-pub(super) fn smallest(sizes: &Sizes) -> u64 {
+pub(super) fn smallest(sizes: &KindSizes) -> u64 {
     match sizes {
-        Sizes::Fixed(bytes) => *bytes,
-        Sizes::Range(range) => range.low,
-        Sizes::Split(shares) => shares.iter().map(|share| share.bytes).min().unwrap_or(0),
+        KindSizes::Fixed(bytes) => *bytes,
+        KindSizes::Range(range) => range.low,
+        KindSizes::Split(shares) => shares.iter().map(|share| share.bytes).min().unwrap_or(0),
     }
 }
 
 /// The largest op of one kind.
-pub(super) fn largest(sizes: &Sizes) -> u64 {
+pub(super) fn largest(sizes: &KindSizes) -> u64 {
     match sizes {
-        Sizes::Fixed(bytes) => *bytes,
-        Sizes::Range(range) => range.high,
-        Sizes::Split(shares) => shares.iter().map(|share| share.bytes).max().unwrap_or(0),
+        KindSizes::Fixed(bytes) => *bytes,
+        KindSizes::Range(range) => range.high,
+        KindSizes::Split(shares) => shares.iter().map(|share| share.bytes).max().unwrap_or(0),
     }
 }
 
@@ -35,7 +35,7 @@ pub(super) fn smallest_of_all(work: &DirectionOptions) -> u64 {
 }
 
 /// Sizes of ops that say what a job does: `4KiB`, or `4KiB to 64KiB`.
-pub(super) fn span(sizes: &PerDirection<Sizes>, kind: ByKind<bool>) -> String {
+pub(super) fn span(sizes: &PerDirection<KindSizes>, kind: ByKind<bool>) -> String {
     let mut parts: Vec<String> = Vec::new();
     for (moves, sizes) in [(kind.read, &sizes.read), (kind.write, &sizes.write), (kind.trim, &sizes.trim)] {
         let text = match (smallest(sizes), largest(sizes)) {

@@ -7,7 +7,7 @@ use super::places::Places;
 use crate::fio::options::files::Advice;
 use crate::fio::options::memory::CpuPolicy;
 use crate::fio::options::stop::ContinueOnError;
-use crate::fio::value::choice::{ErrorNumber, Memory};
+use crate::fio::value::choice::{ErrorNumber, MemoryKind};
 use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
@@ -194,13 +194,13 @@ pub(super) fn buffers(copy: &mut JobClone<'_>) -> BufferRules {
     let said = &copy.job.memory;
     let path = |path: &Option<String>| path.as_ref().map(PathBuf::from);
     let memory = match &said.source {
-        Memory::Malloc => BufferMemory::Private,
-        Memory::Shm => BufferMemory::SystemV,
-        Memory::ShmHuge => BufferMemory::SystemVHuge,
-        Memory::Mmap(file) => path(file).map_or(BufferMemory::Private, BufferMemory::File),
-        Memory::MmapHuge(file) => BufferMemory::Huge(path(file)),
-        Memory::MmapShared(file) => BufferMemory::Shared(path(file)),
-        Memory::Cuda => {
+        MemoryKind::Malloc => BufferMemory::Private,
+        MemoryKind::Shm => BufferMemory::SystemV,
+        MemoryKind::ShmHuge => BufferMemory::SystemVHuge,
+        MemoryKind::Mmap(file) => path(file).map_or(BufferMemory::Private, BufferMemory::File),
+        MemoryKind::MmapHuge(file) => BufferMemory::Huge(path(file)),
+        MemoryKind::MmapShared(file) => BufferMemory::Shared(path(file)),
+        MemoryKind::Cuda => {
             if !copy.is_foreign() {
                 copy.unsupported(
                     "mem=cudamalloc",

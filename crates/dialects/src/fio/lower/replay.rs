@@ -203,7 +203,7 @@ pub(super) fn recording(copy: &mut JobClone<'_>, recorded: &Recorded) -> Recordi
         loops: u64::from(copy.job.identity.loops.max(1)),
         repeat_until_time: stop.time_based && stop.runtime.is_some(),
         io_bytes: match copy.job.direction.io_size {
-            Some(crate::fio::value::Region::Bytes(bytes)) if bytes > 0 => Some(Bytes(bytes)),
+            Some(crate::fio::value::FileRegion::Bytes(bytes)) if bytes > 0 => Some(Bytes(bytes)),
             _ => None,
         },
         max_ops: copy.job.direction.number_ios,

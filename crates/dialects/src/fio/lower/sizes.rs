@@ -8,7 +8,7 @@ use super::facts::{Layout, smallest_of_all};
 use super::places::{Found, Places};
 use super::random::{Draws, StreamOf};
 use crate::fio::options::files::FileType;
-use crate::fio::value::Region;
+use crate::fio::value::FileRegion;
 use plumb_workload::Bytes;
 use plumb_workload::blocks::fio::FileRange;
 
@@ -66,14 +66,14 @@ fn start(copy: &JobClone<'_>, file: &File) -> Result<u64, Wrong> {
         file.length.ok_or(Wrong::Needs { option, needs: "a file with a length", why })
     };
     let (increment, is_relative) = match work.offset_increment {
-        Region::Bytes(bytes) => (bytes, false),
-        Region::Percent(0) | Region::Zones(_) => (0, false),
-        Region::Percent(percent) => (percent_of(whole("offset_increment")?, percent), true),
+        FileRegion::Bytes(bytes) => (bytes, false),
+        FileRegion::Percent(0) | FileRegion::Zones(_) => (0, false),
+        FileRegion::Percent(percent) => (percent_of(whole("offset_increment")?, percent), true),
     };
     let (first, is_relative) = match work.offset {
-        Region::Bytes(bytes) => (bytes, is_relative),
-        Region::Percent(0) | Region::Zones(_) => (0, is_relative),
-        Region::Percent(percent) => (percent_of(whole("offset")?, percent), true),
+        FileRegion::Bytes(bytes) => (bytes, is_relative),
+        FileRegion::Percent(0) | FileRegion::Zones(_) => (0, is_relative),
+        FileRegion::Percent(percent) => (percent_of(whole("offset")?, percent), true),
     };
     let start = first.saturating_add(increment.saturating_mul(copy.number.into()));
     // Only what is relative to a file needs to be rounded to where a block can begin.
@@ -124,7 +124,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
     let count = files.len() as u64;
     let total = files.iter().try_fold(0_u64, |sum, file| Some(sum.saturating_add(file.length?)));
     let said_bytes = match work.size {
-        Some(Region::Bytes(bytes)) => bytes,
+        Some(FileRegion::Bytes(bytes)) => bytes,
         _ => 0,
     };
     let nothing_there = total.is_none_or(|total| total == 0);
@@ -181,7 +181,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
                 }
             },
         };
-        if let Some(Region::Percent(percent @ 0..100)) = work.size {
+        if let Some(FileRegion::Percent(percent @ 0..100)) = work.size {
             let whole = length.saturating_add(start);
             length = percent_of(whole, percent).min(whole - start);
             length -= length % block;
@@ -194,7 +194,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
             });
         };
         moved = moved.saturating_add(match work.io_size {
-            Some(Region::Percent(percent)) => percent_of(length, percent),
+            Some(FileRegion::Percent(percent)) => percent_of(length, percent),
             _ => length,
         });
         layout.bytes = layout.bytes.saturating_add(length);
@@ -210,7 +210,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
         return Err(Wrong::SizeBelowBlock { size, block });
     }
     layout.io_bytes = match work.io_size {
-        Some(Region::Bytes(bytes)) if bytes > 0 => Some(Bytes(bytes)),
+        Some(FileRegion::Bytes(bytes)) if bytes > 0 => Some(Bytes(bytes)),
         _ if size != layout.bytes => Some(Bytes(size)),
         _ => None,
     };

@@ -3,12 +3,12 @@
 use super::clone::JobClone;
 use super::error::Wrong;
 use super::facts::{Layout, by_kind, smallest};
-use crate::fio::options::direction::{DirectionOptions, Generator, Sizes};
+use crate::fio::options::direction::{DirectionOptions, Generator, KindSizes};
 use crate::fio::options::queue::SubmitMode;
 use crate::fio::options::zones::ZoneMode;
-use crate::fio::value::Region;
+use crate::fio::value::FileRegion;
 use crate::fio::value::direction::{AccessOrder as Said, Ops};
-use crate::fio::value::distribution::{Distribution, FileService};
+use crate::fio::value::distribution::{FileService, RandomDistribution};
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::fio::{
     AccessOrder, Coverage, FileChoice, JobSize, OffsetDistribution, RandomGenerator, Seeding, SizeShare, Stream,
@@ -35,7 +35,7 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
     };
     let is_random = copy.is_random();
     let sizes = work.sizes();
-    let aligned = |align: Option<u64>, sizes: &Sizes| {
+    let aligned = |align: Option<u64>, sizes: &KindSizes| {
         Bytes(align.filter(|align| is_random && *align > 0).unwrap_or_else(|| smallest(sizes)))
     };
     let align = ByKind {
@@ -86,11 +86,11 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
     Stream { coverage: coverage(copy), zones: zones(copy), no_overlap_in_flight: no_overlap(copy), ..stream }
 }
 
-fn size(sizes: Sizes) -> JobSize {
+fn size(sizes: KindSizes) -> JobSize {
     match sizes {
-        Sizes::Fixed(bytes) => JobSize::Fixed(Bytes(bytes)),
-        Sizes::Range(range) => JobSize::Range { low: Bytes(range.low), high: Bytes(range.high) },
-        Sizes::Split(shares) => JobSize::Split(
+        KindSizes::Fixed(bytes) => JobSize::Fixed(Bytes(bytes)),
+        KindSizes::Range(range) => JobSize::Range { low: Bytes(range.low), high: Bytes(range.high) },
+        KindSizes::Split(shares) => JobSize::Split(
             shares.iter().map(|share| SizeShare { size: Bytes(share.bytes), percent: share.percent }).collect(),
         ),
     }
@@ -98,16 +98,18 @@ fn size(sizes: Sizes) -> JobSize {
 
 fn law(work: &DirectionOptions) -> OffsetDistribution {
     match &work.distribution {
-        Distribution::Uniform => OffsetDistribution::Uniform,
-        Distribution::Curved { curve, center } => OffsetDistribution::Curved { curve: *curve, center: *center },
-        Distribution::Zoned(zones) => OffsetDistribution::Zoned(by_kind(zones.clone().map(|zones| {
+        RandomDistribution::Uniform => OffsetDistribution::Uniform,
+        RandomDistribution::Curved { curve, center } => OffsetDistribution::Curved { curve: *curve, center: *center },
+        RandomDistribution::Zoned(zones) => OffsetDistribution::Zoned(by_kind(zones.clone().map(|zones| {
             zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: zone.size }).collect()
         }))),
-        Distribution::ZonedBytes(zones) => OffsetDistribution::ZonedBytes(by_kind(zones.clone().map(|zones| {
+        RandomDistribution::ZonedBytes(zones) => OffsetDistribution::ZonedBytes(by_kind(zones.clone().map(|zones| {
             zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: Bytes(zone.size) }).collect()
         }))),
-        Distribution::Sequence(blocks) if work.sequence_goes_on => OffsetDistribution::SequenceOnward(blocks.clone()),
-        Distribution::Sequence(blocks) => OffsetDistribution::Sequence(blocks.clone()),
+        RandomDistribution::Sequence(blocks) if work.sequence_goes_on => {
+            OffsetDistribution::SequenceOnward(blocks.clone())
+        }
+        RandomDistribution::Sequence(blocks) => OffsetDistribution::Sequence(blocks.clone()),
     }
 }
 
@@ -121,7 +123,7 @@ fn coverage(copy: &mut JobClone<'_>) -> Coverage {
             "norandommap, because `ba` differs from the block size, and what is done cannot be remembered by blocks",
         );
     }
-    if work.distribution != Distribution::Uniform {
+    if work.distribution != RandomDistribution::Uniform {
         if !work.norandommap {
             copy.fix("norandommap, because the offsets are not spread evenly, and blocks must come again");
         }
@@ -178,12 +180,12 @@ fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {
         return None;
     }
     let skip = match zones.skip {
-        Region::Bytes(bytes) => bytes,
-        Region::Percent(percent) => {
+        FileRegion::Bytes(bytes) => bytes,
+        FileRegion::Percent(percent) => {
             copy.unsupported("zoneskip", format!("{percent} % of what, is not said; use bytes"));
             0
         }
-        Region::Zones(count) => u64::from(count).saturating_mul(size),
+        FileRegion::Zones(count) => u64::from(count).saturating_mul(size),
     };
     Some(ZoneStride { size: Bytes(size), range: Bytes(zones.range_bytes.unwrap_or(size)), skip: Bytes(skip) })
 }

@@ -2,7 +2,7 @@
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_most};
-use super::spec::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 use crate::fio::value::pattern::Piece;
 use plumb_workload::content::DedupeMode;
@@ -11,26 +11,26 @@ use plumb_workload::content::DedupeMode;
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Content,
     options: &[
-        row("zero_buffers", Tier::Two, Kind::Flag).doc("Write zeros."),
-        row("refill_buffers", Tier::One, Kind::Flag).doc("Draw new random data for every write."),
-        row("scramble_buffers", Tier::Two, Kind::Switch)
+        row("zero_buffers", UsageTier::Two, Kind::Flag).doc("Write zeros."),
+        row("refill_buffers", UsageTier::One, Kind::Flag).doc("Draw new random data for every write."),
+        row("scramble_buffers", UsageTier::Two, Kind::Switch)
             .default("1")
             .doc("Change a little of each buffer, so that no two are alike."),
-        row("buffer_pattern", Tier::Two, Kind::Special(Special::Pattern)).doc("Write this pattern."),
-        row("buffer_compress_percentage", Tier::Two, Kind::Whole(Slots::One, at_most(100)))
+        row("buffer_pattern", UsageTier::Two, Kind::Special(Special::Pattern)).doc("Write this pattern."),
+        row("buffer_compress_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
             .doc("Per cent by which each buffer can be compressed."),
-        row("buffer_compress_chunk", Tier::Two, Kind::Whole(Slots::One, ANY))
+        row("buffer_compress_chunk", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("512")
             .doc("Bytes within which that per cent is kept."),
-        row("dedupe_percentage", Tier::Two, Kind::Whole(Slots::One, at_most(100)))
+        row("dedupe_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
             .doc("Per cent of buffers that repeat earlier ones."),
-        row("dedupe_mode", Tier::Two, Kind::Choice(DedupeMode::WORDS))
+        row("dedupe_mode", UsageTier::Two, Kind::Choice(DedupeMode::WORDS))
             .default("repeat")
             .doc("Repeat the last buffer, or one of a set."),
-        row("dedupe_working_set_percentage", Tier::Two, Kind::Whole(Slots::One, at_most(100)))
+        row("dedupe_working_set_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
             .default("5")
             .doc("Size of that set, in per cent of the job."),
-        row("dedupe_global", Tier::Two, Kind::Switch).default("0").doc("Share that set among all jobs."),
+        row("dedupe_global", UsageTier::Two, Kind::Switch).default("0").doc("Share that set among all jobs."),
     ],
 };
 

@@ -2,7 +2,7 @@
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_least};
-use super::spec::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 use crate::fio::value::Between;
 use crate::fio::value::distribution::FileService;
@@ -12,72 +12,74 @@ use plumb_workload::files::{Allocation, FileLock, WriteLife};
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Files,
     options: &[
-        row("filename", Tier::One, Kind::Names)
+        row("filename", UsageTier::One, Kind::Names)
             .last()
             .doc("The files or devices to work on, shared by all copies of the job."),
-        row("directory", Tier::One, Kind::Names)
+        row("directory", UsageTier::One, Kind::Names)
             .doc("Where generated files go; several are used in turn by the copies of the job."),
-        row("filename_format", Tier::Two, Kind::Text)
+        row("filename_format", UsageTier::Two, Kind::Text)
             .default("$jobname.$jobnum.$filenum")
             .last()
             .doc("How generated files are named, from $jobname, $jobnum, $filenum and $clientuid."),
-        row("unique_filename", Tier::Two, Kind::Switch)
+        row("unique_filename", UsageTier::Two, Kind::Switch)
             .default("1")
             .doc("Prefix generated names with the client's address in client and server runs."),
-        row("filetype", Tier::Two, Kind::Choice(FileType::WORDS))
+        row("filetype", UsageTier::Two, Kind::Choice(FileType::WORDS))
             .default("none")
             .doc("What kind of file the names stand for, where it cannot be seen."),
-        row("opendir", Tier::Two, Kind::Names).doc("Work on every file found below these directories."),
-        row("nrfiles", Tier::One, Kind::Whole(Slots::One, ANY))
+        row("opendir", UsageTier::Two, Kind::Names).doc("Work on every file found below these directories."),
+        row("nrfiles", UsageTier::One, Kind::Whole(Slots::One, ANY))
             .or("nr_files")
             .default("1")
             .doc("Spread the job over so many files."),
-        row("openfiles", Tier::One, Kind::Whole(Slots::One, ANY)).doc("Keep at most so many of them open at once."),
-        row("file_service_type", Tier::Two, Kind::Special(Special::FileService))
+        row("openfiles", UsageTier::One, Kind::Whole(Slots::One, ANY))
+            .doc("Keep at most so many of them open at once."),
+        row("file_service_type", UsageTier::Two, Kind::Special(Special::FileService))
             .default("roundrobin")
             .doc("Which file the next op goes to."),
-        row("lockfile", Tier::Two, Kind::Choice(FileLock::WORDS))
+        row("lockfile", UsageTier::Two, Kind::Choice(FileLock::WORDS))
             .default("none")
             .first()
             .doc("Lock a file before working on it: not at all, one user at a time, or many readers and one writer."),
-        row("filesize", Tier::One, Kind::Wide(Slots::Two, at_least(1)))
+        row("filesize", UsageTier::One, Kind::Wide(Slots::Two, at_least(1)))
             .doc("Size of each file; a range draws each size at random."),
-        row("file_append", Tier::Two, Kind::Switch).default("0").doc("Work beyond the present end of the file."),
-        row("fill_device", Tier::Two, Kind::Switch)
+        row("file_append", UsageTier::Two, Kind::Switch).default("0").doc("Work beyond the present end of the file."),
+        row("fill_device", UsageTier::Two, Kind::Switch)
             .or("fill_fs")
             .default("0")
             .doc("Write until no space is left, and treat that as the end."),
-        row("fallocate", Tier::One, Kind::Choice(Allocation::WORDS))
+        row("fallocate", UsageTier::One, Kind::Choice(Allocation::WORDS))
             .default("native")
             .doc("How space is reserved when a file is laid out."),
-        row("allow_file_create", Tier::Two, Kind::Switch).default("1").doc("Make files that are missing."),
-        row("allow_mounted_write", Tier::Two, Kind::Switch)
+        row("allow_file_create", UsageTier::Two, Kind::Switch).default("1").doc("Make files that are missing."),
+        row("allow_mounted_write", UsageTier::Two, Kind::Switch)
             .default("0")
             .doc("Permit writes to a device that is mounted."),
-        row("create_serialize", Tier::Two, Kind::Switch).default("1").doc("Lay files out one job at a time."),
-        row("create_fsync", Tier::Two, Kind::Switch).default("1").doc("Sync a file after laying it out."),
-        row("create_on_open", Tier::One, Kind::Switch)
+        row("create_serialize", UsageTier::Two, Kind::Switch).default("1").doc("Lay files out one job at a time."),
+        row("create_fsync", UsageTier::Two, Kind::Switch).default("1").doc("Sync a file after laying it out."),
+        row("create_on_open", UsageTier::One, Kind::Switch)
             .default("0")
             .doc("Make each file when it is first opened, not beforehand."),
-        row("create_only", Tier::Two, Kind::Switch).default("0").doc("Lay the files out and do nothing else."),
-        row("pre_read", Tier::Two, Kind::Switch)
+        row("create_only", UsageTier::Two, Kind::Switch).default("0").doc("Lay the files out and do nothing else."),
+        row("pre_read", UsageTier::Two, Kind::Switch)
             .default("0")
             .doc("Read all files into the page cache before the work begins."),
-        row("overwrite", Tier::Two, Kind::Switch)
+        row("overwrite", UsageTier::Two, Kind::Switch)
             .default("0")
             .doc("Lay files out fully before writing, so that writes overwrite."),
-        row("unlink", Tier::One, Kind::Switch).default("0").doc("Remove the job's files when it is done."),
-        row("unlink_each_loop", Tier::Two, Kind::Switch)
+        row("unlink", UsageTier::One, Kind::Switch).default("0").doc("Remove the job's files when it is done."),
+        row("unlink_each_loop", UsageTier::Two, Kind::Switch)
             .default("0")
             .doc("Remove the job's files between loops; those of the last one stay."),
-        row("fadvise_hint", Tier::Two, Kind::Choice(Advice::WORDS))
+        row("fadvise_hint", UsageTier::Two, Kind::Choice(Advice::WORDS))
             .default("1")
             .doc("What the kernel is told about the access pattern."),
-        row("invalidate", Tier::One, Kind::Switch).default("1").doc(
+        row("invalidate", UsageTier::One, Kind::Switch).default("1").doc(
             "Drop the pages of the files from the page cache before the work begins, before it is done again, and \
                  before it is read back.",
         ),
-        row("write_hint", Tier::Two, Kind::Choice(WriteLife::WORDS)).doc("How long written data is expected to live."),
+        row("write_hint", UsageTier::Two, Kind::Choice(WriteLife::WORDS))
+            .doc("How long written data is expected to live."),
     ],
 };
 

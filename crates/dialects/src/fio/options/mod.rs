@@ -28,7 +28,7 @@ pub mod verify;
 pub mod zones;
 
 use by_name::ByName;
-pub use spec::{Category, OptionSpec, Precedence, Shelf, Support, Tier};
+pub use spec::{Category, OptionSpec, Precedence, Shelf, Support, UsageTier};
 use std::sync::OnceLock;
 use values::Defaults;
 pub use values::OptionValues;
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_is_used_is_explained_and_not_refused() {
-        for option in all().filter(|option| option.tier <= Tier::Two) {
+        for option in all().filter(|option| option.tier <= UsageTier::Two) {
             let told = matches!(option.support, Support::Works | Support::Ignored(_));
             assert!(told, "{} must work", option.name);
             let sentence = match option.support {
@@ -110,7 +110,7 @@ mod tests {
     fn the_table_holds_what_was_counted() {
         // The specification counts 67 names of Tier 1, `include` and three engine flags among them, and 191 of Tier 2.
         let of = |tier| all().filter(|option| option.tier == tier).count();
-        assert!(of(Tier::One) >= 60, "{}", of(Tier::One));
-        assert!(of(Tier::Two) >= 185, "{}", of(Tier::Two));
+        assert!(of(UsageTier::One) >= 60, "{}", of(UsageTier::One));
+        assert!(of(UsageTier::Two) >= 185, "{}", of(UsageTier::Two));
     }
 }

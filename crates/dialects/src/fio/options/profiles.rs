@@ -1,7 +1,7 @@
 //! Options of fio's built-in profiles. fio takes them in any job, where they change nothing.
 
 use super::kind::Kind;
-use super::spec::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, UsageTier, row};
 
 const TIOBENCH: &str = "It belongs to the profile tiobench, and does nothing in a job.";
 const ACT: &str = "It belongs to the profile act, and does nothing in a job.";
@@ -10,16 +10,16 @@ const ACT: &str = "It belongs to the profile act, and does nothing in a job.";
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Profiles,
     options: &[
-        row("block", Tier::Three, Kind::Text).ignored(TIOBENCH),
-        row("numruns", Tier::Three, Kind::Text).ignored(TIOBENCH),
-        row("dir", Tier::Three, Kind::Text).ignored(TIOBENCH),
-        row("threads", Tier::Three, Kind::Text).ignored(TIOBENCH),
-        row("device-names", Tier::Three, Kind::Text).ignored(ACT),
-        row("load", Tier::Three, Kind::Text).ignored(ACT),
-        row("test-duration", Tier::Three, Kind::Text).ignored(ACT),
-        row("threads-per-queue", Tier::Three, Kind::Text).ignored(ACT),
-        row("read-req-num-512-blocks", Tier::Three, Kind::Text).ignored(ACT),
-        row("large-block-op-kbytes", Tier::Three, Kind::Text).ignored(ACT),
-        row("prep", Tier::Three, Kind::Flag).ignored(ACT),
+        row("block", UsageTier::Three, Kind::Text).ignored(TIOBENCH),
+        row("numruns", UsageTier::Three, Kind::Text).ignored(TIOBENCH),
+        row("dir", UsageTier::Three, Kind::Text).ignored(TIOBENCH),
+        row("threads", UsageTier::Three, Kind::Text).ignored(TIOBENCH),
+        row("device-names", UsageTier::Three, Kind::Text).ignored(ACT),
+        row("load", UsageTier::Three, Kind::Text).ignored(ACT),
+        row("test-duration", UsageTier::Three, Kind::Text).ignored(ACT),
+        row("threads-per-queue", UsageTier::Three, Kind::Text).ignored(ACT),
+        row("read-req-num-512-blocks", UsageTier::Three, Kind::Text).ignored(ACT),
+        row("large-block-op-kbytes", UsageTier::Three, Kind::Text).ignored(ACT),
+        row("prep", UsageTier::Three, Kind::Flag).ignored(ACT),
     ],
 };

@@ -95,7 +95,7 @@ impl Category {
 
 /// How often an option is used in the wild, and so how soon it must work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Tier {
+pub enum UsageTier {
     /// In nearly every job.
     One,
     /// By those who know fio well.
@@ -142,7 +142,7 @@ pub struct OptionSpec {
     /// What holds where it is not said, written as it would be said.
     pub default: Option<&'static str>,
     /// How soon it must work.
-    pub tier: Tier,
+    pub tier: UsageTier,
     /// The engines that know it; empty where all do.
     pub engines: &'static [&'static str],
     /// When it takes effect.
@@ -232,7 +232,7 @@ impl OptionSpec {
 }
 
 /// A row of the table, to be completed.
-pub(super) const fn row(name: &'static str, tier: Tier, kind: Kind) -> OptionSpec {
+pub(super) const fn row(name: &'static str, tier: UsageTier, kind: Kind) -> OptionSpec {
     OptionSpec {
         name,
         alias: None,

@@ -2,7 +2,7 @@
 
 use super::by_name::ByName;
 use super::spec::OptionSpec;
-use crate::fio::value::{self, Between, Compat, Doubt, OptionValue, PerDirection, ReadWrite, Region, ValueReading};
+use crate::fio::value::{self, Between, Compat, Doubt, FileRegion, OptionValue, PerDirection, ReadWrite, ValueReading};
 use plumb_workload::Nanos;
 
 /// The table's defaults; nothing for an option that has none.
@@ -114,7 +114,7 @@ impl OptionValues {
     taker!(/// [`OptionValue::Times`].
         times, Times, PerDirection<Option<Nanos>>);
     taker!(/// [`OptionValue::Region`].
-        region, Region, Region);
+        region, Region, FileRegion);
     taker!(/// [`OptionValue::Text`].
         text, Text, String);
     taker!(/// [`OptionValue::Choice`].
@@ -126,7 +126,7 @@ impl OptionValues {
     taker!(/// [`OptionValue::Split`].
         split, Split, PerDirection<Vec<value::split::SplitShare>>);
     taker!(/// [`OptionValue::Distribution`].
-        distribution, Distribution, value::distribution::Distribution);
+        distribution, Distribution, value::distribution::RandomDistribution);
     taker!(/// [`OptionValue::Pattern`].
         pattern, Pattern, Vec<value::pattern::Piece>);
     taker!(/// [`OptionValue::Cpus`].
@@ -142,7 +142,7 @@ impl OptionValues {
     taker!(/// [`OptionValue::FileService`].
         file_service, FileService, value::distribution::FileService);
     taker!(/// [`OptionValue::Memory`].
-        memory, Memory, value::choice::Memory);
+        memory, Memory, value::choice::MemoryKind);
     taker!(/// [`OptionValue::LogName`].
         log_name, LogName, value::choice::LogName);
     taker!(/// [`OptionValue::PrioritySplit`].

@@ -2,9 +2,9 @@
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, at_most};
-use super::spec::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
-use crate::fio::value::Region;
+use crate::fio::value::FileRegion;
 
 /// Engines that tell a device where to place data.
 const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
@@ -13,53 +13,54 @@ const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Zones,
     options: &[
-        row("zonemode", Tier::Two, Kind::Choice(ZoneMode::WORDS))
+        row("zonemode", UsageTier::Two, Kind::Choice(ZoneMode::WORDS))
             .default("none")
             .doc("How zones are treated: not at all, as strides, or as a zoned device."),
-        row("zonesize", Tier::Two, Kind::Wide(Slots::One, ANY)).default("0").doc("Bytes of one zone."),
-        row("zonerange", Tier::Two, Kind::Wide(Slots::One, ANY))
+        row("zonesize", UsageTier::Two, Kind::Wide(Slots::One, ANY)).default("0").doc("Bytes of one zone."),
+        row("zonerange", UsageTier::Two, Kind::Wide(Slots::One, ANY))
             .default("0")
             .doc("Bytes from the start of one zone to the start of the next."),
-        row("zoneskip", Tier::Two, Kind::Region).default("0").doc("Bytes that are passed over after a zone."),
-        row("zonecapacity", Tier::Two, Kind::Wide(Slots::One, ANY))
+        row("zoneskip", UsageTier::Two, Kind::Region).default("0").doc("Bytes that are passed over after a zone."),
+        row("zonecapacity", UsageTier::Two, Kind::Wide(Slots::One, ANY))
             .default("0")
             .doc("Bytes of a zone that can be used."),
-        row("read_beyond_wp", Tier::Two, Kind::Switch).default("0").doc("Allow reads of what was never written."),
-        row("max_open_zones", Tier::Two, Kind::Whole(Slots::One, at_most(4096)))
+        row("read_beyond_wp", UsageTier::Two, Kind::Switch).default("0").doc("Allow reads of what was never written."),
+        row("max_open_zones", UsageTier::Two, Kind::Whole(Slots::One, at_most(4096)))
             .default("0")
             .doc("Zones that all jobs together keep open."),
-        row("job_max_open_zones", Tier::Two, Kind::Whole(Slots::One, at_most(4096)))
+        row("job_max_open_zones", UsageTier::Two, Kind::Whole(Slots::One, at_most(4096)))
             .default("0")
             .doc("Zones that one job keeps open."),
-        row("ignore_zone_limits", Tier::Two, Kind::Switch)
+        row("ignore_zone_limits", UsageTier::Two, Kind::Switch)
             .default("0")
             .doc("Do not keep to the device's own limit of open zones."),
-        row("zone_reset_threshold", Tier::Two, Kind::Floats { most: 1, bounds: Some((0.0, 1.0)) })
+        row("zone_reset_threshold", UsageTier::Two, Kind::Floats { most: 1, bounds: Some((0.0, 1.0)) })
             .doc("Reset zones once this share of the capacity is written."),
-        row("zone_reset_frequency", Tier::Two, Kind::Floats { most: 1, bounds: Some((0.0, 1.0)) })
+        row("zone_reset_frequency", UsageTier::Two, Kind::Floats { most: 1, bounds: Some((0.0, 1.0)) })
             .doc("How often a zone is reset then."),
-        row("recover_zbd_write_error", Tier::Three, Kind::Switch)
+        row("recover_zbd_write_error", UsageTier::Three, Kind::Switch)
             .not_yet("Recovery from write errors in zones is not translated."),
-        row("write_zone_remainder", Tier::Three, Kind::Switch).not_yet("Filling the rest of a zone is not translated."),
-        row("fdp", Tier::Three, Kind::Switch)
+        row("write_zone_remainder", UsageTier::Three, Kind::Switch)
+            .not_yet("Filling the rest of a zone is not translated."),
+        row("fdp", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(PLACING)
             .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
-        row("dataplacement", Tier::Three, Kind::Choice(&["none", "fdp", "streams"]))
+        row("dataplacement", UsageTier::Three, Kind::Choice(&["none", "fdp", "streams"]))
             .or("data_placement")
             .default("none")
             .only(PLACING)
             .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
-        row("plid_select", Tier::Three, Kind::Choice(&["random", "roundrobin", "scheme"]))
+        row("plid_select", UsageTier::Three, Kind::Choice(&["random", "roundrobin", "scheme"]))
             .or("fdp_pli_select")
             .default("roundrobin")
             .only(PLACING)
             .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
-        row("plids", Tier::Three, Kind::Text)
+        row("plids", UsageTier::Three, Kind::Text)
             .or("fdp_pli")
             .only(PLACING)
             .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
-        row("dp_scheme", Tier::Three, Kind::Text)
+        row("dp_scheme", UsageTier::Three, Kind::Text)
             .only(PLACING)
             .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
     ],
@@ -75,7 +76,7 @@ pub struct ZoneOptions {
     /// Bytes from one zone's start to the next.
     pub range_bytes: Option<u64>,
     /// What is passed over after a zone.
-    pub skip: Region,
+    pub skip: FileRegion,
     /// Bytes of a zone that can be used.
     pub capacity_bytes: Option<u64>,
     /// Read what was never written.
@@ -98,7 +99,7 @@ impl ZoneOptions {
             mode: ZoneMode::of(values),
             size_bytes: values.wide_unless_zero("zonesize"),
             range_bytes: values.wide_unless_zero("zonerange"),
-            skip: values.region("zoneskip").unwrap_or(Region::Bytes(0)),
+            skip: values.region("zoneskip").unwrap_or(FileRegion::Bytes(0)),
             capacity_bytes: values.wide_unless_zero("zonecapacity"),
             read_beyond_wp: values.switch("read_beyond_wp"),
             max_open: values.count_unless_zero("max_open_zones"),

@@ -4,7 +4,7 @@ use super::build::{JobMember, JobSource, KeptLog, Latencies, Windows};
 use super::opening::{BlockRange, JobLine, MissingFiles, RunOpening};
 use super::report::*;
 use crate::fio::job::{FioJob, SaidOption};
-use crate::fio::options::direction::Sizes;
+use crate::fio::options::direction::KindSizes;
 use crate::fio::options::stats::{Unified, UnitWord};
 use crate::fio::options::stop::ContinueOnError;
 use crate::fio::value::choice::{SteadyFigure, SteadyLimit, SteadyTest};
@@ -199,11 +199,11 @@ fn steady(job: &FioJob) -> Option<SteadyReport> {
 }
 
 fn line(job: &FioJob, group: u32) -> JobLine {
-    let range = |sizes: &Sizes| {
+    let range = |sizes: &KindSizes| {
         let (min_bytes, max_bytes) = match sizes {
-            Sizes::Fixed(bytes) => (*bytes, *bytes),
-            Sizes::Range(range) => (range.low, range.high),
-            Sizes::Split(shares) => {
+            KindSizes::Fixed(bytes) => (*bytes, *bytes),
+            KindSizes::Range(range) => (range.low, range.high),
+            KindSizes::Split(shares) => {
                 let bytes = || shares.iter().map(|share| share.bytes);
                 (bytes().min().unwrap_or(0), bytes().max().unwrap_or(0))
             }

@@ -1,11 +1,11 @@
 //! The value of any option.
 
-use super::choice::{ErrorsIgnored, LogName, Memory, SteadyCriterion, SyncRange};
+use super::choice::{ErrorsIgnored, LogName, MemoryKind, SteadyCriterion, SyncRange};
 use super::direction::JobDirection;
-use super::distribution::{Distribution, FileService};
+use super::distribution::{FileService, RandomDistribution};
 use super::lists::NumaPolicy;
 use super::pattern::Piece;
-use super::shapes::{Between, PerDirection, ReadWrite, Region};
+use super::shapes::{Between, FileRegion, PerDirection, ReadWrite};
 use super::split::{PriorityShare, SplitShare};
 use plumb_workload::Nanos;
 
@@ -31,7 +31,7 @@ pub enum OptionValue {
     /// [`Kind::Time`] with three slots.
     Times(PerDirection<Option<Nanos>>),
     /// [`Kind::Region`].
-    Region(Region),
+    Region(FileRegion),
     /// [`Kind::Switch`] and [`Kind::Flag`].
     Switch(bool),
     /// [`Kind::Text`].
@@ -51,7 +51,7 @@ pub enum OptionValue {
     /// [`Special::Split`].
     Split(PerDirection<Vec<SplitShare>>),
     /// [`Special::Distribution`].
-    Distribution(Distribution),
+    Distribution(RandomDistribution),
     /// [`Special::Pattern`].
     Pattern(Vec<Piece>),
     /// [`Special::Cpus`].
@@ -67,7 +67,7 @@ pub enum OptionValue {
     /// [`Special::FileService`].
     FileService(FileService),
     /// [`Special::Memory`].
-    Memory(Memory),
+    Memory(MemoryKind),
     /// [`Special::LogName`].
     LogName(LogName),
     /// [`Special::PrioritySplit`].

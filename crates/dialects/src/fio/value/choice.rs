@@ -68,7 +68,7 @@ pub fn sync_range(text: &str) -> Result<SyncRange, ValueError> {
 
 /// Where buffers come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Memory {
+pub enum MemoryKind {
     /// The heap.
     Malloc,
     /// Shared memory of System V.
@@ -86,19 +86,19 @@ pub enum Memory {
 }
 
 /// Reads `mem`.
-pub fn memory(text: &str) -> Result<Memory, ValueError> {
+pub fn memory(text: &str) -> Result<MemoryKind, ValueError> {
     let (word, file) = match text.split_once(':') {
         Some((word, file)) => (word, Some(file.to_owned()).filter(|file| !file.is_empty())),
         None => (text, None),
     };
     match word {
-        "malloc" => Ok(Memory::Malloc),
-        "shm" => Ok(Memory::Shm),
-        "shmhuge" => Ok(Memory::ShmHuge),
-        "mmap" => Ok(Memory::Mmap(file)),
-        "mmaphuge" => Ok(Memory::MmapHuge(file)),
-        "mmapshared" => Ok(Memory::MmapShared(file)),
-        "cudamalloc" => Ok(Memory::Cuda),
+        "malloc" => Ok(MemoryKind::Malloc),
+        "shm" => Ok(MemoryKind::Shm),
+        "shmhuge" => Ok(MemoryKind::ShmHuge),
+        "mmap" => Ok(MemoryKind::Mmap(file)),
+        "mmaphuge" => Ok(MemoryKind::MmapHuge(file)),
+        "mmapshared" => Ok(MemoryKind::MmapShared(file)),
+        "cudamalloc" => Ok(MemoryKind::Cuda),
         word => Err(ValueError::not_a_choice(word, MEMORY)),
     }
 }

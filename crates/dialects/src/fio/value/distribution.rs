@@ -32,7 +32,7 @@ pub struct FileZone<T> {
 
 /// How random offsets spread over the file.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Distribution {
+pub enum RandomDistribution {
     /// Evenly.
     Uniform,
     /// Along a curve; its peak lies at this share of the file, and is scattered all over it where absent.
@@ -69,19 +69,18 @@ pub enum FileService {
     Curved {
         /// The curve.
         curve: Curve,
-        /// As in [`Distribution::Curved`].
+        /// As in [`RandomDistribution::Curved`].
         center: Option<f64>,
     },
 }
 
 /// Reads `random_distribution`.
-pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<Distribution, ValueError> {
+pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<RandomDistribution, ValueError> {
     let (word, rest) = text.split_once(':').unwrap_or((text, ""));
     match word.split(',').next().unwrap_or(word) {
-        "random" => Ok(Distribution::Uniform),
-        "zoned" => {
-            zones(rest, "60/10:40/90", |entry| percent(entry, reading.compat), fill_sizes).map(Distribution::Zoned)
-        }
+        "random" => Ok(RandomDistribution::Uniform),
+        "zoned" => zones(rest, "60/10:40/90", |entry| percent(entry, reading.compat), fill_sizes)
+            .map(RandomDistribution::Zoned),
         "zoned_abs" => zones(
             rest,
             "60/10g:40/100g",
@@ -96,10 +95,10 @@ pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<Distribution, 
                     .collect()
             },
         )
-        .map(Distribution::ZonedBytes),
+        .map(RandomDistribution::ZonedBytes),
         "sequence" => sequence(rest),
         word => match curve(word, rest, reading.compat)? {
-            Some((curve, center)) => Ok(Distribution::Curved { curve, center }),
+            Some((curve, center)) => Ok(RandomDistribution::Curved { curve, center }),
             None => Err(ValueError::not_a_choice(word, WORDS)),
         },
     }
@@ -217,7 +216,7 @@ fn fill_sizes(zones: Vec<FileZone<Option<u8>>>) -> Result<Vec<FileZone<u8>>, Val
         .collect())
 }
 
-fn sequence(text: &str) -> Result<Distribution, ValueError> {
+fn sequence(text: &str) -> Result<RandomDistribution, ValueError> {
     let steps: Result<Vec<u64>, ValueError> = text
         .split(',')
         .map(str::trim)
@@ -227,6 +226,6 @@ fn sequence(text: &str) -> Result<Distribution, ValueError> {
     match steps? {
         steps if steps.is_empty() => Err(ValueError::grammar("blocks are needed, such as sequence:0,8,16")),
         steps if steps.len() > MOST_STEPS => Err(ValueError::TooMany { most: MOST_STEPS }),
-        steps => Ok(Distribution::Sequence(steps)),
+        steps => Ok(RandomDistribution::Sequence(steps)),
     }
 }

@@ -21,7 +21,7 @@ pub use any::OptionValue;
 pub(crate) use number::time;
 use number::{Amount, wide};
 pub use reading::{Compat, Doubt, ValueError, ValueReading};
-pub use shapes::{Between, PerDirection, ReadWrite, Region};
+pub use shapes::{Between, FileRegion, PerDirection, ReadWrite};
 
 /// Reads the text of an option; no text where nothing stood after the name.
 pub fn read(
@@ -89,16 +89,16 @@ fn switch(text: Option<&str>, most: u32) -> Result<OptionValue, ValueError> {
     }
 }
 
-fn region(text: &str, reading: &mut ValueReading<'_>) -> Result<Region, ValueError> {
+fn region(text: &str, reading: &mut ValueReading<'_>) -> Result<FileRegion, ValueError> {
     if let Some(count) = text.strip_suffix('z') {
         let zones = count.trim().parse::<u32>();
-        return zones.map(Region::Zones).map_err(|_| ValueError::NotANumber { text: text.to_owned() });
+        return zones.map(FileRegion::Zones).map_err(|_| ValueError::NotANumber { text: text.to_owned() });
     }
     match number::amount(text, reading)? {
-        Amount::Percent(percent @ 0..=100) => Ok(Region::Percent(percent as u8)),
+        Amount::Percent(percent @ 0..=100) => Ok(FileRegion::Percent(percent as u8)),
         Amount::Percent(percent) => {
             Err(ValueError::OutOfBounds { value: format!("{percent} %"), bounds: "0 to 100 %".to_owned() })
         }
-        Amount::Plain(value) => wide(value, reading.compat).map(Region::Bytes),
+        Amount::Plain(value) => wide(value, reading.compat).map(FileRegion::Bytes),
     }
 }

@@ -57,7 +57,7 @@ pub struct Between<T> {
 
 /// A part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Region {
+pub enum FileRegion {
     /// So many bytes.
     Bytes(u64),
     /// So many per cent of the file or device, 0 to 100.

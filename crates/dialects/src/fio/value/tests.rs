@@ -1,8 +1,8 @@
 //! The quirks of values, one by one; [M] examples of the specification are among them.
 
-use super::choice::{ErrorNumber, LogName, Memory, SteadyCriterion, SteadyFigure, SteadyLimit, SteadyTest};
+use super::choice::{ErrorNumber, LogName, MemoryKind, SteadyCriterion, SteadyFigure, SteadyLimit, SteadyTest};
 use super::direction::{AccessOrder, JobDirection, Ops};
-use super::distribution::{Distribution, FileService, FileZone};
+use super::distribution::{FileService, FileZone, RandomDistribution};
 use super::lists::NumaPolicy;
 use super::pattern::Piece;
 use super::split::SplitShare;
@@ -179,9 +179,9 @@ fn ranges_are_swapped_and_copied() {
 
 #[test]
 fn regions_are_bytes_percent_or_zones() {
-    assert_eq!(meant("size", "50%"), OptionValue::Region(Region::Percent(50)));
-    assert_eq!(meant("offset", "4z"), OptionValue::Region(Region::Zones(4)));
-    assert_eq!(meant("io_size", "1g"), OptionValue::Region(Region::Bytes(1 << 30)));
+    assert_eq!(meant("size", "50%"), OptionValue::Region(FileRegion::Percent(50)));
+    assert_eq!(meant("offset", "4z"), OptionValue::Region(FileRegion::Zones(4)));
+    assert_eq!(meant("io_size", "1g"), OptionValue::Region(FileRegion::Bytes(1 << 30)));
     for text in ["101%", "-1", "xz", "-5%"] {
         assert!(with(Compat::Meant, 1_024, "size", text).0.is_err(), "{text}");
     }
@@ -262,14 +262,14 @@ fn splits_share_what_is_left() {
 
 #[test]
 fn distributions() {
-    let curved = |curve, center| OptionValue::Distribution(Distribution::Curved { curve, center });
+    let curved = |curve, center| OptionValue::Distribution(RandomDistribution::Curved { curve, center });
     assert_eq!(meant("random_distribution", "zipf:1.2:0.25"), curved(Curve::Zipf { theta: 1.2 }, Some(0.25)));
     assert_eq!(meant("random_distribution", "pareto:0.3"), curved(Curve::Pareto { h: 0.3 }, None));
     assert_eq!(meant("random_distribution", "normal:10"), curved(Curve::Normal { deviation: 10.0 }, None));
     let zone = |access_percent, size| FileZone { access_percent, size };
     assert_eq!(
         meant("random_distribution", "zoned:60/10:30/20:10/"),
-        OptionValue::Distribution(Distribution::Zoned(PerDirection::all(vec![
+        OptionValue::Distribution(RandomDistribution::Zoned(PerDirection::all(vec![
             zone(60, 10),
             zone(30, 20),
             zone(10, 70)
@@ -277,14 +277,14 @@ fn distributions() {
     );
     assert_eq!(
         meant("random_distribution", "zoned_abs:95/50g:5/100g"),
-        OptionValue::Distribution(Distribution::ZonedBytes(PerDirection::all(vec![
+        OptionValue::Distribution(RandomDistribution::ZonedBytes(PerDirection::all(vec![
             FileZone { access_percent: 95, size: 50 << 30 },
             FileZone { access_percent: 5, size: 100 << 30 },
         ])))
     );
     assert_eq!(
         meant("random_distribution", "sequence:0,8,16"),
-        OptionValue::Distribution(Distribution::Sequence(vec![0, 8, 16]))
+        OptionValue::Distribution(RandomDistribution::Sequence(vec![0, 8, 16]))
     );
     for text in ["zipf:1", "pareto:1", "pareto:0", "zoned:60/10", "zoned", "sequence:", "sequence:-1", "zopf"] {
         assert!(with(Compat::Meant, 1_024, "random_distribution", text).0.is_err(), "{text}");
@@ -331,7 +331,7 @@ fn lists() {
 
 #[test]
 fn words_with_something_behind() {
-    assert_eq!(meant("mem", "mmap:/f"), OptionValue::Memory(Memory::Mmap(Some("/f".to_owned()))));
+    assert_eq!(meant("mem", "mmap:/f"), OptionValue::Memory(MemoryKind::Mmap(Some("/f".to_owned()))));
     let OptionValue::SyncRange(range) = meant("sync_file_range", "wait_before,write:8") else { panic!() };
     assert!(range.wait_before && range.write && !range.wait_after && range.every == 8);
     let OptionValue::IgnoreError(errors) = meant("ignore_error", "EIO:5,ENOSPC,EILSEQ") else { panic!() };

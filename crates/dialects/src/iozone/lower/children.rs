@@ -4,7 +4,7 @@ use super::TARGET;
 use super::program::{self, PassStep};
 use crate::iozone::pass::{Pass, Test};
 use crate::iozone::settings::{MixReaders, Settings};
-use crate::iozone::sweep::Point;
+use crate::iozone::sweep::SizePoint;
 use plumb_workload::phase::Start;
 use plumb_workload::program::Pick;
 use plumb_workload::{Nanos, RunAs, Work, WorkerGroup};
@@ -62,7 +62,7 @@ fn mixed(settings: &Settings, child: u32, count: u32) -> Pass {
 pub(super) fn groups(
     settings: &Settings,
     pass: Pass,
-    point: Point,
+    point: SizePoint,
     count: u32,
     run_as: RunAs,
     place: Place,

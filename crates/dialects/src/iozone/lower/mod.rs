@@ -4,8 +4,8 @@ mod children;
 mod program;
 
 use super::pass::{Pass, Test};
-use super::settings::{Mode, Settings};
-use super::sweep::Point;
+use super::settings::{Settings, TestMode};
+use super::sweep::SizePoint;
 use plumb_workload::files::Names;
 use plumb_workload::{End, Flush, Phase, RunAs, ScratchTarget, Stop, Target, When, Work, WorkerGroup, Workload};
 use program::PassStep;
@@ -20,7 +20,7 @@ pub struct LoweredPhase {
     /// What it measures.
     pub pass: Pass,
     /// On which sizes.
-    pub point: Point,
+    pub point: SizePoint,
     /// With how many processes; 0 for a stream of its own.
     pub children: u32,
     /// Which time over.
@@ -54,14 +54,14 @@ pub fn lower(settings: &Settings) -> Lowered {
     };
     for round in 0..settings.repeat {
         match &settings.mode {
-            Mode::Single(point) => lowered.add_point(settings, *point, round),
-            Mode::Auto(sweep) => sweep.points().for_each(|point| lowered.add_point(settings, point, round)),
-            Mode::Throughput { counts, point, threads } => {
+            TestMode::Single(point) => lowered.add_point(settings, *point, round),
+            TestMode::Auto(sweep) => sweep.points().for_each(|point| lowered.add_point(settings, point, round)),
+            TestMode::Throughput { counts, point, threads } => {
                 for &count in counts {
                     let aggregate_kb = (point.file_kb / u64::from(count)).max(1);
                     let file_kb = if settings.aggregate { aggregate_kb } else { point.file_kb };
                     let run_as = if *threads { RunAs::Thread } else { RunAs::Process };
-                    lowered.add_children(settings, Point { file_kb, ..*point }, count, run_as, round);
+                    lowered.add_children(settings, SizePoint { file_kb, ..*point }, count, run_as, round);
                 }
             }
         }
@@ -71,19 +71,19 @@ pub fn lower(settings: &Settings) -> Lowered {
 
 fn target(settings: &Settings) -> Target {
     let names = match &settings.mode {
-        Mode::Throughput { .. } if !settings.files.is_empty() => {
+        TestMode::Throughput { .. } if !settings.files.is_empty() => {
             Names::Said(settings.files.iter().map(Into::into).collect())
         }
-        Mode::Throughput { counts, .. } => Names::Numbered {
+        TestMode::Throughput { counts, .. } => Names::Numbered {
             path: "iozone.DUMMY.{}".into(),
             count: counts.iter().copied().max().unwrap_or(1),
             per_directory: None,
         },
         // The name that IOzone makes up is test data, whoever left it there.
-        Mode::Single(_) | Mode::Auto(_) if settings.file == "iozone.tmp" => {
+        TestMode::Single(_) | TestMode::Auto(_) if settings.file == "iozone.tmp" => {
             Names::Made(vec![settings.file.clone().into()])
         }
-        Mode::Single(_) | Mode::Auto(_) => Names::Said(vec![settings.file.clone().into()]),
+        TestMode::Single(_) | TestMode::Auto(_) => Names::Said(vec![settings.file.clone().into()]),
     };
     Target::Scratch(ScratchTarget { path: Default::default(), names })
 }
@@ -91,8 +91,8 @@ fn target(settings: &Settings) -> Target {
 /// What is measured on each size, and printed, in its order.
 pub fn measured(settings: &Settings) -> Vec<Pass> {
     match settings.mode {
-        Mode::Throughput { .. } => children::passes(settings),
-        Mode::Single(_) | Mode::Auto(_) => {
+        TestMode::Throughput { .. } => children::passes(settings),
+        TestMode::Single(_) | TestMode::Auto(_) => {
             stream(settings).into_iter().filter(|(_, is_silent)| !is_silent).map(|(pass, _)| pass).collect()
         }
     }
@@ -149,7 +149,7 @@ impl Lowered {
         self.phases.push(phase);
     }
 
-    fn add_point(&mut self, settings: &Settings, point: Point, round: u32) {
+    fn add_point(&mut self, settings: &Settings, point: SizePoint, round: u32) {
         let passes = stream(settings);
         let last = passes.len().saturating_sub(1);
         for (number, (pass, is_silent)) in passes.into_iter().enumerate() {
@@ -172,7 +172,7 @@ impl Lowered {
         }
     }
 
-    fn add_children(&mut self, settings: &Settings, point: Point, count: u32, run_as: RunAs, round: u32) {
+    fn add_children(&mut self, settings: &Settings, point: SizePoint, count: u32, run_as: RunAs, round: u32) {
         let passes = children::passes(settings);
         let last = passes.len().saturating_sub(1);
         for (number, pass) in passes.into_iter().enumerate() {

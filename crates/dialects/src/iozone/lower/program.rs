@@ -1,8 +1,8 @@
 //! The calls of one pass, as strace shows IOzone's.
 
 use crate::iozone::pass::Pass;
-use crate::iozone::settings::{Content, Settings, Telemetry};
-use crate::iozone::sweep::Point;
+use crate::iozone::settings::{Settings, Telemetry, WrittenContent};
+use crate::iozone::sweep::SizePoint;
 use plumb_workload::program::{
     Detours, LockKind, MapStep, MissingFile, Moves, OpenPromise, OpenStep, Pauses, Pick, ProgramContent, ProgramMemory,
     RecordOrder, Rest, Shuffle, StdioBuffer, Step, Transfer, Via,
@@ -22,7 +22,7 @@ const DETOUR_RECORDS: u64 = 100;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PassStep {
     pub(super) pass: Pass,
-    pub(super) point: Point,
+    pub(super) point: SizePoint,
     /// The process's own where absent.
     pub(super) file: Option<Pick>,
     /// The first of its file.
@@ -99,7 +99,7 @@ pub(super) fn of(settings: &Settings, step: &PassStep) -> (Program, u64) {
         content: content(settings),
         memory: memory(settings),
         // What was written by somebody else, or differs each time, cannot be checked.
-        checks: !matches!(settings.content, Content::Theirs | Content::Reducible { .. })
+        checks: !matches!(settings.content, WrittenContent::Theirs | WrittenContent::Reducible { .. })
             && settings.writes.is_none()
             && settings.reads.is_none(),
         rest: if step.pass.writes() { Rest::All } else { Rest::Calls },
@@ -116,13 +116,13 @@ fn locks(settings: &Settings, step: &PassStep) -> bool {
 
 fn content(settings: &Settings) -> ProgramContent {
     match settings.content {
-        Content::Pages(byte) => ProgramContent::Words { byte, every: Bytes(PAGE_BYTES) },
-        Content::Whole(byte) => ProgramContent::Words { byte, every: Bytes(8) },
-        Content::Told => ProgramContent::Told { seed: 0 },
-        Content::Reducible { compress, duplicate } => {
+        WrittenContent::Pages(byte) => ProgramContent::Words { byte, every: Bytes(PAGE_BYTES) },
+        WrittenContent::Whole(byte) => ProgramContent::Words { byte, every: Bytes(8) },
+        WrittenContent::Told => ProgramContent::Told { seed: 0 },
+        WrittenContent::Reducible { compress, duplicate } => {
             ProgramContent::Reducible { compress_percent: compress, duplicate_percent: duplicate }
         }
-        Content::Theirs => ProgramContent::Zeros,
+        WrittenContent::Theirs => ProgramContent::Zeros,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The banner and the lines below it.
 
-use crate::iozone::settings::{Mode, Rate, Settings};
+use crate::iozone::settings::{Rate, Settings, TestMode};
 
 /// IOzone's first lines, with Plumb's own word in place of what would be untrue. `began` is as ctime(3) has it.
 pub fn banner(began: &str) -> String {
@@ -51,7 +51,7 @@ pub fn rest(settings: &Settings) -> String {
             pause.0 / 1_000_000
         ));
     }
-    if let Mode::Throughput { counts, threads, .. } = &settings.mode {
+    if let TestMode::Throughput { counts, threads, .. } = &settings.mode {
         if let Some((least, most)) = settings.limits {
             let port = if *threads { "thread" } else { "process" };
             text.push_str(&format!("\tMin {port} = {least} \n\tMax {port} = {most} \n"));

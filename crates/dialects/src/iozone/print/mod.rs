@@ -10,7 +10,7 @@ pub mod throughput;
 
 use super::pass::Pass;
 use super::settings::Rate;
-use super::sweep::Point;
+use super::sweep::SizePoint;
 
 /// What a pass came to, of all rounds together.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub struct MeasuredPass {
     /// What was measured.
     pub pass: Pass,
     /// On which sizes.
-    pub point: Point,
+    pub point: SizePoint,
     /// With how many processes; 0 for a stream of its own.
     pub children: u32,
     /// Of each round.

@@ -2,7 +2,7 @@
 
 use super::MeasuredPass;
 use crate::iozone::pass::Pass;
-use crate::iozone::settings::{Mode, Settings};
+use crate::iozone::settings::{Settings, TestMode};
 use crate::iozone::sweep::{ReportEntry, SizeSweep};
 
 /// One table.
@@ -21,8 +21,8 @@ pub struct Surface {
 /// The sweep of settings; one point is a sweep, too.
 pub fn sweep(settings: &Settings) -> SizeSweep {
     match &settings.mode {
-        Mode::Auto(sweep) => sweep.clone(),
-        Mode::Single(point) | Mode::Throughput { point, .. } => {
+        TestMode::Auto(sweep) => sweep.clone(),
+        TestMode::Single(point) | TestMode::Throughput { point, .. } => {
             SizeSweep { entries: vec![ReportEntry { point: *point, is_run: true }], records: vec![point.record_bytes] }
         }
     }

@@ -3,7 +3,7 @@
 use super::MeasuredPass;
 use crate::iozone::pass::{Pass, Test};
 use crate::iozone::settings::{Rate, Settings};
-use crate::iozone::sweep::Point;
+use crate::iozone::sweep::SizePoint;
 
 /// The two lines of its head.
 pub fn head(settings: &Settings) -> String {
@@ -26,7 +26,7 @@ pub fn head(settings: &Settings) -> String {
 }
 
 /// The beginning of a row.
-pub fn begin(settings: &Settings, point: Point) -> String {
+pub fn begin(settings: &Settings, point: SizePoint) -> String {
     let by_telemetry = settings.writes.is_some() || settings.reads.is_some();
     let record_kb = if by_telemetry { 0 } else { point.record_bytes / 1024 };
     format!("{:>16}{record_kb:>8}", point.file_kb)
@@ -47,7 +47,7 @@ pub fn columns(settings: &Settings, test: Test, measured: &dyn Fn(Pass) -> Optio
 }
 
 /// A whole row of what was measured on a point.
-pub fn row(settings: &Settings, point: Point, measured: &[MeasuredPass], unit: Rate) -> String {
+pub fn row(settings: &Settings, point: SizePoint, measured: &[MeasuredPass], unit: Rate) -> String {
     let find = |pass: Pass| {
         let found = measured.iter().find(|one| one.pass == pass && one.point == point && one.children == 0);
         found.map(|one| one.told(unit))

@@ -2,11 +2,11 @@
 
 use super::{Child, MeasuredPass, mean};
 use crate::iozone::pass::Pass;
-use crate::iozone::settings::{Mode, Rate, Settings};
-use crate::iozone::sweep::Point;
+use crate::iozone::settings::{Rate, Settings, TestMode};
+use crate::iozone::sweep::SizePoint;
 
 /// The line before the blocks of so many processes.
-pub fn head(settings: &Settings, point: Point) -> String {
+pub fn head(settings: &Settings, point: SizePoint) -> String {
     let port = port(settings);
     match settings.writes.is_some() {
         true => format!("\tEach {port} writes a {} kByte file in telemetry controlled records\n", point.file_kb),
@@ -20,7 +20,7 @@ pub fn head(settings: &Settings, point: Point) -> String {
 
 fn port(settings: &Settings) -> &'static str {
     match settings.mode {
-        Mode::Throughput { threads: true, .. } => "thread",
+        TestMode::Throughput { threads: true, .. } => "thread",
         _ => "process",
     }
 }
@@ -175,7 +175,7 @@ pub struct ThroughputReport {
 impl ThroughputReport {
     /// Of all that was measured.
     pub fn of(settings: &Settings, measured: &[MeasuredPass]) -> ThroughputReport {
-        let Mode::Throughput { point, threads, .. } = &settings.mode else {
+        let TestMode::Throughput { point, threads, .. } = &settings.mode else {
             return ThroughputReport { heads: Vec::new(), rates: Vec::new(), cpu: None };
         };
         let ports = if *threads { "threads" } else { "processes" };

@@ -1,9 +1,9 @@
 //! What follows from all options together: what does not go together, and which sizes are run.
 
-use super::{Content, Mode, RECORD_MAX_BYTES, Rate, Seen, Settings, Trouble};
+use super::{RECORD_MAX_BYTES, Rate, Seen, Settings, TestMode, Trouble, WrittenContent};
 use crate::iozone::Wrong;
 use crate::iozone::pass::Test;
-use crate::iozone::sweep::{CROSSOVER_KB, Point, SizeSweep, SweepRange, steps};
+use crate::iozone::sweep::{CROSSOVER_KB, SizePoint, SizeSweep, SweepRange, steps};
 
 fn trouble(code: u8, message: &str) -> Option<Trouble> {
     Some(Trouble { message: message.to_owned(), error: String::new(), code, behind_table: false })
@@ -24,7 +24,7 @@ fn contradiction(settings: &Settings, seen: &Seen, auto: bool) -> Option<Trouble
             ),
         );
     }
-    let whole = matches!(settings.content, Content::Whole(_) | Content::Told);
+    let whole = matches!(settings.content, WrittenContent::Whole(_) | WrittenContent::Told);
     let rules: [(bool, u8, &str); 16] = [
         (whole && telemetry, 17, "\n\tFull verification not supported in telemetry mode.\n\n"),
         (auto && telemetry, 17, "\n\tAuto mode not supported in telemetry mode.\n\tTry:   -i 0 -i 1 \n\n"),
@@ -99,7 +99,7 @@ pub(super) fn conclude(settings: &mut Settings, mut seen: Seen) -> Result<(), Wr
     if seen.duplicate.is_some() || seen.compress.is_some() {
         // IOzone's duplicates are of data that can be halved, unless -+a says otherwise.
         settings.content =
-            Content::Reducible { compress: seen.compress.unwrap_or(50), duplicate: seen.duplicate.unwrap_or(0) };
+            WrittenContent::Reducible { compress: seen.compress.unwrap_or(50), duplicate: seen.duplicate.unwrap_or(0) };
     }
     if settings.purge && !settings.line_bytes.is_power_of_two() {
         return Err(Wrong::refuse(2, format!("-L {}: a line of a cache is a power of two", settings.line_bytes)));
@@ -110,7 +110,7 @@ pub(super) fn conclude(settings: &mut Settings, mut seen: Seen) -> Result<(), Wr
     let record_bytes = seen.records.last().copied().unwrap_or(4096);
     let file_kb = seen.files_kb.last().copied().unwrap_or(512);
     let by_telemetry = settings.reads.as_ref().or(settings.writes.as_ref()).map(|telemetry| telemetry.file_kb().max(1));
-    let point = Point { file_kb: by_telemetry.unwrap_or(file_kb), record_bytes };
+    let point = SizePoint { file_kb: by_telemetry.unwrap_or(file_kb), record_bytes };
     settings.mode = if seen.throughput {
         let least = seen.lower.unwrap_or(1);
         let most = seen.upper.unwrap_or(least).max(least);
@@ -118,17 +118,17 @@ pub(super) fn conclude(settings: &mut Settings, mut seen: Seen) -> Result<(), Wr
             settings.limits = Some((least, most));
         }
         let counts = if seen.children.is_empty() { (least..=most).collect() } else { seen.children.clone() };
-        Mode::Throughput { counts, point, threads: seen.threads }
+        TestMode::Throughput { counts, point, threads: seen.threads }
     } else if auto {
-        Mode::Auto(sweep(settings, &seen))
+        TestMode::Auto(sweep(settings, &seen))
     } else {
-        Mode::Single(point)
+        TestMode::Single(point)
     };
-    let (Mode::Single(point) | Mode::Throughput { point, .. }) = &settings.mode else { return Ok(()) };
+    let (TestMode::Single(point) | TestMode::Throughput { point, .. }) = &settings.mode else { return Ok(()) };
     if point.record_bytes > point.file_kb.saturating_mul(1024) && by_telemetry.is_none() && settings.trouble.is_none() {
         let (record, file) = (point.record_bytes, point.file_kb);
         let message = format!("Error: record length {record} is greater than filesize {file} kB\n ");
-        let behind_table = matches!(settings.mode, Mode::Single(_));
+        let behind_table = matches!(settings.mode, TestMode::Single(_));
         settings.trouble = Some(Trouble { message, error: String::new(), code: 23, behind_table });
     }
     Ok(())

@@ -7,7 +7,7 @@ mod take;
 mod telemetry;
 
 use super::pass::Test;
-use super::sweep::{Point, SizeSweep};
+use super::sweep::{SizePoint, SizeSweep};
 use plumb_workload::Nanos;
 use plumb_workload::program::{Advice, ListedRecord, OpenPromise};
 
@@ -16,9 +16,9 @@ const RECORD_MAX_BYTES: u64 = 16 << 20;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mode {
+pub enum TestMode {
     /// One size.
-    Single(Point),
+    Single(SizePoint),
     /// Many sizes.
     Auto(SizeSweep),
     /// Several processes or threads at once.
@@ -26,7 +26,7 @@ pub enum Mode {
         /// How many, one after another.
         counts: Vec<u32>,
         /// Of each; the file is that of all together with `-+k`.
-        point: Point,
+        point: SizePoint,
         /// As threads.
         threads: bool,
     },
@@ -46,7 +46,7 @@ pub enum Rate {
 
 /// What is written, and how much of it is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum WrittenContent {
     /// A word of this byte each page.
     Pages(u8),
     /// This byte everywhere.
@@ -100,7 +100,7 @@ pub struct Settings {
     /// How often all is run.
     pub repeat: u32,
     /// What is run.
-    pub mode: Mode,
+    pub mode: TestMode,
     /// Only the tests of `include`.
     pub selects: bool,
     /// Tests that were asked for.
@@ -138,7 +138,7 @@ pub struct Settings {
     /// From one record of the stride test to the next.
     pub stride: u64,
     /// What is written.
-    pub content: Content,
+    pub content: WrittenContent,
     /// Of the processor's cache.
     pub cache_bytes: u64,
     /// Of a line of it.
@@ -239,7 +239,7 @@ impl Settings {
             xlsx: None,
             biff: None,
             repeat: 1,
-            mode: Mode::Single(Point { file_kb: 512, record_bytes: 4096 }),
+            mode: TestMode::Single(SizePoint { file_kb: 512, record_bytes: 4096 }),
             selects: false,
             include: Vec::new(),
             extended: false,
@@ -259,7 +259,7 @@ impl Settings {
             advice: Advice::None,
             stride: 17,
             // What 3.489 writes; other versions write others.
-            content: Content::Pages(0x5f),
+            content: WrittenContent::Pages(0x5f),
             cache_bytes: 1 << 20,
             line_bytes: 32,
             purge: false,
@@ -299,10 +299,10 @@ impl Settings {
     /// The largest size of all files together, kB.
     pub fn file_kb_max(&self) -> u64 {
         match &self.mode {
-            Mode::Single(point) => point.file_kb,
-            Mode::Auto(sweep) => sweep.points().map(|point| point.file_kb).max().unwrap_or(0),
-            Mode::Throughput { point, .. } if self.aggregate || self.shared => point.file_kb,
-            Mode::Throughput { counts, point, .. } => {
+            TestMode::Single(point) => point.file_kb,
+            TestMode::Auto(sweep) => sweep.points().map(|point| point.file_kb).max().unwrap_or(0),
+            TestMode::Throughput { point, .. } if self.aggregate || self.shared => point.file_kb,
+            TestMode::Throughput { counts, point, .. } => {
                 point.file_kb.saturating_mul(counts.iter().copied().max().unwrap_or(1).into())
             }
         }

@@ -2,7 +2,7 @@
 
 use super::number::{bytes_of, percent, record_max};
 use super::telemetry::telemetry;
-use super::{Content, MixReaders, RECORD_MAX_BYTES, Rate, Seen, Settings};
+use super::{MixReaders, RECORD_MAX_BYTES, Rate, Seen, Settings, WrittenContent};
 use crate::iozone::getopt::ReadOption;
 use crate::iozone::pass::Test;
 use crate::iozone::size::{size, whole};
@@ -204,7 +204,7 @@ pub(super) fn take(
                 0 => 0xa5,
                 byte => byte,
             };
-            settings.content = Content::Whole(byte);
+            settings.content = WrittenContent::Whole(byte);
             echo(format!("Verify Mode. Pattern {byte:x}{byte:x}{byte:x}{byte:x}"));
             echo("Performance measurements are invalid in this mode.".to_owned());
         }
@@ -286,7 +286,7 @@ fn take_plus(settings: &mut Settings, seen: &mut Seen, name: &str, word: &str) -
             echo(">>> I/O Diagnostic mode enabled. <<<".to_owned());
             echo("Performance measurements are invalid in this mode.".to_owned());
             seen.diagnostic = true;
-            settings.content = Content::Told;
+            settings.content = WrittenContent::Told;
         }
         "+D" => {
             echo(">>> O_DSYNC mode enabled. <<<".to_owned());
@@ -294,7 +294,7 @@ fn take_plus(settings: &mut Settings, seen: &mut Seen, name: &str, word: &str) -
         }
         "+E" => {
             echo(">>> No Verify mode. <<<".to_owned());
-            settings.content = Content::Theirs;
+            settings.content = WrittenContent::Theirs;
             settings.existing = true;
             settings.keep = true;
         }
@@ -356,7 +356,7 @@ fn take_plus(settings: &mut Settings, seen: &mut Seen, name: &str, word: &str) -
         "+X" => {
             echo("Short circuit mode. For".to_owned());
             echo(" filesystem development testing ONLY !".to_owned());
-            settings.content = Content::Pages(0xbb);
+            settings.content = WrittenContent::Pages(0xbb);
         }
         "+z" => {
             echo("Histogram summary enabled.".to_owned());
@@ -366,7 +366,7 @@ fn take_plus(settings: &mut Settings, seen: &mut Seen, name: &str, word: &str) -
             echo("Using old data sets.".to_owned());
             echo(" Performance measurements may be invalid in this".to_owned());
             echo(" mode due to published hack.".to_owned());
-            settings.content = Content::Pages(0xa5);
+            settings.content = WrittenContent::Pages(0xa5);
         }
         _ => return Err(Wrong::say(255, format!("Unsupported Plus option -> {name} <-\n"))),
     }

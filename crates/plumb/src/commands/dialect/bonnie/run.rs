@@ -7,7 +7,7 @@ use crate::exit::End;
 use crate::session;
 use plumb_dialects::bonnie::lower::lower;
 use plumb_dialects::bonnie::print::{self, Results};
-use plumb_dialects::bonnie::random::Numbers;
+use plumb_dialects::bonnie::random::NumberSource;
 use plumb_dialects::bonnie::{Meeting, Refusal, Seed, Settings, Test, Version};
 use plumb_engine::semaphore::Semaphores;
 use plumb_engine::signals::StopFlag;
@@ -27,9 +27,9 @@ pub struct Bonnie {
     pid: u32,
     semaphores: Option<Semaphores>,
     /// As every run begins with them.
-    seeded: Numbers,
+    seeded: NumberSource,
     /// As the last run left them.
-    numbers: Numbers,
+    numbers: NumberSource,
     /// Runs that were begun.
     begun: i64,
 }
@@ -103,12 +103,12 @@ impl Dialect for Bonnie {
     }
 }
 
-fn numbers(seed: &Seed) -> Result<Numbers, Refusal> {
+fn numbers(seed: &Seed) -> Result<NumberSource, Refusal> {
     match seed {
-        Seed::Number(number) => Ok(Numbers::seeded(*number)),
+        Seed::Number(number) => Ok(NumberSource::seeded(*number)),
         Seed::File(path) => {
             let bytes = std::fs::read(path).map_err(|_| Refusal(format!("Can't open random file \"{path}\".\n")))?;
-            Numbers::of_file(&bytes).ok_or_else(|| Refusal(format!("Can't read random data from \"{path}\".\n")))
+            NumberSource::of_file(&bytes).ok_or_else(|| Refusal(format!("Can't read random data from \"{path}\".\n")))
         }
     }
 }

@@ -11,7 +11,7 @@ use plumb_dialects::iozone::lower::{Lowered, lower};
 use plumb_dialects::iozone::print::report::{Surface, surfaces};
 use plumb_dialects::iozone::print::throughput::ThroughputReport;
 use plumb_dialects::iozone::print::{MeasuredPass, biff, head, heat, report, table};
-use plumb_dialects::iozone::{Mode, Rate, Settings};
+use plumb_dialects::iozone::{Rate, Settings, TestMode};
 use plumb_study::RunError;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub fn begin(settings: &Settings, command: &[String]) -> Step<Lowered> {
     let began = jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string();
     session::print(&head::banner(&began))?;
     session::print(&head::settings(settings, command))?;
-    let in_table = !matches!(settings.mode, Mode::Throughput { .. });
+    let in_table = !matches!(settings.mode, TestMode::Throughput { .. });
     if let Some(trouble) = &settings.trouble {
         if trouble.behind_table {
             session::print(&(head::rest(settings) + &table::head(settings)))?;
@@ -106,7 +106,7 @@ fn missing(settings: &Settings, lowered: &Lowered) -> Result<Option<End>, Stoppe
 /// No test that was asked for is there.
 fn nothing(settings: &Settings) -> Result<End, Stopped> {
     let points: Vec<_> = report::sweep(settings).points().collect();
-    if !matches!(settings.mode, Mode::Throughput { .. }) {
+    if !matches!(settings.mode, TestMode::Throughput { .. }) {
         for point in points {
             session::print(&table::row(settings, point, &[], settings.rate))?;
         }
@@ -138,7 +138,7 @@ fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) ->
     const COMPLETE: &str = "\niozone test complete.\n";
     let command = format!("{} ", command.join(" "));
     let sheets = match settings.mode {
-        Mode::Throughput { .. } => {
+        TestMode::Throughput { .. } => {
             let report = ThroughputReport::of(settings, measured);
             if settings.report {
                 session::print(&report.text())?;
@@ -146,7 +146,7 @@ fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) ->
             session::print(COMPLETE)?;
             Sheets { surfaces: Vec::new(), report: Some(report) }
         }
-        Mode::Single(_) | Mode::Auto(_) => {
+        TestMode::Single(_) | TestMode::Auto(_) => {
             let surfaces = surfaces(settings, measured);
             session::print(COMPLETE)?;
             if settings.report {

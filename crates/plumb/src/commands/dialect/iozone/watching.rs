@@ -4,7 +4,7 @@ use crate::commands::dialect::error::DialectError;
 use crate::session;
 use plumb_dialects::iozone::lower::{Lowered, LoweredPhase};
 use plumb_dialects::iozone::print::{Child, MeasuredPass, Round, latency, table, throughput};
-use plumb_dialects::iozone::{Mode, Pass, Settings, Test};
+use plumb_dialects::iozone::{Pass, Settings, Test, TestMode};
 use plumb_engine::LoggedOp;
 use plumb_engine::signals::StopFlag;
 use plumb_result::measurement::Fault;
@@ -85,8 +85,8 @@ impl<'a> Watching<'a> {
             return Ok(());
         }
         let text = match self.settings.mode {
-            Mode::Throughput { .. } => self.children_block(phase),
-            Mode::Single(_) | Mode::Auto(_) => self.columns(phase),
+            TestMode::Throughput { .. } => self.children_block(phase),
+            TestMode::Single(_) | TestMode::Auto(_) => self.columns(phase),
         };
         Ok(session::print(&text)?)
     }
