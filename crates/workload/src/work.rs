@@ -92,14 +92,6 @@ impl Work {
         }
     }
 
-    /// The same, to be changed.
-    pub fn sweep_mut(&mut self) -> Option<&mut Sweep> {
-        match self.stream_mut()? {
-            BlockStream::Sweep(sweep) => Some(sweep),
-            _ => None,
-        }
-    }
-
     /// The recording that it replays, where it does.
     pub fn trace(&self) -> Option<&Recording> {
         match self.stream()? {
