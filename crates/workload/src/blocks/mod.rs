@@ -40,7 +40,7 @@ impl<T: Clone> ByKind<T> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "~plumb", rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", schemars(rename = "BlockStream"))]
+#[cfg_attr(feature = "schema", schemars(rename = "BlockStream", transform = plumb_needs_no_name))]
 pub enum BlockStream {
     /// By a pattern over one range: Plumb's own. Its keys need no name of a generator before them.
     Plumb(Blocks),
@@ -50,6 +50,18 @@ pub enum BlockStream {
     Sweep(Box<Sweep>),
     /// Read from a recording. Its group has one worker.
     Trace(Recording),
+}
+
+/// The schema of what is written: Plumb's keys stand without a generator's name.
+#[cfg(feature = "schema")]
+fn plumb_needs_no_name(schema: &mut schemars::Schema) {
+    let Some(serde_json::Value::Array(choices)) = schema.ensure_object().get_mut("oneOf") else { return };
+    for choice in choices {
+        if let Some(mut keys) = choice.pointer("/properties/plumb").cloned() {
+            keys["description"] = choice["description"].take();
+            *choice = keys;
+        }
+    }
 }
 
 impl BlockStream {

@@ -17,7 +17,7 @@ pub fn schema() -> Value {
 }
 
 /// Wherever one of several choices can be made, also its name alone, if all of its keys have defaults, and a bare size
-/// for the choice `fixed`: the forms of enums that serde knows as `=`, `=fixed` or `~plumb` ([`plumb_document`]).
+/// for the choice `fixed`: the forms of enums that serde knows as `=` or `=fixed` ([`plumb_document`]).
 fn allow_short_forms(schema: &mut Value, definitions: &Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(|item| allow_short_forms(item, definitions)),
@@ -39,10 +39,6 @@ fn allow_short_forms(schema: &mut Value, definitions: &Value) {
                 }
             }
             let former = choices.iter().flat_map(former_names).collect::<Vec<_>>();
-            // Plumb's own generator needs no name before its keys.
-            if let Some((_, keys)) = choices.iter().filter_map(only_property).find(|(name, _)| *name == "plumb") {
-                short.push(keys.clone());
-            }
             choices.extend(former);
             choices.append(&mut short);
             // A unit's text may look like a choice's name to a validator: any match will do.
