@@ -192,6 +192,7 @@ fn table_at<'t>(table: &'t mut Table, path: &[&str]) -> Option<&'t mut Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::fio::OffsetDistribution;
     use crate::companion::{Activity, Busy, Companion};
     use crate::native::{parse, parse_with};
     use crate::pace::{ThinkBasis, ThinkTime};
@@ -218,6 +219,7 @@ work.job.ops.stream.read-percent = 50
 work.job.ops.stream.order.random = {}
 work.job.ops.stream.sizes = { read = "4KiB", write = "4KiB", trim = "4KiB" }
 work.job.ops.stream.align = { read = "4KiB", write = "4KiB", trim = "4KiB" }
+work.job.ops.stream.law.sequence = [3, 0]
 work.job.ops.stream.seed = 137
 work.job.ops.stream.worker-number = 1
 work.job.ops.stream.ranges = [{ start = "0", length = "1MiB" }]
@@ -257,6 +259,7 @@ on-error = "leave"
         assert_eq!(group.steady.as_ref().unwrap().window, Nanos(3_000_000_000));
         let stream = group.work.fio().unwrap();
         assert_eq!((stream.read_percent, stream.seed, stream.ranges.len()), (Some(50), 137, 1));
+        assert_eq!(stream.distribution, OffsetDistribution::Sequence(vec![3, 0]));
         assert!(group.files.direct && group.files.prepare.write && group.files.drop_cached);
         assert!(group.syncs.at_end && group.log_ops && group.time_submission);
         assert_eq!((group.process.nice, &group.buffers.memory), (Some(3), &BufferMemory::Shared(None)));

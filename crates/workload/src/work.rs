@@ -233,7 +233,7 @@ impl Work {
     pub fn is_even(&self) -> bool {
         let uniform = match self.stream() {
             Some(BlockStream::Plumb(blocks)) => blocks.pattern == Pattern::Random,
-            Some(BlockStream::Fio(stream)) => stream.law == OffsetDistribution::Uniform,
+            Some(BlockStream::Fio(stream)) => stream.distribution == OffsetDistribution::Uniform,
             _ => false,
         };
         uniform || self.covers_once()

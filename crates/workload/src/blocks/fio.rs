@@ -34,8 +34,8 @@ pub struct Stream {
     #[serde(default = "all_random")]
     pub random_percent: ByKind<u8>,
     /// How random offsets spread.
-    #[serde(default)]
-    pub law: OffsetDistribution,
+    #[serde(default, alias = "law")]
+    pub distribution: OffsetDistribution,
     /// Which random blocks may come again.
     #[serde(default)]
     pub coverage: Coverage,
@@ -109,7 +109,7 @@ impl Stream {
             sizes_by_order: false,
             align: ByKind::all(block),
             random_percent: all_random(),
-            law: OffsetDistribution::default(),
+            distribution: OffsetDistribution::default(),
             coverage: Coverage::default(),
             generator: RandomGenerator::default(),
             seed: 0x89,

@@ -58,7 +58,7 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
         sizes_by_order: work.bs_is_seq_rand,
         align,
         random_percent: by_kind(work.percentage_random.map(percent)),
-        law: law(work),
+        distribution: distribution(work),
         coverage: Coverage::Again,
         generator: match work.generator {
             Generator::Tausworthe64 => RandomGenerator::Taus258,
@@ -96,7 +96,7 @@ fn size(sizes: KindSizes) -> JobSize {
     }
 }
 
-fn law(work: &DirectionOptions) -> OffsetDistribution {
+fn distribution(work: &DirectionOptions) -> OffsetDistribution {
     match &work.distribution {
         RandomDistribution::Uniform => OffsetDistribution::Uniform,
         RandomDistribution::Curved { curve, center } => OffsetDistribution::Curved { curve: *curve, center: *center },

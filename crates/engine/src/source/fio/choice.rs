@@ -17,14 +17,14 @@ const NORMAL_TERMS: u64 = 12;
 /// Draws files along a curve.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileCurve {
-    law: FileLaw,
+    distribution: FileDistribution,
     places: u64,
     turn: u64,
     taus: Taus88,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum FileLaw {
+enum FileDistribution {
     Zipf { theta: f64, zeta: f64, eta: f64 },
     Pareto { power: f64 },
     Normal { spread: u64 },
@@ -42,27 +42,27 @@ impl FileCurve {
             let drawn = u64::from(taus.next());
             center.map_or(drawn, |center| (places as f64 * center) as u64)
         };
-        let (law, turn) = match curve {
+        let (distribution, turn) = match curve {
             Curve::Zipf { theta } => {
                 let zeta = (1..=places.min(MOST_TERMS)).fold(0.0, |sum, rank| sum + pow(1.0 / rank as f64, theta));
                 let eta = (1.0 - pow(2.0 / places as f64, 1.0 - theta)) / (1.0 - (1.0 + pow(0.5, theta)) / zeta);
-                (FileLaw::Zipf { theta, zeta, eta }, drawn_turn(&mut taus))
+                (FileDistribution::Zipf { theta, zeta, eta }, drawn_turn(&mut taus))
             }
-            Curve::Pareto { h } => (FileLaw::Pareto { power: ln(h) / ln(1.0 - h) }, drawn_turn(&mut taus)),
+            Curve::Pareto { h } => (FileDistribution::Pareto { power: ln(h) / ln(1.0 - h) }, drawn_turn(&mut taus)),
             Curve::Normal { deviation } => {
                 let spread = ((places as f64 * deviation / 100.0).ceil() as u64).min(places / 2);
                 let turn = center.map_or(0, |center| (places as f64 * (center - 0.5)) as i64 as u64);
-                (FileLaw::Normal { spread }, turn)
+                (FileDistribution::Normal { spread }, turn)
             }
         };
-        FileCurve { law, places, turn, taus }
+        FileCurve { distribution, places, turn, taus }
     }
 
     pub(super) fn next(&mut self) -> usize {
         let places = self.places;
         let closed = |taus: &mut Taus88| f64::from(taus.next()) / f64::from(u32::MAX);
-        let place = match self.law {
-            FileLaw::Zipf { theta, zeta, eta } => {
+        let place = match self.distribution {
+            FileDistribution::Zipf { theta, zeta, eta } => {
                 let uniform = closed(&mut self.taus);
                 let scaled = uniform * zeta;
                 if scaled < 1.0 {
@@ -73,8 +73,8 @@ impl FileCurve {
                     (places as f64 * pow(eta * uniform - eta + 1.0, 1.0 / (1.0 - theta))) as u64
                 }
             }
-            FileLaw::Pareto { power } => ((places - 1) as f64 * pow(closed(&mut self.taus), power)) as u64,
-            FileLaw::Normal { spread } => {
+            FileDistribution::Pareto { power } => ((places - 1) as f64 * pow(closed(&mut self.taus), power)) as u64,
+            FileDistribution::Normal { spread } => {
                 let sum: u64 = (0..NORMAL_TERMS).map(|_| u64::from(self.taus.next()) % (places + 1)).sum();
                 let middle = sum.div_ceil(NORMAL_TERMS);
                 let mut shift = match spread {

@@ -15,7 +15,7 @@ use plumb_workload::blocks::fio::Curve;
 
 /// Draws blocks of one file; `None` where the stream has no curve, or the file no block.
 pub(super) fn of(script: &Script, part: &Part, file: usize) -> Option<Curved> {
-    let Way::Random(Random { law: PlannedDistribution::Curved { curve, center }, .. }) = &script.way else {
+    let Way::Random(Random { distribution: PlannedDistribution::Curved { curve, center }, .. }) = &script.way else {
         return None;
     };
     let kinds = Kind::ALL.into_iter().filter(|kind| script.mix.has(*kind));

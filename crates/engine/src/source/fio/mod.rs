@@ -12,7 +12,7 @@
 //!   within the part may end behind it.
 //! * **Random blocks** are drawn as `blocks * r / 2^32`. With coverage `once`, the next free block from the drawn one is
 //!   taken, beginning again at the first; a block counts as the smallest size, an op of a larger size ends before the
-//!   first used block. Alignment apart from the smallest size, and every law but the uniform, switch the map off.
+//!   first used block. Alignment apart from the smallest size, and every distribution but the uniform, switch the map off.
 //! * **A mix** draws a read or a write; after a change the new kind goes on without draws until it has had its share of
 //!   what the other had. Where one of them has a rate, the kind that is due comes in place of one that is not, and draws
 //!   depend on the clock.

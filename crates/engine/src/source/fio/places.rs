@@ -114,7 +114,7 @@ impl Machine {
         if blocks == 0 {
             return None;
         }
-        match &random.law {
+        match &random.distribution {
             PlannedDistribution::Uniform => self.uniform_block(script, file, blocks),
             PlannedDistribution::Curved { .. } => self.files.along_curve(file),
             PlannedDistribution::Zoned(zones) if !zones[kind as usize].is_empty() => {

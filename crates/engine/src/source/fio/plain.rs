@@ -202,7 +202,7 @@ impl<'a> Shortcut<'a> {
             Way::Random(random)
                 if random.ops_per_draw == 1
                     && random.percent[kind as usize] == 100
-                    && random.law == PlannedDistribution::Uniform
+                    && random.distribution == PlannedDistribution::Uniform
                     && script.width == Width::Narrow
                     && part.blocks[kind as usize] > 0
                     // Otherwise an op can reach behind the end of the file, and is the end of the loop.

@@ -89,7 +89,9 @@ pub enum FioPlanError {
         blocks: u64,
     },
     /// A register gives its own order.
-    #[error("a shift register goes through all blocks evenly, and follows no other law; use another `coverage`")]
+    #[error(
+        "a shift register goes through all blocks evenly, and follows no other distribution; use another `coverage`"
+    )]
     RegisterWithDistribution,
     /// A block of the list is not there.
     #[error(
@@ -335,11 +337,11 @@ fn way(
     if ops_per_draw == 0 {
         return Err(FioPlanError::Zero { what: "ops-per-draw" });
     }
-    let law = law(stream, mix, sizes, parts)?;
-    // fio keeps no map where a law makes some blocks come more often, or blocks could lie across each other.
+    let distribution = distribution(stream, mix, sizes, parts)?;
+    // fio keeps no map where a distribution makes some blocks come more often, or blocks could lie across each other.
     let apart = align.iter().zip(sizes).all(|(align, sizes)| *align == sizes.smallest);
     let coverage = match stream.coverage {
-        Coverage::OnceByRegister if law != PlannedDistribution::Uniform => {
+        Coverage::OnceByRegister if distribution != PlannedDistribution::Uniform => {
             return Err(FioPlanError::RegisterWithDistribution);
         }
         Coverage::OnceByRegister => {
@@ -348,21 +350,26 @@ fn way(
             }
             PlannedCoverage::Register
         }
-        Coverage::Once if law == PlannedDistribution::Uniform && apart => PlannedCoverage::Map,
+        Coverage::Once if distribution == PlannedDistribution::Uniform && apart => PlannedCoverage::Map,
         Coverage::Once | Coverage::Again => PlannedCoverage::Again,
     };
     Ok(Way::Random(Random {
         ops_per_draw,
         sequencer: stream.sequencer,
         percent: three(&stream.random_percent),
-        law,
+        distribution,
         coverage,
     }))
 }
 
-fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<PlannedDistribution, FioPlanError> {
+fn distribution(
+    stream: &Stream,
+    mix: Mix,
+    sizes: &[Sizes; 3],
+    parts: &Parts,
+) -> Result<PlannedDistribution, FioPlanError> {
     let used = || Kind::ALL.into_iter().filter(|kind| mix.has(*kind));
-    match &stream.law {
+    match &stream.distribution {
         OffsetDistribution::Uniform => Ok(PlannedDistribution::Uniform),
         OffsetDistribution::Curved { curve, center } => {
             use plumb_workload::blocks::fio::Curve;
@@ -421,8 +428,11 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<P
                     return Err(FioPlanError::SequenceBeyond { block, blocks });
                 }
             }
-            let step =
-                if matches!(stream.law, OffsetDistribution::SequenceOnward(_)) { listed.len() as u64 } else { 0 };
+            let step = if matches!(stream.distribution, OffsetDistribution::SequenceOnward(_)) {
+                listed.len() as u64
+            } else {
+                0
+            };
             Ok(PlannedDistribution::Sequence { listed: listed.as_slice().into(), step })
         }
     }

@@ -78,7 +78,7 @@ pub(super) struct Random {
     pub(super) sequencer: Sequencer,
     /// By [`Kind`].
     pub(super) percent: [u8; 3],
-    pub(super) law: PlannedDistribution,
+    pub(super) distribution: PlannedDistribution,
     pub(super) coverage: PlannedCoverage,
 }
 
@@ -240,7 +240,7 @@ impl Script {
 
     /// Whether offsets follow a curve.
     pub(super) fn is_curved(&self) -> bool {
-        matches!(&self.way, Way::Random(Random { law: PlannedDistribution::Curved { .. }, .. }))
+        matches!(&self.way, Way::Random(Random { distribution: PlannedDistribution::Curved { .. }, .. }))
     }
 
     pub(super) fn covers(&self) -> PlannedCoverage {

@@ -7,7 +7,7 @@ use crate::rng::Rng;
 use crate::source::curve::{Curved, Ranks, Spread};
 use crate::source::zipf::Zipf;
 
-/// A law by which positions are drawn.
+/// A distribution by which positions are drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OffsetDistribution {
     Uniform,
@@ -29,7 +29,7 @@ pub(crate) struct PlannedZone {
     pub(crate) count: u64,
 }
 
-/// Draws positions `0..count` by a law.
+/// Draws positions `0..count` by a distribution.
 #[derive(Debug, Clone)]
 pub(crate) enum Draw {
     Uniform { count: u64, rng: Rng },
@@ -39,9 +39,9 @@ pub(crate) enum Draw {
 }
 
 impl Draw {
-    pub(crate) fn new(law: &OffsetDistribution, count: u64, seed: u64, rng: Rng) -> Draw {
+    pub(crate) fn new(distribution: &OffsetDistribution, count: u64, seed: u64, rng: Rng) -> Draw {
         let curved = |ranks, spread, rng| Draw::Curved(Box::new(Curved { ranks, count, spread, rng }));
-        match law {
+        match distribution {
             OffsetDistribution::Uniform => Draw::Uniform { count, rng },
             OffsetDistribution::Permutation => Draw::Permutation(Shuffle::new(count, rng)),
             OffsetDistribution::Zipf { theta } => {
@@ -143,8 +143,8 @@ mod tests {
 
     const DRAWS: usize = 200_000;
 
-    fn counts(law: OffsetDistribution, count: u64) -> Vec<usize> {
-        let mut draw = Draw::new(&law, count, 42, Rng::new(7));
+    fn counts(distribution: OffsetDistribution, count: u64) -> Vec<usize> {
+        let mut draw = Draw::new(&distribution, count, 42, Rng::new(7));
         let mut counts = vec![0; count as usize];
         (0..DRAWS).for_each(|_| counts[draw.next() as usize] += 1);
         counts
@@ -180,9 +180,9 @@ mod tests {
 
     #[test]
     fn all_workers_share_the_hot_blocks() {
-        let law = OffsetDistribution::Zipf { theta: 1.2 };
+        let distribution = OffsetDistribution::Zipf { theta: 1.2 };
         let hottest = |rng_seed| {
-            let mut draw = Draw::new(&law, 1 << 30, 42, Rng::new(rng_seed));
+            let mut draw = Draw::new(&distribution, 1 << 30, 42, Rng::new(rng_seed));
             let mut seen = std::collections::HashMap::new();
             (0..20_000).for_each(|_| *seen.entry(draw.next()).or_insert(0) += 1);
             seen.into_iter().max_by_key(|(_, count)| *count).map(|(position, _)| position)

@@ -34,18 +34,18 @@ impl Places {
             BlockOrder::Walk(direction) => {
                 Places::Walk(Walk::new(plan.pieces.clone(), *direction, u64::from(plan.smallest), passes))
             }
-            BlockOrder::Draw(law) => {
-                let overrun = match law {
+            BlockOrder::Draw(distribution) => {
+                let overrun = match distribution {
                     OffsetDistribution::Permutation => Overrun::Shorten,
                     _ => Overrun::MoveBack,
                 };
                 let limit = |unit: u64| plan.passes.map_or(u64::MAX, |passes| unit.saturating_mul(passes));
-                let (ops_left, bytes_left) = match law {
+                let (ops_left, bytes_left) = match distribution {
                     OffsetDistribution::Permutation => (limit(plan.positions()), u64::MAX),
                     _ => (u64::MAX, limit(plan.pass_bytes())),
                 };
                 let rng = plan.stream.rng(Purpose::Offset);
-                let draw = Draw::new(law, plan.positions(), plan.stream.seed, rng);
+                let draw = Draw::new(distribution, plan.positions(), plan.stream.seed, rng);
                 let positions = Positions::new(&plan.pieces, plan.step, plan.smallest, overrun);
                 Places::Draw { draw, positions, ops_left, bytes_left }
             }

@@ -187,7 +187,7 @@ impl PlumbPlan {
                 // All workers see the files in the same order, so that they agree on which blocks are hot.
                 pieces.sort_unstable_by_key(|piece| (piece.file, piece.start));
                 let positions = pieces.iter().map(|piece| positions_in(piece, step, smallest)).sum();
-                BlockOrder::Draw(law(drawn, positions)?)
+                BlockOrder::Draw(distribution(drawn, positions)?)
             }
         };
         Ok(PlumbPlan {
@@ -403,7 +403,7 @@ fn pieces(request: &PlanRequest, alignment: u64) -> Result<Vec<Piece>, PlanError
     Ok(pieces)
 }
 
-fn law(pattern: &Pattern, positions: u64) -> Result<OffsetDistribution, PlanError> {
+fn distribution(pattern: &Pattern, positions: u64) -> Result<OffsetDistribution, PlanError> {
     Ok(match pattern {
         Pattern::Permutation => OffsetDistribution::Permutation,
         Pattern::Zipf { theta } if *theta > 0.0 && theta.is_finite() => OffsetDistribution::Zipf { theta: *theta },

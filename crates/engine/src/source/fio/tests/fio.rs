@@ -339,7 +339,7 @@ fn zoned_laws() {
     compare(
         "--rw=randrw --random_distribution=zoned:60/10:30/20:8/30:2/40",
         Stream {
-            law: OffsetDistribution::Zoned(ByKind::all(zones(&[(60, 10), (30, 20), (8, 30), (2, 40)]))),
+            distribution: OffsetDistribution::Zoned(ByKind::all(zones(&[(60, 10), (30, 20), (8, 30), (2, 40)]))),
             ..stream(Does::Mix(50), random())
         },
     );
@@ -348,7 +348,7 @@ fn zoned_laws() {
         .to_vec();
     compare(
         "--rw=randread --random_distribution=zoned_abs:60/128k:40/512k",
-        Stream { law: OffsetDistribution::ZonedBytes(ByKind::all(absolute)), ..stream(Does::Read, random()) },
+        Stream { distribution: OffsetDistribution::ZonedBytes(ByKind::all(absolute)), ..stream(Does::Read, random()) },
     );
 }
 

@@ -232,7 +232,8 @@ fn curves_reach_every_block() {
         (Curve::Pareto { h: 0.3 }, None),
         (Curve::Normal { deviation: 20.0 }, None),
     ] {
-        let stream = Stream { law: OffsetDistribution::Curved { curve, center }, ..stream(Does::Read, random()) };
+        let stream =
+            Stream { distribution: OffsetDistribution::Curved { curve, center }, ..stream(Does::Read, random()) };
         let stream = Stream { io_bytes: Some(Bytes(400 * MIB)), ..stream };
         let plan = plan(&job(stream), &[MIB], Handing::Inline).expect("a plan");
         let mut counts = [0u32; 256];
@@ -247,8 +248,11 @@ fn curves_reach_every_block() {
 
 #[test]
 fn a_list_of_blocks_comes_again_and_again() {
-    let listed =
-        Stream { law: OffsetDistribution::Sequence(vec![3, 0, 200]), max_ops: Some(5), ..stream(Does::Read, random()) };
+    let listed = Stream {
+        distribution: OffsetDistribution::Sequence(vec![3, 0, 200]),
+        max_ops: Some(5),
+        ..stream(Does::Read, random())
+    };
     let plan = plan(&job(listed), &[MIB], Handing::Inline).expect("a plan");
     let blocks: Vec<u64> = ops(&plan, 100).iter().map(|op| op.offset / 4096).collect();
     assert_eq!(blocks, [3, 0, 200, 3, 0]);
@@ -256,7 +260,8 @@ fn a_list_of_blocks_comes_again_and_again() {
 
 #[test]
 fn a_list_of_blocks_goes_on_behind_itself_and_ends_with_the_range() {
-    let listed = Stream { law: OffsetDistribution::SequenceOnward(vec![2, 0, 1]), ..stream(Does::Read, random()) };
+    let listed =
+        Stream { distribution: OffsetDistribution::SequenceOnward(vec![2, 0, 1]), ..stream(Does::Read, random()) };
     let plan = plan(&job(listed), &[8 * 4096], Handing::Inline).expect("a plan");
     let blocks: Vec<u64> = ops(&plan, 100).iter().map(|op| op.offset / 4096).collect();
     assert_eq!(blocks, [2, 0, 1, 5, 3, 4], "block 8 is not there");
@@ -443,14 +448,17 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     let base = || stream(Does::Read, random());
     assert_eq!(refused(Stream { ranges_per_trim: 2, ..base() }), FioPlanError::RangesPerTrim { ranges: 2 });
     let beyond = OffsetDistribution::Sequence(vec![256]);
-    assert_eq!(refused(Stream { law: beyond, ..base() }), FioPlanError::SequenceBeyond { block: 256, blocks: 256 });
+    assert_eq!(
+        refused(Stream { distribution: beyond, ..base() }),
+        FioPlanError::SequenceBeyond { block: 256, blocks: 256 }
+    );
     let zones = vec![Zone { access_percent: 90, size: 50 }];
     assert_eq!(
-        refused(Stream { law: OffsetDistribution::Zoned(ByKind::all(zones)), ..base() }),
+        refused(Stream { distribution: OffsetDistribution::Zoned(ByKind::all(zones)), ..base() }),
         FioPlanError::ZoneShares { percent: 90 }
     );
     let curve = OffsetDistribution::Curved { curve: Curve::Pareto { h: 1.0 }, center: None };
-    assert!(matches!(refused(Stream { law: curve, ..base() }), FioPlanError::Curve { .. }));
+    assert!(matches!(refused(Stream { distribution: curve, ..base() }), FioPlanError::Curve { .. }));
     let wide = Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(2 * MIB))), ..base() };
     assert_eq!(refused(wide), FioPlanError::NoRoom { smallest: 2 * MIB });
     let direct = job(Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(1000))), ..base() });
@@ -487,7 +495,7 @@ fn a_plan_tells_what_it_needs() {
 fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
     let curves = [Curve::Zipf { theta: 1.2 }, Curve::Pareto { h: 0.3 }, Curve::Normal { deviation: 20.0 }];
     let curved = curves.map(|curve| Stream {
-        law: OffsetDistribution::Curved { curve, center: None },
+        distribution: OffsetDistribution::Curved { curve, center: None },
         coverage: Coverage::Again,
         ..stream(Does::Write, random())
     });
@@ -501,7 +509,12 @@ fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
             for op in ops(&plan, 10_000) {
                 match op.role {
                     Role::Load => drop(written.insert(op.offset)),
-                    _ => assert!(written.contains(&op.offset), "{} was never written ({:?})", op.offset, stream.law),
+                    _ => assert!(
+                        written.contains(&op.offset),
+                        "{} was never written ({:?})",
+                        op.offset,
+                        stream.distribution
+                    ),
                 }
             }
         }
