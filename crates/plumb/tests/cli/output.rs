@@ -60,7 +60,14 @@ fn a_run_ends_as_it_would_whatever_becomes_of_its_output() {
 fn output_that_is_lost_is_an_error_where_nothing_else_holds_it() {
     let home = Home::new();
     home.plumb("run random-read --at sim:ssd").expect(0);
-    for words in ["list", "study list", "show last", "export last --json", "explain A1", "run random-read --at sim:ssd --no-store"] {
+    for words in [
+        "list",
+        "study list",
+        "show last",
+        "export last --json",
+        "explain A1",
+        "run random-read --at sim:ssd --no-store",
+    ] {
         assert_eq!(code(&home, words, Stream::Output, full()), Some(4), "{words}");
         assert_eq!(code(&home, words, Stream::Output, unread()), Some(0), "{words}");
     }
