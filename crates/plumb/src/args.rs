@@ -29,11 +29,11 @@ pub enum PlumbCommand {
     Try(TryArguments),
     /// Which of two is faster for this work? Interleaved blocks, an honest verdict.
     Compare(CompareArguments),
-    /// How small a difference can this set-up show? A place against itself.
+    /// How small a difference can this set-up show? Measures the noise floor (A/A).
     Noise(NoiseArguments),
     /// Run one workload: a file, or one of the named ones.
     Run(RunArguments),
-    /// Take a setting through its levels: curves of load, block size and working set, with what they say.
+    /// Sweep a parameter: curves of load, block size and working set, and what they mean.
     Sweep(SweepArguments),
     /// A whole comparison from one file: build each system, measure it in a sound order, answer in words.
     Study {
@@ -43,7 +43,7 @@ pub enum PlumbCommand {
     },
     /// Recompute published numbers: rates, units, directions, sizes against memory, claims. No load.
     Audit(AuditArguments),
-    /// Run another tool's command line: fio, elbencho, dd, IOzone, PostMark or iostat, told as that tool tells it; runs are judged as all are.
+    /// Run another tool's command line: fio, elbencho, dd, IOzone, Bonnie++, PostMark or iostat. Prints that tool's format; Plumb's checks still apply.
     As {
         /// The tool, and its words as they are.
         #[command(subcommand)]
@@ -68,7 +68,7 @@ pub enum PlumbCommand {
         #[arg(long)]
         tag: Option<String>,
         /// At most so many.
-        #[arg(long, short = 'n', default_value_t = 20)]
+        #[arg(long, short = 'n', default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         number: u32,
     },
     /// A stored run.
@@ -161,7 +161,7 @@ pub struct TryArguments {
     #[arg(long, default_value = "4s")]
     pub time: plumb_workload::Nanos,
     /// Size of the test file [default: 1 GiB, never more than 10 % of free space].
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
     /// Seed of every random choice.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
@@ -190,7 +190,7 @@ pub struct CompareArguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub plots: u32,
     /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
     /// Length of each timed phase of a run [default: what the budget allows, 1 to 10 s].
     #[arg(long, value_name = "TIME")]
@@ -226,7 +226,7 @@ pub struct NoiseArguments {
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub budget: plumb_workload::Nanos,
     /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
     /// Length of each timed phase of a run [default: what the budget allows, 1 to 10 s].
     #[arg(long, value_name = "TIME")]
@@ -314,7 +314,7 @@ pub struct SweepArguments {
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
     /// Size of the test file, where `size` is not swept [default: 256 MiB, never more than 10 % of free space].
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
     /// Seed of the order of runs and of every random choice.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]

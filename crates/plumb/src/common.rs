@@ -22,7 +22,7 @@ pub struct Common {
     #[arg(long, global = true)]
     pub no_store: bool,
 
-    /// What may be overwritten: paths or serials of devices, separated by commas. Named things lose their data.
+    /// What may be overwritten: paths or serials of devices, separated by commas. Their contents will be destroyed.
     #[arg(long, global = true, value_name = "PATH-OR-SERIAL,…", env = "PLUMB_ALLOW", hide_env_values = true)]
     pub plumb_allow: Option<String>,
 }

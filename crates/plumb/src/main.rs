@@ -1,17 +1,22 @@
 //! The command line: the only place where the rooms of the house meet.
+// They end the program where nobody reads: `output` does not.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
 mod commands;
 mod common;
 mod exit;
 mod live_output;
+mod output;
 mod progress;
 mod recordings;
 mod session;
 mod space_budget;
 
+use crate::output::error_line;
 use args::{Arguments, PlumbCommand, Tool};
 use clap::Parser;
+use commands::study::StudyCommand;
 use exit::{End, Stopped};
 use std::process::ExitCode;
 
@@ -19,18 +24,59 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os();
     let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
     let is_init = called.file_name().is_some_and(|name| name == "init") && std::process::id() == 1;
-    let ended = match commands::dialect::run_link(&called, words) {
-        Some(ended) => ended,
-        None if is_init => commands::agent::init(),
-        None => run(&Arguments::parse()),
+    let (ended, result) = match commands::dialect::run_link(&called, words) {
+        Some(ended) => (ended, Yielded::Kept),
+        None if is_init => (commands::agent::init(), Yielded::Printed),
+        None => {
+            let arguments = Arguments::parse();
+            (run(&arguments), Yielded::of(&arguments))
+        }
     };
     match ended {
-        Ok(end) => end.code(),
+        Ok(end) => match (output::lost(), result) {
+            (None, _) => end.code(),
+            (Some(reason), Yielded::Kept) => {
+                error_line!("warning: standard output: {reason}");
+                end.code()
+            }
+            (Some(reason), Yielded::Printed) => {
+                error_line!("error: standard output: {reason}");
+                End::Io.code()
+            }
+        },
         Err(stopped) => {
             // Errors of a workload's text have heads of their own, one each.
             let head = if stopped.message.starts_with("error: ") { "" } else { "error: " };
-            eprintln!("{head}{}", stopped.message);
+            error_line!("{head}{}", stopped.message);
             stopped.end.code()
+        }
+    }
+}
+
+/// What a command leaves behind.
+#[derive(Clone, Copy)]
+enum Yielded {
+    /// What it printed, and nothing else.
+    Printed,
+    /// A stored result, or the work that a tool's words ask for.
+    Kept,
+}
+
+impl Yielded {
+    fn of(arguments: &Arguments) -> Yielded {
+        match &arguments.command {
+            PlumbCommand::As { .. } => Yielded::Kept,
+            PlumbCommand::Try(_)
+            | PlumbCommand::Compare(_)
+            | PlumbCommand::Noise(_)
+            | PlumbCommand::Run(_)
+            | PlumbCommand::Sweep(_)
+            | PlumbCommand::Study { command: StudyCommand::Run(_) | StudyCommand::Resume(_) }
+                if !arguments.common.no_store =>
+            {
+                Yielded::Kept
+            }
+            _ => Yielded::Printed,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The one live line, on standard error, when that is a terminal; and findings as they become true, on standard error
 //! whatever it is.
 
+use crate::output::error_line;
 use crate::session;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_engine::Live;
@@ -56,7 +57,7 @@ impl LiveLine {
 
     /// A line that stays, above the live one.
     fn tell(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        self.bar.suspend(|| error_line!("{text}"));
     }
 
     fn say(&self, text: &str) {

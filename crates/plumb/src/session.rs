@@ -2,6 +2,8 @@
 
 use crate::common::Common;
 use crate::exit::Stopped;
+use crate::output;
+use crate::output::error_line;
 use plumb_engine::guard::{Allow, Permissions};
 use plumb_engine::signals;
 use plumb_engine::testdir::TestDirs;
@@ -9,7 +11,7 @@ use plumb_report::Style;
 use plumb_report::style::Colour;
 use plumb_store::{RecoveredRun, Store};
 use plumb_study::Bench;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// The user's data directory for Plumb. Source: XDG Base Directory Specification.
@@ -34,9 +36,20 @@ pub struct RecoveredStore {
     pub recovered: Vec<RecoveredRun>,
 }
 
-/// Opens the store, and marks what a killed run left in it.
+/// Opens the store, and marks what a killed run left in it. Where there is none yet, it is made.
 pub fn store(common: &Common) -> Result<Store, Stopped> {
     recovered_store(common).map(|found| found.store)
+}
+
+/// The same for commands that only look: a database that was named must be there, because its name may be mistyped.
+pub fn named_store(common: &Common) -> Result<Store, Stopped> {
+    match &common.db {
+        Some(path) if !path.exists() => Err(Stopped::usage(format!(
+            "there is no database {}; check `--db` and PLUMB_DB, or leave them out",
+            path.display()
+        ))),
+        _ => store(common),
+    }
 }
 
 /// The same, saying which runs were marked.
@@ -85,7 +98,7 @@ pub fn error_style() -> Style {
 
 /// Says on standard error what is about to happen.
 pub fn announce(text: &str) {
-    eprintln!("{}", error_style().wrap(text, 0));
+    error_line!("{}", error_style().wrap(text, 0));
 }
 
 fn style_of(stream: impl IsTerminal + std::os::fd::AsFd, width: usize) -> Style {
@@ -106,23 +119,15 @@ fn colour(terminal: bool) -> Colour {
     if terminal && !plain { Colour::Ansi } else { Colour::Never }
 }
 
-/// Writes to standard output. A reader that went away is no error.
-pub fn print(text: &str) -> Result<(), Stopped> {
-    match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Stopped::io(format!("standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Writes JSON to standard output.
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), Stopped> {
     let text = plumb_document::json::to_string_pretty(value).map_err(Stopped::io)?;
-    print(&format!("{text}\n"))
+    output::print(&format!("{text}\n"));
+    Ok(())
 }
 
 /// The command as typed, for the record.
 pub fn command_line() -> String {
-    std::env::args().collect::<Vec<_>>().join(" ")
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    words.collect::<Vec<_>>().join(" ")
 }

@@ -38,13 +38,20 @@ pub fn virtual_time<'a>(mut places: impl Iterator<Item = &'a Place>) -> Nanos {
     Nanos(if places.any(is_slow) { 20_000_000_000 } else { 2_000_000_000 })
 }
 
+/// The shortest time of a phase in which a disk completes ops at all.
+const SHORTEST_TIME: Nanos = Nanos(10_000_000);
+
 /// Refuses lengths and sizes in which nothing can be measured.
 pub fn check_lengths(budget: Nanos, time: Option<Nanos>, size: Option<Bytes>) -> Result<(), Stopped> {
     if budget.0 == 0 {
         return Err(Stopped::usage("--budget 0s leaves no time to measure in; give a minute or more"));
     }
-    if time.is_some_and(|time| time.0 == 0) {
-        return Err(Stopped::usage("--time 0s measures nothing; give a second or more, or leave it out"));
+    if let Some(time) = time
+        && time.0 < SHORTEST_TIME.0
+    {
+        return Err(Stopped::usage(format!(
+            "--time {time} is too short to measure anything; give a second or more, or leave it out"
+        )));
     }
     if size.is_some_and(|size| size.0 == 0) {
         return Err(Stopped::usage("--size 0 leaves nothing to read or write; give 1MiB or more, or leave it out"));

@@ -3,6 +3,7 @@
 use crate::args::AuditArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output;
 use crate::session;
 use plumb_report::audit::{Detail, page};
 use plumb_result::Audit;
@@ -33,7 +34,7 @@ pub fn run(arguments: &AuditArguments, common: &Common) -> Result<End, Stopped> 
         let style = session::style();
         let detail = if arguments.notes { Detail::Full } else { Detail::Brief };
         let pages: Vec<String> = audits.iter().map(|audit| page(audit, detail, &style)).collect();
-        session::print(&pages.join("\n\n"))?;
+        output::print(&pages.join("\n\n"));
     }
     Ok(if audits.iter().any(Audit::is_rejected) { End::Rejected } else { End::Done })
 }

@@ -2,6 +2,7 @@
 
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output;
 use crate::session;
 use plumb_report::{facts, run};
 use plumb_result::{Finding, Level, RunVerdict};
@@ -37,7 +38,7 @@ pub fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
         let findings: Vec<Finding> =
             outcome.checks.iter().map(|finding| Finding { phase: None, ..finding.clone() }).collect();
         page.push_str(&run::findings(&findings, &style));
-        session::print(&page)?;
+        output::print(&page);
     }
     Ok(if RunVerdict::of(&outcome.checks) == RunVerdict::Reject { End::Rejected } else { End::Done })
 }

@@ -2,6 +2,7 @@
 
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output;
 use crate::session;
 use plumb_lab::Surroundings;
 use plumb_report::run::short_id;
@@ -48,6 +49,6 @@ pub fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
     if said.is_empty() {
         said.push("nothing was left behind");
     }
-    session::print(&format!("{}\n", said.join("\n")))?;
+    output::print(&format!("{}\n", said.join("\n")));
     Ok(end)
 }

@@ -3,6 +3,7 @@
 use crate::args::CompareArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output::{self, error_line};
 use crate::progress::LiveLine;
 use crate::session;
 use crate::space_budget::{DataSizes, FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
@@ -60,11 +61,11 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         session::print_json(&outcome.comparison)?;
     } else {
         let style = session::style();
-        session::print(&page::page(&outcome.comparison, &style))?;
-        session::print(&run_page::findings(&worth_saying(&outcome.comparison), &style))?;
+        output::print(&page::page(&outcome.comparison, &style));
+        output::print(&run_page::findings(&worth_saying(&outcome.comparison), &style));
     }
     if let Some(reason) = &outcome.not_stored {
-        eprintln!("warning: the comparison is not stored: {reason}");
+        error_line!("warning: the comparison is not stored: {reason}");
     }
     // Too little is left of what the checks rejected, as against numbers that are too noisy.
     let too_few = |contrast: &Contrast| match contrast.unit {

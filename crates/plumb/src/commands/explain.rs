@@ -2,6 +2,7 @@
 
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output;
 use crate::session;
 use plumb_audit::Rule;
 use plumb_trust::Check;
@@ -16,7 +17,7 @@ pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
         None => {
             let lines: String =
                 plumb_trust::CHECKS.iter().map(|check| format!("{:4} {}\n", check.code, check.title)).collect();
-            session::print(&lines)?;
+            output::print(&lines);
         }
         Some(code) => {
             let check = plumb_trust::explain(code);
@@ -30,7 +31,7 @@ pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
             } else {
                 let width = session::style().width;
                 let parts = [plumb_trust::explanation(code, width), plumb_audit::explanation(code, width)];
-                session::print(&parts.into_iter().flatten().collect::<Vec<_>>().join("\n"))?;
+                output::print(&parts.into_iter().flatten().collect::<Vec<_>>().join("\n"));
             }
         }
     }

@@ -20,6 +20,7 @@ pub mod watch;
 
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output::{self, error_line};
 use crate::session;
 use plumb_report::run::{KeptResult, page};
 use plumb_result::RunVerdict;
@@ -43,7 +44,7 @@ pub fn present(outcome: &RunOutcome, common: &Common) -> Result<End, Stopped> {
     } else {
         let kept =
             if common.no_store || outcome.not_stored.is_some() { KeptResult::Nowhere } else { KeptResult::Stored };
-        session::print(&page(&outcome.result, kept, &session::style()))?;
+        output::print(&page(&outcome.result, kept, &session::style()));
     }
     Ok(ended(outcome))
 }
@@ -51,7 +52,7 @@ pub fn present(outcome: &RunOutcome, common: &Common) -> Result<End, Stopped> {
 /// How a run ends, its store's trouble told.
 pub fn ended(outcome: &RunOutcome) -> End {
     if let Some(reason) = &outcome.not_stored {
-        eprintln!("warning: the result is not stored: {reason}");
+        error_line!("warning: the result is not stored: {reason}");
     }
     if outcome.result.partial {
         End::Interrupted

@@ -4,6 +4,7 @@ use super::compare::{announcement, is_real, side, sizes, time_per_phase, warning
 use crate::args::NoiseArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output::{self, error_line};
 use crate::progress::LiveLine;
 use crate::session;
 use crate::space_budget::{DataSizes, check_lengths};
@@ -58,14 +59,14 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
             true => page::KeptFloor::Nowhere,
             false => page::KeptFloor::Stored,
         };
-        session::print(&page::page(&outcome.noise, kept, &style))?;
+        output::print(&page::page(&outcome.noise, kept, &style));
         // Without a floor, that runs are too few is the answer itself.
         let mut findings = warnings(&outcome.noise.checks);
         findings.retain(|finding| finding.code != "E1" || outcome.rejected > 0);
-        session::print(&run_page::findings(&findings, &style))?;
+        output::print(&run_page::findings(&findings, &style));
     }
     if let Some(reason) = &outcome.not_stored {
-        eprintln!("warning: the noise floor is not stored: {reason}");
+        error_line!("warning: the noise floor is not stored: {reason}");
     }
     Ok(if outcome.interrupted {
         End::Interrupted

@@ -6,6 +6,7 @@ use super::ended;
 use crate::args::RunArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output;
 use crate::progress::LiveLine;
 use crate::session;
 use plumb_engine::DropCaches;
@@ -46,7 +47,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     }
     if arguments.translate {
         let text = native::to_toml(&workload).map_err(Stopped::usage)?;
-        session::print(&text)?;
+        output::print(&text);
         return Ok(End::Done);
     }
     let mut bench = bench.map_or_else(|| session::bench(common), Ok)?;
@@ -138,7 +139,8 @@ fn present(outcome: &RunOutcome, conditions: &RunConditions, common: &Common) ->
         });
     }
     let kept = if common.no_store || outcome.not_stored.is_some() { KeptResult::Nowhere } else { KeptResult::Stored };
-    session::print(&page_with(result, conditions, kept, &session::style()))
+    output::print(&page_with(result, conditions, kept, &session::style()));
+    Ok(())
 }
 
 /// What is to be run.

@@ -2,7 +2,7 @@
 
 use crate::args::Form;
 use crate::exit::{End, Stopped};
-use crate::session;
+use crate::output;
 use lzma_rust2::XzReader;
 use std::io::Read;
 use std::ops::Range;
@@ -31,6 +31,6 @@ pub fn run(form: Form) -> Result<End, Stopped> {
     XzReader::new(PACKED, true).read_to_string(&mut all).map_err(Stopped::io)?;
     let place = PLACES.iter().find(|(known, _)| *known == name).map(|(_, place)| place.clone());
     let schema = place.and_then(|place| all.get(place));
-    session::print(schema.ok_or_else(|| Stopped::io(format!("the schema `{name}` is not in this build")))?)?;
+    output::print(schema.ok_or_else(|| Stopped::io(format!("the schema `{name}` is not in this build")))?);
     Ok(End::Done)
 }

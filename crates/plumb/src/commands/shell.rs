@@ -3,7 +3,7 @@
 use super::completion;
 use crate::args::Arguments;
 use crate::exit::{End, Stopped};
-use crate::session;
+use crate::output;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
@@ -11,7 +11,7 @@ use clap_complete::Shell;
 pub fn completions(shell: Shell) -> Result<End, Stopped> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "plumb", &mut script);
-    session::print(&format!("{}{}", String::from_utf8_lossy(&script), completion::of_fio(shell)))?;
+    output::print(&format!("{}{}", String::from_utf8_lossy(&script), completion::of_fio(shell)));
     Ok(End::Done)
 }
 
@@ -34,6 +34,6 @@ pub fn man() -> Result<End, Stopped> {
         // Sections of a subcommand become subsections of the page.
         page.extend_from_slice(String::from_utf8_lossy(&section).replace(".SH ", ".SS ").as_bytes());
     }
-    session::print(&String::from_utf8_lossy(&page))?;
+    output::print(&String::from_utf8_lossy(&page));
     Ok(End::Done)
 }

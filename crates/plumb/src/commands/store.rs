@@ -2,6 +2,7 @@
 
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output;
 use crate::session;
 use plumb_report::format::{self, MISSING};
 use plumb_report::run::short_id;
@@ -11,7 +12,7 @@ use plumb_store::{Filter, QueryCell, RunStatus, Store, StoreError, TagChange};
 
 /// Stored runs, newest first.
 pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stopped> {
-    let store = session::store(common)?;
+    let store = session::named_store(common)?;
     let filter = Filter { tag: tag.map(str::to_owned), limit: Some(number), ..Filter::default() };
     let rows = store.list(&filter)?;
     if common.json {
@@ -19,7 +20,7 @@ pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stop
         return Ok(End::Done);
     }
     if rows.is_empty() {
-        session::print("no runs are stored; `plumb try` makes the first\n")?;
+        output::print("no runs are stored; `plumb try` makes the first\n");
         return Ok(End::Done);
     }
     let cells: Vec<Vec<String>> = rows
@@ -37,16 +38,16 @@ pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stop
         })
         .collect();
     let head = ["run", "started (UTC)", "workload", "path", "status", "trust", "tags"];
-    session::print(&list::table(&head, &cells, &session::style()))?;
+    output::print(&list::table(&head, &cells, &session::style()));
     if rows.iter().any(|row| row.verdict == Some(RunVerdict::Reject)) {
-        session::print("\nrejected runs count in no comparison; `plumb show RUN` says why they are rejected\n")?;
+        output::print("\nrejected runs count in no comparison; `plumb show RUN` says why they are rejected\n");
     }
     Ok(End::Done)
 }
 
 /// One run, or what differs between two.
 pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopped> {
-    let store = session::store(common)?;
+    let store = session::named_store(common)?;
     let id = store.find(id)?;
     if let Some(other) = other {
         let other = store.find(other)?;
@@ -56,7 +57,7 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
             return Ok(End::Done);
         }
         if differences.is_empty() {
-            session::print("the two runs do not differ in anything that is stored\n")?;
+            output::print("the two runs do not differ in anything that is stored\n");
             return Ok(End::Done);
         }
         let rows: Vec<Vec<String>> = differences
@@ -67,7 +68,7 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
             })
             .collect();
         let head = ["fact", short_id(&id), short_id(&other)];
-        session::print(&list::table(&head, &rows, &session::style()))?;
+        output::print(&list::table(&head, &rows, &session::style()));
         return Ok(End::Done);
     }
     let result = match store.get(&id) {
@@ -80,8 +81,8 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
     if common.json {
         session::print_json(&result)?;
     } else {
-        session::print(&run::page(&result, run::KeptResult::Stored, &session::style()))?;
-        session::print(&format!("{}  {}  seed {}\n", result.id, result.started_at, result.workload.seed))?;
+        output::print(&run::page(&result, run::KeptResult::Stored, &session::style()));
+        output::print(&format!("{}  {}  seed {}\n", result.id, result.started_at, result.workload.seed));
     }
     Ok(End::Done)
 }
@@ -115,13 +116,14 @@ fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result
             }
         }
     }
-    session::print(&format!("Run {} has no result: it is {status}.\n", short_id(id)))?;
+    output::print(&format!("Run {} has no result: it is {status}.\n", short_id(id)));
     if rows.is_empty() {
-        return session::print("It measured nothing.\n").map(|()| End::Done);
+        output::print("It measured nothing.\n");
+        return Ok(End::Done);
     }
-    session::print("What it measured until then, second by second:\n\n")?;
+    output::print("What it measured until then, second by second:\n\n");
     let head = ["phase", "until", "op", "rate", "bytes", "p50", "p99"];
-    session::print(&list::table(&head, &rows, &session::style()))?;
+    output::print(&list::table(&head, &rows, &session::style()));
     Ok(End::Done)
 }
 
@@ -129,7 +131,7 @@ fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result
 pub fn query(sql: Option<&str>, common: &Common) -> Result<End, Stopped> {
     const TABLES: &str =
         "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
-    let store = session::store(common)?;
+    let store = session::named_store(common)?;
     let table = store.query(sql.unwrap_or(TABLES)).map_err(Stopped::usage)?;
     if common.json {
         session::print_json(&table)?;
@@ -144,13 +146,13 @@ pub fn query(sql: Option<&str>, common: &Common) -> Result<End, Stopped> {
     };
     let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
     let head: Vec<&str> = table.columns.iter().map(String::as_str).collect();
-    session::print(&list::table(&head, &rows, &session::style()))?;
+    output::print(&list::table(&head, &rows, &session::style()));
     Ok(End::Done)
 }
 
 /// Puts a tag on a run, or takes it off.
 pub fn tag(run: &str, tag: &str, delete: bool, common: &Common) -> Result<End, Stopped> {
-    let mut store = session::store(common)?;
+    let mut store = session::named_store(common)?;
     let change = if delete { TagChange::Remove } else { TagChange::Add };
     store.tag(run, tag, change)?;
     Ok(End::Done)
@@ -161,7 +163,7 @@ pub fn export(runs: &[String], csv: bool, common: &Common) -> Result<End, Stoppe
     if csv && common.json {
         return Err(Stopped::usage("--csv and --json exclude each other; JSON is what `plumb export` writes anyway"));
     }
-    let store = session::store(common)?;
+    let store = session::named_store(common)?;
     let ids = if runs.is_empty() {
         let finished = Filter { status: Some(RunStatus::Ok), ..Filter::default() };
         store.list(&finished)?.into_iter().map(|row| row.id).collect()
@@ -169,6 +171,6 @@ pub fn export(runs: &[String], csv: bool, common: &Common) -> Result<End, Stoppe
         runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?
     };
     let text = if csv { store.export_csv(&ids)? } else { store.export_json(&ids)? };
-    session::print(&text)?;
+    output::print(&text);
     Ok(End::Done)
 }

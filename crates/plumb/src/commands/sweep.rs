@@ -4,6 +4,7 @@ use super::run::{Loaded, load};
 use crate::args::SweepArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output::{self, error_line};
 use crate::progress::LiveLine;
 use crate::session;
 use crate::space_budget::{FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
@@ -105,10 +106,10 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     if common.json {
         session::print_json(&outcome.sweep)?;
     } else {
-        session::print(&page::page(&outcome.sweep, &session::style()))?;
+        output::print(&page::page(&outcome.sweep, &session::style()));
     }
     if let Some(reason) = &outcome.not_stored {
-        eprintln!("warning: runs are not stored: {reason}");
+        error_line!("warning: runs are not stored: {reason}");
     }
     Ok(if outcome.sweep.partial {
         End::Interrupted

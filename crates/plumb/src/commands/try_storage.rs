@@ -4,9 +4,10 @@ use super::present_what_there_is;
 use crate::args::TryArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output::error_line;
 use crate::progress::LiveLine;
 use crate::session;
-use crate::space_budget::{DataSizes, SpaceBudget};
+use crate::space_budget::{DataSizes, SpaceBudget, check_lengths};
 use plumb_engine::sim::SimRun;
 use plumb_report::format;
 use plumb_study::{Place, Policies, RunRequest};
@@ -18,6 +19,7 @@ const FILE_BYTES: Bytes = Bytes(1 << 30);
 
 /// Measures a directory's storage.
 pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
+    check_lengths(Nanos(1), Some(arguments.time), arguments.size)?;
     let place = Place::parse(&arguments.path)?;
     let budget = match &place {
         Place::Directory(path) => SpaceBudget::under(path)?,
@@ -29,7 +31,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
     let scale = Scale { file_bytes, files, time_ns, seed: arguments.seed, place: place.for_named() };
     let workload = named::try_workload(&scale);
     if !common.json {
-        eprintln!("{}", announcement(&place, sizes, arguments.size));
+        error_line!("{}", announcement(&place, sizes, arguments.size));
     }
     let mut bench = session::bench(common)?;
     let command = session::command_line();

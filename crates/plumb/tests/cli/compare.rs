@@ -342,4 +342,6 @@ fn lengths_of_nothing_are_refused() {
         home.plumb(&format!("noise sim:ssd {option}")).expect(2).complains(&[said]);
     }
     home.plumb("sweep depth=1,2 sim:ssd --time 0s").expect(2).complains(&["--time 0s"]);
+    home.plumb("try sim:ssd --time 1ms").expect(2).complains(&["--time 1ms", "too short"]);
+    home.plumb("try sim:ssd --size -5").expect(2).complains(&["-5", "--size"]);
 }

@@ -33,7 +33,7 @@ fn a_link_named_fio_is_fio() {
 fn nothing_to_run_is_said() {
     let home = Home::new();
     home.plumb("as fio").expect(1).complains(&["no job is defined"]);
-    home.plumb("as paper").expect(2).complains(&["is no tool whose language is spoken here"]);
+    home.plumb("as paper").expect(2).complains(&["unknown tool `paper`; supported: "]);
 }
 
 /// One line for all doubts, and a run can be made to stop at it.

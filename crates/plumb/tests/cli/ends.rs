@@ -218,3 +218,26 @@ fn a_result_says_what_bounded_each_phase() {
     let paced = limiter("run random-read --at sim:ssd --set rate=1000 --json");
     assert_eq!(paced["what"], "pace");
 }
+
+/// A name that is mistyped must not look like a database without runs.
+#[test]
+fn a_database_that_is_not_there_is_an_error_for_those_who_only_look() {
+    let home = Home::new();
+    for words in ["list", "show last", "export", "query", "study list"] {
+        home.plumb(&format!("{words} --db typo.db")).expect(2).complains(&["typo.db", "--db"]);
+    }
+    assert!(!home.work().join("typo.db").exists());
+    home.plumb("list").expect(0);
+    home.plumb("list -n 0").expect(2).complains(&["-n"]);
+}
+
+/// File names are bytes; only what is printed of them must be text.
+#[test]
+fn names_need_not_be_unicode() {
+    use std::os::unix::ffi::OsStrExt;
+    let home = Home::new();
+    let database = std::ffi::OsStr::from_bytes(b"d\xff.db");
+    let words = ["run", "random-read", "--at", "sim:ssd", "--db"].map(std::ffi::OsStr::new);
+    home.with(words.into_iter().chain([database])).expect(0);
+    assert!(home.work().join(database).exists());
+}

@@ -22,6 +22,7 @@ mod interrupted;
 mod iostat;
 mod iozone;
 mod noise;
+mod output;
 mod pages;
 mod postmark;
 mod refused;

@@ -1,7 +1,7 @@
 //! Virtual machines.
 
 use super::{Site, alone, dialect, job, native, processes, silent, steps};
-use crate::common::{breadth, findings, needs, wait_until};
+use crate::common::{breadth, findings, needs};
 use plumb_lab::step::Safety;
 use plumb_lab::vm::VmSpec;
 use plumb_lab::{Host, HostError, Vm};
@@ -190,13 +190,12 @@ fn a_killed_plumb() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_until("QEMU runs", || processes(temp.to_str().unwrap()).len() == 1);
-    let qemu = processes(temp.to_str().unwrap());
     writeln!(plumb.stdin.as_mut().unwrap(), "{{\"ask\":\"hello\",\"version\":1}}").unwrap();
     let mut line = String::new();
     BufReader::new(plumb.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("\"reply\":\"hello\""), "{line}");
-    assert_eq!(processes(temp.to_str().unwrap()), qemu);
+    // What boots has finished what it did on the way, and is QEMU alone.
+    assert_eq!(processes(temp.to_str().unwrap()).len(), 1);
     plumb.kill().unwrap();
     plumb.wait().unwrap();
     site.assert_no_process();

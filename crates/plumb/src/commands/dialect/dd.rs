@@ -4,6 +4,7 @@ use super::ToolCall;
 use super::runner::{Cut, Dialect, Load, RunEnded, Step, page};
 use crate::args::Common;
 use crate::exit::{End, Stopped};
+use crate::output::{error_line, error_text};
 use crate::session;
 use plumb_dialects::dd::{self, Action, Marks, Reporter, help, lower};
 use plumb_engine::EngineError;
@@ -34,15 +35,15 @@ impl Dialect for Copying {
         let said = match dd::read(call.words, marks) {
             Ok(said) => said,
             Err(wrong) => {
-                eprint!("{}", wrong.text(called));
+                error_text!("{}", wrong.text(called));
                 if let Some(meant) = &wrong.meant {
-                    eprintln!("plumb: {meant}");
+                    error_line!("plumb: {meant}");
                 }
                 return Err(End::DialectFailed.into());
             }
         };
         for warning in &said.warnings {
-            eprintln!("{called}: {warning}");
+            error_line!("{called}: {warning}");
         }
         match said.action {
             Action::Help => page(&help::help(called, said.personality)),
@@ -51,7 +52,7 @@ impl Dialect for Copying {
             Action::Translate => match native::to_toml(&lower::lower(&said)) {
                 Ok(text) => page(&format!("# Translated from operands of dd.\n{text}")),
                 Err(error) => {
-                    eprintln!("{called}: {error}");
+                    error_line!("{called}: {error}");
                     Err(End::DialectFailed.into())
                 }
             },
@@ -70,7 +71,7 @@ impl Dialect for Copying {
     /// A copy is made whether or not its result can be kept.
     fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
         session::bench(common).or_else(|stopped| {
-            eprintln!("{}: plumb: the result is not stored: {}", self.called, stopped.message);
+            error_line!("{}: plumb: the result is not stored: {}", self.called, stopped.message);
             session::bench(&Common { no_store: true, ..common.clone() })
         })
     }

@@ -1,6 +1,7 @@
 //! What people should know before they believe the numbers of a dialect's run. Scripts take anything on standard error for
 //! a failure, so that findings are told only to a terminal.
 
+use crate::output::error_line;
 use plumb_report::run::short_id;
 use plumb_result::Level;
 use plumb_study::RunOutcome;
@@ -9,7 +10,7 @@ use std::io::IsTerminal;
 /// Tells why a result is not stored, and to a terminal what speaks against it.
 pub fn tell(outcome: &RunOutcome) {
     if let Some(reason) = &outcome.not_stored {
-        eprintln!("plumb: the result is not stored: {reason}");
+        error_line!("plumb: the result is not stored: {reason}");
     }
     if !std::io::stderr().is_terminal() {
         return;
@@ -23,6 +24,6 @@ pub fn tell(outcome: &RunOutcome) {
         .collect();
     if !told.is_empty() {
         let id = short_id(&outcome.result.id);
-        eprintln!("plumb: {}: {}; `plumb show {id}`", outcome.result.verdict.name(), told.join(" "));
+        error_line!("plumb: {}: {}; `plumb show {id}`", outcome.result.verdict.name(), told.join(" "));
     }
 }

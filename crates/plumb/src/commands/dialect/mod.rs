@@ -60,7 +60,7 @@ pub fn run(words: &[OsString], common: &Common) -> Result<End, Stopped> {
         let hint = plumb_workload::suggest::nearest(name, names());
         let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
         return Err(Stopped::usage(format!(
-            "`{name}` is no tool whose language is spoken here, only {} are{hint}",
+            "unknown tool `{name}`; supported: {}{hint}",
             names().collect::<Vec<_>>().join(", ")
         )));
     };

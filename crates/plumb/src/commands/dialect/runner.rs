@@ -7,6 +7,7 @@ use super::simulated;
 use crate::args::Common;
 use crate::commands::run::command_line;
 use crate::exit::{End, Stopped};
+use crate::output::{self, error_text};
 use crate::session;
 use plumb_engine::signals::{self, StopFlag, StopSignal};
 use plumb_engine::sim::SimRun;
@@ -169,13 +170,13 @@ fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std:
 
 /// Prints a page, which is all that was asked for.
 pub fn page<T>(text: &str) -> Step<T> {
-    session::print(text)?;
+    output::print(text);
     Err(End::Done.into())
 }
 
 /// Says on standard error, in the tool's own words, why nothing is run.
 pub fn refuse<T>(text: &str) -> Step<T> {
-    eprint!("{text}");
+    error_text!("{text}");
     Err(End::DialectFailed.into())
 }
 

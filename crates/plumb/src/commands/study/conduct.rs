@@ -6,6 +6,7 @@ use super::report::{end, found};
 use super::watch::StudyReporter;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output::error_line;
 use crate::session;
 use clap::Args;
 use plumb_engine::signals;
@@ -131,10 +132,10 @@ fn go(store: &mut Store, study: &FrozenStudy, common: &Common) -> Result<End, St
     let said = found(store, &study.id, common)?;
     match conducted.ended {
         ConductEnded::Interrupted => {
-            eprintln!("interrupted: every run that had ended is kept; {go_on}");
+            error_line!("interrupted: every run that had ended is kept; {go_on}");
             return Ok(End::Interrupted);
         }
-        ConductEnded::Budget => eprintln!("note: the budget is spent; {go_on}"),
+        ConductEnded::Budget => error_line!("note: the budget is spent; {go_on}"),
         ConductEnded::AllRuns => {}
     }
     Ok(if conducted.refused { End::Refused } else { end(&said) })

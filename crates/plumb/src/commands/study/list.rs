@@ -2,18 +2,19 @@
 
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output;
 use crate::session;
 use plumb_store::StudyRow;
 
 /// Prints the stored studies.
 pub fn run(common: &Common) -> Result<End, Stopped> {
-    let studies = session::store(common)?.studies()?;
+    let studies = session::named_store(common)?.studies()?;
     if common.json {
         session::print_json(&studies)?;
         return Ok(End::Done);
     }
     if studies.is_empty() {
-        session::print("No studies are stored; `plumb study run FILE` makes one.\n")?;
+        output::print("No studies are stored; `plumb study run FILE` makes one.\n");
         return Ok(End::Done);
     }
     let name = studies.iter().map(|study| study.name.chars().count()).max().unwrap_or(0);
@@ -21,7 +22,7 @@ pub fn run(common: &Common) -> Result<End, Stopped> {
         let began = study.created_at.get(..16).unwrap_or(&study.created_at).replace('T', " ");
         format!("{}  {began}  {:name$}  {}\n", study.id, study.name, state(study))
     });
-    session::print(&lines.collect::<String>())?;
+    output::print(&lines.collect::<String>());
     Ok(End::Done)
 }
 

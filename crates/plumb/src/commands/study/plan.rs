@@ -3,6 +3,7 @@
 use super::file::StudyFile;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output;
 use crate::session;
 use clap::Args;
 use plumb_report::study_plan::{Detail, page};
@@ -25,7 +26,7 @@ pub fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
         session::print_json(&plan)?;
     } else {
         let detail = if arguments.runs { Detail::Full } else { Detail::Brief };
-        session::print(&page(&super::view::of(&plan), detail, &session::style()))?;
+        output::print(&page(&super::view::of(&plan), detail, &session::style()));
     }
     Ok(End::Done)
 }

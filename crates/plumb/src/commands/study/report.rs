@@ -3,6 +3,7 @@
 use super::file::find;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::output;
 use crate::session;
 use clap::Args;
 use plumb_report::study::{page, page_markdown};
@@ -23,11 +24,11 @@ pub struct ReportArguments {
 
 /// Prints what a stored study found.
 pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
-    let store = session::store(common)?;
+    let store = session::named_store(common)?;
     let id = find(&store, &arguments.study)?;
     let report = answer(&StudyEvidence::load(&store, &id)?);
     if arguments.md && !common.json {
-        session::print(&page_markdown(&report))?;
+        output::print(&page_markdown(&report));
     } else {
         show(&report, common)?;
     }
@@ -42,7 +43,11 @@ pub(super) fn found(store: &Store, id: &str, common: &Common) -> Result<StudyRep
 }
 
 fn show(report: &StudyReport, common: &Common) -> Result<(), Stopped> {
-    if common.json { session::print_json(report) } else { session::print(&page(report, &session::style())) }
+    if common.json {
+        return session::print_json(report);
+    }
+    output::print(&page(report, &session::style()));
+    Ok(())
 }
 
 /// How a study ends: a cell that has no value because its runs failed is a failure of the system's, one whose runs were all

@@ -1,5 +1,6 @@
 //! How far a study is: one live line on a terminal, else a line for everything that ends.
 
+use crate::output::error_line;
 use crate::session;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_report::format;
@@ -28,7 +29,7 @@ impl StudyReporter {
     /// A line that stays.
     pub fn tell(&self, text: &str) {
         let text = session::error_style().wrap(text, 2);
-        self.bar.suspend(|| eprintln!("{text}"));
+        self.bar.suspend(|| error_line!("{text}"));
     }
 
     /// Takes the live line away.

@@ -5,7 +5,7 @@ use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, refuse};
 use crate::commands::dialect::simulated;
 use crate::exit::End;
-use crate::session;
+use crate::output::{self, error_line, error_text};
 use plumb_dialects::bonnie::Refusal;
 use plumb_dialects::bonnie::getc_putc::print::{self, GetcPutcResults};
 use plumb_dialects::bonnie::getc_putc::{GetcPutcSettings, GetcPutcTest, lower, usage};
@@ -31,7 +31,7 @@ impl Dialect for GetcPutc {
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
         if let Some(correction) = self.settings.correction() {
-            eprintln!("plumb: {correction}; `--compat=strict` does as it does");
+            error_line!("plumb: {correction}; `--compat=strict` does as it does");
         }
         Ok(lower::lower(&self.settings, std::process::id()))
     }
@@ -42,7 +42,7 @@ impl Dialect for GetcPutc {
 
     fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
         if !self.settings.quiet {
-            session::print("Extending file...")?;
+            output::print("Extending file...");
         }
         Ok(Watching { settings: &self.settings, results: GetcPutcResults::default(), refused: None })
     }
@@ -52,10 +52,10 @@ impl Dialect for GetcPutc {
         run::over(ended, refused, &self.load(run))?;
         // The last test's end and the line of values are all that its standard output gets besides.
         if !self.settings.quiet {
-            session::print("done\n")?;
+            output::print("done\n");
         }
-        eprint!("{}", print::table(&self.settings, &results));
-        session::print(&print::values(&self.settings, &results))?;
+        error_text!("{}", print::table(&self.settings, &results));
+        output::print(&print::values(&self.settings, &results));
         Err(End::Done.into())
     }
 }
@@ -67,7 +67,7 @@ fn prepared(called: &str, words: &[String]) -> Result<GetcPutcSettings, Refusal>
     if settings.user.is_some() || settings.group.is_some() {
         let told = user::become_user(settings.user.as_deref(), settings.group.as_deref())?;
         if !settings.quiet {
-            eprint!("{told}");
+            error_text!("{told}");
         }
     } else if !is_simulated && rustix::process::geteuid().is_root() {
         return Err(usage("You must use the \"-u\" switch when running as root.\n"));
@@ -94,7 +94,7 @@ impl Progress for Watching<'_> {
     fn clock_starts(&mut self, phase: &str) {
         let Some(test) = GetcPutcTest::of_phase(phase).filter(|_| !self.settings.quiet) else { return };
         // The file is there, or the test before has ended.
-        eprint!("done\n{}", test.beginning());
+        error_text!("done\n{}", test.beginning());
     }
 
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {

@@ -8,7 +8,7 @@ mod zcav;
 
 use super::ToolCall;
 use crate::exit::{End, Stopped};
-use crate::session;
+use crate::output::{self, error_line, error_text};
 pub use getc_putc::GetcPutc;
 use plumb_dialects::bonnie::table::PrintedRun;
 use plumb_dialects::bonnie::{html, table};
@@ -35,11 +35,11 @@ fn convert(file: Option<&String>, reader: fn(&str) -> PrintedRun) -> Result<End,
     };
     if let Err(error) = read {
         let name = file.map_or("standard input", String::as_str);
-        eprintln!("{name}: {error}");
+        error_line!("{name}: {error}");
         return Ok(End::DialectFailed);
     }
     let printed = reader(&String::from_utf8_lossy(&bytes));
-    eprint!("{}", printed.err);
-    session::print(&printed.out)?;
+    error_text!("{}", printed.err);
+    output::print(&printed.out);
     Ok(End::Done)
 }

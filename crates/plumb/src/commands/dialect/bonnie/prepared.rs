@@ -1,6 +1,7 @@
 //! What the words of Bonnie++ come to.
 
 use crate::commands::dialect::simulated;
+use crate::output::error_text;
 use plumb_dialects::bonnie::{Machine, Meeting, Refusal, Settings, Test};
 use plumb_engine::semaphore::Semaphores;
 use std::path::Path;
@@ -35,7 +36,7 @@ pub(super) fn prepared(called: &str, words: &[String]) -> Result<Prepared, Refus
     if settings.user.is_some() || settings.group.is_some() {
         let told = super::user::become_user(settings.user.as_deref(), settings.group.as_deref())?;
         if !settings.quiet {
-            eprint!("{told}");
+            error_text!("{told}");
         }
     } else if !is_simulated && rustix::process::geteuid().is_root() {
         return Err(settings.usage("You must use the \"-u\" switch when running as root.\n"));

@@ -4,7 +4,7 @@ use super::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
 use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use crate::exit::End;
-use crate::session;
+use crate::output::{self, error_line, error_text};
 use plumb_dialects::bonnie::lower::lower;
 use plumb_dialects::bonnie::print::{self, Results};
 use plumb_dialects::bonnie::random::NumberSource;
@@ -48,10 +48,10 @@ impl Dialect for Bonnie {
         let corrections = settings.corrections();
         if !corrections.is_empty() {
             let exact = "`--compat=strict` prints what Bonnie++ prints";
-            eprintln!("plumb: {}; {exact}", corrections.join("; "));
+            error_line!("plumb: {}; {exact}", corrections.join("; "));
         }
         if settings.version == Version::V103 && settings.size_mib > FILE_103_MIB {
-            eprintln!("plumb: one file of {} MiB, where 1.03e makes files of 1 GiB", settings.size_mib);
+            error_line!("plumb: one file of {} MiB, where 1.03e makes files of 1 GiB", settings.size_mib);
         }
         let semaphores = match settings.meeting {
             Meeting::Wait => match Semaphores::find(SEMAPHORE_KEY, SEMAPHORES) {
@@ -72,7 +72,7 @@ impl Dialect for Bonnie {
             return Err(End::Done.into());
         }
         if self.begun == 0 && self.settings.runs.is_some_and(|runs| runs > 1) {
-            session::print(&print::header(&self.settings))?;
+            output::print(&print::header(&self.settings));
         }
         self.begun += 1;
         // 1.03 seeds once.
@@ -96,9 +96,9 @@ impl Dialect for Bonnie {
         over(ended, refused, &self.load(run))?;
         if self.settings.runs.is_none() {
             let table = print::table(&self.settings, &results);
-            if self.settings.quiet { eprint!("{table}") } else { session::print(&table)? }
+            if self.settings.quiet { error_text!("{table}") } else { output::print(&table) }
         }
-        session::print(&print::values(&self.settings, &results))?;
+        output::print(&print::values(&self.settings, &results));
         Ok(())
     }
 }
@@ -117,7 +117,7 @@ fn numbers(seed: &Seed) -> Result<NumberSource, Refusal> {
 pub(super) fn over(ended: &RunEnded, refused: Option<String>, load: &Load<'_>) -> Step<()> {
     let Some(end) = stopped(ended, refused) else { return Ok(()) };
     if removed(load) {
-        eprintln!("Cleaning up test directory after error.");
+        error_line!("Cleaning up test directory after error.");
     }
     Err(end.into())
 }
@@ -129,7 +129,7 @@ pub(super) fn stopped(ended: &RunEnded, refused: Option<String>) -> Option<End> 
         return None;
     }
     for why in why.into_iter().flatten() {
-        eprintln!("{why}");
+        error_line!("{why}");
     }
     Some(if ended.signal.is_some() { End::DialectCode(INTERRUPTED) } else { End::DialectFailed })
 }
@@ -168,8 +168,7 @@ impl Watching<'_> {
             self.refused = Some(format!("semop: semop failed.\n: {error}"));
         }
         if self.settings.meeting == Meeting::Prompt {
-            // Nobody is left to read it where that fails.
-            let _ = session::print(&format!("\n{number}:\n"));
+            output::print(&format!("\n{number}:\n"));
             let _ = std::io::stdin().read_line(&mut String::new());
         }
     }
@@ -180,7 +179,7 @@ impl Progress for Watching<'_> {
         let Some(test) = Test::of_phase(phase) else { return };
         self.meet(test);
         if !self.settings.quiet {
-            eprint!("{}", test.beginning(self.settings.version));
+            error_text!("{}", test.beginning(self.settings.version));
         }
     }
 
@@ -192,7 +191,7 @@ impl Progress for Watching<'_> {
             self.refused.get_or_insert(text);
         }
         if !self.settings.quiet && measured.fault_count == 0 {
-            eprint!("{}", test.ending(self.settings));
+            error_text!("{}", test.ending(self.settings));
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, refuse};
 use crate::commands::dialect::simulated;
 use crate::exit::{End, Stopped};
-use crate::session;
+use crate::output::{self, error_line, error_text};
 use jiff::{SignedDuration, Zoned};
 use plumb_dialects::bonnie::Refusal;
 use plumb_dialects::bonnie::zcav::print::{self, ZcavTimes};
@@ -42,12 +42,12 @@ impl Dialect for Zcav {
             Err(Refusal(text)) => return refuse(&text),
         };
         if let Some(small) = plans.iter().position(|plan| plan.blocks.is_empty()) {
-            session::print(&print::device(&settings, &plans[small], &[]))?;
-            eprintln!("Data file/device \"{}\" too small.", settings.devices[small].path);
+            output::print(&print::device(&settings, &plans[small], &[]));
+            error_line!("Data file/device \"{}\" too small.", settings.devices[small].path);
             return Err(End::DialectCode(TOO_SMALL).into());
         }
         if let Some(correction) = settings.correction() {
-            eprintln!("plumb: {correction}; `--compat=strict` counts as it does");
+            error_line!("plumb: {correction}; `--compat=strict` counts as it does");
         }
         Ok(Zcav { settings, plans })
     }
@@ -65,7 +65,7 @@ impl Dialect for Zcav {
         let real = |device: &&ZcavDevice| !simulated::is_named(&device.path);
         if self.settings.writes && self.settings.devices.iter().any(|device| real(&device)) {
             for device in &self.settings.devices {
-                eprintln!("Warning, writing to {} in {} seconds.", device.path, BEFORE_WRITING.as_secs());
+                error_line!("Warning, writing to {} in {} seconds.", device.path, BEFORE_WRITING.as_secs());
             }
             std::thread::sleep(BEFORE_WRITING);
         }
@@ -79,7 +79,7 @@ impl Dialect for Zcav {
         for ((device, plan), times) in self.settings.devices.iter().zip(&self.plans).zip(&times) {
             let text = print::device(&self.settings, plan, times.loops());
             match &device.log {
-                None => session::print(&text)?,
+                None => output::print(&text),
                 Some(path) => {
                     std::fs::write(path, text).map_err(|error| Stopped::io(format!("{path}: {error}")))?;
                 }
@@ -92,7 +92,7 @@ impl Dialect for Zcav {
 fn prepared(called: &str, words: &[String]) -> Result<(ZcavSettings, Vec<ZcavBlocks>), Refusal> {
     let settings = ZcavSettings::read(called, words)?;
     if settings.user.is_some() || settings.group.is_some() {
-        eprint!("{}", user::become_user(settings.user.as_deref(), settings.group.as_deref())?);
+        error_text!("{}", user::become_user(settings.user.as_deref(), settings.group.as_deref())?);
     }
     let plan = |device: &ZcavDevice| {
         let simulated = simulated::device_bytes(&device.path).map_err(|error| Refusal(format!("{error}\n")))?;
@@ -153,7 +153,7 @@ impl Progress for Watching<'_> {
                 let at = self.began.checked_add(after).unwrap_or_else(|_| Zoned::now());
                 let device = &self.settings.devices[number].path;
                 let (hour, minute, second) = (at.hour(), at.minute(), at.second());
-                eprintln!("# Finished loop {loops}, on device {device} at {hour}:{minute:02}:{second:02}");
+                error_line!("# Finished loop {loops}, on device {device} at {hour}:{minute:02}:{second:02}");
             }
         }
     }

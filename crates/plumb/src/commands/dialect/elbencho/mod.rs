@@ -9,6 +9,7 @@ use super::ToolCall;
 use super::error::DialectError;
 use super::runner::{Dialect, Load, RunEnded, Step, page};
 use crate::exit::End;
+use crate::output::error_line;
 use outputs::Outputs;
 use places::HostPlaces;
 use plumb_dialects::FileError;
@@ -59,7 +60,7 @@ impl Dialect for Elbencho {
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Lowered> {
         let lowered = told(lower(&self.settings, &mut HostPlaces::of(&self.settings)))?;
         for note in &lowered.notes {
-            eprintln!("NOTE: {note}.");
+            error_line!("NOTE: {note}.");
         }
         Ok(lowered)
     }
@@ -125,5 +126,5 @@ fn told<T>(result: Result<T, impl std::fmt::Display>) -> Step<T> {
 
 /// What goes wrong is told on standard error.
 fn complain(what: impl std::fmt::Display) {
-    eprintln!("ERROR: {what}");
+    error_line!("ERROR: {what}");
 }

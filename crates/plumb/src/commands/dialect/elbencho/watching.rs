@@ -4,7 +4,7 @@ use super::between;
 use super::complain;
 use super::outputs::{MachineTicks, Outputs, ResultFile, date, uuid};
 use crate::commands::dialect::error::DialectError;
-use crate::session;
+use crate::output::{self, error_line, error_text};
 use jiff::{SignedDuration, Timestamp};
 use plumb_dialects::elbencho::lower::{Lowered, LoweredPhase, PhaseKind};
 use plumb_dialects::elbencho::print::live::{self, LiveMoment, LiveSide, LiveThread};
@@ -158,7 +158,7 @@ impl<'a> Watching<'a> {
     /// Takes the line of progress away.
     pub fn clear(&mut self) {
         if self.width > 0 {
-            eprint!("\r{:width$}\r", "", width = self.width);
+            error_text!("\r{:width$}\r", "", width = self.width);
             self.width = 0;
         }
     }
@@ -170,10 +170,11 @@ impl<'a> Watching<'a> {
     pub fn say(&mut self, text: &str) -> Result<(), DialectError> {
         self.clear();
         if self.live_csv.as_ref().is_some_and(|rows| rows.file.is_none()) {
-            eprint!("{text}");
+            error_text!("{text}");
             return Ok(());
         }
-        Ok(session::print(text)?)
+        output::print(text);
+        Ok(())
     }
 
     fn tell(&mut self, report: &PhaseReport) -> Result<(), DialectError> {
@@ -318,7 +319,7 @@ impl<'a> Watching<'a> {
     fn show(&mut self, moment: &LiveMoment) {
         let line = live::line(moment);
         match self.shown {
-            Live::Lines => eprintln!("{line}"),
+            Live::Lines => error_line!("{line}"),
             Live::OneLine => {
                 let mut stderr = std::io::stderr();
                 // A reader that went away is no reason to end a measurement.
@@ -346,7 +347,10 @@ impl LiveRows {
     fn add(&mut self, text: &str) -> Result<(), DialectError> {
         match &mut self.file {
             Some(file) => file.add(text),
-            None => Ok(session::print(text)?),
+            None => {
+                output::print(text);
+                Ok(())
+            }
         }
     }
 }

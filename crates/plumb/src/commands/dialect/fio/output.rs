@@ -3,7 +3,7 @@
 use super::complain;
 use crate::commands::dialect::error::DialectError;
 use crate::exit::Stopped;
-use crate::session;
+use crate::output;
 use plumb_dialects::fio::invocation::{Invocation, OutputFormat};
 use plumb_dialects::fio::print::{Format, JsonFormat, Report, TerseVersion, print};
 use std::fs::File;
@@ -69,7 +69,10 @@ impl Output {
     /// Nothing can be written.
     pub fn write(&mut self, text: &str) -> Result<(), Stopped> {
         match &mut self.file {
-            None => session::print(text),
+            None => {
+                output::print(text);
+                Ok(())
+            }
             Some(file) => file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(|error| {
                 complain(format!("{}: {error}", self.path));
                 Stopped::io(format!("{}: {error}", self.path))

@@ -2,11 +2,12 @@
 
 use super::super::runner::{Step, page};
 use crate::exit::End;
+use crate::output::error_line;
 use plumb_dialects::fio::{Fio, Warning};
 
 /// What goes wrong is told on standard error, as fio's own words.
 pub(super) fn complain(what: impl std::fmt::Display) {
-    eprintln!("fio: {what}");
+    error_line!("fio: {what}");
 }
 
 /// What there is, or all that is wrong, told.
@@ -24,7 +25,7 @@ pub(super) fn say<T>(text: &str) -> Step<T> {
 /// Tells what is doubtful, which may be the end.
 pub(super) fn warn(fio: &Fio, warnings: &[Warning], more: &[String]) -> Step<()> {
     if let Some(warning) = warning(warnings, more) {
-        eprintln!("{warning}");
+        error_line!("{warning}");
         if fio.invocation.warnings_fatal {
             return Err(End::DialectFailed.into());
         }

@@ -5,6 +5,7 @@ mod names;
 use super::ToolCall;
 use crate::exit::{End, Stopped};
 use crate::live_output::{Early, write};
+use crate::output::{error_line, error_text};
 use jiff::Zoned;
 use names::ThisMachine;
 use plumb_dialects::iostat::print::{FrameEnvironment, TimeFormat, palette};
@@ -26,13 +27,13 @@ pub fn as_iostat(call: &ToolCall<'_>) -> Result<End, Stopped> {
         Err(wrong) => {
             match &wrong {
                 Wrong::Usage(reason) => {
-                    eprint!("{USAGE}");
+                    error_text!("{USAGE}");
                     // The reason is Plumb's; iostat leaves one to find it.
-                    eprintln!("iostat: {reason}");
+                    error_line!("iostat: {reason}");
                 }
                 Wrong::PersistentType { given } => {
-                    eprintln!("{wrong}");
-                    eprintln!("iostat: there is no /dev/disk/by-{}: -j {given}", given.to_lowercase());
+                    error_line!("{wrong}");
+                    error_line!("iostat: there is no /dev/disk/by-{}: -j {given}", given.to_lowercase());
                 }
             }
             Ok(End::DialectFailed)
@@ -46,7 +47,7 @@ fn warn(settings: &Settings) {
     let shows_use = matches!(settings.columns, Columns::Extended | Columns::ExtendedShort);
     let differs = has_parts || (shows_use && settings.count != Some(1));
     if settings.compat == Compat::Meant && settings.list.has_groups() && differs {
-        eprintln!(
+        error_line!(
             "iostat: groups have their true numbers here; sysstat 12.6.1 divides %util by more devices in each report, and \
              loses sums with --pretty (--compat=strict prints that)"
         );

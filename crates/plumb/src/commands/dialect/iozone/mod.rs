@@ -8,7 +8,7 @@ mod workbook;
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step, page};
 use crate::exit::End;
-use crate::session;
+use crate::output::{self, error_text};
 use machine::Here;
 use plumb_dialects::iozone::lower::Lowered;
 use plumb_dialects::iozone::{self, Action, Settings, Wrong};
@@ -37,8 +37,8 @@ impl Dialect for Iozone {
                 Ok(Iozone { settings: *settings, command })
             }
             Err(Wrong { out, err, code }) => {
-                session::print(&out)?;
-                eprint!("{err}");
+                output::print(&out);
+                error_text!("{err}");
                 Err(code_of(code).into())
             }
         }

@@ -6,7 +6,7 @@ use super::machine::edges;
 use super::watching::{TestFailure, Watching};
 use super::workbook::{self, Sheets};
 use crate::exit::{End, Stopped};
-use crate::session;
+use crate::output::{self, error_line, error_text};
 use plumb_dialects::iozone::lower::{Lowered, lower};
 use plumb_dialects::iozone::print::report::{Surface, surfaces};
 use plumb_dialects::iozone::print::throughput::ThroughputReport;
@@ -33,23 +33,23 @@ mod code {
 /// Prints the head, and lowers what there is to run.
 pub fn begin(settings: &Settings, command: &[String]) -> Step<Lowered> {
     for note in &settings.notes {
-        eprintln!("iozone: {note}");
+        error_line!("iozone: {note}");
     }
     let began = jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string();
-    session::print(&head::banner(&began))?;
-    session::print(&head::settings(settings, command))?;
+    output::print(&head::banner(&began));
+    output::print(&head::settings(settings, command));
     let in_table = !matches!(settings.mode, TestMode::Throughput { .. });
     if let Some(trouble) = &settings.trouble {
         if trouble.behind_table {
-            session::print(&(head::rest(settings) + &table::head(settings)))?;
+            output::print(&(head::rest(settings) + &table::head(settings)));
         }
-        session::print(&trouble.message)?;
-        eprint!("{}", trouble.error);
+        output::print(&trouble.message);
+        error_text!("{}", trouble.error);
         return Err(code_of(trouble.code).into());
     }
-    session::print(&head::rest(settings))?;
+    output::print(&head::rest(settings));
     if in_table {
-        session::print(&table::head(settings))?;
+        output::print(&table::head(settings));
     }
     let lowered = lower(settings);
     if let Some(end) = missing(settings, &lowered)? {
@@ -66,13 +66,13 @@ pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ende
     match &ended.result {
         Ok(_) => {}
         Err(RunError::EndedEarly { error, .. }) => {
-            session::print("\n")?;
-            eprintln!("iozone: {error}");
+            output::print("\n");
+            error_line!("iozone: {error}");
             return Ok(code_of(code::CREATE));
         }
         Err(error) => {
-            session::print(&format!("\nCan not open temp file: {}\n", settings.file))?;
-            eprintln!("open: {error}");
+            output::print(&format!("\nCan not open temp file: {}\n", settings.file));
+            error_line!("open: {error}");
             return Ok(code_of(code::CREATE));
         }
     }
@@ -80,7 +80,7 @@ pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ende
         return failed(failure);
     }
     if ended.signal.is_some() {
-        session::print("\niozone: interrupted\n\nexiting iozone\n\n")?;
+        output::print("\niozone: interrupted\n\nexiting iozone\n\n");
         return Ok(End::Done);
     }
     finish(settings, command, &watching.measured)?;
@@ -98,8 +98,8 @@ fn missing(settings: &Settings, lowered: &Lowered) -> Result<Option<End>, Stoppe
     let blanks: String = tests.map(|test| table::columns(settings, *test, &|_| None)).collect();
     let point = report::sweep(settings).points().next();
     let begin = point.map(|point| table::begin(settings, point)).unwrap_or_default();
-    session::print(&format!("{begin}{blanks}\nCan not open temporary file {} for read\n", settings.file))?;
-    eprintln!("open: No such file or directory");
+    output::print(&format!("{begin}{blanks}\nCan not open temporary file {} for read\n", settings.file));
+    error_line!("open: No such file or directory");
     Ok(Some(code_of(code::OPEN)))
 }
 
@@ -108,10 +108,10 @@ fn nothing(settings: &Settings) -> Result<End, Stopped> {
     let points: Vec<_> = report::sweep(settings).points().collect();
     if !matches!(settings.mode, TestMode::Throughput { .. }) {
         for point in points {
-            session::print(&table::row(settings, point, &[], settings.rate))?;
+            output::print(&table::row(settings, point, &[], settings.rate));
         }
     }
-    session::print("\niozone test complete.\n")?;
+    output::print("\niozone test complete.\n");
     Ok(End::Done)
 }
 
@@ -121,13 +121,13 @@ fn failed(failure: &TestFailure) -> Result<End, Stopped> {
             let writes = pass.writes();
             let block = fault.offset.checked_div(fault.length).unwrap_or(0);
             let what = if writes { "writing" } else { "reading" };
-            session::print(&format!("\nError {what} block {block}, {}\n", fault.path.display()))?;
-            eprintln!("{}: {}", fault.op.name(), fault.message);
+            output::print(&format!("\nError {what} block {block}, {}\n", fault.path.display()));
+            error_line!("{}: {}", fault.op.name(), fault.message);
             Ok(code_of(if writes { code::WRITE } else { code::READ }))
         }
         TestFailure::Other(reason) => {
-            session::print("\n")?;
-            eprintln!("iozone: {reason}");
+            output::print("\n");
+            error_line!("iozone: {reason}");
             Ok(code_of(code::OTHER))
         }
     }
@@ -141,16 +141,16 @@ fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) ->
         TestMode::Throughput { .. } => {
             let report = ThroughputReport::of(settings, measured);
             if settings.report {
-                session::print(&report.text())?;
+                output::print(&report.text());
             }
-            session::print(COMPLETE)?;
+            output::print(COMPLETE);
             Sheets { surfaces: Vec::new(), report: Some(report) }
         }
         TestMode::Single(_) | TestMode::Auto(_) => {
             let surfaces = surfaces(settings, measured);
-            session::print(COMPLETE)?;
+            output::print(COMPLETE);
             if settings.report {
-                session::print(&report::text(&surfaces))?;
+                output::print(&report::text(&surfaces));
             }
             Sheets { surfaces, report: None }
         }
@@ -188,6 +188,6 @@ fn show_maps(settings: &Settings, surfaces: &[Surface]) {
     let wide =
         surfaces.iter().filter(|surface| !surface.is_cpu && surface.rows.len() > 1 && surface.records_kb.len() > 1);
     for surface in wide {
-        eprintln!("\n{}", heat::map(surface, edges(), unit));
+        error_line!("\n{}", heat::map(surface, edges(), unit));
     }
 }

@@ -1,7 +1,7 @@
 //! Looks on while the tests run, and prints each as soon as it is over.
 
 use crate::commands::dialect::error::DialectError;
-use crate::session;
+use crate::output;
 use plumb_dialects::iozone::lower::{Lowered, LoweredPhase};
 use plumb_dialects::iozone::print::{Child, MeasuredPass, Round, latency, table, throughput};
 use plumb_dialects::iozone::{Pass, Settings, Test, TestMode};
@@ -88,7 +88,8 @@ impl<'a> Watching<'a> {
             TestMode::Throughput { .. } => self.children_block(phase),
             TestMode::Single(_) | TestMode::Auto(_) => self.columns(phase),
         };
-        Ok(session::print(&text)?)
+        output::print(&text);
+        Ok(())
     }
 
     fn children_block(&self, phase: &LoweredPhase) -> String {

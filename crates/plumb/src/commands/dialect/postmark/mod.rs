@@ -6,7 +6,7 @@ mod run;
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step};
 use crate::exit::{End, Stopped};
-use crate::session;
+use crate::output::{self, error_line};
 use lines::Typed;
 use plumb_dialects::postmark::{Answer, BANNER, CONFIGURATION, Compat, Language, PROMPT};
 use plumb_engine::signals::StopFlag;
@@ -80,7 +80,7 @@ impl Dialect for Shell {
             warned: Cell::new(false),
             end: Cell::new(End::Done),
         };
-        session::print(BANNER)?;
+        output::print(BANNER);
         // As the tool has it: of several files it takes none.
         let named = files.first().filter(|_| files.len() == 1);
         shell.configuration(named.map(|file| file.as_str()))?;
@@ -90,14 +90,14 @@ impl Dialect for Shell {
     fn next(&mut self, stop: Option<StopFlag>) -> Step<Run> {
         loop {
             match self.order(stop)? {
-                Answer::Print(text) => session::print(&text)?,
+                Answer::Print(text) => output::print(&text),
                 Answer::Complain(text) => complain(text),
                 Answer::Shell(command) => shell(command.as_deref()),
                 Answer::Quit => self.quit()?,
                 Answer::Load(path) => self.load_commands(&path)?,
                 Answer::Show(to) => {
                     let here = std::env::current_dir().unwrap_or_default();
-                    put(to.as_deref(), &self.language.settings.show(&here.display().to_string()))?;
+                    put(to.as_deref(), &self.language.settings.show(&here.display().to_string()));
                 }
                 Answer::Run(to) => match self.run(to)? {
                     Some(run) => return Ok(run),
@@ -122,7 +122,7 @@ impl Dialect for Shell {
 
 /// What goes wrong is told on standard error.
 fn complain(what: impl std::fmt::Display) {
-    eprintln!("Error: {what}");
+    error_line!("Error: {what}");
 }
 
 impl Shell {
@@ -140,7 +140,7 @@ impl Shell {
     }
 
     fn file(&mut self, path: &str, text: &[u8], ends_all: bool) -> Result<(), Stopped> {
-        session::print(&format!("Reading configuration from file '{path}'\n"))?;
+        output::print(&format!("Reading configuration from file '{path}'\n"));
         let lines: Vec<String> = String::from_utf8_lossy(text).lines().map(str::to_owned).collect();
         self.sources.push(Source::of(Lines::File(lines.into_iter()), ends_all));
         Ok(())
@@ -168,7 +168,7 @@ impl Shell {
             let orders = match &mut source.lines {
                 Lines::File(lines) => lines.next().map(|line| self.language.obey(&line)),
                 Lines::Typed(typed) => {
-                    session::print(PROMPT)?;
+                    output::print(PROMPT);
                     let line = typed.next(stop).map_err(|error| Stopped::io(format!("standard input: {error}")))?;
                     line.map(|line| self.language.obey_typed(&line))
                 }
@@ -190,15 +190,12 @@ impl Shell {
 }
 
 /// To the end of a file, or to standard output where there is none.
-fn put(to: Option<&str>, text: &str) -> Result<(), Stopped> {
-    let Some(path) = to else { return session::print(text) };
+fn put(to: Option<&str>, text: &str) {
+    let Some(path) = to else { return output::print(text) };
     let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    match file.and_then(|mut file| file.write_all(text.as_bytes())) {
-        Ok(()) => Ok(()),
-        Err(_) => {
-            complain(format!("Cannot direct output to file '{path}'"));
-            session::print(text)
-        }
+    if file.and_then(|mut file| file.write_all(text.as_bytes())).is_err() {
+        complain(format!("Cannot direct output to file '{path}'"));
+        output::print(text);
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::runner::{RunEnded, Step};
 use super::super::simulated;
 use super::{Shell, complain, put};
 use crate::exit::{End, Stopped};
-use crate::session;
+use crate::output::{self, error_line};
 use plumb_dialects::postmark::{
     Compat, Counts, OUT_OF_FILES, PhaseKind, Plan, ReportForm, Settings, Spent, dots, lower, report,
 };
@@ -55,10 +55,7 @@ impl Shell {
 
     /// Prints the report of a run, or why there is none.
     pub(super) fn told(&self, run: &Run, watching: Watching<'_>, ended: &RunEnded) -> Step<()> {
-        let Watching { began, has_begun, failed, .. } = watching;
-        if let Some(stopped) = failed {
-            return Err(stopped.into());
-        }
+        let Watching { began, has_begun, .. } = watching;
         let plan = &run.plan;
         let outcome = match &ended.result {
             Ok(outcome) if !outcome.result.partial && (self.compat == Compat::Strict || !has_faults(outcome)) => {
@@ -67,7 +64,7 @@ impl Shell {
             result => {
                 if has_begun {
                     remove_what_is_left(plan);
-                    session::print("\n")?;
+                    output::print("\n");
                 }
                 self.end.set(End::DialectFailed);
                 match result {
@@ -97,13 +94,13 @@ impl Shell {
         let meant = (Counts::measured(plan, phases), Spent::measured(phases));
         let (counts, spent) = if self.compat == Compat::Strict { strict } else { meant };
         if self.compat == Compat::Meant && !self.warned.replace(true) {
-            eprintln!(
+            error_line!(
                 "plumb: times are exact; PostMark's are whole seconds, at least 1, by which it would tell {} transactions \
                  per second (--compat=strict)",
                 (strict.0.transactions as f64 / strict.1.transactions_s) as u64
             );
         }
-        put(run.to.as_deref(), &report(run.form, &counts, &spent, self.compat))?;
+        put(run.to.as_deref(), &report(run.form, &counts, &spent, self.compat));
         Ok(())
     }
 }
@@ -114,12 +111,12 @@ fn crash(settings: &Settings) -> Result<Option<u8>, Stopped> {
         complain("failed to allocate source file of size -2147483648");
         ("twice the largest size overflows its numbers", 139)
     } else if settings.transactions < 10 {
-        session::print("Creating files...Done\nPerforming transactions")?;
+        output::print("Creating files...Done\nPerforming transactions");
         ("it divides by a tenth of the transactions, which is 0", 136)
     } else {
         return Ok(None);
     };
-    eprintln!("plumb: PostMark crashes here: {why}; nothing was run (without --compat=strict it is)");
+    error_line!("plumb: PostMark crashes here: {why}; nothing was run (without --compat=strict it is)");
     Ok(Some(code))
 }
 
@@ -153,8 +150,6 @@ pub struct Watching<'a> {
     began: Duration,
     dots: u64,
     has_begun: bool,
-    /// Standard output cannot be written.
-    failed: Option<Stopped>,
 }
 
 impl<'a> Watching<'a> {
@@ -167,19 +162,13 @@ impl<'a> Watching<'a> {
             true => Duration::ZERO,
             false => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
         };
-        Watching { plan, began, dots: 0, has_begun: false, failed: None }
-    }
-
-    fn print(&mut self, text: &str) {
-        if let Err(stopped) = session::print(text) {
-            self.failed.get_or_insert(stopped);
-        }
+        Watching { plan, began, dots: 0, has_begun: false }
     }
 
     fn dots_up_to(&mut self, count: u64) {
         let missing = count.saturating_sub(self.dots);
         self.dots += missing;
-        self.print(&".".repeat(missing as usize));
+        output::print(&".".repeat(missing as usize));
     }
 }
 
@@ -187,7 +176,7 @@ impl Progress for Watching<'_> {
     fn clock_starts(&mut self, phase: &str) {
         self.has_begun = true;
         if let Some(kind) = PhaseKind::from_name(phase) {
-            self.print(kind.announced());
+            output::print(kind.announced());
         }
     }
 
@@ -219,9 +208,9 @@ impl Progress for Watching<'_> {
         match PhaseKind::from_name(&measured.name) {
             Some(PhaseKind::Transactions) => {
                 self.dots_up_to(dots(self.plan.transactions(), self.plan.run.transactions.into()));
-                self.print(if self.plan.runs_out_of_files() { OUT_OF_FILES } else { "Done\n" });
+                output::print(if self.plan.runs_out_of_files() { OUT_OF_FILES } else { "Done\n" });
             }
-            Some(_) => self.print("Done\n"),
+            Some(_) => output::print("Done\n"),
             None => {}
         }
     }

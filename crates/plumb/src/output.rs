@@ -1,0 +1,45 @@
+//! Standard output and standard error. Neither may end a measurement: their reader may go away, and the file that they
+//! lead to may have no room. The exit code of a run is its own all the same.
+
+use std::io::{self, ErrorKind, Write};
+use std::sync::OnceLock;
+
+/// Why standard output takes no more, once that is so.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// Writes to standard output. What cannot be written is dropped, and all that comes after it; [`lost`] says why.
+pub fn print(text: &str) {
+    if LOST.get().is_some() {
+        return;
+    }
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader that went away has what it wanted.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let _ = LOST.set(error.to_string());
+        }
+        _ => {}
+    }
+}
+
+/// Why some of the output is not where it should be.
+pub fn lost() -> Option<&'static str> {
+    LOST.get().map(String::as_str)
+}
+
+/// Writes to standard error. What cannot be written is dropped: there is no other place to say so.
+pub fn complain(text: std::fmt::Arguments<'_>) {
+    let _ = io::stderr().lock().write_fmt(text);
+}
+
+/// [`complain`], in the form of `eprint`.
+macro_rules! error_text {
+    ($($text:tt)*) => { $crate::output::complain(format_args!($($text)*)) };
+}
+
+/// [`complain`], in the form of `eprintln`.
+macro_rules! error_line {
+    ($($text:tt)*) => { $crate::output::complain(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+pub(crate) use {error_line, error_text};
