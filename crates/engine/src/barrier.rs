@@ -84,6 +84,8 @@ pub(crate) struct Barrier {
     memory: Arc<PhaseMemory>,
     number: usize,
     pub(crate) group: usize,
+    /// Companions do not.
+    does_io: bool,
     run_as: RunAs,
     ramp_ns: u64,
     /// The coordinator says when the ramp is over.
@@ -130,6 +132,7 @@ impl Barrier {
             memory,
             number,
             group: spec.group,
+            does_io: spec.depth > 0,
             run_as,
             ramp_ns: group.ramp_ns,
             ramps_until_told: group.ramp_until.is_some(),
@@ -319,7 +322,9 @@ impl Passed<'_> {
     pub(crate) fn stop_clock(&mut self) {
         let report = self.barrier.report();
         report.ended_at.store(self.barrier.memory.clock.now(), Release);
-        self.barrier.memory.first_finisher.take(&self.barrier.memory.cells);
+        if self.barrier.does_io {
+            self.barrier.memory.first_finisher.take(&self.barrier.memory.cells);
+        }
         let (before, now) = (self.context.usage, Usage::now(&self.context.clock, self.barrier.run_as));
         report.cpu_user_ns.store(now.user_ns - before.user_ns, Relaxed);
         report.cpu_system_ns.store(now.system_ns - before.system_ns, Relaxed);

@@ -311,7 +311,9 @@ impl Coordinator {
             return over;
         }
         let dies_alone = |number: &usize| self.members[*number].on_error == OnError::Leave;
-        if !self.worker_pool.dead().iter().all(dies_alone) || run.when == When::FirstDone {
+        let is_over = |number: usize| self.worker_pool.standing(number) != Standing::Present;
+        let first_is_done = run.when == When::FirstDone && self.io_workers().any(is_over);
+        if first_is_done || !self.worker_pool.dead().iter().all(dies_alone) {
             self.memory.control.request_stop();
         }
         let worker_pool = &self.worker_pool;

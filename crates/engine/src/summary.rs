@@ -72,10 +72,13 @@ impl Coordinator {
         if !(0..self.members.len()).any(|number| reports.worker(number).search.is_over()) {
             return span.clock_zero;
         }
-        // What runs beside the I/O has no depth.
-        let io = (0..self.members.len()).filter(|&number| self.members[number].depth > 0);
-        let began = io.filter_map(|number| self.memory.control.measured_at(number)).min();
+        let began = self.io_workers().filter_map(|number| self.memory.control.measured_at(number)).min();
         began.unwrap_or(span.clock_zero).clamp(span.clock_zero, span.over_at.max(span.clock_zero))
+    }
+
+    /// Numbers of the workers that do I/O: companions have no depth.
+    pub(crate) fn io_workers(&self) -> impl Iterator<Item = usize> {
+        (0..self.members.len()).filter(|&number| self.members[number].depth > 0)
     }
 
     /// What was measured of the phase.
@@ -118,15 +121,14 @@ impl Coordinator {
             .collect();
         fallbacks.sort();
         fallbacks.dedup();
-        let over = ends_ns
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| span.ending == Ending::Over || reports.worker(*number).ended_at.load(Acquire) != 0);
+        let over = self
+            .io_workers()
+            .filter(|&number| span.ending == Ending::Over || reports.worker(number).ended_at.load(Acquire) != 0);
         PhaseMeasurement {
             name: run.name.clone(),
             wall_ns: load_ns + flush_in_clock_ns,
             searched_ns,
-            first_done_ns: over.map(|(_, &end_ns)| end_ns).min(),
+            first_done_ns: over.map(|number| ends_ns[number]).min(),
             until_first_done: self.memory.first_finisher.read(),
             ops: total.measured(),
             transactions: Some(total.transactions).filter(|&count| count > 0),

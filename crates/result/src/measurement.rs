@@ -325,6 +325,11 @@ impl PhaseMeasurement {
         over(amount, self.time_of_ns(kind))
     }
 
+    /// The workers that do I/O; all others are companions, which use up processor time or run another program.
+    pub fn io_workers(&self) -> impl Iterator<Item = &WorkerMeasurement> {
+        self.workers.iter().filter(|worker| worker.depth_asked > 0)
+    }
+
     /// The time in which ops of a kind were done, ns: that of the parts that have them, where each worker that did some
     /// tells its parts apart; else until the last worker was done that does I/O at all. Who only keeps processors busy, or
     /// runs another program, takes nothing away from anybody's rate.
@@ -335,12 +340,11 @@ impl PhaseMeasurement {
         if let Some(longest_ns) = parts.and_then(|parts| parts.into_iter().max()) {
             return longest_ns;
         }
-        if self.workers.iter().all(|worker| worker.depth_asked > 0) {
+        if self.io_workers().count() == self.workers.len() {
             return self.wall_ns;
         }
-        let ends = self.workers.iter().filter(|worker| worker.depth_asked > 0);
         let flush_ns = self.end.flush_ns.filter(|_| self.end.inside_clock).unwrap_or(0);
-        let io_ns = ends.map(|worker| worker.started_ns.saturating_add(worker.wall_ns)).max();
+        let io_ns = self.io_workers().map(|worker| worker.started_ns.saturating_add(worker.wall_ns)).max();
         io_ns.map_or(self.wall_ns, |io_ns| io_ns.saturating_add(flush_ns).min(self.wall_ns))
     }
 }

@@ -40,7 +40,7 @@ impl Series {
         let amount = |interval: &Interval| -> u64 {
             interval.ops.values().map(|op| if unit == RateUnit::Bytes { op.bytes } else { op.count }).sum()
         };
-        let measured = view.measured.workers.iter().filter(|worker| worker.wall_ns > 0);
+        let measured = view.measured.io_workers().filter(|worker| worker.wall_ns > 0);
         let start_ns = measured.map(|worker| worker.started_ns).max().unwrap_or(0);
         let end_ns = match view.depth_asked() {
             Some(_) => view.measured.first_done_ns.unwrap_or(view.measured.wall_ns) + TOLERATED_NS,

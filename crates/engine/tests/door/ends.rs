@@ -100,6 +100,25 @@ fn time_ends_a_phase_that_would_go_on() {
     }
 }
 
+/// A companion that ends early is not the first worker that is done, and ends no phase that ends with that.
+#[test]
+fn a_companion_is_no_worker_that_is_done() {
+    let place = Place::new();
+    let groups = r#"run-as = "thread"
+            pace.open.rate = "200/s"
+            limit.ops = 40
+            work.blocks = {}
+            [[phase.companions]]
+            name = "short"
+            time = "20ms"
+            does.busy = { percent = 10, piece = "1ms" }"#;
+    for when in ["all-done", "first-done"] {
+        let phase = place.phase(&text(&format!("stop.when = \"{when}\""), groups));
+        assert_eq!(phase.workers[0].count, 40, "{when}");
+        assert_eq!(phase.first_done_ns, Some(phase.workers[0].wall_ns), "{when}");
+    }
+}
+
 #[test]
 fn the_first_or_the_last_worker_ends_the_phase() {
     let place = Place::new();

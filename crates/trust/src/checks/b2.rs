@@ -1,9 +1,10 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
+use crate::limiter::busiest_worker;
 use crate::plan;
 use crate::text::{ops_rate, percent, short};
 use crate::tier::rate_tier;
-use plumb_result::{Tier, WorkerMeasurement};
+use plumb_result::Tier;
 
 /// Above this share of a processor, a worker has no time left to ask for more.
 const CPU_SHARE: f64 = 0.90;
@@ -47,13 +48,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::warn(observed, message);
     }
     let ceiling_seen = ceiling.map_or_else(String::new, |ceiling| format!("; null ceiling {}", ops_rate(ceiling)));
-    let busiest = view.measured.workers.iter().filter_map(cpu).max_by(|one, other| one.total.total_cmp(&other.total));
-    let busiest = match busiest {
-        // A worker that waits by spinning is always busy; only the ceiling tells.
-        Some(_) if plan::spins(view.plan) => None,
-        Some(busiest) if busiest.total > 0.0 => Some(busiest),
-        _ => None,
-    };
+    // A worker that waits by spinning is always busy; only the ceiling tells.
+    let busiest = if plan::spins(view.plan) { None } else { busiest_worker(view) };
     let Some(cpu) = busiest else {
         return match ceiling {
             Some(ceiling) => Outcome::pass(format!("null ceiling {}", ops_rate(ceiling))),
@@ -82,22 +78,6 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     .remedy("")
 }
 
-struct Cpu {
-    user: f64,
-    system: f64,
-    total: f64,
-}
-
-/// Shares of one processor that a worker took.
-fn cpu(worker: &WorkerMeasurement) -> Option<Cpu> {
-    let of_wall = |spent: u64| spent as f64 / worker.wall_ns as f64;
-    (worker.wall_ns > 0).then(|| Cpu {
-        user: of_wall(worker.cpu_user_ns),
-        system: of_wall(worker.cpu_system_ns),
-        total: of_wall(worker.cpu_user_ns + worker.cpu_system_ns),
-    })
-}
-
 /// Some byte rate of the phase claims to be more than the memory's.
 fn moves_to_a_device(view: &PhaseView<'_>) -> bool {
     let mut moving = view.measured.ops.iter().filter(|(kind, op)| kind.moves_bytes() && op.bytes > 0);
@@ -114,6 +94,16 @@ mod tests {
     fn a_worker_without_time_left_warns() {
         assert_eq!(Scene::reading(MIB).cpu(0.2, 0.7).level("B2"), Some(Level::Pass));
         assert_eq!(Scene::reading(MIB).cpu(0.2, 0.71).level("B2"), Some(Level::Warn));
+    }
+
+    /// Processor time that the user asked to have used up is no limit of the workers that do I/O.
+    #[test]
+    fn a_busy_companion_is_not_what_limits() {
+        let mut scene = Scene::reading(MIB).cpu(0.2, 0.3);
+        let mut companion = scene.measured().workers[0].clone();
+        (companion.depth_asked, companion.cpu_user_ns) = (0, companion.wall_ns);
+        scene.measured().workers.push(companion);
+        assert_eq!(scene.level("B2"), Some(Level::Pass));
     }
 
     #[test]

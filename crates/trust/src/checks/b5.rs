@@ -29,7 +29,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     let fill: u64 = view.measured.workers.iter().map(|worker| worker.fill_ns).sum();
-    let wall: u128 = view.measured.workers.iter().map(|worker| u128::from(worker.wall_ns)).sum();
+    let wall: u128 = view.measured.io_workers().map(|worker| u128::from(worker.wall_ns)).sum();
     let service = |kind: OpKind| view.measured.ops.get(&kind).map_or(0, |op| op.service.sum());
     let spent = (service(OpKind::Read) + service(OpKind::Write)).min(wall);
     if spent == 0 {

@@ -7,6 +7,8 @@
 
 mod used;
 
+pub(crate) use used::busiest_worker;
+
 use crate::evidence::{Ground, PhaseView};
 use crate::link;
 use crate::plan;
@@ -169,7 +171,7 @@ fn generator(view: &PhaseView<'_>) -> Option<Limiter> {
         return None;
     }
     if view.ground == Ground::Nothing {
-        let busiest = used::busiest_worker(view)?;
+        let busiest = busiest_worker(view)?;
         let text =
             format!("there is no storage; worker {} used {} of a processor", busiest.name, percent(busiest.total));
         return bound(Bound::Generator, busiest.total.min(1.0), text);
@@ -189,7 +191,7 @@ fn processors(view: &PhaseView<'_>) -> Option<Limiter> {
     if view.is_virtual_time() || plan::spins(view.plan) {
         return None;
     }
-    let busiest = used::busiest_worker(view)?;
+    let busiest = busiest_worker(view)?;
     let machine = used::machine_cpu(view);
     let own_share = used::own_cpus(view) / f64::from(view.environment.cpus.max(1));
     if let Some(machine) = machine
@@ -226,8 +228,8 @@ fn processors(view: &PhaseView<'_>) -> Option<Limiter> {
 /// One op at a time each, and the workers did not go to sleep for them: what they lacked was a processor. (Where several
 /// ops are in flight, one sleep can wait for many.)
 fn hardly_sleeps(view: &PhaseView<'_>) -> bool {
-    let one_each = view.measured.workers.iter().all(|worker| worker.depth_asked <= 1);
-    let sleeps = view.measured.workers.iter().map(|worker| worker.sleeps).sum::<Option<u64>>();
+    let one_each = view.measured.io_workers().all(|worker| worker.depth_asked <= 1);
+    let sleeps = view.measured.io_workers().map(|worker| worker.sleeps).sum::<Option<u64>>();
     one_each && sleeps.is_some_and(|sleeps| (sleeps as f64) < view.measured.count() as f64 * HARDLY_SLEEPS)
 }
 
@@ -268,7 +270,7 @@ fn busy_device(device: Option<&LayerUse>) -> Option<Limiter> {
 
 /// Several workers slept most of the time, and neither a device nor a flush nor the want of a processor accounts for it.
 fn lock(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
-    let workers = view.measured.workers.len();
+    let workers = view.measured.io_workers().count();
     if workers < 2 || view.is_virtual_time() || !plan::is_closed(view.plan) {
         return None;
     }
@@ -278,7 +280,7 @@ fn lock(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
         _ => return None,
     };
     // Without a count of sleeps per op there is no sign of contention; with as many requests as sleeps it was the device.
-    let sleeps = view.measured.workers.iter().map(|worker| worker.sleeps).sum::<Option<u64>>()?;
+    let sleeps = view.measured.io_workers().map(|worker| worker.sleeps).sum::<Option<u64>>()?;
     let requests = view.traffic.device.as_ref().map_or(0, |device| device.reads + device.writes);
     if sleeps <= requests.saturating_mul(2) || (sleeps as f64) < view.measured.count() as f64 * HARDLY_SLEEPS {
         return None;
@@ -342,7 +344,7 @@ fn unknown(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Limiter {
     if let Some(device) = device {
         said.push(device.said());
     }
-    if let Some(cpu) = used::busiest_worker(view).filter(|_| !plan::spins(view.plan) && !view.is_virtual_time()) {
+    if let Some(cpu) = busiest_worker(view).filter(|_| !plan::spins(view.plan) && !view.is_virtual_time()) {
         said.push(format!("busiest worker {} of a processor", percent(cpu.total)));
         if hardly_sleeps(view) {
             said.push("the workers hardly ever waited for storage".to_owned());

@@ -7,15 +7,15 @@ use plumb_workload::pace::ThinkTime;
 use plumb_workload::{OpKind, Phase};
 
 /// Shares of one processor that a worker took.
-pub(super) struct WorkerCpu {
-    pub(super) name: String,
-    pub(super) user: f64,
-    pub(super) system: f64,
-    pub(super) total: f64,
+pub(crate) struct WorkerCpu {
+    pub(crate) name: String,
+    pub(crate) user: f64,
+    pub(crate) system: f64,
+    pub(crate) total: f64,
 }
 
-/// The worker that took most; `None` where no processor time was charged to any.
-pub(super) fn busiest_worker(view: &PhaseView<'_>) -> Option<WorkerCpu> {
+/// The worker that took most; `None` where no processor time was charged to any. A companion limits no I/O by being busy.
+pub(crate) fn busiest_worker(view: &PhaseView<'_>) -> Option<WorkerCpu> {
     let of = |worker: &plumb_result::WorkerMeasurement| {
         let share = |spent: u64| spent as f64 / worker.wall_ns as f64;
         (worker.wall_ns > 0).then(|| WorkerCpu {
@@ -25,7 +25,7 @@ pub(super) fn busiest_worker(view: &PhaseView<'_>) -> Option<WorkerCpu> {
             total: share(worker.cpu_user_ns + worker.cpu_system_ns),
         })
     };
-    let all = view.measured.workers.iter().filter_map(of).filter(|cpu| cpu.total > 0.0);
+    let all = view.measured.io_workers().filter_map(of).filter(|cpu| cpu.total > 0.0);
     all.max_by(|one, other| one.total.total_cmp(&other.total))
 }
 
@@ -49,7 +49,7 @@ pub(super) fn waiting_workers(view: &PhaseView<'_>) -> Option<f64> {
         let busy = (worker.cpu_user_ns + worker.cpu_system_ns) as f64 / worker.wall_ns as f64;
         (worker.wall_ns > 0).then(|| (1.0 - busy).max(0.0))
     };
-    view.measured.workers.iter().map(waiting).sum()
+    view.measured.io_workers().map(waiting).sum()
 }
 
 /// Workers that were in a flush, on average. A flush is not among the requests that a device's busy time counts.
@@ -88,7 +88,7 @@ pub(super) fn asked_rate(plan: &Phase) -> Option<f64> {
 
 /// Share of the workers' time that went into think time and delays, 0–1; `None` where none was asked for.
 pub(super) fn paused_share(view: &PhaseView<'_>) -> Option<f64> {
-    let all_ns: f64 = view.measured.workers.iter().map(|worker| worker.wall_ns as f64).sum();
+    let all_ns: f64 = view.measured.io_workers().map(|worker| worker.wall_ns as f64).sum();
     let delays: u128 = view.measured.ops.get(&OpKind::Delay).map_or(0, |op| op.service.sum());
     // Workers are named after their group, `workers.0/3`.
     let thought = view.plan.workers.iter().enumerate().map(|(number, group)| match group.pace.think {
