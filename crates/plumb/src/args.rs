@@ -67,7 +67,7 @@ pub enum PlumbCommand {
         /// Only runs with this tag.
         #[arg(long)]
         tag: Option<String>,
-        /// At most so many.
+        /// Show at most this many runs.
         #[arg(long, short = 'n', default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         number: u32,
     },
@@ -134,7 +134,7 @@ pub struct AgentArguments {
     /// Where it keeps what it needs, with the journal of what it built [default: the user's state directory].
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// The link counts as broken after so many seconds of silence.
+    /// The link counts as broken after this many seconds of silence.
     #[arg(long, value_name = "SECONDS")]
     pub silence: Option<u64>,
     /// Boot this virtual machine (a table of a study's `hosts`, in TOML) and pass on to it what is asked.
@@ -186,7 +186,7 @@ pub struct CompareArguments {
     /// device, raid, scheduler, kernel, os, sysctl, host, limits, layout, fullness and sim.
     #[arg(long, value_name = "FACTOR")]
     pub varying: Option<String>,
-    /// Provision each simulated device so many times; the provisioning is then the sample, as with several places a side.
+    /// Provision each simulated device this many times; the provisioning is then the sample, as with several places a side.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub plots: u32,
     /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
@@ -231,7 +231,7 @@ pub struct NoiseArguments {
     /// Length of each timed phase of a run [default: what the budget allows, 1 to 10 s].
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
-    /// Provision a simulated device so many times a side: the floor of provisionings.
+    /// Provision a simulated device this many times a side: the noise floor of provisioning.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub plots: u32,
     /// Seed of the order of runs and of every random choice.

@@ -6,7 +6,6 @@ mod args;
 mod commands;
 mod common;
 mod exit;
-mod live_output;
 mod output;
 mod progress;
 mod recordings;

@@ -1,6 +1,8 @@
 //! Standard output and standard error. Neither may end a measurement: their reader may go away, and the file that they
-//! lead to may have no room. The exit code of a run is its own all the same.
+//! lead to may have no room. The exit code of a run is its own all the same. Only what prints reports for as long as they are
+//! read ends with its reader.
 
+use crate::exit::Stopped;
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 
@@ -25,6 +27,29 @@ pub fn print(text: &str) {
 /// Why some of the output is not where it should be.
 pub fn lost() -> Option<&'static str> {
     LOST.get().map(String::as_str)
+}
+
+/// How a row of reports ended before its end.
+pub enum Early {
+    /// Nobody reads any more.
+    Unread,
+    /// With an error.
+    Failed(Stopped),
+}
+
+impl From<Stopped> for Early {
+    fn from(stopped: Stopped) -> Early {
+        Early::Failed(stopped)
+    }
+}
+
+/// Writes one of several reports to standard output, at once, so that its reader has each as soon as it is there.
+pub fn write(text: &str) -> Result<(), Early> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Early::Unread,
+        _ => Early::Failed(Stopped::io(format!("standard output: {error}"))),
+    })
 }
 
 /// Writes to standard error. What cannot be written is dropped: there is no other place to say so.

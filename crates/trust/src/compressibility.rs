@@ -35,7 +35,7 @@ fn copies_zeros(workload: &Workload, target: &str) -> bool {
 }
 
 /// What beneath a target compresses or deduplicates, as people know it.
-pub(crate) fn squeezer(facts: &TargetFacts) -> Option<String> {
+pub(crate) fn compressor(facts: &TargetFacts) -> Option<String> {
     let filesystem = facts.filesystem.value().and_then(|fs| {
         let option = fs.options.iter().find(|option| compresses(option));
         match option {
@@ -88,7 +88,7 @@ mod tests {
             ("f2fs", "compress_algorithm=lz4"),
             ("zfs", "xattr"),
         ] {
-            assert!(squeezer(&mounted(kind, option)).is_some(), "{kind} {option}");
+            assert!(compressor(&mounted(kind, option)).is_some(), "{kind} {option}");
         }
         for (kind, option) in [
             ("btrfs", "compress=no"),
@@ -96,7 +96,7 @@ mod tests {
             ("f2fs", "compress_log_size=2"),
             ("btrfs", "compress=none"),
         ] {
-            assert_eq!(squeezer(&mounted(kind, option)), None, "{kind} {option}");
+            assert_eq!(compressor(&mounted(kind, option)), None, "{kind} {option}");
         }
     }
 
@@ -110,8 +110,8 @@ mod tests {
             }],
             ..TargetFacts::default()
         };
-        assert!(squeezer(&facts("dm_uuid", "LVM-abc-vpool")).is_some());
-        assert!(squeezer(&facts("dm_type", "VDO")).is_some());
-        assert_eq!(squeezer(&facts("dm_uuid", "LVM-abc")), None);
+        assert!(compressor(&facts("dm_uuid", "LVM-abc-vpool")).is_some());
+        assert!(compressor(&facts("dm_type", "VDO")).is_some());
+        assert_eq!(compressor(&facts("dm_uuid", "LVM-abc")), None);
     }
 }

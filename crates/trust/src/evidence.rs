@@ -308,13 +308,13 @@ impl<'a> PhaseView<'a> {
     /// What is written can become smaller on its way: the content gives way and something beneath compresses.
     pub(crate) fn may_shrink(&self) -> bool {
         self.target_names().into_iter().any(|name| {
-            compressibility::content(self.workload, name) != Content::Random && self.squeezer(name).is_some()
+            compressibility::content(self.workload, name) != Content::Random && self.compressor(name).is_some()
         })
     }
 
     /// What beneath a target compresses or deduplicates.
-    pub(crate) fn squeezer(&self, target: &str) -> Option<String> {
-        compressibility::squeezer(self.targets.get(target)?)
+    pub(crate) fn compressor(&self, target: &str) -> Option<String> {
+        compressibility::compressor(self.targets.get(target)?)
     }
 
     /// A layer in the stack is of this kind.

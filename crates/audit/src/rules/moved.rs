@@ -43,9 +43,9 @@ pub(crate) static ZERO_BYTES: Rule = Rule {
 pub(crate) static SQUEEZABLE: Rule = Rule {
     code: "A9",
     name: "zeros",
-    what: "Data that is all zeros or nearly so, which disks, hypervisors and file systems can squeeze.",
+    what: "Data that is all zeros or nearly so, which disks, hypervisors and file systems can compress.",
     fix: "Write data that does not compress.",
-    look: AppliedTo::Study(squeezable),
+    look: AppliedTo::Study(compressible),
 };
 
 pub(crate) static WORKING_SET: Rule = Rule {
@@ -190,7 +190,7 @@ fn zero_bytes(view: &View<'_>) -> Vec<Draft> {
         .collect()
 }
 
-fn squeezable(view: &View<'_>) -> Vec<Draft> {
+fn compressible(view: &View<'_>) -> Vec<Draft> {
     let of_zeros = view.cells.iter().filter(|cell| {
         cell.cell.metric.writes() && cell.cell.value.is_some() && cell.actions.iter().any(CommandAction::writes_zeros)
     });

@@ -12,10 +12,10 @@ const ENCODED_SHARE: f64 = 0.10;
 
 pub(crate) static CHECK: Check = Check {
     code: "A9",
-    title: "Squeezable data",
+    title: "Compressible data",
     what: "Whether something beneath could make the bytes fewer: content that compresses or repeats over a file system, \
            volume or drive that compresses or deduplicates. A ratio that was stated (`reducible`) is a choice and only \
-           noted; so is squeezable content where nothing beneath is seen to squeeze, since drives and hypervisors do \
+           noted; so is compressible content where nothing beneath is seen to compress, since drives and hypervisors do \
            it out of sight.",
     why: "Zeros cost such storage nothing: the rate is that of its compressor, and can be many times the medium's. \
           Drives with SandForce controllers were sold by such numbers. Traeger et al., \"A Nine Year Study of File \
@@ -24,7 +24,7 @@ pub(crate) static CHECK: Check = Check {
     how: "The content that the workload states, against mount options (`compress=`), zfs, VDO and zram beneath; extents \
           that are stored encoded (FIEMAP); and, where each byte was written once and flushed inside the clock, what the \
           devices wrote.",
-    threshold: "constant content over what squeezes, more than 10 % of a file stored compressed, or less than 90 % of \
+    threshold: "constant content over what compresses, more than 10 % of a file stored compressed, or less than 90 % of \
                 flushed constant content written, warns",
     settled: "By reasoning: a file system writes its metadata besides the data, so that what was flushed reaches the \
               devices as at least 100 %; 90 %, the plan's starting value, leaves room for counters that are read a \
@@ -37,10 +37,10 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if view.traffic.app_read + view.traffic.app_write == 0 || !has_content(view) {
         return Outcome::NotApplicable;
     }
-    let squeezed_in_memory = view.target_names().into_iter().any(|name| view.squeezer(name).is_some());
+    let compressed_in_memory = view.target_names().into_iter().any(|name| view.compressor(name).is_some());
     match &view.ground {
         Ground::Nothing => return Outcome::NotApplicable,
-        Ground::Memory if !squeezed_in_memory => return Outcome::NotApplicable,
+        Ground::Memory if !compressed_in_memory => return Outcome::NotApplicable,
         Ground::Memory | Ground::Device | Ground::Remote | Ground::Unseen(_) => {}
     }
     if let Some(encoded) = view.encoded_share().filter(|encoded| *encoded > ENCODED_SHARE) {
@@ -52,20 +52,20 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             ),
         );
     }
-    let squeezable =
+    let compressible =
         || view.target_names().into_iter().map(|name| (name, compressibility::content(view.workload, name)));
-    let constant = squeezable().find(|(_, content)| is_constant(*content));
-    let stated = squeezable().find(|(_, content)| matches!(content, Content::Reducible { .. }));
+    let constant = compressible().find(|(_, content)| is_constant(*content));
+    let stated = compressible().find(|(_, content)| matches!(content, Content::Reducible { .. }));
     let Some((name, content)) = constant.or(stated) else { return Outcome::pass("the content is random") };
-    if let Some(squeezer) = view.squeezer(name) {
-        let observed = format!("{} over {squeezer}", word(content));
+    if let Some(compressor) = view.compressor(name) {
+        let observed = format!("{} over {compressor}", word(content));
         return if is_constant(content) {
             Outcome::warn(
                 observed,
-                format!("The content is {}, and beneath is {squeezer}: the device need not move it.", word(content)),
+                format!("The content is {}, and beneath is {compressor}: the device need not move it.", word(content)),
             )
         } else {
-            let message = format!("The content is {}, and beneath is {squeezer}, as was stated.", word(content));
+            let message = format!("The content is {}, and beneath is {compressor}, as was stated.", word(content));
             Outcome::note(observed, message).remedy("Say the ratio beside the number.")
         };
     }
@@ -82,7 +82,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Some(written) if written < WRITTEN_SHARE && is_constant(content) => Outcome::warn(
             format!("{} of it written", percent(written)),
             format!(
-                "Only {} of what was flushed reached the device: something beneath squeezes {}.",
+                "Only {} of what was flushed reached the device: something beneath compresses {}.",
                 percent(written),
                 word(content)
             ),
@@ -98,7 +98,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         .remedy("Say the ratio beside the number."),
         _ if is_constant(content) => Outcome::note(
             word(content),
-            format!("The content is {}, which drives and hypervisors may squeeze out of sight.", word(content)),
+            format!("The content is {}, which drives and hypervisors may compress out of sight.", word(content)),
         ),
         _ => Outcome::pass(word(content)),
     }
@@ -125,7 +125,7 @@ fn word(content: Content) -> String {
     }
 }
 
-/// Nothing was overwritten or removed in memory, so that what the devices did not write was squeezed.
+/// Nothing was overwritten or removed in memory, so that what the devices did not write was compressed.
 fn written_once_and_flushed(view: &PhaseView<'_>) -> bool {
     let once = view.plan.workers.iter().all(|group| group.work.covers_once()) && !plan::discards(view.plan);
     let within = view.measured.working_set_bytes.is_some_and(|set| view.traffic.app_write <= set);
@@ -162,12 +162,12 @@ mod tests {
         assert_eq!(Scene::writing(1000 * MIB).content(STATED).level("A9"), Some(Level::Pass));
     }
 
-    /// A drive or a hypervisor that squeezes shows only in what it wrote.
+    /// A drive or a hypervisor that compresses shows only in what it wrote.
     #[test]
-    fn squeezing_shows_in_what_was_written() {
+    fn compressing_shows_in_what_was_written() {
         let zeros = |written: u64| Scene::writing(1000 * MIB).content(Content::Zero).device_write(written * MIB);
         assert_eq!(zeros(899).level("A9"), Some(Level::Warn));
-        assert_eq!(zeros(900).level("A9"), Some(Level::Note), "it may still be squeezed out of sight");
+        assert_eq!(zeros(900).level("A9"), Some(Level::Note), "it may still be compressed out of sight");
         // Overwritten in memory: that is A3's to say.
         assert_eq!(zeros(500).working_set(500 * MIB).level("A9"), Some(Level::Note));
     }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_simulations_have_no_content_to_squeeze() {
+    fn memory_and_simulations_have_no_content_to_compress() {
         assert_eq!(Scene::writing(MIB).in_memory().content(Content::Zero).level("A9"), None);
         assert_eq!(Scene::writing(MIB).on_simulated_target("sim:ssd").level("A9"), None);
         assert_eq!(Scene::stats(10).level("A9"), None);

@@ -64,7 +64,7 @@ pub struct Stream {
     /// Bytes to move in one loop, of all files together; what the ranges hold where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_bytes: Option<Bytes>,
-    /// Stop after so many ops.
+    /// Stop after this many ops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ops: Option<u64>,
     /// Do it all so many times.
@@ -436,10 +436,10 @@ impl Default for FileChoice {
 pub struct TrimAmid {
     /// Per cent of written blocks that are trimmed later.
     pub percent: u8,
-    /// After so many written blocks.
+    /// After this many written blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
-    /// So many at a time; the backlog where absent.
+    /// This many at a time; the backlog where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
     /// Expect zeros there when verifying.

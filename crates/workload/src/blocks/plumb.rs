@@ -35,10 +35,10 @@ pub struct Blocks {
     /// Random offsets are multiples of this; the smallest block size when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<Bytes>,
-    /// An `fsync` after every so many writes; 0 is never.
+    /// An `fsync` after every N writes; 0 is never.
     #[serde(default)]
     pub fsync_every: u64,
-    /// An `fdatasync` after every so many writes; 0 is never.
+    /// An `fdatasync` after every N writes; 0 is never.
     #[serde(default)]
     pub fdatasync_every: u64,
 }

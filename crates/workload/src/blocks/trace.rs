@@ -35,16 +35,16 @@ pub struct Recording {
     /// What the waits of fio's iolog of version 2 are.
     #[serde(default)]
     pub waits: Waits,
-    /// Replay it so many times, one after the other.
+    /// Replay it this many times, one after the other.
     #[serde(default = "one")]
     pub loops: u64,
     /// Begin again instead of ending, until the group's time is over.
     #[serde(default)]
     pub repeat_until_time: bool,
-    /// Stop after so many bytes, over all loops.
+    /// Stop after this many bytes, over all loops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_bytes: Option<Bytes>,
-    /// Stop after so many ops that move data, over all loops.
+    /// Stop after this many ops that move data, over all loops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ops: Option<u64>,
 }

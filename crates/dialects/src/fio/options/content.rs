@@ -47,7 +47,7 @@ pub struct ContentOptions {
     pub pattern: Vec<Piece>,
     /// Per cent each buffer can be compressed by.
     pub compress_percentage: Option<u32>,
-    /// Within so many bytes.
+    /// Within this many bytes.
     pub compress_chunk_bytes: u32,
     /// Per cent of buffers that repeat.
     pub dedupe_percentage: Option<u32>,

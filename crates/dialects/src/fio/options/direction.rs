@@ -44,7 +44,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("offset_increment", UsageTier::Two, Kind::Region)
             .default("0")
             .doc("Each further copy begins so much later."),
-        row("number_ios", UsageTier::One, Kind::Wide(Slots::One, ANY)).default("0").doc("Stop after so many ops."),
+        row("number_ios", UsageTier::One, Kind::Wide(Slots::One, ANY)).default("0").doc("Stop after this many ops."),
         row("bs", UsageTier::One, Kind::Wide(Slots::Three, at_least(1)))
             .or("blocksize")
             .default("4096")
@@ -130,7 +130,7 @@ pub struct DirectionOptions {
     pub offset_align: Option<u32>,
     /// Each further copy begins so much later.
     pub offset_increment: FileRegion,
-    /// Stop after so many ops.
+    /// Stop after this many ops.
     pub number_ios: Option<u64>,
     /// Bytes of an op, unless drawn from a range or a split; see [`Work::sizes`].
     pub bs: PerDirection<u64>,

@@ -11,14 +11,12 @@ use plumb_workload::files::OpenMode;
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Durability,
     options: &[
-        row("fsync", UsageTier::One, Kind::Whole(Slots::One, ANY))
-            .default("0")
-            .doc("Call fsync after every so many writes."),
+        row("fsync", UsageTier::One, Kind::Whole(Slots::One, ANY)).default("0").doc("Call fsync after every N writes."),
         row("fdatasync", UsageTier::One, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Call fdatasync after every so many writes."),
+            .doc("Call fdatasync after every N writes."),
         row("sync_file_range", UsageTier::Two, Kind::Special(Special::SyncRange))
-            .doc("Call sync_file_range after every so many writes, with these flags."),
+            .doc("Call sync_file_range after every N writes, with these flags."),
         row("write_barrier", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0")
             .ignored("fio marks these writes, and none of its engines reads the mark; say fsync for a flush."),
@@ -36,11 +34,11 @@ pub(super) static SHELF: Shelf = Shelf {
 /// When data is made to last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DurabilityOptions {
-    /// fsync after every so many writes.
+    /// fsync after every N writes.
     pub fsync: Option<u32>,
-    /// fdatasync after every so many writes.
+    /// fdatasync after every N writes.
     pub fdatasync: Option<u32>,
-    /// sync_file_range after every so many writes.
+    /// sync_file_range after every N writes.
     pub sync_file_range: Option<SyncRange>,
     /// With which flags files are opened.
     pub sync: OpenMode,

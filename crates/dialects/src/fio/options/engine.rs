@@ -43,7 +43,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Hand over plain reads and writes instead of vectored ones; -1 chooses by itself."),
         row("force_async", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .only(&["io_uring", "io_uring_cmd"])
-            .doc("Ask for every so many-th op to be done asynchronously."),
+            .doc("Ask for every Nth op to be done asynchronously."),
         row("userspace_reap", UsageTier::Two, Kind::Flag)
             .only(&["libaio"])
             .doc("Take completions from the shared ring without a system call."),
@@ -139,7 +139,7 @@ pub struct EngineOptions {
     pub sqthread_poll_cpu: Option<u32>,
     /// Plain instead of vectored calls; by itself where absent.
     pub nonvectored: Option<bool>,
-    /// Every so many-th op is done asynchronously.
+    /// Every Nth op is done asynchronously.
     pub force_async: Option<u32>,
     /// Take completions without a system call.
     pub userspace_reap: bool,

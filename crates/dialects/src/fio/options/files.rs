@@ -31,9 +31,9 @@ pub(super) static SHELF: Shelf = Shelf {
         row("nrfiles", UsageTier::One, Kind::Whole(Slots::One, ANY))
             .or("nr_files")
             .default("1")
-            .doc("Spread the job over so many files."),
+            .doc("Spread the job over this many files."),
         row("openfiles", UsageTier::One, Kind::Whole(Slots::One, ANY))
-            .doc("Keep at most so many of them open at once."),
+            .doc("Keep at most this many of them open at once."),
         row("file_service_type", UsageTier::Two, Kind::Special(Special::FileService))
             .default("roundrobin")
             .doc("Which file the next op goes to."),
@@ -100,7 +100,7 @@ pub struct FileOptions {
     pub opendirs: Vec<String>,
     /// So many files, where names are generated.
     pub nrfiles: u32,
-    /// At most so many open at once.
+    /// At most this many open at once.
     pub openfiles: Option<u32>,
     /// Which file the next op goes to.
     pub service: FileService,

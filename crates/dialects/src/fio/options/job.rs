@@ -15,7 +15,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("description", UsageTier::One, Kind::Text).doc("A sentence for people, shown with the results."),
         row("numjobs", UsageTier::One, Kind::Whole(Slots::One, ANY))
             .default("1")
-            .doc("Start so many copies of the job, each with files and offsets of its own."),
+            .doc("Start this many copies of the job, each with files and offsets of its own."),
         row("thread", UsageTier::One, Kind::Flag)
             .doc("Run the copies as threads of one process instead of as processes."),
         row("stonewall", UsageTier::One, Kind::Flag)
@@ -25,7 +25,9 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Wait for the named earlier job to end before this one starts."),
         row("new_group", UsageTier::One, Kind::Flag).doc("Report this job and those after it as a group of their own."),
         row("group_reporting", UsageTier::One, Kind::Flag).doc("Report the jobs of a group as one."),
-        row("loops", UsageTier::One, Kind::Whole(Slots::One, ANY)).default("1").doc("Do the whole job so many times."),
+        row("loops", UsageTier::One, Kind::Whole(Slots::One, ANY))
+            .default("1")
+            .doc("Repeat the whole job this many times."),
         row("startdelay", UsageTier::One, Kind::Time(Slots::Two, Bare::Seconds))
             .default("0")
             .doc("Wait so long before the job starts; a range draws the delay at random."),
@@ -65,7 +67,7 @@ pub struct JobOptions {
     pub new_group: bool,
     /// Report the jobs of the group as one.
     pub group_reporting: bool,
-    /// Do it all so many times.
+    /// Repeat it all this many times.
     pub loops: u32,
     /// Wait so long first.
     pub start_delay: Between<Nanos>,

@@ -27,7 +27,7 @@ pub enum Kind {
     Choices(&'static [&'static str]),
     /// Numbers between colons.
     Floats {
-        /// At most so many.
+        /// At most this many.
         most: usize,
         /// The smallest and the largest allowed.
         bounds: Option<(f64, f64)>,

@@ -20,10 +20,10 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Log latency histograms into files that begin with this."),
         row("log_avg_msec", UsageTier::One, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Log averages over so many milliseconds instead of every op."),
+            .doc("Log averages over this many milliseconds instead of every op."),
         row("log_hist_msec", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Log a histogram every so many milliseconds."),
+            .doc("Log a histogram every N milliseconds."),
         row("log_hist_coarseness", UsageTier::Two, Kind::Whole(Slots::One, at_most(6)))
             .default("0")
             .doc("Halve the number of histogram columns so often."),
@@ -61,9 +61,9 @@ pub struct LogOptions {
     pub iops: Option<LogName>,
     /// Histograms of latency.
     pub hist: Option<LogName>,
-    /// Average over so many milliseconds; every op where absent.
+    /// Average over this many milliseconds; every op where absent.
     pub avg_ms: Option<u32>,
-    /// A histogram every so many milliseconds.
+    /// A histogram every N milliseconds.
     pub hist_ms: Option<u32>,
     /// Halve the columns so often, 0 to 6.
     pub hist_coarseness: u32,
@@ -77,7 +77,7 @@ pub struct LogOptions {
     pub issue_time: bool,
     /// A log for each copy.
     pub per_job: bool,
-    /// Compress in pieces of so many bytes.
+    /// Compress in pieces of this many bytes.
     pub compression_bytes: Option<u32>,
     /// Store compressed.
     pub store_compressed: bool,

@@ -14,14 +14,14 @@ pub(super) static SHELF: Shelf = Shelf {
     category: Category::Pace,
     options: &[
         row("rate", UsageTier::One, Kind::Wide(Slots::Three, ANY))
-            .doc("At most so many bytes per second, for reads, writes and trims."),
+            .doc("At most this many bytes per second, for reads, writes and trims."),
         row("rate_min", UsageTier::Two, Kind::Wide(Slots::Three, ANY))
             .or("ratemin")
-            .doc("Fail the job where it falls below so many bytes per second."),
+            .doc("Fail the job where it falls below this many bytes per second."),
         row("rate_iops", UsageTier::One, Kind::Whole(Slots::Three, ANY))
-            .doc("At most so many ops per second, for reads, writes and trims."),
+            .doc("At most this many ops per second, for reads, writes and trims."),
         row("rate_iops_min", UsageTier::Two, Kind::Whole(Slots::Three, ANY))
-            .doc("Fail the job where it falls below so many ops per second."),
+            .doc("Fail the job where it falls below this many ops per second."),
         row("rate_process", UsageTier::Two, Kind::Choice(Arrival::WORDS))
             .default("linear")
             .doc("Ops of a limited rate come evenly, or at random (Poisson)."),
@@ -39,7 +39,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Spend so much of the pause busy instead of asleep."),
         row("thinkcycles", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Spin for so many cycles before each pause."),
+            .doc("Spin for this many cycles before each pause."),
         row("thinktime_blocks", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("1")
             .doc("Ops between two pauses."),
@@ -77,13 +77,13 @@ pub(super) static SHELF: Shelf = Shelf {
 /// How fast: rates, pauses and latency goals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaceOptions {
-    /// At most so many bytes per second.
+    /// At most this many bytes per second.
     pub rate: PerDirection<Option<u64>>,
-    /// Fail below so many bytes per second.
+    /// Fail below this many bytes per second.
     pub rate_min: PerDirection<Option<u64>>,
-    /// At most so many ops per second.
+    /// At most this many ops per second.
     pub rate_iops: PerDirection<Option<u32>>,
-    /// Fail below so many ops per second.
+    /// Fail below this many ops per second.
     pub rate_iops_min: PerDirection<Option<u32>>,
     /// How ops of a limited rate come.
     pub rate_process: Arrival,
@@ -95,7 +95,7 @@ pub struct PaceOptions {
     pub thinktime: Option<Nanos>,
     /// So much of it busy.
     pub thinktime_spin: Option<Nanos>,
-    /// Spin for so many cycles before each pause.
+    /// Spin for this many cycles before each pause.
     pub thinkcycles: Option<u32>,
     /// Ops between pauses; 0 where only `thinktime_iotime` counts.
     pub thinktime_blocks: u32,

@@ -14,13 +14,13 @@ pub(super) static SHELF: Shelf = Shelf {
         row("iodepth_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .or("iodepth_batch_submit")
             .default("1")
-            .doc("Hand over so many ops at once."),
+            .doc("Submit this many ops at once."),
         row("iodepth_batch_complete_min", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .or("iodepth_batch_complete")
             .default("1")
-            .doc("Wait for at least so many completions at once."),
+            .doc("Wait for at least this many completions at once."),
         row("iodepth_batch_complete_max", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Take at most so many completions at once."),
+            .doc("Take at most this many completions at once."),
         row("iodepth_low", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .doc("Once the queue is full, let it drain to this depth before filling it again."),
         row("io_submit_mode", UsageTier::Two, Kind::Choice(SubmitMode::WORDS))

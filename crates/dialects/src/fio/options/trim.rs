@@ -14,8 +14,8 @@ pub(super) static SHELF: Shelf = Shelf {
         row("trim_verify_zero", UsageTier::Two, Kind::Switch)
             .default("1")
             .doc("Expect zeros where a block was trimmed."),
-        row("trim_backlog", UsageTier::Two, Kind::Wide(Slots::One, ANY)).doc("Trim after so many written blocks."),
-        row("trim_backlog_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("Trim so many blocks at a time."),
+        row("trim_backlog", UsageTier::Two, Kind::Wide(Slots::One, ANY)).doc("Trim after this many written blocks."),
+        row("trim_backlog_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("Trim this many blocks at a time."),
     ],
 };
 
@@ -26,9 +26,9 @@ pub struct TrimOptions {
     pub percentage: u32,
     /// Expect zeros where a block was trimmed.
     pub verify_zero: bool,
-    /// Trim after so many written blocks.
+    /// Trim after this many written blocks.
     pub backlog: Option<u64>,
-    /// Trim so many at a time.
+    /// Trim this many at a time.
     pub backlog_batch: Option<u32>,
 }
 

@@ -27,19 +27,19 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("The content that is written and expected."),
         row("verify_pattern_interval", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Repeat the pattern from its start every so many bytes."),
+            .doc("Repeat the pattern from its start after this many bytes."),
         row("verify_fatal", UsageTier::One, Kind::Switch).default("0").doc("End the job at the first wrong block."),
         row("verify_dump", UsageTier::Two, Kind::Switch)
             .default("0")
             .doc("Save the expected and the received block where they differ."),
         row("verify_async", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Check in so many threads of their own."),
+            .doc("Check in this many threads of their own."),
         row("verify_async_cpus", UsageTier::Two, Kind::Special(Special::Cpus)).doc("The CPUs those threads run on."),
         row("verify_backlog", UsageTier::Two, Kind::Wide(Slots::One, ANY))
-            .doc("Check after every so many writes instead of at the end."),
+            .doc("Check after every N writes instead of at the end."),
         row("verify_backlog_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Check so many blocks at a time then."),
+            .doc("Check this many blocks at a time then."),
         row("experimental_verify", UsageTier::Two, Kind::Switch)
             .doc("Find the blocks to check by repeating the draws, not from a list."),
         row("verify_state_load", UsageTier::Two, Kind::Switch).doc("Begin with the state an earlier run saved."),
@@ -72,19 +72,19 @@ pub struct VerifyOptions {
     pub offset: u32,
     /// The content; empty where none is said.
     pub pattern: Vec<Piece>,
-    /// The pattern starts anew every so many bytes.
+    /// The pattern starts anew after this many bytes.
     pub pattern_interval: Option<u32>,
     /// End at the first wrong block.
     pub fatal: bool,
     /// Save blocks that differ.
     pub dump: bool,
-    /// Check in so many threads of their own.
+    /// Check in this many threads of their own.
     pub async_threads: u32,
     /// The CPUs of those threads.
     pub async_cpus: Option<Vec<u32>>,
-    /// Check after every so many writes.
+    /// Check after every N writes.
     pub backlog: Option<u64>,
-    /// Check so many blocks at a time.
+    /// Check this many blocks at a time.
     pub backlog_batch: Option<u32>,
     /// Find the blocks by repeating the draws.
     pub experimental: bool,

@@ -7,7 +7,7 @@ mod terminal;
 use crate::args::WatchArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
-use crate::live_output::{Early, write};
+use crate::output::{Early, write};
 use crate::session;
 use choice::DeviceChoice;
 use jiff::Zoned;

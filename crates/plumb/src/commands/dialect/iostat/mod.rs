@@ -4,8 +4,7 @@ mod names;
 
 use super::ToolCall;
 use crate::exit::{End, Stopped};
-use crate::live_output::{Early, write};
-use crate::output::{error_line, error_text};
+use crate::output::{Early, error_line, error_text, write};
 use jiff::Zoned;
 use names::ThisMachine;
 use plumb_dialects::iostat::print::{FrameEnvironment, TimeFormat, palette};
