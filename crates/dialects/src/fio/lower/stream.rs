@@ -8,11 +8,11 @@ use crate::fio::options::queue::SubmitMode;
 use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::FileRegion;
 use crate::fio::value::direction::{AccessOrder as Said, Ops};
-use crate::fio::value::distribution::{FileService, RandomDistribution};
+use crate::fio::value::distribution::RandomDistribution;
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::fio::{
-    AccessOrder, Coverage, FileChoice, JobSize, OffsetDistribution, RandomGenerator, Seeding, SizeShare, Stream,
-    TrimAmid, Zone, ZoneStride,
+    AccessOrder, Coverage, JobSize, OffsetDistribution, RandomGenerator, Seeding, SizeShare, Stream, TrimAmid, Zone,
+    ZoneStride,
 };
 use plumb_workload::{BlockStream, Bytes};
 
@@ -71,7 +71,7 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
         reseed_each_loop: !work.seed_is_said && work.randrepeat,
         worker_number: copy.thread_number,
         ranges: layout.ranges.clone(),
-        file_choice: file_choice(copy.job.files.service),
+        file_choice: copy.job.files.service,
         open_files: opens.filter(|open| (*open as usize) < copy.names.count()),
         io_bytes: layout.io_bytes,
         max_ops: work.number_ios,
@@ -133,15 +133,6 @@ fn coverage(copy: &mut JobClone<'_>) -> Coverage {
         Generator::Lfsr => Coverage::OnceByRegister,
         _ if copy.forgets_blocks() => Coverage::Again,
         _ => Coverage::Once,
-    }
-}
-
-fn file_choice(service: FileService) -> FileChoice {
-    match service {
-        FileService::RoundRobin { ops } => FileChoice::RoundRobin { ops },
-        FileService::Sequential => FileChoice::Sequential,
-        FileService::Random { ops } => FileChoice::Random { ops },
-        FileService::Curved { curve, center } => FileChoice::Curved { curve, center, ops: 1 },
     }
 }
 

@@ -5,7 +5,7 @@ use super::kind::{ANY, Kind, Slots, Special, at_least};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 use crate::fio::value::Between;
-use crate::fio::value::distribution::FileService;
+use plumb_workload::blocks::fio::FileChoice;
 use plumb_workload::files::{Allocation, FileLock, WriteLife};
 
 /// Which files and devices, how they are made, opened and left.
@@ -103,7 +103,7 @@ pub struct FileOptions {
     /// At most this many open at once.
     pub openfiles: Option<u32>,
     /// Which file the next op goes to.
-    pub service: FileService,
+    pub service: FileChoice,
     /// How files are locked.
     pub lock: FileLock,
     /// Bytes of each file.
@@ -153,7 +153,7 @@ impl FileOptions {
             opendirs: values.names("opendir"),
             nrfiles: values.count("nrfiles").max(1),
             openfiles: values.count_unless_zero("openfiles"),
-            service: values.file_service("file_service_type").unwrap_or(FileService::RoundRobin { ops: 1 }),
+            service: values.file_service("file_service_type").unwrap_or_default(),
             lock: FileLock::of(values),
             filesize: values.wide_between("filesize"),
             append: values.switch("file_append"),

@@ -4,6 +4,7 @@ use super::by_name::ByName;
 use super::spec::OptionSpec;
 use crate::fio::value::{self, Between, Compat, Doubt, FileRegion, OptionValue, PerDirection, ReadWrite, ValueReading};
 use plumb_workload::Nanos;
+use plumb_workload::blocks::fio::FileChoice;
 
 /// The table's defaults; nothing for an option that has none.
 #[derive(Debug)]
@@ -140,7 +141,7 @@ impl OptionValues {
     taker!(/// [`OptionValue::SyncRange`].
         sync_range, SyncRange, value::choice::SyncRange);
     taker!(/// [`OptionValue::FileService`].
-        file_service, FileService, value::distribution::FileService);
+        file_service, FileService, FileChoice);
     taker!(/// [`OptionValue::Memory`].
         memory, Memory, value::choice::MemoryKind);
     taker!(/// [`OptionValue::LogName`].

@@ -2,12 +2,13 @@
 
 use super::choice::{ErrorsIgnored, LogName, MemoryKind, SteadyCriterion, SyncRange};
 use super::direction::JobDirection;
-use super::distribution::{FileService, RandomDistribution};
+use super::distribution::RandomDistribution;
 use super::lists::NumaPolicy;
 use super::pattern::Piece;
 use super::shapes::{Between, FileRegion, PerDirection, ReadWrite};
 use super::split::{PriorityShare, SplitShare};
 use plumb_workload::Nanos;
+use plumb_workload::blocks::fio::FileChoice;
 
 /// What the text of an option means; the variant follows from the option's [`Kind`].
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +66,7 @@ pub enum OptionValue {
     /// [`Special::SyncRange`].
     SyncRange(SyncRange),
     /// [`Special::FileService`].
-    FileService(FileService),
+    FileService(FileChoice),
     /// [`Special::Memory`].
     Memory(MemoryKind),
     /// [`Special::LogName`].

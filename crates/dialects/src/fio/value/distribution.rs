@@ -4,7 +4,7 @@ use super::number::plain;
 use super::reading::{Compat, ValueError, ValueReading};
 use super::shapes::PerDirection;
 use super::split::{directions, percent};
-use plumb_workload::blocks::fio::Curve;
+use plumb_workload::blocks::fio::{Curve, FileChoice};
 
 /// The words of `random_distribution`.
 pub const WORDS: &[&str] = &["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence"];
@@ -50,30 +50,6 @@ pub enum RandomDistribution {
     Sequence(Vec<u64>),
 }
 
-/// Which file the next op goes to.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum FileService {
-    /// Each file in turn, after so many ops.
-    RoundRobin {
-        /// Ops before the next file.
-        ops: u32,
-    },
-    /// One file after another is finished.
-    Sequential,
-    /// A file at random, after so many ops.
-    Random {
-        /// Ops before the next file.
-        ops: u32,
-    },
-    /// A file along a curve.
-    Curved {
-        /// The curve.
-        curve: Curve,
-        /// As in [`RandomDistribution::Curved`].
-        center: Option<f64>,
-    },
-}
-
 /// Reads `random_distribution`.
 pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<RandomDistribution, ValueError> {
     let (word, rest) = text.split_once(':').unwrap_or((text, ""));
@@ -105,7 +81,7 @@ pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<RandomDistribu
 }
 
 /// Reads `file_service_type`.
-pub fn file_service(text: &str) -> Result<FileService, ValueError> {
+pub fn file_service(text: &str) -> Result<FileChoice, ValueError> {
     let (word, rest) = text.split_once(':').unwrap_or((text, ""));
     let ops = || match rest.trim() {
         "" => Ok(1),
@@ -115,11 +91,11 @@ pub fn file_service(text: &str) -> Result<FileService, ValueError> {
         },
     };
     match word {
-        "roundrobin" => Ok(FileService::RoundRobin { ops: ops()? }),
-        "random" => Ok(FileService::Random { ops: ops()? }),
-        "sequential" => Ok(FileService::Sequential),
+        "roundrobin" => Ok(FileChoice::RoundRobin { ops: ops()? }),
+        "random" => Ok(FileChoice::Random { ops: ops()? }),
+        "sequential" => Ok(FileChoice::Sequential),
         word => match curve(if word == "gauss" { "normal" } else { word }, rest, Compat::Meant)? {
-            Some((curve, center)) => Ok(FileService::Curved { curve, center }),
+            Some((curve, center)) => Ok(FileChoice::Curved { curve, center, ops: 1 }),
             None => Err(ValueError::not_a_choice(word, FILE_SERVICE)),
         },
     }

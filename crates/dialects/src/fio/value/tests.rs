@@ -2,14 +2,14 @@
 
 use super::choice::{ErrorNumber, LogName, MemoryKind, SteadyCriterion, SteadyFigure, SteadyLimit, SteadyTest};
 use super::direction::{AccessOrder, JobDirection, Ops};
-use super::distribution::{FileService, FileZone, RandomDistribution};
+use super::distribution::{FileZone, RandomDistribution};
 use super::lists::NumaPolicy;
 use super::pattern::Piece;
 use super::split::SplitShare;
 use super::*;
 use crate::fio::options::find;
 use plumb_workload::Nanos;
-use plumb_workload::blocks::fio::Curve;
+use plumb_workload::blocks::fio::{Curve, FileChoice};
 
 fn with(compat: Compat, kb_base: u64, option: &str, text: &str) -> (Result<OptionValue, ValueError>, usize) {
     let mut doubts = Vec::new();
@@ -289,7 +289,7 @@ fn distributions() {
     for text in ["zipf:1", "pareto:1", "pareto:0", "zoned:60/10", "zoned", "sequence:", "sequence:-1", "zopf"] {
         assert!(with(Compat::Meant, 1_024, "random_distribution", text).0.is_err(), "{text}");
     }
-    assert_eq!(meant("file_service_type", "random:8"), OptionValue::FileService(FileService::Random { ops: 8 }));
+    assert_eq!(meant("file_service_type", "random:8"), OptionValue::FileService(FileChoice::Random { ops: 8 }));
 }
 
 #[test]
