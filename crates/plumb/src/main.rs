@@ -23,22 +23,22 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os();
     let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
     let is_init = called.file_name().is_some_and(|name| name == "init") && std::process::id() == 1;
-    let (ended, result) = match commands::dialect::run_link(&called, words) {
-        Some(ended) => (ended, Yielded::Kept),
-        None if is_init => (commands::agent::init(), Yielded::Printed),
+    let (ended, is_kept) = match commands::dialect::run_link(&called, words) {
+        Some(ended) => (ended, true),
+        None if is_init => (commands::agent::init(), false),
         None => {
             let arguments = Arguments::parse();
-            (run(&arguments), Yielded::of(&arguments))
+            (run(&arguments), is_kept(&arguments))
         }
     };
     match ended {
-        Ok(end) => match (output::lost(), result) {
+        Ok(end) => match (output::lost(), is_kept) {
             (None, _) => end.code(),
-            (Some(reason), Yielded::Kept) => {
+            (Some(reason), true) => {
                 error_line!("warning: standard output: {reason}");
                 end.code()
             }
-            (Some(reason), Yielded::Printed) => {
+            (Some(reason), false) => {
                 error_line!("error: standard output: {reason}");
                 End::Io.code()
             }
@@ -52,31 +52,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// What a command leaves behind.
-#[derive(Clone, Copy)]
-enum Yielded {
-    /// What it printed, and nothing else.
-    Printed,
-    /// A stored result, or the work that a tool's words ask for.
-    Kept,
-}
-
-impl Yielded {
-    fn of(arguments: &Arguments) -> Yielded {
-        match &arguments.command {
-            PlumbCommand::As { .. } => Yielded::Kept,
-            PlumbCommand::Try(_)
-            | PlumbCommand::Compare(_)
-            | PlumbCommand::Noise(_)
-            | PlumbCommand::Run(_)
-            | PlumbCommand::Sweep(_)
-            | PlumbCommand::Study { command: StudyCommand::Run(_) | StudyCommand::Resume(_) }
-                if !arguments.common.no_store =>
-            {
-                Yielded::Kept
-            }
-            _ => Yielded::Printed,
-        }
+/// Whether a command leaves more behind than what it prints: a stored result, or the work that a tool's words ask for.
+fn is_kept(arguments: &Arguments) -> bool {
+    match &arguments.command {
+        PlumbCommand::As { .. } => true,
+        PlumbCommand::Try(_)
+        | PlumbCommand::Compare(_)
+        | PlumbCommand::Noise(_)
+        | PlumbCommand::Run(_)
+        | PlumbCommand::Sweep(_)
+        | PlumbCommand::Study { command: StudyCommand::Run(_) | StudyCommand::Resume(_) } => !arguments.common.no_store,
+        _ => false,
     }
 }
 

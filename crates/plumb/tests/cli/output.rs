@@ -37,6 +37,8 @@ fn code(home: &Home, words: &str, stream: Stream, replaced: Stdio) -> Option<i32
 fn a_run_ends_as_it_would_whatever_becomes_of_its_output() {
     let home = Home::new();
     let runs = [
+        // It says what it takes before it begins, on standard error.
+        "try sim:ssd",
         "run random-read --at sim:ssd",
         "run random-read --at sim:ssd --json",
         "compare sim:ssd sim:ssd",
