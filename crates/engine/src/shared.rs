@@ -31,7 +31,7 @@ pub(crate) struct SharedSlice<T: Shareable> {
 
 /// Where a slice lies.
 enum Memory {
-    /// A mapping of so many bytes.
+    /// A mapping of this many bytes.
     Mapped(usize),
     /// The heap.
     Heap(Layout),

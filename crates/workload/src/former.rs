@@ -142,7 +142,7 @@ fn group(table: &mut Table) {
     }
 }
 
-/// A job's keys are its group's, and its ops a stream of block I/O. An unknown key, too, is told of among those of the group.
+/// A job's keys are its group's, and its ops a stream of block I/O. An unknown key moves with them, so that its error suggests keys of the group.
 fn job(group: &mut Table) {
     let Some(keys) = table_at(group, &["work", "job"]).map(std::mem::take) else { return };
     let job_key = table_at(group, &["work"]).and_then(|work| work.remove_entry("job")).map(|(key, _)| key);
@@ -265,7 +265,7 @@ on-error = "leave"
         assert_eq!((group.process.nice, &group.buffers.memory), (Some(3), &BufferMemory::Shared(None)));
     }
 
-    /// An unknown key of a job is told of where it stands, among those that its group has.
+    /// The error of an unknown key of a job has the key's place, and suggests keys of the group.
     #[test]
     fn an_unknown_key_of_a_job_has_its_place() {
         let wrong = JOB.replace("work.job.syncs.at-end", "work.job.snycs.at-end");

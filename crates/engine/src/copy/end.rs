@@ -27,7 +27,7 @@ pub(crate) struct End {
 pub(super) enum EndFile {
     Open(OwnedFd),
     Sim(SimEnd),
-    /// Zeros without end for who reads, and room without end for who writes.
+    /// Endless zeros for a reader, endless room for a writer.
     Null,
 }
 
@@ -248,7 +248,10 @@ impl End {
         self.fd().map_or(Ok(()), |fd| rustix::fs::fadvise(fd, from, length, Advice::DontNeed))
     }
 
-    /// Closes it, and tells what the system says to that. Source: close(2).
+    /// Closes it. Source: close(2).
+    ///
+    /// # Errors
+    /// What the system says, such as that earlier writes failed.
     pub(super) fn close(self) -> Result<(), Errno> {
         let EndFile::Open(fd) = self.file else { return Ok(()) };
         // SAFETY: the descriptor was owned, and nothing owns it any more.

@@ -71,7 +71,7 @@ impl CopyError {
 pub(crate) enum EndPlace<'a> {
     /// A file or device of the system.
     Path(&'a Path),
-    /// A simulated device of so many bytes.
+    /// A simulated device of this size.
     Sim(&'a SimDevice, u64),
     /// Nothing.
     Null,

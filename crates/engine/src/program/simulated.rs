@@ -18,7 +18,7 @@ pub(super) struct SimulatedCalls {
 }
 
 impl SimulatedCalls {
-    /// With room for so many open files.
+    /// With room for `handles` open files.
     pub(super) fn new(device: SimDevice, handles: usize) -> SimulatedCalls {
         SimulatedCalls { device, rules: Arc::default(), opened: vec![0; handles] }
     }
@@ -40,7 +40,7 @@ impl SimulatedCalls {
         }
     }
 
-    /// A call on a file, which moves so many bytes from its beginning on.
+    /// A call on a file that moves its first `length` bytes.
     fn call(&self, kind: OpKind, file: u64, length: u64) -> Completion {
         self.device.serve(&CallOp { kind, offset: 0, length, ..CallOp::of(kind, Call::OfFile) }, file)
     }

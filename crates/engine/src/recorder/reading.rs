@@ -149,7 +149,7 @@ impl Reading {
         self.kinds.values().map(|kind| kind.short).sum()
     }
 
-    /// By kind of op, as it is told.
+    /// By kind of op, as results have it.
     pub(crate) fn measured(&self) -> BTreeMap<OpKind, OpMeasurement> {
         let some = |histogram: &Histogram| (!histogram.is_empty()).then(|| histogram.clone());
         let measured = self.kinds.iter().filter(|(_, reading)| !reading.service.is_empty());

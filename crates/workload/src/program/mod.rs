@@ -130,7 +130,7 @@ impl Program {
         needs(Needs::FileSet) || !needs(Needs::Names)
     }
 
-    /// How many of a target's files, from the first one on, so many workers of it may open to move records.
+    /// How many of a target's files `workers` workers may open to move records, counted from the first file.
     pub fn opened_files(&self, workers: u32, files: u64) -> u64 {
         let goes_over_files = self.all_steps().any(|step| matches!(step, Step::Each(_)));
         let opened = self.all_steps().filter_map(|step| match step {

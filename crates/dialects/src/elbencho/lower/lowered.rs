@@ -60,7 +60,7 @@ pub struct Between {
     pub sync: bool,
     /// 3 into `/proc/sys/vm/drop_caches`.
     pub drop_caches: bool,
-    /// Then a pause of so many seconds.
+    /// A pause of this many seconds comes last.
     pub delay_s: u64,
 }
 

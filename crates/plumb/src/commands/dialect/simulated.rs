@@ -193,8 +193,8 @@ fn on_device(target: &Target, users: &[&WorkerGroup], name: &str) -> Result<SimT
     })
 }
 
-/// How large so many equal files must be together for a program of so many workers: those that it opens to move records
-/// reach as far as it goes; the others are small.
+/// Bytes of all `count` files together, which are equal, for a program of this many workers. The files that it opens to
+/// move records reach as far as it goes; the others are small.
 fn needed_by_program(program: &Program, workers: u32, count: u64) -> u64 {
     let of_run = |run: &plumb_workload::program::Postmark| run.high.0.next_multiple_of(SMALLEST_FILE_BYTES);
     if let Some(each) = program.postmarks().map(|step| of_run(&step.run)).max() {

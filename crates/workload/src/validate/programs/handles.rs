@@ -35,7 +35,7 @@ pub(super) enum Same {
     Nothing,
     /// The step before removed it.
     Removed,
-    /// There is one, as far as can be told.
+    /// There is one, as far as validation can see.
     Fine,
 }
 

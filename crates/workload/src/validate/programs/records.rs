@@ -36,7 +36,7 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
                 check.positive(["order", "strided", "records"], "the stride", *records, "use at least 1");
             }
             if matches!(order, RecordOrder::Shuffled(_)) && transfer.count > SHUFFLED_MAX {
-                check.problem(["count"], "so many records cannot be shuffled in memory", "use larger records");
+                check.problem(["count"], "this many records cannot be shuffled in memory", "use larger records");
             }
         }
     }
