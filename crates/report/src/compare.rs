@@ -282,7 +282,7 @@ fn places(comparison: &Comparison, style: &Style) -> String {
 }
 
 fn notes(comparison: &Comparison, style: &Style) -> String {
-    comparison.notes.iter().map(|note| crate::run::not_had(note, style)).collect()
+    comparison.notes.iter().map(|note| crate::run::not_possible(note, style)).collect()
 }
 
 /// Which runs make one entry where the same checks rejected them.

@@ -16,6 +16,42 @@ pub fn filesystem(facts: &TargetFacts) -> String {
     }
 }
 
+/// `ext4 on loop0 → vda (virtual disk)`: what answers, in a few words.
+pub fn storage(facts: &TargetFacts) -> String {
+    if facts.stack.iter().any(|layer| layer.kind == LayerKind::Sim) {
+        return "simulated".to_owned();
+    }
+    let names: Vec<String> = facts
+        .stack
+        .iter()
+        .map(|layer| match device(layer) {
+            Some(device) => format!("{} ({device})", layer.name),
+            None => layer.name.clone(),
+        })
+        .collect();
+    let below = names.join(" → ");
+    match facts.filesystem.as_result() {
+        Ok(fs) if fs.in_memory => format!("{} (memory)", fs.kind),
+        Ok(fs) if fs.remote => format!("{} on {} (network)", fs.kind, fs.source),
+        Ok(fs) if below.is_empty() => format!("{} on {}", fs.kind, fs.source),
+        Ok(fs) => format!("{} on {below}", fs.kind),
+        Err(_) => below,
+    }
+}
+
+/// What kind of device a layer is, where it is one.
+fn device(layer: &BlockLayer) -> Option<&'static str> {
+    let driver = layer.settings.get("driver").map(String::as_str).unwrap_or_default();
+    match (layer.kind, layer.rotational) {
+        (LayerKind::Zram, _) => Some("memory"),
+        (LayerKind::Disk, _) if driver.starts_with("virtio") || driver.starts_with("xen") => Some("virtual disk"),
+        (LayerKind::Disk, _) if layer.name.starts_with("nvme") => Some("NVMe"),
+        (LayerKind::Disk, Some(true)) => Some("hard disk"),
+        (LayerKind::Disk, Some(false)) => Some("SSD"),
+        _ => None,
+    }
+}
+
 /// The block layers from top to bottom, `loop0 (loop) → vda (disk, virtio, write back, mq-deadline)`.
 pub fn stack(facts: &TargetFacts) -> String {
     facts.stack.iter().map(layer).collect::<Vec<_>>().join(" → ")

@@ -23,6 +23,30 @@ pub fn per_second(rate: f64) -> String {
     number::PER_SECOND.set(rate, Digits::Three)
 }
 
+/// I/O operations per second: `10.4 k IOPS`.
+pub fn iops(rate: f64) -> String {
+    number::IOPS.set(rate, Digits::Three)
+}
+
+/// Bytes, binary, without decimals where there are none: `4 KiB`, `1.5 GiB`.
+pub fn bytes_brief(bytes: f64) -> String {
+    number::BYTES.set(bytes, Digits::Spoken)
+}
+
+/// Seconds as a column shows them: `0.4`, `7.4`, `25`.
+pub fn seconds(ns: u64) -> String {
+    let seconds = ns as f64 / 1e9;
+    if seconds < 0.05 {
+        return "<0.1".to_owned();
+    }
+    if seconds < 9.95 { format!("{seconds:.1}") } else { format!("{seconds:.0}") }
+}
+
+/// A length of time in two digits: `2.1 ms`, `88 µs`.
+pub fn time_brief(ns: f64) -> String {
+    if ns >= 60e9 { time(ns) } else { number::TIME.set(ns, Digits::Two) }
+}
+
 /// A count: `10.4 k`.
 pub fn count(value: f64) -> String {
     number::COUNT.set(value, Digits::Three)

@@ -22,7 +22,7 @@ pub fn page(noise: &Noise, kept: KeptFloor, style: &Style) -> String {
     if !noise.floors.is_empty() {
         page.push_str(&table_of(&noise.floors, style));
     }
-    page.push_str(&noise.notes.iter().map(|note| crate::run::not_had(note, style)).collect::<String>());
+    page.push_str(&noise.notes.iter().map(|note| crate::run::not_possible(note, style)).collect::<String>());
     page.push_str(&left_out(&noise.left_out, RejectedTogether::OfASide, style));
     if !noise.floors.is_empty() {
         let line = match kept {

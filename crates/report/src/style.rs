@@ -54,6 +54,18 @@ impl Style {
         }
     }
 
+    /// Items as a list with commas, broken between them where that is possible, and set as [`Style::wrap`] does.
+    pub fn wrap_list(&self, items: &[String], indent: usize) -> String {
+        // A space that no item contains stands for those inside of items.
+        const INSIDE: char = '\u{1f}';
+        let fits = |item: &str| measure::width(item) < self.width.saturating_sub(indent).max(20);
+        let items: Vec<String> = items
+            .iter()
+            .map(|item| if fits(item) { item.replace(' ', &INSIDE.to_string()) } else { item.clone() })
+            .collect();
+        self.wrap(&items.join(", "), indent).replace(INSIDE, " ")
+    }
+
     /// The text broken at spaces to the page's width, every line behind `indent` spaces; the first line is not indented
     /// (its caller has written something there already).
     pub fn wrap(&self, text: &str, indent: usize) -> String {
@@ -83,5 +95,13 @@ mod tests {
         let style = Style { width: 30, colour: Colour::Never };
         let text = style.wrap("one two three four five six seven", 4);
         assert_eq!(text, "one two three four five\n    six seven");
+    }
+
+    // Protects numbers from being parted from their units.
+    #[test]
+    fn lists_break_between_items() {
+        let style = Style { width: 24, colour: Colour::Never };
+        let items = ["create 7.8 k/s".to_owned(), "read 11.2 k/s".to_owned()];
+        assert_eq!(style.wrap_list(&items, 2), "create 7.8 k/s,\n  read 11.2 k/s");
     }
 }

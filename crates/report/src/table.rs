@@ -57,6 +57,18 @@ pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
     }
 }
 
+/// The same without a gap before the first column.
+pub(crate) fn set_flush(columns: Vec<Column>, width: usize) -> Lines {
+    let Lines { head, rows } = set(columns, width.saturating_add(GAP.len()));
+    let strip = |line: String| line.strip_prefix(GAP).map_or(line.clone(), str::to_owned);
+    Lines { head: strip(head), rows: rows.into_iter().map(strip).collect() }
+}
+
+/// How wide the columns of [`set_flush`] are side by side.
+pub(crate) fn width_of_flush(columns: &[Column]) -> usize {
+    width_of(columns).saturating_sub(GAP.len())
+}
+
 /// How wide the columns are side by side.
 pub(crate) fn width_of(columns: &[Column]) -> usize {
     columns.iter().map(|column| GAP.len() + column.width()).sum()

@@ -55,16 +55,16 @@ impl Bound {
             Bound::Device => "the device",
             Bound::Link => "the link to the device",
             Bound::Cache => "memory",
-            Bound::WorkerCpu => "one worker's processor",
-            Bound::AllCpus => "all processors",
-            Bound::Lock => "a lock in the kernel",
-            Bound::Generator => "the load generator",
+            Bound::WorkerCpu => "one worker's CPU",
+            Bound::AllCpus => "all CPUs",
+            Bound::Lock => "a kernel lock",
+            Bound::Generator => "Plumb itself",
             Bound::CpuLimit => "the control group's CPU limit",
             Bound::IoLimit => "the control group's I/O limit",
             Bound::Network => "the network",
-            Bound::Pace => "the asked pace",
-            Bound::Depth => "the depth",
-            Bound::Unknown => "not known",
+            Bound::Pace => "the requested rate",
+            Bound::Depth => "queue depth",
+            Bound::Unknown => "unknown",
         }
     }
 }

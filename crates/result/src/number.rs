@@ -5,6 +5,8 @@
 pub enum Digits {
     /// Three significant ones, so that a column of numbers can be compared: `4.10 GiB`.
     Three,
+    /// Two significant ones, for what varies more than that from run to run: `2.1 ms`, `88 µs`, `180 µs`.
+    Two,
     /// As a sentence says it, one decimal below 100 where there is one: `4.1 GiB`, `4 GiB`.
     Spoken,
 }
@@ -28,6 +30,8 @@ pub const BYTES_PER_SECOND_IEC: Units = Units { base: 1024.0, names: &["B/s", "K
 pub const PER_SECOND: Units = Units { base: 1000.0, names: &["/s", "k/s", "M/s", "G/s"] };
 /// Operations per second.
 pub const OPS_PER_SECOND: Units = Units { base: 1000.0, names: &["ops/s", "kops/s", "Mops/s", "Gops/s"] };
+/// Input and output operations per second.
+pub const IOPS: Units = Units { base: 1000.0, names: &["IOPS", "k IOPS", "M IOPS", "G IOPS"] };
 /// A plain number.
 pub const COUNT: Units = Units { base: 1000.0, names: &["", "k", "M", "G", "T"] };
 /// Time, from nanoseconds.
@@ -53,11 +57,10 @@ impl Digits {
         if !value.is_finite() {
             return value.to_string();
         }
+        let magnitude = || if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
         let decimals = match self {
-            Digits::Three => {
-                let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
-                (2 - magnitude).clamp(0, 2) as usize
-            }
+            Digits::Three => (2 - magnitude()).clamp(0, 2) as usize,
+            Digits::Two => (1 - magnitude()).clamp(0, 2) as usize,
             Digits::Spoken => usize::from(value.abs() < 99.95 && (value - value.round()).abs() >= 0.05),
         };
         format!("{value:.decimals$}")
@@ -71,7 +74,7 @@ pub fn percent(share: f64, digits: Digits) -> String {
     match value {
         _ if value > 0.0 && value < 0.05 => match digits {
             Digits::Spoken => "less than 0.1 %".to_owned(),
-            Digits::Three => "< 0.1 %".to_owned(),
+            Digits::Three | Digits::Two => "< 0.1 %".to_owned(),
         },
         _ if value > 99.5 && value < 100.0 => format!("{:.1} %", value.min(99.9)),
         _ if value != 0.0 && value.abs() < 9.95 && !whole => format!("{value:.1} %"),

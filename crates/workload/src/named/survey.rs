@@ -9,6 +9,9 @@ use crate::phase::{CachePolicy, Phase, Stop};
 use crate::target::Prepare;
 use crate::units::Bytes;
 
+/// The name of the survey.
+pub const SURVEY: &str = "try";
+
 /// What can this storage do? At `time_ns` of 4 s it measures for about 45 s.
 ///
 /// It is bounded in space: one file of `file_bytes`, a log of a sixteenth of that, and `files` of about 16 KiB. No phase
@@ -18,7 +21,7 @@ pub fn try_workload(scale: &Scale) -> Workload {
     let size = scale.range();
     let log_bytes = Bytes((size.0 / 16 / MIB).max(1) * MIB);
     let mut workload = scale.workload(
-        "try",
+        SURVEY,
         "what this storage can do: streams, random I/O at depth 1 and 32, durable writes, small files",
         [
             ("data", scale.range_target("data", size, Prepare::Nothing)),

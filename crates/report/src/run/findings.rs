@@ -1,0 +1,171 @@
+//! What the checks found, in a line each or in full.
+
+use crate::style::{Ink, Style};
+use plumb_result::{Finding, Level, short_list};
+
+/// More findings than this make nobody wiser at first sight.
+const BRIEF_FINDINGS: usize = 3;
+
+/// Warnings and failures, one of each check, the most serious first: failures before warnings, and what was measured (A)
+/// before how (B) and what else went on (C).
+pub(super) fn by_severity(findings: &[Finding]) -> Vec<&Finding> {
+    let mut worst: Vec<&Finding> = Vec::new();
+    for finding in findings.iter().filter(|finding| finding.level >= Level::Warn) {
+        if !worst.iter().any(|other| other.code == finding.code) {
+            worst.push(finding);
+        }
+    }
+    short_list::sort_by_key(&mut worst, |finding| (std::cmp::Reverse(finding.level), place(&finding.code)));
+    worst
+}
+
+/// The most serious findings in a line each, with what to do, and how much else there is; `notes` is how many notes of
+/// phases there are.
+pub(super) fn brief(findings: &[Finding], notes: usize, style: &Style) -> String {
+    let worst = by_severity(findings);
+    let mut text = String::new();
+    for finding in worst.iter().take(BRIEF_FINDINGS) {
+        let head = format!("{} {} ", mark(finding.level), finding.code);
+        let phases = phases_of(findings.iter().filter(|other| alike(other, finding)));
+        let place = if phases.is_empty() { String::new() } else { format!("{phases}: ") };
+        let body = style.wrap(&format!("{head}{place}{}", first_sentence(&finding.message)), 2);
+        let body = body.strip_prefix(head.as_str()).unwrap_or(&body);
+        text.push_str(&format!("{}{body}\n", style.ink(level_ink(finding.level), &head)));
+        if !finding.remedy.is_empty() {
+            text.push_str(&format!("  {}\n", style.wrap(&format!("→ {}", first_sentence(&finding.remedy)), 4)));
+        }
+    }
+    let rest = rest(findings, worst.len().saturating_sub(BRIEF_FINDINGS), notes);
+    if !rest.is_empty() {
+        text.push_str(&format!("{}\n", style.ink(Ink::Faint, &style.wrap(&format!("With -v: {rest}"), 2))));
+    }
+    text
+}
+
+/// `1 more warning, 4 notes, 13 checks that lacked data in some phases`.
+fn rest(findings: &[Finding], warnings: usize, notes: usize) -> String {
+    let codes = |level: Level| {
+        let mut codes: Vec<&str> =
+            findings.iter().filter(|finding| finding.level == level).map(|finding| finding.code.as_str()).collect();
+        short_list::sort_by_key(&mut codes, |code| place(code));
+        codes.dedup();
+        codes.len()
+    };
+    let number = |number: usize, one: &str, many: &str| match number {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        number => Some(format!("{number} {many}")),
+    };
+    [
+        number(warnings, "more warning", "more warnings"),
+        number(codes(Level::Note) + notes, "note", "notes"),
+        number(
+            codes(Level::Skipped),
+            "check that lacked data in some phases",
+            "checks that lacked data in some phases",
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect::<Vec<_>>()
+    .join(", ")
+}
+
+fn alike(one: &Finding, other: &Finding) -> bool {
+    one.code == other.code && one.level == other.level && one.message == other.message
+}
+
+/// Up to the first full stop that ends a sentence.
+fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
+}
+
+fn mark(level: Level) -> &'static str {
+    if level == Level::Fail { "✗" } else { "⚠" }
+}
+
+/// A finding as it becomes true, without its remedy, and with more about it in brackets: `fail A1  seq-read: …`.
+pub fn found(finding: &Finding, aside: Option<&str>, style: &Style) -> String {
+    let head = head(finding);
+    let phase = finding.phase.as_ref().map_or(String::new(), |phase| format!("{phase}: "));
+    let aside = aside.map_or(String::new(), |aside| format!(" ({aside})"));
+    let body = style.wrap(&format!("{phase}{}{aside}", finding.message), head.len());
+    format!("{}{body}", style.ink(level_ink(finding.level), &head))
+}
+
+/// That a finding which was printed during its phase does not hold over the whole of it.
+pub fn withdrawn(finding: &Finding, style: &Style) -> String {
+    let over = finding.phase.as_ref().map_or("the whole run".to_owned(), |phase| format!("all of {phase}"));
+    style.wrap(&format!("{} withdrawn: it does not hold over {over}", finding.code), 0)
+}
+
+fn head(finding: &Finding) -> String {
+    format!("{:4} {:3} ", finding.level.name(), finding.code)
+}
+
+fn level_ink(level: Level) -> Ink {
+    match level {
+        Level::Fail => Ink::Bad,
+        Level::Warn => Ink::Caution,
+        _ => Ink::Faint,
+    }
+}
+
+/// All findings, worst first: one entry for each check and level, with its phases. What passed is left out; checks that
+/// lacked data are listed.
+pub fn findings(findings: &[Finding], style: &Style) -> String {
+    let mut text = String::new();
+    let mut said: Vec<(&str, Level)> = Vec::new();
+    for finding in findings.iter().filter(|finding| finding.level >= Level::Note) {
+        let key = (finding.code.as_str(), finding.level);
+        if said.contains(&key) {
+            continue;
+        }
+        said.push(key);
+        let same_check: Vec<&Finding> =
+            findings.iter().filter(|other| (other.code.as_str(), other.level) == key).collect();
+        text.push_str(&entry(finding, &same_check, style));
+    }
+    let mut skipped: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.level == Level::Skipped)
+        .map(|finding| finding.code.as_str())
+        .collect();
+    short_list::sort_by_key(&mut skipped, |code| place(code));
+    skipped.dedup();
+    if !skipped.is_empty() {
+        let checks = if skipped.len() == 1 { "1 check" } else { &format!("{} checks", skipped.len()) };
+        let line = format!("{checks} lacked data in some phases: {} (--json says why)", skipped.join(", "));
+        text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&line, 2))));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// Where a code stands among the codes: A2 before A10.
+fn place(code: &str) -> (&str, u32) {
+    let (letter, number) = code.split_at(code.len().min(1));
+    (letter, number.parse().unwrap_or(0))
+}
+
+fn phases_of<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
+    findings.filter_map(|finding| finding.phase.as_deref()).collect::<Vec<_>>().join(", ")
+}
+
+/// The first of several findings of one check and level, and the phases of the others.
+fn entry(finding: &Finding, same_check: &[&Finding], style: &Style) -> String {
+    let (ink, head) = (level_ink(finding.level), head(finding));
+    let here = phases_of(same_check.iter().copied().filter(|other| alike(other, finding)));
+    let elsewhere = phases_of(same_check.iter().copied().filter(|other| !alike(other, finding)));
+    let place = if here.is_empty() { String::new() } else { format!("{here}: ") };
+    let others = if elsewhere.is_empty() { String::new() } else { format!(" Also: {elsewhere}.") };
+    let body = style.wrap(&format!("{place}{}{others}", finding.message), head.len() + 2);
+    let mut text = format!("  {}{body}\n", style.ink(ink, &head));
+    if !finding.remedy.is_empty() && finding.level > Level::Note {
+        let remedy = style.wrap(&format!("→ {}", finding.remedy), head.len() + 4);
+        text.push_str(&format!("  {:indent$}{remedy}\n", "", indent = head.len()));
+    }
+    text
+}

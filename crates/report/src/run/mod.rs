@@ -1,0 +1,159 @@
+//! One result as a page: what was measured, what may mislead, and where to read more.
+//!
+//! A survey (`plumb try`) is a short table with reads beside writes; any other run has a block for each phase. What is
+//! left out stands behind `-v`.
+
+mod access;
+mod findings;
+mod head;
+mod limits;
+mod phases;
+mod rows;
+mod survey;
+#[cfg(test)]
+mod tests;
+
+pub use findings::{findings, found, withdrawn};
+
+use crate::assertion;
+use crate::style::{Ink, Style};
+use plumb_result::assertion::{Asserted, Steadiness};
+use plumb_result::{RunResult, RunVerdict};
+
+/// Whether a result can be shown again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptResult {
+    /// It is in the store.
+    Stored,
+    /// It is not.
+    Nowhere,
+}
+
+/// How much of a result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The table, and the three most serious findings in a line each.
+    Brief,
+    /// Every rate, percentile, limit and finding.
+    Full,
+}
+
+/// What a run was put under, and how it came out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RunConditions {
+    /// Of each `--assert`.
+    pub assertions: Vec<Asserted>,
+    /// Of each phase that was to end as soon as it was steady.
+    pub steady: Vec<Steadiness>,
+}
+
+/// How a page is made.
+#[derive(Debug, Clone, Copy)]
+pub struct PageOptions<'a> {
+    /// Whether `plumb show` finds the result.
+    pub kept: KeptResult,
+    /// How much is printed.
+    pub detail: Detail,
+    /// The run's title, where the user gave it one.
+    pub name: Option<&'a str>,
+    /// Of how many runs these are the medians.
+    pub runs: usize,
+}
+
+impl PageOptions<'_> {
+    /// One run, stored, in brief.
+    pub const STORED: PageOptions<'static> =
+        PageOptions { kept: KeptResult::Stored, detail: Detail::Brief, name: None, runs: 1 };
+}
+
+/// The whole page.
+pub fn page(result: &RunResult, options: &PageOptions<'_>, style: &Style) -> String {
+    page_with(result, &RunConditions::default(), options, style)
+}
+
+/// The whole page of a run under conditions: where something was asserted, whether it holds is the answer.
+pub fn page_with(
+    result: &RunResult,
+    conditions: &RunConditions,
+    options: &PageOptions<'_>,
+    style: &Style,
+) -> String {
+    let mut page = assertion::assertions(&conditions.assertions, result.verdict, style);
+    page.push_str(&state(result, style));
+    page.push_str(&head::head(result, options, style));
+    page.push_str(&match (survey::survey(result, style), options.detail) {
+        (Some(survey), Detail::Brief) => survey,
+        (Some(survey), Detail::Full) => format!("{survey}{}", phases::phases(result, options.detail, style)),
+        (None, detail) => phases::phases(result, detail, style),
+    });
+    page.push_str(&assertion::steadiness(&conditions.steady, style));
+    match options.detail {
+        Detail::Brief => page.push_str(&findings::brief(&result.checks, notes(result).len(), style)),
+        Detail::Full => {
+            let notes = notes(result).into_iter();
+            page.extend(notes.map(|(note, phases)| not_possible(&format!("{}: {note}", phases.join(", ")), style)));
+            page.push_str(&findings(&result.checks, style));
+        }
+    }
+    page.push_str(&last_line(result, options, style));
+    page
+}
+
+/// That a run was cut short or is rejected comes before any number of it.
+fn state(result: &RunResult, style: &Style) -> String {
+    let mut lines = Vec::new();
+    match (&result.error, result.partial) {
+        (Some(error), _) => lines.push(format!("The run ended early: {}.", error.trim_end_matches('.'))),
+        (None, true) => lines.push("The run was interrupted. These are the numbers up to then.".to_owned()),
+        (None, false) => {}
+    }
+    if result.verdict == RunVerdict::Reject {
+        lines.push("The checks reject this run. It counts in no comparison.".to_owned());
+    }
+    lines.iter().map(|line| format!("{}\n", style.ink(Ink::Bad, &style.wrap(line, 0)))).collect()
+}
+
+/// What was asked for and not possible, with its phases.
+fn notes(result: &RunResult) -> Vec<(&str, Vec<&str>)> {
+    let mut by_note: Vec<(&str, Vec<&str>)> = Vec::new();
+    for phase in &result.phases {
+        for note in &phase.notes {
+            match by_note.iter_mut().find(|(said, _)| said == note) {
+                Some((_, phases)) => phases.push(&phase.name),
+                None => by_note.push((note, vec![&phase.name])),
+            }
+        }
+    }
+    by_note
+}
+
+/// A line about something that was asked for and not possible.
+pub(crate) fn not_possible(what: &str, style: &Style) -> String {
+    const HEAD: &str = "note ";
+    let body = style.wrap(what, HEAD.len() + 2);
+    format!("  {}{body}\n", style.ink(Ink::Caution, HEAD))
+}
+
+fn last_line(result: &RunResult, options: &PageOptions<'_>, style: &Style) -> String {
+    let ink = match result.verdict {
+        RunVerdict::Pass => Ink::Good,
+        RunVerdict::Caution | RunVerdict::Unknown => Ink::Caution,
+        RunVerdict::Reject => Ink::Bad,
+    };
+    let verdict = style.ink(ink, result.verdict.name());
+    let mut words = vec![format!("Trust: {verdict}")];
+    if let Some(worst) = findings::by_severity(&result.checks).first() {
+        words.push(format!("plumb explain {}", worst.code));
+    }
+    if options.kept == KeptResult::Stored {
+        let more = if options.detail == Detail::Brief { " -v" } else { "" };
+        words.push(format!("plumb show {}{more}", short_id(&result.id)));
+    }
+    format!("{}\n", words.join("   "))
+}
+
+/// The shortest form of an id that is still unlikely to be ambiguous: UUIDv7 begins with the time in milliseconds, and
+/// its last block is random.
+pub fn short_id(id: &str) -> &str {
+    id.get(..13).unwrap_or(id)
+}

@@ -1,0 +1,133 @@
+//! Phase by phase: how it was run, a line for each kind of op, and what limited it.
+
+use super::Detail;
+use super::access;
+use super::limits;
+use super::rows;
+use crate::format;
+use crate::measure;
+use crate::style::{Ink, Style};
+use crate::table::{self, Align, Column};
+use plumb_result::metric::Stat;
+use plumb_result::{PhaseResult, RunResult};
+
+const QUANTILES: [(Stat, Option<u32>); 3] = [(Stat::P50, Some(3)), (Stat::P99, None), (Stat::P999, Some(2))];
+
+/// More phases than this have their limits behind `-v`.
+const LIMITS_IN_BRIEF: usize = 4;
+
+/// A line of the table.
+struct Line {
+    label: String,
+    size: String,
+    rate: String,
+    also: String,
+    quantiles: [String; 3],
+    cautions: Vec<String>,
+}
+
+/// A block for each phase, all of them set as one table.
+pub(super) fn phases(result: &RunResult, detail: Detail, style: &Style) -> String {
+    let blocks: Vec<(&PhaseResult, Vec<Line>)> =
+        result.phases.iter().map(|phase| (phase, lines(result, phase))).collect();
+    let all: Vec<&Line> = blocks.iter().flat_map(|(_, lines)| lines).collect();
+    if all.is_empty() {
+        return "Nothing was measured.\n\n".to_owned();
+    }
+    let set = table::set(columns(&all), style.width);
+    let mut rows = set.rows.iter();
+    let mut text = format!("{}\n", style.ink(Ink::Faint, &set.head));
+    for (phase, lines) in &blocks {
+        text.push_str(&format!("{}\n", style.wrap(&heading(result, phase), 4)));
+        for (line, row) in lines.iter().zip(&mut rows) {
+            text.push_str(row);
+            if !line.cautions.is_empty() {
+                let cautions = style.wrap(&format!("⚠ {}", line.cautions.join(", ")), 6);
+                let fits = !cautions.contains('\n') && measure::width(row) + 2 + measure::width(&cautions) <= style.width;
+                text.push_str(if fits { "  " } else { "\n    " });
+                text.push_str(&style.ink(Ink::Caution, &cautions));
+            }
+            text.push('\n');
+        }
+        let limit = limits::limit(phase).filter(|_| detail == Detail::Full || result.phases.len() <= LIMITS_IN_BRIEF);
+        if let Some(limit) = limit {
+            text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&limit, 4))));
+        }
+    }
+    text + "\n"
+}
+
+/// `random-read: depth 32 (batched), direct, 4.0 s`.
+fn heading(result: &RunResult, phase: &PhaseResult) -> String {
+    let mut words = Vec::new();
+    if let Some(plan) = result.workload.phase.iter().find(|plan| plan.name == phase.name) {
+        let workers: u32 = plan.workers.iter().map(|group| group.count).sum();
+        if workers > 1 {
+            words.push(format!("{workers} workers"));
+        }
+        if let Some(depth) = access::depth(plan) {
+            let batched = if access::submits_in_batches(plan) { ", submitted in batches" } else { "" };
+            words.push(format!("depth {depth}{batched}"));
+        }
+        words.push(access::mode(plan).to_owned());
+        words.extend(access::flushed(plan).map(|flushed| access::flushed_words(flushed).to_owned()));
+    }
+    words.push(format::time_brief(phase.wall_ns as f64));
+    format!("{}: {}", phase.name, words.join(", "))
+}
+
+fn lines(result: &RunResult, phase: &PhaseResult) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for row in rows::rows(result, phase) {
+        let size = row.op_bytes().map_or(String::new(), format::bytes_brief);
+        let blank = || [String::new(), String::new(), String::new()];
+        let mut cautions = row.cautions();
+        if row.flush_is_not_in_latency() {
+            cautions.push("latency without the flush".to_owned());
+        }
+        lines.push(Line {
+            label: row.kind.name().to_owned(),
+            size,
+            rate: row.rate.clone(),
+            also: row.also.clone(),
+            quantiles: QUANTILES.map(|(stat, _)| row.latency(stat)),
+            cautions,
+        });
+        lines.extend(rows::until_first_done(phase, row.kind).map(|(rate, also)| Line {
+            label: format!("{} (until one finished)", row.kind.name()),
+            size: String::new(),
+            rate,
+            also,
+            quantiles: blank(),
+            cautions: Vec::new(),
+        }));
+    }
+    lines.extend(rows::transactions(phase).map(|rate| Line {
+        label: "transactions".to_owned(),
+        size: String::new(),
+        rate,
+        also: String::new(),
+        quantiles: [String::new(), String::new(), String::new()],
+        cautions: Vec::new(),
+    }));
+    lines
+}
+
+fn columns(lines: &[&Line]) -> Vec<Column> {
+    let column = |title: &str, align, leaves, cell: &dyn Fn(&Line) -> String| Column {
+        title: title.to_owned(),
+        cells: lines.iter().map(|line| cell(line)).collect(),
+        align,
+        leaves,
+    };
+    let mut columns = vec![
+        column("", Align::Left, None, &|line| line.label.clone()),
+        column("size", Align::Right, Some(4), &|line| line.size.clone()),
+        column("rate", Align::Right, None, &|line| line.rate.clone()),
+        column("", Align::Right, Some(1), &|line| line.also.clone()),
+    ];
+    for (number, (stat, leaves)) in QUANTILES.into_iter().enumerate() {
+        columns.push(column(stat.name(), Align::Right, leaves, &|line| line.quantiles[number].clone()));
+    }
+    columns
+}

@@ -1,0 +1,278 @@
+//! The page of `plumb try`: reads beside writes, in MB/s and IOPS.
+
+use super::access::{self, Flushed};
+use super::rows::Row;
+use crate::format::{self, MISSING};
+use crate::measure;
+use crate::style::{Ink, Style};
+use crate::table::{self, Align, Column};
+use plumb_result::metric::Stat;
+use plumb_result::run::TierName;
+use plumb_result::{Metric, PhaseResult, RunResult};
+use plumb_workload::OpKind;
+use plumb_workload::named;
+
+/// Two phases that differ in direction only.
+struct Pair {
+    title: &'static str,
+    read: &'static str,
+    write: &'static str,
+}
+
+const PAIRS: [Pair; 3] = [
+    Pair { title: "Sequential", read: "stream-read", write: "stream-write" },
+    Pair { title: "Random", read: "random-read-1", write: "random-write-1" },
+    Pair { title: "Random", read: "random-read-32", write: "random-write-32" },
+];
+
+/// The flushes of a growing log.
+const FLUSH: &str = "fsync";
+
+/// What is done to small files, and the word for it.
+const SMALL_FILES: [(&str, OpKind, &str); 4] = [
+    ("create", OpKind::Create, "create"),
+    ("stat", OpKind::Stat, "stat"),
+    ("read", OpKind::Read, "read"),
+    ("delete", OpKind::Unlink, "delete"),
+];
+
+/// Small files are all done in less on any fast device; from here on that is said.
+const SHORT_NS: u64 = 100_000_000;
+
+/// Whether a result is that of `plumb try`.
+pub(super) fn is_survey(result: &RunResult) -> bool {
+    result.workload.name == named::SURVEY
+}
+
+/// The table of `plumb try`; `None` for any other run, and for one that was cut short before its first phase ended.
+pub(super) fn survey(result: &RunResult, style: &Style) -> Option<String> {
+    if !is_survey(result) {
+        return None;
+    }
+    let everywhere = same_tier(result);
+    let lines: Vec<Line<'_>> = PAIRS.iter().filter_map(|pair| Line::of(result, pair)).collect();
+    let others: Vec<Other> = [flushes(result), small_files(result, everywhere)].into_iter().flatten().collect();
+    if lines.is_empty() && others.is_empty() {
+        return None;
+    }
+    let label_width =
+        lines.iter().map(|line| &line.label).chain(others.iter().map(|other| &other.label)).map(|label| measure::width(label)).max().unwrap_or(0);
+    let columns = columns(&lines, label_width);
+    let is_wide = table::width_of_flush(&columns) <= style.width;
+    let mut text = if is_wide {
+        wide(&lines, columns, everywhere, style)
+    } else {
+        lines.iter().map(|line| line.narrow(everywhere, style)).collect()
+    };
+    for other in &others {
+        text.push_str(&other.text(is_wide.then_some(label_width), style));
+    }
+    if let Some(depth) = lines.iter().filter_map(Line::batched_depth).max() {
+        let said = format!("QD{depth} submits in batches; fio submits one by one by default, and shows a higher latency.");
+        text.push_str(&format!("{}\n", style.ink(Ink::Faint, &style.wrap(&said, 2))));
+    }
+    if let Some(tier) = everywhere {
+        let said = match tier {
+            TierName::Cache => "⚠ Memory answered all of it. This says nothing about a device.",
+            _ => "⚠ No counters of a device: whether memory or a device answered is unknown.",
+        };
+        text.push_str(&format!("{}\n", style.ink(Ink::Caution, &style.wrap(said, 2))));
+    }
+    Some(text + "\n")
+}
+
+/// The tier of every rate, where that is one, and not the device: it is said once then.
+fn same_tier(result: &RunResult) -> Option<TierName> {
+    let mut tiers = result
+        .phases
+        .iter()
+        .flat_map(|phase| phase.metrics.values())
+        .filter(|value| value.value.is_some())
+        .filter_map(|value| value.tier);
+    let first = tiers.next().filter(|tier| matches!(tier, TierName::Cache | TierName::Unknown))?;
+    tiers.all(|tier| tier == first).then_some(first)
+}
+
+fn row<'a>(result: &'a RunResult, phase: &str, kind: OpKind) -> Option<Row<'a>> {
+    let phase = result.phases.iter().find(|candidate| candidate.name == phase)?;
+    Row::of(result, phase, kind).filter(|row| row.rate != MISSING)
+}
+
+/// A line of the table: a pair as it was measured.
+struct Line<'a> {
+    label: String,
+    read: Option<Row<'a>>,
+    write: Option<Row<'a>>,
+}
+
+impl<'a> Line<'a> {
+    fn of(result: &'a RunResult, pair: &Pair) -> Option<Line<'a>> {
+        let (read, write) = (row(result, pair.read, OpKind::Read), row(result, pair.write, OpKind::Write));
+        let one = write.as_ref().or(read.as_ref())?;
+        let mut label = pair.title.to_owned();
+        if let Some(bytes) = one.op_bytes() {
+            label.push_str(&format!(" {}", format::bytes_brief(bytes)));
+        }
+        if let Some(plan) = one.plan {
+            if let (Some(depth), "Random") = (access::depth(plan), pair.title) {
+                label.push_str(&format!(" QD{depth}"));
+            }
+            label.push_str(&format!(", {}", access::mode(plan).trim_end_matches(", cold")));
+        }
+        Some(Line { label, read, write })
+    }
+
+    fn sides(&self) -> impl Iterator<Item = (&'static str, &Row<'a>)> {
+        [("read", &self.read), ("write", &self.write)].into_iter().filter_map(|(name, row)| Some((name, row.as_ref()?)))
+    }
+
+    /// Its depth, where several ops are handed over at once and their latency is shown.
+    fn batched_depth(&self) -> Option<u32> {
+        let shown = |(_, row): (&str, &Row<'a>)| if percentile(row).is_empty() { None } else { row.plan };
+        let batched = self.sides().filter_map(shown).find(|plan| access::submits_in_batches(plan))?;
+        access::depth(batched)
+    }
+
+    /// `4.0/0.4 s`, read before write.
+    fn time(&self) -> String {
+        let mut walls: Vec<String> = self.sides().map(|(_, row)| format::seconds(row.phase.wall_ns)).collect();
+        walls.dedup();
+        format!("{} s", walls.join("/"))
+    }
+
+    fn cautions(&self, everywhere: Option<TierName>, style: &Style) -> Option<String> {
+        let mut said: Vec<(&str, String)> = Vec::new();
+        for (name, row) in self.sides() {
+            let tier = row.not_device().filter(|_| everywhere.is_some());
+            let cautions = row.cautions().into_iter().filter(|said| Some(said) != tier.as_ref()).collect::<Vec<_>>();
+            match said.last_mut() {
+                _ if cautions.is_empty() => {}
+                Some((sides, last)) if *last == cautions.join(", ") => *sides = "both",
+                _ => said.push((name, cautions.join(", "))),
+            }
+        }
+        let said: Vec<String> = said.into_iter().map(|(name, cautions)| format!("{name}: {cautions}")).collect();
+        (!said.is_empty()).then(|| style.wrap(&format!("⚠ {}", said.join("; ")), 4))
+    }
+
+    fn narrow(&self, everywhere: Option<TierName>, style: &Style) -> String {
+        let mut text = format!("{}\n", self.label);
+        for (name, row) in self.sides() {
+            let p99 = percentile(row);
+            let p99 = if p99.is_empty() { p99 } else { format!(", p99 {p99}") };
+            let said = format!("{name:5} {}{p99}, {} s", row.rate, format::seconds(row.phase.wall_ns));
+            text.push_str(&format!("  {}\n", style.wrap(&said, 4)));
+        }
+        if let Some(cautions) = self.cautions(everywhere, style) {
+            text.push_str(&format!("  {}\n", style.ink(Ink::Caution, &cautions)));
+        }
+        text
+    }
+}
+
+/// A latency belongs to random I/O; that of buffered calls is of memory, and no part of a stream's answer.
+fn percentile(row: &Row<'_>) -> String {
+    let value = row.phase.metrics.get(&Metric::latency(row.kind, Stat::P99)).and_then(|value| value.value);
+    let is_direct = row.plan.is_some_and(|plan| access::mode(plan) == "direct");
+    match value {
+        _ if !is_direct => String::new(),
+        Some(ns) => format::time_brief(ns),
+        None => MISSING.to_owned(),
+    }
+}
+
+fn columns(lines: &[Line<'_>], label_width: usize) -> Vec<Column> {
+    let column = |title: &str, align, cell: &dyn Fn(&Line<'_>) -> String| Column {
+        title: title.to_owned(),
+        cells: lines.iter().map(cell).collect(),
+        align,
+        leaves: None,
+    };
+    let rate = |row: &Option<Row<'_>>| row.as_ref().map_or(String::new(), |row| row.rate.clone());
+    let p99 = |row: &Option<Row<'_>>| row.as_ref().map_or(String::new(), percentile);
+    let flushed = |row: &Row<'_>| row.plan.and_then(access::flushed) == Some(Flushed::InTime);
+    let writes = || lines.iter().filter_map(|line| line.write.as_ref());
+    let write_title = if writes().all(flushed) { "write+fsync" } else { "write" };
+    let mut columns = vec![column("", Align::Left, &|line| measure::left(&line.label, label_width))];
+    if lines.iter().any(|line| line.read.is_some()) {
+        columns.push(column("read", Align::Right, &|line| rate(&line.read)));
+        columns.push(column("p99", Align::Right, &|line| p99(&line.read)));
+    }
+    if writes().next().is_some() {
+        columns.push(column(write_title, Align::Right, &|line| rate(&line.write)));
+        columns.push(column("p99", Align::Right, &|line| p99(&line.write)));
+    }
+    columns.push(column("time", Align::Left, &|line| line.time()));
+    columns
+}
+
+fn wide(lines: &[Line<'_>], columns: Vec<Column>, everywhere: Option<TierName>, style: &Style) -> String {
+    let set = table::set_flush(columns, style.width);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{}\n", style.ink(Ink::Faint, &set.head));
+    for (line, plain) in lines.iter().zip(&set.rows) {
+        text.push_str(plain);
+        if let Some(cautions) = line.cautions(everywhere, style) {
+            let fits = !cautions.contains('\n') && measure::width(plain) + 2 + measure::width(&cautions) <= style.width;
+            text.push_str(if fits { "  " } else { "\n  " });
+            text.push_str(&style.ink(Ink::Caution, &cautions));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A line of words behind a label.
+struct Other {
+    label: String,
+    words: Vec<String>,
+}
+
+impl Other {
+    fn text(&self, label_width: Option<usize>, style: &Style) -> String {
+        match label_width {
+            Some(width) => {
+                format!("{}  {}\n", measure::left(&self.label, width), style.wrap_list(&self.words, width + 2))
+            }
+            None => format!("{}\n  {}\n", self.label, style.wrap_list(&self.words, 2)),
+        }
+    }
+}
+
+/// `fsync, 4 KiB append   637 µs median, 928 µs p99, 1.52 k/s`.
+fn flushes(result: &RunResult) -> Option<Other> {
+    let flush = row(result, FLUSH, OpKind::Fsync)?;
+    let appended = row(result, FLUSH, OpKind::Write).and_then(|row| row.op_bytes());
+    let appended = appended.map_or(String::new(), |bytes| format!(", {} append", format::bytes_brief(bytes)));
+    let quantile = |stat: Stat| flush.phase.metrics.get(&Metric::latency(OpKind::Fsync, stat)).and_then(|value| value.value);
+    let mut words: Vec<String> = Vec::new();
+    words.extend(quantile(Stat::P50).map(|ns| format!("{} median", format::time_brief(ns))));
+    words.push(match quantile(Stat::P99) {
+        Some(ns) => format!("{} p99", format::time_brief(ns)),
+        None => "too few samples for p99".to_owned(),
+    });
+    words.push(flush.rate.clone());
+    words.push(format!("{} s", format::seconds(flush.phase.wall_ns)));
+    Some(Other { label: format!("fsync{appended}"), words })
+}
+
+/// `Small files, 16 KiB   create 7.83 k/s, stat 593 k/s (from memory), …`.
+fn small_files(result: &RunResult, everywhere: Option<TierName>) -> Option<Other> {
+    let phase = |name: &str| -> Option<&PhaseResult> { result.phases.iter().find(|phase| phase.name == name) };
+    let one = |&(name, kind, word): &(&str, OpKind, &str)| {
+        let row = Row::of(result, phase(name)?, kind).filter(|row| row.rate != MISSING)?;
+        // What a file costs is not counted in bytes.
+        let per_second = row.phase.metrics.get(&Metric::rate(kind))?.value?;
+        let tier = row.not_device().filter(|_| everywhere.is_none());
+        let short = (row.phase.wall_ns < SHORT_NS).then(|| format!("in {}", format::time_brief(row.phase.wall_ns as f64)));
+        let aside: Vec<String> = tier.into_iter().chain(short).collect();
+        let aside = if aside.is_empty() { String::new() } else { format!(" ({})", aside.join(", ")) };
+        Some(format!("{word} {}{aside}", format::per_second(per_second)))
+    };
+    let words: Vec<String> = SMALL_FILES.iter().filter_map(one).collect();
+    let size = phase("create").and_then(|phase| Row::of(result, phase, OpKind::Write)).and_then(|row| row.op_bytes());
+    let size = size.map_or(String::new(), |bytes| format!(", {} mean", format::bytes_brief(bytes)));
+    (!words.is_empty()).then(|| Other { label: format!("Small files{size}"), words })
+}
