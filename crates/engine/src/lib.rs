@@ -34,6 +34,7 @@ mod phase;
 mod phase_error;
 mod plan;
 pub mod prepare;
+pub mod private_directory;
 mod process;
 mod program;
 mod queue_cells;

@@ -313,7 +313,7 @@ mod tests {
     }
 
     fn here(ssh: &str) -> Surroundings {
-        let mut surroundings = Surroundings::of_environment("/bin/true".into());
+        let mut surroundings = Surroundings::of_environment("/bin/true".into()).unwrap();
         surroundings.ssh = vec!["sh".into(), "-c".into(), ssh.into()];
         surroundings
     }

@@ -1,5 +1,6 @@
 //! What hosts are given by whoever starts them.
 
+use plumb_engine::private_directory::{PrivateDirectoryError, user_directory};
 use plumb_engine::signals::StopFlag;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,22 +26,22 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// With the user's own directories. Source: XDG Base Directory Specification.
-    pub fn of_environment(program: PathBuf) -> Surroundings {
+    ///
+    /// # Errors
+    /// The environment names no directory of the user's, and none could be made: [`user_directory`].
+    pub fn of_environment(program: PathBuf) -> Result<Surroundings, PrivateDirectoryError> {
         let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let below = |name: &str, in_home: &str| {
-            let base = absolute(name).or_else(|| absolute("HOME").map(|home| home.join(in_home)));
-            base.unwrap_or_else(|| PathBuf::from("/var/tmp")).join("plumb")
-        };
+        let below = |name: &str, in_home: &str| Ok(user_directory(name, in_home)?.join("plumb"));
         let ssh = std::env::var("PLUMB_SSH").ok().and_then(|text| shlex::split(&text)).filter(|ssh| !ssh.is_empty());
-        Surroundings {
+        Ok(Surroundings {
             program,
-            state: below("XDG_STATE_HOME", ".local/state"),
-            cache: below("XDG_CACHE_HOME", ".cache"),
+            state: below("XDG_STATE_HOME", ".local/state")?,
+            cache: below("XDG_CACHE_HOME", ".cache")?,
             far_program: absolute("PLUMB_AGENT"),
             ssh: ssh.unwrap_or_else(|| vec!["ssh".to_owned()]),
             boot_timeout: None,
             interrupted: None,
-        }
+        })
     }
 
     /// Where the journals of what was built here lie.

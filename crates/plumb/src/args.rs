@@ -103,6 +103,12 @@ pub enum PlumbCommand {
         #[arg(long)]
         csv: bool,
     },
+    /// Add results from files to the store: those that a locked or full database did not take, or another one's.
+    Import {
+        /// Files of Plumb's own results, as `plumb export` and `--json` write them; `-` is standard input.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
     /// The JSON Schema of a form that Plumb reads or writes.
     Schema {
         /// Which form.

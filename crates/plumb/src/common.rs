@@ -14,6 +14,10 @@ pub struct Common {
     #[arg(long, global = true, value_name = "FILE", env = "PLUMB_DB")]
     pub db: Option<PathBuf>,
 
+    /// Print every finding, every percentile and what each number rests on.
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+
     /// The serial of a device whose content may be destroyed; may be given several times.
     #[arg(long, global = true, value_name = "SERIAL")]
     pub destroy: Vec<String>,
@@ -34,6 +38,7 @@ impl Common {
         Common {
             json: false,
             db: std::env::var_os("PLUMB_DB").filter(|value| !value.is_empty()).map(PathBuf::from),
+            verbose: false,
             destroy: Vec::new(),
             no_store: false,
             plumb_allow: text("PLUMB_ALLOW"),

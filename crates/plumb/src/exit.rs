@@ -91,6 +91,8 @@ impl From<plumb_store::StoreError> for Stopped {
                 | StoreError::NoStudy { .. }
                 | StoreError::StudyRuns { .. }
                 | StoreError::Ambiguous { .. }
+                | StoreError::Begun { .. }
+                | StoreError::OtherResult { .. }
                 | StoreError::NoResult { .. }
                 | StoreError::WouldWrite { .. }
                 | StoreError::Query { .. }

@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 /// Whether a command leaves more behind than what it prints: a stored result, or the work that a tool's words ask for.
 fn is_kept(arguments: &Arguments) -> bool {
     match &arguments.command {
-        PlumbCommand::As { .. } => true,
+        PlumbCommand::As { .. } | PlumbCommand::Import { .. } => true,
         PlumbCommand::Try(_)
         | PlumbCommand::Compare(_)
         | PlumbCommand::Noise(_)
@@ -85,6 +85,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Query { sql } => commands::store::query(sql.as_deref(), common),
         PlumbCommand::Tag { run, tag, delete } => commands::store::tag(run, tag, *delete, common),
         PlumbCommand::Export { runs, csv } => commands::store::export(runs, *csv, common),
+        PlumbCommand::Import { files } => commands::store::import(files, common),
         PlumbCommand::Schema { form } => commands::schema::run(*form),
         PlumbCommand::Clean { paths } => commands::clean::run(paths, common),
         PlumbCommand::Completions { shell } => commands::shell::completions(*shell),

@@ -5,27 +5,39 @@ use crate::exit::Stopped;
 use crate::output;
 use crate::output::error_line;
 use plumb_engine::guard::{Allow, Permissions};
+use plumb_engine::private_directory::{PrivateDirectoryError, user_directory};
 use plumb_engine::signals;
 use plumb_engine::testdir::TestDirs;
+use plumb_lab::Surroundings;
 use plumb_report::Style;
 use plumb_report::style::Colour;
 use plumb_store::{RecoveredRun, Store};
 use plumb_study::Bench;
+use plumb_study::not_stored::NotStored;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// The user's data directory for Plumb. Source: XDG Base Directory Specification.
-pub fn data_directory() -> PathBuf {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_DATA_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
-        .unwrap_or_else(|| PathBuf::from("/var/tmp"));
-    base.join("plumb")
+/// The user's data directory for Plumb: `$XDG_DATA_HOME/plumb`, or `~/.local/share/plumb`. Where neither variable is
+/// set, a directory that only this user can use. Source: XDG Base Directory Specification.
+///
+/// Errors: none of these, and that directory is somebody else's.
+pub fn data_directory() -> Result<PathBuf, Stopped> {
+    Ok(user_directory("XDG_DATA_HOME", ".local/share").map_err(no_directory)?.join("plumb"))
+}
+
+/// What hosts are given by this process. Errors as [`data_directory`].
+pub fn surroundings(program: PathBuf) -> Result<Surroundings, Stopped> {
+    Surroundings::of_environment(program).map_err(no_directory)
+}
+
+fn no_directory(error: PrivateDirectoryError) -> Stopped {
+    Stopped::io(format!("{error}\nHOME is not set: set it to a directory of your own."))
 }
 
 /// Where test directories are registered while they exist.
-pub fn test_dirs() -> TestDirs {
-    TestDirs::new(data_directory().join("testdirs"))
+pub fn test_dirs() -> Result<TestDirs, Stopped> {
+    Ok(TestDirs::new(data_directory()?.join("testdirs")))
 }
 
 /// The store, and the runs in it that were found killed.
@@ -41,24 +53,48 @@ pub fn store(common: &Common) -> Result<Store, Stopped> {
     recovered_store(common).map(|found| found.store)
 }
 
-/// The same for commands that only look: a database that was named must be there, because its name may be mistyped.
-pub fn named_store(common: &Common) -> Result<Store, Stopped> {
+/// The same for commands that only read. A database that was named must be there, because its name may be mistyped. One
+/// that cannot be written, because the disk is full or another process holds it, is read as it is.
+pub fn store_to_read(common: &Common) -> Result<Store, Stopped> {
+    must_be_there(common)?;
+    let mut store = Store::open_to_read(&database(common)?)?;
+    // Runs that were killed are marked where that can be done now; if not, another command does it.
+    store.wait_at_most(BUSY_WHILE_READING)?;
+    let _ = store.recover();
+    Ok(store)
+}
+
+/// The same for commands that change what is stored.
+pub fn store_to_change(common: &Common) -> Result<Store, Stopped> {
+    must_be_there(common)?;
+    store(common)
+}
+
+/// How long a command that only reads waits for the right to mark runs that were killed.
+const BUSY_WHILE_READING: Duration = Duration::from_millis(200);
+
+fn must_be_there(common: &Common) -> Result<(), Stopped> {
     match &common.db {
         Some(path) if !path.exists() => Err(Stopped::usage(format!(
             "there is no database {}; check `--db` and PLUMB_DB, or leave them out",
             path.display()
         ))),
-        _ => store(common),
+        _ => Ok(()),
     }
+}
+
+/// The database file: `--db`, PLUMB_DB, or the one in the user's data directory.
+fn database(common: &Common) -> Result<PathBuf, Stopped> {
+    common.db.clone().map_or_else(|| Ok(data_directory()?.join("plumb.db")), Ok)
 }
 
 /// The same, saying which runs were marked.
 pub fn recovered_store(common: &Common) -> Result<RecoveredStore, Stopped> {
-    let path = common.db.clone().unwrap_or_else(|| data_directory().join("plumb.db"));
+    let path = database(common)?;
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|error| {
             Stopped::io(format!(
-                "cannot make {}: {error}; name another database with --db, or use --no-store",
+                "cannot create {}: {error}\nName another database with --db, or use --no-store.",
                 parent.display()
             ))
         })?;
@@ -76,11 +112,61 @@ pub fn permissions(common: &Common) -> Permissions {
     permissions
 }
 
+/// Says what the store did not take of several runs and of what was made of them, and whether there is any.
+pub fn unstored(bench: &Bench, what: &str, common: &Common) -> bool {
+    if let Some(not_stored) = &bench.not_stored {
+        report_unstored(not_stored, &format!("{what}, or a run of it,"), common);
+    }
+    bench.not_stored.is_some()
+}
+
+/// Says what the store did not take, where it is instead, and how it gets in. `what` is `the result`.
+pub fn report_unstored(not_stored: &NotStored, what: &str, common: &Common) {
+    error_line!("error: {what} could not be stored: {}", not_stored.reason);
+    let shown = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ");
+    if !not_stored.results.is_empty() {
+        let database = common.db.as_ref().map_or(String::new(), |path| format!("--db {} ", quoted(path)));
+        // A long list is one pattern: an import takes nothing twice.
+        let files = match not_stored.results.as_slice() {
+            [] => String::new(),
+            few @ ([_] | [_, _]) => few.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(" "),
+            many => patterns(many),
+        };
+        let saved = match not_stored.results.as_slice() {
+            [only] => format!("It is saved to {}", only.display()),
+            [one, other] => format!("They are saved to {} and {}", one.display(), other.display()),
+            many => format!("{} results are saved to {files}", many.len()),
+        };
+        error_line!("{saved}\nAdd to the database with: plumb {database}import {files}");
+    }
+    if !not_stored.others.is_empty() {
+        error_line!("Saved for reading: {}", shown(&not_stored.others));
+    }
+    if let Some(lost) = &not_stored.lost {
+        error_line!("{lost}");
+    }
+}
+
+/// The directories of results, each with a pattern that the shell expands.
+fn patterns(results: &[PathBuf]) -> String {
+    let mut directories: Vec<&Path> = results.iter().filter_map(|path| path.parent()).collect();
+    directories.dedup();
+    let pattern = |directory: &Path| format!("{}/plumb-result-*.json", quoted(directory));
+    directories.into_iter().map(pattern).collect::<Vec<_>>().join(" ")
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
 /// Everything that a measuring command needs.
 pub fn bench(common: &Common) -> Result<Bench, Stopped> {
     let store = if common.no_store { None } else { Some(store(common)?) };
-    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
-    let mut bench = Bench::new(store, stop, permissions(common), test_dirs());
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
+    let mut bench = Bench::new(store, stop, permissions(common), test_dirs()?);
     bench.recordings = Some(&crate::recordings::OnDisk);
     Ok(bench)
 }

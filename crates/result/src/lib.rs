@@ -18,6 +18,7 @@ pub mod noise;
 pub mod number;
 pub mod observe;
 pub mod published;
+pub mod reader;
 pub mod run;
 pub mod seen;
 pub mod short_list;

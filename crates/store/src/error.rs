@@ -102,6 +102,12 @@ pub enum StoreError {
         /// Its status.
         status: String,
     },
+    /// The run has a result, which differs from the one to be imported.
+    #[error("run {id} is stored with another result, which was left as it is")]
+    OtherResult {
+        /// The run.
+        id: String,
+    },
     /// The run is there, and has no result.
     #[error("run {id} has no result: it is {status}{}", reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default())]
     NoResult {

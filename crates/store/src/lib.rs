@@ -9,6 +9,8 @@ mod diff;
 mod error;
 mod export;
 mod facts;
+mod import;
+mod keep;
 mod noise;
 mod open;
 mod owner;
@@ -21,6 +23,8 @@ mod write;
 
 pub use diff::FactDifference;
 pub use error::StoreError;
+pub use import::Imported;
+pub use keep::{KeepError, keep_beside};
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
 pub use query::{QueryCell, QueryTable};

@@ -56,6 +56,58 @@ impl Store {
         Store::prepare(Store { connection, path: path.to_owned(), in_file: true })
     }
 
+    /// Opens a database for commands that only read. Where it cannot be opened for writing (the disk is full, or
+    /// read-only, or another process holds it), it is read as it is. A file that is not there is an empty database, and
+    /// is not made.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_to_read(path: &Path) -> Result<Store, StoreError> {
+        if !path.exists() {
+            return Ok(Store { path: path.to_owned(), ..Store::open_in_memory()? });
+        }
+        match Store::open(path) {
+            Err(error @ (StoreError::Open { .. } | StoreError::Busy { .. } | StoreError::Sqlite { .. })) => {
+                // What kept it from being opened says more than why it cannot be read either.
+                Store::as_it_is(path).map_err(|_| error)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Without writing a byte. SQLite shares its index of the write-ahead log through a file, for which there may be no
+    /// room; a connection that locks the database keeps the index in memory instead. Source: "Use of WAL Without
+    /// Shared-Memory", <https://sqlite.org/wal.html>. On a file system that is mounted read-only nobody writes.
+    fn as_it_is(path: &Path) -> Result<Store, StoreError> {
+        let attempt = |flags: OpenFlags, immutable: bool| -> Result<Store, StoreError> {
+            let refused =
+                |error: rusqlite::Error| StoreError::Open { path: path.to_owned(), reason: error.to_string() };
+            let connection = match immutable {
+                true => Connection::open_with_flags(immutable_uri(path), flags | OpenFlags::SQLITE_OPEN_URI),
+                false => Connection::open_with_flags(path, flags),
+            };
+            let connection = connection.map_err(refused)?;
+            connection.busy_timeout(Duration::from_secs(1)).map_err(refused)?;
+            connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON;").map_err(refused)?;
+            // A query needs this connection: a second one would meet what kept the first from being opened.
+            let store = Store { connection, path: path.to_owned(), in_file: false };
+            match store.whose()? {
+                SCHEMA_VERSION => Ok(store),
+                found => Err(StoreError::Newer { path: path.to_owned(), found, known: SCHEMA_VERSION }),
+            }
+        };
+        let no_log = std::fs::metadata(with_suffix(path, "-wal")).map_or(true, |log| log.len() == 0);
+        attempt(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX, false).or_else(|error| {
+            let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            attempt(read_only, false).or_else(|_| if no_log { attempt(read_only, true) } else { Err(error) })
+        })
+    }
+
+    /// How long a write waits for another process from now on; [`BUSY_TIMEOUT`] at first.
+    pub fn wait_at_most(&self, time: Duration) -> Result<(), StoreError> {
+        self.connection.busy_timeout(time).map_err(self.failed("setting how long it waits"))
+    }
+
     /// A database that ends with the process.
     pub fn open_in_memory() -> Result<Store, StoreError> {
         let path = PathBuf::from(":memory:");
@@ -69,7 +121,7 @@ impl Store {
         &self.path
     }
 
-    /// Lets the file grow by at most so many pages from now on, as a full disk would; for tests of what happens then.
+    /// Lets the file grow by at most this many pages from now on, as a full disk would; for tests of what happens then.
     #[doc(hidden)]
     pub fn limit_growth(&self, pages: u32) -> Result<(), StoreError> {
         let failed = self.failed("limiting its size");
@@ -216,6 +268,26 @@ impl Store {
             }
         }
     }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// As a URI, in which SQLite is told that nobody changes the file. Source: <https://sqlite.org/uri.html>.
+fn immutable_uri(path: &Path) -> PathBuf {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let mut uri = b"file:".to_vec();
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'?' | b'#' | b'%' => uri.extend(format!("%{byte:02x}").bytes()),
+            byte => uri.push(byte),
+        }
+    }
+    uri.extend(b"?immutable=1");
+    std::ffi::OsString::from_vec(uri).into()
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {

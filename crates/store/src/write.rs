@@ -94,7 +94,8 @@ impl Store {
     }
 
     /// Stores a run's result and measurement in one transaction, flushed to the storage. Status becomes `ok`, or
-    /// `aborted` for a result that a signal ended, `failed` for one that an error ended. A run that was never begun is inserted; one that is there is replaced.
+    /// `aborted` for a result that a signal ended, `failed` for one that an error ended. A run that was never begun is
+    /// inserted; one that is there is replaced.
     pub fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError> {
         let result = ResultIn::of(result, measurement)?;
         self.write("storing a result", Durability::Power, |transaction| result.write(transaction))
@@ -194,16 +195,23 @@ impl<'a> ResultIn<'a> {
         &self.result.id
     }
 
+    /// Writes it, in place of whatever there is of the run.
     pub(crate) fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        forget(&self.result.id, &["phase", "series"], transaction)?;
+        self.write_beside_series(transaction)
+    }
+
+    /// The same, but the series that are there stay.
+    pub(crate) fn write_beside_series(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let ResultIn { result, row, facts, phases, body } = self;
         let (status, reason) = match (&result.error, result.partial) {
             (Some(error), _) => ("failed", Some(error.as_str())),
             (None, true) => ("aborted", Some("ended early by a signal")),
             (None, false) => ("ok", None),
         };
-        let wall_ns: u64 = result.phases.iter().map(|phase| phase.wall_ns).sum();
+        let wall_ns = result.phases.iter().fold(0u64, |sum, phase| sum.saturating_add(phase.wall_ns));
         row.insert(facts, transaction)?;
-        forget_measured(&result.id, transaction)?;
+        forget(&result.id, &["heartbeat", "value", "histogram", "check_result", "artifact"], transaction)?;
         transaction.execute(
             "UPDATE run SET status = ?2, reason = ?3, verdict = ?4, wall_ns = ?5, owner = NULL WHERE id = ?1",
             params![result.id, status, reason, result.verdict.name(), i64::try_from(wall_ns).ok()],
@@ -308,7 +316,8 @@ fn write_phases(result: &RunResult, measured: &[PhaseIn<'_>], transaction: &Tran
     for (i, phase) in result.phases.iter().enumerate() {
         let seq = i as i64 + 1;
         transaction.execute(
-            "INSERT INTO phase (run_id, seq, name, wall_ns) VALUES (?1, ?2, ?3, ?4)",
+            "INSERT INTO phase (run_id, seq, name, wall_ns) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (run_id, seq) DO UPDATE SET name = excluded.name, wall_ns = excluded.wall_ns",
             params![result.id, seq, phase.name, i64::try_from(phase.wall_ns).ok()],
         )?;
         for (metric, value) in &phase.metrics {
@@ -383,9 +392,9 @@ fn write_checks(run: &str, findings: &[Finding], transaction: &Transaction<'_>) 
     Ok(())
 }
 
-/// Removes what a final result replaces: heartbeats, and whatever an earlier end of the same run has left.
-pub(crate) fn forget_measured(run: &str, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    for table in ["heartbeat", "phase", "value", "histogram", "series", "check_result", "artifact"] {
+/// Removes what these tables hold of a run.
+fn forget(run: &str, tables: &[&str], transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    for table in tables {
         transaction.execute(&format!("DELETE FROM {table} WHERE run_id = ?1"), [run])?;
     }
     Ok(())

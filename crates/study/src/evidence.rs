@@ -42,8 +42,6 @@ pub(crate) struct Evidence<'a> {
     around: Option<Around>,
     null_ceiling_ops: Seen<f64>,
     evidence_log: Option<EvidenceLog<'a>>,
-    /// The first failure of the store: the run goes on without it, and the failure is told at the end.
-    store_error: Option<StoreError>,
     progress: &'a mut dyn Progress,
 }
 
@@ -60,12 +58,6 @@ struct Around {
     so_far: SoFar,
     /// Counters at the end of the last second.
     last_second: Option<Counters>,
-}
-
-/// What a run's evidence came to.
-pub(crate) struct Collected {
-    pub(crate) observations: Observations,
-    pub(crate) store_error: Option<StoreError>,
 }
 
 impl<'a> Evidence<'a> {
@@ -88,13 +80,12 @@ impl<'a> Evidence<'a> {
             around: None,
             null_ceiling_ops,
             evidence_log,
-            store_error: None,
             progress,
         }
     }
 
-    pub(crate) fn collected(self) -> Collected {
-        Collected { observations: self.observations, store_error: self.store_error }
+    pub(crate) fn collected(self) -> Observations {
+        self.observations
     }
 
     fn facts(&self, target: &TargetView<'_>) -> TargetFacts {
@@ -124,9 +115,9 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// Where the store fails, the run goes on without it: its result is stored as a whole at its end, or fails then.
     fn note(&mut self, outcome: Result<(), StoreError>) {
-        if let Err(error) = outcome {
-            self.store_error.get_or_insert(error);
+        if outcome.is_err() {
             self.evidence_log = None;
         }
     }

@@ -10,6 +10,7 @@ mod fit;
 mod floors;
 mod live;
 pub mod noise;
+pub mod not_stored;
 pub mod place;
 pub mod plan;
 pub mod precondition;

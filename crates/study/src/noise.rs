@@ -1,6 +1,7 @@
 //! The smallest difference that a set-up can show: a place against itself, in the design of a comparison.
 
 use crate::compare::{CompareRequest, CompareSide, ComparisonEnded, Measured, measure, messages, view};
+use crate::not_stored::NotStored;
 use crate::run::{Bench, Progress, RunError};
 use jiff::Timestamp;
 use plumb_result::compare::Replicate;
@@ -41,8 +42,6 @@ pub struct NoiseOutcome {
     pub interrupted: bool,
     /// Runs that were rejected by their checks.
     pub rejected: usize,
-    /// Why the store does not hold it, where it does not.
-    pub not_stored: Option<String>,
 }
 
 /// Checks over a comparison that say something of a place against itself.
@@ -101,7 +100,6 @@ pub fn noise(
         notes,
         checks: judged.findings.into_iter().filter(|one| TELLING.contains(&one.code.as_str())).collect(),
     };
-    let mut not_stored = comparison_log.not_stored.clone();
     let interrupted = *ended == ComparisonEnded::Interrupted;
     if let Some(store) = bench.store.as_mut().filter(|_| !interrupted && !noise.floors.is_empty()) {
         let works = short_list::keyed(request.workloads.iter().filter_map(|named| {
@@ -113,10 +111,11 @@ pub fn noise(
         let place = request.sides[0].key();
         let kept = NoiseIn { id: &id, place: &place, noise: &noise, environment: &environment, works: &works };
         if let Err(error) = store.save_noise(&kept) {
-            not_stored.get_or_insert(error.to_string());
+            let kept = NotStored::document(store, error.to_string(), "noise", &id, &noise);
+            NotStored::add(&mut bench.not_stored, Some(kept));
         }
     }
-    Ok(NoiseOutcome { rejected: noise.left_out.len(), noise, interrupted, not_stored })
+    Ok(NoiseOutcome { rejected: noise.left_out.len(), noise, interrupted })
 }
 
 /// The floor of one number; none where there are too few blocks or plots for any claim.

@@ -2,6 +2,7 @@
 
 use crate::evidence::{Evidence, EvidenceLog};
 use crate::fit::{Policies, fit};
+use crate::not_stored::NotStored;
 use crate::place::free_bytes;
 use jiff::Timestamp;
 use plumb_engine::copy::SharedListener;
@@ -14,11 +15,12 @@ use plumb_engine::{DropCaches, EngineError, JobFilesError, Live, LoggedOp, Phase
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tier, Tool};
-use plumb_store::Store;
+use plumb_store::{BUSY_TIMEOUT, Store};
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 /// Shows people how far a run has got. Every method has an empty default.
 pub trait Progress {
@@ -50,6 +52,9 @@ pub trait Progress {
     fn block(&mut self, _what: &str) {}
 }
 
+/// How long a run waits for the database after the run before it has waited in vain.
+const BUSY_AGAIN: Duration = Duration::from_secs(1);
+
 /// Shows nothing.
 pub struct Silent;
 
@@ -75,6 +80,8 @@ pub struct Bench {
     pub unopened: Unopened,
     /// Hears at once what happens in copies.
     pub copy_listener: Option<SharedListener>,
+    /// What the store did not take of all runs so far, and of what was made of them.
+    pub not_stored: Option<NotStored>,
     environment: Environment,
     null_ceilings: BTreeMap<u32, Seen<f64>>,
 }
@@ -104,8 +111,8 @@ pub struct RunOutcome {
     pub measurement: Measurement,
     /// What the probe saw.
     pub observations: Observations,
-    /// Why the store does not hold it, where it does not. The result is good all the same.
-    pub not_stored: Option<String>,
+    /// Why the store does not hold it, and which file does, where that is so. The result is good all the same.
+    pub not_stored: Option<NotStored>,
 }
 
 impl RunOutcome {
@@ -212,6 +219,7 @@ impl Bench {
             recordings: None,
             unopened: Unopened::EndsRun,
             copy_listener: None,
+            not_stored: None,
             environment: plumb_probe::environment(),
             null_ceilings: BTreeMap::new(),
         }
@@ -291,7 +299,7 @@ impl Bench {
             copy_listener: self.copy_listener.clone(),
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);
-        let collected = evidence.collected();
+        let observations = evidence.collected();
         let measurement = match measured {
             Ok(measurement) => measurement,
             Err(error) => {
@@ -302,7 +310,7 @@ impl Bench {
                 return Err(error.into());
             }
         };
-        let judgement = plumb_trust::judge(&workload, &measurement, &collected.observations);
+        let judgement = plumb_trust::judge(&workload, &measurement, &observations);
         let mut phases = plumb_trust::phase_results(&workload, &measurement, &judgement);
         for phase in &mut phases {
             phase.notes.extend(not_had.iter().filter(|one| one.phase == phase.name).map(|one| one.note.clone()));
@@ -314,25 +322,30 @@ impl Bench {
             tool,
             workload,
             environment,
-            target: collected.observations.targets.clone(),
+            target: observations.targets.clone(),
             verdict: judgement.verdict,
             partial: measurement.interrupted || measurement.error.is_some(),
             error: measurement.error.clone(),
             checks: judgement.findings,
             phases,
         };
-        let mut not_stored = collected.store_error.map(|error| error.to_string());
-        if let Some(store) = &mut self.store
-            && let Err(error) = store.finish_run(&result, &measurement)
-        {
-            not_stored.get_or_insert(error.to_string());
-        }
-        let outcome = RunOutcome { result, measurement, observations: collected.observations, not_stored };
+        let not_stored = self.store.as_mut().and_then(|store| finish(store, &result, &measurement));
+        NotStored::add(&mut self.not_stored, not_stored.clone());
+        let outcome = RunOutcome { result, measurement, observations, not_stored };
         match outcome.measurement.error.clone() {
             Some(error) => Err(RunError::EndedEarly { error, outcome: Box::new(outcome) }),
             None => Ok(outcome),
         }
     }
+}
+
+/// Stores a result, or saves it to a file. Heartbeats may have failed before: a result that is stored has all of it.
+fn finish(store: &mut Store, result: &RunResult, measurement: &Measurement) -> Option<NotStored> {
+    let finished = store.finish_run(result, measurement);
+    // Whoever has held the database for so long may hold it on: each further run of this process asks, and does not
+    // wait as long again. Where the time cannot be set, it waits longer, and no more.
+    let _ = store.wait_at_most(if finished.is_ok() { BUSY_TIMEOUT } else { BUSY_AGAIN });
+    finished.err().map(|error| NotStored::result(store, error.to_string(), result))
 }
 
 /// The workload with every size in bytes.

@@ -2,10 +2,11 @@
 
 use crate::args::AgentArguments;
 use crate::exit::{End, Stopped};
+use crate::session;
 use plumb_engine::signals;
 use plumb_lab::agent::{AgentSettings, run_as_init, serve};
 use plumb_lab::vm::VmSpec;
-use plumb_lab::{Host, HostError, Surroundings, Vm};
+use plumb_lab::{Host, HostError, Vm};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -32,7 +33,7 @@ pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
     if let Some(file) = &arguments.vm {
         return relay(file, program);
     }
-    let surroundings = Surroundings::of_environment(program);
+    let surroundings = session::surroundings(program)?;
     let settings = AgentSettings {
         program: surroundings.program,
         state: arguments.state.clone().unwrap_or(surroundings.state),
@@ -56,7 +57,7 @@ fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
     let said = |error: &dyn std::fmt::Display| Stopped::usage(format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| said(&error))?;
     let spec: VmSpec = plumb_document::toml::from_str(&text).map_err(|error| said(&error))?;
-    let mut host: Box<dyn Host> = Box::new(Vm::boot(&spec, &Surroundings::of_environment(program))?);
+    let mut host: Box<dyn Host> = Box::new(Vm::boot(&spec, &session::surroundings(program)?)?);
     let answer = |reply: &plumb_lab::protocol::Reply| -> Result<(), Stopped> {
         let line = plumb_document::json::to_string(reply).map_err(Stopped::io)?;
         let mut out = std::io::stdout().lock();

@@ -4,13 +4,12 @@ use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
-use plumb_lab::Surroundings;
 use plumb_report::run::short_id;
 use std::path::{Path, PathBuf};
 
 /// Cleans the registered test directories, and those found below `paths`.
 pub fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
-    let test_dirs = session::test_dirs();
+    let test_dirs = session::test_dirs()?;
     let mut lines: Vec<String> = Vec::new();
     let mut end = End::Done;
     let scans: Vec<Option<&Path>> =
@@ -33,7 +32,7 @@ pub fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
         let (id, seconds) = (short_id(&run.id), run.intervals);
         lines.push(format!("run {id} was killed; what it measured is kept ({seconds} s): plumb show {id}"));
     }
-    let surroundings = Surroundings::of_environment(std::env::current_exe().map_err(Stopped::io)?);
+    let surroundings = session::surroundings(std::env::current_exe().map_err(Stopped::io)?)?;
     for found in plumb_lab::recover(&surroundings.journals(), &mut |_| {}).map_err(Stopped::io)? {
         if found.undone > 0 {
             lines.push(format!("took down what process {} had left of {}", found.pid, found.tag));

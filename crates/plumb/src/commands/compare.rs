@@ -3,7 +3,7 @@
 use crate::args::CompareArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
-use crate::output::{self, error_line};
+use crate::output;
 use crate::progress::LiveLine;
 use crate::session;
 use crate::space_budget::{DataSizes, FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
@@ -56,6 +56,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     let mut line = LiveLine::new();
     let outcome = compare(&mut bench, &request, &mut line);
     line.clear();
+    let unstored = session::unstored(&bench, "the comparison", common);
     let outcome = outcome?;
     if common.json {
         session::print_json(&outcome.comparison)?;
@@ -64,16 +65,15 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         output::print(&page::page(&outcome.comparison, &style));
         output::print(&run_page::findings(&worth_saying(&outcome.comparison), &style));
     }
-    if let Some(reason) = &outcome.not_stored {
-        error_line!("warning: the comparison is not stored: {reason}");
-    }
     // Too little is left of what the checks rejected, as against numbers that are too noisy.
     let too_few = |contrast: &Contrast| match contrast.unit {
         Replicate::Block => contrast.blocks < rule.blocks_min,
         Replicate::Plot => contrast.blocks < PLOTS_MIN,
     };
     let nothing_left = outcome.rejected > 0 && outcome.comparison.contrasts.iter().all(too_few);
-    Ok(if outcome.interrupted {
+    Ok(if unstored {
+        End::Io
+    } else if outcome.interrupted {
         End::Interrupted
     } else if nothing_left {
         End::Rejected

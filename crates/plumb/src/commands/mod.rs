@@ -20,7 +20,7 @@ pub mod watch;
 
 use crate::common::Common;
 use crate::exit::{End, Stopped};
-use crate::output::{self, error_line};
+use crate::output;
 use crate::session;
 use plumb_report::run::{KeptResult, page};
 use plumb_result::RunVerdict;
@@ -46,13 +46,14 @@ pub fn present(outcome: &RunOutcome, common: &Common) -> Result<End, Stopped> {
             if common.no_store || outcome.not_stored.is_some() { KeptResult::Nowhere } else { KeptResult::Stored };
         output::print(&page(&outcome.result, kept, &session::style()));
     }
-    Ok(ended(outcome))
+    Ok(ended(outcome, common))
 }
 
-/// How a run ends, its store's trouble told.
-pub fn ended(outcome: &RunOutcome) -> End {
-    if let Some(reason) = &outcome.not_stored {
-        error_line!("warning: the result is not stored: {reason}");
+/// How a run ends. Where the store did not take its result, says so.
+pub fn ended(outcome: &RunOutcome, common: &Common) -> End {
+    if let Some(not_stored) = &outcome.not_stored {
+        session::report_unstored(not_stored, "the result", common);
+        return End::Io;
     }
     if outcome.result.partial {
         End::Interrupted

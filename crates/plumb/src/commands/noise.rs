@@ -4,7 +4,7 @@ use super::compare::{announcement, is_real, side, sizes, time_per_phase, warning
 use crate::args::NoiseArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
-use crate::output::{self, error_line};
+use crate::output;
 use crate::progress::LiveLine;
 use crate::session;
 use crate::space_budget::{DataSizes, check_lengths};
@@ -50,12 +50,13 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
     let mut line = LiveLine::new();
     let outcome = noise(&mut bench, &request, &mut line);
     line.clear();
+    let unstored = session::unstored(&bench, "the noise floor", common);
     let outcome = outcome?;
     if common.json {
         session::print_json(&outcome.noise)?;
     } else {
         let style = session::style();
-        let kept = match common.no_store || outcome.interrupted || outcome.not_stored.is_some() {
+        let kept = match common.no_store || outcome.interrupted || unstored {
             true => page::KeptFloor::Nowhere,
             false => page::KeptFloor::Stored,
         };
@@ -65,10 +66,9 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
         findings.retain(|finding| finding.code != "E1" || outcome.rejected > 0);
         output::print(&run_page::findings(&findings, &style));
     }
-    if let Some(reason) = &outcome.not_stored {
-        error_line!("warning: the noise floor is not stored: {reason}");
-    }
-    Ok(if outcome.interrupted {
+    Ok(if unstored {
+        End::Io
+    } else if outcome.interrupted {
         End::Interrupted
     } else if outcome.noise.floors.is_empty() && outcome.rejected > 0 {
         End::Rejected

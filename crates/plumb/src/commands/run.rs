@@ -72,7 +72,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         return Err(Stopped::io(error));
     }
     // Numbers that are not to be believed prove no condition false either.
-    Ok(match ended(&outcome) {
+    Ok(match ended(&outcome, common) {
         End::Done if conditions.assertions.iter().any(|asserted| !asserted.holds) => End::AssertedFalse,
         end => end,
     })

@@ -7,12 +7,15 @@ use crate::session;
 use plumb_report::format::{self, MISSING};
 use plumb_report::run::short_id;
 use plumb_report::{list, run};
-use plumb_result::RunVerdict;
-use plumb_store::{Filter, QueryCell, RunStatus, Store, StoreError, TagChange};
+use plumb_result::reader::{self, FILE_BYTES_MAX};
+use plumb_result::{RunResult, RunVerdict};
+use plumb_store::{Filter, Imported, QueryCell, RunStatus, Store, StoreError, TagChange};
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 /// Stored runs, newest first.
 pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stopped> {
-    let store = session::named_store(common)?;
+    let store = session::store_to_read(common)?;
     let filter = Filter { tag: tag.map(str::to_owned), limit: Some(number), ..Filter::default() };
     let rows = store.list(&filter)?;
     if common.json {
@@ -47,7 +50,7 @@ pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stop
 
 /// One run, or what differs between two.
 pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopped> {
-    let store = session::named_store(common)?;
+    let store = session::store_to_read(common)?;
     let id = store.find(id)?;
     if let Some(other) = other {
         let other = store.find(other)?;
@@ -131,7 +134,7 @@ fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result
 pub fn query(sql: Option<&str>, common: &Common) -> Result<End, Stopped> {
     const TABLES: &str =
         "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
-    let store = session::named_store(common)?;
+    let store = session::store_to_read(common)?;
     let table = store.query(sql.unwrap_or(TABLES)).map_err(Stopped::usage)?;
     if common.json {
         session::print_json(&table)?;
@@ -152,10 +155,73 @@ pub fn query(sql: Option<&str>, common: &Common) -> Result<End, Stopped> {
 
 /// Puts a tag on a run, or takes it off.
 pub fn tag(run: &str, tag: &str, delete: bool, common: &Common) -> Result<End, Stopped> {
-    let mut store = session::named_store(common)?;
+    let mut store = session::store_to_change(common)?;
     let change = if delete { TagChange::Remove } else { TagChange::Add };
     store.tag(run, tag, change)?;
     Ok(End::Done)
+}
+
+/// Adds results from files to the store: all of a file's, or none where one of them cannot be read.
+pub fn import(files: &[PathBuf], common: &Common) -> Result<End, Stopped> {
+    let mut results: Vec<(&Path, Vec<RunResult>)> = Vec::with_capacity(files.len());
+    for file in files {
+        let text = read_limited(file)?;
+        let read = reader::read(&text).map_err(|error| Stopped::usage(format!("{}: {error}", file.display())))?;
+        results.push((file, read));
+    }
+    let mut store = session::store(common)?;
+    let mut rows: Vec<ImportedRun> = Vec::new();
+    for (file, results) in &results {
+        for result in results {
+            let imported = store
+                .import(result)
+                .map_err(|error| Stopped { message: format!("{}: {error}", file.display()), ..error.into() })?;
+            rows.push(ImportedRun { run: result.id.clone(), workload: result.workload.name.clone(), imported });
+        }
+    }
+    if common.json {
+        session::print_json(&rows)?;
+        return Ok(End::Done);
+    }
+    let line = |row: &ImportedRun| {
+        let what = match row.imported {
+            Imported::Added => "added",
+            Imported::Completed => "added to its unfinished run",
+            Imported::Unchanged => "already stored, unchanged",
+        };
+        format!("{}  {}: {what}\n", short_id(&row.run), row.workload)
+    };
+    output::print(&rows.iter().map(line).collect::<String>());
+    if rows.is_empty() {
+        output::print("nothing to import: the list of results is empty\n");
+    }
+    Ok(End::Done)
+}
+
+/// What became of a result that was imported.
+#[derive(serde::Serialize)]
+struct ImportedRun {
+    run: String,
+    workload: String,
+    imported: Imported,
+}
+
+fn read_limited(file: &Path) -> Result<Vec<u8>, Stopped> {
+    let failed = |error: std::io::Error| Stopped::io(format!("{}: {error}", file.display()));
+    let mut source: Box<dyn Read> = match file.to_str() {
+        Some("-") => Box::new(std::io::stdin()),
+        _ => Box::new(std::fs::File::open(file).map_err(failed)?),
+    };
+    let mut text = Vec::new();
+    let length = (&mut source).take(FILE_BYTES_MAX + 1).read_to_end(&mut text).map_err(failed)?;
+    match length as u64 {
+        length if length > FILE_BYTES_MAX => Err(Stopped::usage(format!(
+            "{}: too long for a file of results; the limit is {}",
+            file.display(),
+            format::bytes_iec(FILE_BYTES_MAX as f64)
+        ))),
+        _ => Ok(text),
+    }
 }
 
 /// Writes runs out.
@@ -163,7 +229,7 @@ pub fn export(runs: &[String], csv: bool, common: &Common) -> Result<End, Stoppe
     if csv && common.json {
         return Err(Stopped::usage("--csv and --json exclude each other; JSON is what `plumb export` writes anyway"));
     }
-    let store = session::named_store(common)?;
+    let store = session::store_to_read(common)?;
     let ids = if runs.is_empty() {
         let finished = Filter { status: Some(RunStatus::Ok), ..Filter::default() };
         store.list(&finished)?.into_iter().map(|row| row.id).collect()

@@ -4,7 +4,7 @@ use super::run::{Loaded, load};
 use crate::args::SweepArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
-use crate::output::{self, error_line};
+use crate::output;
 use crate::progress::LiveLine;
 use crate::session;
 use crate::space_budget::{FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
@@ -101,6 +101,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     let mut line = LiveLine::new();
     let outcome = sweep(&mut bench, &request, &mut line);
     line.clear();
+    let unstored = session::unstored(&bench, "the sweep", common);
     let mut outcome = outcome?;
     outcome.sweep.verdict_note = page::sentence(&outcome.sweep);
     if common.json {
@@ -108,10 +109,9 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     } else {
         output::print(&page::page(&outcome.sweep, &session::style()));
     }
-    if let Some(reason) = &outcome.not_stored {
-        error_line!("warning: runs are not stored: {reason}");
-    }
-    Ok(if outcome.sweep.partial {
+    Ok(if unstored {
+        End::Io
+    } else if outcome.sweep.partial {
         End::Interrupted
     } else if outcome.nothing_accepted() {
         End::Rejected

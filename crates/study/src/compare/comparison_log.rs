@@ -74,7 +74,6 @@ pub(crate) struct ComparisonLog {
     pub(crate) accepted: [BTreeMap<&'static str, u32>; 2],
     /// Works of which a block had two runs that the checks accept.
     pub(crate) accepted_pairs: BTreeSet<&'static str>,
-    pub(crate) not_stored: Option<String>,
     /// What was asked for and not had, by workload, phase and note, with the sides that it is about.
     pub(crate) notes: BTreeMap<(&'static str, String, String), Vec<String>>,
 }
@@ -202,9 +201,6 @@ impl ComparisonLog {
         asked: &Workload,
         outcome: &RunOutcome,
     ) {
-        if self.not_stored.is_none() {
-            self.not_stored.clone_from(&outcome.not_stored);
-        }
         for phase in &outcome.result.phases {
             for note in &phase.notes {
                 let sides = self.notes.entry((named.name, phase.name.clone(), note.clone())).or_default();

@@ -16,6 +16,7 @@ pub use request::CompareRequest;
 
 use crate::fit::Policies;
 use crate::floors::{Floors, floors};
+use crate::not_stored::NotStored;
 use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use claims::{CellClaim, Rows, Terms, claims, contrast};
 use comparison_log::{BlockRuns, ComparisonLog};
@@ -42,8 +43,6 @@ pub struct CompareOutcome {
     pub interrupted: bool,
     /// Runs that were rejected by their checks.
     pub rejected: usize,
-    /// Why the store does not hold it, where it does not.
-    pub not_stored: Option<String>,
 }
 
 impl CompareOutcome {
@@ -237,17 +236,17 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         plots: plots.then(|| Plots { baseline: names(&request.baseline), candidate: names(&request.candidate) }),
         planned: Some(comparison_log.planned.len() as u32),
     };
-    let mut not_stored = comparison_log.not_stored;
+    let id = uuid::Uuid::now_v7().to_string();
     if let Some(store) = &mut bench.store
-        && let Err(error) = store.save_comparison(&uuid::Uuid::now_v7().to_string(), METHOD, &comparison)
+        && let Err(error) = store.save_comparison(&id, METHOD, &comparison)
     {
-        not_stored.get_or_insert(error.to_string());
+        let kept = NotStored::document(store, error.to_string(), "compare", &id, &comparison);
+        NotStored::add(&mut bench.not_stored, Some(kept));
     }
     CompareOutcome {
         comparison,
         rows: comparison_log.rows,
         interrupted: ended == ComparisonEnded::Interrupted,
         rejected,
-        not_stored,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::judged::Judged;
 use super::{ConductEvent, Conductor, LOSSES_MAX};
+use crate::not_stored::NotStored;
 use crate::plan::{HostPlan, PlannedRun};
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
@@ -196,7 +197,7 @@ impl Conductor<'_, '_> {
             HostWork::Native { .. } => None,
             HostWork::Dialect { tool, .. } => Some(tool.as_str()),
         };
-        self.store.end_study_run(
+        let ended = self.store.end_study_run(
             &self.study.id,
             seq,
             &StudyRunEnd {
@@ -209,7 +210,12 @@ impl Conductor<'_, '_> {
                 devices: (!judged.devices.is_empty()).then_some(devices.as_str()),
                 seconds,
             },
-        )?;
+        );
+        if let (Err(error), Some(result)) = (&ended, &judged.result) {
+            let kept = NotStored::result(self.store, error.to_string(), result);
+            self.tell(&ConductEvent::Trouble(&unstored(seq, &kept)));
+        }
+        ended?;
         if let Some(result) = judged.result.as_ref().filter(|_| judged.status == StudyRunStatus::Done) {
             self.values.take(&self.study.plan, seq, result);
         }
@@ -218,6 +224,19 @@ impl Conductor<'_, '_> {
         let position = self.position(run.plot);
         self.tell(&ConductEvent::RunEnded { position, status: judged.status, reason: judged.reason.as_deref() });
         Ok(())
+    }
+}
+
+/// What becomes of a result that the store did not take; why not is the study's own error.
+fn unstored(seq: u32, kept: &NotStored) -> String {
+    let head = format!("the result of run {} is not in the database", seq + 1);
+    match (kept.results.first(), &kept.lost) {
+        (Some(path), _) => format!(
+            "{head}; it is saved to {0}. `plumb import {0}` adds it as a run of its own; the study runs it again when resumed",
+            path.display()
+        ),
+        (None, Some(lost)) => format!("{head}, and {lost}"),
+        (None, None) => head,
     }
 }
 

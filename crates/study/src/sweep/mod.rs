@@ -9,6 +9,7 @@ pub mod key;
 pub mod plan;
 
 use crate::fit::Policies;
+use crate::not_stored::NotStored;
 use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use apply::{ApplyError, CountedOps, RateOf, counted, set_time};
 use find::{LevelRuns, RunNumbers, RunTimes, SizeFacts, spread};
@@ -64,8 +65,6 @@ pub struct SweepRequest<'a> {
 pub struct SweepOutcome {
     /// The sweep; its `verdict_note` is empty.
     pub sweep: Sweep,
-    /// Why the store does not hold a run, where it does not.
-    pub not_stored: Option<String>,
 }
 
 impl SweepOutcome {
@@ -77,7 +76,7 @@ impl SweepOutcome {
 
     /// Gives its runs one tag in the store, so that they can be found together.
     fn tag(&mut self, bench: &mut Bench) {
-        let (Some(store), Some(first), None) = (&mut bench.store, self.sweep.runs.first(), &self.not_stored) else {
+        let (Some(store), Some(first), None) = (&mut bench.store, self.sweep.runs.first(), &bench.not_stored) else {
             return;
         };
         // The beginning of the first run's id is the time in milliseconds.
@@ -85,7 +84,7 @@ impl SweepOutcome {
         let tagged = self.sweep.runs.iter().try_for_each(|run| store.tag(run, &tag, TagChange::Add));
         match tagged {
             Ok(()) => self.sweep.tag = Some(tag),
-            Err(error) => self.not_stored = Some(error.to_string()),
+            Err(error) => bench.not_stored = Some(NotStored::because(error.to_string())),
         }
     }
 }
@@ -129,7 +128,6 @@ struct Sweeper<'a> {
     runs: Vec<String>,
     left_out: Vec<LeftOut>,
     notes: Vec<String>,
-    not_stored: Option<String>,
 }
 
 /// Sweeps. Files that all points share are laid out once and removed at the end.
@@ -221,7 +219,6 @@ fn run_stages(
         runs: Vec::new(),
         left_out: Vec::new(),
         notes: Vec::new(),
-        not_stored: None,
     };
     let mut curves = Vec::new();
     let mut flow = Flow::Goes;
@@ -366,9 +363,6 @@ impl Sweeper<'_> {
             },
             progress,
         )?;
-        if self.not_stored.is_none() {
-            self.not_stored.clone_from(&outcome.not_stored);
-        }
         self.runs.push(outcome.result.id.clone());
         if outcome.result.partial {
             return Ok(Flow::Interrupted);
@@ -476,7 +470,7 @@ impl Sweeper<'_> {
             left_out: self.left_out,
             notes: self.notes,
         };
-        SweepOutcome { sweep, not_stored: self.not_stored }
+        SweepOutcome { sweep }
     }
 }
 

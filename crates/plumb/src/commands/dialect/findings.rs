@@ -1,16 +1,18 @@
 //! What people should know before they believe the numbers of a dialect's run. Scripts take anything on standard error for
-//! a failure, so that findings are told only to a terminal.
+//! a failure, so that findings are printed only on a terminal.
 
+use crate::common::Common;
 use crate::output::error_line;
+use crate::session;
 use plumb_report::run::short_id;
 use plumb_result::Level;
 use plumb_study::RunOutcome;
 use std::io::IsTerminal;
 
-/// Tells why a result is not stored, and to a terminal what speaks against it.
-pub fn tell(outcome: &RunOutcome) {
-    if let Some(reason) = &outcome.not_stored {
-        error_line!("plumb: the result is not stored: {reason}");
+/// Says why a result is not stored, and to a terminal what speaks against it.
+pub fn tell(outcome: &RunOutcome, common: &Common) {
+    if let Some(not_stored) = &outcome.not_stored {
+        session::report_unstored(not_stored, "the result", common);
     }
     if !std::io::stderr().is_terminal() {
         return;

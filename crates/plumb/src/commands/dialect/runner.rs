@@ -120,8 +120,12 @@ pub trait Dialect: Sized {
 /// Runs the words of a call.
 pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
     let mut bench = None;
-    match runs::<D>(call, &mut bench) {
+    let ended = runs::<D>(call, &mut bench);
+    // The tool's own failure says more; where it succeeds, its result is still not where it should be.
+    let is_stored = bench.as_ref().is_none_or(|bench| bench.not_stored.is_none());
+    match ended {
         Ok(never) => match never {},
+        Err(Cut::Over(End::Done)) if !is_stored => Ok(End::Io),
         Err(Cut::Over(end)) => Ok(end),
         Err(Cut::Stopped(stopped)) => Err(stopped),
         Err(Cut::Signal(signal)) => {
@@ -162,7 +166,7 @@ fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std:
         let ended = RunEnded { result, signal };
         let printed = dialect.print(&run, listener, &ended);
         if let Some(outcome) = ended.outcome() {
-            findings::tell(outcome);
+            findings::tell(outcome, call.common);
         }
         printed?;
     }

@@ -1,5 +1,7 @@
 //! The lab's hosts for a study.
 
+use crate::exit::Stopped;
+use crate::session;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
 use plumb_lab::ssh::SshSpec;
@@ -14,8 +16,10 @@ pub struct LabHosts {
 
 impl LabHosts {
     /// Hosts that end what they do when this is set.
-    pub fn new(stop: StopFlag) -> std::io::Result<LabHosts> {
-        let mut surroundings = Surroundings::of_environment(std::env::current_exe()?);
+    pub fn new(stop: StopFlag) -> Result<LabHosts, Stopped> {
+        let program = std::env::current_exe()
+            .map_err(|error| Stopped::io(format!("cannot find Plumb's own executable: {error}")))?;
+        let mut surroundings = session::surroundings(program)?;
         surroundings.interrupted = Some(stop);
         Ok(LabHosts { surroundings })
     }

@@ -8,7 +8,7 @@ use plumb_store::StudyRow;
 
 /// Prints the stored studies.
 pub fn run(common: &Common) -> Result<End, Stopped> {
-    let studies = session::named_store(common)?.studies()?;
+    let studies = session::store_to_read(common)?.studies()?;
     if common.json {
         session::print_json(&studies)?;
         return Ok(End::Done);

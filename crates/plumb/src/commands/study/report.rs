@@ -24,7 +24,7 @@ pub struct ReportArguments {
 
 /// Prints what a stored study found.
 pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
-    let store = session::named_store(common)?;
+    let store = session::store_to_read(common)?;
     let id = find(&store, &arguments.study)?;
     let report = answer(&StudyEvidence::load(&store, &id)?);
     if arguments.md && !common.json {

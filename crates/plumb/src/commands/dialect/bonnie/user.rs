@@ -2,7 +2,6 @@
 
 use plumb_dialects::bonnie::Refusal;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::Command;
 
 /// Runs on as this user and group: in this process where it is them, else in its place.
@@ -22,9 +21,9 @@ pub fn become_user(user: Option<&str>, group: Option<&str>) -> Result<String, Re
     let called = words.next().unwrap_or_default();
     let mut command = Command::new(program);
     command.arg0(called).args(words).uid(ids.user).gid(group);
-    // What this user keeps, the other one may not write to.
-    if std::env::var_os("PLUMB_DB").is_none() {
-        command.env("XDG_DATA_HOME", PathBuf::from(format!("/var/tmp/plumb-of-{}", ids.user)));
+    // The other user may not write to this one's directories; without them it gets one of its own.
+    for variable in ["HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
+        command.env_remove(variable);
     }
     Err(refused(command.exec()))
 }

@@ -1,0 +1,117 @@
+//! Reading results from files (`plumb.result/1`), which anybody may have written.
+
+use crate::run::{RESULT_SCHEMA, RunResult};
+use plumb_document::{Node, ReadError, Value, json};
+use plumb_workload::former;
+
+/// A file of results may be this long, in bytes. A result of a hundred phases takes less than 1 MiB.
+pub const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// Why a file holds no results of Plumb's. A number counts the file's results, from 1.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultFileError {
+    /// It is not JSON; the message says at which line and column.
+    #[error("not JSON: {0}")]
+    Syntax(#[source] serde_json::Error),
+    /// The text ends before the JSON does.
+    #[error("the file is cut off: {0}")]
+    CutOff(#[source] serde_json::Error),
+    /// It is JSON of another program.
+    #[error("not a Plumb result: it has no `schema`. Results of other tools cannot be imported")]
+    Foreign,
+    /// It is another document of Plumb's, or of a later version.
+    #[error(
+        "result {number}: schema `{found}` cannot be imported; only {RESULT_SCHEMA} can (`plumb export` writes it)"
+    )]
+    Schema {
+        /// Which result.
+        number: usize,
+        /// What `schema` says.
+        found: String,
+    },
+    /// It does not fit the schema; the message names the key.
+    #[error("result {number}: {source}; `plumb schema result` describes the format")]
+    Shape {
+        /// Which result.
+        number: usize,
+        /// What does not fit, and where.
+        source: ReadError,
+    },
+    /// The id could not name a run.
+    #[error("result {number}: `id` is {found:?}, which is not a UUID in lower case")]
+    Id {
+        /// Which result.
+        number: usize,
+        /// What it says.
+        found: String,
+    },
+    /// A text would do something to a terminal.
+    #[error("result {number}: {path} contains the control character {character:?}")]
+    Control {
+        /// Which result.
+        number: usize,
+        /// Where.
+        path: String,
+        /// The first.
+        character: char,
+    },
+}
+
+/// The results in a text: one, or a list of them as `plumb export` writes it.
+///
+/// # Errors
+/// [`ResultFileError`] for the first thing that does not fit. Nothing is taken from such a text.
+pub fn read(text: &[u8]) -> Result<Vec<RunResult>, ResultFileError> {
+    let node = json::parse(text).map_err(|error| match error.is_eof() {
+        true => ResultFileError::CutOff(error),
+        false => ResultFileError::Syntax(error),
+    })?;
+    match node.get_ref() {
+        Value::List(list) => list.iter().enumerate().map(|(index, one)| read_one(one, index + 1)).collect(),
+        _ => Ok(vec![read_one(&node, 1)?]),
+    }
+}
+
+fn read_one(node: &Node, number: usize) -> Result<RunResult, ResultFileError> {
+    let schema = node.get_ref().as_table().and_then(|table| table.get("schema"));
+    let schema = schema.and_then(|schema| schema.get_ref().as_str()).ok_or(ResultFileError::Foreign)?;
+    if schema != RESULT_SCHEMA {
+        return Err(ResultFileError::Schema { number, found: schema.escape_debug().take(80).collect() });
+    }
+    if let Some((path, character)) = control(node, "") {
+        return Err(ResultFileError::Control { number, path, character });
+    }
+    let mut node = node.clone();
+    former::bring_up(&mut node);
+    let result: RunResult = plumb_document::read(&node).map_err(|source| ResultFileError::Shape { number, source })?;
+    if !is_uuid(&result.id) {
+        return Err(ResultFileError::Id { number, found: result.id.chars().take(80).collect() });
+    }
+    Ok(result)
+}
+
+/// The first control character in a key or a text, and the path to it. Line feeds and tabs are text.
+fn control(node: &Node, path: &str) -> Option<(String, char)> {
+    let bad = |text: &str| text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+    match node.get_ref() {
+        Value::Text(text) => bad(text).map(|c| (path.to_owned(), c)),
+        Value::List(list) => list.iter().enumerate().find_map(|(index, one)| control(one, &format!("{path}[{index}]"))),
+        Value::Table(table) => table.iter().find_map(|(key, one)| match bad(key.get_ref()) {
+            Some(c) => Some((format!("a key of `{path}`"), c)),
+            None => {
+                let dot = if path.is_empty() { "" } else { "." };
+                control(one, &format!("{path}{dot}{}", key.get_ref()))
+            }
+        }),
+        _ => None,
+    }
+}
+
+/// `018f0000-0000-7000-8000-00000000000a`.
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(place, byte)| match place {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+        })
+}

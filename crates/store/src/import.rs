@@ -1,0 +1,90 @@
+//! Results from files: of runs that the database could not take when they ended, or that another one holds.
+
+use crate::open::Durability;
+use crate::owner::{Life, Owner};
+use crate::write::ResultIn;
+use crate::{Store, StoreError};
+use plumb_document::json;
+use plumb_result::{Measurement, RunResult};
+use rusqlite::OptionalExtension;
+use serde::Serialize;
+
+/// What an import did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Imported {
+    /// The database did not know the run.
+    Added,
+    /// The run was known and had no result.
+    Completed,
+    /// The same result was there already; nothing changed.
+    Unchanged,
+}
+
+impl Store {
+    /// Takes in the result of a run that ended elsewhere or could not be stored. A run that is there without a result
+    /// gets this one, and keeps its command and the series that its heartbeats brought.
+    ///
+    /// # Errors
+    /// [`StoreError::OtherResult`] where the run has another result, [`StoreError::Begun`] where it is still running.
+    pub fn import(&mut self, result: &RunResult) -> Result<Imported, StoreError> {
+        let nothing = Measurement::default();
+        let result_in = ResultIn::of(result, &nothing)?;
+        let known = self.known(&result.id)?;
+        let outcome = match known {
+            None => Imported::Added,
+            Some(Known { has_result: true, .. }) => {
+                return match self.get(&result.id)? == *result {
+                    true => Ok(Imported::Unchanged),
+                    false => Err(StoreError::OtherResult { id: result.id.clone() }),
+                };
+            }
+            Some(Known { status, lives: true, .. }) => {
+                return Err(StoreError::Begun { id: result.id.clone(), status });
+            }
+            Some(Known { status, .. }) => {
+                if status == "running" {
+                    // Its heartbeats become series, which stay.
+                    self.end_without_result(&result.id, "aborted", "its process is gone")?;
+                }
+                Imported::Completed
+            }
+        };
+        self.write("importing a result", Durability::Power, |transaction| {
+            result_in.write_beside_series(transaction)?;
+            if outcome == Imported::Added {
+                transaction.execute("UPDATE run SET origin = 'import' WHERE id = ?1", [&result.id])?;
+            }
+            Ok(())
+        })?;
+        Ok(outcome)
+    }
+
+    fn known(&self, id: &str) -> Result<Option<Known>, StoreError> {
+        self.connection
+            .query_row(
+                "SELECT status, owner, EXISTS (SELECT 1 FROM artifact WHERE run_id = id AND name = 'result.json')
+                 FROM run WHERE id = ?1",
+                [id],
+                |row| {
+                    let owner: Option<String> = row.get(1)?;
+                    let owner = owner.and_then(|owner| json::from_str::<Owner>(&owner).ok());
+                    Ok(Known {
+                        status: row.get(0)?,
+                        lives: owner.is_some_and(|owner| owner.life() == Life::Alive),
+                        has_result: row.get(2)?,
+                    })
+                },
+            )
+            .optional()
+            .map_err(self.failed("looking for a run"))
+    }
+}
+
+/// A run that the database knows.
+struct Known {
+    status: String,
+    /// Its process is still there.
+    lives: bool,
+    has_result: bool,
+}

@@ -1,0 +1,70 @@
+//! Files for what the database did not take: beside it, or where there is room.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Why a document could be saved nowhere.
+#[derive(Debug, thiserror::Error)]
+#[error("it cannot be saved to a file either: {}", attempts(.0))]
+pub struct KeepError(Vec<(PathBuf, io::Error)>);
+
+fn attempts(failed: &[(PathBuf, io::Error)]) -> String {
+    failed.iter().map(|(path, error)| format!("{}: {error}", path.display())).collect::<Vec<_>>().join("; ")
+}
+
+/// Writes a document beside the database, else into the working directory, else into the temporary directory, and
+/// flushes it. The answer is its absolute path. A file of that name is left alone, and counts as no room.
+///
+/// # Errors
+/// [`KeepError`] where none of the three takes it; nothing is left behind then.
+pub fn keep_beside(database: &Path, name: &str, document: &[u8]) -> Result<PathBuf, KeepError> {
+    let beside = database.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    let directories = [beside.map(Path::to_owned), Some(PathBuf::from(".")), Some(std::env::temp_dir())];
+    let mut failed = Vec::new();
+    for directory in directories.into_iter().flatten() {
+        let directory = std::path::absolute(&directory).unwrap_or(directory);
+        let path = directory.join(name);
+        match write_new(&path, document) {
+            Ok(()) => return Ok(path),
+            Err(error) => failed.push((path, error)),
+        }
+    }
+    Err(KeepError(failed))
+}
+
+/// Makes the file, whole or not at all. It follows no link and replaces nothing.
+fn write_new(path: &Path, document: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(document).and_then(|()| file.sync_all()).inspect_err(|_| {
+        let _ = std::fs::remove_file(path);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_goes_beside_the_database_and_replaces_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("plumb.db");
+        let kept = keep_beside(&database, "one.json", b"{}").unwrap();
+        assert_eq!(kept, directory.path().join("one.json"));
+        std::os::unix::fs::symlink("elsewhere", directory.path().join("link.json")).unwrap();
+        assert!(write_new(&directory.path().join("link.json"), b"x").is_err());
+        assert!(write_new(&kept, b"x").is_err());
+        assert_eq!(std::fs::read(&kept).unwrap(), b"{}");
+        assert!(!directory.path().join("elsewhere").exists());
+    }
+
+    #[test]
+    fn where_there_is_no_directory_the_next_one_takes_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let not_there = directory.path().join("not-there/plumb.db");
+        let name = format!("plumb-keep-test-{}.json", std::process::id());
+        let kept = keep_beside(&not_there, &name, b"{}").unwrap();
+        assert_eq!(kept, std::env::current_dir().unwrap().join(&name));
+        std::fs::remove_file(kept).unwrap();
+    }
+}

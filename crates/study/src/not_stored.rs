@@ -1,0 +1,73 @@
+//! Results that the database did not take: they go to files, so that nothing that was measured is lost.
+
+use plumb_document::json;
+use plumb_result::RunResult;
+use plumb_store::{Store, keep_beside};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What the database does not hold, and where it is instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotStored {
+    /// Why the database did not take it: the first reason, where there are several.
+    pub reason: String,
+    /// The results of runs, as files that `plumb import` takes.
+    pub results: Vec<PathBuf>,
+    /// What was made of several runs, such as a comparison, as files to read.
+    pub others: Vec<PathBuf>,
+    /// Why something is in no file either.
+    pub lost: Option<String>,
+}
+
+impl NotStored {
+    /// Saves the result of a run to a file.
+    pub fn result(store: &Store, reason: String, result: &RunResult) -> NotStored {
+        let mut not_stored = NotStored::because(reason);
+        not_stored.save(store, &format!("plumb-result-{}.json", result.id), result, |kept, path| {
+            kept.results.push(path);
+        });
+        not_stored
+    }
+
+    /// Saves what was made of several runs to a file: `what` is `compare`.
+    pub fn document(store: &Store, reason: String, what: &str, id: &str, document: &impl Serialize) -> NotStored {
+        let mut not_stored = NotStored::because(reason);
+        not_stored.save(store, &format!("plumb-{what}-{id}.json"), document, |kept, path| kept.others.push(path));
+        not_stored
+    }
+
+    /// Nothing but the reason: what is not stored can be made again from what is.
+    pub fn because(reason: String) -> NotStored {
+        NotStored { reason, results: Vec::new(), others: Vec::new(), lost: None }
+    }
+
+    /// Adds what else is not stored.
+    pub fn add(all: &mut Option<NotStored>, more: Option<NotStored>) {
+        match (all.as_mut(), more) {
+            (Some(all), Some(more)) => {
+                all.results.extend(more.results);
+                all.others.extend(more.others);
+                all.lost = all.lost.take().or(more.lost);
+            }
+            (None, more) => *all = more,
+            (Some(_), None) => {}
+        }
+    }
+
+    fn save(
+        &mut self,
+        store: &Store,
+        name: &str,
+        document: &impl Serialize,
+        keep: impl FnOnce(&mut NotStored, PathBuf),
+    ) {
+        let text = match json::to_string_pretty(document) {
+            Ok(text) => text + "\n",
+            Err(error) => return self.lost = Some(error.to_string()),
+        };
+        match keep_beside(store.path(), name, text.as_bytes()) {
+            Ok(path) => keep(self, path),
+            Err(error) => self.lost = Some(error.to_string()),
+        }
+    }
+}
