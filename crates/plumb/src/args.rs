@@ -160,18 +160,39 @@ pub struct AgentArguments {
 /// Arguments of `plumb try`.
 #[derive(Debug, Args)]
 pub struct TryArguments {
-    /// A directory on the storage in question.
-    #[arg(default_value = ".")]
-    pub path: String,
-    /// Length of each timed phase.
-    #[arg(long, default_value = "4s")]
-    pub time: plumb_workload::Nanos,
-    /// Size of the test file [default: 1 GiB, never more than 10 % of free space].
+    /// A directory; or a block device or a file, which is only read; or a simulated device such as `sim:ssd`. Several are
+    /// measured one after the other.
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub paths: Vec<String>,
+    /// A first look in about 10 seconds: phases of 1 s, a test file of 256 MiB.
+    #[arg(long)]
+    pub quick: bool,
+    /// Length of each timed phase [default: 4s; 1s with --quick].
+    #[arg(long)]
+    pub time: Option<plumb_workload::Nanos>,
+    /// Size of the test file [default: 1 GiB, 256 MiB with --quick; never more than 10 % of free space].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
     /// Seed of every random choice.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
+    /// Repeats, and where the page goes.
+    #[command(flatten)]
+    pub report: ReportArguments,
+}
+
+/// How often to measure, and where the page goes.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// Measure N times, and report the medians.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: u32,
+    /// The title of the page, and a tag of the stored runs: `plumb list --tag NAME`.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Write the page to a file as well; as JSON where its name ends in `.json`.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// Arguments of `plumb compare`.
@@ -272,6 +293,9 @@ pub struct RunArguments {
     /// several times.
     #[arg(long = "assert", value_name = "CONDITION")]
     pub assertions: Vec<String>,
+    /// Repeats, and where the page goes.
+    #[command(flatten)]
+    pub report: ReportArguments,
     /// Print the workload, resolved, instead of running it.
     #[arg(long)]
     pub translate: bool,

@@ -10,13 +10,13 @@ pub struct Common {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// The results database [default: plumb.db in the user's data directory].
-    #[arg(long, global = true, value_name = "FILE", env = "PLUMB_DB")]
-    pub db: Option<PathBuf>,
-
     /// Print every finding, every percentile and what each number rests on.
     #[arg(long, short, global = true)]
     pub verbose: bool,
+
+    /// The results database [default: plumb.db in the user's data directory].
+    #[arg(long, global = true, value_name = "FILE", env = "PLUMB_DB")]
+    pub db: Option<PathBuf>,
 
     /// The serial of a device whose content may be destroyed; may be given several times.
     #[arg(long, global = true, value_name = "SERIAL")]
@@ -37,8 +37,8 @@ impl Common {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         Common {
             json: false,
-            db: std::env::var_os("PLUMB_DB").filter(|value| !value.is_empty()).map(PathBuf::from),
             verbose: false,
+            db: std::env::var_os("PLUMB_DB").filter(|value| !value.is_empty()).map(PathBuf::from),
             destroy: Vec::new(),
             no_store: false,
             plumb_allow: text("PLUMB_ALLOW"),

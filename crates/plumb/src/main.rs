@@ -11,6 +11,7 @@ mod progress;
 mod recordings;
 mod session;
 mod space_budget;
+mod spot;
 
 use crate::output::error_line;
 use args::{Arguments, PlumbCommand, Tool};

@@ -8,7 +8,7 @@ use plumb_engine::Live;
 use plumb_report::{Style, format, run as page};
 use plumb_result::{Finding, Level, OpCounts, Tier};
 use plumb_study::Progress;
-use plumb_workload::OpKind;
+use plumb_workload::{OpKind, Workload};
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 
@@ -20,10 +20,51 @@ pub struct LiveLine {
     style: Style,
     /// The run of a comparison that goes on; absent where one run is all there is.
     block: Option<String>,
-    /// Codes that were told in this comparison.
+    /// Which of several runs of one workload this is.
+    repeat: String,
+    phases: PhaseClock,
+    /// Whether warnings are printed as they become true; the page has them at the end.
+    warnings: LiveWarnings,
+    /// Codes that were printed in this comparison.
     told: BTreeSet<String>,
     /// Those of them that were taken back.
     withdrawn: BTreeSet<String>,
+}
+
+/// Which findings are printed as they become true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveWarnings {
+    /// Only those that reject the run: whoever watches may stop it.
+    FailuresOnly,
+    /// All.
+    All,
+}
+
+/// Which phase of how many runs, and what is left.
+#[derive(Debug, Default)]
+struct PhaseClock {
+    /// Longest time of each phase, ns; absent where its amount of work ends it.
+    times_ns: Vec<Option<u64>>,
+    /// Phases that have begun.
+    begun: usize,
+}
+
+impl PhaseClock {
+    /// `phase 3 of 11`; nothing where there is only one.
+    fn place(&self) -> String {
+        match self.times_ns.len() {
+            0 | 1 => String::new(),
+            all => format!("phase {} of {all} · ", self.begun.clamp(1, all)),
+        }
+    }
+
+    /// The most that is left, `elapsed_ns` into the current phase; absent where that phase has no time.
+    fn left_ns(&self, elapsed_ns: u64) -> Option<u64> {
+        let current = self.begun.checked_sub(1)?;
+        let now = (*self.times_ns.get(current)?)?.saturating_sub(elapsed_ns);
+        let later: u64 = self.times_ns.iter().skip(self.begun).flatten().sum();
+        Some(now + later)
+    }
 }
 
 /// Seconds that the sparkline shows.
@@ -45,8 +86,25 @@ impl LiveLine {
             history: Vec::new(),
             style: session::error_style(),
             block: None,
+            repeat: String::new(),
+            phases: PhaseClock::default(),
+            warnings: LiveWarnings::FailuresOnly,
             told: BTreeSet::new(),
             withdrawn: BTreeSet::new(),
+        }
+    }
+
+    /// The same, with these findings printed above it.
+    pub fn with_warnings(warnings: LiveWarnings) -> LiveLine {
+        let mut line = LiveLine::new();
+        line.warnings = warnings;
+        line
+    }
+
+    /// Which of several runs of one workload begins.
+    pub fn repeat(&mut self, number: u32, of: u32) {
+        if of > 1 {
+            self.repeat = format!("run {number} of {of} · ");
         }
     }
 
@@ -61,7 +119,7 @@ impl LiveLine {
     }
 
     fn say(&self, text: &str) {
-        self.bar.set_message(format!("{}{text}", self.prefix));
+        self.bar.set_message(format!("{}{}{}{text}", self.prefix, self.repeat, self.phases.place()));
     }
 }
 
@@ -72,6 +130,15 @@ impl Drop for LiveLine {
 }
 
 impl Progress for LiveLine {
+    fn run_begins(&mut self, workload: &Workload) {
+        let times_ns = workload.phase.iter().map(|phase| Some((phase.ramp.0 + phase.stop.time?.0).max(1))).collect();
+        self.phases = PhaseClock { times_ns, begun: 0 };
+    }
+
+    fn phase_begins(&mut self, _phase: &str) {
+        self.phases.begun += 1;
+    }
+
     fn preparing(&mut self, what: &str) {
         self.history.clear();
         self.say(what);
@@ -85,16 +152,18 @@ impl Progress for LiveLine {
     /// Of a comparison, only what rejects its runs, and each check once: it tends to be the same in every block.
     fn found(&mut self, finding: &Finding) {
         let aside = match &self.block {
+            None if finding.level < Level::Fail && self.warnings == LiveWarnings::FailuresOnly => return,
             None => None,
             Some(_) if finding.level < Level::Fail || !self.told.insert(finding.code.clone()) => return,
-            Some(block) => Some(format!("{block}; said once, all runs with {} are left out", finding.code)),
+            Some(block) => Some(format!("{block}; printed once; all runs with {} are left out", finding.code)),
         };
-        self.tell(&page::told(finding, aside.as_deref(), &self.style));
+        self.tell(&page::found(finding, aside.as_deref(), &self.style));
     }
 
     fn withdrawn(&mut self, finding: &Finding) {
         let mut of_block = || self.told.contains(&finding.code) && self.withdrawn.insert(finding.code.clone());
-        if self.block.is_none() || of_block() {
+        let of_run = self.block.is_none() && (finding.level == Level::Fail || self.warnings == LiveWarnings::All);
+        if of_run || of_block() {
             self.tell(&page::withdrawn(finding, &self.style));
         }
     }
@@ -115,14 +184,13 @@ impl Progress for LiveLine {
             self.history.remove(0);
         }
         let speed = if bytes > 0.0 {
-            format!("{} {}", format::rate_si(bytes), format::per_second(rate))
+            format!("{} {}", format::rate_si(bytes), format::iops(rate))
         } else {
             format::per_second(rate)
         };
         let p99 = ops.p99_ns.map_or(format::MISSING.to_owned(), |ns| format::time(ns as f64));
-        let left = live.time_ns.map_or(String::new(), |time_ns| {
-            format!(" · {} left", format::time(time_ns.saturating_sub(live.elapsed_ns) as f64))
-        });
+        let left = self.phases.left_ns(live.elapsed_ns);
+        let left = left.map_or(String::new(), |ns| format!(" · about {} left", format::time_brief(ns as f64)));
         let verb =
             if *kind == OpKind::Read || *kind == OpKind::Write { String::new() } else { format!("{} ", kind.name()) };
         self.say(&format!(
@@ -135,5 +203,20 @@ impl Progress for LiveLine {
                 tier => tier.name().to_owned(),
             }
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: what is left is of the whole run, and is not made up where the current phase ends by its amount of work.
+    #[test]
+    fn what_is_left_is_of_all_phases() {
+        let mut phases = PhaseClock { times_ns: vec![None, Some(4), Some(3)], begun: 1 };
+        assert_eq!((phases.place().as_str(), phases.left_ns(1)), ("phase 1 of 3 · ", None));
+        phases.begun = 2;
+        assert_eq!((phases.place().as_str(), phases.left_ns(1)), ("phase 2 of 3 · ", Some(6)));
+        assert_eq!(phases.left_ns(9), Some(3));
     }
 }

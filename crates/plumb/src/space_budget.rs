@@ -4,7 +4,7 @@ use crate::exit::Stopped;
 use plumb_report::format;
 use plumb_study::Place;
 use plumb_workload::sim::SimModel;
-use plumb_workload::{Bytes, Nanos};
+use plumb_workload::{Bytes, FileTarget, Nanos, Size, Target};
 use std::path::Path;
 
 /// Never more than this share of what is free.
@@ -130,6 +130,16 @@ impl DataSizes {
     /// Space of the larger of file with log and file set.
     pub fn one_at_a_time_bytes(self) -> u64 {
         (self.file_bytes + self.file_bytes / LOG_PARTS).max(self.files * GROWING_FILE_BYTES)
+    }
+}
+
+/// Space that a target's test data takes below a test directory; 0 for what is there already. Of a file set it is a guess.
+pub fn test_data_bytes(target: &Target) -> u64 {
+    match target {
+        Target::File(FileTarget { path, size: Some(Size::Bytes(bytes)), .. }) if path.is_relative() => bytes.0,
+        Target::Files(files) => files.size.fixed().map_or(0, |size| size.0).saturating_mul(u64::from(files.count)),
+        Target::Tree(tree) => tree.files.saturating_mul(SMALL_FILE_BYTES),
+        _ => 0,
     }
 }
 

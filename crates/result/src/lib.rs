@@ -13,6 +13,7 @@ pub mod histogram;
 pub mod limiter;
 pub mod limits;
 pub mod measurement;
+pub mod medians;
 pub mod metric;
 pub mod noise;
 pub mod number;

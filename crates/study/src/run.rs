@@ -24,6 +24,8 @@ use std::time::Duration;
 
 /// Shows people how far a run has got. Every method has an empty default.
 pub trait Progress {
+    /// A run begins, of this workload with every size in bytes.
+    fn run_begins(&mut self, _workload: &Workload) {}
     /// Something slow goes on that is not measured.
     fn preparing(&mut self, _what: &str) {}
     /// The guard or the system keeps a job from its files: it fails, and others run.
@@ -269,6 +271,7 @@ impl Bench {
             Policies::AsWritten => Vec::new(),
             Policies::Fitted => fit(&mut workload, request.base),
         };
+        progress.run_begins(&workload);
         let id = uuid::Uuid::now_v7();
         let content_seed = id.as_u64_pair().1;
         let id = id.to_string();

@@ -2,25 +2,23 @@
 
 pub use crate::session::command_line;
 
-use super::ended;
+use super::measure::measure;
 use crate::args::RunArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
-use crate::progress::LiveLine;
 use crate::session;
+use crate::space_budget::test_data_bytes;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
 use plumb_report::format;
-use plumb_report::run::{KeptResult, RunConditions, page_with};
-use plumb_result::assertion::{Assertion, AssertionError, ConditionedResult, PRECONDITIONING, Steadiness};
+use plumb_result::assertion::{Assertion, AssertionError, PRECONDITIONING};
 use plumb_study::precondition::{Preconditioning, capacity_bytes, precondition, until_steady};
-use plumb_study::{Place, Policies, RunError, RunOutcome, RunRequest};
-use plumb_workload::Workload;
+use plumb_study::{Place, Policies, RunRequest};
 use plumb_workload::named::{self, Scale};
 use plumb_workload::native::{self, Override};
 use plumb_workload::suggest::nearest;
-use std::borrow::Cow;
+use plumb_workload::{Target, Workload};
 use std::path::Path;
 
 /// Runs a workload file or a named workload.
@@ -54,28 +52,56 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     if arguments.drop_caches {
         bench.drop_caches = DropCaches::Allowed;
     }
+    if !common.json {
+        session::announce(&takes(&bench.resolve(&workload, place.base())?, &place));
+    }
     let (run_index, plot_index) = arguments.sim_run.map_or((0, 0), |place| (place.run, place.plot));
     let sim_run = SimRun { seed: workload.seed, run_index, plot_index };
     let command = command_line();
     let request =
         RunRequest { workload: &workload, policies, base: place.base(), command: &command, dialect: None, sim_run };
-    let mut line = LiveLine::new();
-    let outcome = bench.run(&request, &mut line);
-    line.clear();
-    let (outcome, cut_short) = match outcome {
-        Err(RunError::EndedEarly { error, outcome }) => (*outcome, Some(error)),
-        outcome => (outcome?, None),
-    };
-    let conditions = conditions_of(&outcome, &assertions);
-    present(&outcome, &conditions, common)?;
-    if let Some(error) = cut_short {
-        return Err(Stopped::io(error));
+    measure(&mut bench, &request, &arguments.report, common)?.present(&assertions, &arguments.report, common)
+}
+
+/// What a run will take, said before it does.
+fn takes(workload: &Workload, place: &Place) -> String {
+    if let Place::Sim(device) = place {
+        return format!("{}: on {device}, simulated; nothing is written", workload.name);
     }
-    // Numbers that are not to be believed prove no condition false either.
-    Ok(match ended(&outcome, common) {
-        End::Done if conditions.assertions.iter().any(|asserted| !asserted.holds) => End::AssertedFalse,
-        end => end,
-    })
+    let needed_bytes: u64 = workload.target.values().map(test_data_bytes).sum();
+    let mut words = Vec::new();
+    if needed_bytes > 0 {
+        words.push(format!(
+            "needs {} in a directory of its own below {place}, removed at the end",
+            format::bytes_iec(needed_bytes as f64)
+        ));
+    }
+    let timed_ns: u64 = workload.phase.iter().filter_map(|phase| phase.stop.time).map(|time| time.0).sum();
+    if timed_ns > 0 {
+        words.push(format!("measures for {}", format::time_brief(timed_ns as f64)));
+    }
+    for (target, path) in workload.target.values().filter_map(|target| Some((target, existing(target)?))) {
+        let changes = workload
+            .phase
+            .iter()
+            .flat_map(|phase| &phase.workers)
+            .any(|group| group.work.changes() && group.targets().any(|name| workload.target.get(name) == Some(target)));
+        let what = if changes { "WRITES to" } else { "only reads" };
+        words.push(format!("{what} {}", path.display()));
+    }
+    if words.is_empty() {
+        words.push("writes no test data".to_owned());
+    }
+    format!("{}: {}", workload.name, words.join("; "))
+}
+
+/// The path of a device or file that is there before the run.
+fn existing(target: &Target) -> Option<&Path> {
+    match target {
+        Target::Device(device) => Some(&device.path),
+        Target::File(file) if file.path.is_absolute() => Some(&file.path),
+        _ => None,
+    }
 }
 
 /// Reads the conditions before anything runs; a phase that is named must be there.
@@ -118,29 +144,6 @@ fn announcement(added: &Preconditioning) -> String {
         .collect();
     let then = if rounds.is_empty() { String::new() } else { format!("; then {}", rounds.join(", ")) };
     format!("preconditioning: writes {} in sequence{then}", fills.join(" and "))
-}
-
-fn conditions_of(outcome: &RunOutcome, assertions: &[Assertion]) -> RunConditions {
-    let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
-    let measured = &outcome.measurement.phases;
-    RunConditions {
-        assertions: assertions.iter().map(|assertion| assertion.check(&outcome.result)).collect(),
-        steady: measured.iter().filter_map(|phase| Steadiness::of(plan(&phase.name)?, phase)).collect(),
-    }
-}
-
-fn present(outcome: &RunOutcome, conditions: &RunConditions, common: &Common) -> Result<(), Stopped> {
-    let result = &outcome.result;
-    if common.json {
-        return session::print_json(&ConditionedResult {
-            result: Cow::Borrowed(result),
-            assertions: conditions.assertions.clone(),
-            steady: conditions.steady.clone(),
-        });
-    }
-    let kept = if common.no_store || outcome.not_stored.is_some() { KeptResult::Nowhere } else { KeptResult::Stored };
-    output::print(&page_with(result, conditions, kept, &session::style()));
-    Ok(())
 }
 
 /// What is to be run.

@@ -84,7 +84,9 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
     if common.json {
         session::print_json(&result)?;
     } else {
-        output::print(&run::page(&result, run::KeptResult::Stored, &session::style()));
+        let detail = if common.verbose { run::Detail::Full } else { run::Detail::Brief };
+        let options = run::PageOptions { detail, ..run::PageOptions::STORED };
+        output::print(&run::page(&result, &options, &session::style()));
         output::print(&format!("{}  {}  seed {}\n", result.id, result.started_at, result.workload.seed));
     }
     Ok(End::Done)

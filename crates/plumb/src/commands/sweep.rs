@@ -7,18 +7,17 @@ use crate::exit::{End, Stopped};
 use crate::output;
 use crate::progress::LiveLine;
 use crate::session;
-use crate::space_budget::{FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
+use crate::space_budget::{FILE_BYTES, SpaceBudget, check_lengths, test_data_bytes, virtual_time};
+use crate::spot::Spot;
 use plumb_report::{format, sweep as page};
 use plumb_result::SweepKey;
-use plumb_study::precondition::capacity_bytes;
 use plumb_study::sweep::key::{self, looks_like_axis};
 use plumb_study::sweep::plan::SweepSchedule;
 use plumb_study::sweep::{SweepError, SweepRequest, apply, sweep};
 use plumb_study::{Bench, Place, Policies};
 use plumb_workload::named::{self, Scale};
-use plumb_workload::{Bytes, DeviceTarget, FileTarget, Nanos, Prepare, Size, Target, Workload};
-use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use plumb_workload::{Bytes, FileTarget, Nanos, Prepare, Size, Target, Workload};
+use std::path::Path;
 use std::time::Duration;
 
 /// What is swept where nothing is named.
@@ -27,16 +26,6 @@ const DEFAULT_WORK: &str = "random-read";
 /// The working-set curve goes through the page cache, for its edge is what is looked for: every block of the set is read
 /// once before the clock starts, and then blocks anywhere in it.
 const WORKING_SET: [&str; 2] = ["cache=warm", "pattern=random"];
-
-/// Where a sweep runs.
-enum Spot {
-    /// A directory, or a simulated device.
-    Place(Place),
-    /// A block device as a whole.
-    Device(PathBuf),
-    /// A file that is there.
-    File(PathBuf),
-}
 
 impl From<SweepError> for Stopped {
     fn from(error: SweepError) -> Stopped {
@@ -120,30 +109,6 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     })
 }
 
-impl Spot {
-    fn parse(path: &str) -> Result<Spot, Stopped> {
-        if !path.starts_with("sim:")
-            && let Ok(metadata) = std::fs::metadata(path)
-        {
-            let absolute = || std::path::absolute(path).map_err(|error| Stopped::io(format!("{path}: {error}")));
-            if metadata.file_type().is_block_device() {
-                return Ok(Spot::Device(absolute()?));
-            }
-            if metadata.is_file() {
-                return Ok(Spot::File(absolute()?));
-            }
-        }
-        Ok(Spot::Place(Place::parse(path)?))
-    }
-
-    fn base(&self) -> &Path {
-        match self {
-            Spot::Place(place) => place.base(),
-            Spot::Device(_) | Spot::File(_) => Path::new("/tmp"),
-        }
-    }
-}
-
 /// The work, in a directory or on a simulated device.
 fn work(arguments: &SweepArguments, plan: &SweepSchedule, spot: &Spot) -> Result<Loaded, Stopped> {
     let place = match spot {
@@ -178,23 +143,8 @@ fn move_to(workload: &mut Workload, spot: &Spot) {
         if relative.is_absolute() {
             continue;
         }
-        let content = *content;
-        match spot {
-            Spot::Place(_) => {}
-            Spot::Device(path) => {
-                *target =
-                    Target::Device(DeviceTarget { path: path.clone(), size: None, destroy_serial: None, content });
-            }
-            Spot::File(path) => {
-                *target =
-                    Target::File(FileTarget { path: path.clone(), size: None, prepare: Prepare::Nothing, content });
-            }
-        }
-        let there = capacity_bytes(target).map(|bytes| Size::Bytes(Bytes(bytes)));
-        match target {
-            Target::Device(device) => device.size = there,
-            Target::File(file) if file.path.is_absolute() => file.size = there,
-            _ => {}
+        if let Some(moved) = spot.target(*content) {
+            *target = moved;
         }
     }
 }
@@ -248,13 +198,7 @@ fn fit(
         }
     }
     let resolved = bench.resolve(workload, base)?;
-    let of = |target: &Target| match target {
-        Target::File(FileTarget { path, size: Some(Size::Bytes(bytes)), .. }) if path.is_relative() => bytes.0,
-        Target::Files(files) => files.size.fixed().map_or(0, |size| size.0) * u64::from(files.count),
-        Target::Tree(tree) => tree.files * (20 << 10),
-        _ => 0,
-    };
-    Ok(resolved.target.values().map(of).sum())
+    Ok(resolved.target.values().map(test_data_bytes).sum())
 }
 
 /// Half of the budget goes to timed phases, the rest to laying out and to looking.

@@ -1,70 +1,127 @@
 //! `plumb try`: what a storage can do.
 
-use super::present_what_there_is;
+use super::measure::{Measured, measure};
 use crate::args::TryArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
-use crate::output::error_line;
-use crate::progress::LiveLine;
+use crate::output;
 use crate::session;
 use crate::space_budget::{DataSizes, SpaceBudget, check_lengths};
+use crate::spot::Spot;
 use plumb_engine::sim::SimRun;
 use plumb_report::format;
-use plumb_study::{Place, Policies, RunRequest};
-use plumb_workload::named::{self, Scale};
-use plumb_workload::{Bytes, Nanos};
+use plumb_report::run::side_by_side;
+use plumb_result::RunResult;
+use plumb_study::{Bench, Place, Policies, RunRequest};
+use plumb_workload::named::{self, RunPlace, Scale};
+use plumb_workload::{Bytes, Content, Nanos, Workload};
 
-/// Size of the test file where there is room.
-const FILE_BYTES: Bytes = Bytes(1 << 30);
+/// Size of the test file and length of a phase where there is room and time.
+const USUAL: (Bytes, Nanos) = (Bytes(1 << 30), Nanos(4_000_000_000));
 
-/// Measures a directory's storage.
+/// The same for a first look.
+const QUICK: (Bytes, Nanos) = (Bytes(256 << 20), Nanos(1_000_000_000));
+
+/// Measures each storage, one after the other.
 pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
-    check_lengths(Nanos(1), Some(arguments.time), arguments.size)?;
-    let place = Place::parse(&arguments.path)?;
-    let budget = match &place {
-        Place::Directory(path) => SpaceBudget::under(path)?,
-        Place::Sim(_) => SpaceBudget::UNLIMITED,
-    };
-    let sizes = budget.together(arguments.size.unwrap_or(FILE_BYTES));
-    let Nanos(time_ns) = arguments.time;
-    let DataSizes { file_bytes, files } = sizes;
-    let scale = Scale { file_bytes, files, time_ns, seed: arguments.seed, place: place.for_named() };
-    let workload = named::try_workload(&scale);
-    if !common.json {
-        error_line!("{}", announcement(&place, sizes, arguments.size));
+    check_lengths(Nanos(1), arguments.time, arguments.size)?;
+    if let (Some(path), [_, _, ..]) = (&arguments.report.output, arguments.paths.as_slice()) {
+        return Err(Stopped::usage(format!(
+            "--output {} takes the page of one storage; try the paths one by one",
+            path.display()
+        )));
     }
+    // A path that cannot be used is found before another one is measured.
+    let planned: Vec<Planned> =
+        arguments.paths.iter().map(|path| Planned::new(path, arguments)).collect::<Result<_, _>>()?;
     let mut bench = session::bench(common)?;
-    let command = session::command_line();
-    let sim_run = SimRun { seed: arguments.seed, run_index: 0, plot_index: 0 };
-    let request = RunRequest {
-        workload: &workload,
-        policies: Policies::Fitted,
-        base: place.base(),
-        command: &command,
-        dialect: None,
-        sim_run,
-    };
-    let mut line = LiveLine::new();
-    let outcome = bench.run(&request, &mut line);
-    line.clear();
-    present_what_there_is(outcome, common)
+    let mut ends = Vec::new();
+    let mut results: Vec<RunResult> = Vec::new();
+    for planned in &planned {
+        if !common.json {
+            session::announce(&planned.announcement);
+        }
+        let measured = planned.measure(&mut bench, arguments, common)?;
+        results.extend(measured.medians().map(|medians| medians.result));
+        let end = measured.present(&[], &arguments.report, common)?;
+        ends.push(end);
+        if end == End::Interrupted {
+            break;
+        }
+        if planned.is_followed && !common.json {
+            output::print("\n");
+        }
+    }
+    if results.len() > 1 && !common.json {
+        output::print(&format!("\n{}", side_by_side(&results.iter().collect::<Vec<_>>(), &session::style())));
+    }
+    let worst = [End::Io, End::Interrupted, End::Rejected].into_iter().find(|end| ends.contains(end));
+    Ok(worst.unwrap_or(End::Done))
+}
+
+/// One storage, and what will be done to it.
+struct Planned {
+    spot: Spot,
+    workload: Workload,
+    announcement: String,
+    is_followed: bool,
+}
+
+impl Planned {
+    fn new(path: &str, arguments: &TryArguments) -> Result<Planned, Stopped> {
+        let spot = Spot::parse(path)?;
+        let (usual_size, usual_time) = if arguments.quick { QUICK } else { USUAL };
+        let wanted = arguments.size.unwrap_or(usual_size);
+        let budget = match &spot {
+            Spot::Place(Place::Directory(path)) => SpaceBudget::under(path)?,
+            _ => SpaceBudget::UNLIMITED,
+        };
+        let sizes = budget.together(wanted);
+        let Nanos(time_ns) = arguments.time.unwrap_or(usual_time);
+        let place = match &spot {
+            Spot::Place(place) => place.for_named(),
+            Spot::Device(_) | Spot::File(_) => RunPlace::Directory,
+        };
+        let DataSizes { file_bytes, files } = sizes;
+        let scale = Scale { file_bytes, files, time_ns, seed: arguments.seed, place };
+        let workload = match spot.target(Content::default()) {
+            Some(target) => named::try_read_only(&scale, target),
+            None => named::try_workload(&scale),
+        };
+        let announcement = announcement(&spot, path, sizes, arguments.size);
+        let is_followed = arguments.paths.last().is_some_and(|last| last != path);
+        Ok(Planned { spot, workload, announcement, is_followed })
+    }
+
+    fn measure(&self, bench: &mut Bench, arguments: &TryArguments, common: &Common) -> Result<Measured, Stopped> {
+        let command = session::command_line();
+        let request = RunRequest {
+            workload: &self.workload,
+            policies: Policies::Fitted,
+            base: self.spot.base(),
+            command: &command,
+            dialect: None,
+            sim_run: SimRun { seed: arguments.seed, run_index: 0, plot_index: 0 },
+        };
+        measure(bench, &request, &arguments.report, common)
+    }
 }
 
 /// What will be written, said before anything is.
-fn announcement(place: &Place, sizes: DataSizes, wanted: Option<Bytes>) -> String {
+fn announcement(spot: &Spot, path: &str, sizes: DataSizes, wanted: Option<Bytes>) -> String {
     let space = format::bytes_iec(sizes.together_bytes() as f64);
     let less = match wanted {
         Some(Bytes(wanted)) if wanted > sizes.file_bytes => {
-            let had = format::bytes_iec(sizes.file_bytes as f64);
-            format!(" (the test file has {had}, for all of it must fit into a tenth of what is free)")
+            let file = format::bytes_iec(sizes.file_bytes as f64);
+            format!(" The test file is {file}: all test data must fit into 10 % of the free space.")
         }
         _ => String::new(),
     };
-    match place {
-        Place::Sim(device) => format!("{device}: simulated, nothing is written"),
-        Place::Directory(path) => format!(
-            "{}: takes at most {space} at a time in a directory of its own, which is removed at the end; nothing else is \
-             touched{less}",
+    match spot {
+        Spot::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
+        Spot::Device(_) | Spot::File(_) => format!("{path}: is only read"),
+        Spot::Place(Place::Directory(path)) => format!(
+            "{}: needs {space}, in a directory of its own that is removed at the end. Nothing else is touched.{less}",
             path.display()
         ),
     }

@@ -14,10 +14,13 @@ mod survey;
 mod tests;
 
 pub use findings::{findings, found, withdrawn};
+pub use survey::side_by_side;
 
 use crate::assertion;
+use crate::format;
 use crate::style::{Ink, Style};
 use plumb_result::assertion::{Asserted, Steadiness};
+use plumb_result::medians::Spread;
 use plumb_result::{RunResult, RunVerdict};
 
 /// Whether a result can be shown again.
@@ -58,12 +61,14 @@ pub struct PageOptions<'a> {
     pub name: Option<&'a str>,
     /// Of how many runs these are the medians.
     pub runs: usize,
+    /// The rate in which those runs differ most.
+    pub widest: Option<&'a Spread>,
 }
 
 impl PageOptions<'_> {
     /// One run, stored, in brief.
     pub const STORED: PageOptions<'static> =
-        PageOptions { kept: KeptResult::Stored, detail: Detail::Brief, name: None, runs: 1 };
+        PageOptions { kept: KeptResult::Stored, detail: Detail::Brief, name: None, runs: 1, widest: None };
 }
 
 /// The whole page.
@@ -86,6 +91,7 @@ pub fn page_with(
         (Some(survey), Detail::Full) => format!("{survey}{}", phases::phases(result, options.detail, style)),
         (None, detail) => phases::phases(result, detail, style),
     });
+    page.push_str(&spread(options, style));
     page.push_str(&assertion::steadiness(&conditions.steady, style));
     match options.detail {
         Detail::Brief => page.push_str(&findings::brief(&result.checks, notes(result).len(), style)),
@@ -111,6 +117,19 @@ fn state(result: &RunResult, style: &Style) -> String {
         lines.push("The checks reject this run. It counts in no comparison.".to_owned());
     }
     lines.iter().map(|line| format!("{}\n", style.ink(Ink::Bad, &style.wrap(line, 0)))).collect()
+}
+
+/// How far several runs are apart.
+fn spread(options: &PageOptions<'_>, style: &Style) -> String {
+    let Some(widest) = options.widest else { return String::new() };
+    let said = format!(
+        "Rates of the {} runs differ by up to {} ({} of {}).",
+        options.runs,
+        format::percent(widest.share),
+        widest.metric,
+        widest.phase
+    );
+    format!("{}\n\n", style.wrap(&said, 0))
 }
 
 /// What was asked for and not possible, with its phases.

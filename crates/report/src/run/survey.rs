@@ -276,3 +276,56 @@ fn small_files(result: &RunResult, everywhere: Option<TierName>) -> Option<Other
     let size = size.map_or(String::new(), |bytes| format!(", {} mean", format::bytes_brief(bytes)));
     (!words.is_empty()).then(|| Other { label: format!("Small files{size}"), words })
 }
+
+/// The rates of several storages, a line for each, one run each.
+pub fn side_by_side(results: &[&RunResult], style: &Style) -> String {
+    let path = |result: &RunResult| result.target.values().next().map_or(String::new(), |target| target.path.clone());
+    let paths: Vec<String> = results.iter().map(|result| path(result)).collect();
+    let mut labels: Vec<String> = Vec::new();
+    let mut cells: Vec<Vec<String>> = vec![Vec::new(); results.len()];
+    let mut add = |label: String, of: &dyn Fn(&RunResult) -> Option<String>| {
+        let values: Vec<Option<String>> = results.iter().map(|result| of(result)).collect();
+        if values.iter().any(Option::is_some) {
+            labels.push(label);
+            for (cells, value) in cells.iter_mut().zip(values) {
+                cells.push(value.unwrap_or_else(|| MISSING.to_owned()));
+            }
+        }
+    };
+    let rate = |result: &RunResult, phase: &str, kind| {
+        let row = row(result, phase, kind)?;
+        let mark = if row.cautions().is_empty() { "" } else { " ⚠" };
+        Some(format!("{}{mark}", row.rate))
+    };
+    for pair in &PAIRS {
+        let line = results.iter().find_map(|result| Line::of(result, pair));
+        let Some(line) = line else { continue };
+        let name = |way: &str| line.label.split_once(',').map_or(line.label.as_str(), |(name, _)| name).to_owned() + way;
+        add(name(" read"), &|result| rate(result, pair.read, OpKind::Read));
+        add(name(" write"), &|result| rate(result, pair.write, OpKind::Write));
+    }
+    add("fsync, median".to_owned(), &|result| {
+        let flush = row(result, FLUSH, OpKind::Fsync)?;
+        let p50 = flush.phase.metrics.get(&Metric::latency(OpKind::Fsync, Stat::P50))?.value?;
+        Some(format::time_brief(p50))
+    });
+    for &(phase, kind, word) in &SMALL_FILES {
+        add(format!("Small files: {word}"), &|result| {
+            let row = row(result, phase, kind)?;
+            Some(format::per_second(row.phase.metrics.get(&Metric::rate(kind))?.value?))
+        });
+    }
+    let column = |title: &str, cells: Vec<String>, align| Column { title: title.to_owned(), cells, align, leaves: None };
+    let mut columns = vec![column("", labels, Align::Left)];
+    columns.extend(paths.iter().zip(cells).map(|(path, cells)| column(path, cells, Align::Right)));
+    let set = table::set_flush(columns, style.width);
+    let mut text = format!("{}\n", style.ink(Ink::Faint, &set.head));
+    for row in &set.rows {
+        text.push_str(&format!("{row}\n"));
+    }
+    let hint = match paths.as_slice() {
+        [a, b] => format!("One measurement each is no verdict. For one: plumb compare {a} {b}"),
+        _ => "One measurement each is no verdict. For one, compare them two by two: plumb compare A B".to_owned(),
+    };
+    format!("{text}\n{}\n", style.wrap(&hint, 0))
+}

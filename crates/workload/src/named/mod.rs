@@ -14,7 +14,7 @@ mod tests;
 use crate::suggest::did_you_mean;
 use scale::{MIB, blocks, message_size, passes, phase, program};
 pub use scale::{NamedWorkload, RunPlace, Scale};
-pub use survey::{SURVEY, try_workload};
+pub use survey::{SURVEY, try_read_only, try_workload};
 
 /// Every named workload, in the order of help and of `all`.
 pub const NAMED: &[NamedWorkload] = &[

@@ -6,7 +6,7 @@ use super::{MIB, Scale, blocks, phase};
 use crate::Workload;
 use crate::blocks::{Blocks, Mix};
 use crate::phase::{CachePolicy, Phase, Stop};
-use crate::target::Prepare;
+use crate::target::{Prepare, Target};
 use crate::units::Bytes;
 
 /// The name of the survey.
@@ -29,12 +29,7 @@ pub fn try_workload(scale: &Scale) -> Workload {
             ("files", scale.tree_target("files", 0)),
         ],
     );
-    let random = |name: &str, mix: Mix, depth: u32| -> Phase {
-        // Writes also end by bytes: a fast device must not be worn for a survey.
-        let bytes = (mix.write > 0).then_some(size);
-        let stop = Stop { time: scale.time(), bytes, ..Stop::default() };
-        phase(name, CachePolicy::Direct, stop, vec![blocks("data", depth, scattered(mix))])
-    };
+    let random = |name: &str, mix: Mix, depth: u32| random(scale, name, mix, depth);
     let stream_write = once(blocks("data", 1, stream(Mix::WRITE)));
     let stream_read = once(blocks("data", 1, stream(Mix::READ)));
     let durable = Blocks { fsync_every: 1, ..log() };
@@ -49,4 +44,27 @@ pub fn try_workload(scale: &Scale) -> Workload {
     ];
     workload.phase.extend(small_file_phases(scale, "files"));
     workload
+}
+
+/// What of it can be read from a device or a file that is there: nothing is written, and the page cache is bypassed.
+pub fn try_read_only(scale: &Scale, target: Target) -> Workload {
+    let about = "what can be read from this device or file: streams, random reads at depth 1 and 32";
+    let mut workload = scale.workload(SURVEY, about, [("data", target)]);
+    let stream = once(blocks("data", STREAM_DEPTH, stream(Mix::READ)));
+    workload.phase = vec![
+        timed(scale, "stream-read", CachePolicy::Direct, vec![stream]),
+        random(scale, "random-read-1", Mix::READ, 1),
+        random(scale, "random-read-32", Mix::READ, DEEP),
+    ];
+    workload
+}
+
+/// Without the page cache nobody reads ahead, and a device needs several requests to stream.
+const STREAM_DEPTH: u32 = 8;
+
+fn random(scale: &Scale, name: &str, mix: Mix, depth: u32) -> Phase {
+    // Writes also end by bytes: a fast device must not be worn for a survey.
+    let bytes = (mix.write > 0).then_some(scale.range());
+    let stop = Stop { time: scale.time(), bytes, ..Stop::default() };
+    phase(name, CachePolicy::Direct, stop, vec![blocks("data", depth, scattered(mix))])
 }

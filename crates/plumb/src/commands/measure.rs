@@ -1,0 +1,160 @@
+//! What `plumb try` and `plumb run` share: repeats, the page and its copy in a file, and how the command ends.
+
+use super::ended;
+use crate::args::ReportArguments;
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::output::{self, error_line};
+use crate::progress::{LiveLine, LiveWarnings};
+use crate::session;
+use plumb_document::json;
+use plumb_engine::sim::SimRun;
+use plumb_report::Style;
+use plumb_report::run::{Detail, KeptResult, PageOptions, RunConditions, page_with};
+use plumb_result::assertion::{Assertion, ConditionedResult, Steadiness};
+use plumb_result::medians::{Medians, medians};
+use plumb_store::TagChange;
+use plumb_study::{Bench, RunError, RunOutcome, RunRequest};
+use std::borrow::Cow;
+use std::fs::OpenOptions;
+use std::path::Path;
+
+/// Runs of one workload, one after the other.
+pub struct Measured {
+    outcomes: Vec<RunOutcome>,
+    /// The error that ended the last of them early.
+    cut_short: Option<String>,
+}
+
+/// Runs a workload as often as asked, until one of the runs is interrupted.
+pub fn measure(
+    bench: &mut Bench,
+    request: &RunRequest<'_>,
+    arguments: &ReportArguments,
+    common: &Common,
+) -> Result<Measured, Stopped> {
+    writable(arguments.output.as_deref())?;
+    let warnings = if common.verbose { LiveWarnings::All } else { LiveWarnings::FailuresOnly };
+    let mut line = LiveLine::with_warnings(warnings);
+    let mut measured = Measured { outcomes: Vec::new(), cut_short: None };
+    for number in 0..arguments.runs {
+        line.repeat(number + 1, arguments.runs);
+        let sim_run = SimRun { run_index: request.sim_run.run_index + number, ..request.sim_run };
+        let outcome = match bench.run(&RunRequest { sim_run, ..*request }, &mut line) {
+            Err(RunError::EndedEarly { error, outcome }) => {
+                measured.cut_short = Some(error);
+                *outcome
+            }
+            outcome => outcome?,
+        };
+        let is_last = outcome.result.partial;
+        if let (Some(name), Some(store)) = (&arguments.name, bench.store.as_mut())
+            && outcome.not_stored.is_none()
+            && let Err(error) = store.tag(&outcome.result.id, name, TagChange::Add)
+        {
+            error_line!("warning: the run is stored without the tag `{name}`: {error}");
+        }
+        measured.outcomes.push(outcome);
+        if is_last {
+            break;
+        }
+    }
+    line.clear();
+    Ok(measured)
+}
+
+impl Measured {
+    /// The medians of all runs.
+    pub fn medians(&self) -> Option<Medians> {
+        medians(&self.outcomes.iter().map(|outcome| &outcome.result).collect::<Vec<_>>())
+    }
+
+    /// Prints the result of one run, or the medians of several, and says how the command ends.
+    ///
+    /// # Errors
+    /// What ended a run early, and what keeps the copy from its file.
+    pub fn present(
+        self,
+        assertions: &[Assertion],
+        arguments: &ReportArguments,
+        common: &Common,
+    ) -> Result<End, Stopped> {
+        let Some(medians) = self.medians() else { return Ok(End::Done) };
+        let conditions = RunConditions {
+            assertions: assertions.iter().map(|assertion| assertion.check(&medians.result)).collect(),
+            steady: self.outcomes.iter().flat_map(steadiness).collect(),
+        };
+        if common.json {
+            output::print(&self.json(assertions)?);
+        } else {
+            output::print(&self.page(&medians, &conditions, arguments, common, &session::style()));
+        }
+        if let Some(path) = &arguments.output {
+            let text = match path.extension().is_some_and(|extension| extension == "json") {
+                true => self.json(assertions)?,
+                false => self.page(&medians, &conditions, arguments, common, &Style::PLAIN),
+            };
+            std::fs::write(path, text).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
+        }
+        let ends: Vec<End> = self.outcomes.iter().map(|outcome| ended(outcome, common)).collect();
+        if let Some(error) = self.cut_short {
+            return Err(Stopped::io(error));
+        }
+        let worst = [End::Io, End::Interrupted, End::Rejected].into_iter().find(|end| ends.contains(end));
+        // Numbers that are not to be believed prove no condition false either.
+        Ok(match worst {
+            Some(end) => end,
+            None if conditions.assertions.iter().any(|asserted| !asserted.holds) => End::AssertedFalse,
+            None => End::Done,
+        })
+    }
+
+    fn page(
+        &self,
+        medians: &Medians,
+        conditions: &RunConditions,
+        arguments: &ReportArguments,
+        common: &Common,
+        style: &Style,
+    ) -> String {
+        let unstored = self.outcomes.iter().any(|outcome| outcome.not_stored.is_some());
+        let options = PageOptions {
+            kept: if common.no_store || unstored { KeptResult::Nowhere } else { KeptResult::Stored },
+            detail: if common.verbose { Detail::Full } else { Detail::Brief },
+            name: arguments.name.as_deref(),
+            runs: medians.runs,
+            widest: medians.widest.as_ref(),
+        };
+        page_with(&medians.result, conditions, &options, style)
+    }
+
+    /// The result of one run, or the list of the results of several.
+    fn json(&self, assertions: &[Assertion]) -> Result<String, Stopped> {
+        let results: Vec<ConditionedResult<'_>> = self
+            .outcomes
+            .iter()
+            .map(|outcome| ConditionedResult {
+                result: Cow::Borrowed(&outcome.result),
+                assertions: assertions.iter().map(|assertion| assertion.check(&outcome.result)).collect(),
+                steady: steadiness(outcome).collect(),
+            })
+            .collect();
+        let text = match results.as_slice() {
+            [only] => json::to_string_pretty(only),
+            all => json::to_string_pretty(all),
+        };
+        Ok(text.map_err(Stopped::io)? + "\n")
+    }
+}
+
+fn steadiness(outcome: &RunOutcome) -> impl Iterator<Item = Steadiness> {
+    let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
+    outcome.measurement.phases.iter().filter_map(move |phase| Steadiness::of(plan(&phase.name)?, phase))
+}
+
+/// Refuses a file that cannot be written before anything is measured for it.
+fn writable(path: Option<&Path>) -> Result<(), Stopped> {
+    let Some(path) = path else { return Ok(()) };
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    opened.map(|_| ()).map_err(|error| Stopped::usage(format!("--output {}: {error}", path.display())))
+}

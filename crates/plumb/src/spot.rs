@@ -1,0 +1,64 @@
+//! Where `plumb try` and `plumb sweep` measure: a directory, a device, a file that is there, or a simulated device.
+
+use crate::exit::Stopped;
+use plumb_study::Place;
+use plumb_study::precondition::capacity_bytes;
+use plumb_workload::{Bytes, Content, DeviceTarget, FileTarget, Prepare, Size, Target};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// Where to measure.
+pub enum Spot {
+    /// A directory, or a simulated device.
+    Place(Place),
+    /// A block device as a whole.
+    Device(PathBuf),
+    /// A file that is there.
+    File(PathBuf),
+}
+
+impl Spot {
+    /// Reads a place as typed.
+    pub fn parse(path: &str) -> Result<Spot, Stopped> {
+        if !path.starts_with("sim:")
+            && let Ok(metadata) = std::fs::metadata(path)
+        {
+            let absolute = || std::path::absolute(path).map_err(|error| Stopped::io(format!("{path}: {error}")));
+            if metadata.file_type().is_block_device() {
+                return Ok(Spot::Device(absolute()?));
+            }
+            if metadata.is_file() {
+                return Ok(Spot::File(absolute()?));
+            }
+        }
+        Ok(Spot::Place(Place::parse(path)?))
+    }
+
+    /// The directory below which test data is made.
+    pub fn base(&self) -> &Path {
+        match self {
+            Spot::Place(place) => place.base(),
+            Spot::Device(_) | Spot::File(_) => Path::new("/tmp"),
+        }
+    }
+
+    /// The device or file as a target, with its size; `None` for a place where test data is made.
+    pub fn target(&self, content: Content) -> Option<Target> {
+        let mut target = match self {
+            Spot::Place(_) => return None,
+            Spot::Device(path) => {
+                Target::Device(DeviceTarget { path: path.clone(), size: None, destroy_serial: None, content })
+            }
+            Spot::File(path) => {
+                Target::File(FileTarget { path: path.clone(), size: None, prepare: Prepare::Nothing, content })
+            }
+        };
+        let there = capacity_bytes(&target).map(|bytes| Size::Bytes(Bytes(bytes)));
+        match &mut target {
+            Target::Device(device) => device.size = there,
+            Target::File(file) => file.size = there,
+            _ => {}
+        }
+        Some(target)
+    }
+}
