@@ -187,7 +187,7 @@ pub struct ReportArguments {
     /// Measure N times, and report the medians.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: u32,
-    /// The title of the page, and a tag of the stored runs: `plumb list --tag NAME`.
+    /// The title of the page, and a tag of the stored runs, with dashes for blanks: `plumb list --tag NAME`.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Write the page to a file as well; as JSON where its name ends in `.json`.

@@ -4,7 +4,7 @@ use super::ended;
 use crate::args::ReportArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
-use crate::output::{self, error_line};
+use crate::output;
 use crate::progress::{LiveLine, LiveWarnings};
 use crate::session;
 use plumb_document::json;
@@ -34,6 +34,9 @@ pub fn measure(
     common: &Common,
 ) -> Result<Measured, Stopped> {
     writable(arguments.output.as_deref())?;
+    if arguments.name.as_deref().is_some_and(|name| tag_of(name).is_empty()) {
+        return Err(Stopped::usage("--name is empty; give a title such as `xfs-new-kernel`, or leave it out"));
+    }
     let warnings = if common.verbose { LiveWarnings::All } else { LiveWarnings::FailuresOnly };
     let mut line = LiveLine::with_warnings(warnings);
     let mut measured = Measured { outcomes: Vec::new(), cut_short: None };
@@ -50,9 +53,8 @@ pub fn measure(
         let is_last = outcome.result.partial;
         if let (Some(name), Some(store)) = (&arguments.name, bench.store.as_mut())
             && outcome.not_stored.is_none()
-            && let Err(error) = store.tag(&outcome.result.id, name, TagChange::Add)
         {
-            error_line!("warning: the run is stored without the tag `{name}`: {error}");
+            store.tag(&outcome.result.id, &tag_of(name), TagChange::Add)?;
         }
         measured.outcomes.push(outcome);
         if is_last {
@@ -147,6 +149,12 @@ impl Measured {
     }
 }
 
+/// A name as a tag, which has no blanks and no commas.
+fn tag_of(name: &str) -> String {
+    let parts = name.split(|letter: char| letter.is_whitespace() || letter.is_control() || letter == ',');
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
 fn steadiness(outcome: &RunOutcome) -> impl Iterator<Item = Steadiness> {
     let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
     outcome.measurement.phases.iter().filter_map(move |phase| Steadiness::of(plan(&phase.name)?, phase))
@@ -157,4 +165,16 @@ fn writable(path: Option<&Path>) -> Result<(), Stopped> {
     let Some(path) = path else { return Ok(()) };
     let opened = OpenOptions::new().create(true).append(true).open(path);
     opened.map(|_| ()).map_err(|error| Stopped::usage(format!("--output {}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: any title can be given, and its runs are found by `plumb list --tag`.
+    #[test]
+    fn a_title_becomes_a_tag() {
+        assert_eq!(tag_of("xfs, new  kernel"), "xfs-new-kernel");
+        assert_eq!(tag_of(" ,"), "");
+    }
 }

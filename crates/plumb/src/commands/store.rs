@@ -23,7 +23,10 @@ pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stop
         return Ok(End::Done);
     }
     if rows.is_empty() {
-        output::print("no runs are stored; `plumb try` makes the first\n");
+        output::print(&match tag {
+            Some(tag) => format!("no run has the tag `{tag}`\n"),
+            None => "no runs are stored; `plumb try` makes the first\n".to_owned(),
+        });
         return Ok(End::Done);
     }
     let cells: Vec<Vec<String>> = rows

@@ -10,8 +10,6 @@ mod limits;
 mod phases;
 mod rows;
 mod survey;
-#[cfg(test)]
-mod tests;
 
 pub use findings::{findings, found, withdrawn};
 pub use survey::side_by_side;
@@ -121,7 +119,7 @@ fn state(result: &RunResult, style: &Style) -> String {
 
 /// How far several runs are apart.
 fn spread(options: &PageOptions<'_>, style: &Style) -> String {
-    let Some(widest) = options.widest else { return String::new() };
+    let Some(widest) = options.widest.filter(|_| options.runs > 1) else { return String::new() };
     let said = format!(
         "Rates of the {} runs differ by up to {} ({} of {}).",
         options.runs,

@@ -152,3 +152,43 @@ pub(super) fn until_first_done(phase: &PhaseResult, kind: OpKind) -> Option<(Str
     let ops = value(Metric::rate(kind))?;
     Some(rates(kind, Some(ops), value(Metric::bandwidth(kind))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_result::metric::Unit;
+    use plumb_result::run::FirstDone;
+
+    fn phase(first_at_ns: u64) -> PhaseResult {
+        let value =
+            |value| MetricValue { value: Some(value), unit: Unit::OpsPerSecond, tier: None, device_share: None };
+        let rate = Metric::rate(OpKind::Stat);
+        PhaseResult {
+            name: "stat".to_owned(),
+            wall_ns: 1_000_000_000,
+            metrics: [(rate, value(1000.0))].into(),
+            done: [].into(),
+            first_done: Some(FirstDone { at_ns: first_at_ns, metrics: [(rate, value(1500.0))].into() }),
+            notes: Vec::new(),
+            limiter: None,
+        }
+    }
+
+    // Protects readers from a rate during which half of the workers had nothing left to do.
+    #[test]
+    fn a_worker_that_finished_early_has_a_line() {
+        let (rate, _) = until_first_done(&phase(500_000_000), OpKind::Stat).unwrap();
+        assert_eq!(rate, format::per_second(1500.0));
+        assert!(until_first_done(&phase(990_000_000), OpKind::Stat).is_none());
+        assert!(until_first_done(&phase(500_000_000), OpKind::Unlink).is_none());
+    }
+
+    // Protects: large ops are compared by bytes, small ones by number, and files are not I/O operations.
+    #[test]
+    fn the_size_of_ops_decides_how_they_are_compared() {
+        let set = |kind, ops, bytes| rates(kind, Some(ops), bytes).0;
+        assert_eq!(set(OpKind::Read, 100.0, Some(100.0 * 1048576.0)), "105 MB/s");
+        assert_eq!(set(OpKind::Read, 12_600.0, Some(12_600.0 * 4096.0)), "12.6 k IOPS");
+        assert_eq!(set(OpKind::Unlink, 7_800.0, None), "7.80 k/s");
+    }
+}
