@@ -15,7 +15,6 @@ use crate::backend::SyncBackend;
 use crate::barrier::{Barrier, Body};
 use crate::bind::{bind_pacer, run_to_end};
 use crate::clock::Clock;
-use crate::content::Filler;
 use crate::fault::Yielded;
 use crate::op::Operation;
 use crate::pacer::{AnyPacer, Closed, Pacing};
@@ -28,7 +27,7 @@ use crate::terms::Ended;
 use crate::tree::TreeShape;
 use crate::unshare_fds;
 use crate::worker_error::WorkerError;
-use plumb_workload::program::{Postmark, Rest, Step, Transfer, Via};
+use plumb_workload::program::{Postmark, ProgramMemory, Rest, Step, Transfer, Via};
 use plumb_workload::{Content, OpKind, Program};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -81,7 +80,8 @@ impl SetWorker {
             SetRoot::Directory { root, place } => {
                 barrier.report().backend.write(b"psync");
                 let largest = (self.program.max_request as usize).max(LINK_BYTES);
-                let memory = RecordMemory::filled(largest, Filler::new(self.content, self.content_stream))?;
+                let memory =
+                    RecordMemory::with_content(ProgramMemory::default(), self.content, largest, self.content_stream)?;
                 let files = Files::Set(Box::new(SetPlace::new(root, place, self.shape)));
                 let handles = self.program.handles;
                 let mut calls = Calls::new(files, handles, Streams::none(), memory, false, *barrier.clock());
