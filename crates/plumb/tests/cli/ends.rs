@@ -63,7 +63,7 @@ fn a_bad_command_line_is_2_and_suggests() {
     line("run random-red", &["no file `random-red`", "did you mean `random-read`?"]);
     line("run nothing-like-it", &["there are `stream-read`", "`database`"]);
     line("run all --at sim:ssd", &["several workloads", "plumb compare --for"]);
-    line("run reads.toml --set dpeth=4", &["`dpeth` is no setting", "did you mean `depth`?"]);
+    line("run reads.toml --set dpeth=4", &["unknown setting `dpeth`", "did you mean `depth`?"]);
     line("run reads.toml --set depth=much", &["expected a whole number", "depth=much", "^^^^"]);
     line("run reads.toml --set depth", &["`depth` sets nothing", "KEY=VALUE"]);
     line("run reads.toml --set phase.7.cache=cold", &["phase.7"]);

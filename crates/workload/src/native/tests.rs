@@ -95,7 +95,7 @@ fn every_error_underlines_what_it_is_about() {
         ("depth = 32", "depth = 32\ndepth = 3", "depth", "duplicate key", ""),
         ("\"io-uring\"", "\"io_uring\"", "\"io_uring\"", "not one of the choices", "did you mean `io-uring`?"),
         ("\"io-uring\"", "{ io-uring = { poll = true } }", "poll", "unknown key `poll`", "`poll-cpu`"),
-        ("\"io-uring\"", "\"psync\"", "32", "`psync` is synchronous and cannot hold 32 requests", "io-uring"),
+        ("\"io-uring\"", "\"psync\"", "32", "`psync` is synchronous and cannot keep 32 requests in flight", "io-uring"),
         ("\"io-uring\"", "3", "3", "expected one of `auto`", ""),
         ("\"4KiB\"", "\"4 parsecs\"", "\"4 parsecs\"", "`4 parsecs` is not a size", ""),
         ("\"4KiB\"", "1000", "1000", "direct I/O cannot use 1000", "512"),
@@ -108,7 +108,7 @@ fn every_error_underlines_what_it_is_about() {
         ("\"fsync\"", "\"fsnyc\"", "\"fsnyc\"", "not one of the choices", "did you mean `fsync`?"),
         ("    \"create\",\n", "", "append", "used before it is open", "`create`"),
         ("[target.data.file]", "[target.data.flie]", "flie", "not one of the choices", "did you mean `file`?"),
-        ("path = \"data\"", "path = \"../data\"", "\"../data\"", "leads out of the test directory", "`..`"),
+        ("path = \"data\"", "path = \"../data\"", "\"../data\"", "is outside the test directory", "`..`"),
         ("name = \"mail\"", "name = \"mixed\"", "\"mixed\"", "two phases named `mixed`", "its own name"),
         ("name = \"mail\"\nstop.time = \"10s\"", "name = \"mail\"", "[[phase.workers]]", "never ends", "stop.time"),
         ("[[phase.workers]]", "[phase.workers]", "[phase.workers]", "expected a list", "two brackets"),
@@ -364,7 +364,7 @@ fn paths_reach_one_place_by_number_or_name() {
 #[test]
 fn errors_of_overrides_show_the_override() {
     for (change, underlined, message, help) in [
-        ("depht=1", "depht=", "`depht` is no setting", "did you mean `depth`?"),
+        ("depht=1", "depht=", "unknown setting `depht`", "did you mean `depth`?"),
         ("depth=0", "0", "the queue depth is 0", "at least 1"),
         ("depth=many", "many", "expected a whole number", ""),
         ("block=1000", "1000", "direct I/O cannot use 1000", "512"),
@@ -392,7 +392,7 @@ fn errors_of_overrides_show_the_override() {
 fn a_shorthand_that_reaches_nothing_is_an_error() {
     let workload = named::select("mail").unwrap()[0].workload(&named::Scale::moderate(named::RunPlace::Directory));
     let error = with_overrides(&workload, &overrides(&["depth=4"])).unwrap_err().to_string();
-    assert!(error.contains("`depth` reaches nothing") && error.contains("block I/O"), "{error}");
+    assert!(error.contains("`depth` applies to nothing") && error.contains("block I/O"), "{error}");
     assert_eq!(with_overrides(&workload, &overrides(&["count=4"])).unwrap().phase[0].workers[0].count, 4);
     assert_eq!(with_overrides(&workload, &[]).unwrap(), workload);
 }

@@ -32,13 +32,13 @@ fn block_sizes_ranges_and_mixes() {
         (
             |w| blocks(w).block = BlockSize::Range { min: Bytes(5), max: Bytes(7), step: Some(Bytes(4)) },
             "phase[0].workers[0].work.blocks.block.range.step",
-            "no multiple",
+            "multiple of",
             "divides",
         ),
         (
             |w| blocks(w).block = BlockSize::Weighted(vec![]),
             "phase[0].workers[0].work.blocks.block.weighted",
-            "no entry",
+            "is empty",
             "at least one",
         ),
         (
@@ -82,10 +82,15 @@ fn block_sizes_ranges_and_mixes() {
         (
             |w| blocks(w).span = Some(Bytes(2 << 30)),
             "phase[0].workers[0].work.blocks.span",
-            "ends at 2GiB, and the target at 1GiB",
+            "ends at 2GiB, beyond the target's end at 1GiB",
             "larger",
         ),
-        (|w| blocks(w).offset = Bytes(1 << 30), "phase[0].workers[0].work.blocks.offset", "does not hold", "larger"),
+        (
+            |w| blocks(w).offset = Bytes(1 << 30),
+            "phase[0].workers[0].work.blocks.offset",
+            "smaller than one block",
+            "larger",
+        ),
         (|w| blocks(w).offset = Bytes(u64::MAX), "phase[0].workers[0].work.blocks.offset", "beyond what", "end at"),
         (|w| blocks(w).span = Some(Bytes(u64::MAX)), "phase[0].workers[0].work.blocks.span", "beyond what", "end at"),
         (
@@ -119,7 +124,7 @@ fn block_sizes_ranges_and_mixes() {
                 blocks(w).mix = Mix::WRITE;
             },
             "phase[0].workers[0].work.blocks",
-            "how far they may go",
+            "need a limit",
             "`span`",
         ),
     ]);
@@ -175,25 +180,25 @@ fn patterns() {
         (
             |w| blocks(w).pattern = Pattern::Zoned(vec![]),
             "phase[0].workers[0].work.blocks.pattern.zoned",
-            "no zone",
+            "zones is empty",
             "access-percent",
         ),
         (
             |w| blocks(w).pattern = zones(&[(50.0, 10.0), (40.0, 90.0)]),
             "phase[0].workers[0].work.blocks.pattern.zoned",
-            "`access-percent` of all zones is 90 %",
+            "`access-percent` of all zones adds up to 90 %",
             "100 %",
         ),
         (
             |w| blocks(w).pattern = zones(&[(50.0, 10.0), (50.0, 80.0)]),
             "phase[0].workers[0].work.blocks.pattern.zoned",
-            "`span-percent` of all zones is 90 %",
+            "`span-percent` of all zones adds up to 90 %",
             "100 %",
         ),
         (
             |w| blocks(w).pattern = zones(&[(100.0, 0.0), (0.0, 100.0)]),
             "phase[0].workers[0].work.blocks.pattern.zoned[0].span-percent",
-            "no share",
+            "not a valid share",
             "more than 0",
         ),
         (
@@ -312,7 +317,7 @@ fn direct_needs_whole_sectors() {
                 steps(w, handled(Step::Append { handle: 0, size: Distribution::Fixed(Bytes(100)) }));
             },
             "phase[1].workers[0].work.program.steps[1].append.size",
-            "whole blocks only",
+            "needs whole blocks",
             "512",
         ),
         (
@@ -322,7 +327,7 @@ fn direct_needs_whole_sectors() {
                 steps(w, handled(Step::ReadWhole { handle: 0, request: Bytes(4096) }));
             },
             "phase[1].workers[0].work.program.steps[1].read-whole.request",
-            "whole blocks only",
+            "needs whole blocks",
             "512",
         ),
     ]);

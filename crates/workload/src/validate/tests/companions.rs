@@ -90,7 +90,7 @@ fn companions() {
                 w.target.insert("sim".to_owned(), sound().target["sim"].clone());
             },
             "phase[0].companions[0]",
-            "a simulated device has none",
+            "a virtual clock",
             "real targets",
         ),
     ]);

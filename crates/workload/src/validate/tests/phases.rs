@@ -33,12 +33,17 @@ fn phases_end_and_measure() {
                 w.phase[0].stop = Stop { bytes: Some(Bytes(1 << 30)), ..Stop::default() };
             },
             "phase[0].ramp",
-            "outlasts its ramp",
+            "before its ramp",
             "stop.time",
         ),
-        (|w| w.phase[0].memory_pressure = Some(Size::Free(0.5)), "phase[0].memory-pressure", "no measure", "ram*50%"),
+        (
+            |w| w.phase[0].memory_pressure = Some(Size::Free(0.5)),
+            "phase[0].memory-pressure",
+            "share of free disk space",
+            "ram*50%",
+        ),
         (|w| w.phase[0].memory_pressure = Some(Size::Ram(2.0)), "phase[0].memory-pressure", "no memory", "ram*80%"),
-        (|w| w.phase[0].memory_pressure = Some(gib(0)), "phase[0].memory-pressure", "size of 0", "large"),
+        (|w| w.phase[0].memory_pressure = Some(gib(0)), "phase[0].memory-pressure", "size is 0", "large"),
         (|w| w.phase[0].stop.steady = steady(|s| s.round = Nanos(0)), "phase[0].stop.steady.round", "is 0", "1s"),
         (|w| w.phase[0].stop.steady = steady(|s| s.window = 2), "phase[0].stop.steady.window", "2 rounds", "SNIA"),
         (
@@ -84,7 +89,7 @@ fn workers_and_their_backends() {
                 group(w).backend = Backend::Psync;
             },
             "phase[0].workers[0].depth",
-            "`psync` is synchronous and cannot hold 32 requests",
+            "`psync` is synchronous and cannot keep 32 requests in flight",
             "io-uring",
         ),
         (
@@ -114,9 +119,9 @@ fn workers_and_their_backends() {
             "`stdio` is synchronous",
             "count",
         ),
-        (|w| w.phase[1].workers[0].depth = 2, "phase[1].workers[0].depth", "one thing after another", "`count`"),
-        (|w| group(w).batch.complete = 2, "phase[0].workers[0].batch.complete", "never comes together", "depth"),
-        (|w| group(w).batch.submit = 2, "phase[0].workers[0].batch.submit", "never comes together", "depth"),
+        (|w| w.phase[1].workers[0].depth = 2, "phase[1].workers[0].depth", "one step at a time", "`count`"),
+        (|w| group(w).batch.complete = 2, "phase[0].workers[0].batch.complete", "never fill up", "depth"),
+        (|w| group(w).batch.submit = 2, "phase[0].workers[0].batch.submit", "never fill up", "depth"),
         (|w| group(w).cpus = vec![0, 5000], "phase[0].workers[0].cpus[1]", "no CPU 5000", "1023"),
         (|w| group(w).limit.bytes = Some(Bytes(0)), "phase[0].workers[0].limit.bytes", "of 0", "leave"),
         (|w| group(w).limit.ops = Some(0), "phase[0].workers[0].limit.ops", "of 0", "leave"),
@@ -143,7 +148,7 @@ fn workers_and_their_backends() {
         (
             |w| group(w).pace = Pace::open(PerSecond(1e10), Arrival::Fixed, true),
             "phase[0].workers[0].pace.open.rate",
-            "one op a nanosecond",
+            "one op per nanosecond",
             "leave `pace` out",
         ),
         (
@@ -152,7 +157,7 @@ fn workers_and_their_backends() {
                 group(w).pace.ops_per_second.read = Some(PerSecond(10.0));
             },
             "phase[0].workers[0].pace.open",
-            "rates of their own",
+            "separate rates",
             "one of the two",
         ),
         (
@@ -294,8 +299,8 @@ fn workers_and_their_targets() {
             "tree",
         ),
         (|w| w.phase[1].workers[0].count = 101, "phase[1].workers[0].count", "cannot share 100 files", "more files"),
-        (|w| group(w).backend = Backend::Null, "phase[0].workers[0].backend", "would do nothing", "target.NAME.null"),
-        (|w| group(w).backend = Backend::Sim, "phase[0].workers[0].backend", "would do nothing", "target.NAME.sim"),
+        (|w| group(w).backend = Backend::Null, "phase[0].workers[0].backend", "does no I/O", "target.NAME.null"),
+        (|w| group(w).backend = Backend::Sim, "phase[0].workers[0].backend", "does no I/O", "target.NAME.sim"),
         (
             |w| {
                 group(w).target = "nil".into();
@@ -388,7 +393,7 @@ fn verification() {
                 group(w).target = "sim".into();
             },
             "phase[0].workers[0].verify",
-            "keeps no bytes",
+            "does not store data",
             "real target",
         ),
         (
@@ -397,7 +402,7 @@ fn verification() {
                     Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::XxHash) })
             },
             "phase[1].workers[0].verify",
-            "of block I/O",
+            "only block I/O",
             "leave",
         ),
     ]);
@@ -409,13 +414,13 @@ fn verification() {
         (
             |w| group(w).verify = Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::Md5) }),
             "phase[0].workers[0].verify.method",
-            "CRC-32C or xxHash",
+            "CRC-32C and xxHash",
             "versioned",
         ),
         (
             |w| group(w).verify = Some(Verify { backlog: Some(8), ..Verify::new(VerifyMethod::Md5) }),
             "phase[0].workers[0].verify.backlog",
-            "only a stream",
+            "read back what they wrote",
             "leave it out",
         ),
     ]);
