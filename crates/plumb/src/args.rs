@@ -156,7 +156,7 @@ pub struct AgentArguments {
 pub struct TryArguments {
     /// A directory on the storage in question.
     #[arg(default_value = ".")]
-    pub path: String,
+    pub path: PathBuf,
     /// Length of each timed phase.
     #[arg(long, default_value = "4s")]
     pub time: plumb_workload::Nanos,
@@ -246,7 +246,7 @@ pub struct RunArguments {
     pub workload: String,
     /// Where test data is made.
     #[arg(long, default_value = ".", value_name = "DIR")]
-    pub at: String,
+    pub at: PathBuf,
     /// Change a value: a path such as `phase.0.workers.0.depth=32`, or a short name such as `depth=32`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,

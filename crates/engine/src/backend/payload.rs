@@ -1,12 +1,12 @@
 //! The memory that block ops move: one page-aligned region, filled before writes, verified after reads.
 //!
-//! Each slot of the queue has memory of its own. Where content comes from a pool, that is a part of the pool, which the
-//! slot's writes go through in turn, and reads have other memory behind the pool.
+//! Each slot of the queue has memory of its own. Where content comes from a pool, each write of a slot takes another place
+//! in the pool, and reads have memory of their own behind it.
 #![allow(unsafe_code)]
 
 use crate::backend::Slot;
 use crate::backend::region::{Region, align_bytes};
-use crate::content::{BlockBytes, Concluded, Mismatch, PoolCursor};
+use crate::content::{BlockBytes, Concluded, Mismatch, Pool};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::process::BufferRules;
@@ -32,21 +32,11 @@ pub(crate) struct Payload {
     _locked: Option<Region>,
 }
 
-/// The parts of a pool, one for each slot, and what reads use.
+/// A pool that writes take their content from, and what reads use.
 struct SlotPool {
-    parts: Box<[PoolCursor]>,
-    part_bytes: usize,
+    pool: Pool,
     /// Where the memory of reads begins in the region; absent where nothing reads.
     reads_at: Option<usize>,
-}
-
-impl SlotPool {
-    /// Where a write of this length begins in the region.
-    #[inline]
-    fn take(&mut self, slot: Slot, length: usize) -> usize {
-        let slot = usize::from(slot);
-        slot * self.part_bytes + self.parts[slot].take(length)
-    }
 }
 
 impl Payload {
@@ -62,16 +52,13 @@ impl Payload {
         let align = align_bytes(rules)?;
         let slot_bytes = slot_bytes.max(1).next_multiple_of(align);
         let pool = bytes.uses_pool().then(|| {
-            let part = PoolCursor::new(slot_bytes, slots, align);
-            let part_bytes = part.bytes();
-            let reads_at = bytes.reads().then_some(slots * part_bytes);
-            SlotPool { parts: vec![part; slots].into(), part_bytes, reads_at }
+            let pool = Pool::new(slot_bytes, slots, align);
+            let reads_at = bytes.reads().then_some(pool.bytes());
+            SlotPool { pool, reads_at }
         });
-        let step = pool.as_ref().map_or(slot_bytes, |pool| pool.part_bytes);
-        let (to_fill, for_reads) = match &pool {
-            Some(pool) if pool.reads_at.is_some() => (slots * step, slots * slot_bytes),
-            _ => (slots * step, 0),
-        };
+        let to_fill = pool.as_ref().map_or(slots * slot_bytes, |of_slots| of_slots.pool.bytes());
+        let has_reads = pool.as_ref().is_some_and(|of_slots| of_slots.reads_at.is_some());
+        let for_reads = if has_reads { slots * slot_bytes } else { 0 };
         let mut region = Region::with_rules(to_fill + for_reads, rules)?;
         let locked = match rules.lock {
             Some(lock) if lock.0 > 0 => {
@@ -81,11 +68,11 @@ impl Payload {
             }
             _ => None,
         };
-        region.as_mut_slice()[..to_fill].chunks_exact_mut(step).for_each(|slot| bytes.fill_slot(slot));
+        region.as_mut_slice()[..to_fill].chunks_exact_mut(slot_bytes).for_each(|slot| bytes.fill_slot(slot));
         Ok(Payload {
             region,
             slot_bytes,
-            starts: (0..slots).map(|slot| slot * step).collect(),
+            starts: (0..slots).map(|slot| slot * slot_bytes).collect(),
             pool,
             fills_each_op: bytes.works_each_op(),
             looks_after: bytes.looks_after(),
@@ -107,8 +94,8 @@ impl Payload {
     pub(crate) fn pointer(&self, slot: Slot) -> *mut u8 {
         let start = self.starts[usize::from(slot)];
         debug_assert!(start < self.region.bytes());
-        // SAFETY: starts lie within the region: multiples of a slot's or a part's length, for as many as it was made for,
-        // and what `SlotPool::take` adds to one stays within its part.
+        // SAFETY: starts lie within the region: multiples of a slot's length, for as many slots as the region was made
+        // for, or places in the pool, which is in the region.
         unsafe { self.region.pointer().add(start) }
     }
 
@@ -149,7 +136,7 @@ impl Payload {
     fn fill(&mut self, op: &BlockOp, slot: Slot) {
         if let Some(pool) = &mut self.pool {
             let length = op.length as usize;
-            let start = pool.take(slot, length);
+            let start = pool.pool.take(usize::from(slot), length);
             self.starts[usize::from(slot)] = start;
             return self.bytes.before(op, usize::from(slot), &mut self.region.as_mut_slice()[start..start + length]);
         }

@@ -37,7 +37,7 @@ pub use headers::{
     Verifier, check, stamp,
 };
 pub(crate) use mismatch::Mismatch;
-pub(crate) use premade::{PoolCursor, Premade};
+pub(crate) use premade::{Pool, Premade};
 pub(crate) use rules::Writers;
 
 use crate::op::{BlockOp, Role};

@@ -1,12 +1,14 @@
 //! Random content that costs next to nothing while the clock runs.
 //!
-//! A pool of random bytes is filled before the clock starts. Each write takes the next stretch of it ([`PoolCursor`]), and
+//! A pool of random bytes is filled before the clock starts. Each write takes the next stretch of it ([`Pool`]), and
 //! each 512 bytes of that stretch get a stamp that no other sector of the run has ([`Premade`]). So no two blocks are
 //! equal, and a compressor finds a repeat only if it looks back further than the pool is long.
 
 use super::fill::Filler;
 use crate::rng::{Purpose, StreamId, splitmix64};
 use plumb_workload::Content;
+use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Length of a worker's pool, unless its ops in flight need more. File systems compress at most 128 KiB together (btrfs,
 /// ZFS by default), so that repeats at this distance gain them nothing; and it still fits into a processor's own cache.
@@ -60,32 +62,57 @@ impl Premade {
     }
 }
 
-/// Where in its part of the pool the next write begins.
+/// Which stretch of a pool the next write takes.
+///
+/// The pool is divided into places, each long enough for the largest write. A slot of the queue keeps its place until its
+/// writes have gone through it, and then takes the one that has been free for longest: repeats are as far apart as the pool
+/// is long, however few ops are in flight, and memory that is in flight is never changed.
 #[derive(Debug, Clone)]
-pub(crate) struct PoolCursor {
+pub(crate) struct Pool {
+    /// Where free places begin. It never holds more than it was made for.
+    free: VecDeque<usize>,
+    /// By slot.
+    taken: Box<[Taken]>,
+    place_bytes: usize,
     bytes: usize,
     align: usize,
-    at: usize,
 }
 
-impl PoolCursor {
-    /// One of `sharers` equal parts of a pool, each long enough for writes of `largest` bytes. All writes begin at multiples
-    /// of `align`.
-    pub(crate) fn new(largest: usize, sharers: usize, align: usize) -> PoolCursor {
-        let bytes = largest.max(POOL_BYTES.div_ceil(sharers.max(1))).max(1).next_multiple_of(align);
-        PoolCursor { bytes, align, at: 0 }
+/// What a slot has of a pool.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    start: usize,
+    used: usize,
+}
+
+impl Pool {
+    /// One for this many slots with writes of up to `largest` bytes. All writes begin at multiples of `align`.
+    pub(crate) fn new(largest: usize, slots: usize, align: usize) -> Pool {
+        let place_bytes = largest.max(1).next_multiple_of(align);
+        let places = POOL_BYTES.div_ceil(place_bytes).max(slots);
+        let starts = |range: Range<usize>| range.map(move |place| place * place_bytes);
+        let mut free = VecDeque::with_capacity(places);
+        free.extend(starts(slots..places));
+        let taken = starts(0..slots).map(|start| Taken { start, used: 0 }).collect();
+        Pool { free, taken, place_bytes, bytes: places * place_bytes, align }
     }
 
-    /// Length of the part.
+    /// Its length.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Where a write of this length begins in the part.
+    /// Where a slot's next write, of this length, begins.
     #[inline]
-    pub(crate) fn take(&mut self, length: usize) -> usize {
-        let start = if self.at + length > self.bytes { 0 } else { self.at };
-        self.at = start + length.next_multiple_of(self.align);
+    pub(crate) fn take(&mut self, slot: usize, length: usize) -> usize {
+        let taken = &mut self.taken[slot];
+        if taken.used + length > self.place_bytes {
+            self.free.push_back(taken.start);
+            let start = self.free.pop_front().unwrap_or(taken.start);
+            *taken = Taken { start, used: 0 };
+        }
+        let start = taken.start + taken.used;
+        taken.used += length.next_multiple_of(self.align);
         start
     }
 }
@@ -98,19 +125,28 @@ mod tests {
 
     const STREAM: StreamId = StreamId { seed: 42, phase: 0, worker: 0 };
 
-    /// The bytes of writes of these lengths, one after another, in the memory of one slot.
-    fn written(lengths: impl Iterator<Item = usize>, largest: usize, stream: StreamId) -> Vec<Vec<u8>> {
+    /// The bytes of writes of these lengths, one after another in one slot of this many.
+    fn written_of(
+        slots: usize,
+        lengths: impl Iterator<Item = usize>,
+        largest: usize,
+        stream: StreamId,
+    ) -> Vec<Vec<u8>> {
         let mut premade = Premade::new(Content::Random, stream).unwrap();
-        let mut cursor = PoolCursor::new(largest, 1, 4096);
-        let mut pool = vec![0; cursor.bytes()];
-        premade.fill(&mut pool);
+        let mut pool = Pool::new(largest, slots, 4096);
+        let mut memory = vec![0; pool.bytes()];
+        premade.fill(&mut memory);
         lengths
             .map(|length| {
-                let start = cursor.take(length);
-                premade.stamp(&mut pool[start..start + length]);
-                pool[start..start + length].to_vec()
+                let start = pool.take(0, length);
+                premade.stamp(&mut memory[start..start + length]);
+                memory[start..start + length].to_vec()
             })
             .collect()
+    }
+
+    fn written(lengths: impl Iterator<Item = usize>, largest: usize, stream: StreamId) -> Vec<Vec<u8>> {
+        written_of(1, lengths, largest, stream)
     }
 
     /// How much of its length is left of each 128 KiB, compressed with all that is in it.
@@ -142,6 +178,9 @@ mod tests {
             assert!(compressed(&writes) > 0.999, "{length}: {}", compressed(&writes));
             assert_eq!(repeats_within(&writes, 128 << 10), 0, "{length}");
         }
+        // A deep queue with hardly anything in flight takes its slots from the same few.
+        let writes = written_of(64, std::iter::repeat_n(4096, 500), 4096, STREAM);
+        assert_eq!(repeats_within(&writes, 128 << 10), 0);
         // Sizes that change from write to write go through the same pool.
         let mut seen = HashSet::new();
         let lengths = (0..4000).map(|number| [4096, 700, 40_000, 12_288, 3][number % 5]);
@@ -174,15 +213,23 @@ mod tests {
     }
 
     #[test]
-    fn writes_begin_aligned_and_end_inside_their_part() {
-        for (largest, sharers, align) in [(4096, 1, 4096), (100, 32, 4096), (1 << 20, 4, 1 << 16), (700_000, 1, 4096)] {
-            let mut cursor = PoolCursor::new(largest, sharers, align);
-            assert!(cursor.bytes() >= largest && cursor.bytes() * sharers >= POOL_BYTES);
-            for number in 0..2000 {
-                let length = largest - number % largest.min(50);
-                let start = cursor.take(length);
-                assert!(start.is_multiple_of(align) && start + length <= cursor.bytes());
+    fn writes_begin_aligned_and_never_touch_what_another_slot_has_in_flight() {
+        for (largest, slots, align) in [(4096, 1, 4096), (100, 32, 4096), (1 << 20, 4, 1 << 16), (700_000, 1, 4096)] {
+            let mut pool = Pool::new(largest, slots, align);
+            assert!(pool.bytes() >= POOL_BYTES.max(largest * slots));
+            let room = pool.free.capacity();
+            let mut in_flight = vec![0..0; slots];
+            let mut rng = crate::rng::Rng::new(3);
+            for _ in 0..5000 {
+                let slot = rng.below(slots as u64) as usize;
+                let length = 1 + rng.below(largest as u64) as usize;
+                let start = pool.take(slot, length);
+                in_flight[slot] = 0..0;
+                assert!(start.is_multiple_of(align) && start + length <= pool.bytes());
+                assert!(in_flight.iter().all(|other| start + length <= other.start || other.end <= start));
+                in_flight[slot] = start..start + length;
             }
+            assert_eq!(pool.free.capacity(), room, "nothing is allocated in the hot loop");
         }
     }
 

@@ -1,7 +1,7 @@
 //! The memory that a program's transfers use: what it holds, and whether what was read is that.
 
 use crate::backend::region::Region;
-use crate::content::{Filler, Mismatch, PoolCursor, Premade};
+use crate::content::{Filler, Mismatch, Pool, Premade};
 use crate::rng::StreamId;
 use crate::worker_error::WorkerError;
 use plumb_workload::process::BufferRules;
@@ -48,7 +48,7 @@ enum Held {
     /// Random: writes go through a pool in turn, and everything else uses the memory behind it.
     Premade {
         premade: Box<Premade>,
-        cursor: PoolCursor,
+        pool: Pool,
     },
     Filled(Box<Filler>),
 }
@@ -112,11 +112,11 @@ impl RecordMemory {
             let content = Held::Filled(Box::new(Filler::new(content, stream)));
             return Ok(RecordMemory { content, changes: true, ..memory });
         };
-        let cursor = PoolCursor::new(largest_bytes, 1, align_bytes(rules));
-        let pool_bytes = cursor.bytes();
+        let pool = Pool::new(largest_bytes, 1, align_bytes(rules));
+        let pool_bytes = pool.bytes();
         let mut memory = RecordMemory::zeros(rules, largest_bytes, pool_bytes)?;
         premade.fill(&mut memory.region.as_mut_slice()[..pool_bytes]);
-        let content = Held::Premade { premade: Box::new(premade), cursor };
+        let content = Held::Premade { premade: Box::new(premade), pool };
         Ok(RecordMemory { content, at: pool_bytes, changes: true, ..memory })
     }
 
@@ -162,8 +162,8 @@ impl RecordMemory {
     /// Leaves what was written last alone: for ops that write nothing.
     #[inline]
     pub(super) fn rest(&mut self) {
-        if let Held::Premade { cursor, .. } = &self.content {
-            self.at = cursor.bytes();
+        if let Held::Premade { pool, .. } = &self.content {
+            self.at = pool.bytes();
         }
     }
 
@@ -182,8 +182,8 @@ impl RecordMemory {
     /// Makes what is about to be written.
     pub(super) fn fill(&mut self, offset: u64, bytes: u64) {
         let RecordMemory { region, content, at, counted, .. } = self;
-        if let Held::Premade { premade, cursor } = content {
-            *at = cursor.take(bytes as usize);
+        if let Held::Premade { premade, pool } = content {
+            *at = pool.take(0, bytes as usize);
             return premade.stamp(&mut region.as_mut_slice()[*at..*at + bytes as usize]);
         }
         let piece = &mut region.as_mut_slice()[*at..*at + bytes as usize];

@@ -88,11 +88,11 @@ fn block_sizes_ranges_and_mixes() {
         (
             |w| blocks(w).offset = Bytes(1 << 30),
             "phase[0].workers[0].work.blocks.offset",
-            "smaller than one block",
+            "no room for one block",
             "larger",
         ),
-        (|w| blocks(w).offset = Bytes(u64::MAX), "phase[0].workers[0].work.blocks.offset", "beyond what", "end at"),
-        (|w| blocks(w).span = Some(Bytes(u64::MAX)), "phase[0].workers[0].work.blocks.span", "beyond what", "end at"),
+        (|w| blocks(w).offset = Bytes(u64::MAX), "phase[0].workers[0].work.blocks.offset", "beyond what", "largest offset"),
+        (|w| blocks(w).span = Some(Bytes(u64::MAX)), "phase[0].workers[0].work.blocks.span", "beyond what", "largest offset"),
         (
             |w| {
                 group(w).count = 5;
@@ -109,7 +109,7 @@ fn block_sizes_ranges_and_mixes() {
             },
             "phase[0].workers[0].work.blocks.offset-increment",
             "beyond what",
-            "end at",
+            "largest offset",
         ),
         (
             |w| file(w).size = Some(Size::Bytes(Bytes(100))),
@@ -245,7 +245,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).block = BlockSize::Fixed(Bytes(1000));
             },
             "phase[0].workers[0].work.blocks.block.fixed",
-            "cannot use 1000",
+            "does not support 1000",
             "512",
         ),
         (
@@ -254,7 +254,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).block = BlockSize::Range { min: Bytes(512), max: Bytes(1024), step: Some(Bytes(100)) };
             },
             "phase[0].workers[0].work.blocks.block.range.step",
-            "cannot use 100",
+            "does not support 100",
             "512",
         ),
         (
@@ -263,7 +263,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).write_block = Some(BlockSize::Weighted(vec![WeightedSize { size: Bytes(7), weight: 1.0 }]));
             },
             "phase[0].workers[0].work.blocks.write-block.weighted[0].size",
-            "cannot use 7",
+            "does not support 7",
             "512",
         ),
         (
@@ -272,7 +272,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).offset = Bytes(1);
             },
             "phase[0].workers[0].work.blocks.offset",
-            "cannot use 1",
+            "does not support 1",
             "512",
         ),
         (
@@ -281,7 +281,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).offset_increment = Bytes(1);
             },
             "phase[0].workers[0].work.blocks.offset-increment",
-            "cannot use 1",
+            "does not support 1",
             "512",
         ),
         (
@@ -290,7 +290,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).align = Some(Bytes(100));
             },
             "phase[0].workers[0].work.blocks.align",
-            "cannot use 100",
+            "does not support 100",
             "512",
         ),
         (
@@ -299,7 +299,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).pattern = Pattern::Stride { stride: Bytes(100) };
             },
             "phase[0].workers[0].work.blocks.pattern.stride.stride",
-            "cannot use 100",
+            "does not support 100",
             "512",
         ),
         (
@@ -308,7 +308,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).pattern = Pattern::List(vec![Bytes(0), Bytes(1)]);
             },
             "phase[0].workers[0].work.blocks.pattern.list[1]",
-            "cannot use 1",
+            "does not support 1",
             "512",
         ),
         (

@@ -57,7 +57,7 @@ fn companions() {
         (
             |w| accompanied(w, |one| one.start.after = vec!["nobody".to_owned()]),
             "phase[0].companions[0].start.after",
-            "no group and no companion named `nobody`",
+            "neither a group nor a companion named `nobody`",
             "of the same phase",
         ),
         (

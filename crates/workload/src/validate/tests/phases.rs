@@ -14,9 +14,9 @@ fn phases_end_and_measure() {
         Some(steady)
     }
     each_fires(&[
-        (|w| w.phase[0].stop.time = Some(Nanos(0)), "phase[0].stop.time", "of 0", "leave it out"),
-        (|w| w.phase[0].stop.bytes = Some(Bytes(0)), "phase[0].stop.bytes", "of 0", "leave it out"),
-        (|w| w.phase[0].stop.ops = Some(0), "phase[0].stop.ops", "of 0", "leave it out"),
+        (|w| w.phase[0].stop.time = Some(Nanos(0)), "phase[0].stop.time", "is 0", "leave it out"),
+        (|w| w.phase[0].stop.bytes = Some(Bytes(0)), "phase[0].stop.bytes", "is 0", "leave it out"),
+        (|w| w.phase[0].stop.ops = Some(0), "phase[0].stop.ops", "is 0", "leave it out"),
         (endless, "phase[1].workers[0].limit", "never ends", "stop.time"),
         (
             |w| {
@@ -49,12 +49,12 @@ fn phases_end_and_measure() {
         (
             |w| w.phase[0].stop.steady = steady(|s| s.max_rounds = 4),
             "phase[0].stop.steady.max-rounds",
-            "before a window of 5",
+            "window of 5",
             "25",
         ),
         (|w| w.phase[0].stop.steady = steady(|s| s.range = 0.0), "phase[0].stop.steady.range", "above 0", "0.2"),
         (|w| w.phase[0].stop.steady = steady(|s| s.slope = f64::NAN), "phase[0].stop.steady.slope", "NaN", "0.1"),
-        (|w| w.phase[0].stop.steady = steady(|_| {}), "phase[0].stop.steady", "before 5 rounds", "at least 5s"),
+        (|w| w.phase[0].stop.steady = steady(|_| {}), "phase[0].stop.steady", "before 5 rounds have passed", "at least 5s"),
     ]);
     none_fires(&[
         |w| w.phase[0].stop = Stop::default(),
@@ -123,9 +123,9 @@ fn workers_and_their_backends() {
         (|w| group(w).batch.complete = 2, "phase[0].workers[0].batch.complete", "never fill up", "depth"),
         (|w| group(w).batch.submit = 2, "phase[0].workers[0].batch.submit", "never fill up", "depth"),
         (|w| group(w).cpus = vec![0, 5000], "phase[0].workers[0].cpus[1]", "no CPU 5000", "1023"),
-        (|w| group(w).limit.bytes = Some(Bytes(0)), "phase[0].workers[0].limit.bytes", "of 0", "leave"),
-        (|w| group(w).limit.ops = Some(0), "phase[0].workers[0].limit.ops", "of 0", "leave"),
-        (|w| group(w).limit.passes = Some(0), "phase[0].workers[0].limit.passes", "of 0", "leave"),
+        (|w| group(w).limit.bytes = Some(Bytes(0)), "phase[0].workers[0].limit.bytes", "is 0", "leave"),
+        (|w| group(w).limit.ops = Some(0), "phase[0].workers[0].limit.ops", "is 0", "leave"),
+        (|w| group(w).limit.passes = Some(0), "phase[0].workers[0].limit.passes", "is 0", "leave"),
         (
             |w| group(w).pace = Pace::think(1, Nanos(0)),
             "phase[0].workers[0].pace.think.pause",
@@ -298,7 +298,7 @@ fn workers_and_their_targets() {
             "needs a file set",
             "tree",
         ),
-        (|w| w.phase[1].workers[0].count = 101, "phase[1].workers[0].count", "cannot share 100 files", "more files"),
+        (|w| w.phase[1].workers[0].count = 101, "phase[1].workers[0].count", "there are 100", "more files"),
         (|w| group(w).backend = Backend::Null, "phase[0].workers[0].backend", "does no I/O", "target.NAME.null"),
         (|w| group(w).backend = Backend::Sim, "phase[0].workers[0].backend", "does no I/O", "target.NAME.sim"),
         (
@@ -366,7 +366,7 @@ fn verification() {
                 blocks(w).block = BlockSize::Fixed(Bytes(32));
             },
             "phase[0].workers[0].work.blocks.block",
-            "header of 64 bytes",
+            "header of at least 64 bytes",
             "at least 64",
         ),
         (

@@ -108,7 +108,7 @@ fn programs_over_file_sets() {
         (
             |w| steps(w, vec![Step::Create { handle: 5000 }]),
             "phase[1].workers[0].work.program.steps[0].create.handle",
-            "beyond",
+            "exceeds",
             "1023",
         ),
         (
@@ -166,7 +166,7 @@ fn programs_over_file_sets() {
             },
             "phase[1].workers[0].work.program.steps[1].read-at.offset",
             "exceed the largest file size",
-            "end at",
+            "largest offset",
         ),
         (
             |w| steps(w, handled(Step::Fallocate { handle: 0, size: Distribution::Fixed(Bytes(0)) })),
@@ -311,7 +311,7 @@ fn programs_over_named_files() {
         (
             |w| named(w, vec![Step::Stat { file: Pick::Nth(1) }]),
             "phase[1].workers[0].work.program.steps[0].stat",
-            "none of number 1",
+            "no number 1",
             "more names",
         ),
         (

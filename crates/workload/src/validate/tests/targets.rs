@@ -16,7 +16,7 @@ fn targets() {
             |w| file(w).size = Some(Size::Bytes(Bytes(u64::MAX))),
             "target.data.file.size",
             "exceed the largest file size",
-            "end at",
+            "largest offset",
         ),
         (|w| file(w).size = Some(Size::Ram(f64::NAN)), "target.data.file.size", "is 0", "factor"),
         (|w| file(w).size = Some(Size::Free(1.5)), "target.data.file.size", "100 % of the free space", "free*10%"),
@@ -33,7 +33,7 @@ fn targets() {
             "0 to 100",
         ),
         (|w| tree(w).files = 0, "target.set.tree.files", "is 0", "at least 1"),
-        (|w| tree(w).files = u64::MAX, "target.set.tree.files", "counted", "fewer"),
+        (|w| tree(w).files = u64::MAX, "target.set.tree.files", "too many", "fewer"),
         (|w| tree(w).width = 0, "target.set.tree.width", "is 0", "sub-directory"),
         (|w| tree(w).depth = u32::MAX, "target.set.tree.depth", "directories", "smaller"),
         (|w| tree(w).preallocated_percent = 101, "target.set.tree.preallocated-percent", "more than 100 %", "100"),
@@ -140,7 +140,7 @@ fn the_range_of_several_files_is_all_of_them() {
     };
     assert!(crate::native::parse("files", &text("3MiB")).is_ok());
     let error = crate::native::parse("files", &text("4MiB")).unwrap_err().to_string();
-    assert!(error.contains("the target at 3MiB"), "{error}");
+    assert!(error.contains("the target's end at 3MiB"), "{error}");
 }
 
 #[cfg(unix)]
