@@ -87,7 +87,7 @@ fn plan_as(
         return seat.blocks(blocks, &target.lengths(), seed).map(StreamPlan::Plumb);
     }
     if group.count != 1 {
-        return Err(seat.error("this stream is of one worker; make a group of each (`count = 1`)"));
+        return Err(seat.error("this stream supports one worker; use a group for each (`count = 1`)"));
     }
     let (lengths, alignment) = match target {
         OpenTarget::Job(files) => {
@@ -129,7 +129,7 @@ fn plan_as(
 }
 
 fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
-    let Work::Blocks(stream) = &seat.group.work else { return seat.error("this is no block I/O") };
+    let Work::Blocks(stream) = &seat.group.work else { return seat.error("this is not block I/O") };
     let target = &seat.group.target;
     seat.error(match stream.is_plumb() {
         true => format!("`{target}` has no files for block I/O"),
@@ -185,7 +185,7 @@ pub(crate) fn worker(
     }
     if let (StreamPlan::Trace(plan), None) = (&plan, setting.recordings) {
         let path = plan.recording.path.display();
-        return Err(seat.error(format!("{path}: nobody here reads recordings; use the `plumb` command")));
+        return Err(seat.error(format!("{path}: recordings cannot be read here; use the `plumb` command")));
     }
     notes.extend(note.filter(|note| !notes.contains(note)));
     // Each worker's writes have sequences of their own, later phases' above earlier ones'.
@@ -317,13 +317,13 @@ fn simulated_lengths(
     let longest = lengths.to_vec().into_iter().max().unwrap_or(0);
     if lengths.count() as u64 > files || longest > most {
         return Err(seat.error(format!(
-            "it goes up to byte {longest} of {} files, and the simulated device has {files} of {most} bytes; give it a \
+            "it reaches byte {longest} of {} files, but the simulated device has {files} of {most} bytes; give it a \
              larger `size` or more `files`",
             lengths.count()
         )));
     }
     if group.files.lock != FileLock::None || group.files.record_lock.is_some() {
-        return Err(seat.error("a simulated device has no files to lock; leave its locks out"));
+        return Err(seat.error("a simulated device has no files to lock; leave the locks out"));
     }
     Ok(lengths)
 }
@@ -343,7 +343,7 @@ fn refuse_torn(seat: &WorkerSeat<'_>, group: &WorkerGroup) -> Result<(), WorkerP
         Backend::Preadv2 { .. } | Backend::IoUring { .. } | Backend::Libaio { .. } => Ok(()),
         _ if !group.files.atomic_writes => Ok(()),
         other => Err(seat.error(format!(
-            "the backend `{}` has no atomic writes; use preadv2 (fio's pvsync2), libaio or io-uring, or leave \
+            "the backend `{}` does not support atomic writes; use preadv2 (fio's pvsync2), libaio or io-uring, or leave \
              `atomic-writes` (fio's atomic) out",
             other.name()
         ))),

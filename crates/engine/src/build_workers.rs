@@ -213,11 +213,11 @@ fn take_states(
     flows: &mut Vec<SetGroup>,
 ) -> Result<Vec<SetState>, EngineError> {
     let target = &seat.group.target;
-    let files = targets.file_set(target).ok_or_else(|| seat.error(format!("`{target}` is no file set")))?;
+    let files = targets.file_set(target).ok_or_else(|| seat.error(format!("`{target}` is not a file set")))?;
     let shape = Arc::clone(&files.shape);
     let state = files.take_state().ok_or_else(|| {
         seat.error(format!(
-            "the state of file set `{target}` is not known: another group of this phase uses it, or ops of an earlier \
+            "the state of file set `{target}` is unknown: another group of this phase uses it, or ops of an earlier \
              phase failed in a worker process"
         ))
     })?;
@@ -244,7 +244,7 @@ fn set_worker(
         Some(OpenTarget::Sim(OpenSim { device, files: Some(files), .. })) => {
             (SetRoot::Sim(device.clone()), files, Default::default())
         }
-        _ => return Err(seat.error(format!("`{}` is no file set", seat.group.target)).into()),
+        _ => return Err(seat.error(format!("`{}` is not a file set", seat.group.target)).into()),
     };
     let program = compiled(seat, program)?;
     let stream = seat.stream(workload.seed);

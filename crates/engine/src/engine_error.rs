@@ -53,7 +53,7 @@ pub enum EngineError {
     #[error(transparent)]
     TestDir(TestDirError),
     /// The cache could not be emptied.
-    #[error("phase `{phase}` wants a cold cache: {source}")]
+    #[error("phase `{phase}` needs a cold cache: {source}")]
     NotCold {
         /// The phase.
         phase: String,
@@ -61,7 +61,7 @@ pub enum EngineError {
         source: NotCold,
     },
     /// The cache could not be warmed.
-    #[error("phase `{phase}` wants a warm cache: {source}")]
+    #[error("phase `{phase}` needs a warm cache: {source}")]
     NotWarm {
         /// The phase.
         phase: String,

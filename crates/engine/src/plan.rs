@@ -186,7 +186,7 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
     match starts.iter().position(|starts| !starts) {
         None => Ok(groups),
         Some(number) => {
-            Err(error(number, "`start.after` goes round in a circle, and nobody in it would ever start".to_owned()))
+            Err(error(number, "`start.after` forms a circle, so these groups would never start".to_owned()))
         }
     }
 }

@@ -161,7 +161,7 @@ impl Coordinator {
         let ended_by = match (failure.is_empty(), report.ended_at.load(Acquire)) {
             (false, _) => Some(failure),
             (true, 0) if span.ending == Ending::Over => {
-                Some("it did not end when it was asked to: an op hangs in the kernel, or its process died".to_owned())
+                Some("it did not stop when asked to: an op hangs in the kernel, or its process died".to_owned())
             }
             (true, _) => None,
         };

@@ -186,7 +186,7 @@ impl OpenTree {
     pub(crate) fn root(&self) -> Result<OwnedFd, EngineError> {
         self.root.as_fd().try_clone_to_owned().map_err(|error| EngineError::Tree {
             target: self.root.path().display().to_string(),
-            reason: format!("cannot open its root once more: {error}"),
+            reason: format!("cannot reopen its root: {error}"),
         })
     }
 

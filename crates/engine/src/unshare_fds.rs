@@ -68,7 +68,7 @@ mod tests {
         let read = reader.read_to_string(&mut text);
         end.send(()).unwrap();
         worker.join().unwrap();
-        assert_eq!(read.unwrap(), 9, "somebody still holds the other end");
+        assert_eq!(read.unwrap(), 9, "the other end is still open");
         assert_eq!(text, "all of it");
     }
 }

@@ -195,7 +195,7 @@ impl WorkerContext<'_> {
     pub(crate) fn unfinished(&mut self, unfinished: &Unfinished) -> Ended {
         let Unfinished { op, path, errno } = unfinished;
         self.recorder.count_error();
-        let message = format!("writing out what was held back: {}", errno.text());
+        let message = format!("writing out buffered data: {}", errno.text());
         self.faults.keep(*op, 0, 0, Some(errno.0), path, &message);
         self.faults.fail(&message);
         Ended::Failed

@@ -16,10 +16,10 @@ pub(crate) enum WorkerError {
     #[error("Plumb does not have the engine `{engine}`; use one of its own backends")]
     Foreign { engine: String },
     /// The simulated backend on something real.
-    #[error("the sim backend goes with a `sim` target")]
+    #[error("the `sim` backend needs a `sim` target")]
     NotSimulated,
     /// Locks around ops that the backend cannot have.
-    #[error("{backend} takes no record locks; use psync, libaio or mmap, or leave `record-lock` out")]
+    #[error("{backend} does not support record locks; use psync, libaio or mmap, or leave `record-lock` out")]
     NoRecordLocks { backend: &'static str },
     /// The system has no ring of this kind.
     #[error("io_uring at depth {depth}: {source}; use another backend, or lower `depth`")]
@@ -31,17 +31,17 @@ pub(crate) enum WorkerError {
     #[error("{backend}: {source}")]
     Link { backend: &'static str, source: LinkError },
     /// A backend asked for in a way in which there is none of it.
-    #[error("{backend}: it does not do one op at a time; this is a defect of Plumb")]
+    #[error("{backend}: it is not synchronous; this is a bug in Plumb")]
     OnlyQueued { backend: &'static str },
     /// There is no memory for what ops move.
-    #[error("cannot have {slots} buffers of {bytes} bytes: {source}")]
+    #[error("cannot allocate {slots} buffers of {bytes} bytes: {source}")]
     Buffers { slots: usize, bytes: u64, source: io::Error },
     /// An op longer than an op can be.
-    #[error("an op of {bytes} bytes is longer than an op can be; use less than 4 GiB")]
+    #[error("an op of {bytes} bytes is too long; use less than 4 GiB")]
     TooLong { bytes: u64 },
     /// Locked files that are not all open.
     #[error(
-        "files that are opened in turn cannot be locked; let all be open (fio's openfiles and create_on_open left \
+        "files that are opened one after another cannot be locked; keep all open (fio's openfiles and create_on_open left \
          out), or no `lock` (fio's lockfile)"
     )]
     LockedInTurn,
@@ -52,17 +52,17 @@ pub(crate) enum WorkerError {
     )]
     LockedQueue,
     /// A recording without anybody who reads such.
-    #[error("{path}: nobody here reads recordings")]
+    #[error("{path}: recordings cannot be read here")]
     NoReader { path: String },
     /// There is no memory for what a program's steps move.
-    #[error("cannot have {bytes} bytes of memory: {source}")]
+    #[error("cannot allocate {bytes} bytes of memory: {source}")]
     Memory { bytes: usize, source: io::Error },
     /// Caches cannot be purged line by line here.
     #[cfg(not(target_arch = "x86_64"))]
     #[error("emptying the processor's caches needs x86-64; leave `purge-line` out (IOzone's -p)")]
     NoPurge,
     /// A program that is run beside has arguments that cannot be parted.
-    #[error("the arguments of {program} have a quote that is not closed: {arguments}")]
+    #[error("the arguments of {program} have an unclosed quote: {arguments}")]
     Arguments { program: String, arguments: String },
     /// A program that is run beside has nowhere to write.
     #[error("cannot write the output of {program} into {path}: {source}")]

@@ -48,7 +48,7 @@ fn end(barrier: &Barrier, run_as: RunAs, panic: &PanicHookInfo<'_>) {
     let payload = panic.payload();
     let said = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
-    let reason = format!("the worker panicked{place}: {}; this is a defect of Plumb", said.unwrap_or("no reason"));
+    let reason = format!("the worker panicked{place}: {}; this is a bug in Plumb", said.unwrap_or("no reason"));
     barrier.panicked(&reason, sleeps);
     if run_as == RunAs::Process {
         // SAFETY: ends the process without running the exit handlers of the parent that it was copied from.

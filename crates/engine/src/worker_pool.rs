@@ -229,7 +229,7 @@ fn way_of_death(status: WaitStatus) -> String {
         return format!("its process ended with status {}", status.exit_status().unwrap_or_default());
     };
     let cause = match signal {
-        libc::SIGKILL => ": by hand, or by the kernel for want of memory",
+        libc::SIGKILL => ": by hand, or by the kernel, out of memory",
         libc::SIGBUS => ": an I/O error, or no space, under a mapping",
         _ => "",
     };

@@ -163,7 +163,7 @@ pub struct TryArguments {
     /// A directory; or a block device or a file, which is only read; or a simulated device such as `sim:ssd`. Several are
     /// measured one after the other.
     #[arg(value_name = "PATH", default_value = ".")]
-    pub paths: Vec<String>,
+    pub paths: Vec<PathBuf>,
     /// A first look in about 10 seconds: phases of 1 s, a test file of 256 MiB.
     #[arg(long)]
     pub quick: bool,
@@ -273,7 +273,7 @@ pub struct RunArguments {
     pub workload: String,
     /// Where test data is made.
     #[arg(long, default_value = ".", value_name = "DIR")]
-    pub at: String,
+    pub at: PathBuf,
     /// Change a value: a path such as `phase.0.workers.0.depth=32`, or a short name such as `depth=32`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,

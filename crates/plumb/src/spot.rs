@@ -4,6 +4,7 @@ use crate::exit::Stopped;
 use plumb_study::Place;
 use plumb_study::precondition::capacity_bytes;
 use plumb_workload::{Bytes, Content, DeviceTarget, FileTarget, Prepare, Size, Target};
+use std::ffi::OsStr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -18,12 +19,14 @@ pub enum Spot {
 }
 
 impl Spot {
-    /// Reads a place as typed.
-    pub fn parse(path: &str) -> Result<Spot, Stopped> {
-        if !path.starts_with("sim:")
+    /// Reads a place as typed, which need not be UTF-8.
+    pub fn parse(typed: impl AsRef<OsStr>) -> Result<Spot, Stopped> {
+        let path = Path::new(typed.as_ref());
+        if !typed.as_ref().as_encoded_bytes().starts_with(b"sim:")
             && let Ok(metadata) = std::fs::metadata(path)
         {
-            let absolute = || std::path::absolute(path).map_err(|error| Stopped::io(format!("{path}: {error}")));
+            let absolute =
+                || std::path::absolute(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())));
             if metadata.file_type().is_block_device() {
                 return Ok(Spot::Device(absolute()?));
             }
@@ -31,7 +34,7 @@ impl Spot {
                 return Ok(Spot::File(absolute()?));
             }
         }
-        Ok(Spot::Place(Place::parse(path)?))
+        Ok(Spot::Place(Place::parse(typed)?))
     }
 
     /// The directory below which test data is made.

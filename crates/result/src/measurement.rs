@@ -283,7 +283,8 @@ pub struct EndMeasurement {
 pub struct Fault {
     /// What was tried.
     pub op: OpKind,
-    /// On which file.
+    /// On which file. A path that is not UTF-8 is stored with U+FFFD in place of what is not.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// Where in the file.
     pub offset: u64,
@@ -293,6 +294,11 @@ pub struct Fault {
     pub errno: Option<i32>,
     /// In words: the error's text, or expected and found of a verification.
     pub message: String,
+}
+
+/// JSON is text, and a path need not be: a fault must never be what keeps a result from being stored.
+fn as_text<S: serde::Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 impl Fault {

@@ -2,6 +2,7 @@
 
 use plumb_workload::SimDevice;
 use plumb_workload::named;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -31,12 +32,13 @@ pub enum PlaceError {
 }
 
 impl Place {
-    /// Reads a place as typed: `sim:…`, or the path of a directory.
-    pub fn parse(text: &str) -> Result<Place, PlaceError> {
-        if text.starts_with("sim:") {
-            return Ok(Place::Sim(text.parse()?));
+    /// Reads a place as typed: `sim:…`, or the path of a directory, which need not be UTF-8.
+    pub fn parse(typed: impl AsRef<OsStr>) -> Result<Place, PlaceError> {
+        let typed = typed.as_ref();
+        if typed.as_encoded_bytes().starts_with(b"sim:") {
+            return Ok(Place::Sim(typed.to_string_lossy().parse()?));
         }
-        let path = PathBuf::from(text);
+        let path = PathBuf::from(typed);
         let error = |reason: String| PlaceError::Directory { path: path.clone(), reason };
         let metadata = std::fs::metadata(&path).map_err(|failure| error(failure.to_string()))?;
         if metadata.is_dir() {

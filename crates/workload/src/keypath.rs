@@ -62,7 +62,7 @@ const STEPS_MAX: usize = 64;
 
 /// Why a path could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no path into a workload, such as `phase.0.workers.0.depth`")]
+#[error("`{text}` is not a path into a workload; write one such as `phase.0.workers.0.depth`")]
 pub struct KeyPathError {
     /// What was found.
     pub text: String,

@@ -135,10 +135,10 @@ impl schemars::JsonSchema for SimDevice {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
     /// The model is not one of ours.
-    #[error("`{0}` is no simulated device; there are `sim:hdd`, `sim:ssd`, `sim:nvme` and `sim:ram`")]
+    #[error("unknown simulated device `{0}`; supported: `sim:hdd`, `sim:ssd`, `sim:nvme`, `sim:ram`")]
     Model(String),
     /// The fault is not one of ours.
-    #[error("`{fault}` is no fault of a simulated device; there are {known}")]
+    #[error("unknown fault `{fault}` of a simulated device; supported: {known}")]
     Fault {
         /// What was found.
         fault: String,
@@ -220,7 +220,7 @@ pub static FAULTS: &[Fault] = &[
     },
     Fault {
         name: "cv",
-        about: "coefficient of variation of the speed of runs: one log-normal draw a run; 1 % unless said",
+        about: "coefficient of variation of the speed of runs: one log-normal draw per run; default 1 %",
         largest_share: ANY,
         knob: |device| Knob::Share(&mut device.cv),
     },
@@ -238,7 +238,7 @@ pub static FAULTS: &[Fault] = &[
     },
     Fault {
         name: "bimodal-slow",
-        about: "ops of the slow mode take longer by this share; 25 % unless said",
+        about: "ops in the slow mode take longer by this share; default 25 %",
         largest_share: ANY,
         knob: |device| Knob::Share(&mut device.bimodal_slow),
     },
@@ -250,50 +250,50 @@ pub static FAULTS: &[Fault] = &[
     },
     Fault {
         name: "background",
-        about: "share of the device's time that a neighbour takes; his bytes are in the device's counters, and his \
-                process is seen",
+        about: "share of the device's time that a neighbour takes; the device's counters include its bytes, and its \
+                process is visible",
         largest_share: OF_DEVICE,
         knob: |device| Knob::Share(&mut device.background),
     },
     Fault {
         name: "throttle",
-        about: "after so much busy time the device becomes slower",
+        about: "the device slows down after this much busy time",
         largest_share: None,
         knob: |device| Knob::Time(&mut device.throttle_after),
     },
     Fault {
         name: "throttle-slow",
-        about: "by this share; 50 % unless said",
+        about: "by this share; default 50 %",
         largest_share: ANY,
         knob: |device| Knob::Share(&mut device.throttle_slow),
     },
     Fault {
         name: "throttle-rate",
-        about: "or to exactly so many bytes a second, as a token bucket that has run dry",
+        about: "or to exactly this many bytes per second, like a token bucket that has run dry",
         largest_share: None,
         knob: |device| Knob::Size(&mut device.throttle_rate),
     },
     Fault {
         name: "resync",
-        about: "share of the device's time that a RAID resync takes; its bytes are in the counters, `sync_action` says it",
+        about: "share of the device's time that a RAID resync takes; the counters include its bytes, and `sync_action` shows it",
         largest_share: OF_DEVICE,
         knob: |device| Knob::Share(&mut device.resync),
     },
     Fault {
         name: "cached",
-        about: "share of reads that the page cache answers, though it was emptied; it is seen as resident",
+        about: "share of reads that the page cache serves although it was dropped; it is visible as resident pages",
         largest_share: OF_ALL,
         knob: |device| Knob::Share(&mut device.cached),
     },
     Fault {
         name: "write-cache",
-        about: "page cache that takes writes until a flush; they are seen as dirty",
+        about: "page cache that absorbs writes until a flush; they are visible as dirty pages",
         largest_share: None,
         knob: |device| Knob::Size(&mut device.write_cache),
     },
     Fault {
         name: "lying-flush",
-        about: "flushes return at once, and the device sees none",
+        about: "flushes return at once and never reach the device",
         largest_share: None,
         knob: |device| Knob::Switch(&mut device.lying_flush),
     },
@@ -317,8 +317,8 @@ pub static FAULTS: &[Fault] = &[
     },
     Fault {
         name: "holes",
-        about: "share of the target that was never written until the run writes; the extents show it, and reading it \
-                reaches no device",
+        about: "share of the target that is unwritten when the run starts; its extents show it, and reads of it do \
+                not reach the device",
         largest_share: OF_ALL,
         knob: |device| Knob::Share(&mut device.holes),
     },
@@ -342,7 +342,7 @@ pub static FAULTS: &[Fault] = &[
     },
     Fault {
         name: "hot",
-        about: "its temperature is above its warning limit, and it counts it when it throttles",
+        about: "its temperature is above the warning limit, and it counts each throttling",
         largest_share: None,
         knob: |device| Knob::Switch(&mut device.hot),
     },
@@ -376,10 +376,9 @@ impl FromStr for SimDevice {
                         // Whoever writes `slow=5` has forgotten the percent sign.
                         None => value.parse::<f64>().map(|share| if share <= 1.0 { share } else { f64::NAN }),
                     };
-                    *share = parsed
-                        .ok()
-                        .filter(|share| (0.0..=100.0).contains(share))
-                        .ok_or_else(|| error("a share such as `5%` or `0.05`; above 1 it needs the percent sign"))?;
+                    *share = parsed.ok().filter(|share| (0.0..=100.0).contains(share)).ok_or_else(|| {
+                        error("a share such as `5%` or `0.05`; a value above 1 needs the percent sign")
+                    })?;
                 }
                 Knob::Time(time) => *time = Some(value.parse().map_err(|_| error("a time such as `30s`"))?),
                 Knob::Size(size) => *size = value.parse().map_err(|_| error("a size such as `256MiB`"))?,

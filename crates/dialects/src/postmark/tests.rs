@@ -288,7 +288,7 @@ fn tenths_are_told_by_dots() {
 #[test]
 fn what_cannot_be_run_is_told_with_a_way_out() {
     let settings = Settings { threads: 5000, ..Settings::default() };
-    assert_eq!(lower(&settings, Compat::Meant).unwrap_err().to_string(), "5000 threads cannot be had: use 1 to 1024");
+    assert_eq!(lower(&settings, Compat::Meant).unwrap_err().to_string(), "5000 threads are too many: use 1 to 1024");
 }
 
 #[test]

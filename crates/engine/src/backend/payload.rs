@@ -1,9 +1,12 @@
-//! The memory that block ops move: one page-aligned region of equal slots, filled before writes, verified after reads.
+//! The memory that block ops move: one page-aligned region, filled before writes, verified after reads.
+//!
+//! Each slot of the queue has memory of its own. Where content comes from a pool, each write of a slot takes another place
+//! in the pool, and reads have memory of their own behind it.
 #![allow(unsafe_code)]
 
 use crate::backend::Slot;
 use crate::backend::region::{Region, align_bytes};
-use crate::content::{BlockBytes, Concluded, Mismatch};
+use crate::content::{BlockBytes, Concluded, Mismatch, Pool};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::process::BufferRules;
@@ -13,6 +16,9 @@ use std::io;
 pub(crate) struct Payload {
     region: Region,
     slot_bytes: usize,
+    /// Where the memory of each slot's op begins in the region.
+    starts: Box<[usize]>,
+    pool: Option<SlotPool>,
     /// Content that does not change from op to op is made once, at the start.
     fills_each_op: bool,
     /// Whether completed ops are looked at.
@@ -26,6 +32,13 @@ pub(crate) struct Payload {
     _locked: Option<Region>,
 }
 
+/// A pool that writes take their content from, and what reads use.
+struct SlotPool {
+    pool: Pool,
+    /// Where the memory of reads begins in the region; absent where nothing reads.
+    reads_at: Option<usize>,
+}
+
 impl Payload {
     /// `slots` slots of at least `slot_bytes` bytes each, in the memory that the rules ask for, every one already filled
     /// once.
@@ -36,8 +49,17 @@ impl Payload {
         rules: &BufferRules,
     ) -> io::Result<Payload> {
         // The multiple keeps every slot aligned for O_DIRECT.
-        let slot_bytes = slot_bytes.max(1).next_multiple_of(align_bytes(rules)?);
-        let mut region = Region::with_rules(slots * slot_bytes, rules)?;
+        let align = align_bytes(rules)?;
+        let slot_bytes = slot_bytes.max(1).next_multiple_of(align);
+        let pool = bytes.uses_pool().then(|| {
+            let pool = Pool::new(slot_bytes, slots, align);
+            let reads_at = bytes.reads().then_some(pool.bytes());
+            SlotPool { pool, reads_at }
+        });
+        let to_fill = pool.as_ref().map_or(slots * slot_bytes, |of_slots| of_slots.pool.bytes());
+        let has_reads = pool.as_ref().is_some_and(|of_slots| of_slots.reads_at.is_some());
+        let for_reads = if has_reads { slots * slot_bytes } else { 0 };
+        let mut region = Region::with_rules(to_fill + for_reads, rules)?;
         let locked = match rules.lock {
             Some(lock) if lock.0 > 0 => {
                 let locked = Region::new(usize::try_from(lock.0).unwrap_or(usize::MAX / 2))?;
@@ -46,10 +68,12 @@ impl Payload {
             }
             _ => None,
         };
-        region.as_mut_slice().chunks_exact_mut(slot_bytes).for_each(|slot| bytes.fill_slot(slot));
+        region.as_mut_slice()[..to_fill].chunks_exact_mut(slot_bytes).for_each(|slot| bytes.fill_slot(slot));
         Ok(Payload {
             region,
             slot_bytes,
+            starts: (0..slots).map(|slot| slot * slot_bytes).collect(),
+            pool,
             fills_each_op: bytes.works_each_op(),
             looks_after: bytes.looks_after(),
             notes_flushes: bytes.notes_flushes(),
@@ -65,18 +89,20 @@ impl Payload {
         self.bytes.finish()
     }
 
-    /// Where a slot begins.
+    /// Where the memory of a slot's op begins. It is the same until the slot's next op is [made ready](Payload::before).
     #[inline(always)]
     pub(crate) fn pointer(&self, slot: Slot) -> *mut u8 {
-        debug_assert!((usize::from(slot) + 1) * self.slot_bytes <= self.region.bytes());
-        // SAFETY: slots are numbered below the count that the region was made for.
-        unsafe { self.region.pointer().add(usize::from(slot) * self.slot_bytes) }
+        let start = self.starts[usize::from(slot)];
+        debug_assert!(start < self.region.bytes());
+        // SAFETY: starts lie within the region: multiples of a slot's length, for as many slots as the region was made
+        // for, or places in the pool, which is in the region.
+        unsafe { self.region.pointer().add(start) }
     }
 
     /// The memory of a slot.
     #[cfg(test)]
     pub(crate) fn memory(&mut self, slot: usize) -> &mut [u8] {
-        &mut self.region.as_mut_slice()[slot * self.slot_bytes..][..self.slot_bytes]
+        &mut self.region.as_mut_slice()[self.starts[slot]..][..self.slot_bytes]
     }
 
     /// Whether an op's content is made or checked at all.
@@ -92,14 +118,29 @@ impl Payload {
     /// Makes the content of a write. Everything else needs nothing.
     #[inline(always)]
     pub(crate) fn before(&mut self, op: &BlockOp, slot: Slot) {
-        if self.fills_each_op && (op.kind == OpKind::Write || (self.notes_flushes && !op.kind.moves_bytes())) {
+        if self.fills_each_op {
+            self.make_ready(op, slot);
+        }
+    }
+
+    #[inline]
+    fn make_ready(&mut self, op: &BlockOp, slot: Slot) {
+        if op.kind == OpKind::Write || (self.notes_flushes && !op.kind.moves_bytes()) {
             self.fill(op, slot);
+        } else if let Some(SlotPool { reads_at: Some(reads_at), .. }) = self.pool {
+            self.starts[usize::from(slot)] = reads_at + usize::from(slot) * self.slot_bytes;
         }
     }
 
     #[inline(never)]
     fn fill(&mut self, op: &BlockOp, slot: Slot) {
-        let start = usize::from(slot) * self.slot_bytes;
+        if let Some(pool) = &mut self.pool {
+            let length = op.length as usize;
+            let start = pool.pool.take(usize::from(slot), length);
+            self.starts[usize::from(slot)] = start;
+            return self.bytes.before(op, usize::from(slot), &mut self.region.as_mut_slice()[start..start + length]);
+        }
+        let start = self.starts[usize::from(slot)];
         let memory = &mut self.region.as_mut_slice()[start..start + self.slot_bytes];
         let length = if op.kind == OpKind::Write { op.length as usize } else { 0 };
         if length > 0
@@ -119,7 +160,7 @@ impl Payload {
 
     #[inline(never)]
     fn look_at(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), Box<Mismatch>> {
-        let start = usize::from(slot) * self.slot_bytes;
+        let start = self.starts[usize::from(slot)];
         // A trim is not bound by the slots.
         let length = if op.kind == OpKind::Read { u64::from(op.length).min(moved) as usize } else { 0 };
         let read = &self.region.as_mut_slice()[start..start + length];

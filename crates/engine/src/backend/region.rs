@@ -139,9 +139,7 @@ pub(crate) fn align_bytes(rules: &BufferRules) -> io::Result<usize> {
     let Some(align) = rules.align else { return Ok(SLOT_ALIGN_BYTES) };
     let bytes = usize::try_from(align.0).unwrap_or(usize::MAX);
     if !bytes.is_power_of_two() || bytes > 1 << 30 {
-        return Err(invalid(format!(
-            "buffers cannot begin at multiples of {bytes} bytes: give a power of two up to 1 GiB"
-        )));
+        return Err(invalid(format!("buffers cannot be aligned to {bytes} bytes: use a power of two up to 1 GiB")));
     }
     Ok(bytes.max(SLOT_ALIGN_BYTES))
 }
@@ -206,7 +204,7 @@ fn fit(file: &File, bytes: usize, flags: i32, path: &Path) -> io::Result<()> {
     let kind = meta.file_type();
     if kind.is_block_device() {
         return Err(invalid(format!(
-            "buffers in {}: a block device would lose what it holds; name a file",
+            "buffers in {}: the contents of a block device would be destroyed; name a file",
             path.display()
         )));
     }
@@ -215,11 +213,8 @@ fn fit(file: &File, bytes: usize, flags: i32, path: &Path) -> io::Result<()> {
     }
     let shared = flags & libc::MAP_SHARED != 0;
     if meta.len() > 0 && (shared || meta.len() < bytes as u64) {
-        let text = format!(
-            "buffers in {}: the file holds {} bytes of something else; name a new one",
-            path.display(),
-            meta.len()
-        );
+        let text =
+            format!("buffers in {}: the file already holds {} bytes; name a new one", path.display(), meta.len());
         return Err(invalid(text));
     }
     if meta.len() < bytes as u64 { file.set_len(bytes as u64).map_err(named) } else { Ok(()) }

@@ -57,7 +57,7 @@ pub(crate) fn refuse_on_virtual_time(phase: &Phase) -> Result<(), WorkerPlanErro
         Some(companion) => Err(WorkerPlanError {
             phase: phase.name.clone(),
             group: companion.name.clone(),
-            reason: "programs and load on processors take real time, and a simulated device has none".to_owned(),
+            reason: "programs and CPU load need real time; a simulated device has a virtual clock".to_owned(),
         }),
     }
 }

@@ -118,7 +118,7 @@ fn a_program_that_fails_or_is_not_there_is_a_fault() {
     let missing = run(&program("/there/is/no/such/program", "", &output), || false).unwrap_err();
     assert_eq!(missing.errno, Some(libc::ENOENT));
     let unclosed = program("sh", "-c 'exit", &output).command().unwrap_err();
-    assert!(unclosed.to_string().contains("a quote that is not closed"), "{unclosed}");
+    assert!(unclosed.to_string().contains("an unclosed quote"), "{unclosed}");
 }
 
 #[test]

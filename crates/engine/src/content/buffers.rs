@@ -1,11 +1,13 @@
 //! What writes hold that nobody verifies.
 //!
-//! A buffer is made once and written again and again, changed a little before each write, or made anew for each. All of
-//! it goes at the speed of memory: content comes from the vectorised generators of [`super::fill`].
+//! A buffer is made once and written again and again, changed a little before each write, or made anew for each; or
+//! writes take turns through a pool that was made before the clock started ([`super::premade`]). What is made while the
+//! clock runs comes from the vectorised generators of [`super::fill`].
 
 use super::error::ContentError;
 use super::fill::Filler;
 use super::pattern::FillPattern;
+use super::premade::Premade;
 use super::random::repeat;
 use crate::clock::Clock;
 use crate::op::BlockOp;
@@ -42,16 +44,23 @@ enum Kind {
     Zero,
     Pattern(FillPattern),
     Random(Filler),
+    /// Random, from a pool of its own.
+    Premade(Premade),
     /// Random at its start, so many per cent of it; then one word.
     RandomStart(Filler, u8),
     Reducible(Reducible),
 }
 
 impl Buffers {
-    /// Buffers of a target's content: what changes is made anew for each write.
+    /// Buffers of a target's content: random bytes come from a pool, and what else changes is made anew for each write.
     pub(crate) fn of(content: Content, stream: StreamId) -> Buffers {
-        let filler = Filler::new(content, stream);
-        Buffers { refills: !filler.is_constant(), kind: Kind::Random(filler), scramble: None }
+        match Premade::new(content, stream) {
+            Some(premade) => Buffers { kind: Kind::Premade(premade), refills: false, scramble: None },
+            None => {
+                let filler = Filler::new(content, stream);
+                Buffers { refills: !filler.is_constant(), kind: Kind::Random(filler), scramble: None }
+            }
+        }
     }
 
     /// Buffers as fio fills them.
@@ -74,7 +83,7 @@ impl Buffers {
         let refills = match &kind {
             Kind::Zero => false,
             Kind::Pattern(pattern) => !pattern.is_constant(),
-            Kind::Random(_) => content.refill,
+            Kind::Random(_) | Kind::Premade(_) => content.refill,
             Kind::RandomStart(..) | Kind::Reducible(_) => true,
         };
         let scrambles = content.scramble && matches!(kind, Kind::Random(_)) && !refills;
@@ -83,7 +92,12 @@ impl Buffers {
 
     /// Whether anything is done for each write.
     pub(super) fn works_each_op(&self) -> bool {
-        self.refills || self.scramble.is_some()
+        self.refills || self.scramble.is_some() || self.uses_pool()
+    }
+
+    /// Whether writes take turns through a pool, which reads must not overwrite.
+    pub(super) fn uses_pool(&self) -> bool {
+        matches!(self.kind, Kind::Premade(_))
     }
 
     /// Whether each write's bytes are all made anew, whatever its buffer held.
@@ -96,7 +110,9 @@ impl Buffers {
         if !self.refills {
             self.fill(buffer);
         }
-        self.before_write(op, buffer);
+        if !self.uses_pool() {
+            self.before_write(op, buffer);
+        }
     }
 
     /// Fills a buffer whatever it is used for.
@@ -105,6 +121,7 @@ impl Buffers {
             Kind::Zero => buffer.fill(0),
             Kind::Pattern(pattern) => repeat(pattern.bytes(), buffer),
             Kind::Random(filler) => filler.fill(buffer),
+            Kind::Premade(premade) => premade.fill(buffer),
             Kind::RandomStart(filler, percent) => fill_start(filler, *percent, buffer),
             Kind::Reducible(reducible) => reducible.fill_anew(buffer),
         }
@@ -122,6 +139,7 @@ impl Buffers {
             Kind::Pattern(_) => {}
             Kind::Random(filler) if self.refills => filler.fill(buffer),
             Kind::Random(_) => {}
+            Kind::Premade(premade) => premade.stamp(buffer),
             Kind::RandomStart(filler, percent) => fill_start(filler, *percent, buffer),
             Kind::Reducible(reducible) => reducible.fill(buffer),
         }

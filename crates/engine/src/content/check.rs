@@ -51,7 +51,7 @@ pub(super) struct WrongPiece {
 /// How a block differs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum StampDifference {
-    #[error("nothing but zeros; a stamp was expected")]
+    #[error("only zeros; a stamp was expected")]
     NeverWritten,
     #[error("no stamp: expected the magic number acca, found {found:04x}")]
     NoStamp { found: u16 },
@@ -69,7 +69,7 @@ pub(super) enum StampDifference {
     Stale { expected: u32, found: u64 },
     #[error("a block of another write: expected write {expected}, found {found}")]
     OtherWrite { expected: u32, found: u64 },
-    #[error("a block of another worker, whose file this is not: expected worker {expected}, found {found}")]
+    #[error("a block of a worker that does not own this file: expected worker {expected}, found {found}")]
     OtherWorker { expected: u16, found: u16 },
     #[error(
         "what was there before this run, a write was lost: found write {found} of worker {worker}, issued {seconds} s too early"

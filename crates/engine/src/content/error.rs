@@ -22,7 +22,7 @@ pub enum ContentError {
         digits: String,
     },
     /// A pattern is too long.
-    #[error("the pattern has {bytes} bytes; {most} are the most")]
+    #[error("the pattern has {bytes} bytes; the maximum is {most}")]
     PatternTooLong {
         /// Its length.
         bytes: usize,
@@ -30,14 +30,14 @@ pub enum ContentError {
         most: usize,
     },
     /// A pattern is nothing.
-    #[error("the pattern has no bytes")]
+    #[error("the pattern is empty")]
     PatternEmpty,
     /// A pattern is to be verified, and there is none.
     #[error("verifying a pattern needs one: give verify_pattern")]
     NoPattern,
     /// Stamps do not fit into the blocks.
     #[error(
-        "verify={} needs {stamp} bytes for its stamp, and blocks have only {grid} in common: use larger blocks, or a larger \
+        "verify={} needs {stamp} bytes for its stamp, but blocks have only {grid} in common: use larger blocks, or a larger \
          verify_interval",
         super::stamp::name(super::stamp::code(*method))
     )]
@@ -51,7 +51,7 @@ pub enum ContentError {
     },
     /// Stamps cannot lie there.
     #[error(
-        "a stamp of {stamp} bytes cannot lie at verify_offset={at} of each {grid} bytes: use 0, or {stamp} to {}",
+        "a stamp of {stamp} bytes does not fit at verify_offset={at} of each {grid} bytes: use 0, or {stamp} to {}",
         grid - stamp
     )]
     StampPlace {
@@ -79,10 +79,10 @@ pub enum ContentError {
         source: io::Error,
     },
     /// No thread can be had.
-    #[error("cannot start a thread that verifies: {0}")]
+    #[error("cannot start a verifying thread: {0}")]
     Thread(io::Error),
     /// A CPU is none.
-    #[error("there is no CPU {cpu} to verify on")]
+    #[error("CPU {cpu} for verification does not exist")]
     NoCpu {
         /// Its number.
         cpu: u32,
@@ -99,10 +99,10 @@ pub enum ContentError {
         source: io::Error,
     },
     /// The threads that verify are gone.
-    #[error("the threads that verify are gone: a check in them failed")]
+    #[error("the verifying threads ended: a check in them failed")]
     ThreadsGone,
     /// A thread that verifies did not come to its end.
-    #[error("a thread that verifies ended early; not all reads were verified")]
+    #[error("a verifying thread ended early; not all reads were verified")]
     ThreadEnded,
 }
 
@@ -124,6 +124,6 @@ pub enum StateProblem {
         version: u64,
     },
     /// It is not what was written.
-    #[error("its checksum is wrong: it is damaged")]
+    #[error("its checksum does not match: it is damaged")]
     Checksum,
 }

@@ -53,6 +53,11 @@ impl Filler {
         matches!(self.kind, Kind::Constant(_))
     }
 
+    /// True for content that can neither be compressed nor deduplicated.
+    pub(super) fn is_random(&self) -> bool {
+        matches!(self.kind, Kind::Random(_))
+    }
+
     /// Fills `buffer`, whatever it held.
     pub fn fill(&mut self, buffer: &mut [u8]) {
         match &mut self.kind {

@@ -18,6 +18,7 @@ mod mismatch;
 mod mismatch_reporter;
 mod pattern;
 mod pool;
+mod premade;
 mod random;
 mod rules;
 mod seeds;
@@ -36,6 +37,7 @@ pub use headers::{
     Verifier, check, stamp,
 };
 pub(crate) use mismatch::Mismatch;
+pub(crate) use premade::{Pool, Premade};
 pub(crate) use rules::Writers;
 
 use crate::op::{BlockOp, Role};
@@ -185,10 +187,20 @@ impl BlockBytes {
     /// Whether a write builds on what its slot held, which a read overwrites.
     pub(crate) fn keeps_slots(&self) -> bool {
         match &self.kind {
-            Kind::Plain(buffers) => self.writes && self.reads && !buffers.makes_all_anew(),
+            Kind::Plain(buffers) => self.writes && self.reads && !buffers.makes_all_anew() && !buffers.uses_pool(),
             Kind::Headed(_) => false,
             Kind::Verified(_) => true,
         }
+    }
+
+    /// Whether writes take turns through a pool of random bytes, and reads need memory of their own.
+    pub(crate) fn uses_pool(&self) -> bool {
+        matches!(&self.kind, Kind::Plain(buffers) if self.writes && buffers.uses_pool())
+    }
+
+    /// Whether some ops read.
+    pub(crate) fn reads(&self) -> bool {
+        self.reads
     }
 
     /// Whether flushes are taken note of.
@@ -199,6 +211,8 @@ impl BlockBytes {
     /// Fills a slot, before the clock runs, and again where a read overwrote it.
     pub(crate) fn fill_slot(&mut self, memory: &mut [u8]) {
         match &mut self.kind {
+            // What is only read into needs no content.
+            Kind::Plain(_) if !self.writes => {}
             Kind::Plain(buffers) => buffers.fill(memory),
             Kind::Headed(headed) => headed.buffers.fill(memory),
             Kind::Verified(verified) => verified.fill_slot(memory),

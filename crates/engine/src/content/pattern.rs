@@ -201,7 +201,7 @@ mod tests {
     fn what_is_no_pattern_is_refused_by_name() {
         let refused = |pieces: &[PatternPiece]| FillPattern::new(pieces, None, Path::new("")).unwrap_err().to_string();
         assert!(refused(&[PatternPiece::Hex("abc".into())]).contains("`abc`"));
-        assert!(refused(&[PatternPiece::Hex(String::new())]).contains("no bytes"));
+        assert!(refused(&[PatternPiece::Hex(String::new())]).contains("is empty"));
         assert!(refused(&[PatternPiece::File("no-such-file".into())]).contains("no-such-file"));
         assert!(FillPattern::new(&[], None, Path::new("")).unwrap().is_none());
     }

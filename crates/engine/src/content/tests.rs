@@ -212,7 +212,7 @@ fn every_kind_of_damage_is_told_with_what_was_expected_and_found() {
     assert!(header.starts_with("a damaged stamp: expected header checksum "), "{header}");
     let moved = tell(&|bytes| bytes.copy_within(9 * BLOCK..10 * BLOCK, 5 * BLOCK));
     assert_eq!(moved, "a block that belongs elsewhere: expected offset 20480, found 36864");
-    assert_eq!(tell(&|bytes| bytes[5 * BLOCK..6 * BLOCK].fill(0)), "nothing but zeros; a stamp was expected");
+    assert_eq!(tell(&|bytes| bytes[5 * BLOCK..6 * BLOCK].fill(0)), "only zeros; a stamp was expected");
     let garbage = tell(&|bytes| bytes[5 * BLOCK..6 * BLOCK].fill(0x11));
     assert_eq!(garbage, "no stamp: expected the magic number acca, found 1111");
     let half = tell(&|bytes| {
@@ -279,7 +279,7 @@ fn another_workers_block_is_an_error_unless_it_may_write_there() {
     bench.start().write(5 * 4096, 4096);
     assert_eq!(
         told(&bench, &mut run, &ops, |_| {}),
-        "a block of another worker, whose file this is not: expected worker 1, found 2"
+        "a block of a worker that does not own this file: expected worker 1, found 2"
     );
     bench.worker = 1;
     bench.writers = Writers::Several;

@@ -27,7 +27,7 @@ pub enum CopyError {
     #[error(transparent)]
     Output(Refusal),
     /// A standard stream cannot be used as it was asked for.
-    #[error("cannot use standard {stream} so: {source}")]
+    #[error("cannot use standard {stream} this way: {source}")]
     Stream {
         /// `input` or `output`.
         stream: &'static str,
@@ -45,7 +45,7 @@ pub enum CopyError {
         source: io::Error,
     },
     /// No memory for a block.
-    #[error("no memory for blocks of {bytes} bytes: {source}")]
+    #[error("not enough memory for blocks of {bytes} bytes: {source}")]
     Memory {
         /// Of the input; of the output otherwise.
         is_input: bool,
@@ -177,7 +177,7 @@ fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard, made: &
         stream_flags: wanted,
     };
     let file = guard.open_output(path, made, opening).map_err(CopyError::Output)?;
-    let looked_at = |error: Errno| CopyError::Output(Refusal::io(path, "look at what was opened")(error));
+    let looked_at = |error: Errno| CopyError::Output(Refusal::io(path, "check the opened file")(error));
     let kind = kind_of(&rustix::fs::fstat(&file).map_err(looked_at)?);
     if copy.output.directory {
         return Err(CopyError::Output(Refusal::io(path, "open it for writing")(Errno::NOTDIR)));

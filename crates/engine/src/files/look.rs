@@ -45,8 +45,8 @@ impl Look {
         let Look { name, files, count, .. } = self;
         (!files.is_empty() && files.len() < *count).then(|| {
             format!(
-                "evidence: {} of the {count} files of `{name}` were looked at; how much of all was in memory, or never \
-                 written, is reckoned from them",
+                "evidence: {} of the {count} files of `{name}` were checked; the share in memory and the share never \
+                 written are estimated from them",
                 files.len()
             )
         })
@@ -64,7 +64,7 @@ pub(crate) fn note(looks: &[Look]) -> Option<String> {
     let passed_over = looks.iter().filter(|look| look.passed_over).count();
     (passed_over > 0).then(|| {
         format!(
-            "evidence: {} of the phase's {} targets were looked at, as many as may be held open; checks that need all of \
+            "evidence: {} of the phase's {} targets were checked, as many as can be open at once; checks that need all of \
              them (what was in memory, written to the device, or never written) are skipped",
             looks.len() - passed_over,
             looks.len()

@@ -113,13 +113,13 @@ pub enum JobFilesError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A file is missing, and the job may make none.
-    #[error("{path} does not exist, and the job may make no files (`create = false`, fio's allow_file_create=0)", path = path.display())]
+    #[error("{path} does not exist, and the job may not create files (`create = false`, fio's allow_file_create=0)", path = path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
     /// A file is missing, and nothing says how long it is to be.
-    #[error("{path} does not exist, and nothing says how long it is to be; give its length (fio's size or filesize)", path = path.display())]
+    #[error("{path} does not exist, and its length is unknown; give a length (fio's size or filesize)", path = path.display())]
     NoLength {
         /// The file.
         path: PathBuf,
@@ -133,7 +133,7 @@ pub enum JobFilesError {
         found: &'static str,
     },
     /// A file system or device without `O_DIRECT`.
-    #[error("{path}: its file system ({file_system}) has no O_DIRECT; go through the page cache (`direct = false`, fio's direct=0), or use another file system", path = path.display())]
+    #[error("{path}: its file system ({file_system}) does not support O_DIRECT; use the page cache (`direct = false`, fio's direct=0), or use another file system", path = path.display())]
     NoDirect {
         /// The file.
         path: PathBuf,
@@ -154,7 +154,7 @@ pub enum JobFilesError {
     },
     /// More files than a process may have open.
     #[error(
-        "{count} files cannot be open at once, the limit is {limit}; let fewer be open (`open-files`, fio's openfiles), or raise it: ulimit -n {needed}"
+        "{count} files cannot be open at once, the limit is {limit}; keep fewer open (`open-files`, fio's openfiles), or raise the limit: ulimit -n {needed}"
     )]
     TooManyFiles {
         /// How many files.
@@ -211,8 +211,8 @@ impl JobFilesError {
     fn call(path: PathBuf, action: &'static str, source: std::io::Error) -> JobFilesError {
         let hint = match source.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) => "; use a smaller size, or another file system",
-            Some(libc::EFBIG) => "; files cannot be that long here (file system, or `ulimit -f`): use a smaller size",
-            Some(libc::EMFILE | libc::ENFILE) => "; let fewer be open (`open-files`, fio's openfiles)",
+            Some(libc::EFBIG) => "; files cannot be this long here (file system, or `ulimit -f`): use a smaller size",
+            Some(libc::EMFILE | libc::ENFILE) => "; keep fewer open (`open-files`, fio's openfiles)",
             _ => "",
         };
         JobFilesError::Call { path, action, source, hint }

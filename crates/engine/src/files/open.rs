@@ -184,7 +184,7 @@ impl JobOpener {
             rustix::fs::fadvise(file, 0, None, advice).map_err(|error| failed(action)(error.into()))?;
         }
         if let Some(life) = self.rules.write_life {
-            set_write_life(file.as_fd(), life).map_err(failed("tell how long is written for on"))?;
+            set_write_life(file.as_fd(), life).map_err(failed("set the write lifetime hint of"))?;
         }
         Ok(())
     }

@@ -138,12 +138,12 @@ impl SystemDevices {
         entries.map(|entry| self.device_at(&fs::canonicalize(entry?.path())?)).collect()
     }
 
-    /// Refuses a device that is mounted or held, itself or in part or by way of what is built upon it.
+    /// Refuses a device that is mounted or held, itself or in part or by way of what is built on it.
     ///
     /// The kernel's own answer, `O_EXCL`, comes on top of this: it also knows of mounts in other mount namespaces. This
     /// one can say who it is, and knows of loop devices, which hold nothing.
     pub(crate) fn refuse_if_used(&self, path: &Path, number: DeviceNumber) -> Result<(), Refusal> {
-        let family = self.family(number).map_err(Refusal::io(path, "see in /sys who uses it"))?;
+        let family = self.family(number).map_err(Refusal::io(path, "find its users in /sys"))?;
         self.refuse_if_mounted(path, &family)?;
         self.refuse_if_swap(path, &family)?;
         if let Some(holder) = family.above.first() {
@@ -295,8 +295,8 @@ impl SystemDevices {
 
     fn describe(&self, device: &Device) -> String {
         match read_text(&device.dir.join("dm/name")) {
-            Some(name) => format!("/dev/mapper/{name} is built upon it"),
-            None => format!("/dev/{} is built upon it", device.name),
+            Some(name) => format!("/dev/mapper/{name} is built on it"),
+            None => format!("/dev/{} is built on it", device.name),
         }
     }
 
@@ -467,7 +467,7 @@ mod tests {
     fn a_partition_is_not_mounted_because_its_neighbour_is() {
         let machine = Pretended::new();
         let Err(Refusal::Held { holder, way_out, .. }) = machine.used("8:2") else { panic!() };
-        assert_eq!(holder, "/dev/md127 is built upon it");
+        assert_eq!(holder, "/dev/md127 is built on it");
         assert!(way_out.contains("mdadm --stop"), "{way_out}");
     }
 

@@ -100,7 +100,7 @@ impl Door {
     /// [`Refusal::Space`], [`Refusal::NoDirectory`], [`Refusal::Io`].
     pub fn admit(&mut self, path: &Path, needed_bytes: u64) -> Result<(), Refusal> {
         let (dir, _) = self.enter(path)?;
-        let space = Space::of(&dir.fd).map_err(Refusal::io(path, "see how much space is free"))?;
+        let space = Space::of(&dir.fd).map_err(Refusal::io(path, "read how much space is free"))?;
         Space::admit(space, path, needed_bytes)
     }
 
@@ -179,7 +179,7 @@ impl Door {
                     Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
                     error => Refusal::io(path, "open its directory")(error),
                 })?;
-            let stat = rustix::fs::fstatvfs(&fd).map_err(Refusal::io(path, "look at its file system"))?;
+            let stat = rustix::fs::fstatvfs(&fd).map_err(Refusal::io(path, "check its file system"))?;
             let is_read_only = stat.f_flag.contains(StatVfsMountFlags::RDONLY);
             self.dir = Some(OpenDir { path: parent.to_owned(), fd, is_read_only });
         }
@@ -202,7 +202,7 @@ impl Door {
             Errno::ISDIR => Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" },
             error => Refusal::io(path, "open it for reading and writing")(error),
         })?;
-        let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "look at what was opened"))?;
+        let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "check the opened file"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(wrong_kind(path, &stat));
         }

@@ -99,7 +99,7 @@ impl Guard {
             Ok(_) => Ok(NamedDevice { path: path.to_owned(), serials }),
             Err(Errno::BUSY) => Err(Refusal::Held {
                 path: path.to_owned(),
-                holder: "the kernel says that it is in use".to_owned(),
+                holder: "the kernel reports it as in use".to_owned(),
                 way_out: "unmount or release it first, in other containers too".to_owned(),
             }),
             Err(error) => Err(Refusal::io(path, "open it")(error)),
@@ -137,7 +137,7 @@ impl Guard {
         if self.permissions.names_device(serials) || self.permissions.names_device_node(number) {
             return Ok(());
         }
-        match signature_of(path).map_err(Refusal::io(path, "look for a signature on it"))? {
+        match signature_of(path).map_err(Refusal::io(path, "read its signatures"))? {
             None => Ok(()),
             Some(signature) => {
                 let setting = self.permissions.setting_with(&serial);

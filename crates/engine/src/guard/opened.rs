@@ -161,7 +161,7 @@ pub(crate) fn open_again(fd: BorrowedFd<'_>, path: &Path, access: Access, mode: 
     };
     let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
     let again = rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())
-        .map_err(Refusal::io(path, "open it once more by /proc/self/fd"))?;
+        .map_err(Refusal::io(path, "reopen it through /proc/self/fd"))?;
     set_mode(again.as_fd(), path, mode)?;
     Ok(File::from(again))
 }
@@ -176,6 +176,6 @@ pub(crate) fn open_again_as(fd: BorrowedFd<'_>, path: &Path, access: Access, fla
     let again = rustix::fs::open(link, access | flags | OFlags::CLOEXEC, Mode::empty());
     again.map(File::from).map_err(|error| match error {
         Errno::INVAL if flags.contains(OFlags::DIRECT) => Refusal::NoDirect { path: path.to_owned() },
-        error => Refusal::io(path, "open it once more by /proc/self/fd")(error),
+        error => Refusal::io(path, "reopen it through /proc/self/fd")(error),
     })
 }

@@ -123,7 +123,7 @@ impl FileLocation<'_> {
     fn mark_empty(&self) -> Result<(), Refusal> {
         let Some(looked_at) = self.look()? else { return Ok(()) };
         let fd = self.open(&looked_at, OFlags::RDWR)?;
-        let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(self.path, "look at what was opened"))?;
+        let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(self.path, "check the opened file"))?;
         if stat.st_size == 0 {
             super::mark(&fd, super::Identity::of(&stat), self.path, self.made);
         }

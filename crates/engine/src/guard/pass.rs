@@ -116,7 +116,7 @@ impl Guard {
         meanwhile: impl FnOnce(),
     ) -> Result<GuardedFile, Refusal> {
         let outside = |found| Refusal::Outside { path: path.to_owned(), dir: dir.path().to_owned(), found };
-        dir.verify().map_err(Refusal::io(dir.path(), "find Plumb's mark in the test directory"))?;
+        dir.verify().map_err(Refusal::io(dir.path(), "find Plumb's marker in the test directory"))?;
         let mut names = beneath::steps(path).map_err(outside)?;
         let Some(name) = names.pop() else { return Err(outside(NotBelow::Nothing)) };
         if names.is_empty() && name == crate::testdir::MARKER {
@@ -132,14 +132,14 @@ impl Guard {
     /// # Errors
     /// As [`Guard::open_in`]; `needed_bytes` is what all files in it will take.
     pub fn open_dir_in(&self, dir: &TestDir, path: &Path, needed_bytes: u64) -> Result<GuardedDir, Refusal> {
-        dir.verify().map_err(Refusal::io(dir.path(), "find Plumb's mark in the test directory"))?;
+        dir.verify().map_err(Refusal::io(dir.path(), "find Plumb's marker in the test directory"))?;
         let names = beneath::steps(path).map_err(|found| Refusal::Outside {
             path: path.to_owned(),
             dir: dir.path().to_owned(),
             found,
         })?;
         let path = dir.path().join(path);
-        let space = Space::of(dir).map_err(Refusal::io(&path, "see how much space is free"))?;
+        let space = Space::of(dir).map_err(Refusal::io(&path, "read how much space is free"))?;
         Space::admit(space, &path, needed_bytes)?;
         let fd = beneath::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, &path, error))?;
         Ok(GuardedDir { fd, path })
@@ -200,14 +200,14 @@ impl Guard {
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
             Errno::BUSY => Refusal::Held {
                 path: path.to_owned(),
-                holder: "the kernel says that it is in use".to_owned(),
+                holder: "the kernel reports it as in use".to_owned(),
                 way_out: "unmount or release it first, in other containers too".to_owned(),
             },
             Errno::ROFS | Errno::ACCESS if machine.is_read_only(number) => read_only_device(path),
             error => Refusal::io(path, "open it for writing")(error),
         })?;
         // O_EXCL keeps others from mounting it from here on; what was looked at must be what is held.
-        let opened = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "look at what was opened"))?;
+        let opened = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "check the opened file"))?;
         let is_same = FileType::from_raw_mode(opened.st_mode) == FileType::BlockDevice
             && opened.st_rdev == stat.st_rdev
             && machine.attachment(number) == attachment;
@@ -246,7 +246,7 @@ impl Guard {
         if let Some(named) = named_in_file.filter(|named| !serials.iter().any(|serial| serial == named)) {
             return Err(Refusal::WrongSerial { path: path.to_owned(), serial, named: named.to_owned(), setting });
         }
-        if let Some(signature) = signature_of(path).map_err(Refusal::io(path, "look for a signature on it"))? {
+        if let Some(signature) = signature_of(path).map_err(Refusal::io(path, "read its signatures"))? {
             return Err(Refusal::Signed { path: path.to_owned(), signature, serial, setting });
         }
         match named_in_file {
@@ -271,7 +271,7 @@ impl Guard {
         if !is_sink {
             place.refuse_read_only()?;
             let occupied_bytes = found.as_ref().map_or(0, occupied_bytes);
-            let space = Space::of(&place.dir).map_err(Refusal::io(path, "see how much space is free"))?;
+            let space = Space::of(&place.dir).map_err(Refusal::io(path, "read how much space is free"))?;
             Space::admit(space, path, opening.needed_bytes.saturating_sub(occupied_bytes))?;
         }
         meanwhile();
@@ -288,7 +288,7 @@ impl Guard {
                 (place.open(looked_at, OFlags::RDWR)?, origin)
             }
         };
-        let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "look at what was opened"))?;
+        let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "check the opened file"))?;
         let identity = Identity::of(&stat);
         let entry = DirectoryEntry { dir: place.dir, name: place.name.to_owned() };
         let file = GuardedFile { file: File::from(fd), path: path.to_owned(), origin, identity, entry: Some(entry) };
@@ -360,7 +360,7 @@ impl FileLocation<'_> {
     }
 
     fn refuse_read_only(&self) -> Result<(), Refusal> {
-        let stat = rustix::fs::fstatvfs(&self.dir).map_err(Refusal::io(self.path, "look at its file system"))?;
+        let stat = rustix::fs::fstatvfs(&self.dir).map_err(Refusal::io(self.path, "check its file system"))?;
         if stat.f_flag.contains(StatVfsMountFlags::RDONLY) { Err(read_only_file_system(self.path)) } else { Ok(()) }
     }
 
@@ -399,7 +399,7 @@ impl FileLocation<'_> {
                 }
                 error => self.refusal(error),
             })?;
-        let opened = rustix::fs::fstat(&fd).map_err(Refusal::io(self.path, "look at what was opened"))?;
+        let opened = rustix::fs::fstat(&fd).map_err(Refusal::io(self.path, "check the opened file"))?;
         // What is new may have got the number of what was just removed; it is judged as opened, but must be a file.
         let kind = |stat: &Stat| FileType::from_raw_mode(stat.st_mode);
         if Identity::of(&opened) != Identity::of(looked_at) || kind(&opened) != kind(looked_at) {

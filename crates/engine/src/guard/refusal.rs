@@ -19,13 +19,13 @@ pub enum NotBelow {
     #[error("it names nothing")]
     Nothing,
     /// The file by which a test directory is known.
-    #[error("it is Plumb's own mark")]
+    #[error("it is Plumb's own marker")]
     Mark,
     /// A part of it is a symbolic link.
-    #[error("a symbolic link lies on the way")]
+    #[error("a symbolic link is in the path")]
     Symlink,
     /// A part of it is on another file system.
-    #[error("something else is mounted on the way")]
+    #[error("something else is mounted in the path")]
     Mount,
 }
 
@@ -34,7 +34,7 @@ pub enum NotBelow {
 pub enum Refusal {
     /// A file that Plumb did not make.
     #[error(
-        "{path} exists, and Plumb did not make it; if it may be overwritten, say so: {setting} (or --plumb-allow)",
+        "{path} exists, and Plumb did not make it; to allow overwriting it: {setting} (or --plumb-allow)",
         path = path.display()
     )]
     ExistingFile {
@@ -46,8 +46,8 @@ pub enum Refusal {
 
     /// A file that Plumb did not make, and that would lose its content to an input that holds nothing.
     #[error(
-        "{input} holds nothing, and {path} holds {bytes} bytes that would be lost: are input and output exchanged? If \
-         {path} may be overwritten, say so: {setting} (or --plumb-allow)",
+        "{input} is empty, and {path} holds {bytes} bytes that would be lost: are input and output swapped? To allow \
+         overwriting {path}: {setting} (or --plumb-allow)",
         path = path.display(), input = input.display()
     )]
     Exchanged {
@@ -62,7 +62,7 @@ pub enum Refusal {
     },
 
     /// A file that the system is using as a device: the image of a loop device, a swap file.
-    #[error("{path} is in use: {holder}; nothing allows writing to it; {way_out}", path = path.display())]
+    #[error("{path} is in use: {holder}; writing to it is never allowed; {way_out}", path = path.display())]
     FileInUse {
         /// The file.
         path: PathBuf,
@@ -73,14 +73,14 @@ pub enum Refusal {
     },
 
     /// A symbolic link where a file was expected.
-    #[error("{path} is a symbolic link; Plumb writes only to files themselves; name what it points to", path = path.display())]
+    #[error("{path} is a symbolic link; Plumb does not write through links; name the file that it points to", path = path.display())]
     Symlink {
         /// The link.
         path: PathBuf,
     },
 
     /// What was opened is not what was looked at: something exchanged it in between.
-    #[error("{path} was exchanged while it was being opened: {found}; keep other programs out of this directory, then try again", path = path.display())]
+    #[error("{path} was replaced while it was being opened: {found}; keep other programs out of this directory, then try again", path = path.display())]
     Swapped {
         /// The path.
         path: PathBuf,
@@ -89,7 +89,7 @@ pub enum Refusal {
     },
 
     /// A path that leaves the test directory: absolute, `..`, a symbolic link, or another mount below it.
-    #[error("{path} leaves the test directory {dir}: {found}; use a path below it", path = path.display(), dir = dir.display())]
+    #[error("{path} is outside the test directory {dir}: {found}; use a path inside it", path = path.display(), dir = dir.display())]
     Outside {
         /// The path.
         path: PathBuf,
@@ -112,7 +112,7 @@ pub enum Refusal {
 
     /// A mounted device, or one of which a part is mounted.
     #[error(
-        "{path} is mounted: {device} at {mount_point}; nothing allows writing to it; `umount {mount_point}` first",
+        "{path} is mounted: {device} at {mount_point}; writing to it is never allowed; `umount {mount_point}` first",
         path = path.display(), device = device, mount_point = mount_point.display()
     )]
     Mounted {
@@ -125,7 +125,7 @@ pub enum Refusal {
     },
 
     /// A device that something else uses: swap, RAID, LVM, another loop device, another program.
-    #[error("{path} is held: {holder}; nothing allows writing to it; {way_out}", path = path.display())]
+    #[error("{path} is held: {holder}; writing to it is never allowed; {way_out}", path = path.display())]
     Held {
         /// The device.
         path: PathBuf,
@@ -137,7 +137,7 @@ pub enum Refusal {
 
     /// A device that bears the mark of a file system, a volume manager or a partition table.
     #[error(
-        "{path} bears the signature of {signature}; if its content may be destroyed, type its serial: --destroy {typed} (or {setting})",
+        "{path} has the signature of {signature}; if its contents may be destroyed, type its serial: --destroy {typed} (or {setting})",
         path = path.display(), typed = shell_quoted(serial)
     )]
     Signed {
@@ -153,7 +153,7 @@ pub enum Refusal {
 
     /// A device whose serial the user did not name.
     #[error(
-        "nobody has named the serial of {path}, which is {serial}; if its content may be destroyed, type it: --destroy {typed} (or {setting})",
+        "the serial of {path} ({serial}) was not given; if its contents may be destroyed, type it: --destroy {typed} (or {setting})",
         path = path.display(), typed = shell_quoted(serial)
     )]
     Unnamed {
@@ -183,7 +183,7 @@ pub enum Refusal {
 
     /// A device that a study does not list as expendable.
     #[error(
-        "{path} (serial {serial}) is not among the devices that the study may destroy; if its content may be, list it: \
+        "{path} (serial {serial}) is not among the devices that the study may destroy; if its contents may be destroyed, list it: \
          [safety] expendable = [{{ path = \"{path}\", serial = \"{serial}\" }}]",
         path = path.display()
     )]
@@ -210,7 +210,7 @@ pub enum Refusal {
     },
 
     /// The directory of a file is not there.
-    #[error("{path} cannot be made: there is no directory {directory}; make it: mkdir -p {directory}", path = path.display(), directory = directory.display())]
+    #[error("{path} cannot be created: the directory {directory} does not exist; create it: mkdir -p {directory}", path = path.display(), directory = directory.display())]
     NoDirectory {
         /// The file.
         path: PathBuf,

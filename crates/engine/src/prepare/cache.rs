@@ -52,7 +52,7 @@ pub struct ColdProof {
 #[derive(Debug, Error)]
 pub enum NotCold {
     /// There is nothing below the cache.
-    #[error("{path} lies on {kind}, which lives in memory and is never cold; use another path, or the cache policy `as-is`", path = path.display(), kind = kind.name())]
+    #[error("{path} is on {kind}, which is in memory and never cold; use another path, or the cache policy `as-is`", path = path.display(), kind = kind.name())]
     InMemory {
         /// The first such file.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum NotCold {
     },
     /// Still in the cache after all was tried.
     #[error(
-        "{resident} of {total} bytes are still in the page cache after {attempts} evictions ({dirty} dirty); somebody maps or reads these files{advice}",
+        "{resident} of {total} bytes are still in the page cache after {attempts} evictions ({dirty} dirty); a program maps or reads these files{advice}",
         resident = residency.resident_bytes, total = residency.total_bytes, dirty = residency.dirty_bytes
     )]
     StillResident {
@@ -73,7 +73,7 @@ pub enum NotCold {
         advice: &'static str,
     },
     /// The cache cannot be looked at, so that there is no proof.
-    #[error("whether it is cold cannot be seen: {reason}; use the cache policy `direct` or `as-is`")]
+    #[error("residency in the page cache cannot be checked: {reason}; use the cache policy `direct` or `as-is`")]
     Unseen {
         /// Why.
         reason: String,
@@ -89,7 +89,7 @@ pub enum NotCold {
         source: io::Error,
     },
     /// The run is to stop.
-    #[error("stopped while the page cache was being emptied")]
+    #[error("stopped while the page cache was being dropped")]
     Stopped,
 }
 
@@ -115,7 +115,7 @@ pub fn evict(files: &TargetFiles, permission: DropCaches, stop: StopFlag) -> Res
         }
     }
     let advice = match permission {
-        DropCaches::Never => "; allow dropping the cache of the whole machine, or find out who does (fuser, lsof)",
+        DropCaches::Never => "; allow dropping the cache of the whole machine, or find that program (fuser, lsof)",
         DropCaches::Allowed => match drop_page_cache() {
             Ok(()) => {
                 attempts += 1;
@@ -123,9 +123,9 @@ pub fn evict(files: &TargetFiles, permission: DropCaches, stop: StopFlag) -> Res
                 if is_cold(&residency) {
                     return Ok(ColdProof { residency, attempts, dropped_caches: true });
                 }
-                "; dropping the whole cache did not help; find out who does (fuser, lsof)"
+                "; dropping the whole cache did not help; find that program (fuser, lsof)"
             }
-            Err(_) => "; dropping the cache of the whole machine needs root, or find out who does (fuser, lsof)",
+            Err(_) => "; dropping the cache of the whole machine needs root, or find that program (fuser, lsof)",
         },
     };
     Err(NotCold::StillResident { residency, attempts, advice })
@@ -139,7 +139,7 @@ pub(crate) fn refuse_in_memory(files: &TargetFiles) -> Result<(), NotCold> {
     for file in files {
         let kind = InMemory::of(file).map_err(|error| NotCold::Io {
             path: file.path().to_owned(),
-            action: "look at the file system of",
+            action: "check the file system of",
             source: error.into(),
         })?;
         if let Some(kind) = kind {

@@ -66,13 +66,13 @@ pub enum PrepareError {
         kind: &'static str,
     },
     /// A file that has to be made has no size.
-    #[error("{path} does not exist yet, and its target does not say how long it is to be; add `size`", path = path.display())]
+    #[error("{path} does not exist yet, and its target has no `size`; add one", path = path.display())]
     NoSize {
         /// The file.
         path: PathBuf,
     },
     /// What exists is shorter than the target says.
-    #[error("{path} has {length_bytes} bytes, but its target wants {size_bytes}; correct `size`", path = path.display())]
+    #[error("{path} has {length_bytes} bytes, but the target's `size` is {size_bytes}; correct it", path = path.display())]
     TooShort {
         /// The file or device.
         path: PathBuf,
@@ -83,7 +83,7 @@ pub enum PrepareError {
     },
     /// More files than a process may have open.
     #[error(
-        "{count} files cannot be open at once, the limit is {limit}; use fewer files, a file set (`tree`), or raise it: ulimit -n {needed}"
+        "{count} files cannot be open at once, the limit is {limit}; use fewer files, a file set (`tree`), or raise the limit: ulimit -n {needed}"
     )]
     TooManyFiles {
         /// How many files.
@@ -560,7 +560,7 @@ fn write_all(
 fn failed(target: &TargetFile, action: &'static str, offset: u64, source: io::Error) -> PrepareError {
     let hint = match Errno::from_io_error(&source) {
         Some(Errno::OPNOTSUPP) => "; this file system cannot reserve blocks: use `prepare = \"write\"`",
-        Some(Errno::FBIG) => "; files cannot be that long here (file system, or `ulimit -f`): use a smaller `size`",
+        Some(Errno::FBIG) => "; files cannot be this long here (file system, or `ulimit -f`): use a smaller `size`",
         Some(Errno::NOSPC | Errno::DQUOT) => "; use a smaller `size`, or another file system",
         _ => "",
     };

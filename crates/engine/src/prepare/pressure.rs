@@ -18,7 +18,7 @@ const RESERVE_BYTES: u64 = 256 << 20;
 pub enum PressureError {
     /// More than there is.
     #[error(
-        "holding {wanted_bytes} bytes of memory would leave too little: {available_bytes} are available, of which {reserve} stay; use `memory-pressure` of at most {most} bytes",
+        "holding {wanted_bytes} bytes of memory would leave too little: {available_bytes} bytes are available, and {reserve} must stay free; use a `memory-pressure` of at most {most} bytes",
         reserve = RESERVE_BYTES, most = available_bytes.saturating_sub(RESERVE_BYTES)
     )]
     TooMuch {
@@ -36,7 +36,7 @@ pub enum PressureError {
         source: io::Error,
     },
     /// The run is to stop.
-    #[error("stopped while memory was being taken")]
+    #[error("stopped while memory was being allocated")]
     Stopped,
 }
 

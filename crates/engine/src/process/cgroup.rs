@@ -33,7 +33,7 @@ struct Hierarchy {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GroupError {
     /// It has no name that can be.
-    #[error("the control group `{name}` (fio's cgroup) is no name below the root; give one")]
+    #[error("the control group `{name}` (fio's cgroup) is not a name below the root; use one")]
     NoName {
         /// What was said.
         name: String,
@@ -46,7 +46,7 @@ pub(crate) enum GroupError {
     },
     /// This kernel knows no weights.
     #[error(
-        "the control group `{name}` has no {}: this kernel shares I/O by no weights here; leave the weight (fio's \
+        "the control group `{name}` has no {}: this kernel does not support I/O weights here; leave the weight (fio's \
          cgroup_weight) out",
         file.display()
     )]

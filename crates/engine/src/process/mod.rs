@@ -89,18 +89,18 @@ pub(crate) enum CommandProblem {
 /// What could not be had.
 pub(crate) fn apply(rules: &ProcessRules) -> Result<Option<Joined>, ProcessError> {
     if let Some(nice) = rules.nice {
-        outcome(set_nice(nice), || format!("cannot have niceness {nice}"))?;
+        outcome(set_nice(nice), || format!("cannot set niceness {nice}"))?;
     }
     if let Some(priority) = rules.io_priority {
         outcome(set_io_priority(priority), || {
-            format!("cannot have I/O priority class {}, level {}", priority.class, priority.level)
+            format!("cannot set I/O priority class {}, level {}", priority.class, priority.level)
         })?;
     }
     if !rules.any_of_cpus.is_empty() {
         outcome(set_cpus(&rules.any_of_cpus), || format!("cannot run on CPUs {:?}", rules.any_of_cpus))?;
     }
     if let Some(nodes) = &rules.memory_nodes {
-        outcome(set_memory_nodes(nodes), || format!("cannot take memory from {nodes:?}"))?;
+        outcome(set_memory_nodes(nodes), || format!("cannot allocate memory on {nodes:?}"))?;
     }
     let joined = rules.cgroup.as_ref().map(cgroup::join).transpose()?;
     if let Some(gid) = rules.gid {

@@ -593,6 +593,9 @@ impl SyncBackend for Calls {
                 drop(open);
             }
         }
+        if self.memory.changes() && op.kind != OpKind::Write {
+            self.memory.rest();
+        }
         if op.kind.moves_bytes() && self.memory.changes() {
             if op.seek_before == Seek::None || op.kind == OpKind::Read {
                 self.memory.turn(op.length);

@@ -294,7 +294,7 @@ impl Compiler {
 
     fn step(&mut self, step: &Step, at: &str) -> Result<Instruction, CompileError> {
         use Direction::{Read, Write};
-        debug_assert!(self.has(step.needs()), "{at}: the step is over something else");
+        debug_assert!(self.has(step.needs()), "{at}: the step is for another kind of target");
         if let Some(handle) = step.handle() {
             self.program.handles = self.program.handles.max(usize::from(handle) + 1);
         }

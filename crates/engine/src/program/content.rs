@@ -1,7 +1,7 @@
 //! The memory that a program's transfers use: what it holds, and whether what was read is that.
 
 use crate::backend::region::Region;
-use crate::content::{Filler, Mismatch};
+use crate::content::{Filler, Mismatch, Pool, Premade};
 use crate::rng::StreamId;
 use crate::worker_error::WorkerError;
 use plumb_workload::process::BufferRules;
@@ -26,33 +26,54 @@ pub(super) struct RecordMemory {
     changes: bool,
 }
 
+/// Where records begin, and pieces of a pool.
+fn align_bytes(rules: ProgramMemory) -> usize {
+    (rules.align.0 as usize).max(4096)
+}
+
 /// So many words are compared in less time than a reading of the clock takes.
 const FEW_WORDS: usize = 4;
 
 enum Held {
     Zeros,
-    Words { word: u64, every: usize },
-    Told { seed: u64 },
+    Words {
+        word: u64,
+        every: usize,
+    },
+    Told {
+        seed: u64,
+    },
     Counted,
     Ascending,
+    /// Random: writes go through a pool in turn, and everything else uses the memory behind it.
+    Premade {
+        premade: Box<Premade>,
+        pool: Pool,
+    },
     Filled(Box<Filler>),
 }
 
 impl RecordMemory {
-    /// For ops of up to so many bytes.
+    /// For ops of up to `largest_bytes`.
     pub(super) fn new(
         rules: ProgramMemory,
         content: &ProgramContent,
         largest_bytes: usize,
         stream: StreamId,
     ) -> Result<RecordMemory, WorkerError> {
-        let spread_bytes = rules.spread.map_or(0, |bytes| bytes.0 as usize).max(largest_bytes);
-        let spread_bytes = if rules.spread.is_some() { spread_bytes } else { 0 };
-        let bytes = spread_bytes.max(largest_bytes).max(WORD_BYTES);
-        let buffers = BufferRules { align: Some(Bytes(rules.align.0.max(4096))), ..BufferRules::default() };
-        let mut region = Region::with_rules(bytes, &buffers).map_err(|source| WorkerError::Memory { bytes, source })?;
+        let filled = match *content {
+            ProgramContent::Random => Some(Content::Random),
+            ProgramContent::Reducible { compress_percent, duplicate_percent } => {
+                Some(Content::Reducible { compress_percent, duplicate_percent })
+            }
+            _ => None,
+        };
+        if let Some(filled) = filled {
+            return RecordMemory::with_content(rules, filled, largest_bytes, stream);
+        }
+        let memory = RecordMemory::zeros(rules, largest_bytes, 0)?;
+        let mut region = memory.region;
         let content = match content {
-            ProgramContent::Zeros => Held::Zeros,
             ProgramContent::Words { byte, every } => {
                 let word = u64::from_ne_bytes([*byte; WORD_BYTES]);
                 let every = (every.0 as usize).min(largest_bytes.max(WORD_BYTES));
@@ -71,27 +92,49 @@ impl RecordMemory {
                 }
                 Held::Ascending
             }
-            ProgramContent::Reducible { compress_percent, duplicate_percent } => {
-                let (compress_percent, duplicate_percent) = (*compress_percent, *duplicate_percent);
-                let content = Content::Reducible { compress_percent, duplicate_percent };
-                Held::Filled(Box::new(Filler::new(content, stream)))
-            }
-            ProgramContent::Random => Held::Filled(Box::new(Filler::new(Content::Random, stream))),
+            ProgramContent::Zeros | ProgramContent::Random | ProgramContent::Reducible { .. } => Held::Zeros,
         };
+        let changes = memory.changes || !content.is_constant();
+        Ok(RecordMemory { region, content, changes, ..memory })
+    }
+
+    /// For ops whose writes hold generated content.
+    pub(super) fn with_content(
+        rules: ProgramMemory,
+        content: Content,
+        largest_bytes: usize,
+        stream: StreamId,
+    ) -> Result<RecordMemory, WorkerError> {
+        // Memory that is gone through in another way has content of its own in each place.
+        let has_pool = rules.spread.is_none() && rules.purge_line.is_none();
+        let Some(mut premade) = Premade::new(content, stream).filter(|_| has_pool) else {
+            let memory = RecordMemory::zeros(rules, largest_bytes, 0)?;
+            let content = Held::Filled(Box::new(Filler::new(content, stream)));
+            return Ok(RecordMemory { content, changes: true, ..memory });
+        };
+        let pool = Pool::new(largest_bytes, 1, align_bytes(rules));
+        let pool_bytes = pool.bytes();
+        let mut memory = RecordMemory::zeros(rules, largest_bytes, pool_bytes)?;
+        premade.fill(&mut memory.region.as_mut_slice()[..pool_bytes]);
+        let content = Held::Premade { premade: Box::new(premade), pool };
+        Ok(RecordMemory { content, at: pool_bytes, changes: true, ..memory })
+    }
+
+    /// Zeros, for ops of up to `largest_bytes`, behind a pool of so many.
+    fn zeros(rules: ProgramMemory, largest_bytes: usize, pool_bytes: usize) -> Result<RecordMemory, WorkerError> {
+        let spread_bytes = rules.spread.map_or(0, |bytes| bytes.0 as usize).max(largest_bytes);
+        let spread_bytes = if rules.spread.is_some() { spread_bytes } else { 0 };
+        let bytes = pool_bytes + spread_bytes.max(largest_bytes).max(WORD_BYTES);
+        let align = Some(Bytes(align_bytes(rules) as u64));
+        let buffers = BufferRules { align, ..BufferRules::default() };
+        let mut region = Region::with_rules(bytes, &buffers).map_err(|source| WorkerError::Memory { bytes, source })?;
         let purge_line = rules.purge_line.map(|line| line.0 as usize);
         if let Some(line) = purge_line {
             purge(region.as_mut_slice(), line)?;
         }
-        let changes = !content.is_constant() || spread_bytes > 0 || purge_line.is_some();
+        let changes = spread_bytes > 0 || purge_line.is_some();
+        let content = Held::Zeros;
         Ok(RecordMemory { region, content, at: 0, spread_bytes, purge_line, counted: 0, largest_bytes, changes })
-    }
-
-    /// For ops over a file set: each write is filled anew.
-    pub(super) fn filled(largest_bytes: usize, filler: Filler) -> Result<RecordMemory, WorkerError> {
-        let rules = ProgramMemory::default();
-        let nothing = StreamId { seed: 0, phase: 0, worker: 0 };
-        let memory = RecordMemory::new(rules, &ProgramContent::Zeros, largest_bytes, nothing)?;
-        Ok(RecordMemory { content: Held::Filled(Box::new(filler)), changes: true, ..memory })
     }
 
     /// Whether anything has to be done before each op.
@@ -116,6 +159,14 @@ impl RecordMemory {
         &mut self.region.as_mut_slice()[self.at..self.at + bytes as usize]
     }
 
+    /// Leaves what was written last alone: for ops that write nothing.
+    #[inline]
+    pub(super) fn rest(&mut self) {
+        if let Held::Premade { pool, .. } = &self.content {
+            self.at = pool.bytes();
+        }
+    }
+
     /// Moves on to the next piece.
     pub(super) fn turn(&mut self, bytes: u64) {
         let bytes = bytes as usize;
@@ -131,9 +182,13 @@ impl RecordMemory {
     /// Makes what is about to be written.
     pub(super) fn fill(&mut self, offset: u64, bytes: u64) {
         let RecordMemory { region, content, at, counted, .. } = self;
+        if let Held::Premade { premade, pool } = content {
+            *at = pool.take(0, bytes as usize);
+            return premade.stamp(&mut region.as_mut_slice()[*at..*at + bytes as usize]);
+        }
         let piece = &mut region.as_mut_slice()[*at..*at + bytes as usize];
         match content {
-            Held::Zeros | Held::Words { .. } | Held::Ascending => {}
+            Held::Zeros | Held::Words { .. } | Held::Ascending | Held::Premade { .. } => {}
             Held::Told { seed } => {
                 for (number, word) in (0u64..).zip(piece.chunks_mut(WORD_BYTES)) {
                     let bytes = told(*seed, offset, number).to_ne_bytes();
@@ -204,7 +259,7 @@ impl Held {
             }
             Held::Zeros => (0..whole_words).find_map(|number| wrong(number * WORD_BYTES, 0)),
             // They are not the same twice.
-            Held::Counted | Held::Ascending | Held::Filled(_) => None,
+            Held::Counted | Held::Ascending | Held::Premade { .. } | Held::Filled(_) => None,
         };
         mismatch.map_or(Ok(()), Err)
     }

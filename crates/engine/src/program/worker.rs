@@ -15,7 +15,6 @@ use crate::backend::SyncBackend;
 use crate::barrier::{Barrier, Body};
 use crate::bind::{bind_pacer, run_to_end};
 use crate::clock::Clock;
-use crate::content::Filler;
 use crate::fault::Yielded;
 use crate::op::Operation;
 use crate::pacer::{AnyPacer, Closed, Pacing};
@@ -28,7 +27,7 @@ use crate::terms::Ended;
 use crate::tree::TreeShape;
 use crate::unshare_fds;
 use crate::worker_error::WorkerError;
-use plumb_workload::program::{Postmark, Rest, Step, Transfer, Via};
+use plumb_workload::program::{Postmark, ProgramMemory, Rest, Step, Transfer, Via};
 use plumb_workload::{Content, OpKind, Program};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -81,7 +80,8 @@ impl SetWorker {
             SetRoot::Directory { root, place } => {
                 barrier.report().backend.write(b"psync");
                 let largest = (self.program.max_request as usize).max(LINK_BYTES);
-                let memory = RecordMemory::filled(largest, Filler::new(self.content, self.content_stream))?;
+                let memory =
+                    RecordMemory::with_content(ProgramMemory::default(), self.content, largest, self.content_stream)?;
                 let files = Files::Set(Box::new(SetPlace::new(root, place, self.shape)));
                 let handles = self.program.handles;
                 let mut calls = Calls::new(files, handles, Streams::none(), memory, false, *barrier.clock());
@@ -203,7 +203,7 @@ pub(crate) fn plan(
     stream: StreamId,
     content_stream: StreamId,
 ) -> Result<NamedWorker, WorkerPlanError> {
-    debug_assert!(seat.group.pace.is_closed(), "a program over named files keeps its own pace");
+    debug_assert!(seat.group.pace.is_closed(), "a program over named files cannot be paced");
     let compile = |steps| {
         let count_transactions = program.count_transactions;
         Compiled::new(steps, Over::Names, count_transactions).map(Arc::new).map_err(|error| seat.error(error))
@@ -225,20 +225,20 @@ pub(crate) fn plan(
             let each = bytes / files.max(1);
             if each.saturating_mul(opened.saturating_sub(1)).saturating_add(reach) > bytes {
                 return Err(seat.error(format!(
-                    "it goes up to byte {reach} of its files, and the simulated device has {files} of {} bytes; give it \
+                    "it reaches byte {reach} of its files, but the simulated device has {files} of {} bytes; give it \
                      a larger `size`",
                     bytes / files.max(1)
                 )));
             }
             if program.transfers().any(Transfer::waits) {
-                return Err(seat.error("its transfers wait in real time, and a simulated device has none"));
+                return Err(seat.error("its transfers wait in real time; a simulated device has a virtual clock"));
             }
             (NamedFiles::Sim(device.clone()), files, postmark)
         }
     };
     if program.all_steps().find_map(postmark).is_some_and(|run| named.is_none_or(|named| named.run != *run)) {
         return Err(seat.error(
-            "its target's names are not those of its run; give the target `names.postmark` of the same values",
+            "its target's names differ from those of its run; set the target's `names.postmark` to the same values",
         ));
     }
     let (peak_bytes, threads) = named.map_or((0, 1), |named| (named.peak_bytes, u64::from(named.run.threads)));

@@ -12,7 +12,7 @@ use plumb_result::short_list;
 use plumb_workload::{SimModel, SimTarget};
 use std::collections::BTreeMap;
 
-const SIMULATED: &str = "simulated: there is no such thing";
+const SIMULATED: &str = "simulated: does not apply";
 
 /// The storage under a simulated target: one layer, with the model and the faults as its settings. `number` is that of
 /// the device within the simulation.

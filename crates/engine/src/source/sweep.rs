@@ -30,11 +30,11 @@ pub(crate) enum SweepError {
     #[error("a block of {bytes} bytes cannot be moved at once; use 1 byte to 4 GiB")]
     Block { bytes: u64 },
     /// A part of no file.
-    #[error("its parts name file {file}, but the target has {files}")]
+    #[error("its parts use file {file}, but the target has {files} files")]
     NoFile { file: u32, files: usize },
     #[error(
-        "{what} of {bytes} bytes is no multiple of the {alignment} bytes that I/O around the page cache needs here; use \
-         such a multiple, or leave `direct` out"
+        "{what} of {bytes} bytes is not a multiple of the {alignment} bytes that direct I/O needs here; use a multiple, \
+         or leave `direct` out"
     )]
     Unaligned { what: &'static str, bytes: u64, alignment: u64 },
     #[error("a sweep in strides needs all of its files open (`create-on-open = false`)")]

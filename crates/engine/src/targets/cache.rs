@@ -89,7 +89,7 @@ fn apply_to_files(
             first.iter().for_each(|path| evict_images_under(path, setting, observer));
         }
         CachePolicy::Cold => {
-            observer.preparing(&format!("{}: emptying the page cache", phase.name));
+            observer.preparing(&format!("{}: dropping the page cache", phase.name));
             evict(&open.files, setting.drop_caches, setting.stop).map_err(not_cold)?;
             first.iter().for_each(|path| evict_images_under(path, setting, observer));
         }
@@ -99,7 +99,7 @@ fn apply_to_files(
                 .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
             if warmth.left_out_bytes > 0 {
                 fallbacks.push(format!(
-                    "warm: {} of {} bytes stay out of the page cache, since memory would not hold them",
+                    "warm: {} of {} bytes are not in the page cache, because memory is too small",
                     warmth.left_out_bytes,
                     open.files.total_bytes()
                 ));
@@ -117,7 +117,7 @@ fn evict_images_under(path: &Path, setting: &Setting<'_>, observer: &mut dyn Obs
     if images.is_empty() {
         return;
     }
-    observer.preparing("emptying the page cache of the image below");
+    observer.preparing("dropping the page cache of the image below");
     if let Ok(images) = TargetFiles::open_read_only(images.iter().map(PathBuf::as_path)) {
         let _ = evict(&images, setting.drop_caches, setting.stop);
     }
@@ -155,7 +155,7 @@ fn apply_to_tree(
     }
     if phase.cache != CachePolicy::Warm {
         evict_images_under(tree.root.path(), setting, observer);
-        fallbacks.push("cold: the files' data; names and inodes may still be in memory".to_owned());
+        fallbacks.push("file data was evicted first; metadata may be cached".to_owned());
     }
     Ok(())
 }

@@ -31,8 +31,8 @@ pub struct TestDir {
     dir: OwnedFd,
     id: String,
     identity: Identity,
-    /// Held locked for as long as this process, or a worker process of it, lives.
-    marker: File,
+    /// Held locked for as long as this process, or a worker process of it, lives; until the directory is removed.
+    marker: Option<File>,
     /// The entry in the registry, to be removed with the directory.
     registered: Option<PathBuf>,
     pub(super) owner: rustix::process::Pid,
@@ -106,7 +106,7 @@ impl TestDir {
             dir,
             id,
             identity,
-            marker,
+            marker: Some(marker),
             registered,
             owner: rustix::process::getpid(),
             state: DirectoryState::Owned,
@@ -137,7 +137,7 @@ impl TestDir {
         if marker.id == self.id && marker.inode == self.identity.inode {
             Ok(())
         } else {
-            Err(io::Error::new(io::ErrorKind::InvalidData, "the mark is another directory's"))
+            Err(io::Error::new(io::ErrorKind::InvalidData, "the marker belongs to another directory"))
         }
     }
 
@@ -159,7 +159,10 @@ impl TestDir {
         self.state = DirectoryState::Released;
         let name = format!("{PREFIX}{}", self.id);
         let leftovers = match self.verify() {
-            Ok(()) => remove::whole(self.base.as_fd(), OsStr::new(&name), self.dir.as_fd(), &self.path),
+            Ok(()) => {
+                let marker = self.marker.take();
+                remove::whole(self.base.as_fd(), OsStr::new(&name), self.dir.as_fd(), &self.path, marker)
+            }
             // Without its mark it is not known to be Plumb's any more.
             Err(source) => vec![Leftover { path: self.path.join(MARKER), reason: source.to_string() }],
         };

@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum TestDirError {
     /// Where it should lie is no directory that can be written.
-    #[error("cannot make a test directory in {base}: {source}; choose a directory that you may write to", base = base.display())]
+    #[error("cannot make a test directory in {base}: {source}; choose a directory that you can write to", base = base.display())]
     Make {
         /// Where it should lie.
         base: PathBuf,
@@ -22,7 +22,7 @@ pub enum TestDirError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// Something in it could not be removed.
-    #[error("{path} was not removed altogether: {}; remove the rest by hand: rm -r {path}", remove::list(leftovers), path = path.display())]
+    #[error("{path} was not removed completely: {}; remove the rest by hand: rm -r {path}", remove::list(leftovers), path = path.display())]
     Remove {
         /// The directory.
         path: PathBuf,

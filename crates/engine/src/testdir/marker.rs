@@ -60,7 +60,7 @@ impl Marker {
         let mut text = String::new();
         file.take(SIZE_MAX).read_to_string(&mut text)?;
         Marker::parse(&text)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its mark is none that this version knows"))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "this version does not know its marker"))
     }
 
     fn parse(text: &str) -> Option<Marker> {

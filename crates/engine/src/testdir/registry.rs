@@ -203,7 +203,7 @@ fn clean_one(path: &Path) -> Fate {
     match try_clean(path) {
         Ok(fate) => fate,
         Err(Errno::NOENT) => Fate::Absent,
-        Err(Errno::LOOP | Errno::NOTDIR) => Fate::NotOurs("it is no directory any more; it was left alone".to_owned()),
+        Err(Errno::LOOP | Errno::NOTDIR) => Fate::NotOurs("it is no longer a directory; it was left alone".to_owned()),
         Err(error) => Fate::Kept(io::Error::from(error).to_string()),
     }
 }
@@ -223,24 +223,22 @@ fn try_clean(path: &Path) -> rustix::io::Result<Fate> {
             // Killed between making and marking it, or between emptying and removing it: then nothing is in it.
             let changed_s = u64::try_from(stat.st_mtime).unwrap_or(0);
             if is_young(SystemTime::UNIX_EPOCH + Duration::from_secs(changed_s)) {
-                return Ok(Fate::Kept("it may be just in the making; try again in some seconds".to_owned()));
+                return Ok(Fate::Kept("it may be under construction; try again in a few seconds".to_owned()));
             }
             return Ok(match rustix::fs::unlinkat(&base, name, AtFlags::REMOVEDIR) {
                 Ok(()) => Fate::Removed,
-                Err(_) => {
-                    Fate::NotOurs("it does not bear Plumb's mark; remove it by hand if it is not wanted".to_owned())
-                }
+                Err(_) => Fate::NotOurs("it has no marker of Plumb; remove it by hand if it is not needed".to_owned()),
             });
         }
-        Err(error) => return Ok(Fate::Kept(format!("its mark cannot be read: {error}"))),
+        Err(error) => return Ok(Fate::Kept(format!("its marker cannot be read: {error}"))),
     };
     let marker = match Marker::read_from(&file) {
         Ok(marker) => marker,
-        Err(error) => return Ok(Fate::NotOurs(format!("{error}; remove it by hand if it is not wanted"))),
+        Err(error) => return Ok(Fate::NotOurs(format!("{error}; remove it by hand if it is not needed"))),
     };
     let is_itself = marker.inode == Identity::of(&stat).inode && name == OsStr::new(&format!("{PREFIX}{}", marker.id));
     if !is_itself {
-        let reason = "it is a copy of a test directory, or was renamed; remove it by hand if it is not wanted";
+        let reason = "it is a copy of a test directory, or was renamed; remove it by hand if it is not needed";
         return Ok(Fate::NotOurs(reason.to_owned()));
     }
     match marker.owner.life(&file) {
@@ -249,7 +247,6 @@ fn try_clean(path: &Path) -> rustix::io::Result<Fate> {
         Life::Dead => {}
     }
     // `file` holds the lock from here on, so that a second cleaning leaves this one alone.
-    let leftovers: Vec<Leftover> = remove::whole(base.as_fd(), name, dir.as_fd(), path);
-    drop(file);
+    let leftovers: Vec<Leftover> = remove::whole(base.as_fd(), name, dir.as_fd(), path, Some(file));
     if leftovers.is_empty() { Ok(Fate::Removed) } else { Ok(Fate::Kept(remove::list(&leftovers))) }
 }

@@ -2,18 +2,28 @@
 //!
 //! Sub-directories are moved up into the test directory before they are emptied, so that a tree of any depth needs
 //! three descriptors and no recursion. The marker goes last: a removal that is killed can be taken up again.
+//!
+//! FUSE and NFS do not remove a file that is still open: they rename it to `.fuse_hidden…` or `.nfs…` and remove it when it
+//! is closed, on FUSE some time after close(2) has returned. So the marker is closed before the directory is removed, and
+//! such files get a moment to go.
 
 use super::marker::MARKER;
 use crate::guard::beneath::{Identity, open_entry};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// How many leftovers are remembered by name.
 const LEFTOVERS_MAX: usize = 8;
+
+/// Pauses of a removal in which files that are being closed may go, and the length of each: 2 s together.
+const PAUSES_MAX: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Something that could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,9 +41,16 @@ pub(super) fn list(leftovers: &[Leftover]) -> String {
 }
 
 /// Removes all that is in the directory `dir`, which lies as `name` in `base`, and then itself. The caller has verified
-/// the marker. Returns what stayed; then the marker stays as well.
-pub(super) fn whole(base: BorrowedFd<'_>, name: &OsStr, dir: BorrowedFd<'_>, path: &Path) -> Vec<Leftover> {
-    let mut removal = Removal { root: dir, path, moved: 0, leftovers: vec![] };
+/// the marker, and hands over its open file, whose lock it held. Returns what stayed; then the marker stays as well, unless
+/// only the removal of the directory itself failed.
+pub(super) fn whole(
+    base: BorrowedFd<'_>,
+    name: &OsStr,
+    dir: BorrowedFd<'_>,
+    path: &Path,
+    marker: Option<File>,
+) -> Vec<Leftover> {
+    let mut removal = Removal { root: dir, path, moved: 0, pauses: 0, leftovers: vec![] };
     removal.empty_root();
     if !removal.leftovers.is_empty() {
         return removal.leftovers;
@@ -48,21 +65,49 @@ pub(super) fn whole(base: BorrowedFd<'_>, name: &OsStr, dir: BorrowedFd<'_>, pat
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error),
         }
-        rustix::fs::unlinkat(base, name, AtFlags::REMOVEDIR)
+        drop(marker);
+        loop {
+            match rustix::fs::unlinkat(base, name, AtFlags::REMOVEDIR) {
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY)
+                    if holds_only_closing(dir).unwrap_or(false) && removal.pause() => {}
+                ended => return ended,
+            }
+        }
     })();
     match ended {
         Ok(()) => vec![],
         Err(Errno::STALE) => {
-            vec![Leftover { path: path.to_owned(), reason: "its name means another directory now".to_owned() }]
+            vec![Leftover { path: path.to_owned(), reason: "another directory has its name now".to_owned() }]
         }
-        Err(error) => vec![Leftover { path: path.to_owned(), reason: error.to_string() }],
+        Err(error) => vec![Leftover { path: path.to_owned(), reason: std::io::Error::from(error).to_string() }],
     }
 }
+
+/// Whether this is the name of a file that was removed while it was open, and goes when it is closed.
+fn goes_when_closed(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    name.starts_with(b".fuse_hidden") || name.starts_with(b".nfs")
+}
+
+/// Whether a directory holds nothing but files that go when they are closed.
+fn holds_only_closing(dir: BorrowedFd<'_>) -> rustix::io::Result<bool> {
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        if !is_dot(entry.file_name()) && !goes_when_closed(entry.file_name()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Why a file is still there that goes when it is closed.
+const STILL_OPEN: &str = "a program still has a file in it open";
 
 struct Removal<'a> {
     root: BorrowedFd<'a>,
     path: &'a Path,
     moved: u64,
+    pauses: u32,
     leftovers: Vec<Leftover>,
 }
 
@@ -73,13 +118,22 @@ enum RemovedEntry {
 }
 
 impl Removal<'_> {
+    /// Gives files that are being closed a moment; false where they have had enough of them.
+    fn pause(&mut self) -> bool {
+        self.pauses += 1;
+        if self.pauses <= PAUSES_MAX {
+            std::thread::sleep(PAUSE);
+        }
+        self.pauses <= PAUSES_MAX
+    }
+
     /// Goes through the root until a whole pass changes nothing: removing entries while reading a directory may hide
     /// others on some file systems.
     fn empty_root(&mut self) {
         loop {
             self.leftovers.clear();
             let moved_before = self.moved;
-            let mut changed = false;
+            let (mut changed, mut closing) = (false, false);
             let entries = match Dir::read_from(self.root) {
                 Ok(entries) => entries,
                 Err(error) => return self.stays(OsStr::new(""), error),
@@ -93,6 +147,7 @@ impl Removal<'_> {
                 if is_dot(name) || name.to_bytes() == MARKER.as_bytes() {
                     continue;
                 }
+                let goes_when_closed = goes_when_closed(name);
                 let name = OsStr::from_bytes(name.to_bytes());
                 let removed = match remove_file(self.root, name) {
                     Ok(RemovedEntry::Removed) => Ok(()),
@@ -100,13 +155,22 @@ impl Removal<'_> {
                     Err(error) => Err(error),
                 };
                 match removed {
+                    // It may be there again under another name.
+                    Ok(()) if goes_when_closed => closing = true,
                     Ok(()) => changed = true,
-                    Err(error) => self.stays(name, error),
+                    Err(error) => {
+                        closing |= goes_when_closed;
+                        self.stays(name, error);
+                    }
                 }
             }
-            if !changed && self.moved == moved_before {
-                return;
+            if changed || self.moved != moved_before || (closing && self.pause()) {
+                continue;
             }
+            if closing && self.leftovers.is_empty() && !self.is_empty() {
+                self.leftovers.push(Leftover { path: self.path.to_owned(), reason: STILL_OPEN.to_owned() });
+            }
+            return;
         }
     }
 
@@ -114,7 +178,7 @@ impl Removal<'_> {
     fn remove_dir(&mut self, name: &OsStr) -> rustix::io::Result<()> {
         let dir = open_dir(self.root, name)?;
         loop {
-            let mut changed = false;
+            let (mut changed, mut closing) = (false, false);
             let mut failure = None;
             for entry in Dir::read_from(&dir)? {
                 let entry = entry?;
@@ -127,15 +191,22 @@ impl Removal<'_> {
                     Ok(RemovedEntry::Directory) => self.move_up(&dir, inner),
                     Err(error) => Err(error),
                 };
+                let goes_when_closed = goes_when_closed(entry.file_name());
                 match done {
+                    Ok(()) if goes_when_closed => closing = true,
                     Ok(()) => changed = true,
-                    Err(error) => failure = Some(error),
+                    Err(error) => {
+                        closing |= goes_when_closed;
+                        failure = Some(error);
+                    }
                 }
             }
+            if changed || (closing && self.pause()) {
+                continue;
+            }
             match failure {
-                Some(error) if !changed => return Err(error),
-                None if !changed => break,
-                _ => {}
+                Some(error) => return Err(error),
+                None => break,
             }
         }
         rustix::fs::unlinkat(self.root, name, AtFlags::REMOVEDIR)
@@ -157,6 +228,16 @@ impl Removal<'_> {
                 done => return done,
             }
         }
+    }
+
+    /// Whether nothing is left but the marker.
+    fn is_empty(&self) -> bool {
+        let names = |entries: Dir| {
+            entries
+                .flatten()
+                .all(|entry| is_dot(entry.file_name()) || entry.file_name().to_bytes() == MARKER.as_bytes())
+        };
+        Dir::read_from(self.root).is_ok_and(names)
     }
 
     fn stays(&mut self, name: &OsStr, error: Errno) {

@@ -1,7 +1,7 @@
 //! Removal takes all of the test directory and nothing else.
 
 use super::*;
-use crate::guard::testing::{Mounted, is_root, once_released, run};
+use crate::guard::testing::{Mounted, is_root, once_released, run, skipped};
 use rustix::fs::FlockOperation;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -53,6 +53,61 @@ fn removal_takes_deep_trees_many_files_and_what_has_no_permissions() {
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
     dir.remove().unwrap();
     assert_eq!(list(base.path()), [""; 0]);
+}
+
+/// A FUSE file system over a directory, unmounted on drop; `None`, said aloud, where there is none.
+struct Fuse {
+    mount: tempfile::TempDir,
+    _source: tempfile::TempDir,
+}
+
+impl Fuse {
+    fn new() -> Option<Fuse> {
+        let (source, mount) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        if !run("bindfs", &[source.path().to_str().unwrap(), mount.path().to_str().unwrap()]) {
+            skipped("bindfs is missing, or nothing can be mounted with FUSE here");
+            return None;
+        }
+        Some(Fuse { mount, _source: source })
+    }
+}
+
+impl Drop for Fuse {
+    fn drop(&mut self) {
+        let mount = self.mount.path().to_str().unwrap();
+        once_released(|| run("umount", &[mount]).then_some(()));
+    }
+}
+
+/// Protects directories on FUSE, which keeps a removed file under another name until it is closed: the marker is such a
+/// file, and whatever a run closed a moment ago.
+#[test]
+fn a_fuse_file_system_keeps_nothing_of_a_test_directory() {
+    let Some(fuse) = Fuse::new() else { return };
+    for _ in 0..5 {
+        let dir = TestDir::create(fuse.mount.path(), "").unwrap();
+        fs::create_dir(dir.path().join("below")).unwrap();
+        for name in ["data", "below/data"] {
+            let path = dir.path().join(name);
+            fs::write(&path, [1; 1 << 20]).unwrap();
+            drop(fs::File::open(&path).unwrap());
+        }
+        dir.remove().unwrap();
+        assert_eq!(list(fuse.mount.path()), [""; 0]);
+    }
+}
+
+#[test]
+fn what_is_still_open_on_fuse_is_reported_and_the_marker_stays() {
+    let Some(fuse) = Fuse::new() else { return };
+    let dir = TestDir::create(fuse.mount.path(), "").unwrap();
+    let path = dir.path().to_owned();
+    fs::write(path.join("data"), "x").unwrap();
+    let open = fs::File::open(path.join("data")).unwrap();
+    let text = dir.remove().unwrap_err().to_string();
+    assert!(text.contains("a program still has a file in it open"), "{text}");
+    drop(open);
+    once_released(|| (list(&path) == [MARKER]).then_some(()));
 }
 
 #[test]

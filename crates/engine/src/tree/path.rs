@@ -134,7 +134,7 @@ fn write_number(field: &mut [u8], number: u64) {
         *first = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    debug_assert_eq!(rest, 0, "{number} needs more digits than there is room for");
+    debug_assert_eq!(rest, 0, "{number} has too many digits");
 }
 
 /// Writes the paths of one tree, one after another. Most files lie in the same directory as the file before, and then

@@ -79,7 +79,7 @@ pub enum TreeError {
         files: u64,
     },
     /// More than all files pre-allocated.
-    #[error("`preallocated-percent = {percent}` is more than all; use 0 to 100")]
+    #[error("`preallocated-percent = {percent}` is more than 100 %; use 0 to 100")]
     Percent {
         /// What was given.
         percent: u32,

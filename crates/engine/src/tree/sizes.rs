@@ -8,7 +8,7 @@ use plumb_workload::Distribution;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SizesError {
     /// `uniform` with its bounds the wrong way round.
-    #[error("sizes uniform from {min} to {max} bytes: `min` is above `max`; exchange them")]
+    #[error("sizes uniform from {min} to {max} bytes: `min` is above `max`; swap them")]
     UniformBounds {
         /// Smallest, bytes.
         min: u64,

@@ -118,7 +118,7 @@ fn root_what_a_stream_held_back_and_could_not_write_is_a_fault() {
         assert_eq!((phase.count(), phase.fault_count), (3, 1), "{run_as}: the library took all three");
         let fault = &phase.faults[0];
         assert_eq!((fault.op, fault.errno), (OpKind::Write, Some(libc::ENOSPC)), "{run_as}");
-        assert!(fault.path.ends_with("data") && fault.message.contains("held back"), "{run_as}: {fault:?}");
+        assert!(fault.path.ends_with("data") && fault.message.contains("buffered data"), "{run_as}: {fault:?}");
     }
 }
 

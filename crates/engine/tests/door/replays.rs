@@ -172,5 +172,5 @@ fn what_a_replay_cannot_keep_is_refused_before_the_start() {
     let error = refused(&place(), &rated);
     assert!(error.contains("replay_no_stall"), "{error}");
     let error = refused(&Place::new(), &text("few", "", ""));
-    assert!(error.contains("few: nobody here reads recordings"), "{error}");
+    assert!(error.contains("few: recordings cannot be read here"), "{error}");
 }

@@ -15,6 +15,7 @@ use plumb_result::RunResult;
 use plumb_study::{Bench, Place, Policies, RunRequest};
 use plumb_workload::named::{self, RunPlace, Scale};
 use plumb_workload::{Bytes, Content, Nanos, Workload};
+use std::path::Path;
 
 /// Size of the test file and length of a phase where there is room and time.
 const USUAL: (Bytes, Nanos) = (Bytes(1 << 30), Nanos(4_000_000_000));
@@ -68,7 +69,7 @@ struct Planned {
 }
 
 impl Planned {
-    fn new(path: &str, arguments: &TryArguments) -> Result<Planned, Stopped> {
+    fn new(path: &Path, arguments: &TryArguments) -> Result<Planned, Stopped> {
         let spot = Spot::parse(path)?;
         let (usual_size, usual_time) = if arguments.quick { QUICK } else { USUAL };
         let wanted = arguments.size.unwrap_or(usual_size);
@@ -108,7 +109,7 @@ impl Planned {
 }
 
 /// What will be written, said before anything is.
-fn announcement(spot: &Spot, path: &str, sizes: DataSizes, wanted: Option<Bytes>) -> String {
+fn announcement(spot: &Spot, path: &Path, sizes: DataSizes, wanted: Option<Bytes>) -> String {
     let space = format::bytes_iec(sizes.together_bytes() as f64);
     let less = match wanted {
         Some(Bytes(wanted)) if wanted > sizes.file_bytes => {
@@ -119,7 +120,7 @@ fn announcement(spot: &Spot, path: &str, sizes: DataSizes, wanted: Option<Bytes>
     };
     match spot {
         Spot::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
-        Spot::Device(_) | Spot::File(_) => format!("{path}: is only read"),
+        Spot::Device(_) | Spot::File(_) => format!("{}: is only read", path.display()),
         Spot::Place(Place::Directory(path)) => format!(
             "{}: needs {space}, in a directory of its own that is removed at the end. Nothing else is touched.{less}",
             path.display()

@@ -277,7 +277,7 @@ fn files_that_plumb_did_not_make_are_not_overwritten() {
     home.plumb("as dd if=other of=mine conv=notrunc count=1").expect(1).complains(&refused);
     home.plumb("as dd if=/dev/zero of=mine seek=5 count=1").expect(1).complains(&refused);
     let exchanged = home.plumb("as dd if=/dev/null of=mine").expect(1);
-    exchanged.complains(&["/dev/null holds nothing", "12 bytes", "are input and output exchanged?", "PLUMB_ALLOW="]);
+    exchanged.complains(&["/dev/null is empty", "12 bytes", "are input and output swapped?", "PLUMB_ALLOW="]);
     home.plumb("as dd if=missing of=mine").expect(1).complains(&["failed to open 'missing'"]);
     std::os::unix::fs::symlink("mine", home.work().join("link")).unwrap();
     home.plumb("as dd if=other of=link").expect(1).complains(&refused);

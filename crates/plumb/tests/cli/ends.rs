@@ -63,7 +63,7 @@ fn a_bad_command_line_is_2_and_suggests() {
     line("run random-red", &["no file `random-red`", "did you mean `random-read`?"]);
     line("run nothing-like-it", &["there are `stream-read`", "`database`"]);
     line("run all --at sim:ssd", &["several workloads", "plumb compare --for"]);
-    line("run reads.toml --set dpeth=4", &["`dpeth` is no setting", "did you mean `depth`?"]);
+    line("run reads.toml --set dpeth=4", &["unknown setting `dpeth`", "did you mean `depth`?"]);
     line("run reads.toml --set depth=much", &["expected a whole number", "depth=much", "^^^^"]);
     line("run reads.toml --set depth", &["`depth` sets nothing", "KEY=VALUE"]);
     line("run reads.toml --set phase.7.cache=cold", &["phase.7"]);
@@ -240,4 +240,19 @@ fn names_need_not_be_unicode() {
     let words = ["run", "random-read", "--at", "sim:ssd", "--db"].map(std::ffi::OsStr::new);
     home.with(words.into_iter().chain([database])).expect(0);
     assert!(home.work().join(database).exists());
+
+    let place = std::ffi::OsStr::from_bytes(b"p\xff");
+    std::fs::create_dir(home.work().join(place)).unwrap();
+    let short = ["--set", "size=1MiB", "--set", "time=100ms"].map(std::ffi::OsStr::new);
+    let run = ["run", "random-read", "--at"].map(std::ffi::OsStr::new);
+    home.with(run.into_iter().chain([place]).chain(short)).expect(0).says(&["p\u{fffd}"]);
+    let try_it = ["try", "--time", "50ms", "--size", "1MiB"].map(std::ffi::OsStr::new);
+    home.with(try_it.into_iter().chain([place])).expect(0);
+    home.with([std::ffi::OsStr::new("check"), place]).expect(0);
+    // What went wrong there is stored like everything else.
+    home.file("full.toml", FULL);
+    let failed = ["run", "full.toml", "--at"].map(std::ffi::OsStr::new);
+    home.with(failed.into_iter().chain([place])).expect(4);
+    home.plumb("show last --json").expect(0).says(&["p\u{fffd}"]);
+    assert_eq!(std::fs::read_dir(home.work().join(place)).unwrap().count(), 0);
 }

@@ -170,7 +170,7 @@ fn what_cannot_be_swept_is_refused_before_anything_runs() {
         ("sweep depth=1..64 size=1M..1T sim:ssd", "more than 64"),
         ("sweep depth=1..4 sim:ssd sim:hdd", "one place"),
         ("sweep depth=1..4 --for small-files sim:ssd", "--phase: create, stat, read, delete"),
-        ("sweep depth=1..4 --for nothing sim:ssd", "no workload named `nothing`"),
+        ("sweep depth=1..4 --for nothing sim:ssd", "unknown workload `nothing`"),
         ("sweep block=4k,3G --size 16M sim:ssd", "error"),
         ("sweep depth=1..4 --rate fast sim:ssd", "nor `auto`"),
         ("sweep depth=1..4 --read-only .", "has to lay out a file first"),

@@ -124,19 +124,19 @@ fn memory() {
     // The user's own words are not bent: a cold cache cannot be had here, and that is said.
     let page = home.plumb(&format!("run stream-read --at {} --set size=16MiB", memory.as_str())).expect(0);
     page.says(&[
-        "not had stream-read: a cold cache: tmpfs lives in memory",
+        "not had stream-read: a cold cache: tmpfs is in memory",
         "from memory, which says nothing about a device",
     ]);
     home.plumb(&format!("run stream-read --at {} --set cache=cold --set size=16MiB", memory.as_str()))
         .expect(2)
-        .complains(&["lives in memory", "as-is"]);
+        .complains(&["is in memory", "as-is"]);
     let json = home.plumb("show last --json").expect(0).json();
     assert!(json["phases"][0]["notes"][0].as_str().unwrap().contains("tmpfs"));
     let place = memory.as_str();
     let comparison =
         home.plumb(&format!("compare {place} {place} --budget 5s --size 16MiB --for stream-read --json")).json();
     assert!(
-        comparison["notes"][0].as_str().unwrap().contains("a cold cache: tmpfs lives in memory"),
+        comparison["notes"][0].as_str().unwrap().contains("a cold cache: tmpfs is in memory"),
         "{}",
         comparison["notes"]
     );
@@ -192,7 +192,7 @@ fn a_place_that_cannot_be_written_or_is_full_is_said_clearly() {
         crate::common::Said::of(nobody).expect(4).complains(&[
             "cannot make a test directory in",
             "Permission denied",
-            "choose a directory that you may write to",
+            "choose a directory that you can write to",
         ]);
     }
 }

@@ -40,7 +40,7 @@ fn a_loop_device_in_memory_is_no_device() {
         let result = read(&home, mounted.as_str(), "16MiB");
         show(&result, "A1");
         assert_eq!(metric(&result, "read", "read.iops")["tier"], "cache", "{:#}", result["target"]);
-        assert_found(&result, "A1", "warn", "lives in memory");
+        assert_found(&result, "A1", "warn", "is in memory");
         home.plumb(&format!("run place.toml --at {}", mounted.as_str())).ran().says(&["memory"]);
     }
     // The device itself, without a file system.

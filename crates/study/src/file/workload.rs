@@ -300,7 +300,7 @@ impl WorkloadReader<'_> {
         let form: NamedForm = self.document.read(table)?;
         let at = place_in(table, &["named"]);
         let found = named::select(&form.named)
-            .map_err(|error| self.failed(&at, format!("there is no workload named `{}`", error.name), error.help))?;
+            .map_err(|error| self.failed(&at, format!("unknown workload `{}`", error.name), error.help))?;
         let [found] = found.as_slice() else {
             return Err(self.failed(&at, "a cell runs one workload", "name one of them"));
         };

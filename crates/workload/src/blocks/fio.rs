@@ -169,7 +169,7 @@ mod wide {
         }
 
         fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
-            text.parse().map_err(|_| E::custom(format!("`{text}` is no seed of 64 bits")))
+            text.parse().map_err(|_| E::custom(format!("`{text}` is not a 64-bit seed")))
         }
     }
 }

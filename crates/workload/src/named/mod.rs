@@ -20,31 +20,31 @@ pub use survey::{SURVEY, try_read_only, try_workload};
 pub const NAMED: &[NamedWorkload] = &[
     NamedWorkload {
         name: "stream-read",
-        about: "one program reads a large file from end to end, with nothing of it cached",
+        about: "sequential 1 MiB reads of a large uncached file, through the page cache",
         headline: &["read.bw"],
         build: block::stream_read,
     },
     NamedWorkload {
         name: "stream-write",
-        about: "one program writes a large new file from end to end and makes it durable",
+        about: "sequential 1 MiB writes of a large new file, through the page cache, flushed at the end",
         headline: &["write.bw"],
         build: block::stream_write,
     },
     NamedWorkload {
         name: "random-read",
-        about: "4 KiB reads all over a file, 32 at a time, past the page cache",
+        about: "random 4 KiB reads at queue depth 32, direct I/O",
         headline: &["read.iops", "read.lat.p99"],
         build: block::random_read,
     },
     NamedWorkload {
         name: "random-write",
-        about: "4 KiB overwrites all over a file, 32 at a time, past the page cache",
+        about: "random 4 KiB overwrites at queue depth 32, direct I/O",
         headline: &["write.iops", "write.lat.p99"],
         build: block::random_write,
     },
     NamedWorkload {
         name: "fsync-log",
-        about: "a growing log: append 4 KiB, make it durable, again",
+        about: "append 4 KiB and fdatasync, again and again",
         headline: &["fdatasync.lat.p99", "fdatasync.ops"],
         build: block::fsync_log,
     },
@@ -56,13 +56,13 @@ pub const NAMED: &[NamedWorkload] = &[
     },
     NamedWorkload {
         name: "mail",
-        about: "a mail server: deliver, read, flag and delete messages, each delivery durable",
+        about: "a mail server: deliver, read, flag and delete messages; fsync after each delivery",
         headline: &["txn.ops", "fsync.lat.p99"],
         build: file::mail,
     },
     NamedWorkload {
         name: "database",
-        about: "8 KiB random reads and writes, 70 to 30, beside a log that is made durable at each commit",
+        about: "8 KiB random reads and writes (70:30) at depth 16, next to a log with an fdatasync per commit",
         headline: &["read.iops", "read.lat.p99", "fdatasync.lat.p99"],
         build: block::database,
     },
@@ -73,7 +73,7 @@ pub const ALL: &str = "all";
 
 /// There is no named workload of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no workload named `{name}`; {help}")]
+#[error("unknown workload `{name}`; {help}")]
 pub struct UnknownName {
     /// What was asked for.
     pub name: String,

@@ -14,7 +14,7 @@ pub struct Override {
 
 /// Why a text is no override.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` sets nothing; write KEY=VALUE, such as `depth=32` or `phase.0.cache=direct`")]
+#[error("`{text}` has no `=`; write KEY=VALUE, such as `depth=32` or `phase.0.cache=direct`")]
 pub struct OverrideError {
     /// What was found.
     pub text: String,

@@ -85,10 +85,16 @@ pub const SHORTHANDS: &[Shorthand] = &[
     shorthand("count", "4", Reach::Workers, &["count"], "workers in each group"),
     shorthand("backend", "io-uring", Reach::BlockWorkers, &["backend"], "what executes the ops"),
     shorthand("run-as", "process", Reach::Workers, &["run-as"], "threads or processes"),
-    shorthand("rate", "1000/s", Reach::Workers, &["pace", "open", "rate"], "ops a second of each worker, kept if late"),
+    shorthand(
+        "rate",
+        "1000/s",
+        Reach::Workers,
+        &["pace", "open", "rate"],
+        "ops per second of each worker; late ops are caught up",
+    ),
     shorthand("think", "1ms", Reach::Workers, &["pace", "think", "time"], "pause after each op"),
     shorthand("passes", "1", Reach::Workers, &["limit", "passes"], "times over the range, or through the program"),
-    shorthand("on-error", "continue", Reach::Workers, &["on-error"], "what an op's error means: stop or continue"),
+    shorthand("on-error", "continue", Reach::Workers, &["on-error"], "after a failed op: stop or continue"),
     shorthand("depth", "32", Reach::BlockWorkers, &["depth"], "ops in flight, of each worker"),
     shorthand("block", "4KiB", Reach::BlockWorkers, &["work", "blocks", "block"], "size of each op"),
     shorthand(
@@ -210,8 +216,8 @@ fn set_everywhere(
         let what = short.reach.name();
         return Err(document.bad_override(
             placed,
-            format!("`{}` reaches nothing: the workload has no {what}", short.name),
-            "leave it out, or name the place in full, such as `phase.0.workers.0.depth=32`".to_owned(),
+            format!("`{}` applies to nothing: the workload has no {what}", short.name),
+            "leave it out, or give the full path, such as `phase.0.workers.0.depth=32`".to_owned(),
         ));
     }
     Ok(())
@@ -292,7 +298,7 @@ fn set_one(
     {
         let names: Vec<&str> = SHORTHANDS.iter().map(|short| short.name).collect();
         let help = did_you_mean(word, &names).unwrap_or_default();
-        return Err(refused(OverrideRefusal { message: format!("`{word}` is no setting"), help }));
+        return Err(refused(OverrideRefusal { message: format!("unknown setting `{word}`"), help }));
     }
     set_at(tree, &path.0, value, key_span).map_err(refused)
 }
@@ -323,7 +329,7 @@ fn set_at(table: &mut Table, path: &[Segment], value: Node, key_span: &Range<usi
         };
         let Some(element) = position.and_then(|position| array.get_mut(position)) else {
             return Err(OverrideRefusal {
-                message: format!("none of the {length} in `{key}` is `{}`", text_of(next)),
+                message: format!("`{key}` has {length} entries, and none is `{}`", text_of(next)),
                 help: format!("use a number from 0 to {}, or a name", length.saturating_sub(1)),
             });
         };
@@ -334,7 +340,7 @@ fn set_at(table: &mut Table, path: &[Segment], value: Node, key_span: &Range<usi
         return match element.get_mut().as_table_mut() {
             Some(table) => set_at(table, &rest[1..], value, key_span),
             None => Err(OverrideRefusal {
-                message: format!("`{key}` lists plain values, and the path leads into one"),
+                message: format!("`{key}` is a list of plain values; a path cannot go into one"),
                 help: "set the value as a whole".to_owned(),
             }),
         };

@@ -12,9 +12,7 @@ use std::fmt::Write;
 
 /// Why a workload has no native form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the workload `{workload}` cannot be written as TOML: {reason} (paths must be UTF-8, and integers lie below 2^63)"
-)]
+#[error("the workload `{workload}` cannot be written as TOML: {reason} (paths must be UTF-8, and integers below 2^63)")]
 pub struct PrintError {
     /// Its name.
     pub workload: String,

@@ -95,10 +95,10 @@ fn every_error_underlines_what_it_is_about() {
         ("depth = 32", "depth = 32\ndepth = 3", "depth", "duplicate key", ""),
         ("\"io-uring\"", "\"io_uring\"", "\"io_uring\"", "not one of the choices", "did you mean `io-uring`?"),
         ("\"io-uring\"", "{ io-uring = { poll = true } }", "poll", "unknown key `poll`", "`poll-cpu`"),
-        ("\"io-uring\"", "\"psync\"", "32", "`psync` is synchronous and cannot hold 32 requests", "io-uring"),
+        ("\"io-uring\"", "\"psync\"", "32", "`psync` is synchronous and cannot keep 32 requests in flight", "io-uring"),
         ("\"io-uring\"", "3", "3", "expected one of `auto`", ""),
         ("\"4KiB\"", "\"4 parsecs\"", "\"4 parsecs\"", "`4 parsecs` is not a size", ""),
-        ("\"4KiB\"", "1000", "1000", "direct I/O cannot use 1000", "512"),
+        ("\"4KiB\"", "1000", "1000", "direct I/O does not support 1000", "512"),
         ("theta = 1.1", "theta = 0", "0", "theta is 0", "1.1"),
         ("work.blocks.pattern", "work.blocks.patern", "patern", "unknown key `patern`", "did you mean `pattern`?"),
         ("theta = 1.1", "thtea = 1.1", "thtea", "unknown key", "`theta`"),
@@ -108,7 +108,7 @@ fn every_error_underlines_what_it_is_about() {
         ("\"fsync\"", "\"fsnyc\"", "\"fsnyc\"", "not one of the choices", "did you mean `fsync`?"),
         ("    \"create\",\n", "", "append", "used before it is open", "`create`"),
         ("[target.data.file]", "[target.data.flie]", "flie", "not one of the choices", "did you mean `file`?"),
-        ("path = \"data\"", "path = \"../data\"", "\"../data\"", "leads out of the test directory", "`..`"),
+        ("path = \"data\"", "path = \"../data\"", "\"../data\"", "is outside the test directory", "`..`"),
         ("name = \"mail\"", "name = \"mixed\"", "\"mixed\"", "two phases named `mixed`", "its own name"),
         ("name = \"mail\"\nstop.time = \"10s\"", "name = \"mail\"", "[[phase.workers]]", "never ends", "stop.time"),
         ("[[phase.workers]]", "[phase.workers]", "[phase.workers]", "expected a list", "two brackets"),
@@ -364,18 +364,18 @@ fn paths_reach_one_place_by_number_or_name() {
 #[test]
 fn errors_of_overrides_show_the_override() {
     for (change, underlined, message, help) in [
-        ("depht=1", "depht=", "`depht` is no setting", "did you mean `depth`?"),
+        ("depht=1", "depht=", "unknown setting `depht`", "did you mean `depth`?"),
         ("depth=0", "0", "the queue depth is 0", "at least 1"),
         ("depth=many", "many", "expected a whole number", ""),
-        ("block=1000", "1000", "direct I/O cannot use 1000", "512"),
+        ("block=1000", "1000", "direct I/O does not support 1000", "512"),
         ("phase.0.workers.0.dpeth=1", "phase.0.workers.0.dpeth=", "unknown key `dpeth`", "did you mean `depth`?"),
-        ("phase.7.name=x", "phase.7.name=", "none of the 2 in `phase` is `7`", "0 to 1"),
-        ("phase.mial.name=x", "phase.mial.name=", "none of the 2 in `phase` is `mial`", "name"),
+        ("phase.7.name=x", "phase.7.name=", "`phase` has 2 entries, and none is `7`", "0 to 1"),
+        ("phase.mial.name=x", "phase.mial.name=", "`phase` has 2 entries, and none is `mial`", "name"),
         ("phase.1.workers.0.work.flow.steps.0.x=1", "phase.1.workers.0.work.flow.steps.0.x=", "plain values", "whole"),
         ("phase.mail.stop.time=1x", "1x", "`1x` is not a time", ""),
         ("prepare=sprase", "sprase", "not one of the choices", "did you mean `sparse`?"),
         ("phase.0.workers.0={target=1}", "1", "expected text in quotes", ""),
-        ("a..b=1", "a..b=", "no path into a workload", "shorthands"),
+        ("a..b=1", "a..b=", "not a path into a workload", "shorthands"),
         ("phase.1.workers.0.work.flow.steps=[\"fsync\"]", "\"fsync\"", "used before it is open", "`create`"),
     ] {
         let error = set(&[change]).expect_err(change);
@@ -392,7 +392,7 @@ fn errors_of_overrides_show_the_override() {
 fn a_shorthand_that_reaches_nothing_is_an_error() {
     let workload = named::select("mail").unwrap()[0].workload(&named::Scale::moderate(named::RunPlace::Directory));
     let error = with_overrides(&workload, &overrides(&["depth=4"])).unwrap_err().to_string();
-    assert!(error.contains("`depth` reaches nothing") && error.contains("block I/O"), "{error}");
+    assert!(error.contains("`depth` applies to nothing") && error.contains("block I/O"), "{error}");
     assert_eq!(with_overrides(&workload, &overrides(&["count=4"])).unwrap().phase[0].workers[0].count, 4);
     assert_eq!(with_overrides(&workload, &[]).unwrap(), workload);
 }

@@ -51,7 +51,7 @@ fn block_size(check: &mut Checker, block: &BlockSize) {
                 if step.0 > 0 && min <= max && max.0 / step.0 * step.0 < min.0 {
                     check.problem(
                         ["step"],
-                        format!("no multiple of {step} lies between {min} and {max}"),
+                        format!("there is no multiple of {step} between {min} and {max}"),
                         "use a step that divides `min` or `max`",
                     );
                 }
@@ -76,7 +76,7 @@ fn pattern(check: &mut Checker, pattern: &Pattern) {
             if !(*h > 0.5 && *h < 1.0) {
                 check.problem(
                     ["pattern", "pareto", "h"],
-                    format!("`h` is {h}, and must lie between 0.5 and 1"),
+                    format!("`h` is {h}; it must be between 0.5 and 1"),
                     "0.8 sends 80 % of accesses to 20 % of blocks",
                 );
             }
@@ -85,7 +85,7 @@ fn pattern(check: &mut Checker, pattern: &Pattern) {
             if !(0.0..=1.0).contains(center) {
                 check.problem(
                     ["pattern", "normal", "center"],
-                    format!("the centre {center} lies outside the range"),
+                    format!("the centre {center} is outside the range"),
                     "it is a share of the range, from 0 to 1",
                 );
             }
@@ -107,7 +107,7 @@ fn pattern(check: &mut Checker, pattern: &Pattern) {
 
 fn zoned(check: &mut Checker, zones: &[Zone]) {
     if zones.is_empty() {
-        check.problem([], "there is no zone", "give zones with `access-percent` and `span-percent`");
+        check.problem([], "the list of zones is empty", "give zones with `access-percent` and `span-percent`");
         return;
     }
     for (index, zone) in zones.iter().enumerate() {
@@ -115,14 +115,14 @@ fn zoned(check: &mut Checker, zones: &[Zone]) {
             if !(0.0..=100.0).contains(&zone.access_percent) {
                 check.problem(
                     ["access-percent"],
-                    format!("{} % is no share of all accesses", zone.access_percent),
+                    format!("{} % is not a valid share of accesses", zone.access_percent),
                     "use 0 to 100",
                 );
             }
             if !(zone.span_percent > 0.0 && zone.span_percent <= 100.0) {
                 check.problem(
                     ["span-percent"],
-                    format!("{} % is no share of the range", zone.span_percent),
+                    format!("{} % is not a valid share of the range", zone.span_percent),
                     "use more than 0, up to 100",
                 );
             }
@@ -132,7 +132,7 @@ fn zoned(check: &mut Checker, zones: &[Zone]) {
     let span: f64 = zones.iter().map(|zone| zone.span_percent).sum();
     for (what, sum) in [("access-percent", access), ("span-percent", span)] {
         if sum.is_finite() && (sum - 100.0).abs() > PERCENT_TOLERANCE {
-            check.problem([], format!("`{what}` of all zones is {sum} % together"), "make the zones add up to 100 %");
+            check.problem([], format!("`{what}` of all zones adds up to {sum} %"), "make the zones add up to 100 %");
         }
     }
 }
@@ -154,7 +154,7 @@ fn range(check: &mut Checker, group: &WorkerGroup, work: &Blocks, size: Option<u
     if own_length && work.span.is_none() && (work.mix.write > 0 || work.mix.trim > 0) {
         check.problem(
             [],
-            format!("writes need to know how far they may go, and `{}` has no size", group.target),
+            format!("writes need a limit, and `{}` has no size", group.target),
             "give the target a `size`, or the work a `span`",
         );
     }
@@ -162,7 +162,7 @@ fn range(check: &mut Checker, group: &WorkerGroup, work: &Blocks, size: Option<u
         if span.0 < largest {
             check.problem(
                 ["span"],
-                format!("a span of {span} does not hold one block of {}", Bytes(largest)),
+                format!("a span of {span} is smaller than one block of {}", Bytes(largest)),
                 "make the span larger or the block smaller",
             );
         }
@@ -187,7 +187,7 @@ fn range(check: &mut Checker, group: &WorkerGroup, work: &Blocks, size: Option<u
         check.problem(
             [if work.offset.0 > MAX_OFFSET_BYTES { "offset" } else { "offset-increment" }],
             "the last worker's offset is beyond what a file can have",
-            format!("offsets end at {MAX_OFFSET_BYTES}"),
+            format!("the largest offset is {MAX_OFFSET_BYTES}"),
         );
         return;
     };
@@ -196,7 +196,7 @@ fn range(check: &mut Checker, group: &WorkerGroup, work: &Blocks, size: Option<u
         check.problem(
             ["span"],
             "the range ends beyond what a file can have",
-            format!("offsets end at {MAX_OFFSET_BYTES}"),
+            format!("the largest offset is {MAX_OFFSET_BYTES}"),
         );
         return;
     };
@@ -205,11 +205,13 @@ fn range(check: &mut Checker, group: &WorkerGroup, work: &Blocks, size: Option<u
         let (key, message) = match (work.span, workers_after_first > 0 && work.offset_increment.0 > 0) {
             (_, true) => (
                 "offset-increment",
-                format!("the last worker's range ends at {}, and the target at {size}", Bytes(end)),
+                format!("the last worker's range ends at {}, beyond the target's end at {size}", Bytes(end)),
             ),
-            (Some(_), false) => ("span", format!("the range ends at {}, and the target at {size}", Bytes(end))),
+            (Some(_), false) => {
+                ("span", format!("the range ends at {}, beyond the target's end at {size}", Bytes(end)))
+            }
             (None, false) if work.offset.0 > 0 => {
-                ("offset", format!("from {} on, the target of {size} does not hold one block", work.offset))
+                ("offset", format!("the target of {size} has no room for one block at offset {}", work.offset))
             }
             (None, false) => ("block", format!("a block of {} does not fit into the target of {size}", Bytes(largest))),
         };
@@ -239,7 +241,7 @@ fn direct(check: &mut Checker, work: &Blocks) {
         if !value.0.is_multiple_of(DIRECT_ALIGN_BYTES) {
             check.problem_at(
                 keys,
-                format!("direct I/O cannot use {value}"),
+                format!("direct I/O does not support {value}"),
                 format!("use a multiple of {DIRECT_ALIGN_BYTES} (of 4096 on many devices), or another `cache`"),
             );
         }

@@ -136,7 +136,11 @@ impl Checker {
     /// A limit that is there must not be nothing.
     pub(super) fn positive_if_some<const N: usize>(&mut self, keys: [&str; N], what: &str, value: Option<u64>) {
         if value == Some(0) {
-            self.problem(keys, format!("{what} of 0 never lets anything happen"), "leave it out, or make it positive");
+            self.problem(
+                keys,
+                format!("{what} is 0, so that nothing would ever happen"),
+                "leave it out, or make it positive",
+            );
         }
     }
 
@@ -145,12 +149,12 @@ impl Checker {
         match size {
             Size::Bytes(Bytes(bytes)) => self.length(keys, bytes),
             Size::Ram(factor) | Size::Free(factor) if !(factor > 0.0 && factor.is_finite()) => {
-                self.problem(keys, format!("the size `{size}` is nothing"), "use a factor above 0, such as `ram*2`");
+                self.problem(keys, format!("the size `{size}` is 0"), "use a factor above 0, such as `ram*2`");
             }
             Size::Free(factor) if factor > 1.0 => {
                 self.problem(
                     keys,
-                    format!("`{size}` is more than there is"),
+                    format!("`{size}` is more than 100 % of the free space"),
                     "use a share of what is free, such as `free*10%`",
                 );
             }
@@ -161,12 +165,12 @@ impl Checker {
     /// The length of something that has offsets.
     pub(super) fn length<const N: usize>(&mut self, keys: [&str; N], bytes: u64) {
         if bytes == 0 {
-            self.problem(keys, "a size of 0 leaves nothing to work on", "make it as large as the work needs");
+            self.problem(keys, "the size is 0", "make it as large as the work needs");
         } else if bytes > MAX_OFFSET_BYTES {
             self.problem(
                 keys,
-                format!("{bytes} bytes are more than a file can have"),
-                format!("offsets end at {MAX_OFFSET_BYTES}"),
+                format!("{bytes} bytes exceed the largest file size"),
+                format!("the largest offset is {MAX_OFFSET_BYTES}"),
             );
         }
     }
@@ -174,7 +178,7 @@ impl Checker {
     /// The length of one request.
     pub(super) fn request<const N: usize>(&mut self, keys: [&str; N], bytes: u64) {
         if bytes == 0 {
-            self.problem(keys, "a request of 0 bytes does nothing", "use a size such as `4KiB`");
+            self.problem(keys, "a request has 0 bytes", "use a size such as `4KiB`");
         } else if bytes > MAX_OP_BYTES {
             self.problem(
                 keys,
@@ -187,14 +191,14 @@ impl Checker {
     /// A number that must be finite and above 0.
     pub(super) fn above_zero<const N: usize>(&mut self, keys: [&str; N], what: &str, value: f64, help: &str) {
         if !(value > 0.0 && value.is_finite()) {
-            self.problem(keys, format!("{what} is {value}, and must be above 0"), help);
+            self.problem(keys, format!("{what} is {value}; it must be above 0"), help);
         }
     }
 
     /// A table of sizes with weights, under the current path.
     pub(super) fn weighted(&mut self, table: &[WeightedSize], mut each: impl FnMut(&mut Checker, Bytes)) {
         if table.is_empty() {
-            self.problem([], "the table has no entry", "give at least one `{ size = \"4KiB\", weight = 1.0 }`");
+            self.problem([], "the table is empty", "give at least one `{ size = \"4KiB\", weight = 1.0 }`");
         }
         for (index, entry) in table.iter().enumerate() {
             self.inside(index, |check| {
@@ -208,7 +212,7 @@ impl Checker {
     /// Weights, each of which makes sense, under the current path.
     pub(super) fn sum(&mut self, weights: impl Iterator<Item = f64> + Clone) {
         if weights.clone().all(f64::is_finite) && !weights.sum::<f64>().is_finite() {
-            self.problem([], "the weights are too large to be added up", "use weights such as `1.0`");
+            self.problem([], "the sum of the weights is too large", "use weights such as `1.0`");
         }
     }
 

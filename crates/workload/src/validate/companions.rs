@@ -16,7 +16,7 @@ pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, nam
                 if is_simulated {
                     check.problem(
                         [],
-                        "programs and load on processors take real time, and a simulated device has none",
+                        "programs and CPU load need real time; a simulated device has a virtual clock",
                         "leave it out, or use real targets",
                     );
                 }
@@ -48,7 +48,7 @@ fn members(check: &mut Checker, phase: &Phase, table: &str, key: &str, names: &[
     for name in names.iter().filter(|name| !phase.has_member(name)) {
         check.problem(
             [table, key],
-            format!("the phase has no group and no companion named `{name}`"),
+            format!("the phase has neither a group nor a companion named `{name}`"),
             "use the `name` of a group of workers, or of a companion, of the same phase",
         );
     }
@@ -56,13 +56,13 @@ fn members(check: &mut Checker, phase: &Phase, table: &str, key: &str, names: &[
 
 fn busy(check: &mut Checker, busy: &Busy) {
     if !(1..=100).contains(&busy.percent) {
-        check.problem(["percent"], format!("{} % is no share of a processor", busy.percent), "use 1 to 100");
+        check.problem(["percent"], format!("{} % is not a valid share of a CPU", busy.percent), "use 1 to 100");
     }
-    check.positive(["piece"], "the length of a busy piece", busy.piece.0, "use a time such as `50ms`");
+    check.positive(["piece"], "the length of a busy period", busy.piece.0, "use a time such as `50ms`");
 }
 
 fn exec(check: &mut Checker, exec: &Exec) {
     if exec.program.trim().is_empty() {
-        check.problem(["program"], "no program is named", "give its path, or a name that `PATH` finds");
+        check.problem(["program"], "no program is named", "give its path, or a name that is found in `PATH`");
     }
 }

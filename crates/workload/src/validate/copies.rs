@@ -17,22 +17,26 @@ pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, gro
     if !says {
         check.problem(
             [],
-            "a copy opens its files as its own `input` and `output` say, not as the phase's `cache` does",
-            "leave `cache` out, or say `cache = \"direct\"` beside `output.direct = true`",
+            "a copy opens its files according to its own `input` and `output`, not to the phase's `cache`",
+            "leave `cache` out, or use `cache = \"direct\"` together with `output.direct = true`",
         );
     }
     if group.count != 1 || group.depth != 1 {
-        check.problem([], "a copy is one worker's, one block at a time", "use `count = 1` and `depth = 1`");
+        check.problem([], "a copy uses one worker and one block at a time", "use `count = 1` and `depth = 1`");
     }
     if group.backend != Backend::Auto {
         check.problem(
             [],
-            format!("a copy reads and writes by itself, not by the backend `{}`", group.backend.name()),
+            format!("a copy makes its own system calls and cannot use the backend `{}`", group.backend.name()),
             "leave `backend` out",
         );
     }
     if group.limit != Limit::default() {
-        check.problem([], "a copy ends with its input or its count", "use `count`, and leave `limit` out");
+        check.problem(
+            [],
+            "a copy ends at the end of its input or at its `count`",
+            "use `count`, and leave `limit` out",
+        );
     }
     for (key, name) in [("from", &copy.from), ("to", &copy.to)] {
         let Some(name) = name else { continue };
@@ -42,7 +46,7 @@ pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, gro
             Some(Target::Null(_)) => {}
             Some(_) => check.problem(
                 [key],
-                format!("`{name}` is no single file or device under its own name"),
+                format!("`{name}` is not a single file or device with a path of its own"),
                 "use a target such as `job-files = { names = { said = [\"PATH\"] } }`",
             ),
             None => check.problem(
@@ -54,19 +58,23 @@ pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, gro
     }
     let has_ends = copy.from.is_some() || copy.to.is_some();
     if has_ends && !copy.targets().any(|name| name == group.target) {
-        check.problem([], format!("`{}` is no end of this copy", group.target), "name `to` or `from` as the target");
+        check.problem(
+            [],
+            format!("`{}` is neither the source nor the destination of this copy", group.target),
+            "name `to` or `from` as the target",
+        );
     }
     block(check, "read-block", copy.read_block);
     block(check, "write-block", copy.write_block);
     if !copy.gathers && copy.read_block != copy.write_block {
         check.problem(
             ["gathers"],
-            format!("blocks of {} do not become blocks of {} by themselves", copy.read_block, copy.write_block),
+            format!("the copy reads blocks of {} and writes blocks of {}", copy.read_block, copy.write_block),
             "use `gathers = true`, or blocks of one size",
         );
     }
     if !copy.conversion.is_nothing() && !copy.gathers {
-        check.problem(["gathers"], "conversions change lengths", "use `gathers = true`");
+        check.problem(["gathers"], "conversions change the length of blocks", "use `gathers = true`");
     }
     if let Some(LineRules::ToRecords(record) | LineRules::FromRecords(record)) = copy.conversion.lines {
         check.positive(["conversion", "lines"], "the length of a record", record.0, "use at least 1 byte");
@@ -80,7 +88,7 @@ pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, gro
         if flags.direct && flags.nocache {
             check.problem(
                 [key],
-                "`direct` goes around the page cache, so that there is nothing for `nocache` to drop",
+                "`direct` bypasses the page cache, so `nocache` has nothing to drop",
                 "use one of them",
             );
         }
@@ -91,6 +99,6 @@ fn block(check: &mut Checker, key: &'static str, block: Bytes) {
     check.positive([key], "a block", block.0, "use at least 1 byte");
     // More than one call moves is moved by several; memory must hold it all the same.
     if block.0 > MAX_OP_BYTES * 1024 {
-        check.problem([key], format!("no memory holds a block of {block}"), "use a smaller block");
+        check.problem([key], format!("a block of {block} does not fit into memory"), "use a smaller block");
     }
 }

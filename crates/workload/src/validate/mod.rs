@@ -26,7 +26,7 @@ pub fn validate(workload: &Workload) -> Vec<Problem> {
     if workload.seed > MAX_OFFSET_BYTES {
         check.problem(
             ["seed"],
-            format!("the seed {} is larger than an integer of the native form", workload.seed),
+            format!("the seed {} is too large for the TOML form", workload.seed),
             "use a seed below 2^63",
         );
     }

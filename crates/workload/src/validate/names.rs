@@ -8,16 +8,16 @@ use crate::program::Postmark;
 pub(super) fn names(check: &mut Checker, names: &Names) {
     match names {
         Names::Said(paths) | Names::Made(paths) if paths.is_empty() => {
-            check.problem(["names", "said"], "there is no file", "name at least one");
+            check.problem(["names", "said"], "the list of files is empty", "name at least one");
         }
         Names::Numbered { count: 0, .. } => {
-            check.problem(["names", "numbered", "count"], "there is no file", "use at least 1");
+            check.problem(["names", "numbered", "count"], "the list of files is empty", "use at least 1");
         }
         Names::Numbered { path, count, .. } if *count > 1 && !path.to_string_lossy().contains("{}") => {
             check.problem(
                 ["names", "numbered", "path"],
-                format!("{count} files would have the one name `{}`", path.display()),
-                "put `{}` where the file's number belongs",
+                format!("{count} files would have the same name `{}`", path.display()),
+                "put `{}` where the file's number should go",
             );
         }
         Names::Postmark(run) => check.within(&["names", "postmark"], |check| postmark(check, run)),

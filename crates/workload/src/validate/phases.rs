@@ -24,7 +24,7 @@ const RATE_MAX: f64 = 1e9;
 
 pub(super) fn check(check: &mut Checker, workload: &Workload) {
     if workload.phase.is_empty() {
-        check.problem(["phase"], "there is no phase", "add a `[[phase]]` with its `[[phase.workers]]`");
+        check.problem(["phase"], "the workload has no phase", "add a `[[phase]]` with its `[[phase.workers]]`");
     }
     let mut names = BTreeSet::new();
     let mut populated: BTreeSet<&str> = BTreeSet::new();
@@ -51,7 +51,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
     match phase.memory_pressure {
         Some(Size::Free(_)) => check.problem(
             ["memory-pressure"],
-            "free space of a file system is no measure of memory",
+            "memory cannot be given as a share of free disk space",
             "use bytes, or a share of memory such as `ram*50%`",
         ),
         Some(Size::Ram(factor)) if factor >= 1.0 => check.problem(
@@ -136,7 +136,7 @@ fn stop(check: &mut Checker, workload: &Workload, phase: &Phase) {
     if phase.ramp.0 > 0 && stop.time.is_none() && stop.steady.is_none() {
         check.problem(
             ["ramp"],
-            "nothing says that the phase outlasts its ramp, and then nothing would be measured",
+            "the phase may end before its ramp does, and nothing would be measured",
             "add `stop.time`, which counts from the end of the ramp",
         );
     }
@@ -167,14 +167,14 @@ fn stop(check: &mut Checker, workload: &Workload, phase: &Phase) {
         if steady.window < 3 {
             check.problem(
                 ["window"],
-                format!("a line through {} rounds says nothing about steadiness", steady.window),
-                "look at 5 rounds, as SNIA does, and at no fewer than 3",
+                format!("{} rounds are too few to detect a steady state", steady.window),
+                "use 5, as SNIA does, and no fewer than 3",
             );
         }
         if steady.max_rounds < steady.window {
             check.problem(
                 ["max-rounds"],
-                format!("gives up after {} rounds, before a window of {}", steady.max_rounds, steady.window),
+                format!("`max-rounds` is {}, which is less than the window of {}", steady.max_rounds, steady.window),
                 "allow at least as many rounds as the window; 25 is usual",
             );
         }
@@ -186,7 +186,7 @@ fn stop(check: &mut Checker, workload: &Workload, phase: &Phase) {
         {
             check.problem(
                 [],
-                format!("`stop.time` {time} ends the phase before {} rounds are over", steady.window),
+                format!("`stop.time` {time} ends the phase before {} rounds have passed", steady.window),
                 format!("allow at least {}, or leave `stop.time` out", crate::Nanos(shortest)),
             );
         }
@@ -219,8 +219,8 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
     if group.depth > QUEUE_DEPTH_MAX {
         check.problem(
             ["depth"],
-            format!("no queue holds {} requests", group.depth),
-            format!("io_uring's longest holds {QUEUE_DEPTH_MAX}"),
+            format!("a queue cannot hold {} requests", group.depth),
+            format!("the largest io_uring queue holds {QUEUE_DEPTH_MAX}"),
         );
     }
     let synchronous =
@@ -229,14 +229,18 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
         if group.depth > 1 {
             check.problem(
                 ["depth"],
-                format!("a program does one thing after another and cannot hold {} requests", group.depth),
+                format!("a program runs one step at a time and cannot keep {} requests in flight", group.depth),
                 "use depth = 1, and more workers with `count`",
             );
         }
     } else if group.depth > 1 && synchronous {
         check.problem(
             ["depth"],
-            format!("the backend `{}` is synchronous and cannot hold {} requests", group.backend.name(), group.depth),
+            format!(
+                "the backend `{}` is synchronous and cannot keep {} requests in flight",
+                group.backend.name(),
+                group.depth
+            ),
             "use backend = \"io-uring\", or depth = 1 and more workers with `count`",
         );
     }
@@ -244,8 +248,8 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
         if batch > group.depth {
             check.problem(
                 ["batch", key],
-                format!("a batch of {batch} never comes together at depth {}", group.depth),
-                "use at most the depth; 0 lets the engine adapt",
+                format!("a batch of {batch} can never fill up at depth {}", group.depth),
+                "use at most the depth, or 0 to let the engine choose",
             );
         }
     }
@@ -258,8 +262,8 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
         if !group.work.has_queue() {
             check.problem(
                 ["content"],
-                "only block I/O has a content of its own",
-                "say it as `content` of the target, or of the program",
+                "only block I/O groups can set their own content",
+                "set `content` of the target or of the program",
             );
         }
         for (key, percent) in [
@@ -281,12 +285,12 @@ fn pace(check: &mut Checker, pace: &Pace) {
             if rate.0.is_finite() && rate.0 > RATE_MAX {
                 check.problem(
                     ["open", "rate"],
-                    format!("{rate} is more than one op a nanosecond"),
+                    format!("{rate} is more than one op per nanosecond"),
                     "leave `pace` out to go as fast as possible",
                 );
             }
             if pace.has_rates() {
-                check.problem(["open"], "kinds of op have rates of their own as well", "leave out one of the two");
+                check.problem(["open"], "there are also separate rates for kinds of op", "leave out one of the two");
             }
         }
         for (key, rates) in [("bytes-per-second", &pace.bytes_per_second), ("ops-per-second", &pace.ops_per_second)] {
@@ -299,7 +303,7 @@ fn pace(check: &mut Checker, pace: &Pace) {
         if pace.reads_count_as_writes && (pace.bytes_per_second.read.is_some() || pace.ops_per_second.read.is_some()) {
             check.problem(
                 ["reads-count-as-writes"],
-                "reads have a rate of their own as well",
+                "there is also a separate rate for reads",
                 "leave out one of the two",
             );
         }
@@ -317,7 +321,7 @@ fn think_time(check: &mut Checker, think: &ThinkTime) {
         check.problem(["pause"], "the think time is 0", "leave `think` out for no pause");
     }
     if think.pause.0 > 0 && think.every == 0 && think.work.is_none() {
-        check.problem(["every"], "the number of ops between pauses is 0", "use at least 1, or say a time of `work`");
+        check.problem(["every"], "the number of ops between pauses is 0", "use at least 1, or set a time for `work`");
     }
 }
 
@@ -350,15 +354,15 @@ fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
             {
                 check.problem(
                     ["backend", "io-uring", "poll-completions"],
-                    "a polled ring carries reads and writes only, no flushes and no trims",
+                    "a polled ring supports only reads and writes, no flushes or trims",
                     "leave `poll-completions` out, or the flushes and trims",
                 );
             }
         }
         Backend::Mmap | Backend::Stdio if direct => check.problem(
             ["backend"],
-            format!("`{}` always goes through the page cache, and the phase wants to bypass it", group.backend.name()),
-            "use backend = \"psync\" or \"io-uring\", or another `cache` than \"direct\"",
+            format!("`{}` always goes through the page cache, but the phase uses direct I/O", group.backend.name()),
+            "use backend = \"psync\" or \"io-uring\", or a `cache` other than \"direct\"",
         ),
         _ => {}
     }
@@ -372,17 +376,17 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
         // A socket is its own place; it needs a range of offsets, and no file.
         Kind::Null if !auto && !matches!(group.backend, Backend::Null | Backend::Socket { .. }) => check.problem(
             ["backend"],
-            format!("the target `{}` is null, and the backend `{name}` needs a real one", group.target),
+            format!("the target `{}` is null, but the backend `{name}` needs a real one", group.target),
             "use backend = \"auto\"",
         ),
         Kind::Sim if !auto && group.backend != Backend::Sim => check.problem(
             ["backend"],
-            format!("the target `{}` is simulated, and the backend `{name}` needs a real one", group.target),
+            format!("the target `{}` is simulated, but the backend `{name}` needs a real one", group.target),
             "use backend = \"auto\"",
         ),
         Kind::Files | Kind::Device if matches!(group.backend, Backend::Null | Backend::Sim) => check.problem(
             ["backend"],
-            format!("the backend `{name}` would do nothing to the real target `{}`", group.target),
+            format!("the backend `{name}` does no I/O, but the target `{}` is real", group.target),
             format!("use backend = \"auto\", or a `[target.NAME.{name}]`"),
         ),
         _ => {}
@@ -398,15 +402,12 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     match facts.shape {
         Shape::Tree { .. } if group.work.blocks().is_some() => check.problem(
             ["work", "blocks"],
-            format!("block I/O needs one range of offsets, and `{}` is a file set", group.target),
+            format!("block I/O needs a range of offsets, but `{}` is a file set", group.target),
             "use `work.program`, or a `file`, `files` or `device` target",
         ),
         Shape::Range { .. } if is_program => check.problem(
             ["work", "program"],
-            format!(
-                "a program needs a file set or names for its files, and `{}` is one range of offsets",
-                group.target
-            ),
+            format!("a program needs a file set or file names, but `{}` is one range of offsets", group.target),
             match facts.kind {
                 Kind::Sim => "add `files = 1000` to the simulated target",
                 _ => "use a `[target.NAME.tree]` or a `[target.NAME.scratch]`, or `work.blocks`",
@@ -414,7 +415,7 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
         ),
         Shape::Tree { files, .. } if is_program && files < u64::from(group.count) => check.problem(
             ["count"],
-            format!("{} workers cannot share {files} files: each owns some of its own", group.count),
+            format!("{} workers need at least as many files, because each has its own; there are {files}", group.count),
             "use fewer workers or more files",
         ),
         _ => {}
@@ -430,7 +431,7 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     if is_named && !group.pace.is_closed() {
         check.problem(
             ["pace"],
-            "a program over named files keeps its own pace",
+            "a program over named files cannot be paced",
             "leave `pace` out, and use `delay` steps",
         );
     }
@@ -440,7 +441,7 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     if is_program && if is_over_set { is_foreign } else { !auto } {
         check.problem(
             ["backend"],
-            format!("a program runs on plain system calls, not on `{name}`"),
+            format!("a program uses plain system calls and cannot use the backend `{name}`"),
             "use backend = \"auto\"",
         );
     }
@@ -455,7 +456,7 @@ fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts)
     if is_own && !matches!(said.method, VerifyMethod::Crc32c | VerifyMethod::XxHash) {
         check.problem(
             ["verify", "method"],
-            "blocks with Plumb's own headers have CRC-32C or xxHash",
+            "blocks with Plumb's own headers support only CRC-32C and xxHash",
             "use `crc32c` or `xx-hash`, or fio's layout, `versioned`",
         );
     }
@@ -463,7 +464,7 @@ fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts)
         if is_own {
             check.problem(
                 ["verify", "layout"],
-                "only Plumb's own generator has stamps of Plumb's own",
+                "only Plumb's own generator supports Plumb's own stamps",
                 "use `versioned` or `unversioned`",
             );
         }
@@ -472,12 +473,12 @@ fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts)
     if matches!(facts.kind, Kind::Null | Kind::Sim) {
         check.problem(
             ["verify"],
-            format!("the target `{}` keeps no bytes that could be verified", group.target),
+            format!("the target `{}` does not store data, so nothing can be verified", group.target),
             "leave `verify` out, or use a real target",
         );
     }
     let Some(work) = group.work.blocks() else {
-        check.problem(["verify"], "verification is of block I/O", "leave `verify` out of workers with a program");
+        check.problem(["verify"], "only block I/O can be verified", "leave `verify` out of workers with a program");
         return;
     };
     let Verify { only, backlog, redraw, flushed_only, threads, state, .. } = said;
@@ -492,7 +493,7 @@ fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts)
         if is_said {
             check.problem(
                 ["verify", key],
-                "only a stream of `fio` or `sweep` reads back what it wrote",
+                "only `fio` and `sweep` streams read back what they wrote",
                 "leave it out, or use `work.blocks.fio`",
             );
         }
@@ -500,7 +501,7 @@ fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts)
     if !is_own && work.mix.read > 0 && work.mix.write > 0 {
         check.problem(
             ["verify", "layout"],
-            "reads of a mix are verified in blocks with Plumb's own headers only",
+            "in a mix, reads can be verified only with Plumb's own headers",
             "use `layout = \"plumb\"`, or a phase of its own for verifying",
         );
     }
@@ -509,14 +510,14 @@ fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts)
         if block.min().0 < Verify::HEADER_BYTES {
             check.problem(
                 ["work", "blocks", key],
-                format!("a verified block carries a header of {} bytes and more", Verify::HEADER_BYTES),
+                format!("a verified block has a header of at least {} bytes", Verify::HEADER_BYTES),
                 format!("use blocks of at least {}", crate::Bytes(Verify::HEADER_BYTES)),
             );
         }
         if block.min() != block.max() || *block != work.block {
             check.problem(
                 ["work", "blocks", key],
-                "a block can only be verified at the size it was written with",
+                "a block can be verified only at the size it was written with",
                 "use one fixed `block` for reads and writes alike",
             );
         }

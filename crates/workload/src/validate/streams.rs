@@ -26,7 +26,7 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
         if !phase.has_member(name) {
             check.problem(
                 ["work"],
-                format!("it waits for the group `{name}`, which the phase does not have"),
+                format!("it waits for the group `{name}`, which does not exist in the phase"),
                 "name a group of the same phase in `start.after`",
             );
         }
@@ -34,7 +34,7 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
     if group.files.record_lock.is_some() && !takes_record_locks(&group.backend) {
         check.problem(
             ["files", "record-lock"],
-            format!("the backend `{}` takes no record locks", group.backend.name()),
+            format!("the backend `{}` does not support record locks", group.backend.name()),
             "use psync, libaio or mmap, or leave `record-lock` out",
         );
     }
@@ -57,7 +57,7 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
 pub(super) fn has_means(check: &mut Checker, group: &WorkerGroup, is_real: bool) {
     let is_foreign = group.work.foreign_stream().is_some();
     for (key, is_said, help) in [
-        ("files", !group.files.is_default(), "say it of the target and of the phase's `cache`"),
+        ("files", !group.files.is_default(), "set it on the target and in the phase's `cache`"),
         ("syncs", !group.syncs.is_none(), "use `fsync-every` of `work.blocks`, or the phase's `end.flush`"),
     ] {
         if is_said && !is_foreign {
@@ -79,7 +79,7 @@ pub(super) fn has_means(check: &mut Checker, group: &WorkerGroup, is_real: bool)
         } else if is_said && !is_foreign && !is_real && matches!(key, "buffers" | "process") {
             check.problem(
                 [key],
-                format!("what is done to `{}` needs no memory, and no process of its own", group.target),
+                format!("work on `{}` needs no memory and no process of its own", group.target),
                 "leave it out, or use a real target",
             );
         }
@@ -88,7 +88,7 @@ pub(super) fn has_means(check: &mut Checker, group: &WorkerGroup, is_real: bool)
         if group.count > 1 && line.is_some() {
             check.problem(
                 ["process", key],
-                format!("each of the {} workers would run it", group.count),
+                format!("each of the {} workers would run this", group.count),
                 "give it to a group of one worker",
             );
         }
@@ -119,7 +119,7 @@ fn takes_record_locks(backend: &Backend) -> bool {
 fn stream(check: &mut Checker, stream: &Stream) {
     let moves = stream.moves();
     if !moves.read && !moves.write && !moves.trim {
-        check.problem([], "it neither reads nor writes nor trims", "give a `read-percent`, or `trims = true`");
+        check.problem([], "the stream has no reads, writes or trims", "give a `read-percent`, or `trims = true`");
     }
     if stream.read_percent.is_some_and(|percent| percent > 100) {
         check.problem(["read-percent"], "it is above 100", "use 0 to 100");
@@ -130,7 +130,7 @@ fn stream(check: &mut Checker, stream: &Stream) {
         ("trim", moves.trim, &stream.sizes.trim),
     ] {
         if moves && size.min().0 == 0 {
-            check.problem(["sizes", key], "an op of no bytes does nothing", "use a size above 0");
+            check.problem(["sizes", key], "an op has 0 bytes", "use a size above 0");
         }
         if size.max().0 > u64::from(u32::MAX) {
             check.problem(

@@ -15,7 +15,11 @@ const DIRECTORIES_MAX: u64 = 1 << 24;
 pub(super) fn check(check: &mut Checker, workload: &Workload) {
     let needs_none = |phase: &Phase| phase.workers.is_empty() && !phase.companions.is_empty();
     if workload.target.is_empty() && (workload.phase.is_empty() || !workload.phase.iter().all(needs_none)) {
-        check.problem(["target"], "there is no target", "add one, such as `[target.data.file]` with a path and a size");
+        check.problem(
+            ["target"],
+            "the workload has no target",
+            "add one, such as `[target.data.file]` with a path and a size",
+        );
     }
     let mut paths: BTreeMap<&Path, &str> = BTreeMap::new();
     for (name, target) in &workload.target {
@@ -74,7 +78,7 @@ fn one(check: &mut Checker, target: &Target) {
                 None if target.path.is_relative() => check.problem(
                     [],
                     "a file that Plumb makes needs a size",
-                    "add `size = \"1GiB\"`; only an existing file under an absolute path has a length of its own",
+                    "add `size = \"1GiB\"`; only an existing file with an absolute path can do without one",
                 ),
                 None => {}
             }
@@ -90,7 +94,7 @@ fn one(check: &mut Checker, target: &Target) {
             if target.path.is_relative() {
                 check.problem(
                     ["path"],
-                    format!("`{}` is relative; a device is named by its full path", target.path.display()),
+                    format!("`{}` is a relative path; a device needs its full path", target.path.display()),
                     "use `/dev/disk/by-id/…`",
                 );
             }
@@ -110,21 +114,17 @@ fn one(check: &mut Checker, target: &Target) {
 
 fn path_is_sane(check: &mut Checker, path: &Path) {
     let Some(text) = path.to_str() else {
-        check.problem(
-            ["path"],
-            format!("the path {path:?} is not UTF-8"),
-            "results are text: use a link with a plain name",
-        );
+        check.problem(["path"], format!("the path {path:?} is not UTF-8"), "use a symbolic link with a UTF-8 name");
         return;
     };
     if text.is_empty() {
         check.problem(["path"], "the path is empty", "give it a name such as `data`");
     } else if text.contains('\0') {
-        check.problem(["path"], "the path contains a NUL byte", "no file system has such a name");
+        check.problem(["path"], "the path contains a NUL byte", "file names cannot contain it");
     } else if path.is_relative() && path.components().any(|part| part == Component::ParentDir) {
         check.problem(
             ["path"],
-            format!("`{text}` leads out of the test directory"),
+            format!("`{text}` is outside the test directory"),
             "leave `..` out, or use an absolute path",
         );
     } else if path.is_relative() && path.components().all(|part| part == Component::CurDir) {
@@ -146,17 +146,17 @@ fn content(check: &mut Checker, content: Content) {
 
 pub(super) fn percent_is_sane<const N: usize>(check: &mut Checker, keys: [&str; N], percent: u32) {
     if percent > 100 {
-        check.problem(keys, format!("{percent} % is more than all"), "use 0 to 100");
+        check.problem(keys, format!("{percent} % is more than 100 %"), "use 0 to 100");
     }
 }
 
 fn tree(check: &mut Checker, tree: &TreeTarget) {
     content(check, tree.content);
     check.positive(["files"], "the number of files", tree.files, "use at least 1");
-    check.positive(["width"], "the width", tree.width.into(), "1 is one sub-directory a directory");
+    check.positive(["width"], "the width", tree.width.into(), "1 means one sub-directory per directory");
     percent_is_sane(check, ["preallocated-percent"], tree.preallocated_percent);
     if tree.files > MAX_OFFSET_BYTES {
-        check.problem(["files"], format!("{} files are more than can be counted", tree.files), "use fewer");
+        check.problem(["files"], format!("{} files are too many", tree.files), "use fewer");
     }
     match directories(tree.width, tree.depth) {
         Some(count) if count <= DIRECTORIES_MAX => {}
@@ -198,7 +198,7 @@ fn shared(check: &mut Checker, workload: &Workload, name: &str, target: &Target)
         Some(Target::Sim(sim)) if owner != name && sim.shares.is_none() && sim.device == *device => {}
         _ => check.problem(
             ["sim", "shares"],
-            format!("`{owner}` is no other simulated target with a device of its own that is `{device}`"),
+            format!("`{owner}` is not another simulated target that has its own `{device}`"),
             "name one that is, or leave `shares` out for a device of its own",
         ),
     }
@@ -226,9 +226,9 @@ fn faults(check: &mut Checker, device: &SimDevice) {
         let (Some(value), Some(largest)) = (fault.share(device), fault.largest_share) else { continue };
         if !(0.0..=largest).contains(&value) {
             let why = if largest > 1.0 {
-                "it cannot be negative or beyond 100 times"
+                "it must be between 0 and 100 times"
             } else if largest < 1.0 {
-                "something must be left of the device"
+                "part of the device must remain"
             } else {
                 "it is a share of all"
             };

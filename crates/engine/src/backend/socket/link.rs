@@ -41,17 +41,17 @@ pub(crate) struct LinkRequest {
 pub(crate) enum LinkError {
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
-    #[error("no host is said; say whom to connect to, or use `listens = true` to wait for a connection")]
+    #[error("no host is given; name the host to connect to, or use `listens = true` to wait for a connection")]
     NoHost,
-    #[error("no port is said; use a `port` from 1 to 65535")]
+    #[error("no port is given; use a `port` from 1 to 65535")]
     NoPort,
     #[error("no address of this kind is known for {host}: {reason}")]
     NoAddress { host: String, reason: String },
-    #[error("nobody waits at {address}: {source}; start the listening side first")]
+    #[error("nothing is listening at {address}: {source}; start the listening side first")]
     Nobody { address: String, source: io::Error },
-    #[error("the first datagram was no opening message; send with Plumb or with fio's net engine")]
+    #[error("the first datagram was not an opening message; send with Plumb or with fio's net engine")]
     NotOpened,
-    #[error("stopped while it waited for the other side")]
+    #[error("stopped while waiting for the other side")]
     Stopped,
 }
 
@@ -173,7 +173,7 @@ impl Address {
                 .map_err(|error| none(host, error.to_string()))?
                 .find(|address| address.is_ipv6() == request.is_v6())
                 .map(Address::internet)
-                .ok_or_else(|| none(host, "it has addresses of the other version only".to_owned())),
+                .ok_or_else(|| none(host, "it has only addresses of the other IP version".to_owned())),
         }
     }
 }

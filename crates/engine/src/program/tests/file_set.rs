@@ -2,7 +2,6 @@
 
 use crate::backend::{Completion, Errno, SyncBackend};
 use crate::clock::Clock;
-use crate::content::Filler;
 use crate::program::calls::{Calls, Files, LINK_BYTES};
 use crate::program::compile::Compiled;
 use crate::program::content::RecordMemory;
@@ -16,7 +15,7 @@ use crate::program::{SetState, TreeState};
 use crate::rng::{Rng, StreamId};
 use crate::source::Source;
 use crate::tree::{FileId, PathBuffer, TreeShape, layout};
-use plumb_workload::program::{Choice, MissingFile, OpenStep};
+use plumb_workload::program::{Choice, MissingFile, OpenStep, ProgramMemory};
 use plumb_workload::{Bytes, Content, Distribution, OpKind, Pick, Step, TreeTarget};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -59,7 +58,8 @@ impl Tree {
     fn backend(&self, program: &Compiled) -> Calls {
         let stream = StreamId { seed: 1, phase: 0, worker: 0 };
         let largest = (program.max_request as usize).max(LINK_BYTES);
-        let memory = RecordMemory::filled(largest, Filler::new(Content::Byte(b'w'), stream)).unwrap();
+        let memory =
+            RecordMemory::with_content(ProgramMemory::default(), Content::Byte(b'w'), largest, stream).unwrap();
         let files = Files::Set(Box::new(SetPlace::new(self.root(), PathBuf::new(), self.shape.clone())));
         let mut calls = Calls::new(files, program.handles, Streams::none(), memory, false, Clock::monotonic());
         calls.use_rules(&program.rules);

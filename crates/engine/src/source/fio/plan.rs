@@ -40,10 +40,10 @@ pub struct FioPlanRequest<'a> {
 #[derive(Debug, Error, Clone, PartialEq)]
 pub enum FioPlanError {
     /// There is nothing to do I/O on.
-    #[error("the job has no file, or no range of one; name a file, and give `ranges` one entry at least")]
+    #[error("the job has no file or no range of one; name a file, and give `ranges` at least one entry")]
     NoFile,
     /// It neither reads nor writes nor trims.
-    #[error("the job neither reads nor writes nor trims; give a `read-percent`, or `trims = true`")]
+    #[error("the job has no reads, writes or trims; set a `read-percent`, or `trims = true`")]
     NoKind,
     /// No part of any file has room for an op.
     #[error("no file has room for one op of {smallest} bytes in its range; use smaller ops or a longer range")]
@@ -52,15 +52,15 @@ pub enum FioPlanError {
         smallest: u64,
     },
     /// A size of no bytes, or of more than an op can have.
-    #[error("an op of {bytes} bytes cannot be done; use sizes from 1 byte to below 4 GiB")]
+    #[error("an op of {bytes} bytes is not possible; use sizes from 1 byte to below 4 GiB")]
     Size {
         /// The size.
         bytes: u64,
     },
     /// Direct I/O wants multiples.
     #[error(
-        "{what} of {bytes} bytes is no multiple of the {alignment} bytes that I/O around the page cache needs here; \
-         use such a multiple, or leave `direct` out"
+        "{what} of {bytes} bytes is not a multiple of the {alignment} bytes that direct I/O needs here; use a multiple, \
+         or leave `direct` out"
     )]
     Unaligned {
         /// Which number.
@@ -71,17 +71,17 @@ pub enum FioPlanError {
         alignment: u64,
     },
     /// Sizes of any number of bytes, with direct I/O.
-    #[error("`unaligned-sizes` cannot be had around the page cache; leave it or `direct` out")]
+    #[error("`unaligned-sizes` is not possible with direct I/O; leave it or `direct` out")]
     UnalignedSizes,
     /// One trim of several ranges.
-    #[error("a trim of {ranges} ranges cannot be done, as every op has one range; use `ranges-per-trim = 1`")]
+    #[error("a trim of {ranges} ranges is not supported, because every op has one range; use `ranges-per-trim = 1`")]
     RangesPerTrim {
         /// How many.
         ranges: u32,
     },
     /// The register has no state to begin with.
     #[error(
-        "the shift register cannot go through {blocks} blocks from this job's seed; use `coverage = \"once\"`, or \
+        "the shift register cannot cover {blocks} blocks with this job's seed; use `coverage = \"once\"`, or \
          another seed"
     )]
     Register {
@@ -89,13 +89,11 @@ pub enum FioPlanError {
         blocks: u64,
     },
     /// A register gives its own order.
-    #[error(
-        "a shift register goes through all blocks evenly, and follows no other distribution; use another `coverage`"
-    )]
+    #[error("a shift register covers all blocks evenly and supports no other distribution; use another `coverage`")]
     RegisterWithDistribution,
     /// A block of the list is not there.
     #[error(
-        "block {block} of the sequence is not there, as the range has {blocks}; use smaller numbers or a longer range"
+        "block {block} of the sequence is outside the range, which has {blocks} blocks; use smaller numbers or a longer range"
     )]
     SequenceBeyond {
         /// The block.
@@ -104,10 +102,10 @@ pub enum FioPlanError {
         blocks: u64,
     },
     /// A list without entries.
-    #[error("the sequence of blocks is empty; list one at least")]
+    #[error("the sequence of blocks is empty; list at least one")]
     EmptySequence,
     /// Zones reach behind the end.
-    #[error("the zones take {zones} bytes, but the range has {range}; use smaller zones or a longer range")]
+    #[error("the zones need {zones} bytes, but the range has {range}; use smaller zones or a longer range")]
     ZonesBeyond {
         /// Bytes of all zones.
         zones: u64,
@@ -115,13 +113,13 @@ pub enum FioPlanError {
         range: u64,
     },
     /// Shares that do not add up.
-    #[error("the accesses of the zones are {percent} per cent together; make them 100")]
+    #[error("the accesses of the zones add up to {percent} %; make them 100 %")]
     ZoneShares {
         /// Their sum.
         percent: u32,
     },
     /// A parameter of a curve for which there is no curve.
-    #[error("there is no such curve: {problem}")]
+    #[error("invalid distribution: {problem}")]
     Curve {
         /// What is wrong, and what is right.
         problem: &'static str,
@@ -135,7 +133,7 @@ pub enum FioPlanError {
         largest: u64,
     },
     /// A count of 0 that must be more.
-    #[error("`{what}` is 0; use 1 at least, or leave it out")]
+    #[error("`{what}` is 0; use at least 1, or leave it out")]
     Zero {
         /// Which.
         what: &'static str,
@@ -377,12 +375,12 @@ fn distribution(
                 Curve::Zipf { theta } if !(theta.is_finite() && theta >= 0.0) => {
                     Some("zipf's `theta` must be 0 or more")
                 }
-                Curve::Pareto { h } if !(h > 0.0 && h < 1.0) => Some("pareto's `h` must lie between 0 and 1"),
+                Curve::Pareto { h } if !(h > 0.0 && h < 1.0) => Some("pareto's `h` must be between 0 and 1"),
                 Curve::Normal { deviation } if !(deviation.is_finite() && deviation >= 0.0) => {
                     Some("normal's `deviation` must be 0 or more")
                 }
                 _ if !center.is_none_or(|center| (0.0..=1.0).contains(&center)) => {
-                    Some("`center` must lie between 0 and 1")
+                    Some("`center` must be between 0 and 1")
                 }
                 _ => None,
             };

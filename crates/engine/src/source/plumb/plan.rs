@@ -36,7 +36,7 @@ pub enum PlanError {
     EmptyMix,
     /// The range leaves the target.
     #[error(
-        "worker {worker}: the range from `offset` {offset} with `span` {span} ends behind the target's {target} bytes: \
+        "worker {worker}: the range from `offset` {offset} with `span` {span} ends beyond the target's {target} bytes: \
          make `span`, `offset` or `offset-increment` smaller, or the target larger"
     )]
     OutsideTarget {
@@ -71,8 +71,8 @@ pub enum PlanError {
     },
     /// The system would refuse it.
     #[error(
-        "`{option}` is {value} bytes, not a multiple of {alignment}, which direct I/O on this target asks for: round it \
-         to a multiple of {alignment}, or use another cache policy than `direct`"
+        "`{option}` is {value} bytes, not a multiple of {alignment}, which direct I/O on this target needs: round it \
+         to a multiple of {alignment}, or use a cache policy other than `direct`"
     )]
     Unaligned {
         /// The option.
@@ -304,7 +304,7 @@ fn aligned(option: &'static str, value: u64, alignment: u64) -> Result<(), PlanE
 fn sizes(size: &BlockSize, option: &'static str) -> Result<Sizes, PlanError> {
     let bad = |problem: String| PlanError::BadSize { option, problem };
     let small = |bytes: Bytes| match u32::try_from(bytes.0) {
-        Ok(0) => Err(bad("an op of 0 bytes does nothing: use 1 or more".into())),
+        Ok(0) => Err(bad("an op has 0 bytes: use 1 or more".into())),
         Ok(size) => Ok(size),
         Err(_) => Err(bad(format!("{} bytes are more than one op can move: use less than 4 GiB", bytes.0))),
     };
@@ -316,7 +316,7 @@ fn sizes(size: &BlockSize, option: &'static str) -> Result<Sizes, PlanError> {
             let (first, last) = (min.div_ceil(step).saturating_mul(step), max / step * step);
             if first > last {
                 return Err(bad(format!(
-                    "no multiple of {step} lies between {min} and {max}: make `max` larger or `step` smaller"
+                    "there is no multiple of {step} between {min} and {max}: make `max` larger or `step` smaller"
                 )));
             }
             Ok(Sizes::Range { first, step, count: u64::from((last - first) / step) + 1 })
@@ -362,7 +362,7 @@ fn pieces(request: &PlanRequest, alignment: u64) -> Result<Vec<Piece>, PlanError
         return Err(PlanError::EmptyTarget);
     }
     if i64::try_from(target).is_err() {
-        let problem = format!("{target} bytes are more than an offset can name: use less than 8 EiB");
+        let problem = format!("{target} bytes are more than an offset can reach: use less than 8 EiB");
         return Err(PlanError::BadSize { option: "size", problem });
     }
     let worker = request.worker_in_group;

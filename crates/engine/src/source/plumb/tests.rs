@@ -274,12 +274,12 @@ fn what_cannot_be_planned_says_why() {
     let cases: Vec<(Blocks, u64, &str)> = vec![
         (default.clone(), 0, "has no bytes"),
         (Blocks { mix: Mix { read: 0, write: 0, trim: 0 }, ..default.clone() }, 8192, "`mix` has no reads"),
-        (Blocks { span: Some(Bytes(8193)), ..default.clone() }, 8192, "ends behind the target's 8192 bytes"),
-        (Blocks { offset: Bytes(8192), ..default.clone() }, 8192, "ends behind"),
-        (Blocks { offset: Bytes(u64::MAX), span: Some(Bytes(u64::MAX)), ..default.clone() }, 8192, "ends behind"),
+        (Blocks { span: Some(Bytes(8193)), ..default.clone() }, 8192, "ends beyond the target's 8192 bytes"),
+        (Blocks { offset: Bytes(8192), ..default.clone() }, 8192, "ends beyond"),
+        (Blocks { offset: Bytes(u64::MAX), span: Some(Bytes(u64::MAX)), ..default.clone() }, 8192, "ends beyond"),
         (Blocks { span: Some(Bytes(0)), ..default.clone() }, 8192, "`span`: a range of 0 bytes"),
         (Blocks { block: fixed(16_384), ..default.clone() }, 8192, "`block` of 16384 bytes is larger"),
-        (Blocks { block: fixed(0), ..default.clone() }, 8192, "an op of 0 bytes"),
+        (Blocks { block: fixed(0), ..default.clone() }, 8192, "has 0 bytes"),
         (Blocks { block: fixed(1 << 32), ..default.clone() }, 1 << 40, "less than 4 GiB"),
         (Blocks { block: BlockSize::Weighted(vec![]), ..default.clone() }, 8192, "the weights must be"),
         (

@@ -18,7 +18,7 @@ pub enum ReplayError {
     },
     /// A kind of op that was not foreseen.
     #[error(
-        "{} has a {}, and nothing of that kind was foreseen; was it changed? say so in `moves`",
+        "{} has an unexpected {}; did the recording change? add the kind to `moves`",
         path.display(),
         kind.name()
     )]
@@ -30,7 +30,7 @@ pub enum ReplayError {
     },
     /// An op is larger than was said.
     #[error(
-        "{} has an op of {bytes} bytes, and the largest was said to be {largest}; was it changed? make `largest` as large",
+        "{} has an op of {bytes} bytes, but `largest` is {largest}; did the recording change? increase `largest`",
         path.display()
     )]
     Larger {
@@ -43,7 +43,7 @@ pub enum ReplayError {
     },
     /// It goes to more files than there are.
     #[error(
-        "{} goes to {wanted} files or more, and the target has {count}; name as many, or send all ops to one (`one-file`, \
+        "{} uses at least {wanted} files, but the target has {count}; name as many, or redirect all ops to one (`one-file`, \
          fio's replay_redirect)",
         path.display()
     )]
@@ -79,8 +79,7 @@ pub enum ReplayError {
     },
     /// Offset or length do not suit direct I/O.
     #[error(
-        "{} has a {} of {bytes} bytes at {offset} in {}, and around the page cache both must be multiples of {alignment}; \
-         go through the page cache (`direct = false`, fio's direct=0), or round the offsets (`align`, fio's replay_align)",
+        "{} has a {} of {bytes} bytes at {offset} in {}, but direct I/O needs multiples of {alignment}; use the page cache (`direct = false`, fio's direct=0), or round the offsets (`align`, fio's replay_align)",
         path.display(),
         kind.name(),
         file.display()

@@ -29,17 +29,17 @@ impl TracePlan {
         alignment_bytes: u64,
     ) -> Result<TracePlan, &'static str> {
         if recording.speed_percent.is_some() && !group.pace.is_closed() {
-            return Err("recorded times and rates, pauses or goals (`pace`) cannot both be kept; replay as fast as \
+            return Err("recorded times cannot be combined with rates, pauses or goals (`pace`); replay as fast as \
                         possible (`speed-percent` left out, fio's replay_no_stall=1), or leave `pace` out");
         }
         if group.verify.is_some() {
-            return Err("what a replay reads it has not written, and does not verify; leave `verify` out");
+            return Err("a replay did not write what it reads and cannot verify it; leave `verify` out");
         }
         if group.files.lock != FileLock::None {
-            return Err("files are not locked in a replay; leave `lock` (fio's lockfile) out");
+            return Err("a replay does not lock files; leave `lock` (fio's lockfile) out");
         }
         if group.files.create_on_open || group.files.unlink_each_loop || group.files.append {
-            return Err("the files of a replay are there from the start to the end; leave `create-on-open`, \
+            return Err("the files of a replay exist from start to end; leave `create-on-open`, \
                         `unlink-each-loop` and `append` out");
         }
         Ok(TracePlan { recording: recording.clone(), lengths, alignment_bytes })

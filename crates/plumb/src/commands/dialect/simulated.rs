@@ -54,7 +54,7 @@ pub enum Unsimulated {
         name: String,
     },
     /// A companion needs real time.
-    #[error("`{name}`: programs and load on processors take real time, and a simulated device has none; leave it out")]
+    #[error("`{name}`: programs and CPU load need real time; a simulated device has a virtual clock; leave it out")]
     Companion {
         /// The job that it is.
         name: String,

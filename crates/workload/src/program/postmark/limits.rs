@@ -53,13 +53,18 @@ impl Postmark {
         }
         for (key, bias) in [("bias-read", self.bias_read), ("bias-create", self.bias_create)] {
             let of_ten = bias.is_none_or(|bias| bias <= 10);
-            unless(of_ten, key, format!("{} of ten are too many", bias.unwrap_or(0)), "use 0 to 10, or leave it out");
+            unless(
+                of_ten,
+                key,
+                format!("{} out of ten is too many", bias.unwrap_or(0)),
+                "use 0 to 10, or leave it out",
+            );
         }
         unless(self.number > 0, "number", "a run needs files".to_owned(), "use at least 1");
         unless(
             (1..=THREADS_MAX).contains(&self.threads),
             "threads",
-            format!("{} threads cannot be had", self.threads),
+            format!("{} threads are too many", self.threads),
             "use 1 to 1024",
         );
         let files = (2 * u64::from(self.number) + u64::from(self.transactions)).saturating_mul(self.threads.into());
@@ -80,7 +85,7 @@ impl Postmark {
         unless(
             self.locations.iter().all(|location| location.weight > 0) && weights <= u64::from(u32::MAX),
             "locations",
-            "a location is never drawn, or their weights are too large".to_owned(),
+            "a location has weight 0, or the weights are too large".to_owned(),
             "use weights from 1 on",
         );
         problems

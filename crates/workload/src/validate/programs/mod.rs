@@ -39,7 +39,7 @@ pub(super) fn target(check: &mut Checker, target: &ScratchTarget) {
     {
         check.problem(
             ["names"],
-            format!("`{}` leads out of the directory `{}`", path.display(), target.path.display()),
+            format!("`{}` is outside the directory `{}`", path.display(), target.path.display()),
             "leave the target's `path` out, or use plain names",
         );
     }
@@ -90,7 +90,7 @@ pub(super) fn check(
     }
     for (key, steps) in [("before", &program.before), ("after", &program.after)] {
         if !steps.is_empty() {
-            walk.check.problem([key], "over a file set, every step is in the clock", "put it among the `steps`");
+            walk.check.problem([key], "a program over a file set has no unmeasured steps", "move it to `steps`");
         }
     }
     if program.steps.is_empty() {
@@ -105,10 +105,14 @@ fn file_set(check: &mut Checker, program: &Program, target: &Target, others: Oth
     let any = |holds: fn(&Step) -> bool| walk(&program.steps).any(holds);
     let idle = |step: &Step| matches!(step, Step::Delay { .. } | Step::Loop { .. } | Step::Mix { .. });
     if walk(&program.steps).all(idle) {
-        check.problem(["steps"], "the program does nothing but wait", "add a step that does something");
+        check.problem(["steps"], "the program only waits", "add a step that does something");
     }
     if any(|step| matches!(step, Step::Rmdir { .. })) && !any(|step| matches!(step, Step::Mkdir { .. })) {
-        check.problem(["steps"], "`rmdir` removes what `mkdir` made, and nothing does", "add a `mkdir` before it");
+        check.problem(
+            ["steps"],
+            "`rmdir` removes directories made by `mkdir`, and the program has no `mkdir`",
+            "add a `mkdir` before it",
+        );
     }
     let preallocated_percent = match target {
         Target::Tree(tree) => tree.preallocated_percent,
@@ -119,14 +123,14 @@ fn file_set(check: &mut Checker, program: &Program, target: &Target, others: Oth
     if preallocated_percent == 0 && others == OtherFiles::None && walk(&program.steps).any(picks) {
         check.problem(
             ["steps"],
-            "the program picks existing files, and there never are any",
+            "the program picks existing files, but none ever exist",
             "set the target's `preallocated-percent`, or create files first",
         );
     }
     if preallocated_percent == 100 && creates(program) && !any(|step| matches!(step, Step::Unlink { .. })) {
         check.problem(
             ["steps"],
-            "the program creates files in a file set that is full from the start",
+            "the program creates files, but the file set is full from the start",
             "lower the target's `preallocated-percent`, or unlink files as well",
         );
     }
@@ -140,12 +144,16 @@ pub(super) fn creates(program: &Program) -> bool {
 fn memory(check: &mut Checker, program: &Program) {
     let align = program.memory.align.0;
     if !align.is_power_of_two() || align > 1 << 30 {
-        check.problem(["memory", "align"], format!("nothing is aligned to {align}"), "use a power of two up to 1 GiB");
+        check.problem(
+            ["memory", "align"],
+            format!("`align` is {align}, which is not a power of two up to 1 GiB"),
+            "use a power of two up to 1 GiB",
+        );
     }
     for (key, size) in [("spread", program.memory.spread), ("purge-line", program.memory.purge_line)] {
         check.positive_if_some(["memory", key], "a size", size.map(|size| size.0));
         if size.is_some_and(|Bytes(bytes)| bytes > 1 << 32) {
-            check.problem(["memory", key], "this is more than the memory of a worker", "use at most 4 GiB");
+            check.problem(["memory", key], "this exceeds the memory of a worker", "use at most 4 GiB");
         }
     }
     if let ProgramContent::Words { every, .. } = &program.content
@@ -153,7 +161,7 @@ fn memory(check: &mut Checker, program: &Program) {
     {
         check.problem(
             ["content", "words", "every"],
-            format!("a word every {} bytes is none", every.0),
+            format!("a word every {} bytes is not possible", every.0),
             "use a multiple of 8; 8 fills everything",
         );
     }

@@ -12,7 +12,7 @@ const SHUFFLED_MAX: u64 = 1 << 32;
 pub(super) fn file(check: &mut Checker, step: &FileStep) {
     record(check, step.record, step.longest_bytes());
     if matches!(step.does, FileWork::Link | FileWork::Symlink) && step.to.is_none() {
-        check.problem(["to"], "a link leads to a file", "give the number of one as `to`");
+        check.problem(["to"], "a link needs a file to point to", "give the file's number as `to`");
     }
     if step.listed && !matches!(step.does, FileWork::Look | FileWork::Remove) {
         check.problem(["listed"], "a directory names no new files", "leave `listed` out");
@@ -53,7 +53,7 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
         }
     };
     if transfer.pauses.is_some_and(|pauses| pauses.every == 0) {
-        check.problem(["pauses", "every"], "there is no pause behind every 0 records", "use at least 1");
+        check.problem(["pauses", "every"], "the number of records between pauses is 0", "use at least 1");
     }
     if let Some(detours) = &transfer.detours {
         check.positive(["detours", "every"], "the number of records between detours", detours.every, "use at least 1");
@@ -63,17 +63,21 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
         if (transfer.does, transfer.via, &transfer.order) != (Moves::Read, Via::Plain, &RecordOrder::Forward) {
             check.problem(
                 ["detours"],
-                "only plain reads in sequence take detours",
+                "only plain sequential reads can have detours",
                 "leave `via` and `order` out, and use `does = \"read\"`",
             );
         }
     }
     if handle.open == Known::Yes && !fits {
-        check.problem(["via"], "the handle is not open for these calls", help);
+        check.problem(["via"], "the handle was not opened for these calls", help);
     }
     let goes_by_bytes = matches!(transfer.via, Via::Characters | Via::UnlockedCharacters | Via::Bytes);
     if goes_by_bytes && transfer.order != RecordOrder::Forward {
-        check.problem(["order"], "characters go forward only", "use `via = \"stdio\"`, or leave `order` out");
+        check.problem(
+            ["order"],
+            "characters can only be read or written in order",
+            "use `via = \"stdio\"`, or leave `order` out",
+        );
     }
 }
 
@@ -83,6 +87,6 @@ fn record(check: &mut Checker, length: Bytes, end: u64) {
         check.problem(["record"], format!("{length} is more than one call can move"), "use less than 2 GiB");
     }
     if end > MAX_OFFSET_BYTES {
-        check.problem([], "it reaches behind the end of any file", "use fewer or smaller records");
+        check.problem([], "it reaches beyond the largest file size", "use fewer or smaller records");
     }
 }

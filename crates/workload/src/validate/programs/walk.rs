@@ -126,10 +126,10 @@ impl Walk<'_> {
         for (key, file) in ["file", "to"].into_iter().zip(files) {
             let (what, help) = match file {
                 Some(Pick::Own | Pick::Nth(_)) if is_set => {
-                    ("a file of a set has no number", "use `random`, or another choice among the files of the set")
+                    ("files of a set have no numbers", "use `random`, or another choice among the files of the set")
                 }
                 Some(file) if !is_set && !matches!(file, Pick::Own | Pick::Usual | Pick::Nth(_)) => (
-                    "files under their own names are not drawn from a set",
+                    "a program over named files cannot pick from a set",
                     "name one, such as `{ nth = 0 }`, or use `own`",
                 ),
                 _ => continue,
@@ -160,7 +160,7 @@ impl Walk<'_> {
         if let Some(handle) = step.handle().filter(|handle| *handle > HANDLE_MAX) {
             self.check.problem(
                 ["handle"],
-                format!("handle {handle} is beyond what a process may have open"),
+                format!("handle {handle} exceeds the number of files a process can open"),
                 format!("number handles from 0 to {HANDLE_MAX}"),
             );
             return;
@@ -221,7 +221,7 @@ impl Walk<'_> {
                         }
                     });
                     if !empty_is_fine && *size == Distribution::Fixed(Bytes(0)) {
-                        check.problem(["fixed"], "there is nothing to allocate in 0 bytes", "use a size above 0");
+                        check.problem(["fixed"], "the size to allocate is 0", "use a size above 0");
                     }
                 });
             }
@@ -233,7 +233,7 @@ impl Walk<'_> {
             Step::Unmap { handle } => state.change(*handle, |handle| handle.mapped_bytes = 0),
             Step::Msync { handle } => {
                 if state.handle(*handle).mapped_bytes == 0 {
-                    let message = format!("nothing is mapped as handle {handle} here");
+                    let message = format!("handle {handle} has no mapping at this step");
                     self.check.problem([], message, "put a `map` before it");
                 }
             }
@@ -268,7 +268,7 @@ impl Walk<'_> {
                 if choices.is_empty() {
                     self.check.problem(
                         ["choices"],
-                        "the mix has nothing to choose from",
+                        "the mix has no choices",
                         "add choices of `{ weight = 1.0, steps = [ … ] }`",
                     );
                 }
@@ -326,17 +326,17 @@ impl Walk<'_> {
         match pick {
             Pick::New => self.check.problem(
                 ["file"],
-                "this step needs a file that exists, and `new` is one that does not",
+                "this step needs an existing file, and `new` does not exist yet",
                 "use `create` to make one; `rename`, `link` and `symlink` find the new name themselves",
             ),
             Pick::Same if state.same == Same::Nothing => self.check.problem(
                 ["file"],
-                "`same` is the file of the step before, and no step before has one",
+                "`same` is the file of the previous step, and no previous step has one",
                 "pick a file first, for example with `random`",
             ),
             Pick::Same if state.same == Same::Removed => self.check.problem(
                 ["file"],
-                "`same` is the file of the step before, which has removed it",
+                "`same` is the file of the previous step, which removed it",
                 "pick another file, for example with `random`",
             ),
             Pick::Zipf { theta } => {
@@ -351,12 +351,12 @@ impl Walk<'_> {
         let (number, what) = match file {
             Pick::Nth(number) => (u64::from(number), "the step names it"),
             _ if self.place.in_each => return,
-            _ => (u64::from(self.rules.workers.saturating_sub(1)), "it is the last worker's own"),
+            _ => (u64::from(self.rules.workers.saturating_sub(1)), "the last worker needs it"),
         };
         if number >= files as u64 {
             self.check.problem(
                 [],
-                format!("the target has {files} names, and none of number {number}; {what}"),
+                format!("the target has {files} names and no number {number}; {what}"),
                 "give the target more names; they count from 0",
             );
         }
@@ -367,7 +367,7 @@ impl Walk<'_> {
             self.check.problem(
                 ["handle"],
                 format!("handle {handle} is opened while it is still open"),
-                "close it before, at the end of the steps at the latest, or use another `handle`",
+                "close it first (at the latest at the end of the steps), or use another `handle`",
             );
         }
         state.handles.insert(handle, opened);
@@ -379,13 +379,13 @@ impl Walk<'_> {
             return;
         }
         if !open.read && !open.write {
-            self.check.problem([], "it is opened neither to be read nor to be written", "add `read` or `write`");
+            self.check.problem([], "it is opened neither for reading nor for writing", "add `read` or `write`");
         }
         if open.exclusive && !open.create {
-            self.check.problem(["exclusive"], "`exclusive` is about files that are made", "add `create`");
+            self.check.problem(["exclusive"], "`exclusive` applies only to files that are created", "add `create`");
         }
         if open.mode > 0o7777 {
-            self.check.problem(["mode"], format!("{:o} are no permissions", open.mode), "use at most 0o7777");
+            self.check.problem(["mode"], format!("{:o} is not a valid file mode", open.mode), "use at most 0o7777");
         }
     }
 
@@ -445,7 +445,7 @@ impl Walk<'_> {
     fn not_direct(&mut self, keys: [&str; 1]) {
         self.check.problem(
             keys,
-            "direct I/O moves whole blocks only, and the sizes here are not",
+            "direct I/O needs whole blocks, and these sizes are not",
             format!("use fixed multiples of {DIRECT_ALIGN_BYTES} for steps and files, or another `cache`"),
         );
     }
@@ -453,21 +453,21 @@ impl Walk<'_> {
     fn postmark(&mut self, step: &PostmarkStep, state: &State) {
         self.check.inside("run", |check| postmark(check, &step.run));
         if self.place.in_each {
-            self.check.problem([], "a run has its own order of files", "take it out of `each`");
+            self.check.problem([], "a PostMark run has its own order of files", "move it out of `each`");
         }
         // It has all of the memory and the first handle.
         if std::mem::replace(&mut self.has_postmark, true) {
-            self.check.problem([], "there are two of PostMark's parts in one", "give each a phase of its own");
+            self.check.problem([], "two PostMark steps are in one phase", "give each a phase of its own");
         }
         if state.handle(0).open != Known::No {
-            self.check.problem([], "PostMark's files are opened as handle 0, which is open", "close it first");
+            self.check.problem([], "PostMark opens its files as handle 0, which is already open", "close it first");
         }
         let workers = self.rules.workers;
         if workers != step.run.threads {
             self.check.problem(
                 ["run", "threads"],
-                format!("{workers} workers cannot be {} threads", step.run.threads),
-                "give the group a `count` of as many as `threads`",
+                format!("the group has {workers} workers, but PostMark's `threads` is {}", step.run.threads),
+                "set the group's `count` to the number of `threads`",
             );
         }
     }
@@ -486,7 +486,11 @@ impl Walk<'_> {
             self.check.problem([], format!("the target has only {files} names"), "give it more, or use fewer");
         }
         if self.place.depth >= DEPTH_MAX {
-            self.check.problem(["steps"], "this is too deep", format!("use at most {DEPTH_MAX} levels of `each`"));
+            self.check.problem(
+                ["steps"],
+                "`each` is nested too deeply",
+                format!("use at most {DEPTH_MAX} levels of `each`"),
+            );
             return;
         }
         let inner = Place { depth: self.place.depth + 1, in_each: true, ..self.place };

@@ -32,13 +32,13 @@ fn block_sizes_ranges_and_mixes() {
         (
             |w| blocks(w).block = BlockSize::Range { min: Bytes(5), max: Bytes(7), step: Some(Bytes(4)) },
             "phase[0].workers[0].work.blocks.block.range.step",
-            "no multiple",
+            "multiple of",
             "divides",
         ),
         (
             |w| blocks(w).block = BlockSize::Weighted(vec![]),
             "phase[0].workers[0].work.blocks.block.weighted",
-            "no entry",
+            "is empty",
             "at least one",
         ),
         (
@@ -82,12 +82,17 @@ fn block_sizes_ranges_and_mixes() {
         (
             |w| blocks(w).span = Some(Bytes(2 << 30)),
             "phase[0].workers[0].work.blocks.span",
-            "ends at 2GiB, and the target at 1GiB",
+            "ends at 2GiB, beyond the target's end at 1GiB",
             "larger",
         ),
-        (|w| blocks(w).offset = Bytes(1 << 30), "phase[0].workers[0].work.blocks.offset", "does not hold", "larger"),
-        (|w| blocks(w).offset = Bytes(u64::MAX), "phase[0].workers[0].work.blocks.offset", "beyond what", "end at"),
-        (|w| blocks(w).span = Some(Bytes(u64::MAX)), "phase[0].workers[0].work.blocks.span", "beyond what", "end at"),
+        (
+            |w| blocks(w).offset = Bytes(1 << 30),
+            "phase[0].workers[0].work.blocks.offset",
+            "no room for one block",
+            "larger",
+        ),
+        (|w| blocks(w).offset = Bytes(u64::MAX), "phase[0].workers[0].work.blocks.offset", "beyond what", "largest offset"),
+        (|w| blocks(w).span = Some(Bytes(u64::MAX)), "phase[0].workers[0].work.blocks.span", "beyond what", "largest offset"),
         (
             |w| {
                 group(w).count = 5;
@@ -104,7 +109,7 @@ fn block_sizes_ranges_and_mixes() {
             },
             "phase[0].workers[0].work.blocks.offset-increment",
             "beyond what",
-            "end at",
+            "largest offset",
         ),
         (
             |w| file(w).size = Some(Size::Bytes(Bytes(100))),
@@ -119,7 +124,7 @@ fn block_sizes_ranges_and_mixes() {
                 blocks(w).mix = Mix::WRITE;
             },
             "phase[0].workers[0].work.blocks",
-            "how far they may go",
+            "need a limit",
             "`span`",
         ),
     ]);
@@ -175,25 +180,25 @@ fn patterns() {
         (
             |w| blocks(w).pattern = Pattern::Zoned(vec![]),
             "phase[0].workers[0].work.blocks.pattern.zoned",
-            "no zone",
+            "zones is empty",
             "access-percent",
         ),
         (
             |w| blocks(w).pattern = zones(&[(50.0, 10.0), (40.0, 90.0)]),
             "phase[0].workers[0].work.blocks.pattern.zoned",
-            "`access-percent` of all zones is 90 %",
+            "`access-percent` of all zones adds up to 90 %",
             "100 %",
         ),
         (
             |w| blocks(w).pattern = zones(&[(50.0, 10.0), (50.0, 80.0)]),
             "phase[0].workers[0].work.blocks.pattern.zoned",
-            "`span-percent` of all zones is 90 %",
+            "`span-percent` of all zones adds up to 90 %",
             "100 %",
         ),
         (
             |w| blocks(w).pattern = zones(&[(100.0, 0.0), (0.0, 100.0)]),
             "phase[0].workers[0].work.blocks.pattern.zoned[0].span-percent",
-            "no share",
+            "not a valid share",
             "more than 0",
         ),
         (
@@ -240,7 +245,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).block = BlockSize::Fixed(Bytes(1000));
             },
             "phase[0].workers[0].work.blocks.block.fixed",
-            "cannot use 1000",
+            "does not support 1000",
             "512",
         ),
         (
@@ -249,7 +254,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).block = BlockSize::Range { min: Bytes(512), max: Bytes(1024), step: Some(Bytes(100)) };
             },
             "phase[0].workers[0].work.blocks.block.range.step",
-            "cannot use 100",
+            "does not support 100",
             "512",
         ),
         (
@@ -258,7 +263,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).write_block = Some(BlockSize::Weighted(vec![WeightedSize { size: Bytes(7), weight: 1.0 }]));
             },
             "phase[0].workers[0].work.blocks.write-block.weighted[0].size",
-            "cannot use 7",
+            "does not support 7",
             "512",
         ),
         (
@@ -267,7 +272,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).offset = Bytes(1);
             },
             "phase[0].workers[0].work.blocks.offset",
-            "cannot use 1",
+            "does not support 1",
             "512",
         ),
         (
@@ -276,7 +281,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).offset_increment = Bytes(1);
             },
             "phase[0].workers[0].work.blocks.offset-increment",
-            "cannot use 1",
+            "does not support 1",
             "512",
         ),
         (
@@ -285,7 +290,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).align = Some(Bytes(100));
             },
             "phase[0].workers[0].work.blocks.align",
-            "cannot use 100",
+            "does not support 100",
             "512",
         ),
         (
@@ -294,7 +299,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).pattern = Pattern::Stride { stride: Bytes(100) };
             },
             "phase[0].workers[0].work.blocks.pattern.stride.stride",
-            "cannot use 100",
+            "does not support 100",
             "512",
         ),
         (
@@ -303,7 +308,7 @@ fn direct_needs_whole_sectors() {
                 blocks(w).pattern = Pattern::List(vec![Bytes(0), Bytes(1)]);
             },
             "phase[0].workers[0].work.blocks.pattern.list[1]",
-            "cannot use 1",
+            "does not support 1",
             "512",
         ),
         (
@@ -312,7 +317,7 @@ fn direct_needs_whole_sectors() {
                 steps(w, handled(Step::Append { handle: 0, size: Distribution::Fixed(Bytes(100)) }));
             },
             "phase[1].workers[0].work.program.steps[1].append.size",
-            "whole blocks only",
+            "needs whole blocks",
             "512",
         ),
         (
@@ -322,7 +327,7 @@ fn direct_needs_whole_sectors() {
                 steps(w, handled(Step::ReadWhole { handle: 0, request: Bytes(4096) }));
             },
             "phase[1].workers[0].work.program.steps[1].read-whole.request",
-            "whole blocks only",
+            "needs whole blocks",
             "512",
         ),
     ]);

@@ -57,7 +57,7 @@ fn companions() {
         (
             |w| accompanied(w, |one| one.start.after = vec!["nobody".to_owned()]),
             "phase[0].companions[0].start.after",
-            "no group and no companion named `nobody`",
+            "neither a group nor a companion named `nobody`",
             "of the same phase",
         ),
         (
@@ -90,7 +90,7 @@ fn companions() {
                 w.target.insert("sim".to_owned(), sound().target["sim"].clone());
             },
             "phase[0].companions[0]",
-            "a simulated device has none",
+            "a virtual clock",
             "real targets",
         ),
     ]);

@@ -14,9 +14,9 @@ fn phases_end_and_measure() {
         Some(steady)
     }
     each_fires(&[
-        (|w| w.phase[0].stop.time = Some(Nanos(0)), "phase[0].stop.time", "of 0", "leave it out"),
-        (|w| w.phase[0].stop.bytes = Some(Bytes(0)), "phase[0].stop.bytes", "of 0", "leave it out"),
-        (|w| w.phase[0].stop.ops = Some(0), "phase[0].stop.ops", "of 0", "leave it out"),
+        (|w| w.phase[0].stop.time = Some(Nanos(0)), "phase[0].stop.time", "is 0", "leave it out"),
+        (|w| w.phase[0].stop.bytes = Some(Bytes(0)), "phase[0].stop.bytes", "is 0", "leave it out"),
+        (|w| w.phase[0].stop.ops = Some(0), "phase[0].stop.ops", "is 0", "leave it out"),
         (endless, "phase[1].workers[0].limit", "never ends", "stop.time"),
         (
             |w| {
@@ -33,23 +33,28 @@ fn phases_end_and_measure() {
                 w.phase[0].stop = Stop { bytes: Some(Bytes(1 << 30)), ..Stop::default() };
             },
             "phase[0].ramp",
-            "outlasts its ramp",
+            "before its ramp",
             "stop.time",
         ),
-        (|w| w.phase[0].memory_pressure = Some(Size::Free(0.5)), "phase[0].memory-pressure", "no measure", "ram*50%"),
+        (
+            |w| w.phase[0].memory_pressure = Some(Size::Free(0.5)),
+            "phase[0].memory-pressure",
+            "share of free disk space",
+            "ram*50%",
+        ),
         (|w| w.phase[0].memory_pressure = Some(Size::Ram(2.0)), "phase[0].memory-pressure", "no memory", "ram*80%"),
-        (|w| w.phase[0].memory_pressure = Some(gib(0)), "phase[0].memory-pressure", "size of 0", "large"),
+        (|w| w.phase[0].memory_pressure = Some(gib(0)), "phase[0].memory-pressure", "size is 0", "large"),
         (|w| w.phase[0].stop.steady = steady(|s| s.round = Nanos(0)), "phase[0].stop.steady.round", "is 0", "1s"),
         (|w| w.phase[0].stop.steady = steady(|s| s.window = 2), "phase[0].stop.steady.window", "2 rounds", "SNIA"),
         (
             |w| w.phase[0].stop.steady = steady(|s| s.max_rounds = 4),
             "phase[0].stop.steady.max-rounds",
-            "before a window of 5",
+            "window of 5",
             "25",
         ),
         (|w| w.phase[0].stop.steady = steady(|s| s.range = 0.0), "phase[0].stop.steady.range", "above 0", "0.2"),
         (|w| w.phase[0].stop.steady = steady(|s| s.slope = f64::NAN), "phase[0].stop.steady.slope", "NaN", "0.1"),
-        (|w| w.phase[0].stop.steady = steady(|_| {}), "phase[0].stop.steady", "before 5 rounds", "at least 5s"),
+        (|w| w.phase[0].stop.steady = steady(|_| {}), "phase[0].stop.steady", "before 5 rounds have passed", "at least 5s"),
     ]);
     none_fires(&[
         |w| w.phase[0].stop = Stop::default(),
@@ -84,7 +89,7 @@ fn workers_and_their_backends() {
                 group(w).backend = Backend::Psync;
             },
             "phase[0].workers[0].depth",
-            "`psync` is synchronous and cannot hold 32 requests",
+            "`psync` is synchronous and cannot keep 32 requests in flight",
             "io-uring",
         ),
         (
@@ -114,13 +119,13 @@ fn workers_and_their_backends() {
             "`stdio` is synchronous",
             "count",
         ),
-        (|w| w.phase[1].workers[0].depth = 2, "phase[1].workers[0].depth", "one thing after another", "`count`"),
-        (|w| group(w).batch.complete = 2, "phase[0].workers[0].batch.complete", "never comes together", "depth"),
-        (|w| group(w).batch.submit = 2, "phase[0].workers[0].batch.submit", "never comes together", "depth"),
+        (|w| w.phase[1].workers[0].depth = 2, "phase[1].workers[0].depth", "one step at a time", "`count`"),
+        (|w| group(w).batch.complete = 2, "phase[0].workers[0].batch.complete", "never fill up", "depth"),
+        (|w| group(w).batch.submit = 2, "phase[0].workers[0].batch.submit", "never fill up", "depth"),
         (|w| group(w).cpus = vec![0, 5000], "phase[0].workers[0].cpus[1]", "no CPU 5000", "1023"),
-        (|w| group(w).limit.bytes = Some(Bytes(0)), "phase[0].workers[0].limit.bytes", "of 0", "leave"),
-        (|w| group(w).limit.ops = Some(0), "phase[0].workers[0].limit.ops", "of 0", "leave"),
-        (|w| group(w).limit.passes = Some(0), "phase[0].workers[0].limit.passes", "of 0", "leave"),
+        (|w| group(w).limit.bytes = Some(Bytes(0)), "phase[0].workers[0].limit.bytes", "is 0", "leave"),
+        (|w| group(w).limit.ops = Some(0), "phase[0].workers[0].limit.ops", "is 0", "leave"),
+        (|w| group(w).limit.passes = Some(0), "phase[0].workers[0].limit.passes", "is 0", "leave"),
         (
             |w| group(w).pace = Pace::think(1, Nanos(0)),
             "phase[0].workers[0].pace.think.pause",
@@ -143,7 +148,7 @@ fn workers_and_their_backends() {
         (
             |w| group(w).pace = Pace::open(PerSecond(1e10), Arrival::Fixed, true),
             "phase[0].workers[0].pace.open.rate",
-            "one op a nanosecond",
+            "one op per nanosecond",
             "leave `pace` out",
         ),
         (
@@ -152,7 +157,7 @@ fn workers_and_their_backends() {
                 group(w).pace.ops_per_second.read = Some(PerSecond(10.0));
             },
             "phase[0].workers[0].pace.open",
-            "rates of their own",
+            "separate rates",
             "one of the two",
         ),
         (
@@ -293,9 +298,9 @@ fn workers_and_their_targets() {
             "needs a file set",
             "tree",
         ),
-        (|w| w.phase[1].workers[0].count = 101, "phase[1].workers[0].count", "cannot share 100 files", "more files"),
-        (|w| group(w).backend = Backend::Null, "phase[0].workers[0].backend", "would do nothing", "target.NAME.null"),
-        (|w| group(w).backend = Backend::Sim, "phase[0].workers[0].backend", "would do nothing", "target.NAME.sim"),
+        (|w| w.phase[1].workers[0].count = 101, "phase[1].workers[0].count", "there are 100", "more files"),
+        (|w| group(w).backend = Backend::Null, "phase[0].workers[0].backend", "does no I/O", "target.NAME.null"),
+        (|w| group(w).backend = Backend::Sim, "phase[0].workers[0].backend", "does no I/O", "target.NAME.sim"),
         (
             |w| {
                 group(w).target = "nil".into();
@@ -361,7 +366,7 @@ fn verification() {
                 blocks(w).block = BlockSize::Fixed(Bytes(32));
             },
             "phase[0].workers[0].work.blocks.block",
-            "header of 64 bytes",
+            "header of at least 64 bytes",
             "at least 64",
         ),
         (
@@ -388,7 +393,7 @@ fn verification() {
                 group(w).target = "sim".into();
             },
             "phase[0].workers[0].verify",
-            "keeps no bytes",
+            "does not store data",
             "real target",
         ),
         (
@@ -397,7 +402,7 @@ fn verification() {
                     Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::XxHash) })
             },
             "phase[1].workers[0].verify",
-            "of block I/O",
+            "only block I/O",
             "leave",
         ),
     ]);
@@ -409,13 +414,13 @@ fn verification() {
         (
             |w| group(w).verify = Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::Md5) }),
             "phase[0].workers[0].verify.method",
-            "CRC-32C or xxHash",
+            "CRC-32C and xxHash",
             "versioned",
         ),
         (
             |w| group(w).verify = Some(Verify { backlog: Some(8), ..Verify::new(VerifyMethod::Md5) }),
             "phase[0].workers[0].verify.backlog",
-            "only a stream",
+            "read back what they wrote",
             "leave it out",
         ),
     ]);

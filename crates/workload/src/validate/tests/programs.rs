@@ -23,7 +23,7 @@ fn programs_over_file_sets() {
         (
             |w| steps(w, vec![Step::Delay { time: Nanos(1) }]),
             "phase[1].workers[0].work.program.steps",
-            "nothing but wait",
+            "only waits",
             "add a step",
         ),
         (
@@ -32,13 +32,8 @@ fn programs_over_file_sets() {
             "is 0",
             "leave",
         ),
-        (|w| steps(w, vec![RMDIR]), "phase[1].workers[0].work.program.steps", "nothing does", "mkdir"),
-        (
-            |w| tree(w).preallocated_percent = 0,
-            "phase[1].workers[0].work.program.steps",
-            "there never are any",
-            "create",
-        ),
+        (|w| steps(w, vec![RMDIR]), "phase[1].workers[0].work.program.steps", "has no `mkdir`", "mkdir"),
+        (|w| tree(w).preallocated_percent = 0, "phase[1].workers[0].work.program.steps", "none ever exist", "create"),
         (
             |w| {
                 tree(w).preallocated_percent = 100;
@@ -63,7 +58,7 @@ fn programs_over_file_sets() {
         (
             |w| steps(w, vec![Step::Mix { choices: vec![] }]),
             "phase[1].workers[0].work.program.steps[0].mix.choices",
-            "nothing to choose",
+            "no choices",
             "weight",
         ),
         (
@@ -113,7 +108,7 @@ fn programs_over_file_sets() {
         (
             |w| steps(w, vec![Step::Create { handle: 5000 }]),
             "phase[1].workers[0].work.program.steps[0].create.handle",
-            "beyond",
+            "exceeds",
             "1023",
         ),
         (
@@ -128,13 +123,13 @@ fn programs_over_file_sets() {
         (
             |w| steps(w, vec![unlink(Pick::New)]),
             "phase[1].workers[0].work.program.steps[0].unlink.file",
-            "`new` is one that does not",
+            "`new` does not exist",
             "create",
         ),
         (
             |w| steps(w, vec![unlink(Pick::Same)]),
             "phase[1].workers[0].work.program.steps[0].unlink.file",
-            "no step before",
+            "no previous step",
             "random",
         ),
         (
@@ -170,13 +165,13 @@ fn programs_over_file_sets() {
                 steps(w, handled(Step::ReadAt { handle: 0, offset: Bytes(u64::MAX), size }));
             },
             "phase[1].workers[0].work.program.steps[1].read-at.offset",
-            "more than a file",
-            "end at",
+            "exceed the largest file size",
+            "largest offset",
         ),
         (
             |w| steps(w, handled(Step::Fallocate { handle: 0, size: Distribution::Fixed(Bytes(0)) })),
             "phase[1].workers[0].work.program.steps[1].fallocate.size.fixed",
-            "nothing to allocate",
+            "to allocate is 0",
             "above 0",
         ),
     ]);
@@ -234,13 +229,13 @@ fn what_cannot_be_compiled_is_refused_with_its_place() {
         (
             |w| steps(w, vec![Step::Utimens { file: Pick::Nth(1) }]),
             "phase[1].workers[0].work.program.steps[0].utimens.file",
-            "has no number",
+            "have no numbers",
             "random",
         ),
         (
             |w| named(w, vec![Step::Access { file: Pick::Random }]),
             "phase[1].workers[0].work.program.steps[0].access.file",
-            "not drawn from a set",
+            "cannot pick from a set",
             "own",
         ),
         (
@@ -264,7 +259,7 @@ fn what_cannot_be_compiled_is_refused_with_its_place() {
                 steps(w, vec![Step::Mix { choices: vec![choice(), choice()] }]);
             },
             "phase[1].workers[0].work.program.steps[0].mix.choices",
-            "too large to be added up",
+            "sum of the weights",
             "1.0",
         ),
     ]);
@@ -290,7 +285,7 @@ fn programs_over_named_files() {
                 w.phase[1].workers[0].pace = Pace { reads_count_as_writes: true, ..Pace::default() };
             },
             "phase[1].workers[0].pace",
-            "keeps its own pace",
+            "cannot be paced",
             "`delay` steps",
         ),
         (|w| named(w, vec![]), "phase[1].workers[0].work.program.steps", "no steps", "add one"),
@@ -303,7 +298,7 @@ fn programs_over_named_files() {
         (
             |w| named(w, vec![Step::Open(OpenStep::default())]),
             "phase[1].workers[0].work.program.steps[0].open",
-            "neither to be read",
+            "neither for reading",
             "read",
         ),
         (|w| named(w, vec![CREATE]), "phase[1].workers[0].work.program.steps[0].create", "needs a file set", "tree"),
@@ -316,13 +311,13 @@ fn programs_over_named_files() {
         (
             |w| named(w, vec![Step::Stat { file: Pick::Nth(1) }]),
             "phase[1].workers[0].work.program.steps[0].stat",
-            "none of number 1",
+            "no number 1",
             "more names",
         ),
         (
             |w| named(w, opened(Step::Msync { handle: 0 })),
             "phase[1].workers[0].work.program.steps[1].msync",
-            "nothing is mapped",
+            "has no mapping",
             "map",
         ),
         (
@@ -334,7 +329,7 @@ fn programs_over_named_files() {
         (
             |w| program(w).before = vec![Step::Readdir {}],
             "phase[1].workers[0].work.program.before",
-            "in the clock",
+            "no unmeasured steps",
             "steps",
         ),
     ]);
@@ -355,12 +350,12 @@ fn a_bad_step_of_a_file_is_told_with_its_line() {
         )
     };
     for (step, message) in [
-        ("{ stat = { file = \"new\" } }", "`new` is one that does not"),
+        ("{ stat = { file = \"new\" } }", "`new` does not exist"),
         ("{ stat = { file = { nth = 3 } } }", "this step needs files under their own names"),
         ("{ stat = { file = { zipf = { theta = -1.0 } } } }", "theta is -1"),
         ("\"sync\"", "this step needs files under their own names"),
         ("{ loop = { times = 2, steps = [] } }", "the loop has no steps"),
-        ("{ mix = { choices = [] } }", "nothing to choose from"),
+        ("{ mix = { choices = [] } }", "no choices"),
         ("{ read-whole = { request = \"2GiB\" } }", "is more than one request can move"),
     ] {
         let error = crate::native::parse("bad.toml", &text(step)).unwrap_err().to_string();
