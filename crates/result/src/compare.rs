@@ -36,13 +36,6 @@ pub struct Comparison {
     /// What the checks say of the comparison as a whole, worst first; those of single runs are with the runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Finding>,
-    /// What the checks found in the runs of either side, `warn` and `fail` only, the most serious first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub side_checks: Vec<SideCheck>,
-    /// The finding that explains why one side is faster, where a check knows one: the slower side was held back, or the
-    /// faster one did less.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<SideCheck>,
     /// The only factor that was declared to differ; without one the verdict is about the places as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub varying: Option<String>,
@@ -52,22 +45,6 @@ pub struct Comparison {
     /// How many numbers were planned; `contrasts` has those that were had (E10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
-}
-
-/// A finding in the runs of one side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SideCheck {
-    /// Name of the side, as in the contrasts.
-    pub side: String,
-    /// The work in whose runs it was found.
-    pub workload: String,
-    /// How many runs have it.
-    pub runs: u32,
-    /// How many runs the side has of this work.
-    pub of: u32,
-    /// The finding, as the first of the worst runs has it.
-    pub finding: Finding,
 }
 
 /// The places of both sides.

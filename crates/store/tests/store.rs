@@ -348,8 +348,6 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         varying: None,
         plots: None,
         planned: None,
-        side_checks: Vec::new(),
-        cause: None,
     };
     let mut store = with_two_runs();
     store.save_comparison("c1", "blocked log-t/1", &comparison).unwrap();

@@ -9,7 +9,7 @@ use plumb_result::observe::TargetFacts;
 use plumb_result::run::TierName;
 use plumb_result::{Histogram, Metric, PhaseResult, RunVerdict};
 use plumb_stats::schedule::Side;
-use plumb_trust::{Factor, Planned, SideChecks, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
+use plumb_trust::{Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
 use plumb_workload::Workload;
 use plumb_workload::named::NamedWorkload;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,8 +60,6 @@ pub(crate) struct ComparisonLog {
     /// The blocks as they ran, `AB` or `BA`.
     pub(crate) order: Vec<String>,
     pub(crate) left_out: Vec<LeftOut>,
-    /// What the checks found in the runs of either side.
-    pub(crate) side_checks: SideChecks,
     /// Two rows a block: where a run of a block was rejected, its number has none.
     pub(crate) rows: BTreeMap<ComparedCell, Vec<LogRow>>,
     /// What the numbers measured, by side; `mixed` where runs differ.
@@ -215,7 +213,6 @@ impl ComparisonLog {
                 }
             }
         }
-        self.side_checks.add(&side.name, named.name, &outcome.result.checks);
         let record = &mut self.records[index];
         if outcome.result.verdict == RunVerdict::Reject {
             record.rejected += 1;

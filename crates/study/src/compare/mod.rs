@@ -214,7 +214,6 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
     notes.extend(floor_notes);
     let names = |side: &CompareSide| side.plots.iter().map(|plot| plot.name.clone()).collect();
     let plots = request.plots().iter().any(|&plots| plots > 1);
-    let side_checks = comparison_log.side_checks.worst_first();
     let comparison = Comparison {
         schema: COMPARE_SCHEMA.to_owned(),
         verdict_note: messages::note(
@@ -225,6 +224,7 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
             ended,
             comparison_log.order.len(),
         ),
+        contrasts,
         differences: judged.differences,
         confounded: judged.confounded,
         seed: request.seed,
@@ -233,12 +233,9 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         left_out: comparison_log.left_out,
         notes,
         checks: judged.findings,
-        cause: plumb_trust::cause(&side_checks, &contrasts),
-        side_checks,
         varying: request.varying.map(|factor| factor.name.to_owned()),
         plots: plots.then(|| Plots { baseline: names(&request.baseline), candidate: names(&request.candidate) }),
         planned: Some(comparison_log.planned.len() as u32),
-        contrasts,
     };
     let mut not_stored = comparison_log.not_stored;
     if let Some(store) = &mut bench.store
