@@ -63,10 +63,18 @@ fn layer(layer: &BlockLayer) -> String {
         said[0] = format!("md {level}");
     }
     said.extend(layer.model.clone());
-    if let Some(rotational) = layer.rotational
-        && matches!(layer.kind, LayerKind::Disk)
-    {
-        said.push(if rotational { "spinning" } else { "not spinning" }.to_owned());
+    // What a virtual disk says of its rotation is the hypervisor's default, and memory does not rotate.
+    match layer.settings.get("medium").map(String::as_str) {
+        Some("memory") => match layer.settings.get("stands_on") {
+            Some(stands_on) => said.push(format!("in memory: {stands_on}")),
+            None => said.push("in memory".to_owned()),
+        },
+        Some("virtual disk") => said[0] = "virtual disk".to_owned(),
+        Some("unknown") => said.push("backing file out of sight".to_owned()),
+        _ if layer.kind == LayerKind::Disk => {
+            said.extend(layer.rotational.map(|rotates| if rotates { "spinning" } else { "not spinning" }.to_owned()));
+        }
+        _ => {}
     }
     if layer.below.is_empty() {
         said.push(bytes_iec(layer.size_bytes as f64));

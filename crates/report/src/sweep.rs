@@ -133,6 +133,15 @@ pub fn words(sweep: &Sweep, curve: &SweepCurve) -> Vec<String> {
     if let Some(knee) = &curve.found.knee {
         said.push(knee_words(curve, knee));
     }
+    let is_load = matches!(curve.key, SweepKey::Depth | SweepKey::Threads | SweepKey::Rate);
+    let runs = |point: &SweepPoint| point.rate.map(|rate| rate.runs);
+    let single = curve.points.iter().filter(|point| runs(point) == Some(1)).count();
+    let measured = curve.points.iter().filter(|point| runs(point).is_some()).count();
+    if is_load && curve.found.knee.is_none() && measured >= 3 && single > 0 {
+        said.push(format!(
+            "No knee is claimed: {single} of {measured} points have one usable run; use `--repeat` or a larger `--budget`."
+        ));
+    }
     if let Some(saturation) = &curve.found.saturation {
         said.push(saturation_words(curve.key, saturation));
     }

@@ -1,5 +1,6 @@
-//! A look without load: what would make a result wrong here.
+//! `plumb check`: what a run on this storage would find, without any load.
 
+use plumb_engine::guard::Guard;
 use plumb_probe::clock::ClockWatch;
 use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
@@ -16,14 +17,16 @@ use std::time::Duration;
 /// How long the machine is watched.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// How often what moves is looked at meanwhile.
+/// How many samples of what changes are taken meanwhile.
 const LOOKS: u32 = 4;
 
-/// Checks that say something about a machine at rest. All others need a load.
-const WITHOUT_LOAD: &[&str] =
-    &["B8", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C14", "D1", "D3"];
+/// Checks that work on a machine at rest. All others need a load.
+const WITHOUT_LOAD: &[&str] = &[
+    "A1", "A5", "A7", "A9", "B8", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C14",
+    "D1", "D3",
+];
 
-/// Timers that go off within this time would fall into a measurement that begins now, seconds.
+/// Timers due within this time would disturb a measurement that begins now, seconds.
 const AHEAD_S: u64 = 3600;
 
 /// What was seen.
@@ -33,11 +36,14 @@ pub struct CheckOutcome {
     pub environment: Environment,
     /// The storage under the path.
     pub target: TargetFacts,
-    /// What the checks say that need no load, worst first.
+    /// What the checks find that need no load, the most serious first.
     pub checks: Vec<Finding>,
+    /// Why a run that writes here would be refused, and the way out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
-/// Why nothing could be looked at.
+/// Why nothing could be checked.
 #[derive(Debug, thiserror::Error)]
 #[error("`{path}`: {source}; name an existing file, directory or device")]
 pub struct CheckError {
@@ -62,8 +68,8 @@ fn idle(path: &Path) -> Workload {
     }
 }
 
-/// Watches the machine for a second, and looks at the storage under a path.
-pub fn look(path: &Path) -> Result<CheckOutcome, CheckError> {
+/// Watches the machine for a second and examines the storage under a path. `guard` has what the user named as expendable.
+pub fn look(path: &Path, guard: &Guard) -> Result<CheckOutcome, CheckError> {
     std::fs::metadata(path).map_err(|source| CheckError { path: path.to_owned(), source })?;
     let environment = plumb_probe::environment();
     let target = stack::of_path(path);
@@ -96,5 +102,6 @@ pub fn look(path: &Path) -> Result<CheckOutcome, CheckError> {
     let measurement = Measurement { phases: vec![phase], ..Measurement::default() };
     let mut checks = plumb_trust::judge(&idle(path), &measurement, &observations).findings;
     checks.retain(|finding| WITHOUT_LOAD.contains(&finding.code.as_str()));
-    Ok(CheckOutcome { environment, target, checks })
+    let refused = guard.foresee(path).map(|refusal| refusal.to_string());
+    Ok(CheckOutcome { environment, target, checks, refused })
 }

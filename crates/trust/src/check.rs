@@ -1,4 +1,4 @@
-//! What a check is, and what it can say.
+//! What a check is, and what it can find.
 
 use crate::evidence::{ComparisonView, PhaseView, RunView};
 use plumb_result::{Finding, Level};
@@ -17,15 +17,15 @@ pub struct Check {
     pub how: &'static str,
     /// Where it draws the line.
     pub threshold: &'static str,
-    /// How the line came to lie there: an experiment with its numbers, a calculation, or the reasoning.
+    /// Why the threshold is what it is: an experiment with its numbers, a calculation, or the reasoning.
     pub settled: &'static str,
     /// What to do when it fires, where the finding does not say something more fitting.
     pub fix: &'static str,
-    /// What decides; one for each scope in which the check is made.
+    /// Its functions, one for each scope.
     pub judges: &'static [Judge],
 }
 
-/// The function of a check, by what it looks at.
+/// The function of a check, by its scope.
 #[derive(Clone, Copy)]
 pub enum Judge {
     /// One phase of a run.
@@ -36,7 +36,7 @@ pub enum Judge {
     Comparison(fn(&ComparisonView<'_>) -> Outcome),
 }
 
-/// What a check looks at.
+/// What a check examines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// One phase of a run.
@@ -59,7 +59,7 @@ impl Scope {
 }
 
 impl Judge {
-    /// What it looks at.
+    /// What it examines.
     pub const fn scope(self) -> Scope {
         match self {
             Judge::Phase(_) => Scope::Phase,
@@ -69,33 +69,34 @@ impl Judge {
     }
 }
 
-/// What a check says.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The question does not arise here; no finding is made.
+    /// The check does not apply; there is no finding.
     NotApplicable,
     /// The evidence is missing.
     Skipped {
         /// Why it is missing.
         reason: String,
     },
-    /// Looked at, and in order.
+    /// Checked, and nothing found.
     Pass {
         /// What was seen.
         observed: String,
     },
-    /// Something to say.
+    /// Something was found.
     Found(Found),
 }
 
-/// A check that has something to say.
+/// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// Note, warn or fail.
     pub level: Level,
     /// What was seen.
     pub observed: String,
-    /// One plain sentence.
+    /// The first sentence, of at most 110 characters where possible, stands alone as a line on a page: what was found,
+    /// with the number. Details follow in further sentences.
     pub message: String,
     /// What to do; the check's [`fix`](Check::fix) when absent.
     pub remedy: Option<String>,
@@ -141,10 +142,10 @@ impl Check {
         let (level, observed, message, remedy) = match outcome {
             Outcome::NotApplicable => return None,
             Outcome::Skipped { reason } => {
-                (Level::Skipped, String::new(), format!("Could not be looked at: {reason}."), String::new())
+                (Level::Skipped, String::new(), format!("Not checked: {reason}."), String::new())
             }
             Outcome::Pass { observed } => {
-                let message = format!("In order: {observed}.");
+                let message = format!("OK: {observed}.");
                 (Level::Pass, observed, message, String::new())
             }
             Outcome::Found(found) => {

@@ -9,7 +9,7 @@ pub fn explain(code: &str) -> Option<&'static Check> {
     CHECKS.iter().find(|check| check.code.eq_ignore_ascii_case(code.trim())).copied()
 }
 
-/// Everything about one check as plain text, in lines of at most `width` columns; `None` for a code that no check has.
+/// Everything about one check as plain text, in lines of at most `width` columns; `None` for an unknown code.
 pub fn explanation(code: &str, width: usize) -> Option<String> {
     let check = explain(code)?;
     let mut text = format!("{} · {} ({})\n", check.code, check.title, scopes(check));
@@ -53,20 +53,22 @@ pub fn docs() -> String {
 const HEAD: &str = "\
 # The checks
 
-<!-- Generated from crates/trust; `PLUMB_BLESS=1 cargo test -p plumb-trust` writes it anew. -->
+<!-- Generated from crates/trust; `PLUMB_BLESS=1 cargo test -p plumb-trust` regenerates it. -->
 
-Every run is held against these checks. Each says `pass`, `note`, `warn` or `fail`, or `skipped` with the reason where
-its evidence could not be seen. Any `fail` rejects a run: it is stored and shown, and left out of comparisons unless
-asked for. Any `warn` makes it a caution. Where A1 or A3 could not look, nobody knows what was measured, and the verdict
-is `unknown` rather than `pass`. Codes are stable.
+Plumb applies these checks to every run. Each reports `pass`, `note`, `warn` or `fail`, or `skipped` with the reason where
+it lacks evidence. Any `fail` rejects a run: it is stored and shown, but left out of comparisons unless you ask for it.
+Any `warn` makes it a caution; a `note` changes nothing. Where A1 or A3 is skipped, it is unknown what was measured, and
+the verdict is `unknown` rather than `pass`. Codes are stable.
+
+Findings are listed with the most serious first: `fail`, `warn`, `note`, then in the order of this page.
 
 Every rate of bytes carries a tier, from the bytes that the devices moved against the bytes that the program moved:
-`device` from 95 % on, `cache` up to 5 %, `mixed` between, `unknown` where it could not be seen.
+`device` from 95 % on, `cache` up to 5 %, `mixed` between, `unknown` where the counters are not available.
 
-Each check says how its threshold was settled: by an experiment here (with its numbers), by calculation, or by
-reasoning, where no experiment could tell one value from its neighbour. What simulated devices were made to show, and how
-often Plumb told it, is the table of `cargo xtask calibrate` ([calibration.md](calibration.md)). Most lines go back to one
-number: comparisons call two equal within 5 %, so that what can move a result by more is told.
+Each check says where its threshold comes from: an experiment here (with its numbers), a calculation, or reasoning, where
+no experiment could tell one value from its neighbour. How often Plumb found what simulated devices were made to show is
+the table of `cargo xtask calibrate` ([calibration.md](calibration.md)). Most thresholds go back to one number:
+comparisons treat two as equal within 5 %, so whatever can move a result by more is reported.
 ";
 
 fn family_title(letter: char) -> &'static str {
@@ -89,7 +91,7 @@ fn sections(check: &Check) -> [(&'static str, &'static str); 6] {
         ("Why", check.why),
         ("How", check.how),
         ("Threshold", check.threshold),
-        ("How it was settled", check.settled),
+        ("Why this threshold", check.settled),
         ("What to do", check.fix),
     ]
 }
@@ -108,6 +110,20 @@ mod tests {
         }
         let written = std::fs::read_to_string(&page).unwrap_or_default();
         assert!(written == docs(), "docs/checks.md is out of date; run `PLUMB_BLESS=1 cargo test -p plumb-trust`");
+    }
+
+    /// Words that docs/writing.md advises against.
+    #[test]
+    fn the_checks_are_in_plain_words() {
+        const NOT: &[&str] =
+            &[" is told", " are told", "so many", "looked at", " had from", "what is wrong", "beneath"];
+        for check in CHECKS {
+            for words in [check.title, check.what, check.why, check.how, check.threshold, check.settled, check.fix] {
+                for not in NOT {
+                    assert!(!words.contains(not), "{}: {not:?} in: {words}", check.code);
+                }
+            }
+        }
     }
 
     #[test]

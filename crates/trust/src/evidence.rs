@@ -81,6 +81,19 @@ pub(crate) struct Traffic {
     pub(crate) copies: u64,
 }
 
+/// Where the bytes of reads came from; the three add up to what reads returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ReadSources {
+    /// The page cache above the file system under test.
+    pub(crate) page_cache: u64,
+    /// Memory below it: the cached backing file of a loop device.
+    pub(crate) below: u64,
+    /// The lowest devices that count.
+    pub(crate) device: u64,
+    /// Who says how much passed the page cache.
+    pub(crate) witness: &'static str,
+}
+
 /// Bytes that came from beneath the page cache, and who says so.
 pub(crate) struct StorageBytes {
     pub(crate) bytes: u64,
@@ -97,6 +110,14 @@ impl Traffic {
             (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
             (Err(_), Err(reason)) => Err(reason),
         }
+    }
+
+    /// Where the bytes of reads came from.
+    pub(crate) fn read_sources(&self) -> Result<ReadSources, NotSeen> {
+        let past = self.read_past_page_cache()?;
+        let passed = past.bytes.min(self.app_read);
+        let device = self.read_from_device()?.bytes.min(passed);
+        Ok(ReadSources { page_cache: self.app_read - passed, below: passed - device, device, witness: past.witness })
     }
 
     /// Bytes of reads that missed the page cache, whatever answered below it.
@@ -212,7 +233,12 @@ impl<'a> PhaseView<'a> {
         self.measured.clock == "virtual"
     }
 
-    /// A hypervisor is known to stand between.
+    /// Nothing was measured, as under `plumb check`.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.measured.ops.is_empty()
+    }
+
+    /// The machine is virtual.
     pub(crate) fn is_virtual_machine(&self) -> bool {
         self.environment.virtualisation.value().is_some_and(|name| name != "none")
     }
@@ -317,6 +343,17 @@ impl<'a> PhaseView<'a> {
         compressibility::compressor(self.targets.get(target)?)
     }
 
+    /// Names of the leaf devices, as a sentence names them.
+    pub(crate) fn leaf_names(&self) -> String {
+        let names: Vec<&str> = self.leaves().iter().map(|leaf| leaf.name.as_str()).collect();
+        if names.is_empty() { "the device".to_owned() } else { names.join(" and ") }
+    }
+
+    /// The first loop device of the stack that is backed by a file and not by memory.
+    pub(crate) fn loop_device(&self) -> Option<&'a BlockLayer> {
+        self.layers().find(|layer| layer.kind == LayerKind::Loop)
+    }
+
     /// A layer in the stack is of this kind.
     pub(crate) fn has_layer(&self, kind: LayerKind) -> bool {
         self.layers().any(|layer| layer.kind == kind)
@@ -363,7 +400,7 @@ fn ground(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, names: &
             .iter()
             .find(|one| matches!(one, Ground::Unseen(_)))
             .cloned()
-            .unwrap_or_else(|| Ground::Unseen("the phase's targets stand on different kinds of storage".to_owned())),
+            .unwrap_or_else(|| Ground::Unseen("the phase's targets are on different kinds of storage".to_owned())),
     }
 }
 
@@ -372,8 +409,13 @@ fn ground_of(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, name:
         return Ground::Nothing;
     }
     let Some(facts) = targets.get(name) else {
-        return Ground::Unseen(format!("the storage under `{name}` was not looked at"));
+        return Ground::Unseen(format!("the storage under `{name}` was not examined"));
     };
+    ground_of_facts(name, facts)
+}
+
+/// What a target stands on, by the facts about it.
+pub(crate) fn ground_of_facts(name: &str, facts: &TargetFacts) -> Ground {
     if let Some(filesystem) = facts.filesystem.value() {
         if filesystem.in_memory {
             return Ground::Memory;
@@ -383,18 +425,38 @@ fn ground_of(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, name:
         }
     }
     if facts.leaves.is_empty() {
-        let reason = facts.unseen.first().map_or("no device was found beneath it", String::as_str);
+        let reason = facts.unseen.first().map_or("no block device was found below it", String::as_str);
         return Ground::Unseen(format!("`{name}`: {reason}"));
     }
-    let in_memory = |leaf: &String| {
-        let layer = facts.stack.iter().find(|layer| &layer.name == leaf);
-        layer.is_some_and(is_memory) || is_ram_disk(leaf)
-    };
-    if facts.leaves.iter().all(in_memory) { Ground::Memory } else { Ground::Device }
+    let layer = |leaf: &String| facts.stack.iter().find(|layer| &layer.name == leaf);
+    let in_memory = |leaf: &String| layer(leaf).is_some_and(is_memory) || is_ram_disk(leaf);
+    if facts.leaves.iter().all(in_memory) {
+        return Ground::Memory;
+    }
+    let unknown = facts.leaves.iter().filter_map(layer).find(|layer| medium(layer) == Some("unknown"));
+    if let Some(layer) = unknown {
+        let file = layer.backing_file.as_deref().unwrap_or("its backing file");
+        return Ground::Unseen(format!("what stores the data of {} is not known: {file} is out of sight", layer.name));
+    }
+    Ground::Device
 }
 
-/// Compressed memory, or a loop device whose backing file lies in memory.
+/// What the probe found the bytes to be stored in, where that is no drive of its own.
+pub(crate) fn medium(layer: &BlockLayer) -> Option<&str> {
+    layer.settings.get("medium").map(String::as_str)
+}
+
+/// A disk that a hypervisor makes: what it says of its own mechanics is no evidence.
+pub(crate) fn is_virtual_disk(layer: &BlockLayer) -> bool {
+    medium(layer) == Some("virtual disk")
+}
+
+/// A RAM disk, compressed memory, or a loop device whose backing file lies in memory.
 fn is_memory(layer: &BlockLayer) -> bool {
+    if medium(layer) == Some("memory") {
+        return true;
+    }
+    // Results of before the probe said it.
     let stands_on = layer.settings.get("stands_on").and_then(|text| text.split(' ').next());
     layer.kind == LayerKind::Zram || (layer.kind == LayerKind::Loop && matches!(stands_on, Some("tmpfs" | "ramfs")))
 }

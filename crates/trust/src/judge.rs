@@ -170,6 +170,9 @@ mod tests {
         assert!(findings.is_sorted_by(|one, other| one.level > other.level || order(one) <= order(other)));
     }
 
+    /// Characters of a finding's first sentence.
+    const LINE: usize = 120;
+
     /// Every finding must stand on its own on a screen.
     #[test]
     fn findings_speak_in_whole_sentences() {
@@ -186,6 +189,14 @@ mod tests {
                 finding.message
             );
             assert!(finding.message.starts_with(|c: char| c.is_uppercase() || c.is_numeric()), "{}", finding.message);
+            // A page shows the first sentence on a line of its own.
+            let first = finding.message.split(". ").next().unwrap_or_default();
+            assert!(
+                finding.level < Level::Note || first.chars().count() <= LINE,
+                "{}: {} characters: {first}",
+                finding.code,
+                first.chars().count()
+            );
         }
     }
 

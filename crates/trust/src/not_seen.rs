@@ -1,52 +1,52 @@
-//! Why something that a check asks for was not seen: what a check says of itself where it is skipped.
+//! Why something that a check needs is not known: what a skipped check says.
 
-/// Why something was not seen.
+/// Why something is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotSeen {
-    /// Nobody looked at it.
-    #[error("{what}: not looked at")]
+    /// It was not read.
+    #[error("{what}: not read")]
     NotLookedAt { what: String },
-    /// The machine did not tell.
+    /// The machine did not answer.
     #[error("{what}: {reason}")]
     Refused { what: String, reason: String },
-    /// Two witnesses, and neither saw it.
+    /// Two sources, and neither has it.
     #[error("{0}; {1}")]
     Neither(Box<NotSeen>, Box<NotSeen>),
-    /// Nothing beneath the target counts what it moves.
-    #[error("no device was found beneath the target")]
+    /// Nothing below the target counts what it moves.
+    #[error("no device was found below the target")]
     NoDevice,
     /// The I/O is another process's.
     #[error("/proc/self/io: a FUSE file system does its I/O in another process")]
     OtherProcess,
-    /// Older kernels do not tell.
-    #[error("this kernel does not tell dirty pages of a file (cachestat)")]
+    /// Older kernels do not report it.
+    #[error("this kernel does not report a file's dirty pages (cachestat)")]
     NoDirtyPages,
     /// Workers that were counted together.
-    #[error("what each worker did was not recorded")]
+    #[error("per-worker counts were not recorded")]
     NoWorkers,
-    /// A simulated device says what its link carries, or nobody does.
-    #[error("the simulated device {device} states no link")]
+    /// A simulated device without a link speed.
+    #[error("the simulated device {device} has no link speed")]
     LinkNotStated { device: String },
-    /// A link that is none.
-    #[error("the link to {device} is the hypervisor's invention")]
+    /// A link that does not exist.
+    #[error("the link to {device} is emulated by the hypervisor")]
     InventedLink { device: String },
-    /// A link whose speed is not told.
+    /// A link of unknown speed.
     #[error("the speed of the link to {device} is not known")]
     UnknownLink { device: String },
     /// Addresses that are no places.
-    #[error("btrfs tells addresses of its own, not places on the disk")]
+    #[error("btrfs reports logical addresses, not places on the disk")]
     AddressesOfBtrfs,
-    /// A file system that does not tell places.
-    #[error("the file system does not tell where its files lie")]
+    /// A file system that does not report places.
+    #[error("the file system does not report where its files are")]
     NoPlace,
-    /// No device beneath the files.
-    #[error("no device was found beneath the files")]
+    /// No device below the files.
+    #[error("no device was found below the files")]
     NoDeviceBeneathFiles,
-    /// A file on a file of which the place is not known.
-    #[error("the place of a loop device's backing file is not followed")]
+    /// A file in a file whose place is not known.
+    #[error("the place of a loop device's backing file is not known")]
     BehindLoop,
-    /// A partition whose disk was not seen.
-    #[error("the disk of {partition} was not seen")]
+    /// A partition of an unknown disk.
+    #[error("the disk of {partition} is not known")]
     NoDisk { partition: String },
     /// A device of unknown size.
     #[error("the size of {device} is not known")]

@@ -13,6 +13,7 @@ pub(crate) mod beneath;
 mod device;
 mod door;
 mod expendable;
+mod foresee;
 pub(crate) mod made;
 mod opened;
 mod output;

@@ -225,7 +225,7 @@ impl Guard {
         Ok(file)
     }
 
-    fn refuse_if_not_named(
+    pub(super) fn refuse_if_not_named(
         &self,
         machine: &SystemDevices,
         path: &Path,

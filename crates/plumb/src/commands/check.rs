@@ -1,22 +1,23 @@
-//! `plumb check`: what would make a result wrong here, without any load.
+//! `plumb check`: what a run here would find, without any load.
 
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
+use plumb_engine::guard::Guard;
 use plumb_report::{facts, run};
 use plumb_result::{Finding, Level, RunVerdict};
 use std::path::Path;
 
-/// Looks at a path's storage and at the machine for a second.
+/// Checks a path's storage and the machine for a second.
 pub fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
     if path.to_string_lossy().starts_with("sim:") {
         return Err(Stopped::usage(format!(
-            "`{}` is simulated: there is no machine around it to look at; `plumb try` measures it",
+            "`{}` is simulated: there is no machine to check; `plumb try` measures it",
             path.display()
         )));
     }
-    let outcome = plumb_study::check::look(path).map_err(Stopped::usage)?;
+    let outcome = plumb_study::check::look(path, &Guard::default()).map_err(Stopped::usage)?;
     if common.json {
         session::print_json(&outcome)?;
     } else {
@@ -29,12 +30,15 @@ pub fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
         for unseen in &outcome.target.unseen {
             page.push_str(&format!("  not seen: {}\n", style.wrap(unseen, 12)));
         }
-        page.push('\n');
-        let worth_saying = outcome.checks.iter().filter(|finding| finding.level >= Level::Note).count();
-        if worth_saying == 0 {
-            page.push_str("Nothing here would make a result wrong, as far as can be seen without load.\n");
+        if let Some(refused) = &outcome.refused {
+            page.push_str(&format!("  a run that writes here is refused: {}\n", style.wrap(refused, 37)));
         }
-        // There is one phase, in which nothing happens: its name tells nobody anything.
+        page.push('\n');
+        let found = outcome.checks.iter().filter(|finding| finding.level >= Level::Note).count();
+        if found == 0 {
+            page.push_str("No problem found without load.\n");
+        }
+        // There is one phase, in which nothing happens: its name means nothing to anybody.
         let findings: Vec<Finding> =
             outcome.checks.iter().map(|finding| Finding { phase: None, ..finding.clone() }).collect();
         page.push_str(&run::findings(&findings, &style));

@@ -23,6 +23,37 @@ pub(crate) fn block_number(path: &Path) -> Option<String> {
     is_block.then(|| format!("{}:{}", rustix::fs::major(seen.st_rdev), rustix::fs::minor(seen.st_rdev)))
 }
 
+/// `struct loop_info64`. Source: `include/uapi/linux/loop.h`.
+#[repr(C)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+
+/// `M:m` of the file system that holds the backing file of a loop device (`loop0`), whether or not the file still has a
+/// name; `None` where the device may not be opened.
+pub(crate) fn loop_backing_number(name: &str) -> Option<String> {
+    // LOOP_GET_STATUS64: an opcode from before they had a direction and a size.
+    const GET_STATUS64: Opcode = 0x4C05;
+    let device = open(&Path::new("/dev").join(name)).ok()?;
+    // SAFETY: the kernel fills a `struct loop_info64` and nothing more; every bit pattern is a value of the type.
+    let info: LoopInfo = unsafe { ioctl(device.as_fd(), Getter::<GET_STATUS64, LoopInfo>::new()) }.ok()?;
+    // `huge_encode_dev`, include/linux/kdev_t.h.
+    let (major, minor) = ((info.device >> 8) & 0xFFF, (info.device & 0xFF) | ((info.device >> 12) & 0xFFF00));
+    Some(format!("{major}:{minor}"))
+}
+
 /// The answer of `FS_IOC_GETFSUUID` (Linux 6.9). Source: `include/uapi/linux/fs.h`, `struct fsuuid2`.
 #[repr(C)]
 struct FsUuid {

@@ -12,6 +12,10 @@ pub(crate) fn block_number(_path: &Path) -> Option<String> {
     None
 }
 
+pub(crate) fn loop_backing_number(_name: &str) -> Option<String> {
+    None
+}
+
 pub(crate) fn fs_uuid(_path: &Path) -> Option<String> {
     None
 }

@@ -78,6 +78,7 @@ pub(super) fn describe(sys: &Sysroot, directory: &Path, serials: Serials) -> Opt
             }
         }
         LayerKind::Zram => {
+            set("medium", Some(MEMORY.to_owned()));
             set("comp_algorithm", line("comp_algorithm").map(|list| bracketed(&list).to_owned()));
             set("backing_dev", line("backing_dev"));
         }
@@ -85,7 +86,10 @@ pub(super) fn describe(sys: &Sysroot, directory: &Path, serials: Serials) -> Opt
             set("cache_mode", line("bcache/cache_mode").map(|list| bracketed(&list).to_owned()));
             set("state", line("bcache/state"));
         }
-        LayerKind::Disk => disk_settings(sys, directory, &mut set),
+        LayerKind::Disk => {
+            disk_settings(sys, directory, &mut set);
+            set("medium", medium(sys, directory, &name).map(str::to_owned));
+        }
         LayerKind::Partition | LayerKind::Sim => {}
     }
     let bytes = |file: &str| sys.number::<u64>(queue.join(file));
@@ -238,6 +242,36 @@ fn told(serial: &str, serials: Serials) -> String {
         Serials::Plain => serial.to_owned(),
         Serials::Hashed => blake3::hash(serial.as_bytes()).to_hex()[..16].to_owned(),
     }
+}
+
+/// What a device stores its bytes in, where that is known and is no drive of its own: the value of the setting `medium`.
+pub(super) const MEMORY: &str = "memory";
+/// A disk that a hypervisor makes. It often reports that it rotates, whatever it stands on.
+pub(super) const VIRTUAL_DISK: &str = "virtual disk";
+/// Nobody can say.
+pub(super) const UNKNOWN_MEDIUM: &str = "unknown";
+
+/// Drivers of disks that exist in virtual machines only: virtio, Xen.
+const VIRTUAL_DRIVERS: [&str; 3] = ["virtio_blk", "vbd", "xen-blkfront"];
+/// How the models of emulated disks begin: QEMU, VMware, Hyper-V, VirtualBox, and the volumes of two clouds.
+const VIRTUAL_MODELS: [&str; 7] =
+    ["QEMU", "VMware", "Msft Virtual", "VBOX", "Google PersistentDisk", "Google EphemeralDisk", "Amazon Elastic Block"];
+
+fn medium(sys: &Sysroot, directory: &Path, name: &str) -> Option<&'static str> {
+    let numbered = |prefix: &str| {
+        name.strip_prefix(prefix)
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    // The kernel's RAM disk (brd).
+    if numbered("ram") {
+        return Some(MEMORY);
+    }
+    let driver = sys.resolve(directory.join("device/driver"));
+    let driver = driver.as_deref().and_then(Path::file_name).and_then(|driver| driver.to_str());
+    let model = model(sys, directory);
+    let is_virtual = driver.is_some_and(|driver| VIRTUAL_DRIVERS.contains(&driver))
+        || model.is_some_and(|model| VIRTUAL_MODELS.iter().any(|virtual_one| model.starts_with(virtual_one)));
+    is_virtual.then_some(VIRTUAL_DISK)
 }
 
 /// A file of the namespace, or of the controller that it belongs to.

@@ -40,6 +40,11 @@ const REMOTE: [&str; 26] = [
     "drvfs",
 ];
 
+/// A file system of this kind lives in memory.
+pub(super) fn is_in_memory(kind: &str) -> bool {
+    IN_MEMORY.contains(&kind)
+}
+
 /// What the mount itself tells.
 pub(super) fn describe(sys: &Sysroot, mount: &Mount, path: &Path, unseen: &mut Vec<String>) -> FileSystem {
     let mut found = FileSystem {
@@ -47,7 +52,7 @@ pub(super) fn describe(sys: &Sysroot, mount: &Mount, path: &Path, unseen: &mut V
         mount_point: mount.point.display().to_string(),
         source: mount.source.clone(),
         options: mount.options(),
-        in_memory: IN_MEMORY.contains(&mount.kind.as_str()),
+        in_memory: is_in_memory(&mount.kind),
         // FUSE with a device under it is `fuseblk`.
         remote: REMOTE.contains(&mount.kind.as_str()) || mount.kind.starts_with("fuse."),
         uuid: Seen::no("no device, no UUID"),

@@ -289,3 +289,39 @@ fn the_unseen_is_said() {
     assert!(facts.unseen.iter().any(|line| line.contains("iostats")), "{:?}", facts.unseen);
     assert!(facts.unseen.iter().any(|line| line.contains("f2fs")), "{:?}", facts.unseen);
 }
+
+// Protects: a hypervisor's disk says that it rotates; that is no evidence of a spinning disk.
+#[test]
+fn a_virtual_disk_is_called_one() {
+    let tree = Tree::new();
+    tree.block("virtual/a/vda", "254:0", 1 << 20)
+        .directory("/sys/bus/virtio/drivers/virtio_blk")
+        .link("/sys/devices/virtual/a/vda/device/driver", "../../../../../bus/virtio/drivers/virtio_blk")
+        .block("pci/b/sda", "8:0", 1 << 20)
+        .file("/sys/devices/pci/b/sda/device/vendor", "QEMU\n")
+        .file("/sys/devices/pci/b/sda/device/model", "QEMU HARDDISK\n")
+        .block("pci/c/sdb", "8:16", 1 << 20)
+        .file("/sys/devices/pci/c/sdb/device/vendor", "ATA\n")
+        .file("/sys/devices/pci/c/sdb/device/model", "ST1000DM003\n")
+        .block("virtual/block/ram0", "1:0", 1 << 20);
+    for name in ["vda", "sda", "sdb", "ram0"] {
+        tree.file(&format!("/dev/{name}"), "");
+    }
+    let medium = |name: &str| of(&tree, &format!("/dev/{name}")).stack[0].settings.get("medium").cloned();
+    assert_eq!(medium("vda").as_deref(), Some("virtual disk"));
+    assert_eq!(medium("sda").as_deref(), Some("virtual disk"));
+    assert_eq!((medium("sdb"), medium("ram0").as_deref()), (None, Some("memory")));
+}
+
+// Protects: nobody knows what answers for a loop device whose backing file has no name here.
+#[test]
+fn a_loop_device_on_a_file_that_is_gone_is_unknown() {
+    let tree = Tree::new();
+    tree.block("virtual/block/loop7", "7:7", 1 << 20).file("/dev/loop7", "");
+    let backed_by = |file: &str| {
+        tree.file("/sys/devices/virtual/block/loop7/loop/backing_file", file);
+        of(&tree, "/dev/loop7").stack[0].settings["medium"].clone()
+    };
+    assert_eq!(backed_by("relative (deleted)\n"), "unknown");
+    assert_eq!(backed_by("/memfd:image (deleted)\n"), "memory");
+}

@@ -135,8 +135,32 @@ fn a_loop_device_on_memory() {
         return skip("a loop device needs root");
     }
     match Mounted::new("mkfs.ext4", Path::new("/dev/shm"), 16) {
-        Ok(mounted) => assert_eq!(of_path(&mounted.mount_point).leaves, [mounted.name()]),
+        Ok(mounted) => {
+            let facts = of_path(&mounted.mount_point);
+            assert_eq!(facts.leaves, [mounted.name()]);
+            assert_eq!(facts.stack[0].settings["medium"], "memory");
+        }
         Err(reason) => skip(&reason),
+    }
+}
+
+// Protects: a loop device whose backing file was deleted still stands on what it stood on.
+#[test]
+fn a_loop_device_on_a_deleted_file() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("a loop device needs root");
+    }
+    for (parent, medium) in [(Path::new("/dev/shm").to_owned(), Some("memory")), (std::env::temp_dir(), None)] {
+        let mounted = match Mounted::new("mkfs.ext4", &parent, 16) {
+            Ok(mounted) => mounted,
+            Err(reason) => return skip(&reason),
+        };
+        let image = of_path(&mounted.mount_point).stack[0].backing_file.clone().expect("a backing file");
+        let named = of_path(&mounted.mount_point);
+        std::fs::remove_file(&image).expect("removed");
+        let nameless = of_path(&mounted.mount_point);
+        assert_eq!(nameless.leaves, named.leaves, "{}", parent.display());
+        assert_eq!(nameless.stack[0].settings.get("medium").map(String::as_str), medium, "{:?}", nameless.unseen);
     }
 }
 

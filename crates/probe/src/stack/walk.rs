@@ -205,12 +205,14 @@ impl<'a> Walk<'a> {
 
     /// What lies under a loop device's backing file.
     fn backing(&mut self, at: usize, backing: Option<PathBuf>) -> Vec<String> {
-        let name = self.layers[at].name.clone();
         let Some(backing) = backing else { return Vec::new() };
-        let Some(existing) = self.existing(&backing) else {
-            let file = backing.display();
-            self.unseen.push(format!("what {name} stands on: {file} is deleted, or in another mount namespace"));
+        if backing.to_string_lossy().starts_with("/memfd:") {
+            self.layers[at].settings.insert("stands_on".to_owned(), "memfd".to_owned());
+            self.set_medium(at, device::MEMORY);
             return Vec::new();
+        }
+        let Some(existing) = self.existing(&backing) else {
+            return self.lost_backing(at, &backing);
         };
         if let Some(number) = self.block_device(&existing) {
             return self.device(&number).into_iter().collect();
@@ -219,13 +221,53 @@ impl<'a> Walk<'a> {
             Ok(under) => {
                 let text = stands_on(&under.filesystem);
                 self.layers[at].settings.insert("stands_on".to_owned(), text);
+                if under.filesystem.in_memory {
+                    self.set_medium(at, device::MEMORY);
+                }
                 under.tops
             }
             Err(error) => {
                 self.unseen.push(error.to_string());
+                self.set_medium(at, device::UNKNOWN_MEDIUM);
                 Vec::new()
             }
         }
+    }
+
+    fn set_medium(&mut self, at: usize, medium: &str) {
+        self.layers[at].settings.insert("medium".to_owned(), medium.to_owned());
+    }
+
+    /// What lies under a backing file that has no name here: it was deleted, or is in another mount namespace. The kernel still knows the number of its file system.
+    fn lost_backing(&mut self, at: usize, backing: &Path) -> Vec<String> {
+        let name = self.layers[at].name.clone();
+        let number = if self.sys.is_real() { platform::loop_backing_number(&name) } else { None };
+        if let Some(number) = number {
+            if self.sys.exists(format!("/sys/dev/block/{number}")) {
+                return self.device(&number).into_iter().collect();
+            }
+            // Another namespace's mounts are those of the first process, where it may be read.
+            let tables = ["/proc/self/mountinfo", "/proc/1/mountinfo"];
+            let mounts = tables.iter().filter_map(|table| self.sys.read(table).ok());
+            let mount = mounts.flat_map(|text| mounts::parse(&text)).find(|mount| mount.number == number);
+            if let Some(mount) = mount {
+                let text = format!("{} at {}", mount.kind, mount.point.display());
+                self.layers[at].settings.insert("stands_on".to_owned(), text);
+                if filesystem::is_in_memory(&mount.kind) {
+                    self.set_medium(at, device::MEMORY);
+                    return Vec::new();
+                }
+                let tops = self.devices_of(&mount);
+                if tops.is_empty() {
+                    self.set_medium(at, device::UNKNOWN_MEDIUM);
+                }
+                return tops;
+            }
+        }
+        let file = backing.display();
+        self.unseen.push(format!("what {name} stands on: {file} was deleted, or is in another mount namespace"));
+        self.set_medium(at, device::UNKNOWN_MEDIUM);
+        Vec::new()
     }
 
     /// The path with links followed; `None` where nothing is there. A described machine has no files: all exist.

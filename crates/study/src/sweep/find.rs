@@ -155,12 +155,16 @@ const fn place(at: usize, of: usize) -> LevelPlace {
     }
 }
 
+/// Runs that a level needs before anything is claimed of it.
+const RUNS_TO_CLAIM: usize = 2;
+
 /// The knee of latency against rate: the level with the largest *power*, rate over mean latency. There a further percent
 /// of rate costs one percent of latency; beyond it, more. For M/M/1 it lies at a utilisation of one half; for a closed
 /// queue that scales up to a saturated device, at saturation. Source: Kleinrock, "Power and deterministic rules of thumb
 /// for probabilistic problems in computer communications", ICC 1979.
 ///
-/// It is asked for load only: depth, threads, rate. At least three levels must have runs.
+/// It is asked for load only: depth, threads, rate. At least three levels must have runs, and the best one and a neighbour
+/// of it two or more: single runs tell no level from another.
 pub fn knee(key: SweepKey, levels: &[LevelRuns]) -> Option<Knee> {
     if !matches!(key, SweepKey::Depth | SweepKey::Threads | SweepKey::Rate) {
         return None;
@@ -171,7 +175,12 @@ pub fn knee(key: SweepKey, levels: &[LevelRuns]) -> Option<Knee> {
     }
     let (at, _) = largest(&levels, RunNumbers::power)?;
     let best = levels[at];
-    // Where single runs give no interval, nothing is told apart either.
+    let neighbours = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|near| levels.get(near));
+    let is_repeated = |level: &LevelRuns| level.blocks.len() >= RUNS_TO_CLAIM;
+    if !is_repeated(best) || !neighbours.into_iter().any(|near| is_repeated(near)) {
+        return None;
+    }
+    // Where a single run gives no interval, nothing is told apart either.
     let alike = |level: &&&LevelRuns| {
         ratio(best, level, CONFIDENCE, RunNumbers::power)
             .is_none_or(|ratio| ratio.lo.is_none() || ratio.hi.is_none_or(|hi| hi >= 1.0))
@@ -199,6 +208,9 @@ pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
     }
     let rate = |run: &RunNumbers| Some(run.rate);
     let (at, rate_max) = largest(&levels, rate)?;
+    if levels[at].blocks.len() < RUNS_TO_CLAIM {
+        return None;
+    }
     let near = 1.0 / (1.0 + MARGIN);
     let proven = |level: &LevelRuns| {
         let interval = ratio(levels[at], level, EQUIVALENCE_CONFIDENCE, rate);
@@ -478,9 +490,9 @@ mod tests {
         }
     }
 
-    /// One run a level tells no level from another.
+    /// One run a level tells no level from another: neither a knee nor a saturation is claimed.
     #[test]
-    fn single_runs_prove_no_knee() {
+    fn single_runs_claim_no_knee() {
         let level = |level: f64, rate: f64, mean: f64| {
             let run = RunNumbers {
                 rate,
@@ -490,7 +502,15 @@ mod tests {
             LevelRuns { level, blocks: BTreeMap::from([(1, run)]) }
         };
         let levels = [level(1.0, 100.0, 10.0), level(2.0, 190.0, 10.5), level(4.0, 200.0, 20.0)];
-        let knee = knee(SweepKey::Depth, &levels).unwrap();
-        assert_eq!((knee.level, knee.from, knee.to), (2.0, 1.0, 4.0));
+        assert_eq!((knee(SweepKey::Depth, &levels), saturation(SweepKey::Depth, &levels)), (None, None));
+        let mut repeated = levels.clone();
+        for level in &mut repeated {
+            let run = level.blocks[&1].clone();
+            level.blocks.insert(2, run);
+        }
+        assert_eq!(knee(SweepKey::Depth, &repeated).unwrap().level, 2.0);
+        // The checks rejected the second run of the best level.
+        repeated[1].blocks.remove(&2);
+        assert_eq!(knee(SweepKey::Depth, &repeated), None);
     }
 }

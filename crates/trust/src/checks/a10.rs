@@ -14,20 +14,20 @@ const WRITTEN_BEFORE: f64 = 0.90;
 pub(crate) static CHECK: Check = Check {
     code: "A10",
     title: "First write of thin storage",
-    what: "Whether the first write of each block had to allocate it: on a thin volume, a virtual disk, a loop device over \
-           a sparse file, and within the file system itself. Where the range was written once only, the check can pass \
-           only if it had been written before the clock; on storage that is known or likely to be thin it says so.",
-    why: "Thin storage finds and records a place for each block at its first write, and often zeroes it; the second \
-          write goes straight there. A benchmark of a new virtual disk then measures the allocator, and a comparison \
-          which side had been written before. SNIA's Performance Test Specification asks for it of flash as well: \
-          precondition, then measure.",
-    how: "Where a phase writes its range twice with O_DIRECT, or two phases write it alike and durably, the rates of the \
-          two passes, each of 2 s or more; the layers beneath (dm-thin pools, loop devices, hypervisors) and how the \
+    what: "Whether the first write of each block had to allocate it: on a thin volume, a virtual disk, a loop device \
+           over a sparse file, or in the file system itself. Where the range was written only once, the check passes \
+           only if it had been written before the clock; storage known to be thin is noted.",
+    why: "Thin storage allocates each block at its first write, and often zeroes it; the second write goes straight \
+          there. A benchmark of a new virtual disk then measures the allocator, and a comparison measures which side \
+          had been written before. SNIA's Performance Test Specification requires the same of flash: precondition, \
+          then measure.",
+    how: "Where a phase writes its range twice with O_DIRECT, or two phases write it alike and durably: the rates of \
+          both passes, each 2 s or longer; the layers below (dm-thin pools, loop devices, hypervisors) and how the \
           file was prepared.",
     threshold: "second pass more than 1.2 times as fast as the first warns; one pass over a thin pool is noted",
-    settled: "By reasoning: two passes of 2 s over a quiet device differ by a few per cent, and to find, record and \
-              zero a block costs more than the fifth that 1.2, the plan's starting value, asks for. 90 % of a file \
-              written before leaves first writes a tenth, as in A1.",
+    settled: "By reasoning: two passes of 2 s over a quiet device differ by a few per cent, and finding, recording and \
+              zeroing a block costs more than a fifth. With 90 % of a file written before, first writes are a tenth, \
+              as in A1.",
     fix: "Write the range once before the clock: `prepare = \"write\"`.",
     judges: &[Judge::Phase(look)],
 };
@@ -39,36 +39,34 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
     match &view.ground {
         Ground::Nothing | Ground::Memory => return Outcome::NotApplicable,
-        Ground::Remote => return Outcome::skipped("how a server allocates cannot be seen from a client"),
+        Ground::Remote => return Outcome::skipped("a client cannot see how a server allocates"),
         Ground::Unseen(reason) => return Outcome::skipped(reason.clone()),
         Ground::Device => {}
     }
     if let Some(Passes { ratio, first_was_new }) = passes_of(view) {
         let observed = format!("second pass {} times as fast", short(ratio));
         if first_was_new && ratio > FASTER {
-            let message =
-                format!("The second pass was {} times as fast as the first, which had to allocate.", short(ratio));
+            let message = format!("The first pass had to allocate: the second was {} times as fast.", short(ratio));
             return Outcome::warn(observed, message);
         }
         return Outcome::pass(observed);
     }
     if written_before(view, view.earlier.len()) {
-        return Outcome::pass("the range had been written before the clock");
+        return Outcome::pass("the range was written before the clock started");
     }
     if let Some(pool) = view.layers().find(|layer| is_thin(layer)) {
-        let message =
-            format!("The range was written for the first time, on the thin pool {}, which allocates it.", pool.name);
+        let message = format!("First write of this range: the thin pool {} allocated it meanwhile.", pool.name);
         return Outcome::note(format!("{} is thin", pool.name), message);
     }
     let suspect = if view.has_layer(LayerKind::Loop) {
-        Some("whether the loop device's backing file had its blocks is not known")
+        Some("whether the loop device's backing file was allocated is not known")
     } else if view.is_virtual_machine() && !view.has_layer(LayerKind::Sim) {
         Some("whether the host had allocated the virtual disk's blocks is not known")
     } else {
         None
     };
     match suspect {
-        Some(reason) => Outcome::skipped(format!("the range was written once, for the first time, and {reason}")),
+        Some(reason) => Outcome::skipped(format!("the range was written only once, and {reason}")),
         None => Outcome::NotApplicable,
     }
 }

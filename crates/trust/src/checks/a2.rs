@@ -13,13 +13,12 @@ pub(crate) static CHECK: Check = Check {
     title: "Resident before the clock",
     what: "How much of the files was in the page cache when the clock started.",
     why: "Eviction is asynchronous: POSIX_FADV_DONTNEED and drop_caches skip dirty and mapped pages and report \
-          nothing, so a cache that was dropped is not yet a cold one. It has to be looked at again (posix_fadvise(2), \
-          proc(5)).",
+          nothing. A dropped cache is not necessarily a cold one, so Plumb checks again (posix_fadvise(2), proc(5)).",
     how: "cachestat(2) from Linux 6.5 on, else mincore(2) on a mapping, just before the clock starts.",
-    threshold: "asked cold: more than 1 % resident warns; otherwise noted",
-    settled: "By reasoning: 1 % is half of what A1 warns of, so that a colder start than that cannot make A1 speak \
-              within one pass.",
-    fix: "Flush the files (fdatasync), evict them (POSIX_FADV_DONTNEED, or drop_caches as root), then look again.",
+    threshold: "`cold`: more than 1 % resident warns; otherwise noted",
+    settled: "By reasoning: 1 % is half of what A1 warns about, so a start that passes here cannot make A1 warn within \
+              one pass.",
+    fix: "Flush the files (fdatasync), evict them (POSIX_FADV_DONTNEED, or drop_caches as root), then check again.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -40,19 +39,16 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     match view.cache() {
         CachePolicy::Cold if share > RESIDENT_SHARE => Outcome::warn(
             observed,
-            format!(
-                "{} of the files were still in memory when the clock started, though a cold cache was asked for.",
-                percent(share)
-            ),
+            format!("{} of the files were still in memory at the start, despite `cache = \"cold\"`.", percent(share)),
         ),
         CachePolicy::Warm if share < WARM_SHARE => Outcome::note(
             observed,
-            format!("Only {} of the files fitted into memory, though a warm cache was asked for.", percent(share)),
+            format!("Only {} of the files were in memory at the start, despite `cache = \"warm\"`.", percent(share)),
         )
-        .remedy("Use a smaller set, or free memory."),
+        .remedy("Use smaller files, or free memory."),
         CachePolicy::AsIs if share > RESIDENT_SHARE => {
-            Outcome::note(observed, format!("{} of the files were in memory when the clock started.", percent(share)))
-                .remedy("Ask for a cold cache (`cache = \"cold\"`) to measure the device.")
+            Outcome::note(observed, format!("{} of the files were in memory at the start.", percent(share)))
+                .remedy("Use `cache = \"cold\"` to measure the device.")
         }
         _ => Outcome::pass(observed),
     }

@@ -11,23 +11,24 @@ const UNFLUSHED_SHARE: f64 = 1.0 - DEVICE_SHARE;
 pub(crate) static CHECK: Check = Check {
     code: "A3",
     title: "Write not flushed",
-    what: "Whether what was written had reached the device when the clock stopped. Three cases are kept apart. Bytes \
-           still dirty at the stop fail: the rate is that of filling memory. A phase that says so itself (`end.flush \
-           = \"none\"` or `\"close\"`) writes into the cache by declaration: it is noted, and its rate carries the \
-           tier `cache`. A flush outside the clock declares nothing, so it fails like any other. Bytes that were \
-           flushed and yet never reached the device, because they were overwritten, removed or compressed in memory \
-           first, are durable but not the device's rate: that warns, or is noted where the workload removes files as \
-           its nature; hardly any byte reaching the device fails.",
-    why: "A buffered write returns when memory has the bytes: 2.7 GB/s with not one sector written, on a disk that \
-          does 0.6 GB/s (measured on ext4 over virtio, Linux 6.18). `write_bytes` of /proc/self/io counts pages made dirty and \
-          is no evidence. IOR on Lustre showed 146 GB/s until it read from another node and synced (2.7 GB/s).",
-    how: "Dirty and writeback pages of the files as the clock stopped (cachestat(2)); sectors that the leaf devices \
-          wrote while it ran (/proc/diskstats), mirrors counted once.",
-    threshold: "more than 5 % of the bytes still in memory at the stop fails; flushed, and yet less than 95 % written by \
-                the device, warns, 5 % or less fails; declared writing into the cache is noted",
-    settled: "By reasoning: 5 % is what the tier `device`, which begins at 95 %, leaves; the rate is then at most 5.3 \
-              % too high, about the margin within which comparisons call two equal. Tried on simulated devices: \
-              unflushed writes were told in 300 of 300 runs (docs/calibration.md).",
+    what: "Whether written data had reached the device when the clock stopped. Bytes still dirty at the stop fail: the \
+           rate is that of filling memory. A phase that declares this (`end.flush = \"none\"` or `\"close\"`) writes \
+           into the cache on purpose: it is noted, and its rate carries the tier `cache`. A flush outside the clock \
+           declares nothing and fails like any other. Bytes that were flushed and still never reached the device, \
+           because they were overwritten, removed or compressed in memory first, are durable but not the device's \
+           rate: that warns, or is noted where the workload removes files by design. If hardly any byte reached the \
+           device, it fails.",
+    why: "A buffered write returns once the data is in memory: 2.7 GB/s without one sector written, on a disk that \
+          does 0.6 GB/s (measured on ext4 over virtio, Linux 6.18). `write_bytes` of /proc/self/io counts pages made \
+          dirty and is no evidence. IOR on Lustre showed 146 GB/s until it read from another node and synced (2.7 \
+          GB/s).",
+    how: "Dirty and writeback pages of the files when the clock stopped (cachestat(2)); sectors that the leaf devices \
+          wrote meanwhile (/proc/diskstats), mirrors counted once.",
+    threshold: "more than 5 % of the bytes still in memory at the stop fails; flushed, but less than 95 % written by \
+                the device, warns, and 5 % or less fails; declared writing into the cache is noted",
+    settled: "By reasoning: the tier `device` begins at 95 %, which leaves 5 %. The rate is then at most 5.3 % too \
+              high, about the margin within which comparisons treat two as equal. On simulated devices, unflushed \
+              writes were found in 300 of 300 runs (docs/calibration.md).",
     fix: "Flush inside the clock: `end = { flush = \"fsync\", clock = \"inside\" }`.",
     judges: &[Judge::Phase(look)],
 };
@@ -40,11 +41,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     match &view.ground {
         Ground::Nothing => return Outcome::NotApplicable,
         Ground::Memory => {
-            return Outcome::note(
-                "no device beneath it",
-                "This storage lives in memory; what is written to it reaches no device.",
-            )
-            .remedy("Name a path on the storage that you mean to measure.");
+            return Outcome::note("no device below it", "This storage is memory: no write reaches a device.")
+                .remedy("Name a path on the storage you want to measure.");
         }
         Ground::Remote => return Outcome::skipped("the counters of a network file system's client are not read"),
         Ground::Unseen(reason) => return Outcome::skipped(reason.clone()),
@@ -63,17 +61,17 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         && dirty_share > UNFLUSHED_SHARE
     {
         let observed = format!("{} of {} in memory at the stop", bytes(*dirty), bytes(app));
-        return unflushed(view, observed, format!("{} were still in memory when the clock stopped", bytes(*dirty)));
+        return unflushed(view, observed, format!("{} was still in memory when the clock stopped", bytes(*dirty)));
     }
     let Some(written_share) = written_share else {
         return match dirty_share {
             Some(dirty) => {
-                Outcome::pass(format!("{} in memory at the stop; the devices were not seen", percent(dirty)))
+                Outcome::pass(format!("{} in memory at the stop; the devices' counters are not known", percent(dirty)))
             }
-            None => Outcome::skipped("neither dirty pages nor the devices' counters could be seen"),
+            None => Outcome::skipped("neither dirty pages nor the devices' counters are known"),
         };
     };
-    let observed = format!("the device wrote {} of what was written", percent(written_share));
+    let observed = format!("the device wrote {} of the bytes", percent(written_share));
     if written_share >= DEVICE_SHARE {
         return Outcome::pass(observed);
     }
@@ -97,23 +95,23 @@ fn declared_into_cache(view: &PhaseView<'_>) -> bool {
 
 fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome {
     if declared_into_cache(view) {
-        return Outcome::note(observed, format!("This measures writing into the cache, as asked: {message}."));
+        return Outcome::note(observed, format!("The workload writes into the cache by design: {message}."));
     }
-    let outcome = Outcome::fail(observed, format!("The write rate is not the device's: {message}."));
+    let outcome = Outcome::fail(observed, format!("Not the device's write rate: {message}."));
     if plan::sweeps(view.plan) {
         outcome.remedy(
-            "Go around the cache with `--direct`, or write much more than memory holds; elbencho's `--sync` comes after \
-             the clock. A job of a native workload can wait for the flush: `syncs = { at-end = true }`.",
+            "Use `--direct`, or write much more than memory holds: elbencho's `--sync` comes after the clock. A native \
+             workload can wait for the flush: `syncs = { at-end = true }`.",
         )
     } else if plan::has_jobs(view.plan) {
         outcome.remedy(
-            "Let the clock wait for the flush: `end_fsync=1` in fio's language, `syncs = { at-end = true }` of the job; \
-             or go around the cache with `direct=1`.",
+            "Time the flush too: `end_fsync=1` in a fio job, `syncs = { at-end = true }` in a native one. Or use \
+             `direct=1`.",
         )
     } else if view.plan.end.clock == ClockScope::Outside {
         outcome.remedy(
-            "Let the clock wait for the flush: `end.clock = \"inside\"`; or say that the cache is meant: \
-             `end.flush = \"none\"`.",
+            "Time the flush too (`end.clock = \"inside\"`), or declare that the cache is measured (`end.flush = \
+             \"none\"`).",
         )
     } else {
         outcome
@@ -122,33 +120,30 @@ fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome
 
 /// Nothing is left in memory, and yet the device wrote less than it was given.
 fn absorbed(view: &PhaseView<'_>, written_share: f64, observed: String) -> Outcome {
-    let seen = format!("Only {} of the bytes that were written reached the device", percent(written_share));
+    let seen = format!("Only {} of the bytes written reached the device", percent(written_share));
     if declared_into_cache(view) {
         return Outcome::note(
             observed,
-            format!("This measures writing into the cache, as asked: {}.", lower_first(&seen)),
+            format!("The workload writes into the cache by design: {}.", lower_first(&seen)),
         );
     }
     if view.may_shrink() {
-        return Outcome::warn(observed, format!("{seen}: the file system compresses, and the content gives way."))
+        return Outcome::warn(observed, format!("{seen}: the file system compressed the rest."))
             .remedy("Write random content, or turn compression off.");
     }
     if plan::discards(view.plan) {
-        return Outcome::note(
-            observed,
-            format!("{seen}: the rest was removed before it was due, as this workload does."),
-        )
-        .remedy("Follow each write with fsync, if the rate of durable writes is meant.");
+        return Outcome::note(observed, format!("{seen}: the rest was removed first, as this workload does."))
+            .remedy("To measure durable writes, follow each write with fsync.");
     }
     if written_share <= CACHE_SHARE {
         return Outcome::fail(
             observed,
-            format!("{seen}, though they were flushed: memory, or a layer that does not flush, kept them."),
+            format!("{seen}, although they were flushed: memory or a layer that ignores flushes kept them."),
         )
-        .remedy("Write each block once, or with O_DIRECT, and see A5 whether flushes reach the medium.");
+        .remedy("Write each block once, or with O_DIRECT, and check A5 for flushes that have no effect.");
     }
     Outcome::warn(observed, format!("{seen}: the rest was overwritten in memory first."))
-        .remedy("Write each block once (`pattern = \"permutation\"`), or use O_DIRECT, or a larger set.")
+        .remedy("Write each block once (`pattern = \"permutation\"`), or use O_DIRECT, or a larger file.")
 }
 
 fn lower_first(text: &str) -> String {
@@ -167,11 +162,7 @@ mod tests {
         assert_eq!(Scene::writing(1000 * MIB).level("A3"), Some(Level::Pass));
         let finding = Scene::writing(1000 * MIB).dirty(1000 * MIB).device_write(0).finding("A3").unwrap();
         assert_eq!(finding.level, Level::Fail);
-        assert!(
-            finding.message.contains("1000 MiB were still in memory when the clock stopped"),
-            "{}",
-            finding.message
-        );
+        assert!(finding.message.contains("1000 MiB was still in memory when the clock stopped"), "{}", finding.message);
     }
 
     #[test]

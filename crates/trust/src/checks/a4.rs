@@ -12,18 +12,17 @@ const ALL_SERVED: f64 = 0.98;
 pub(crate) static CHECK: Check = Check {
     code: "A4",
     title: "Holes and unwritten blocks",
-    what: "Whether the blocks that were read had ever been written. Reading a hole, or a block that fallocate \
-           reserved, returns zeros without asking the device; O_DIRECT does not change that, and `st_blocks` does not \
-           show it.",
+    what: "Whether the blocks that were read had ever been written. A hole, or a block that fallocate reserved, \
+           returns zeros without any device I/O; O_DIRECT does not change that, and `st_blocks` does not show it.",
     why: "O_DIRECT reads of a hole ran at 20.6 GB/s and of fallocated blocks at 19.7 GB/s, on a disk that does 1.2 \
-          GB/s (measured on ext4 over virtio, Linux 6.18). It is the trap of every benchmark that lays out its file with \
-          fallocate.",
-    how: "FIEMAP with its UNWRITTEN flag, else SEEK_HOLE, before the clock starts; else what the workload itself says \
-          of how the file was made. A device that served all of the bytes disproves holes.",
+          GB/s (measured on ext4 over virtio, Linux 6.18). Every benchmark that lays out its file with fallocate falls \
+          into this trap.",
+    how: "FIEMAP with its UNWRITTEN flag, else SEEK_HOLE, before the clock starts; else how the workload says the file \
+          was made. If the device served all bytes, there was no hole.",
     threshold: "any such block warns, more than 10 % of the file fails",
-    settled: "By reasoning: extents are exact and a written file has no holes, so that any are told; 10 % as in A1. \
-              Tried on simulated devices: told in 300 of 300 runs (docs/calibration.md).",
-    fix: "Write the file in full before reading it: `prepare = \"write\"`.",
+    settled: "By reasoning: extents are exact and a written file has no holes, so any hole counts; 10 % as in A1. \
+              Found in 300 of 300 runs on simulated devices (docs/calibration.md).",
+    fix: "Write the whole file before reading it: `prepare = \"write\"`.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -56,7 +55,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         (false, true) => "allocated but never written",
         _ => "holes or never written",
     };
-    let message = format!("{} of the file that was read is {kind}: no device can have served it.", percent(share));
+    let message = format!("{} of the file is {kind}: no device served those reads.", percent(share));
     if share > FAIL_SHARE { Outcome::fail(observed, message) } else { Outcome::warn(observed, message) }
 }
 
@@ -85,7 +84,7 @@ fn by_declaration(view: &PhaseView<'_>, reason: NotSeen) -> Outcome {
     match blank {
         Some((name, word)) => Outcome::fail(
             format!("`{name}` was made with `prepare = \"{word}\"`"),
-            format!("`{name}` was never written before it was read: no device can have served it."),
+            format!("`{name}` was read before it was ever written: no device served those reads."),
         ),
         None => Outcome::skipped(reason),
     }
@@ -111,7 +110,7 @@ mod tests {
         let scene = Scene::reading(1000 * MIB).cache(CachePolicy::Direct).holes(1000 * MIB).device_read(0).own_read(0);
         let finding = scene.finding("A4").unwrap();
         assert_eq!(finding.level, Level::Fail);
-        assert!(finding.message.contains("100 % of the file that was read is holes"), "{}", finding.message);
+        assert!(finding.message.contains("100 % of the file is holes"), "{}", finding.message);
         let judgement = scene.judge();
         assert_eq!(judgement.verdict, RunVerdict::Reject);
         assert_eq!(judgement.tiers[0].tiers[&OpKind::Read].tier, Tier::Cache);

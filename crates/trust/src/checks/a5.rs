@@ -13,19 +13,19 @@ const MIN_FLUSHES: u64 = 20;
 pub(crate) static CHECK: Check = Check {
     code: "A5",
     title: "Flush that does nothing",
-    what: "Whether fsync reached the medium: that the kernel sent flushes to the device, that no mount option \
-           suppresses them, and that they took the time that a medium takes.",
-    why: "A flush that is dropped on the way (nobarrier, a hypervisor's cache mode, a drive that lies) makes a \
-          database look fast until the power fails. Zheng et al., \"Understanding the Robustness of SSDs under Power \
-          Fault\", FAST 2013; Rajimwale et al., \"Coerced Cache Eviction\", DSN 2011.",
+    what: "Whether fsync reached the medium: the kernel sent flushes to the device, no mount option suppresses them, \
+           and they took as long as a medium takes.",
+    why: "If a flush is dropped on the way (nobarrier, a hypervisor's cache mode, a lying drive), a database looks \
+          fast until the power fails. Zheng et al., \"Understanding the Robustness of SSDs under Power Fault\", FAST \
+          2013; Rajimwale et al., \"Coerced Cache Eviction\", DSN 2011.",
     how: "Flush requests completed by the leaf devices (field 16 of /proc/diskstats, Linux 5.5), their \
           `queue/write_cache`, mount options, and the median time of fsync and fdatasync.",
     threshold: "no flush request on a write-back device, `nobarrier`, or an fsync after each write with a median \
                 below 20 µs warns",
-    settled: "By reasoning: a call that never leaves the kernel takes a few µs, programming a page of flash 100 µs and \
-              more, a revolution of a disk 8 ms; 20 µs lies between. Tried on simulated devices: a flush that does \
-              nothing was told in 300 of 300 runs (docs/calibration.md).",
-    fix: "Mount with barriers, and set the hypervisor's or controller's cache mode to write-through; believe fsync \
+    settled: "By reasoning: a call that never leaves the kernel takes a few µs, programming a flash page 100 µs or \
+              more, a revolution of a disk 8 ms; 20 µs lies between. On simulated devices, a flush without effect was \
+              found in 300 of 300 runs (docs/calibration.md).",
+    fix: "Mount with barriers and set the hypervisor's or controller's cache mode to write-through. Trust such fsync \
           rates only from drives with power-loss protection.",
     judges: &[Judge::Phase(look)],
 };
@@ -36,26 +36,26 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         && view.measured.end.inside_clock
         && matches!(view.plan.end.flush, Flush::Fsync | Flush::Fdatasync);
     let wrote = view.traffic.app_write > 0 || view.ops(OpKind::Create) > 0;
+    if view.is_at_rest() && view.ground == Ground::Device {
+        return barriers_off(view).map_or(Outcome::NotApplicable, without_barriers);
+    }
     if (asked == 0 && !at_end) || !wrote {
         return Outcome::NotApplicable;
     }
     match &view.ground {
         Ground::Memory | Ground::Nothing => return Outcome::NotApplicable,
-        Ground::Remote => return Outcome::skipped("what a server does with a flush cannot be seen from a client"),
+        Ground::Remote => return Outcome::skipped("a client cannot see what a server does with a flush"),
         Ground::Unseen(reason) => return Outcome::skipped(reason.clone()),
         Ground::Device => {}
     }
     if let Some(option) = barriers_off(view) {
-        return Outcome::warn(
-            format!("mounted with {option}"),
-            format!("The file system is mounted with {option}, so fsync does not flush the device's cache."),
-        );
+        return without_barriers(option);
     }
     if let Some(median) = too_quick(view) {
         return Outcome::warn(
             format!("median {}", nanos(median as f64)),
             format!(
-                "fsync took {} at the median, quicker than a medium without power-loss protection can be.",
+                "fsync took {} (median): too fast for a medium without power-loss protection.",
                 nanos(median as f64)
             ),
         );
@@ -66,13 +66,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     };
     let caches: Vec<Option<&str>> = view.leaves().iter().map(|leaf| leaf.write_cache.as_deref()).collect();
     if !caches.is_empty() && caches.iter().all(|cache| *cache == Some("write through")) {
-        let observed = "the device says that it has no volatile cache";
+        let observed = "the device reports no volatile cache";
         return match &view.environment.virtualisation {
             Seen::Yes(name) if name != "none" => Outcome::note(
                 observed,
-                format!(
-                    "The virtual disk says that it has no volatile cache; whether {name} keeps that cannot be seen."
-                ),
+                format!("The virtual disk reports no volatile cache; whether that is true depends on the {name} host."),
             )
             .remedy("Check the cache mode of the virtual disk on the host."),
             _ => Outcome::pass(observed),
@@ -82,10 +80,15 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         None => Outcome::skipped("this kernel does not count flush requests (before Linux 5.5)"),
         Some(0) => {
             let calls = if asked > 0 { count(asked, "fsync") } else { "the flush at the end".to_owned() };
-            Outcome::warn("no flush request", format!("The device saw no flush request, despite {calls}."))
+            Outcome::warn("no flush request", format!("No flush request reached the device, despite {calls}."))
         }
         Some(flushes) => Outcome::pass(count(flushes, "flush request")),
     }
+}
+
+fn without_barriers(option: &str) -> Outcome {
+    let message = format!("Mounted with {option}: fsync does not flush the device's cache.");
+    Outcome::warn(format!("mounted with {option}"), message)
 }
 
 fn barriers_off(view: &PhaseView<'_>) -> Option<&'static str> {

@@ -14,17 +14,18 @@ const NOTE_SHARE: f64 = 0.95;
 pub(crate) static CHECK: Check = Check {
     code: "A6",
     title: "Impossible rate",
-    what: "Whether a rate is more than the link to the device can carry. A rate whose tier is already `cache` did not \
-           cross the link and is not held against it.",
-    why: "A published comparison showed reads of 342 to 1000 MB/s through a PCI slot that carries 133 MB/s; nobody \
-          noticed, because the number stood alone.",
+    what: "Whether a rate is higher than the link to the device can carry. A rate with the tier `cache` did not cross \
+           the link and is not checked.",
+    why: "A published comparison showed reads of 342 to 1000 MB/s through a PCI slot that carries 133 MB/s. Nobody \
+          noticed, because nobody compared the two numbers.",
     how: "Bytes per second of reads and of writes, each against the sum of the leaf devices' links (PCIe speed × \
           width, SATA generation).",
     threshold: "more than 100 % of the link fails, more than 95 % is noted",
-    settled: "By reasoning: above 100 % cannot be; what a drive reaches of its link is less (550 of SATA's 600 MB/s \
-              are 92 %), so that from 95 % on the link is near. Tried: with links as fast as their simulated disks, \
-              each lucky run was called impossible; links of SATA and PCIe ended that (docs/calibration.md).",
-    fix: "Look for a cache above the link: A1, A3 and A7 say which.",
+    settled: "By reasoning: more than 100 % is impossible. A drive reaches less than its link (550 of SATA's 600 MB/s \
+              are 92 %), so from 95 % on the link is close to being the limit. With links only as fast as the \
+              simulated disks, every lucky run was called impossible; realistic SATA and PCIe links ended that \
+              (docs/calibration.md).",
+    fix: "Look for a cache above the link: A1, A3 and A7 name it.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -39,7 +40,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let links = view.leaves().into_iter().map(|leaf| link::bytes_per_second(leaf, virtualised));
     let link = match links.sum::<Result<f64, crate::not_seen::NotSeen>>() {
         Ok(link) if link > 0.0 => link,
-        Ok(_) => return Outcome::skipped("the devices beneath were not described"),
+        Ok(_) => return Outcome::skipped("the devices below are not known"),
         Err(reason) => return Outcome::skipped(reason),
     };
     let share = reached / link;
@@ -48,11 +49,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Outcome::found(
             Level::Fail,
             observed,
-            format!("{} {} through a link that carries {}.", rate(reached), ing(kind), rate(link)),
+            format!("{} at {} through a link that carries {}.", doing(kind), rate(reached), rate(link)),
         )
     } else if share > NOTE_SHARE {
         Outcome::note(observed, format!("The link to the device is the limit: {} of {}.", rate(reached), rate(link)))
-            .remedy("To see the device itself, use a faster link.")
+            .remedy("Use a faster link to measure the device itself.")
     } else {
         Outcome::pass(observed)
     }
@@ -71,8 +72,8 @@ fn crossed(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
     if from_memory { None } else { view.measured.per_second(moved) }
 }
 
-fn ing(kind: OpKind) -> &'static str {
-    if kind == OpKind::Write { "of writing" } else { "of reading" }
+fn doing(kind: OpKind) -> &'static str {
+    if kind == OpKind::Write { "Writing" } else { "Reading" }
 }
 
 #[cfg(test)]

@@ -12,36 +12,36 @@ const BELOW_SHARE: f64 = 0.10;
 pub(crate) static CHECK: Check = Check {
     code: "A7",
     title: "Cache below the kernel",
-    what: "Whether something below the page cache remembered the data: a hypervisor, a RAID card, the drive's own \
-           memory, or the backing file of a loop device. The bytes did leave the file system, so this warns and does \
-           not fail; the tier shows what the lowest visible device moved.",
-    why: "O_DIRECT goes round one cache of several. A virtual disk that the host caches reads at memory speed the \
+    what: "Whether something below the page cache answered from memory: a hypervisor, a RAID card, the drive's own \
+           cache, or the cached backing file of a loop device. The bytes did leave the file system, so this warns and \
+           does not fail. Where neither `cold` nor `direct` was asked for, it is noted. The tier shows what the lowest \
+           visible device served.",
+    why: "O_DIRECT bypasses only one of several caches. A virtual disk that the host caches reads at memory speed the \
           second time, and a comparison then measures which side ran second.",
-    how: "Where a phase reads its range twice with O_DIRECT (in order, as a permutation, or at uniform random places, of \
-          which the second pass meets most again), or two phases read it alike, the rates of the two passes, each of 2 s \
-          or more; and reads charged to Plumb against those that the leaf devices served.",
-    threshold: "the second direct pass at least 1.3 times as fast as the first, or more than 10 % of the reads \
-                answered between the asked device and the lowest one, warns",
+    how: "Bytes charged to Plumb (/proc/self/io) against bytes the leaf devices served. And where a phase reads its \
+          range twice with O_DIRECT (in order, as a permutation, or at uniform random offsets, where the second pass \
+          mostly meets the same blocks), or two phases read it alike: the rates of both passes, each 2 s or longer.",
+    threshold: "more than 10 % of the bytes read answered between the file system and the lowest device warns \
+                (`as-is`, `warm`: noted); a second direct pass at least 1.3 times as fast as the first warns",
     settled: "By reasoning: two passes of 2 s over a quiet device differ by a few per cent, and a cache answers \
-              several times as fast; 1.3, the plan's starting value, lies between. 10 % as in A1.",
-    fix: "Use a set well beyond that cache, or turn the cache off: `losetup --direct-io=on` for a loop device, cache \
-          mode `none` for a virtual disk.",
+              several times as fast; 1.3 lies between. 10 % as in A1.",
+    fix: "Read a file much larger than that cache, or turn the cache off: `losetup --direct-io=on` for a loop device, \
+          cache mode `none` for a virtual disk.",
     judges: &[Judge::Phase(look)],
 };
 
 fn look(view: &PhaseView<'_>) -> Outcome {
-    if view.traffic.app_read == 0 || view.ground != Ground::Device || !view.wants_device_reads() {
+    if view.is_at_rest() {
+        return at_rest(view);
+    }
+    if view.traffic.app_read == 0 || view.ground != Ground::Device {
         return Outcome::NotApplicable;
     }
-    if let Some(below) = answered_below(view)
-        && below > BELOW_SHARE
-    {
-        let message = format!(
-            "{} of the reads that left the file system were answered from memory below it, and never reached {}.",
-            percent(below),
-            view.leaves().first().map_or("the device", |leaf| leaf.name.as_str()),
-        );
-        return Outcome::warn(format!("{} answered below", percent(below)), message);
+    if let Some(found) = answered_below(view) {
+        return found;
+    }
+    if !view.wants_device_reads() {
+        return Outcome::NotApplicable;
     }
     match second_over_first(view) {
         None => Outcome::skipped(once_only(view)),
@@ -49,7 +49,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             let observed = format!("second pass {} times as fast", short(ratio));
             if ratio >= FASTER {
                 let message = format!(
-                    "The second pass was {} times as fast as the first: a cache below the kernel remembered the data.",
+                    "The second pass was {} times as fast as the first: a cache below the kernel.",
                     short(ratio)
                 );
                 Outcome::warn(observed, message)
@@ -60,11 +60,45 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
 }
 
-/// Share of the reads charged to Plumb that no leaf device served.
-fn answered_below(view: &PhaseView<'_>) -> Option<f64> {
-    let own = view.traffic.own.as_ref().ok()?;
-    let device = view.traffic.device.as_ref().ok()?;
-    share(own.read_bytes.saturating_sub(device.read_bytes), own.read_bytes)
+/// What reads to come will meet: the page cache of a loop device's backing file, unless the loop device goes around it.
+fn at_rest(view: &PhaseView<'_>) -> Outcome {
+    if view.ground != Ground::Device {
+        return Outcome::NotApplicable;
+    }
+    let Some(layer) = view.loop_device() else { return Outcome::NotApplicable };
+    if layer.settings.get("dio").is_some_and(|direct| direct == "1") {
+        return Outcome::pass(format!("{} uses direct I/O on its backing file", layer.name));
+    }
+    let message = format!("Direct reads may come from memory: the backing file of {} is cached.", layer.name);
+    Outcome::warn(format!("{} has no direct I/O", layer.name), message)
+        .remedy(format!("Run `losetup --direct-io=on /dev/{}`, or read a file much larger than memory.", layer.name))
+}
+
+/// Reads that left the file system and reached no leaf device, where they are many.
+fn answered_below(view: &PhaseView<'_>) -> Option<Outcome> {
+    // Without Plumb's own counter nothing tells reads that left the file system from those that did not.
+    view.traffic.own.as_ref().ok()?;
+    view.traffic.device.as_ref().ok()?;
+    let sources = view.traffic.read_sources().ok()?;
+    let app = view.traffic.app_read;
+    let below = share(sources.below, app).filter(|below| *below > BELOW_SHARE)?;
+    let device = format!("{} served {}", view.leaf_names(), percent(share(sources.device, app)?));
+    let observed = format!("{} answered below the file system, {device}", percent(below));
+    let outcome = |message: String| {
+        // Who reads through the page cache has not asked for the device.
+        if view.wants_device_reads() { Outcome::warn(observed, message) } else { Outcome::note(observed, message) }
+    };
+    Some(match view.loop_device() {
+        Some(layer) => outcome(format!(
+            "{} of the bytes read came from the cached backing file of {}; {device}.",
+            percent(below),
+            layer.name
+        ))
+        .remedy(format!("Run `losetup --direct-io=on /dev/{}`, or read a file much larger than memory.", layer.name)),
+        None => {
+            outcome(format!("{} of the bytes read came from memory below the file system; {device}.", percent(below)))
+        }
+    })
 }
 
 /// The two rates that a cache below would tell apart.
@@ -78,10 +112,10 @@ fn second_over_first(view: &PhaseView<'_>) -> Option<f64> {
 
 /// Why one pass tells nothing, and what would.
 fn once_only(view: &PhaseView<'_>) -> String {
-    const WAY_OUT: &str = "two direct passes of 2 s or more would show whether something below remembers the data";
+    const WAY_OUT: &str = "two direct passes of 2 s or more would show a cache below the kernel";
     match passes::made(view, OpKind::Read) {
-        _ if view.cache() != CachePolicy::Direct => format!("the reads were not direct, and {WAY_OUT}"),
-        Some(made) if made < 2.0 => format!("the range was read {} times, and {WAY_OUT}", times(made)),
+        _ if view.cache() != CachePolicy::Direct => format!("the reads were not direct; {WAY_OUT}"),
+        Some(made) if made < 2.0 => format!("the range was read {} times; {WAY_OUT}", times(made)),
         _ => WAY_OUT.to_owned(),
     }
 }
@@ -132,7 +166,27 @@ mod tests {
         let scene = Scene::reading(1000 * MIB).on_loop().device_read(0);
         assert_eq!(scene.level("A7"), Some(Level::Warn));
         assert_eq!(scene.level("A1"), Some(Level::Pass));
+        let finding = scene.finding("A7").unwrap();
+        assert_eq!(
+            finding.message,
+            "100 % of the bytes read came from the cached backing file of loop0; vda served 0 %."
+        );
+        assert!(finding.remedy.contains("losetup --direct-io=on /dev/loop0"), "{}", finding.remedy);
         assert_eq!(Scene::reading(1000 * MIB).device_read(900 * MIB).on_loop().level("A7"), Some(Level::Skipped));
+    }
+
+    #[test]
+    fn at_rest_the_cache_of_a_loop_device_is_foretold() {
+        let over = |direct: &str| {
+            Scene::reading(MIB).on_loop().at_rest().with_layer("loop0", |layer| {
+                layer.settings.insert("dio".to_owned(), direct.to_owned());
+            })
+        };
+        let finding = over("0").finding("A7").unwrap();
+        assert_eq!(finding.level, Level::Warn);
+        assert!(finding.remedy.contains("losetup --direct-io=on /dev/loop0"), "{}", finding.remedy);
+        assert_eq!(over("1").level("A7"), Some(Level::Pass));
+        assert_eq!(Scene::reading(MIB).at_rest().level("A7"), None, "a plain disk");
     }
 
     #[test]

@@ -7,14 +7,14 @@ use plumb_workload::OpKind;
 pub(crate) static CHECK: Check = Check {
     code: "A8",
     title: "Short or empty",
-    what: "Whether ops moved what they were asked to move, and whether the phase did anything at all.",
-    why: "A published comparison ends with a dd from /dev/null into the test file: it read 0 bytes, and emptied a file \
-          of 100 GiB. PostMark ignores what write() returns.",
-    how: "What each read and write returned against what it asked for; bytes and ops of the phase.",
+    what: "Whether ops moved as many bytes as requested, and whether the phase did anything at all.",
+    why: "A published comparison ends with a dd from /dev/null into the test file: it read 0 bytes and truncated a \
+          file of 100 GiB. PostMark ignores the return value of write().",
+    how: "The return value of each read and write against its request; bytes and ops of the phase.",
     threshold: "any short op warns; no byte, or no op, fails",
-    settled: "Nothing to settle: an op that returned less is a fact, and so is a phase of no bytes. Tried on simulated \
-              devices: told in 300 of 300 runs (docs/calibration.md).",
-    fix: "Check that the file is as long as the range that is read, and that the device is not full.",
+    settled: "Nothing to settle: a short op is a fact, and so is a phase without bytes. Found in 300 of 300 runs on \
+              simulated devices (docs/calibration.md).",
+    fix: "Check that the file is as long as the range to read, and that the device is not full.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -22,7 +22,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let measured = view.measured;
     let expected = expected_kinds(view.plan);
     if measured.count() == 0 {
-        return Outcome::fail("0 ops", "No op completed in this phase; it has no numbers.");
+        return Outcome::fail("0 ops", "No op completed in this phase.");
     }
     // A phase of nothing but data ops; within a program over files a kind may be rare, and E9 names what is missing.
     let only_data = expected.iter().all(|kind| matches!(kind, OpKind::Read | OpKind::Write | OpKind::Trim));
@@ -32,7 +32,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if measured.short_count > 0 {
         return Outcome::warn(
             count(measured.short_count, "short op"),
-            format!("{} moved fewer bytes than asked.", count(measured.short_count, "op")),
+            format!("{} moved fewer bytes than requested.", count(measured.short_count, "op")),
         );
     }
     Outcome::pass(format!("{}, {}", count(measured.count(), "op"), bytes(measured.bytes())))

@@ -13,27 +13,31 @@ const ENCODED_SHARE: f64 = 0.10;
 pub(crate) static CHECK: Check = Check {
     code: "A9",
     title: "Compressible data",
-    what: "Whether something beneath could make the bytes fewer: content that compresses or repeats over a file system, \
-           volume or drive that compresses or deduplicates. A ratio that was stated (`reducible`) is a choice and only \
-           noted; so is compressible content where nothing beneath is seen to compress, since drives and hypervisors do \
-           it out of sight.",
-    why: "Zeros cost such storage nothing: the rate is that of its compressor, and can be many times the medium's. \
-          Drives with SandForce controllers were sold by such numbers. Traeger et al., \"A Nine Year Study of File \
-          System and Storage Benchmarking\", ACM TOS 2008, ask for the content to be stated; Tarasov et al., \
+    what: "Whether something below could shrink the data: content that compresses or repeats, over a file system, \
+           volume or drive that compresses or deduplicates. A stated ratio (`reducible`) is a choice and only noted. \
+           So is compressible content where nothing below is known to compress, since drives and hypervisors may do so \
+           unseen.",
+    why: "Zeros cost such storage nothing: the rate is that of its compressor, which can be many times that of the \
+          medium. Drives with SandForce controllers were sold on such numbers. Traeger et al., \"A Nine Year Study of \
+          File System and Storage Benchmarking\", ACM TOS 2008, ask authors to state the content; Tarasov et al., \
           \"Generating Realistic Datasets for Deduplication Analysis\", USENIX ATC 2012, show how much depends on it.",
-    how: "The content that the workload states, against mount options (`compress=`), zfs, VDO and zram beneath; extents \
-          that are stored encoded (FIEMAP); and, where each byte was written once and flushed inside the clock, what the \
-          devices wrote.",
-    threshold: "constant content over what compresses, more than 10 % of a file stored compressed, or less than 90 % of \
-                flushed constant content written, warns",
-    settled: "By reasoning: a file system writes its metadata besides the data, so that what was flushed reaches the \
-              devices as at least 100 %; 90 %, the plan's starting value, leaves room for counters that are read a \
-              moment apart. Encoded extents: 10 % as in A1.",
-    fix: "Write random content (`content = \"random\"`), or state the ratio that your data has (`content.reducible`).",
+    how: "The workload's content against mount options (`compress=`), zfs, VDO and zram below; extents stored encoded \
+          (FIEMAP); and, where each byte was written once and flushed inside the clock, what the devices wrote.",
+    threshold: "constant content over compressing storage, more than 10 % of a file stored compressed, or less than 90 \
+                % of flushed constant content written, warns",
+    settled: "By reasoning: a file system writes metadata as well, so at least 100 % of flushed data reaches the \
+              devices; 90 % leaves room for counters read a moment apart. Encoded extents: 10 % as in A1.",
+    fix: "Write random content (`content = \"random\"`), or state your data's ratio (`content.reducible`).",
     judges: &[Judge::Phase(look)],
 };
 
 fn look(view: &PhaseView<'_>) -> Outcome {
+    if view.is_at_rest() {
+        let compressor = view.target_names().into_iter().find_map(|name| view.compressor(name));
+        let Some(compressor) = compressor else { return Outcome::NotApplicable };
+        let message = format!("The storage compresses ({compressor}): rates depend on the content.");
+        return Outcome::note(compressor, message);
+    }
     if view.traffic.app_read + view.traffic.app_write == 0 || !has_content(view) {
         return Outcome::NotApplicable;
     }
@@ -47,7 +51,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::warn(
             format!("{} stored compressed", percent(encoded)),
             format!(
-                "{} of the file is stored compressed, so that the device moves fewer bytes than were asked for.",
+                "{} of the file is stored compressed: the device moves fewer bytes than it seems.",
                 percent(encoded)
             ),
         );
@@ -62,15 +66,16 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return if is_constant(content) {
             Outcome::warn(
                 observed,
-                format!("The content is {}, and beneath is {compressor}: the device need not move it.", word(content)),
+                format!("The content ({}) compresses, and so does the storage ({compressor}).", word(content)),
             )
         } else {
-            let message = format!("The content is {}, and beneath is {compressor}, as was stated.", word(content));
-            Outcome::note(observed, message).remedy("Say the ratio beside the number.")
+            let message =
+                format!("The content is {}, as requested, and the storage compresses ({compressor}).", word(content));
+            Outcome::note(observed, message).remedy("State the ratio with the number.")
         };
     }
     match &view.ground {
-        Ground::Remote => return Outcome::skipped("what a server does with the content cannot be seen from a client"),
+        Ground::Remote => return Outcome::skipped("a client cannot see what a server does with the content"),
         Ground::Unseen(reason) => return Outcome::skipped(reason.clone()),
         Ground::Device | Ground::Memory | Ground::Nothing => {}
     }
@@ -82,7 +87,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Some(written) if written < WRITTEN_SHARE && is_constant(content) => Outcome::warn(
             format!("{} of it written", percent(written)),
             format!(
-                "Only {} of what was flushed reached the device: something beneath compresses {}.",
+                "Only {} of the flushed bytes reached the device: something below compresses {}.",
                 percent(written),
                 word(content)
             ),
@@ -90,15 +95,15 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Some(written) if written < WRITTEN_SHARE => Outcome::note(
             format!("{} of it written", percent(written)),
             format!(
-                "Only {} of what was flushed reached the device, for the content is {}.",
+                "Only {} of the flushed bytes reached the device; the content is {}.",
                 percent(written),
                 word(content)
             ),
         )
-        .remedy("Say the ratio beside the number."),
+        .remedy("State the ratio with the number."),
         _ if is_constant(content) => Outcome::note(
             word(content),
-            format!("The content is {}, which drives and hypervisors may compress out of sight.", word(content)),
+            format!("The content is {}, which drives and hypervisors may compress unseen.", word(content)),
         ),
         _ => Outcome::pass(word(content)),
     }
@@ -152,6 +157,15 @@ mod tests {
         assert!(finding.message.contains("compress=zstd:3"), "{}", finding.message);
         assert_eq!(over(Content::Byte(7)).level("A9"), Some(Level::Warn));
         assert_eq!(over(Content::Random).level("A9"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn at_rest_compression_is_foretold() {
+        let btrfs = || Scene::writing(MIB).filesystem("btrfs").at_rest();
+        let finding = btrfs().mount_option("compress=zstd:3").finding("A9").unwrap();
+        assert_eq!(finding.level, Level::Note);
+        assert!(finding.message.contains("compress=zstd:3"), "{}", finding.message);
+        assert_eq!(btrfs().level("A9"), None);
     }
 
     /// Who states a ratio has chosen it.

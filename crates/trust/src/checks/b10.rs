@@ -9,16 +9,16 @@ const RESIDENT_SHARE: f64 = 0.01;
 pub(crate) static CHECK: Check = Check {
     code: "B10",
     title: "Read by the client that wrote",
-    what: "Whether files of a network file system were read by the very client that wrote them in the same run, so that \
-           its own memory could answer. On local storage the question does not arise (A1 and A2 ask).",
+    what: "Whether files of a network file system were read by the same client that wrote them in this run, so that \
+           its own memory could answer. On local storage A1 and A2 apply instead.",
     why: "IOR on Lustre showed reads of 146 GB/s, which became 3.3 when each client read what another had written \
           (`-C`), and 2.7 with fsync (`-e`). A client keeps what it wrote, and the protocol lets it.",
-    how: "Whether this run wrote what the phase reads (preparation or an earlier phase), its cache policy, and how much \
-          of the files was resident in this client as the clock started.",
-    threshold: "reading as-is what this client wrote warns; noted where a warm cache was asked for; cold with at most 1 % \
-                resident, or direct, passes",
+    how: "Whether this run wrote what the phase reads (preparation or an earlier phase), its cache policy, and how \
+          much of the files was resident in this client when the clock started.",
+    threshold: "reading `as-is` what this client wrote warns; noted with `warm`; `cold` with at most 1 % resident, or \
+                `direct`, passes",
     settled: "By reasoning: 1 % resident as in A2.",
-    fix: "Read what another client wrote (rotate by one node), or ask for a cold cache or for O_DIRECT.",
+    fix: "Read what another client wrote (rotate by one node), or use `cache = \"cold\"` or O_DIRECT.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -31,21 +31,19 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     };
     let resident = view.resident().ok().and_then(|pages| share(pages.resident_bytes, pages.total_bytes));
     match (view.cache(), resident) {
-        (CachePolicy::Direct, _) => Outcome::pass("read round this client's memory"),
+        (CachePolicy::Direct, _) => Outcome::pass("read past this client's memory"),
         (CachePolicy::Cold, Some(resident)) if resident <= RESIDENT_SHARE => {
-            Outcome::pass("nothing of it was in this client's memory")
+            Outcome::pass("none of it was in this client's memory")
         }
-        (CachePolicy::Warm, _) => Outcome::note(
-            "read warm",
-            format!("This client read `{name}`, which it had written itself, from its memory, as was asked for."),
-        ),
+        (CachePolicy::Warm, _) => {
+            Outcome::note("read warm", format!("This client read its own writes (`{name}`) from memory, as requested."))
+        }
         (_, resident) => {
             let observed = match resident {
                 Some(resident) => format!("{} of it resident in this client", percent(resident)),
-                None => "how much was resident in this client could not be seen".to_owned(),
+                None => "how much was resident in this client is not known".to_owned(),
             };
-            let message =
-                format!("This client read `{name}`, which it had written itself: its own memory can have answered.");
+            let message = format!("This client read its own writes (`{name}`): its memory may have answered.");
             Outcome::warn(observed, message)
         }
     }

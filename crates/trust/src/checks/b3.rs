@@ -14,21 +14,21 @@ const MIN_STARTS: u64 = 100;
 pub(crate) static CHECK: Check = Check {
     code: "B3",
     title: "Coordinated omission",
-    what: "Whether the ops of an open load (fixed rate, Poisson) started when they were due. An op that waits for its turn \
-           within Plumb has that wait in its response time and not in its service time. A closed loop has no due times: \
-           its latency is service time, and this question does not arise.",
-    why: "Tene, \"How NOT to Measure Latency\": a loop that waits for a slow answer does not ask meanwhile, and so leaves \
-          out just the worst; one stall of a second then counts once instead of for each op that it held up (1 ms became \
-          195 ms at the 99th percentile in one demonstration). Starts that are late by less than a tenth of the service \
-          time are let pass, since at high rates an interval is shorter than any scheduler's.",
-    how: "How late each op started after its due time, against the shortest interval of the asked rates.",
+    what: "Whether the ops of an open load (fixed rate, Poisson) started when they were due. An op that waits inside \
+           Plumb has that wait in its response time and not in its service time. A closed loop has no due times: its \
+           latency is service time, and this check does not apply.",
+    why: "Tene, \"How NOT to Measure Latency\": a loop that waits for a slow answer sends nothing meanwhile and so \
+          omits the worst cases; a stall of one second then counts once instead of once per delayed op (1 ms became \
+          195 ms at the 99th percentile in one demonstration). Starts late by less than a tenth of the service time \
+          are tolerated, since at high rates an interval is shorter than any scheduler's.",
+    how: "How late each op started, against the shortest interval of the requested rates.",
     threshold: "more than 0.1 % of the ops late by more than an interval (and by more than a tenth of the median service \
                 time) warns; needs 100 ops",
     settled: "By reasoning: one op in a thousand is what a p99.9 rests on. An interval alone is no measure at high \
-              rates (10 µs at 100 000 a second, below what waking a thread takes), so that a tenth of the service time \
-              is let pass, which no latency shows.",
-    fix: "Read the response time, which counts from the due time; give the load more `depth` or workers, so that ops can \
-          start when they are due.",
+              rates (10 µs at 100 000/s, less than waking a thread takes), so a tenth of the service time is \
+              tolerated, which no latency shows.",
+    fix: "Read the response time, which counts from the due time. Give the load more `depth` or workers so that ops \
+          start on time.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -38,10 +38,10 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     let Some(lag) = &view.measured.start_lag else {
-        return Outcome::skipped("when the ops started was not recorded");
+        return Outcome::skipped("start times were not recorded");
     };
     if lag.count() < MIN_STARTS {
-        return Outcome::skipped(format!("{} starts are too few to say how many were late", lag.count()));
+        return Outcome::skipped(format!("{} starts are too few (minimum {MIN_STARTS})", lag.count()));
     }
     let tolerated_ns = interval_ns.max(OF_SERVICE * median_service_ns(view));
     let late = share(later_than(lag, tolerated_ns), lag.count()).unwrap_or(0.0);
@@ -51,7 +51,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::pass(observed);
     }
     let message = format!(
-        "{} of the ops started more than {} after they were due: what they waited is in the response time only.",
+        "{} of the ops started more than {} late; only the response time includes that wait.",
         percent(late),
         nanos(tolerated_ns)
     );

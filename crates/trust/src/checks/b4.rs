@@ -12,17 +12,17 @@ const CHANCE: f64 = 3.0;
 pub(crate) static CHECK: Check = Check {
     code: "B4",
     title: "Rate missed",
-    what: "Whether an open load (fixed rate, Poisson) reached the rate that it was asked for.",
-    why: "Beyond saturation a queue grows as long as the run lasts: the rate is then the storage's largest, and the \
-          response time is a property of the run's length. Schroeder et al., \"Open Versus Closed: A Cautionary Tale\", \
-          NSDI 2006. The ops in flight as the clock stops, and three standard deviations of a Poisson count, are chance \
-          and not held against it.",
-    how: "Ops that each worker completed in its own time, against what its rate asks for in that time.",
-    threshold: "less than 99 % of an asked rate warns",
+    what: "Whether an open load (fixed rate, Poisson) reached the requested rate.",
+    why: "Beyond saturation a queue grows for as long as the run lasts: the rate is then the storage's maximum, and \
+          the response time depends on the length of the run. Schroeder et al., \"Open Versus Closed: A Cautionary \
+          Tale\", NSDI 2006. Ops in flight when the clock stops, and three standard deviations of a Poisson count, are \
+          chance and tolerated.",
+    how: "Ops that each worker completed in its own time, against the requested rate over that time.",
+    threshold: "less than 99 % of a requested rate warns",
     settled: "By reasoning: 1 % is a fifth of the margin of comparisons; three standard deviations of a Poisson count \
               are exceeded by chance in one of 740 phases that keep their rate.",
-    fix: "Ask for less, or read the rate as the largest that this storage does and leave its latencies out; \
-          `plumb sweep rate=…` shows where the knee is.",
+    fix: "Lower the rate, or read it as the storage's maximum and ignore its latencies; `plumb sweep rate=…` shows \
+          where the knee is.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -42,7 +42,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let asked: usize = view.plan.workers.iter().map(|group| group.count as usize).sum();
     // Companions come behind them.
     let Some(mut rest) = view.measured.workers.get(..asked) else {
-        return Outcome::skipped("what each worker did was not recorded");
+        return Outcome::skipped("per-worker counts were not recorded");
     };
     let mut worst: Option<Kept> = None;
     for group in &view.plan.workers {
@@ -54,7 +54,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             worst = Some(kept);
         }
     }
-    let Some(worst) = worst else { return Outcome::skipped("the clock was empty") };
+    let Some(worst) = worst else { return Outcome::skipped("no time passed") };
     let observed = format!(
         "{} of {} ({})",
         ops_rate(worst.reached_per_second),
@@ -65,9 +65,9 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::pass(observed);
     }
     let message = format!(
-        "Asked for {}, got {}: the storage is saturated, and the waiting grows with the run.",
-        ops_rate(worst.asked_per_second),
-        ops_rate(worst.reached_per_second)
+        "Only {} of the requested {}: the storage is saturated, so waiting times grow with the run.",
+        ops_rate(worst.reached_per_second),
+        ops_rate(worst.asked_per_second)
     );
     Outcome::warn(observed, message)
 }

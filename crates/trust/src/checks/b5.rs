@@ -9,14 +9,13 @@ const WARN_SHARE: f64 = 0.05;
 pub(crate) static CHECK: Check = Check {
     code: "B5",
     title: "Cost of content",
-    what: "How much of the time went into making what was written and checking what was read.",
+    what: "How much of the time went into generating written data and verifying read data.",
     why: "A published SSD test fed its writes from /dev/urandom and measured the random number generator.",
-    how: "Time for filling and verifying, from a calibration of the same content, against the time of the reads and \
+    how: "Time for filling and verifying, from a calibration with the same content, against the time of reads and \
           writes (at most the workers' wall time, since ops in flight overlap).",
     threshold: "more than 5 % warns",
-    settled: "By reasoning: 5 % is the margin within which comparisons call two equal.",
-    fix: "Use cheaper content (`content = \"zero\"` where nothing on the way compresses), bigger blocks, or more \
-          workers.",
+    settled: "By reasoning: 5 % is the margin within which comparisons treat two as equal.",
+    fix: "Use cheaper content (`content = \"zero\"` where nothing below compresses), bigger blocks, or more workers.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -33,12 +32,12 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let service = |kind: OpKind| view.measured.ops.get(&kind).map_or(0, |op| op.service.sum());
     let spent = (service(OpKind::Read) + service(OpKind::Write)).min(wall);
     if spent == 0 {
-        return Outcome::skipped("the time of the ops is not known");
+        return Outcome::skipped("how long the ops took is not known");
     }
     let share = fill as f64 / spent as f64;
     let observed = format!("{} of the ops' time", percent(share));
     if share > WARN_SHARE {
-        let message = format!("Making and checking content took {} of the ops' time.", percent(share));
+        let message = format!("Generating and verifying content took {} of the ops' time.", percent(share));
         Outcome::warn(observed, message)
     } else {
         Outcome::pass(observed)

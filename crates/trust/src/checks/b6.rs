@@ -13,19 +13,19 @@ const AGAIN: f64 = 1.1;
 pub(crate) static CHECK: Check = Check {
     code: "B6",
     title: "Working set against memory",
-    what: "How the bytes that the phase touches compare with the memory that can cache them. It only matters through \
-           the page cache, and where blocks are met again: direct I/O, and one pass over a cold or a written file, \
-           are not asked.",
+    what: "How the bytes the phase touches compare with the memory that can cache them. This only matters through the \
+           page cache and where blocks are met again: direct I/O, and one pass over a cold or newly written file, are \
+           exempt.",
     why: "Tarasov et al., HotOS 2011: around the size of the cache, a few MiB change a result by an order of \
-          magnitude. A published PostMark comparison of two kernels had its sets on both sides of that cliff: −9 % \
-          and +140 %.",
-    how: "Distinct bytes that the phase could touch against the smaller of MemAvailable and the control group's \
-          memory limit, as the clock started.",
+          magnitude. In a published PostMark comparison of two kernels the working sets lay on both sides of that \
+          cliff: −9 % and +140 %.",
+    how: "Distinct bytes the phase could touch against the smaller of MemAvailable and the control group's memory \
+          limit when the clock started.",
     threshold: "0.5 to 1.5 times the memory warns; less is noted",
-    settled: "By reasoning, from the plan's starting values: MemAvailable is an estimate, and what else runs takes its \
-              part of it; at half of it a set fits though the estimate be twice too high, at one and a half times a \
-              third of it never does. The published study of ext3 in `audits/` had sets of 18 % and 114 % of memory.",
-    fix: "Choose a set well inside or well beyond memory, or sweep its size and show the curve.",
+    settled: "By reasoning: MemAvailable is an estimate, and other programs take their part of it. At half of it, a \
+              working set fits even if the estimate is twice too high; at one and a half times, a third of it never \
+              does. The published study of ext3 in `audits/` had working sets of 18 % and 114 % of memory.",
+    fix: "Choose a working set well inside or well beyond memory, or sweep its size and show the curve.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -36,7 +36,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     let Some(set) = view.measured.working_set_bytes else {
-        return Outcome::skipped("the pattern does not bound what it touches");
+        return Outcome::skipped("the pattern does not limit what it touches");
     };
     let reads_what_is_there = view.traffic.app_read > 0 && !view.wants_device_reads();
     if !reads_what_is_there && moved as f64 <= AGAIN * set as f64 {
@@ -48,18 +48,15 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     };
     let memory = view.environment.cgroup.memory_bytes.map_or(available, |limit| limit.min(available));
     if memory == 0 {
-        return Outcome::skipped("no memory is said to be available");
+        return Outcome::skipped("the available memory is not known");
     }
     let ratio = set as f64 / memory as f64;
     let observed = format!("{} against {} of memory ({})", bytes(set), bytes(memory), times(ratio));
     if ratio < CLIFF_FROM {
-        Outcome::note(
-            observed,
-            format!("The working set of {} fits into memory: this is a cache workload.", bytes(set)),
-        )
+        Outcome::note(observed, format!("The working set of {} fits into memory: this measures the cache.", bytes(set)))
     } else if ratio <= CLIFF_TO {
         let message = format!(
-            "The working set of {} is {} the memory of {}: on the cliff, where a little memory changes the result.",
+            "The working set of {} is {} the memory of {}: a little more memory would change the result.",
             bytes(set),
             times(ratio),
             bytes(memory)

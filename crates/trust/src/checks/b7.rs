@@ -9,15 +9,16 @@ use std::collections::BTreeSet;
 pub(crate) static CHECK: Check = Check {
     code: "B7",
     title: "Overlapping streams",
-    what: "Whether workers that go through a range in order met on the same bytes: two readers of which the second reads \
-           from a cache what the first has fetched, or two writers of the same blocks. Random patterns may share a range.",
-    why: "A published test of an SSD had 30 fio threads read the same blocks in order: who comes second is answered by \
-          what the first has fetched, and the sum of the rates is then not the disk's.",
-    how: "The ranges of the workers that read or write in order (target, offset, offset-increment, span, file to begin \
-          with), as far as each of them got.",
-    threshold: "any byte that two workers went over warns",
-    settled: "Nothing to settle: ranges and how far each worker got are exact.",
-    fix: "Give each worker a part of its own: `offset-increment` with `span`, or a `files` target with one file a worker.",
+    what: "Whether workers that read or write sequentially covered the same bytes: the second of two readers is then \
+           served from a cache that the first filled, or two writers write the same blocks. Random patterns may share \
+           a range.",
+    why: "In a published SSD test, 30 fio threads read the same blocks in order: the later ones are served by what the \
+          first fetched, and the sum of the rates is not the disk's.",
+    how: "The ranges of sequential workers (target, offset, offset-increment, span, first file), as far as each of \
+          them got.",
+    threshold: "any byte that two workers covered warns",
+    settled: "Nothing to settle: ranges, and how far each worker got, are exact.",
+    fix: "Give each worker its own part: `offset-increment` with `span`, or a `files` target with one file per worker.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -46,14 +47,10 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
     let Met { workers: meeting, most } = met(&mut stretches);
     if meeting.is_empty() {
-        return Outcome::pass(format!("{} apart", count(walkers.len() as u64, "stream")));
+        return Outcome::pass(format!("{} without overlap", count(walkers.len() as u64, "stream")));
     }
     let observed = format!("{} of {} streams share up to {}", meeting.len(), walkers.len(), bytes(most));
-    let message = format!(
-        "{} workers went in order over the same bytes (up to {}): who came second met what the first had brought.",
-        meeting.len(),
-        bytes(most)
-    );
+    let message = format!("{} sequential workers covered the same bytes (up to {}).", meeting.len(), bytes(most));
     Outcome::warn(observed, message)
 }
 
@@ -197,7 +194,7 @@ mod tests {
     fn thirty_readers_of_the_same_bytes_warn() {
         let finding = Scene::reading(1000 * MIB).workers(30, 1000 * MIB).finding("B7").unwrap();
         assert_eq!(finding.level, Level::Warn);
-        assert!(finding.message.starts_with("30 workers"), "{}", finding.message);
+        assert!(finding.message.starts_with("30 sequential workers"), "{}", finding.message);
     }
 
     #[test]

@@ -11,20 +11,20 @@ const PAGE_BYTES: u64 = 4096;
 pub(crate) static CHECK: Check = Check {
     code: "B8",
     title: "Alignment",
-    what: "Whether partitions, loop devices within their files, and the blocks of direct I/O start and end on the \
-           device's physical blocks, and partitions on the stripes of a RAID beneath them.",
-    why: "A misaligned write makes the drive read, change and write two physical blocks. A published comparison of two \
-          systems had one on partitions, which partitioning tools then began at sector 63, and the other on whole \
-          disks, with 4 KiB drives.",
-    how: "Start of each partition and the kernel's `alignment_offset` against the physical block (on flash and on loop \
-          devices at least a page of 4 KiB, whatever they say) and, over RAID, the optimal I/O size; offset of a loop \
-          device in its file against that page; smallest block, offset and alignment of direct I/O against the physical \
-          block.",
+    what: "Whether partitions, loop devices within their files, and the blocks of direct I/O are aligned to the \
+           device's physical blocks, and partitions to the stripes of a RAID below them.",
+    why: "A misaligned write makes the drive read, modify and write two physical blocks. A published comparison of two \
+          systems had one on partitions, which then began at sector 63, and the other on whole disks, with 4 KiB \
+          drives.",
+    how: "Start of each partition and the kernel's `alignment_offset` against the physical block (on flash and loop \
+          devices at least a 4 KiB page, whatever they report) and, over RAID, the optimal I/O size; offset of a loop \
+          device in its file against that page; smallest block, offset and alignment of direct I/O against the \
+          physical block.",
     threshold: "any misalignment warns",
-    settled: "Nothing to settle where the device tells its physical block: any remainder is misaligned. The page of 4 KiB \
-              is reasoned: file systems and the page cache work in it, and flash in it or in more of them.",
-    fix: "Start partitions at multiples of 1 MiB, or of the stripe; use blocks of the physical block size or a \
-          multiple.",
+    settled: "Nothing to settle where the device reports its physical block: any remainder is misaligned. The 4 KiB \
+              page is by reasoning: file systems and the page cache work in it, and flash in it or in multiples.",
+    fix: "Start partitions at multiples of 1 MiB, or of the stripe; use blocks that are a multiple of the physical \
+          block size.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -33,7 +33,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     if view.facts().any(|facts| facts.stack.is_empty()) {
-        return Outcome::skipped("the layers of the block stack were not seen");
+        return Outcome::skipped("the layers of the block stack are not known");
     }
     for facts in view.facts() {
         if let Some(found) = facts.stack.iter().find_map(|layer| misplaced(layer, &facts.stack)) {
@@ -42,7 +42,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
     let physical = view.layers().filter_map(|layer| layer.physical_block_bytes).max();
     let Some(physical) = physical.filter(|size| *size > 0) else {
-        return Outcome::skipped("no layer tells its physical block size");
+        return Outcome::skipped("no layer reports its physical block size");
     };
     if let Some(found) = small_direct_block(view, physical) {
         return found;
@@ -54,20 +54,13 @@ fn misplaced(layer: &BlockLayer, stack: &[BlockLayer]) -> Option<Outcome> {
     if let Some(offset) = layer.alignment_offset_bytes.filter(|offset| *offset != 0) {
         return Some(Outcome::warn(
             format!("{} is off by {offset} bytes", layer.name),
-            format!(
-                "The kernel says that {} is misaligned by {offset} bytes against the device beneath it.",
-                layer.name
-            ),
+            format!("{} is misaligned by {offset} bytes on the device below it, by the kernel's account.", layer.name),
         ));
     }
     if let Some(offset) = offset_in_file(layer).filter(|offset| offset % PAGE_BYTES != 0) {
         return Some(Outcome::warn(
             format!("{} starts at byte {offset} of its file", layer.name),
-            format!(
-                "{} starts at byte {offset} of its file, which is no multiple of the file's pages of {}.",
-                layer.name,
-                bytes(PAGE_BYTES)
-            ),
+            format!("{} starts at byte {offset} of its file, not at a multiple of {}.", layer.name, bytes(PAGE_BYTES)),
         ));
     }
     let start = layer.start_bytes.filter(|_| layer.kind == LayerKind::Partition)?;
@@ -76,7 +69,7 @@ fn misplaced(layer: &BlockLayer, stack: &[BlockLayer]) -> Option<Outcome> {
     (start % unit != 0).then(|| {
         Outcome::warn(
             format!("{} starts at byte {start}", layer.name),
-            format!("{} starts at byte {start}, which is no multiple of {}.", layer.name, bytes(unit)),
+            format!("{} starts at byte {start}, not at a multiple of {}.", layer.name, bytes(unit)),
         )
     })
 }
@@ -105,7 +98,7 @@ fn small_direct_block(view: &PhaseView<'_>, physical: u64) -> Option<Outcome> {
             Outcome::warn(
                 format!("{} against {}", bytes(worst), bytes(physical)),
                 format!(
-                    "Direct writes of or at {} are no multiple of the physical block of {}: the drive reads first.",
+                    "Direct writes of or at {} are smaller than a physical block of {}: the drive must read first.",
                     bytes(worst),
                     bytes(physical)
                 ),
@@ -156,10 +149,7 @@ mod tests {
         assert_eq!(at("1048576").level("B8"), Some(Level::Pass));
         let finding = at("32256").finding("B8").unwrap();
         assert_eq!(finding.level, Level::Warn);
-        assert_eq!(
-            finding.message,
-            "vda starts at byte 32256 of its file, which is no multiple of the file's pages of 4 KiB."
-        );
+        assert_eq!(finding.message, "vda starts at byte 32256 of its file, not at a multiple of 4 KiB.");
     }
 
     #[test]

@@ -5,15 +5,16 @@ use crate::text::count;
 pub(crate) static CHECK: Check = Check {
     code: "B9",
     title: "Errors",
-    what: "Whether any op failed, any verified block held something else than was written, or the kernel logged \
-           errors, resets or timeouts of the storage meanwhile.",
-    why: "A drive that retries and remaps answers late, and a run over errors measures the error path. A lost or \
+    what: "Whether any op failed, any verified block held something other than what was written, or the kernel logged \
+           errors, resets or timeouts of the storage during the phase.",
+    why: "A drive that retries and remaps answers late, and a run with errors measures the error path. A lost or \
           misplaced write makes every number of that storage worthless.",
     how: "Error number of every op and the outcome of every verification; lines of the kernel's log since the phase \
           began.",
-    threshold: "any error fails; a line of the log about other storage warns",
+    threshold: "any failed op, any wrong block and any log line about a device of the stack fails; a line about other \
+                storage is noted, and warns where the stack is not known",
     settled: "Nothing to settle: one failed op or one wrong byte is one too many.",
-    fix: "Look at the cable, the drive's health and the space left, and run again.",
+    fix: "Check the cable, the drive's health and the free space, then run again.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -38,15 +39,21 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
     let lines = match view.seen.kernel_log.as_result() {
         Ok(lines) => lines,
-        Err(reason) => return Outcome::skipped(format!("no op failed, but the kernel's log was not seen ({reason})")),
+        Err(reason) => {
+            return Outcome::skipped(format!("no op failed, but the kernel's log cannot be read ({reason})"));
+        }
     };
     let Some(first) = lines.first() else { return Outcome::pass("no op failed; nothing in the kernel's log") };
     let names: Vec<&str> = view.layers().map(|layer| layer.name.as_str()).collect();
     let observed = count(lines.len() as u64, "line");
     match lines.iter().find(|line| names.iter().any(|name| names_device(line, name))) {
         Some(line) => Outcome::fail(observed, format!("The kernel reported trouble with this storage: {line}")),
-        None => Outcome::warn(observed, format!("The kernel reported trouble while the phase ran: {first}"))
-            .remedy("See whether the line is about a device that the run depends on."),
+        // Where the storage's devices are not known, any line may be about them.
+        None if names.is_empty() => {
+            Outcome::warn(observed, format!("The kernel reported trouble during the phase: {first}"))
+                .remedy("Check whether the line is about this storage.")
+        }
+        None => Outcome::note(observed, format!("The kernel reported trouble with other storage: {first}")).remedy(""),
     }
 }
 
@@ -79,7 +86,9 @@ mod tests {
         let finding = scene("I/O error, dev vda, sector 2048").finding("B9").unwrap();
         assert_eq!(finding.level, Level::Fail);
         assert!(finding.message.contains("sector 2048"), "{}", finding.message);
-        assert_eq!(scene("I/O error, dev sdq, sector 2048").level("B9"), Some(Level::Warn));
+        assert_eq!(scene("I/O error, dev sdq, sector 2048").level("B9"), Some(Level::Note), "another disk");
+        let remote = scene("nfs: server far not responding").remote();
+        assert_eq!(remote.level("B9"), Some(Level::Warn), "it may be about this storage");
     }
 
     #[test]

@@ -8,16 +8,16 @@ const AWAKE: &[&str] = &["max_performance", "keep_firmware_settings"];
 pub(crate) static CHECK: Check = Check {
     code: "C10",
     title: "Power saving",
-    what: "Whether the machine ran on its battery, and whether the SATA link or the NVMe drive may fall asleep between ops.",
-    why: "A link in partial or slumber wakes within microseconds to milliseconds, a drive in a low power state within \
-          tens of milliseconds: at low depth that is most of the latency. Serial ATA specification, \"Interface power \
-          states\"; NVM Express Base Specification, \"Autonomous Power State Transitions\".",
-    how: "`/sys/class/power_supply`; `link_power_management_policy` of the SATA port; `pm_qos_latency_tolerance_us` of the \
-          NVMe controller, where 0 is never.",
+    what: "Whether the machine ran on battery, and whether the SATA link or the NVMe drive may sleep between ops.",
+    why: "A link in partial or slumber state wakes within microseconds to milliseconds, a drive in a low power state \
+          within tens of milliseconds: at low depth that is most of the latency. Serial ATA specification, \"Interface \
+          power states\"; NVM Express Base Specification, \"Autonomous Power State Transitions\".",
+    how: "`/sys/class/power_supply`; `link_power_management_policy` of the SATA port; `pm_qos_latency_tolerance_us` of \
+          the NVMe controller, where 0 means never.",
     threshold: "a battery, a link policy other than max_performance, or power state transitions are noted",
     settled: "Nothing to settle: there is no number in it.",
-    fix: "Plug it in; `echo max_performance > /sys/class/scsi_host/hostN/link_power_management_policy`; `echo 0 > \
-          /sys/class/nvme/nvmeN/power/pm_qos_latency_tolerance_us`.",
+    fix: "Plug the machine in; `echo max_performance > /sys/class/scsi_host/hostN/link_power_management_policy`; `echo \
+          0 > /sys/class/nvme/nvmeN/power/pm_qos_latency_tolerance_us`.",
     judges: &[Judge::Run(look)],
 };
 
@@ -30,7 +30,7 @@ fn look(view: &RunView<'_>) -> Outcome {
         || on_devices().flat_map(|phase| [&phase.seen.conditions.before.power, &phase.seen.conditions.after.power]);
     let mut saving: Vec<String> = Vec::new();
     if powers().any(|power| power.value() == Some(&PowerSource::Battery)) {
-        saving.push("the machine ran on its battery".to_owned());
+        saving.push("the machine ran on battery".to_owned());
     }
     let mut leaves: Vec<&str> = Vec::new();
     for leaf in on_devices().flat_map(|phase| phase.leaves()) {
@@ -46,7 +46,7 @@ fn look(view: &RunView<'_>) -> Outcome {
         if let Some(tolerance) = leaf.settings.get("apst_latency_tolerance_us")
             && tolerance != "0"
         {
-            saving.push(format!("{} may change its power state by itself (up to {tolerance} µs to wake)", leaf.name));
+            saving.push(format!("{} may enter a low power state (up to {tolerance} µs to wake)", leaf.name));
         }
     }
     if !saving.is_empty() {
@@ -59,7 +59,7 @@ fn look(view: &RunView<'_>) -> Outcome {
     }
     match powers().find_map(|power| power.as_result().err()) {
         Some(reason) if !powers().any(|power| power.value().is_some()) => Outcome::skipped(reason),
-        _ => Outcome::pass("mains, and nothing that is known to sleep"),
+        _ => Outcome::pass("mains power, and no device is known to sleep"),
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn sentences_begin_with_a_capital() {
         let message = Scene::reading(MIB).on_battery().finding("C10").unwrap().message;
-        assert_eq!(message, "The machine ran on its battery.");
+        assert_eq!(message, "The machine ran on battery.");
     }
 
     #[test]

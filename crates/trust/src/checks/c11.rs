@@ -16,17 +16,18 @@ const SLEW: f64 = 1e-3;
 pub(crate) static CHECK: Check = Check {
     code: "C11",
     title: "Clock",
-    what: "Whether the clock is good enough for what it timed: read from the processor's own counter, cheap against \
-           an op, and not set meanwhile. A guest's own source (kvm-clock, Hyper-V) is read as cheaply and only noted.",
-    why: "On a machine that fell back to HPET each reading costs a microsecond, and cached reads of half a \
-          microsecond show the clock. Kernel: Documentation/timers/timekeeping.rst.",
+    what: "Whether the clock is good enough for what it timed: read from the processor's own counter, cheap compared \
+           with an op, and not set during the phase. A guest's own source (kvm-clock, Hyper-V) is as cheap to read and \
+           only noted.",
+    why: "On a machine that fell back to HPET each reading costs a microsecond, and cached reads of half a microsecond \
+          show the clock. Kernel: Documentation/timers/timekeeping.rst.",
     how: "`current_clocksource`; the measured cost of reading the clock against the median of each kind of op; \
           CLOCK_MONOTONIC_RAW against CLOCK_REALTIME over the phase.",
     threshold: "a slow source (hpet, acpi_pm, jiffies), or an op shorter than 20 readings, warns; another source than \
                 the processor's, or a step of more than 10 ms, is noted",
-    settled: "By reasoning: 20 readings make 5 % of the op, the margin within which comparisons call two equal. NTP \
-              slews a clock by at most 500 ppm (adjtimex(2)); twice that and 10 ms are let pass, the rest is a clock \
-              that was set.",
+    settled: "By reasoning: 20 readings make 5 % of the op, the margin within which comparisons treat two as equal. \
+              NTP slews a clock by at most 500 ppm (adjtimex(2)); twice that plus 10 ms is tolerated, and anything \
+              beyond is a clock that was set.",
     fix: "Boot with `clocksource=tsc tsc=reliable` where the hardware allows it; for very short ops read rates, not \
           latencies.",
     judges: &[Judge::Phase(look)],
@@ -45,8 +46,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         let shared = match op.untimed_count {
             0 => String::new(),
             untimed => format!(
-                " So that the rate is not, {} of {} were not timed by themselves: each is counted at the time of \
-                 another, or at the mean of those that were timed with it.",
+                " To keep the rate exact, {} of {} were not timed individually: each counts with the time of another op, \
+                 or with the mean of the ops timed with it.",
                 untimed,
                 count(op.count, "op")
             ),
@@ -54,14 +55,14 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::warn(
             format!("{} takes {}, the clock {}", kind.name(), nanos(median as f64), nanos(cost)),
             format!(
-                "A {} took {} at the median, only {} readings of the clock ({} each): part of it is the clock's.{shared}",
+                "A {} takes {} (median), only {} clock readings of {}: the latency includes the clock's.{shared}",
                 kind.name(),
                 nanos(median as f64),
                 short(median as f64 / cost),
                 nanos(cost)
             ),
         )
-        .remedy("Read the rate rather than the latency, or use bigger ops.");
+        .remedy("Read the rate, not the latency, or use bigger ops.");
     }
     let source = match view.environment.clocksource.as_result() {
         Ok(source) => source.as_str(),
@@ -73,26 +74,23 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let (untimed, all) = ops.fold((0, 0), |(untimed, all), op| (untimed + op.untimed_count, all + op.count));
     let sampled = match untimed {
         0 => String::new(),
-        _ => format!("; {untimed} of {} not timed by themselves but at the time of another", count(all, "op")),
+        _ => format!("; {untimed} of {} not timed individually", count(all, "op")),
     };
     let observed = format!("{source}, {} a reading{sampled}", nanos(cost));
     if SLOW_SOURCES.contains(&source) {
-        return Outcome::warn(observed, format!("The kernel keeps time by {source}, which is slow to read."));
+        return Outcome::warn(observed, format!("The kernel's clock source {source} is slow to read."));
     }
     if let Some(step) = view.seen.clock_step_ns.value() {
         let step = step.unsigned_abs() as f64;
         if step > STEP_NS + SLEW * view.measured.wall_ns as f64 {
-            let message = format!(
-                "The wall clock was set by {} while the phase ran; durations do not depend on it.",
-                nanos(step)
-            );
+            let message = format!("The wall clock was set by {}; durations do not depend on it.", nanos(step));
             return Outcome::note(format!("step of {}", nanos(step)), message).remedy("");
         }
     }
     if FAST_SOURCES.contains(&source) {
         Outcome::pass(observed)
     } else {
-        Outcome::note(observed, format!("The kernel keeps time by {source}, not by the processor's own counter."))
+        Outcome::note(observed, format!("The kernel's clock source is {source}, not the processor's own counter."))
             .remedy("")
     }
 }
@@ -131,7 +129,7 @@ mod tests {
         assert!(!told(scene(0)).contains("not timed"), "{}", told(scene(0)));
         assert!(told(scene(93)).contains("93 of "), "{}", told(scene(93)));
         let passed = told(scene(93).clock_cost(10.0));
-        assert!(passed.contains("In order") && passed.contains("93 of "), "{passed}");
+        assert!(passed.starts_with("OK: ") && passed.contains("93 of "), "{passed}");
     }
 
     #[test]

@@ -15,19 +15,19 @@ const OWN_FILES: u64 = 64;
 pub(crate) static CHECK: Check = Check {
     code: "C12",
     title: "Limits",
-    what: "Whether a control group or a resource limit of the process held the load back: I/O limits of the device, a CPU \
-           quota, the largest file, open files, locked memory, processor time.",
-    why: "Under `io.max` every tool measures the limit, and containers and service managers set it without a word. A \
+    what: "Whether a control group or a resource limit of the process held the load back: I/O limits of the device, a \
+           CPU quota, file size, open files, locked memory, processor time.",
+    why: "Under `io.max` every tool measures the limit, and containers and service managers set it silently. A \
           comparison of two containers is then a comparison of two lines of configuration. Linux: \
           Documentation/admin-guide/cgroup-v2.rst; getrlimit(2).",
-    how: "`io.max` or `blkio.throttle.*_device` of this process' groups for the device numbers of the stack, held against \
+    how: "`io.max` or `blkio.throttle.*_device` of this process's groups for the device numbers of the stack, against \
           the device's own counters; `cpu.max` or `cpu.cfs_quota_us` with the periods in which it was used up; \
           /proc/self/limits against what the workload needs.",
-    threshold: "a limit of which 80 % was reached, a CPU quota that was used up, or a resource limit below the need warns; \
-                a limit that did not bind is noted",
-    settled: "By reasoning: a token bucket lets through what it may, less what falls between two refills and at both \
-              ends of the phase; a load that came to 80 % of its limit met it.",
-    fix: "Raise the limit, or run outside of the group; where the limit is what you measure, say so.",
+    threshold: "a limit of which 80 % was reached, a CPU quota that was used up, or a resource limit below the need \
+                warns; a limit that did not bind is noted",
+    settled: "By reasoning: a token bucket lets through its rate, less what falls between two refills and at both ends \
+              of the phase; a load that reached 80 % of its limit was held back by it.",
+    fix: "Raise the limit, or run outside the group. If the limit is what you measure, say so.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -54,13 +54,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
     match view.environment.cgroup.unseen.first() {
         Some(unseen) => Outcome::skipped(format!("limits of control groups: {unseen}")),
-        None => Outcome::pass("no limit of a control group or of the process binds"),
+        None => Outcome::pass("no control group or resource limit held the load back"),
     }
-}
-
-/// Nothing was measured, as under `plumb check`.
-fn is_at_rest(view: &PhaseView<'_>) -> bool {
-    view.measured.ops.is_empty()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +116,7 @@ fn io_limits(view: &PhaseView<'_>) -> Vec<Limit> {
             Way::Read => view.ops(OpKind::Read) > 0,
             Way::Write => view.ops(OpKind::Write) > 0 || view.ops(OpKind::Read) == 0,
         };
-        if !used && !is_at_rest(view) {
+        if !used && !view.is_at_rest() {
             continue;
         }
         let of = |value: f64| match limit.unit {
@@ -132,13 +127,13 @@ fn io_limits(view: &PhaseView<'_>) -> Vec<Limit> {
         let said =
             format!("a control group limits {way} on {} to {} ({})", layer.name, of(limit.per_second), limit.file);
         let observed = format!("{way} limited to {}", of(limit.per_second));
-        let reached = reached(view, &layer.name, limit).filter(|_| !is_at_rest(view));
+        let reached = reached(view, &layer.name, limit).filter(|_| !view.is_at_rest());
         found.push(match reached {
             None => Limit { level: Level::Warn, observed, message: capital(&said) },
             Some(reached) => {
                 let share = reached / limit.per_second;
                 let level = if share >= BINDS_SHARE { Level::Warn } else { Level::Note };
-                let message = format!("{}, and {} was reached", capital(&said), of(reached));
+                let message = format!("{}; {} was reached", capital(&said), of(reached));
                 Limit { level, observed: format!("{observed}, {} reached", of(reached)), message }
             }
         });
@@ -172,20 +167,20 @@ fn cpu_limit(view: &PhaseView<'_>) -> Option<Limit> {
     let quota = view.environment.cgroup.cpus.filter(|quota| machine == 0.0 || *quota < machine)?;
     let what = format!("A control group limits the processors to {} of {}", short(quota), short(machine));
     let observed = format!("{} of {} processors", short(quota), short(machine));
-    if is_at_rest(view) {
+    if view.is_at_rest() {
         return Some(Limit { level: Level::Note, observed, message: what });
     }
     if let Some(held) = view.seen.limits.cpu_quota.value().filter(|held| held.throttled_periods > 0) {
         let waited = nanos(held.throttled_us as f64 * 1000.0);
         let periods = count(held.throttled_periods, "period");
-        let message = format!("{what}, which was used up in {periods} (threads waited {waited})");
+        let message = format!("{what}, used up in {periods} (threads waited {waited})");
         return Some(Limit { level: Level::Warn, observed: format!("{observed}, used up in {periods}"), message });
     }
     let spent = (view.measured.cpu_user_ns + view.measured.cpu_system_ns) as f64;
     let busy = if view.measured.wall_ns == 0 { 0.0 } else { spent / view.measured.wall_ns as f64 };
     let share = busy / quota;
     let level = if share >= BINDS_SHARE { Level::Warn } else { Level::Note };
-    let message = format!("{what}, of which {} was used", percent(share));
+    let message = format!("{what}; {} of that was used", percent(share));
     Some(Limit { level, observed: format!("{observed}, {} used", percent(share)), message })
 }
 
@@ -200,7 +195,7 @@ fn resource_limits(view: &PhaseView<'_>) -> Vec<Limit> {
         warn(
             format!("files of at most {}", bytes(allowed)),
             format!(
-                "The process may write files of at most {} (RLIMIT_FSIZE), and {} is needed",
+                "The process may write files of at most {} (RLIMIT_FSIZE) and needs {}",
                 bytes(allowed),
                 bytes(needed)
             ),
@@ -210,7 +205,7 @@ fn resource_limits(view: &PhaseView<'_>) -> Vec<Limit> {
     if let Some(allowed) = limit("open_files").filter(|allowed| *allowed < needed) {
         warn(
             format!("at most {allowed} open files"),
-            format!("The process may open {allowed} files at once (RLIMIT_NOFILE), and about {needed} are needed"),
+            format!("The process may open {allowed} files at once (RLIMIT_NOFILE) and needs about {needed}"),
         );
     }
     let needed = locked_bytes(view);
@@ -218,7 +213,7 @@ fn resource_limits(view: &PhaseView<'_>) -> Vec<Limit> {
         warn(
             format!("at most {} locked", bytes(allowed)),
             format!(
-                "The process may lock {} of memory (RLIMIT_MEMLOCK), and the fixed buffers of io_uring are {}",
+                "The process may lock {} of memory (RLIMIT_MEMLOCK); the fixed buffers of io_uring need {}",
                 bytes(allowed),
                 bytes(needed)
             ),
@@ -227,10 +222,7 @@ fn resource_limits(view: &PhaseView<'_>) -> Vec<Limit> {
     if let Some(allowed) = limit("cpu_time") {
         warn(
             format!("at most {} of processor time", count(allowed, "second")),
-            format!(
-                "The process may use {} of processor time (RLIMIT_CPU), and is killed then",
-                count(allowed, "second")
-            ),
+            format!("The process is killed after {} of processor time (RLIMIT_CPU)", count(allowed, "second")),
         );
     }
     found
@@ -310,7 +302,7 @@ mod tests {
         assert_eq!(finding.level, Level::Warn);
         assert_eq!(
             finding.message,
-            "A control group limits reads on vda to 10.5 MB/s (io.max), and 10.5 MB/s was reached."
+            "A control group limits reads on vda to 10.5 MB/s (io.max); 10.5 MB/s was reached."
         );
         assert_eq!(scene(5 * MIB).level("C12"), Some(Level::Note));
         // What others read is not under this group's limit.

@@ -10,19 +10,19 @@ const PLATEAU_SECONDS_MIN: usize = 3;
 
 pub(crate) static CHECK: Check = Check {
     code: "C13",
-    title: "Credits used up",
-    what: "Whether the rate fell to a level so flat that a rule and not a device must set it: cloud volumes and throttled \
-           groups hand out credits for bursts, and a fixed rate once they are used up.",
-    why: "The burst is what a short benchmark measures, and the fixed rate is what a long job gets: a gp2 volume of 100 GiB \
-          does 3000 operations a second for half an hour, and 300 from then on (Amazon EBS documentation, \"I/O credits \
-          and burst performance\").",
-    how: "A change of level downwards in the one-second means (as in E3), with a coefficient of variation below 1 % behind \
-          it, the second of the change left out.",
+    title: "Burst credits used up",
+    what: "Whether the rate fell to a level so flat that a rule and not a device must set it: cloud volumes and \
+           throttled groups grant credits for bursts, and a fixed rate once they are used up.",
+    why: "A short benchmark measures the burst, and a long job gets the fixed rate: a gp2 volume of 100 GiB does 3000 \
+          operations a second for half an hour, and 300 from then on (Amazon EBS documentation, \"I/O credits and \
+          burst performance\").",
+    how: "A downward change of level in the one-second means (as in E3), followed by a coefficient of variation below \
+          1 %, with the second of the change left out.",
     threshold: "such a plateau of 3 s or more warns",
-    settled: "By reasoning: seconds of a device vary by some per cent even when it is alone, those of a token bucket \
-              by less than 1 %; two equal seconds may be chance, three are hardly. Tried on simulated devices: E3 or \
-              this told of throttling in 300 of 300 runs (docs/calibration.md).",
-    fix: "Ask whether the volume or the control group has a burst allowance; run until it is used up, and leave the burst \
+    settled: "By reasoning: one-second rates of a device vary by some per cent even when it is alone, those of a token \
+              bucket by less than 1 %; two equal seconds may be chance, three hardly. On simulated devices, E3 or this \
+              check found throttling in 300 of 300 runs (docs/calibration.md).",
+    fix: "Check whether the volume or control group has a burst allowance. Run until it is used up and leave the burst \
           out (`ramp`), or report both rates.",
     judges: &[Judge::Phase(look)],
 };
@@ -35,7 +35,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let series = Series::of(view);
     if series.rates.len() < CHANGE_SECONDS_MIN {
         return Outcome::skipped(format!(
-            "{} are too few to see credits run out ({CHANGE_SECONDS_MIN} are needed)",
+            "{} are too few (minimum {CHANGE_SECONDS_MIN})",
             count(series.rates.len() as u64, "second")
         ));
     }
@@ -46,14 +46,14 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     // The second of the change may hold some of the burst, whichever side it was counted to.
     let plateau = &series.rates[change.at + 1..];
     let Some(cov) = cov(plateau).filter(|_| plateau.len() >= PLATEAU_SECONDS_MIN) else {
-        return Outcome::skipped("the lower level is too short to see whether it is flat");
+        return Outcome::skipped("the lower level is too short to judge");
     };
-    let observed = format!("{} behind the change, varying by {}", series.text(change.after), percent(cov));
+    let observed = format!("{} after the change, varying by {}", series.text(change.after), percent(cov));
     if cov >= FLAT_COV {
         return Outcome::pass(observed);
     }
     let message = format!(
-        "After {} s the rate fell from {} to {} and stayed there, as when the credits of a token bucket are used up.",
+        "After {} s the rate fell from {} to a flat {}: burst credits may be used up.",
         change.at,
         series.text(change.before),
         series.text(change.after)
@@ -86,7 +86,7 @@ mod tests {
         for seconds in [10, 60] {
             let finding = falling(seconds, 0.001).finding("C13").unwrap();
             assert_eq!(finding.level, Level::Warn, "{seconds}: {}", finding.message);
-            assert!(finding.message.contains("token bucket"), "{}", finding.message);
+            assert!(finding.message.contains("burst credits"), "{}", finding.message);
         }
     }
 

@@ -4,13 +4,13 @@ use crate::evidence::RunView;
 pub(crate) static CHECK: Check = Check {
     code: "C14",
     title: "Virtual machine",
-    what: "Whether the run was made in a virtual machine, whose disks are somebody else's software.",
-    why: "A hypervisor may cache, ignore flushes, allocate thinly and share the disk. None of it shows from inside, \
-          so that A5 and A7 carry more weight there.",
+    what: "Whether the run was made in a virtual machine, whose disks are the host's software.",
+    why: "A hypervisor may cache, ignore flushes, allocate thinly and share the disk. None of it shows from inside, so \
+          A5 and A7 matter more there.",
     how: "The hypervisor bit of CPUID and the names in DMI.",
     threshold: "any hypervisor is noted",
     settled: "Nothing to settle: there is no number in it.",
-    fix: "State the virtual disk's type, cache mode and host; prefer a run on the host for claims about hardware.",
+    fix: "State the virtual disk's type, cache mode and host; for claims about hardware, run on the host.",
     judges: &[Judge::Run(look)],
 };
 
@@ -24,15 +24,12 @@ fn look(view: &RunView<'_>) -> Outcome {
         // The only name that tells of emulation: under KVM the processor says `kvm`.
         Ok(name) if name == "qemu" => Outcome::note(
             name.clone(),
-            "This is a virtual machine whose processor is software (QEMU's emulation): absolute speeds mean nothing here; \
-             counts of what devices did are exact."
+            "Emulated machine (QEMU): absolute speeds mean nothing here; the counts of device I/O are exact."
                 .to_owned(),
         ),
         Ok(name) => Outcome::note(
             name.clone(),
-            format!(
-                "This is a virtual machine ({name}): its disks are the host's software, which A5 and A7 see in part."
-            ),
+            format!("Virtual machine ({name}): its disks are the host's software, which A5 and A7 see only in part."),
         ),
     }
 }

@@ -8,18 +8,17 @@ pub(crate) static CHECK: Check = Check {
     code: "C2",
     title: "Rebuild",
     what: "Whether an array, pool or file system on the target's disks was resyncing, rebuilding, reshaping, checking, \
-           scrubbing or balancing, or lacked a device, during any part of the phase.",
+           scrubbing or balancing, or had a device missing, at any time during the phase.",
     why: "A new md array resyncs for hours: a published comparison of two software mirrors built one, made a file \
-          system and measured, without a word of waiting, so that the array's own reads and writes were probably part \
-          of one side. md(4), \"SYNCING\"; a degraded parity array computes each read of the missing disk from all \
-          others.",
-    how: "`md/sync_action` and `md/degraded` of every array that shares a disk with the target, \
-          `exclusive_operation` and the scrub record of btrfs, devices of pvmove, the state of a ZFS pool: before the \
-          phase, once a second, and after it. LVM RAID and the scrubs of ZFS tell only their own tools.",
+          system and measured, without mentioning a wait, so the array's own I/O was probably part of one side. md(4), \
+          \"SYNCING\"; a degraded parity array computes each read of the missing disk from all others.",
+    how: "`md/sync_action` and `md/degraded` of every array that shares a disk with the target, `exclusive_operation` \
+          and the scrub record of btrfs, devices of pvmove, the state of a ZFS pool: before the phase, once a second, \
+          and after it. LVM RAID and ZFS scrubs report only to their own tools.",
     threshold: "any of these fails; one that the study declares as its factor is noted",
-    settled: "Nothing to settle: an array is rebuilding or it is not. Tried on simulated devices: told in 300 of 300 \
-              runs (docs/calibration.md).",
-    fix: "Wait until it is done (`cat /proc/mdstat`, `btrfs scrub status`, `zpool status`), and measure again.",
+    settled: "Nothing to settle: an array is rebuilding or it is not. Found in 300 of 300 runs on simulated devices \
+              (docs/calibration.md).",
+    fix: "Wait until it is done (`cat /proc/mdstat`, `btrfs scrub status`, `zpool status`), then measure again.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -41,11 +40,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let (declared, undeclared): (Vec<&Upkeep>, Vec<&Upkeep>) =
         going_on.iter().partition(|one| seen.declared.contains(&one.kind));
     if !undeclared.is_empty() {
-        let message = format!("Meanwhile {}: its work was part of the number.", words(&undeclared));
+        let message = format!("During the phase {}.", words(&undeclared));
         return Outcome::found(Level::Fail, words(&undeclared), message).remedy(remedy(undeclared[0].kind));
     }
     if !declared.is_empty() {
-        let message = format!("Meanwhile {}, as the study declares.", words(&declared));
+        let message = format!("During the phase {}, as the study declares.", words(&declared));
         return Outcome::note(words(&declared), message).remedy("");
     }
     if view.is_virtual_time() {
@@ -79,17 +78,15 @@ fn words(upkeep: &[&Upkeep]) -> String {
 const fn remedy(kind: UpkeepKind) -> &'static str {
     match kind {
         UpkeepKind::Resync | UpkeepKind::Recover | UpkeepKind::Reshape => {
-            "Wait until it is done (`mdadm --wait`), or make the array with `--assume-clean` where its content may go."
+            "Wait until it is done (`mdadm --wait`), or create a test array with `--assume-clean`."
         }
         UpkeepKind::Check | UpkeepKind::Repair => {
-            "Wait, or stop it with `echo idle > /sys/block/mdN/md/sync_action`, and measure again."
+            "Wait, or stop it with `echo idle > /sys/block/mdN/md/sync_action`, then measure again."
         }
-        UpkeepKind::Degraded => {
-            "Replace the missing device, or make the degraded state the declared factor of a study."
-        }
-        UpkeepKind::Balance => "Wait, or stop it with `btrfs balance cancel`, and measure again.",
-        UpkeepKind::Scrub => "Wait, or stop it with `btrfs scrub cancel`, and measure again.",
-        UpkeepKind::Replace | UpkeepKind::Other => "Wait until it is done, and measure again.",
+        UpkeepKind::Degraded => "Replace the missing device, or declare the degraded state as a study's factor.",
+        UpkeepKind::Balance => "Wait, or stop it with `btrfs balance cancel`, then measure again.",
+        UpkeepKind::Scrub => "Wait, or stop it with `btrfs scrub cancel`, then measure again.",
+        UpkeepKind::Replace | UpkeepKind::Other => "Wait until it is done, then measure again.",
     }
 }
 
@@ -123,7 +120,7 @@ mod tests {
             "4 % done",
         );
         let message = scene.finding("C2").unwrap().message;
-        assert_eq!(message, "Meanwhile md0 was resyncing (3 % done): its work was part of the number.");
+        assert_eq!(message, "During the phase md0 was resyncing (3 % done).");
     }
 
     /// The hook for studies of degraded arrays: only what is declared is let through.

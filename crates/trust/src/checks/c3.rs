@@ -6,16 +6,16 @@ use plumb_result::conditions::{Conditions, Ext4Tables, LazyInit};
 pub(crate) static CHECK: Check = Check {
     code: "C3",
     title: "Lazy initialisation",
-    what: "Whether the kernel still zeroed inode tables of a fresh ext4 that the target stands on.",
+    what: "Whether the kernel was still zeroing inode tables of a new ext4 below the target.",
     why: "mkfs.ext4 leaves the inode tables to a kernel thread that writes them after the first mount, for minutes to \
-          hours: whoever makes a file system and measures at once measures both. mke2fs(8), \"lazy_itable_init\".",
+          hours. Measuring right after mkfs measures both. mke2fs(8), \"lazy_itable_init\".",
     how: "The kernel's thread `ext4lazyinit` in /proc, which serves every ext4; whose tables are unfinished is read \
-          from the block groups' descriptors, where the device may be read.",
-    threshold: "the thread alive and unfinished tables under the target fail; tables that cannot be read warn, or are noted \
-                where another ext4 explains the thread; they fail where there is no other",
-    settled: "Nothing to settle: the thread lives and tables are unfinished, or not.",
-    fix: "Make it with `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0`, or wait until `pgrep ext4lazyinit` finds \
-          nothing.",
+          from the block group descriptors, where the device may be read.",
+    threshold: "the thread alive and unfinished tables below the target fails, and so does the thread alive and no other \
+                ext4 mounted; tables that cannot be read are noted",
+    settled: "Nothing to settle: the thread is active and tables are unfinished, or not. Where that cannot be read, \
+              nothing shows that this file system is concerned, so it is only noted.",
+    fix: "Wait until `pgrep ext4lazyinit` finds nothing, or use `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0`.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -34,25 +34,22 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
     let alive = |seen: &Conditions| seen.lazy_init.value().is_some_and(|lazy| lazy.thread_alive);
     if !alive(&view.seen.conditions.before) && !alive(&view.seen.conditions.after) {
-        return Outcome::pass("ext4lazyinit is not at work");
+        return Outcome::pass("ext4lazyinit is not active");
     }
     let left = |tables: &&Ext4Tables| tables.groups.value().is_some_and(|groups| groups.uninitialised > 0);
     if let Some(tables) = before.filesystems.iter().find(left)
         && let Some(groups) = tables.groups.value()
     {
         let left = format!("{} of {} left", groups.uninitialised, count(groups.total, "inode table"));
-        let message = format!(
-            "The kernel still zeroed the inode tables of the fresh ext4 on {} (ext4lazyinit, {left}).",
-            tables.device
-        );
+        let message = format!("The kernel is still zeroing inode tables of {} (ext4lazyinit, {left}).", tables.device);
         return Outcome::fail(left, message);
     }
     let Some((tables, reason)) =
         before.filesystems.iter().find_map(|tables| Some((tables, tables.groups.as_result().err()?)))
     else {
-        return Outcome::pass("ext4lazyinit works on another file system: all inode tables here are done");
+        return Outcome::pass("ext4lazyinit is active on another file system; all inode tables here are done");
     };
-    let observed = "ext4lazyinit is at work";
+    let observed = "ext4lazyinit is active";
     let looks = [&view.seen.conditions.before, &view.seen.conditions.after];
     let at_work: Vec<&LazyInit> =
         looks.iter().filter_map(|seen| seen.lazy_init.value()).filter(|lazy| lazy.thread_alive).collect();
@@ -61,23 +58,17 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let whole_phase = at_work.len() == looks.len();
     if whole_phase && elsewhere.clone().next().is_none() && before.filesystems.len() == 1 {
         let message = format!(
-            "The kernel still zeroed the inode tables of the fresh ext4 on {} (ext4lazyinit): no other ext4 is mounted.",
+            "The kernel is still zeroing inode tables of {}: ext4lazyinit is active and no other ext4 is mounted.",
             tables.device
         );
         return Outcome::fail(observed, message);
     }
-    if let Some(other) = elsewhere.find(left) {
-        let message = format!(
-            "The kernel zeroed the inode tables of the ext4 on {}; whether also of the one on {} cannot be told: {reason}.",
-            other.device, tables.device
-        );
-        return Outcome::note(observed, message);
-    }
-    let message = format!(
-        "The kernel zeroed inode tables of an ext4 meanwhile, and whether it is the one on {} cannot be told: {reason}.",
-        tables.device
-    );
-    Outcome::warn(observed, message)
+    // It may be this one, and there is nothing to show that it is.
+    let who = match elsewhere.find(left) {
+        Some(other) => format!("The kernel is zeroing inode tables of {}", other.device),
+        None => "The kernel is zeroing inode tables of some ext4".to_owned(),
+    };
+    Outcome::note(observed, format!("{who}; whether also of {} is not known ({reason}).", tables.device))
 }
 
 #[cfg(test)]
@@ -100,9 +91,9 @@ mod tests {
         assert_eq!(scene().lazy_init(Look::Before, groups(0)).level("C3"), Some(Level::Pass));
     }
 
-    /// An ordinary user cannot tell whose tables they are, and is warned.
+    /// Who cannot read the tables cannot say whose they are: no ground for a warning, unless there is no other ext4.
     #[test]
-    fn tables_that_cannot_be_read_warn() {
+    fn tables_that_cannot_be_read_are_noted() {
         let closed = || Seen::no("cannot read /dev/vda: permission denied");
         let level = |elsewhere: &[Seen<GroupCount>]| {
             let scene = Scene::writing(MIB).lazy_init(Look::Before, closed()).lazy_init(Look::After, closed());
@@ -115,8 +106,8 @@ mod tests {
             });
             scene.level("C3")
         };
-        assert_eq!(level(&[Seen::no("closed")]), Some(Level::Warn));
-        assert_eq!(level(&[groups(0)]), Some(Level::Warn));
+        assert_eq!(level(&[Seen::no("closed")]), Some(Level::Note));
+        assert_eq!(level(&[groups(0)]), Some(Level::Note));
         assert_eq!(level(&[groups(0), groups(9)]), Some(Level::Note), "another one explains it");
         assert_eq!(level(&[]), Some(Level::Fail), "there is no other");
         let once = Scene::writing(MIB).lazy_init(Look::Before, closed()).lazy_init(Look::After, closed());
@@ -125,7 +116,22 @@ mod tests {
                 lazy.thread_alive = false;
             }
         });
-        assert_eq!(once.level("C3"), Some(Level::Warn), "another may have gone since");
+        assert_eq!(once.level("C3"), Some(Level::Note), "another may have gone since");
+    }
+
+    /// A loop device's own ext4 is finished and can be read; the one that its file lies on cannot.
+    #[test]
+    fn a_finished_ext4_over_one_that_cannot_be_read_is_no_reason_to_warn() {
+        let scene = Scene::writing(MIB).lazy_init(Look::Before, groups(0)).lazy_init(Look::After, groups(0));
+        let scene = scene.conditions(|seen| {
+            for look in [&mut seen.before, &mut seen.after] {
+                if let Seen::Yes(lazy) = &mut look.lazy_init {
+                    let groups = Seen::no("cannot read /dev/vdb: operation not permitted");
+                    lazy.filesystems.push(Ext4Tables { device: "vdb".to_owned(), groups, created_unix_s: None });
+                }
+            }
+        });
+        assert_eq!(scene.level("C3"), Some(Level::Note));
     }
 
     #[test]

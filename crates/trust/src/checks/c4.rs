@@ -31,16 +31,16 @@ const HEAVY: &[(&str, &str)] = &[
 
 pub(crate) static CHECK: Check = Check {
     code: "C4",
-    title: "Timers due",
-    what: "Whether the system's own jobs that load storage (trim, locate's database, RAID checks, scrubs, log rotation, \
-           package updates, backups) went off during the phase or shortly before.",
-    why: "They come once a day or week, so that one run of a series meets one and nobody finds out why. Cao et al., \
-          \"On the Performance Variation in Modern Storage Stacks\", FAST 2017.",
-    how: "`systemctl list-timers` once a run, held against the time of the phase.",
-    threshold: "one that goes off during the phase, or up to 2 minutes before, is noted",
-    settled: "By reasoning: two minutes are about what a trim or a rotation of logs takes; longer jobs are seen at \
-              work by C1, so that this only notes.",
-    fix: "Stop it meanwhile (`systemctl stop NAME.timer`, and start it afterwards), or measure at another time.",
+    title: "Scheduled jobs",
+    what: "Whether the system's own jobs that load storage (trim, locate's database, RAID checks, scrubs, log \
+           rotation, package updates, backups) started during the phase or shortly before.",
+    why: "They run once a day or week, so one run of a series meets one and nobody finds out why. Cao et al., \"On the \
+          Performance Variation in Modern Storage Stacks\", FAST 2017.",
+    how: "`systemctl list-timers` once per run, compared with the time of the phase.",
+    threshold: "a job that starts during the phase, or up to 2 minutes before, is noted",
+    settled: "By reasoning: a trim or a log rotation takes about two minutes; C1 sees longer jobs at work, so this \
+              only notes.",
+    fix: "Stop it for the run (`systemctl stop NAME.timer`, and start it afterwards), or measure at another time.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -67,11 +67,14 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         .collect();
     short_list::sort_by_key(&mut firing, |one| one.at);
     if firing.is_empty() {
-        return Outcome::pass(format!("none of {} loads storage meanwhile", count(timers.len() as u64, "timer")));
+        return Outcome::pass(format!(
+            "none of {} loads storage during the phase",
+            count(timers.len() as u64, "timer")
+        ));
     }
     let list = firing.iter().map(|one| one.words(began)).collect::<Vec<_>>().join("; ");
     let names = firing.iter().map(|one| one.name).collect::<Vec<_>>().join(", ");
-    Outcome::note(names, format!("The system's own jobs fall into this time: {list}."))
+    Outcome::note(names, format!("Scheduled jobs run at this time: {list}."))
 }
 
 /// A timer that goes off in the time of the phase.
@@ -85,7 +88,7 @@ impl Firing<'_> {
     fn words(&self, began: u64) -> String {
         let away = span(self.at.abs_diff(began));
         let side = if self.at < began { "before" } else { "after" };
-        format!("{} ({}), {away} {side} its beginning", self.name, self.does)
+        format!("{} ({}), {away} {side} the start", self.name, self.does)
     }
 }
 

@@ -11,13 +11,13 @@ pub(crate) static CHECK: Check = Check {
     code: "C5",
     title: "Stolen processor time",
     what: "How much processor time the hypervisor gave to other guests.",
-    why: "A guest that waits for its processor times the neighbours: an I/O completes when the guest runs again, and \
-          latency shows the hypervisor's schedule.",
+    why: "A guest that waits for its processor measures its neighbours: an I/O completes when the guest runs again, \
+          and latency shows the hypervisor's schedule.",
     how: "`steal` of /proc/stat against all processor time of the phase.",
     threshold: "more than 1 % warns, more than 5 % fails",
-    settled: "By reasoning: 5 % is the margin within which comparisons call two equal, 1 % a fifth of it, and 20 ticks \
-              of the counter in 10 s of two processors.",
-    fix: "Run when the host is quiet, or on a machine of its own.",
+    settled: "By reasoning: 5 % is the margin within which comparisons treat two as equal; 1 % is a fifth of it, and \
+              20 ticks of the counter in 10 s on two processors.",
+    fix: "Run when the host is quiet, or on a dedicated machine.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -31,7 +31,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     };
     let total = after.total_s - before.total_s;
     if total <= 0.0 {
-        return Outcome::skipped("the phase was too short for the kernel's processor times");
+        return Outcome::skipped("too short for the kernel's processor times");
     }
     let share = ((after.steal_s - before.steal_s) / total).max(0.0);
     let observed = format!("{} stolen", percent(share));
@@ -40,7 +40,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Some(level) => Outcome::found(
             level,
             observed,
-            format!("The hypervisor took {} of the processor time for other guests.", percent(share)),
+            format!("The hypervisor gave {} of the processor time to other guests.", percent(share)),
         ),
     }
 }

@@ -10,18 +10,19 @@ const WARN_COV: f64 = 0.10;
 pub(crate) static CHECK: Check = Check {
     code: "C6",
     title: "Processor speed",
-    what: "Whether the processors ran at one speed: a governor that does not save power, no throttling by heat, a steady \
+    what: "Whether the processors ran at one speed: no power-saving governor, no thermal throttling, a steady \
            frequency.",
-    why: "The processor's part of each op grows as its clock falls, and fast storage is half processor. Cached reads on \
-          a throttled laptop lose a third without any change of the disk. Linux: Documentation/admin-guide/pm/cpufreq.rst.",
-    how: "`scaling_governor`; `core_throttle_count` and `package_throttle_count` before and after; `scaling_cur_freq` of \
-          the fastest processor, once a second.",
-    threshold: "any throttling, or a frequency that varies by more than 10 %, warns; another governor than `performance` \
-                is noted",
+    why: "The processor's part of each op grows as its clock falls, and on fast storage half of the time is the \
+          processor's. Cached reads on a throttled laptop lose a third without any change of the disk. Linux: \
+          Documentation/admin-guide/pm/cpufreq.rst.",
+    how: "`scaling_governor`; `core_throttle_count` and `package_throttle_count` before and after; `scaling_cur_freq` \
+          of the fastest processor, once a second.",
+    threshold: "any throttling, or a frequency that varies by more than 10 %, warns; any governor but `performance` is \
+                noted",
     settled: "By reasoning: a processor that spends half of its time at its one-core turbo and half at its all-core \
               turbo (4.8 and 4.2 GHz) varies by 7 %; one that falls from turbo to its base clock half-way (4.2 and 2.4 \
               GHz), by 27 %. 10 % lies between.",
-    fix: "Set the governor with `cpupower frequency-set -g performance`, and see to the cooling.",
+    fix: "Set the governor with `cpupower frequency-set -g performance`, and check the cooling.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -38,7 +39,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         && times > 0
     {
         let observed = format!("throttled {}", count(times, "time"));
-        return Outcome::warn(observed, format!("The processors were throttled {} by heat.", count(times, "time")));
+        return Outcome::warn(observed, format!("Heat throttled the processors {}.", count(times, "time")));
     }
     let frequency = seen.frequency.as_result();
     if let Ok(spread) = frequency
@@ -47,7 +48,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         let range = format!("{:.1} to {:.1} GHz", spread.lowest_hz / 1e9, spread.highest_hz / 1e9);
         return Outcome::warn(
             format!("frequency varies by {}", percent(spread.cov)),
-            format!("The fastest processor's frequency varied by {} ({range}) during the phase.", percent(spread.cov)),
+            format!("The fastest processor's frequency varied by {} ({range}).", percent(spread.cov)),
         );
     }
     let governor = view.environment.governor.as_result();
@@ -56,7 +57,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     {
         return Outcome::note(
             format!("governor {governor}"),
-            format!("The processors' governor is {governor}, which changes their speed with the load."),
+            format!("The CPU governor is `{governor}`: processor speed changes with the load."),
         );
     }
     let mut said: Vec<String> = Vec::new();

@@ -5,15 +5,15 @@ use plumb_result::conditions::Heat;
 
 pub(crate) static CHECK: Check = Check {
     code: "C7",
-    title: "Heat of the device",
-    what: "Whether a disk was above the temperature at which it warns, or slowed itself down because of heat.",
-    why: "An NVMe drive halves its rate within seconds of a thermal transition, and a sustained write brings most of \
-          them there without an air stream. NVM Express Base Specification, \"Host Controlled Thermal Management\".",
+    title: "Device temperature",
+    what: "Whether a disk was above its warning temperature, or throttled itself because of heat.",
+    why: "An NVMe drive halves its rate within seconds of a thermal transition, and sustained writes bring most of \
+          them there without airflow. NVM Express Base Specification, \"Host Controlled Thermal Management\".",
     how: "Temperatures and limits of the hwmon devices nvme and drivetemp before and after the phase; the counters of \
           thermal transitions and of time above the warning temperature in the NVMe health log, where it may be read.",
     threshold: "above the warning temperature, an alarm of the device, or any thermal transition during the phase fails",
     settled: "Nothing to settle: the limits are the device's own.",
-    fix: "Cool the device, leave it a pause, and measure again; for a sustained rate measure until it is steady.",
+    fix: "Cool the device and let it rest, then measure again; for a sustained rate, measure until it is steady.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -35,7 +35,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             let observed = format!("{name} slowed down {}", count(times, "time"));
             return Outcome::fail(
                 observed,
-                format!("{name} slowed itself down {} because of heat during the phase.", count(times, "time")),
+                format!("{name} throttled itself {} because of heat.", count(times, "time")),
             );
         }
         let hot = delta(|health| health.hot_minutes);
@@ -62,8 +62,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             (Some(heat), _) => pass.push(format!("{name} at {} °C", short(heat.celsius))),
             (None, Some(_)) => pass.push(format!("{name} did not slow down")),
             (None, None) => {
-                let reason = before.heat.get(name).map_or(Err("not looked at"), |heat| heat.as_result().map(|_| ()));
-                unseen.get_or_insert_with(|| reason.err().unwrap_or("not looked at").to_owned());
+                let reason = before
+                    .heat
+                    .get(name)
+                    .map_or(Err("the temperature was not read"), |heat| heat.as_result().map(|_| ()));
+                unseen.get_or_insert_with(|| reason.err().unwrap_or("the temperature was not read").to_owned());
             }
         }
     }

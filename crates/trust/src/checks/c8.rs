@@ -9,17 +9,18 @@ const WORN_PERCENT: u64 = 80;
 
 pub(crate) static CHECK: Check = Check {
     code: "C8",
-    title: "Health of the device",
-    what: "Whether a disk counted new errors during the run, warns of itself, or is nearly worn out.",
-    why: "A disk with pending sectors retries reads for seconds, and a bad cable repeats transfers: both look like slow \
-          storage. Bairavasundaram et al., \"An Analysis of Latent Sector Errors in Disk Drives\", SIGMETRICS 2007.",
-    how: "NVMe SMART / Health log (02h): critical warning, media errors, percentage used; SATA SMART attributes 5, 197, \
-          198, 199 (errors) and 231, 233 (life left). Before and after; only root may read them.",
-    threshold: "any error counted during the run, or read-only mode, fails; another warning of the drive itself warns; wear \
+    title: "Device health",
+    what: "Whether a disk counted new errors during the run, reports a warning, or is nearly worn out.",
+    why: "A disk with pending sectors retries reads for seconds, and a bad cable repeats transfers: both look like \
+          slow storage. Bairavasundaram et al., \"An Analysis of Latent Sector Errors in Disk Drives\", SIGMETRICS \
+          2007.",
+    how: "NVMe SMART / Health log (02h): critical warning, media errors, percentage used; SATA SMART attributes 5, \
+          197, 198, 199 (errors) and 231, 233 (life left). Before and after; only root may read them.",
+    threshold: "any error counted during the run, or read-only mode, fails; any other warning of the drive warns; wear \
                 beyond 80 % is noted",
-    settled: "Nothing to settle for errors: one during a run is one too many. 80 % of the rated life is the plan's \
-              value, and only noted.",
-    fix: "Look at `smartctl -a`, check cables and cooling, and do not measure on a disk that is failing.",
+    settled: "Nothing to settle for errors: one during a run is one too many. 80 % of the rated life is a convention, \
+              and only noted.",
+    fix: "Check `smartctl -a`, cables and cooling, and do not measure on a failing disk.",
     judges: &[Judge::Run(look)],
 };
 
@@ -36,7 +37,7 @@ fn look(view: &RunView<'_>) -> Outcome {
         .filter(|look| look.at_unix_s.is_some())
         .collect();
     let Some((first, last)) = looks.first().zip(looks.last()) else {
-        return Outcome::skipped("the devices' health was not looked at");
+        return Outcome::skipped("the devices' health was not read");
     };
     let mut worst: Option<Outcome> = None;
     let mut healthy: Vec<String> = Vec::new();
@@ -70,17 +71,17 @@ fn of_device(name: &str, before: &DeviceHealth, after: &DeviceHealth) -> Outcome
         .collect();
     if !grown.is_empty() {
         let list = grown.join(", ");
-        return Outcome::fail(format!("{name}: {list}"), format!("During the run {name} counted {list}."));
+        return Outcome::fail(format!("{name}: {list}"), format!("{name} counted {list} during the run."));
     }
     if !after.warnings.is_empty() {
         let list = after.warnings.join(", ");
         let level = if list.contains("read-only") { Level::Fail } else { Level::Warn };
-        return Outcome::found(level, format!("{name}: {list}"), format!("{name} warns of itself: {list}."));
+        return Outcome::found(level, format!("{name}: {list}"), format!("{name} reports: {list}."));
     }
     if let Some(wear) = after.wear_percent.filter(|wear| *wear > WORN_PERCENT) {
         let message = format!("{name} has used {wear} % of its rated life.");
         return Outcome::note(format!("{name} worn to {wear} %"), message)
-            .remedy("Rates of a worn drive say little about a new one of its kind.");
+            .remedy("Do not take these rates for those of a new drive.");
     }
     let standing: u64 = after.errors.values().sum();
     Outcome::pass(format!("{name} counted no new errors ({} in its life)", count(standing, "error")))
@@ -113,7 +114,7 @@ mod tests {
         });
         let finding = grown.finding("C8").unwrap();
         assert_eq!(finding.level, Level::Fail);
-        assert_eq!(finding.message, "During the run vda counted 1 more pending sectors.");
+        assert_eq!(finding.message, "vda counted 1 more pending sectors during the run.");
     }
 
     #[test]

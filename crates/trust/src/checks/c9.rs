@@ -8,17 +8,16 @@ const STALL_SHARE: f64 = 0.10;
 pub(crate) static CHECK: Check = Check {
     code: "C9",
     title: "Memory pressure",
-    what: "Whether the machine swapped while the phase ran, and above all whether Plumb itself was swapped out.",
-    why: "A published comparison used `dd bs=1g` in a guest of 1 GiB: its buffer alone is as large as the memory, and \
-          dd came to half of the rate of the other tool. Swap may lie on the very disk under test.",
+    what: "Whether the machine swapped during the phase, and above all whether Plumb itself was swapped out.",
+    why: "A published comparison used `dd bs=1g` in a guest of 1 GiB: its buffer alone is as large as memory, and dd \
+          reached half of the other tool's rate. Swap may be on the very disk under test.",
     how: "`pswpin` and `pswpout` of /proc/vmstat, `VmSwap` of Plumb's own processes, and the pressure stall \
           information of memory.",
-    threshold: "any of Plumb's own memory swapped out meanwhile, or in swap while the machine swapped in, fails; any other swapping warns; tasks waiting for \
-                memory more than 10 % of the time are noted",
+    threshold: "any of Plumb's own memory swapped out during the phase, or in swap while the machine swapped in, \
+                fails; any other swapping warns; tasks waiting for memory more than 10 % of the time is noted",
     settled: "Nothing to settle for swapping. Stalls: a tenth of the time is twice the margin of comparisons, and only \
-              noted, since who waited may be another process.",
-    fix: "Use smaller blocks, fewer workers or less depth; stop what takes the memory; or turn swap off (`swapoff \
-          -a`).",
+              noted, since another process may be the one that waited.",
+    fix: "Use smaller blocks, fewer workers or less depth; stop what uses the memory; or turn swap off (`swapoff -a`).",
     judges: &[Judge::Phase(look)],
 };
 
@@ -34,7 +33,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if own > 0 {
         return Outcome::fail(
             format!("{} of Plumb swapped out", bytes(own)),
-            format!("{} of Plumb's own memory were swapped out while it measured.", bytes(own)),
+            format!("{} of Plumb's own memory was swapped out during the phase.", bytes(own)),
         );
     }
     // What was out already when the clock started comes in and goes out again, and may be less at the end.
@@ -44,7 +43,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::fail(
             format!("{} of Plumb in swap, {} swapped in", bytes(own), count(swapped_in, "page")),
             format!(
-                "{} of Plumb's own memory were in swap while it measured, and the machine swapped in {}.",
+                "{} of Plumb's own memory was in swap, and the machine swapped in {} during the phase.",
                 bytes(own),
                 count(swapped_in, "page")
             ),
@@ -53,7 +52,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let pages = swapped_in + after.swap_out_pages.saturating_sub(before.swap_out_pages);
     if pages > 0 {
         let pages = count(pages, "page");
-        return Outcome::warn(format!("{pages} swapped"), format!("The machine swapped {pages} while the phase ran."));
+        return Outcome::warn(format!("{pages} swapped"), format!("The machine swapped {pages} during the phase."));
     }
     let elapsed_ns = view.seen.after.at_ns.saturating_sub(view.seen.before.at_ns);
     let stalled = match (before.stall_us, after.stall_us) {
@@ -62,7 +61,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     };
     let observed = format!("no swapping; tasks waited for memory {} of the time", percent(stalled));
     if stalled > STALL_SHARE {
-        let message = format!("Some task waited for memory {} of the time.", percent(stalled));
+        let message = format!("Tasks waited for memory {} of the time.", percent(stalled));
         Outcome::note(observed, message)
     } else {
         Outcome::pass(observed)
@@ -88,7 +87,7 @@ mod tests {
         assert_eq!(out(0).level("C9"), Some(Level::Pass), "what lies idle in swap is in nobody's way");
         let finding = out(9000).finding("C9").unwrap();
         assert_eq!(finding.level, Level::Fail);
-        assert!(finding.message.starts_with("40 MiB of Plumb's own memory were in swap"), "{}", finding.message);
+        assert!(finding.message.starts_with("40 MiB of Plumb's own memory was in swap"), "{}", finding.message);
     }
 
     #[test]

@@ -15,13 +15,13 @@ pub(crate) static CHECK: Check = Check {
     code: "D1",
     title: "Fullness",
     what: "How full the file systems were, and whether the two sides of a comparison were equally full.",
-    why: "Full and aged file systems fragment what is written. Smith and Seltzer, \"File System Aging\", SIGMETRICS \
-          1997; Kadekodi et al., \"Geriatrix\", ATC 2018: ageing costs up to 80 % on SSDs, and ranks change.",
+    why: "Full and aged file systems fragment new files. Smith and Seltzer, \"File System Aging\", SIGMETRICS 1997; \
+          Kadekodi et al., \"Geriatrix\", ATC 2018: ageing costs up to 80 % on SSDs, and changes rankings.",
     how: "Free and total size by statvfs(3).",
     threshold: "less than 15 % free warns, less than 5 % fails; sides that differ by more than 5 points warn",
-    settled: "By reasoning: ext4 itself keeps 5 % free against fragmentation (mke2fs(8), reserved blocks); 15 %, the \
-              plan's starting value, is three times that.",
-    fix: "Free some space, or make a fresh file system of the same size on both sides.",
+    settled: "By reasoning: ext4 itself keeps 5 % free against fragmentation (mke2fs(8), reserved blocks); 15 % is \
+              three times that.",
+    fix: "Free some space, or make a new file system of the same size on both sides.",
     judges: &[Judge::Run(look), Judge::Comparison(compare)],
 };
 
@@ -34,8 +34,7 @@ fn look(view: &RunView<'_>) -> Outcome {
     let Some(fs) = fullest else { return Outcome::NotApplicable };
     let free = fs.free_share();
     let observed = format!("{} free on {}", percent(free), fs.mount_point);
-    let message =
-        |fs: &FileSystem| format!("Only {} of the {} on {} are free.", percent(free), fs.kind, fs.mount_point);
+    let message = |fs: &FileSystem| format!("Only {} of the {} at {} is free.", percent(free), fs.kind, fs.mount_point);
     if free < FAIL_FREE {
         Outcome::fail(observed, message(fs))
     } else if free < WARN_FREE {

@@ -1,5 +1,6 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{ComparisonSide, ComparisonView};
+use crate::evidence::is_virtual_disk;
 use crate::not_seen::NotSeen;
 use crate::text::{percent, short};
 use plumb_result::Seen;
@@ -16,16 +17,17 @@ const UNLIKE: f64 = 4.0;
 pub(crate) static CHECK: Check = Check {
     code: "D2",
     title: "Layout",
-    what: "Whether the test files of the two sides lay on like places of a spinning disk, and in like numbers of pieces.",
-    why: "A disk reads its outer tracks twice as fast as its inner ones: Van Meter, \"Observing the Effects of Multi-Zone \
-          Disks\", USENIX 1997. Whoever makes two partitions and compares two file systems on them compares the tracks. \
-          Pieces cost a seek each: Smith and Seltzer, \"File System Aging\", SIGMETRICS 1997.",
-    how: "FIEMAP as the clock started: the middle between the lowest and the highest physical byte, with the partition's \
-          start, as a share of the disk; extents per GiB.",
-    threshold: "on a spinning disk, places that differ by more than 10 % of the disk warn (in a virtual machine, where the \
-                disk's tracks are unknown, they are noted); 4 times as many extents, and more than 32 a GiB, are noted",
-    settled: "By reasoning: rates of a disk fall from its outer edge to its inner one by half, about evenly, so that a \
-              tenth of the disk is up to 5 % of the rate, the margin of comparisons; from 32 extents a GiB on, seeks \
+    what: "Whether the test files of the two sides were at similar places of a spinning disk, and in similar numbers \
+           of extents. What a virtual disk reports about rotation is ignored.",
+    why: "A disk reads its outer tracks twice as fast as its inner ones: Van Meter, \"Observing the Effects of \
+          Multi-Zone Disks\", USENIX 1997. Comparing two file systems on two partitions compares the tracks. Every \
+          extent costs a seek: Smith and Seltzer, \"File System Aging\", SIGMETRICS 1997.",
+    how: "FIEMAP when the clock started: the middle between the lowest and the highest physical byte, plus the \
+          partition's start, as a share of the disk; extents per GiB.",
+    threshold: "on a spinning disk, places that differ by more than 10 % of the disk warn (in a virtual machine, where \
+                the tracks are unknown, they are noted); 4 times as many extents, and more than 32 per GiB, are noted",
+    settled: "By reasoning: rates of a disk fall from its outer edge to its inner one by half, about evenly, so a \
+              tenth of the disk is up to 5 % of the rate, the margin of comparisons; from 32 extents per GiB on, seeks \
               of 8 ms cost a disk of 200 MB/s about 5 %.",
     fix: "Measure both sides on the same partition, made anew for each, or swap the partitions between two series.",
     judges: &[Judge::Comparison(look)],
@@ -59,7 +61,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
                     format!("{} at {} of the disk, {} at {}", one.side, percent(first), other.side, percent(second));
                 // A hair above a tenth is a tenth.
                 if (first - second).abs() > WARN_DISTANCE + 1e-9 {
-                    let message = format!("The files lay on different parts of a spinning disk: {seen}.");
+                    let message = format!("The files are on different parts of a spinning disk: {seen}.");
                     let is_virtual = |side: &ComparisonSide<'_>| {
                         side.environment.virtualisation.value().is_some_and(|name| name != "none")
                     };
@@ -75,10 +77,10 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         }
     }
     let (first, second) = (per_gib(&one.extents), per_gib(&other.extents));
-    let seen = format!("{} extents a GiB on {}, {} on {}", short(first), one.side, short(second), other.side);
+    let seen = format!("{} extents per GiB on {}, {} on {}", short(first), one.side, short(second), other.side);
     let (few, many) = (first.min(second), first.max(second));
     if many > MANY_PER_GIB && many > UNLIKE * few {
-        return Outcome::note(seen.clone(), format!("The files are in unlike numbers of pieces: {seen}."));
+        return Outcome::note(seen.clone(), format!("The files are fragmented differently: {seen}."));
     }
     observed.push(seen);
     match unplaced {
@@ -109,14 +111,14 @@ fn lay<'a>(side: &ComparisonSide<'a>) -> Result<Lay<'a>, Unseen> {
             return Ok(Lay { side: side.name, facts, extents: *extents });
         }
         let why = looks.iter().find_map(|seen| seen.as_result().err());
-        reason.get_or_insert_with(|| why.unwrap_or("the extents of the files were not looked at").to_owned());
+        reason.get_or_insert_with(|| why.unwrap_or("the extents of the files were not read").to_owned());
     }
     Err(reason.map_or(Unseen::NoFiles, Unseen::Reason))
 }
 
 fn spins(facts: &TargetFacts) -> bool {
     let mut leaves = facts.stack.iter().filter(|layer| facts.leaves.contains(&layer.name));
-    leaves.any(|layer| layer.rotational == Some(true))
+    leaves.any(|layer| layer.rotational == Some(true) && !is_virtual_disk(layer))
 }
 
 fn per_gib(extents: &Extents) -> f64 {

@@ -14,16 +14,16 @@ const SUSTAINED_S: f64 = 60.0;
 pub(crate) static CHECK: Check = Check {
     code: "D3",
     title: "State of the SSD",
-    what: "Whether an SSD had been written twice over before a rate of writes was measured on it.",
-    why: "A fresh SSD writes into empty blocks, many times as fast as it does once it must collect them. SNIA Solid State \
-          Storage Performance Test Specification: purge, precondition with twice the capacity, then measure until the \
-          rounds are steady.",
-    how: "What hosts wrote in the drive's life (NVMe data units written, the statistics log of ATA), and what Plumb wrote \
-          before in this run, against the drive's capacity. A purge or a trim since cannot be seen.",
+    what: "Whether an SSD had been written twice over before its write rate was measured.",
+    why: "A fresh SSD writes into empty blocks, many times as fast as it does once it must collect garbage. SNIA Solid \
+          State Storage Performance Test Specification: purge, precondition with twice the capacity, then measure \
+          until the rounds are steady.",
+    how: "What hosts wrote in the drive's life (NVMe data units written, the statistics log of ATA), plus what Plumb \
+          wrote before in this run, against the drive's capacity. A purge or a trim since then cannot be seen.",
     threshold: "writes of a minute or longer with less than 2 capacities written before warn; shorter ones are noted",
     settled: "From the SNIA specification: twice the capacity, and rounds of a minute.",
-    fix: "Use `--precondition`, and measure until steady (`plumb run --until steady`); or say that the rate is of a fresh \
-          drive.",
+    fix: "Use `--precondition` and measure until steady (`plumb run --until steady`), or state that the rate is of a \
+          fresh drive.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -51,11 +51,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     for ssd in ssds {
         let health = match view.seen.conditions.before.health.get(&ssd.name) {
             Some(health) => health.as_result(),
-            None => Err("the drive's health was not looked at"),
+            None => Err("the drive's health was not read"),
         };
         let written = match health.map(|health| health.written_bytes) {
             Ok(Some(written)) => written,
-            Ok(None) => return Outcome::skipped(format!("{} does not tell how much was written to it", ssd.name)),
+            Ok(None) => return Outcome::skipped(format!("{} does not report how much was written to it", ssd.name)),
             Err(reason) => return Outcome::skipped(format!("how much was written to the SSD: {reason}")),
         };
         let this = Written { name: &ssd.name, bytes: written, capacity: ssd.size_bytes };
@@ -70,12 +70,12 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::pass(format!("{observed}; a purge or trim since cannot be seen"));
     }
     let claim = match (at_rest, level) {
-        (true, _) => "rates of writes here are those of a fresh drive",
-        (false, Level::Warn) => "this is no sustained rate",
-        (false, _) => "this is the rate of a short burst",
+        (true, _) => "expect the write rates of a fresh drive",
+        (false, Level::Warn) => "not a sustained rate",
+        (false, _) => "the rate of a short burst",
     };
     let message = format!(
-        "{} is not preconditioned, with {} written to its {}: {claim}.",
+        "{} is not preconditioned ({} written to {}): {claim}.",
         least.name,
         bytes(least.bytes),
         bytes(least.capacity)
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(ssd(1999, 120).level("D3"), Some(Level::Warn));
         let burst = ssd(1999, 10).finding("D3").unwrap();
         assert_eq!(burst.level, Level::Note);
-        assert!(burst.message.contains("not preconditioned, with 2 TiB"), "{}", burst.message);
+        assert!(burst.message.contains("not preconditioned (2 TiB"), "{}", burst.message);
     }
 
     /// What Plumb itself wrote before counts, even where the drive tells nothing.

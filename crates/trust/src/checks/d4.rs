@@ -9,14 +9,14 @@ pub(crate) static CHECK: Check = Check {
     code: "D4",
     title: "Drive settings",
     what: "Whether the drives of the two sides had the same firmware, write cache, block format and power policy.",
-    why: "Firmware changes the flash translation layer, a write cache that is off costs a revolution an op, and a drive of \
-          4 KiB blocks formatted to 512 bytes may read before it writes. Each of them is larger than most differences \
-          between file systems.",
+    why: "Firmware changes the flash translation layer, a write cache that is off costs a revolution per op, and a \
+          drive of 4 KiB blocks formatted to 512 bytes may read before it writes. Each of these is larger than most \
+          differences between file systems.",
     how: "sysfs: `firmware_rev`, `queue/write_cache`, `logical_block_size`, `physical_block_size`, `metadata_bytes`, \
           `link_power_management_policy`, `pm_qos_latency_tolerance_us`. Firmware is compared between drives of one model.",
     threshold: "any difference warns; where the device is what is compared, it is noted",
     settled: "Nothing to settle: settings are equal or not.",
-    fix: "Set both sides alike: `hdparm -W`, `nvme format --lbaf`, one firmware, one power policy.",
+    fix: "Configure both sides alike: `hdparm -W`, `nvme format --lbaf`, the same firmware and power policy.",
     judges: &[Judge::Comparison(look)],
 };
 
@@ -87,7 +87,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         }
     }
     if compared.is_empty() {
-        return Outcome::skipped("the drives tell none of their settings");
+        return Outcome::skipped("the drives report none of their settings");
     }
     if differ.is_empty() {
         return Outcome::pass(format!("alike in {}", compared.join(", ")));
@@ -95,7 +95,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     let declared = view.varying.is_some_and(|factor| factor.name == "device" || factor.implies.contains(&"device"));
     let level = if declared { Level::Note } else { Level::Warn };
     let list = differ.join("; ");
-    Outcome::found(level, list.clone(), format!("The drives of the two sides are set differently ({list})."))
+    Outcome::found(level, list.clone(), format!("The sides' drives have different settings: {list}."))
 }
 
 #[cfg(test)]

@@ -10,19 +10,19 @@ const NAMED: usize = 3;
 pub(crate) static CHECK: Check = Check {
     code: "D5",
     title: "Undeclared difference",
-    what: "In what the two sides differ, over every fact that was recorded of machine and storage. Without a declared \
-           factor the verdict is about the two set-ups as wholes, and the differences are noted. With one (`--varying \
-           fs`), any difference outside it makes the comparison confounded.",
+    what: "What differs between the two sides, over every recorded fact about machine and storage. Without a declared \
+           factor the verdict is about the two set-ups as they are, and differences are noted. With one (`--varying \
+           fs`), any other difference confounds the comparison.",
     why: "A published comparison of two kernels changed the whole distribution with them, C library, mkfs defaults and \
           I/O scheduler, and credited the kernel (`audits/ext3-kernels.toml`). Heiser, \"Systems Benchmarking \
           Crimes\": missing specification of the platform.",
-    how: "Leaf-by-leaf difference of environment and target facts, each with its factor; what differs between any two \
-          instances (names, mount points, UUIDs) and what varies by itself (free space) is left out.",
-    threshold: "with a declared factor, any difference outside it warns and confounds; without one, differences are \
-                noted; places of one side that differ in more than disk and layout warn",
-    settled: "Nothing to settle: facts are equal or not. Tried on simulated devices: told in 300 of 300 comparisons \
+    how: "Leaf-by-leaf difference of environment and target facts, each with its factor. Names, mount points and \
+          UUIDs, which differ between any two instances, and free space, which varies by itself, are left out.",
+    threshold: "with a declared factor, any other difference warns and confounds; without one, differences are noted; \
+                places of one side that differ in more than disk and layout warn",
+    settled: "Nothing to settle: facts are equal or not. Found in 300 of 300 comparisons on simulated devices \
               (docs/calibration.md).",
-    fix: "Make the sides equal in what is listed, or declare what is meant to vary.",
+    fix: "Make the sides equal in the listed facts, or declare what is meant to vary.",
     judges: &[Judge::Comparison(look)],
 };
 
@@ -34,11 +34,8 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         let unlike: Vec<&Difference> =
             side.record.unlike_plots.iter().filter(|one| !OF_A_PROVISIONING.contains(&one.factor.as_str())).collect();
         if !unlike.is_empty() {
-            let message = format!(
-                "The places of {} are not provisionings of one set-up: they differ in {}.",
-                side.name,
-                named(&unlike)
-            );
+            let message =
+                format!("The places of {} are not the same set-up: they differ in {}.", side.name, named(&unlike));
             return Outcome::warn(count(unlike.len() as u64, "difference"), message)
                 .remedy("Provision every place of a side in the same way.");
         }
@@ -52,18 +49,17 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         let list = named(&all.iter().collect::<Vec<_>>());
         return Outcome::note(
             observed,
-            format!("The verdict is about the two set-ups as wholes; they differ in {list}."),
+            format!("The sides differ in {list}; the verdict is about the two set-ups as they are."),
         );
     };
     let word = declared.name;
     let plots = view.baseline.record.plots.min(view.candidate.record.plots);
     let outside = confounding(&all, declared, plots);
     if outside.is_empty() {
-        return Outcome::pass(format!("{observed}, all of {word}"));
+        return Outcome::pass(format!("{observed}, all in {word}"));
     }
     let list = named(&outside);
-    let message =
-        format!("Confounded: besides {word}, the sides differ in {list}; no verdict can be put down to {word} alone.");
+    let message = format!("Confounded: besides {word}, the sides differ in {list}. No verdict is about {word} alone.");
     Outcome::warn(format!("{observed}, {} outside {word}", outside.len()), message)
 }
 

@@ -9,24 +9,24 @@ const NAMED: usize = 4;
 pub(crate) static CHECK: Check = Check {
     code: "D6",
     title: "Same workload",
-    what: "Whether both sides did the same: every phase, worker, size and policy, as it was run, without paths, devices \
+    what: "Whether both sides did the same work: every phase, worker, size and policy, as run, without paths, devices \
            and seeds.",
-    why: "A published comparison gave its tools different sizes and different rules of flushing, and drew one \
-          conclusion from all of them (`audits/three-systems.toml`). Traeger, Zadok, Joukov and Wright, \"A Nine Year \
-          Study of File System and Storage Benchmarking\", ACM Transactions on Storage 4(2), 2008: parameters often \
-          change between the systems under comparison, or are not told.",
-    how: "The resolved workloads of all runs, leaf by leaf. A cache policy that the storage of one side cannot have (a \
-          cold cache in memory) and that was taken as it is, is noted: both sides were asked for the same.",
+    why: "A published comparison gave its tools different sizes and different flush rules, and drew one conclusion \
+          from all of them (`audits/three-systems.toml`). Traeger, Zadok, Joukov and Wright, \"A Nine Year Study of \
+          File System and Storage Benchmarking\", ACM Transactions on Storage 4(2), 2008: parameters often change \
+          between the systems under comparison, or are not reported.",
+    how: "The resolved workloads of all runs, leaf by leaf. If one side's storage cannot have a cache policy (a cold \
+          cache in memory) and ran without it, that is noted: both sides were given the same workload.",
     threshold: "any difference fails",
     settled: "Nothing to settle: workloads are equal or not.",
-    fix: "Give both sides the same workload, with sizes in bytes and not in shares of memory or free space.",
+    fix: "Give both sides the same workload, with sizes in bytes, not as shares of memory or free space.",
     judges: &[Judge::Comparison(look)],
 };
 
 fn look(view: &ComparisonView<'_>) -> Outcome {
     let (ones, others) = (&view.baseline.record.works, &view.candidate.record.works);
     if ones.is_empty() || others.is_empty() {
-        return Outcome::skipped("the workloads of one side are not known");
+        return Outcome::skipped("one side's workloads are not known");
     }
     let mut fitted = Vec::new();
     let mut different = Vec::new();
@@ -49,16 +49,13 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         }
     }
     if !different.is_empty() {
-        let message = format!("The two sides did not do the same work: they differ on {}.", listed(&different));
+        let message = format!("The two sides did different work: {}.", listed(&different));
         return Outcome::fail(count(different.len() as u64, "difference"), message);
     }
     if !fitted.is_empty() {
-        let message = format!(
-            "Both sides were asked for the same, and one could not have it: they differ on {}.",
-            listed(&fitted)
-        );
+        let message = format!("One side could not run the workload as given: {}.", listed(&fitted));
         return Outcome::note(count(fitted.len() as u64, "fitted policy"), message)
-            .remedy("Nothing, where the sides cannot but differ in this; else ask both for what both can have.");
+            .remedy("Choose a policy that both sides support, if there is one.");
     }
     Outcome::pass("all runs did the same work")
 }

@@ -5,13 +5,13 @@ use crate::evidence::ComparisonView;
 pub(crate) static CHECK: Check = Check {
     code: "D7",
     title: "Same tool",
-    what: "Whether the numbers of both sides were made by the same program, and, where it spoke another tool's language, in \
-           the same version of that language's meanings.",
-    why: "Two programs that call a number by one name seldom measure one thing: dd's rate with and without the final \
-          flush, Bonnie++'s and IOzone's \"rewrite\", fio's bandwidth with and without the ramp. Tarasov, Bhanage, Zadok \
-          and Seltzer, \"Benchmarking File System Benchmarking\", HotOS 2011.",
-    how: "Name of the program, dialect and version of the dialect's meanings, of all runs; what another version of \
-          the same program changed is asked by E13.",
+    what: "Whether the numbers of both sides were made by the same program and, where it ran another tool's language, \
+           in the same version of that dialect.",
+    why: "Two programs that give a number the same name seldom measure the same thing: dd's rate with and without the \
+          final flush, Bonnie++'s and IOzone's \"rewrite\", fio's bandwidth with and without the ramp. Tarasov, \
+          Bhanage, Zadok and Seltzer, \"Benchmarking File System Benchmarking\", HotOS 2011.",
+    how: "Program name, dialect and dialect version of all runs; E13 covers what other versions of the same program \
+          changed.",
     threshold: "any difference fails",
     settled: "Nothing to settle: programs are equal or not.",
     fix: "Measure both sides with one program.",
@@ -21,7 +21,7 @@ pub(crate) static CHECK: Check = Check {
 fn look(view: &ComparisonView<'_>) -> Outcome {
     let tools = || view.baseline.record.tools.iter().chain(&view.candidate.record.tools);
     if view.baseline.record.tools.is_empty() || view.candidate.record.tools.is_empty() {
-        return Outcome::skipped("it is not recorded what measured one of the sides");
+        return Outcome::skipped("the tool that measured one side is not recorded");
     }
     let mut languages: Vec<String> = Vec::new();
     for language in tools().map(language) {
@@ -33,7 +33,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         [one] => Outcome::pass(one.clone()),
         several => {
             let list = several.join(" and ");
-            let message = format!("The two sides were not measured with the same tool, but with {list}.");
+            let message = format!("The two sides were measured with different tools: {list}.");
             Outcome::fail(list, message)
         }
     }

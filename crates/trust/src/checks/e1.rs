@@ -11,22 +11,23 @@ pub const MIN_PLOTS_TO_CLAIM: u32 = plumb_stats::verdict::PLOTS_MIN;
 pub(crate) static CHECK: Check = Check {
     code: "E1",
     title: "Too few runs",
-    what: "Whether each side of a comparison has enough runs to say anything but \"cannot tell\", and, for a factor that \
-           takes a new provisioning (`--varying fs`, `device`, `raid`, `kernel`, `os`, `host`, `layout`, `sim`), enough \
-           provisionings. Runs that were left out do not count.",
+    what: "Whether each side of a comparison has enough runs for any verdict but \"cannot tell\", and, for a factor \
+           that needs a new provisioning (`--varying fs`, `device`, `raid`, `kernel`, `os`, `host`, `layout`, `sim`), \
+           enough provisionings. Runs that were left out do not count.",
     why: "The exact sign-flip test over fewer than six pairs cannot reach p < 0.05 (2/2⁶ = 0.031), whatever the \
-          numbers are. With a true gap of 5 % and 5 % spread, one run a side names the wrong winner in 24 of 100 \
-          cases, three in 11. And one mkfs is one sample: where provisionings differ by 6 % and runs by 2 %, ten runs \
-          on one provisioning a side call equals different in 82 of 100 cases. Hoefler and Belli, \"Scientific \
-          Benchmarking of Parallel Computing Systems\", SC 2015.",
-    how: "Runs of each side that were not rejected, of the work that has fewest; provisionings (plots) of each side.",
-    threshold: "fewer than 6 runs on either side, or fewer than 2 provisionings of a factor that takes them: the verdict \
-                can only be \"cannot tell\"",
+          numbers are. With a true difference of 5 % and 5 % spread, one run per side names the wrong winner in 24 of \
+          100 cases, three in 11. And one mkfs is one sample: where provisionings differ by 6 % and runs by 2 %, ten \
+          runs on one provisioning per side call equal systems different in 82 of 100 cases. Hoefler and Belli, \
+          \"Scientific Benchmarking of Parallel Computing Systems\", SC 2015.",
+    how: "Runs of each side that were not rejected, for the workload with the fewest; provisionings (plots) of each \
+          side.",
+    threshold: "fewer than 6 runs on either side, or fewer than 2 provisionings of a factor that needs them: the \
+                verdict can only be \"cannot tell\"",
     settled: "By calculation: 2/2⁶ = 0.031 is the first p of the sign-flip test below 0.05. By experiment, where \
-              provisionings differ by 6 % and runs by 2 %: with two provisionings of five runs a side, equal ones end \
-              in a claim in 2.4 % of comparisons; with one a side and the factor declared, in 0 of 1000 \
+              provisionings differ by 6 % and runs by 2 %: with two provisionings of five runs per side, equal ones \
+              end in a claim in 2.4 % of comparisons; with one per side and the factor declared, in 0 of 1000 \
               (docs/statistics.md, docs/calibration.md).",
-    fix: "Run more blocks: give a larger `--budget`.",
+    fix: "Run more blocks: use a larger `--budget`.",
     judges: &[Judge::Comparison(look)],
 };
 
@@ -42,7 +43,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     }
     if fewest < MIN_RUNS_TO_CLAIM {
         let message = format!(
-            "{} on the smaller side cannot carry a claim, {MIN_RUNS_TO_CLAIM} can: the verdict is \"cannot tell\".",
+            "One side has {} (minimum {MIN_RUNS_TO_CLAIM}): the verdict is \"cannot tell\".",
             count(u64::from(fewest), "run")
         );
         let outcome = Outcome::warn(observed, message);
@@ -58,18 +59,17 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     {
         let word = factor.name;
         let message = format!(
-            "There is one provisioning a side, and {word} only changes with a new one: what this one does cannot be told \
-             from what {word} does, and the verdict is \"cannot tell\"."
+            "Only one provisioning per side: its effect and that of {word} cannot be separated, so the verdict is \
+             \"cannot tell\"."
         );
         return Outcome::warn(observed, message).remedy(format!(
-            "Provision each side anew, three times or at least twice, and give all places: `plumb compare A1,A2,A3 \
-             B1,B2,B3 --varying {word}` (`--plots 3` for simulated devices). Without `--varying` the verdict is about the \
-             two places as they are."
+            "Provision each side three times (at least twice) and name all places: `plumb compare A1,A2,A3 B1,B2,B3 \
+             --varying {word}` (`--plots 3` for simulated devices). Without `--varying` the verdict is about the two places \
+             as they are."
         ));
     }
     if replicated && fewest_plots < MIN_PLOTS_TO_CLAIM {
-        let message = "One side has several places and the other has one, which cannot be told from its set-up: the \
-                       verdict is \"cannot tell\".";
+        let message = "One side has several places and the other only one: the verdict is \"cannot tell\".";
         return Outcome::warn(observed, message).remedy("Give both sides at least two places, or one each.");
     }
     Outcome::pass(observed)
@@ -91,7 +91,7 @@ fn rejected_by(view: &ComparisonView<'_>) -> Option<String> {
     }
     let commands: Vec<String> = codes.iter().map(|code| format!("`plumb explain {code}`")).collect();
     Some(format!(
-        "Mend what the runs were rejected for (see {}); more of the same runs would be rejected too.",
+        "Fix what the runs were rejected for (see {}): more of the same runs would be rejected too.",
         commands.join(", ")
     ))
 }

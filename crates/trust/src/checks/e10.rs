@@ -7,14 +7,14 @@ const NAMED: usize = 6;
 pub(crate) static CHECK: Check = Check {
     code: "E10",
     title: "Everything planned is shown",
-    what: "Whether every number that was planned is among those that are shown, whatever it came to.",
-    why: "Showing what suits is the oldest of benchmarking's sins. Heiser, \"Systems Benchmarking Crimes\": selective \
-          benchmarking, and benchmark sub-setting without strong justification. A number is left out here only where too \
-          little was measured for it, and that is said.",
-    how: "The headline numbers of every work that was asked for, against those that have a contrast.",
-    threshold: "anything missing is noted, with how many of how many are shown",
+    what: "Whether every planned number is shown, whatever its value.",
+    why: "Showing only what suits is the oldest of benchmarking's sins. Heiser, \"Systems Benchmarking Crimes\": \
+          selective benchmarking, and benchmark sub-setting without strong justification. Plumb leaves a number out \
+          only where too little was measured for it, and says so.",
+    how: "The headline numbers of every requested workload, against those that have a contrast.",
+    threshold: "anything missing is noted, with how many are shown out of how many",
     settled: "Nothing to settle: a number is shown or it is not.",
-    fix: "Give each run more `--time`, so that the missing numbers can be had, or see why runs were rejected.",
+    fix: "Give each run more `--time`, or find out why runs were rejected.",
     judges: &[Judge::Comparison(look)],
 };
 
@@ -37,7 +37,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     let more = missing.len().saturating_sub(NAMED);
     let named = missing[..missing.len() - more].join(", ");
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Outcome::note(observed.clone(), format!("Only {observed} planned numbers are shown; missing are {named}{rest}."))
+    Outcome::note(observed.clone(), format!("Only {observed} planned numbers are shown; missing: {named}{rest}."))
 }
 
 #[cfg(test)]

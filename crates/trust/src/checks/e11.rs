@@ -7,14 +7,15 @@ pub(crate) static CHECK: Check = Check {
     code: "E11",
     title: "Unit and direction",
     what: "Whether every number is in its metric's unit and read in its metric's direction.",
-    why: "A published comparison read random seeks a second as if fewer were better, and held MiB/s of one side \
-          against MB/s of the other, which are 5 % apart: as much as most claims (`audits/mirrors.toml`). Numbers of \
-          Plumb's own cannot be wrong in this, because a metric's name owns its unit and direction; imported ones can.",
-    how: "The unit and direction that the source states against the metric's; what can be converted is, with the original \
-          kept.",
+    why: "A published comparison read random seeks per second as if fewer were better, and compared MiB/s of one side \
+          with MB/s of the other, which are 5 % apart: as much as most claims (`audits/mirrors.toml`). Plumb's own \
+          numbers cannot be wrong in this way, because a metric's name fixes its unit and direction; imported ones \
+          can.",
+    how: "The unit and direction that the source states, against the metric's; what can be converted is converted, \
+          with the original kept.",
     threshold: "a unit of something else, an unknown unit, or the wrong direction fails",
     settled: "Nothing to settle: units and directions are a table.",
-    fix: "State the unit that the tool prints (`MB/s`, `MiB/s`, `us`), and put the number under the metric that it is.",
+    fix: "State the unit that the tool prints (`MB/s`, `MiB/s`, `us`), and put the number under the right metric.",
     judges: &[Judge::Comparison(look)],
 };
 
@@ -29,7 +30,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
             Ok(_) => converted += 1,
             Err(error) => {
                 let unit = stated.unit.unwrap_or("no unit");
-                return Outcome::fail(format!("{}: {unit}", number.name()), format!("Of {}: {error}.", number.name()));
+                return Outcome::fail(format!("{}: {unit}", number.name()), format!("{}: {error}.", number.name()));
             }
         }
     }

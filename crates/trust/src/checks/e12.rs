@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 pub(crate) static CHECK: Check = Check {
     code: "E12",
     title: "One measurement, two names",
-    what: "Whether two numbers of one work follow each other so closely over the runs that they are one measurement: bytes \
-           and ops at a fixed block size, or the rate and the latency of a closed loop.",
+    what: "Whether two numbers of one workload follow each other so closely over the runs that they are one \
+           measurement: bytes and ops at a fixed block size, or the rate and the latency of a closed loop.",
     why: "PostMark divides the bytes read and the bytes written by one and the same time; a published study showed \
           both as two results, and both in favour of the same kernel (`audits/ext3-kernels.toml`). Two such lines are \
           not two pieces of evidence.",
-    how: "Pearson's correlation between the logarithms of both numbers over the runs that have both, each side's (and \
-          plot's) own level taken away. A reciprocal counts too.",
+    how: "Pearson's correlation between the logarithms of both numbers over the runs that have both, after removing \
+          each side's (and plot's) own level. A reciprocal counts too.",
     threshold: "a correlation beyond ± 0.999 over at least 6 runs is noted; it warns where a number is imported",
-    settled: "By calculation: two unrelated numbers of six runs correlate by more than 0.999 in less than two of a \
+    settled: "By calculation: two unrelated numbers of six runs correlate by more than 0.999 in fewer than two of a \
               million cases, and two that share most of their cause seldom reach it.",
-    fix: "Read them as one result, and report the one that the question is about.",
+    fix: "Read them as one result, and report the one that answers the question.",
     judges: &[Judge::Comparison(look)],
 };
 
@@ -54,7 +54,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         return Outcome::pass("no two numbers follow each other");
     }
     let list = pairs.join("; ");
-    let message = format!("These are one measurement under two names: {list}.");
+    let message = format!("One measurement under two names: {list}.");
     if imported { Outcome::warn(list, message) } else { Outcome::note(list, message) }
 }
 

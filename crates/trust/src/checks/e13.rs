@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 pub(crate) static CHECK: Check = Check {
     code: "E13",
     title: "Meaning changed between versions",
-    what: "Whether the versions of the tool that measured the two sides mean the same by the numbers that are compared.",
-    why: "A tool that is mended measures something else under the same name, and its history then shows a step that no \
-          storage made. fio recorded completion latencies in microseconds up to 2.x and in nanoseconds from 3.0 on.",
-    how: "Versions of all runs, against a table of what changed when. Plumb 0.1.0 is the first of its versions.",
-    threshold: "a change of meaning between two versions of one tool, in a number that is compared, fails; versions of a \
-                tool whose history is not in the table are skipped",
+    what: "Whether the versions of the tool that measured the two sides mean the same by the compared numbers.",
+    why: "A tool that is changed measures something else under the same name, and its history then shows a step that \
+          no storage made. fio recorded completion latencies in microseconds up to 2.x and in nanoseconds from 3.0 on.",
+    how: "Versions of all runs, against a table of changes. Plumb 0.1.0 is the first of its versions.",
+    threshold: "a change of meaning between two versions of one tool, in a compared number, fails; versions of a tool \
+                whose history is not in the table are skipped",
     settled: "Nothing to settle: changes of meaning are a table.",
     fix: "Measure both sides with one version.",
     judges: &[Judge::Comparison(look)],
@@ -48,7 +48,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         }
     }
     if versions.is_empty() {
-        return Outcome::skipped("it is not recorded which version measured the sides");
+        return Outcome::skipped("the version that measured the sides is not recorded");
     }
     versions.retain(|_, known| known.len() > 1);
     if versions.is_empty() {
@@ -62,20 +62,16 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         };
         let compared = |meaning: &&Meaning| view.numbers.iter().any(|number| (meaning.about)(number.metric));
         if let Some(meaning) = MEANINGS.iter().find(|meaning| between(meaning) && compared(meaning)) {
-            let message = format!(
-                "Versions {} of {name} do not mean the same: since {}, {}.",
-                list(),
-                meaning.since,
-                meaning.what
-            );
+            let message =
+                format!("Versions {} of {name} differ in meaning: since {}, {}.", list(), meaning.since, meaning.what);
             return Outcome::fail(format!("{name} {}", list()), message);
         }
         if !KNOWN.contains(name) {
-            return Outcome::skipped(format!("what {name} changed between versions {} is not known", list()));
+            return Outcome::skipped(format!("the changes of {name} between versions {} are not known", list()));
         }
     }
     let list: Vec<String> = versions.keys().map(|name| format!("versions of {name}")).collect();
-    Outcome::pass(format!("{}, of one meaning", list.join(", ")))
+    Outcome::pass(format!("{}, with the same meaning", list.join(", ")))
 }
 
 /// `fio-3.36-dirty` → 3, 36: the numbers of a version, from its first digit on.

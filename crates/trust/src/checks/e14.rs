@@ -6,16 +6,16 @@ use crate::text::percent;
 pub(crate) static CHECK: Check = Check {
     code: "E14",
     title: "Below the noise floor",
-    what: "Whether what would be claimed is larger than what this set-up finds between a place and itself.",
-    why: "An interval knows the spread within one comparison, and nothing of what makes two equal sides differ all the \
-          same: the order, the place on the disk, the state that the last run left. A/A runs show it. Kohavi, Longbotham, \
+    what: "Whether the claimed difference is larger than the noise floor of this set-up (A/A).",
+    why: "An interval covers the spread within one comparison, but not what makes two equal sides differ anyway: the \
+          order, the place on the disk, the state that the last run left. A/A runs show it. Kohavi, Longbotham, \
           Sommerfield and Henne, \"Controlled experiments on the web: survey and practical guide\", Data Mining and \
           Knowledge Discovery 18, 2009: run A/A tests, and distrust a system whose A/A tests differ.",
-    how: "`plumb noise` compares a place with itself in the planned design and keeps, for each number, the far end of the \
-          95 % interval of the ratio. The larger floor of the two places counts.",
-    threshold: "a difference smaller than the floor, or an equivalence within a margin smaller than the floor, can only be \
-                \"cannot tell\"",
-    settled: "By measurement, for each set-up: `plumb noise` is where the number comes from.",
+    how: "`plumb noise` compares a place with itself in the planned design and keeps, for each number, the far end of \
+          the 95 % interval of the ratio. The larger floor of the two places counts.",
+    threshold: "a difference smaller than the floor, or an equivalence within a margin smaller than the floor, can \
+                only be \"cannot tell\"",
+    settled: "By measurement, for each set-up: `plumb noise` measures it.",
     fix: "Make the set-up quieter or the runs longer, and measure the floor again with `plumb noise`.",
     judges: &[Judge::Comparison(look)],
 };
@@ -41,10 +41,10 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         .collect();
     if below.is_empty() {
         let largest = floored.iter().map(|(_, floor)| *floor).fold(0.0, f64::max);
-        return Outcome::pass(format!("no claim is below its floor, the largest of which is {}", percent(largest)));
+        return Outcome::pass(format!("no claim is below its noise floor (at most {})", percent(largest)));
     }
     let list = below.join("; ");
-    let message = format!("Below what this set-up can see: {list}; the verdict is \"cannot tell\".");
+    let message = format!("Below the noise floor, so the verdict is \"cannot tell\": {list}.");
     Outcome::warn(list, message)
 }
 

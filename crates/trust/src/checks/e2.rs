@@ -9,20 +9,20 @@ use plumb_stats::warmup::VALUES_MIN;
 pub(crate) static CHECK: Check = Check {
     code: "E2",
     title: "No steady state",
-    what: "Whether the rate settled, so that a longer run would have given the same. A rate that still rises or falls is \
-           transient: a property of the run's length. Buffered writes show memory filling up in their seconds, whatever \
-           their whole is worth, and are only noted.",
+    what: "Whether the rate settled, so that a longer run would give the same. A rate that still rises or falls is \
+           transient: it depends on the length of the run. Buffered writes show memory filling up from second to \
+           second, so for them this is only noted.",
     why: "SNIA's Performance Test Specification measures flash only once it is steady, for a new drive can be several \
           times as fast. White, \"An effective truncation heuristic for bias reduction in simulation output\", 1997 \
-          (MSER-5); Mann, 1945, and Sen, 1968, for the trend. A cut past the middle alone proves nothing, for on a flat \
-          series noise moves it anywhere: the whole is then tested.",
-    how: "Means of one second until the first worker is done: MSER-5 finds the warm-up, Mann-Kendall (allowing for seconds \
-          that resemble their neighbours) and Theil-Sen the trend of the rest. Needs 10 s.",
-    threshold: "a trend with p < 0.01 of more than 5 % behind the warm-up (or of the whole, where a warm-up would take more \
-                than half) warns; a warm-up that moves the mean by more than 5 % is noted",
-    settled: "By experiment: with p < 0.01 and more than 5 %, the margin of comparisons, 1000 clean runs of 40 s had \
-              no warning (docs/calibration.md). The plan took a cut past the middle for a finding by itself; on a flat \
-              series noise moves it anywhere, so that it only has the whole tested.",
+          (MSER-5); Mann, 1945, and Sen, 1968, for the trend. A cut past the middle alone proves nothing, since noise \
+          moves it anywhere on a flat series: the whole is tested then.",
+    how: "One-second means until the first worker is done: MSER-5 finds the warm-up, Mann-Kendall (allowing for \
+          seconds that resemble their neighbours) and Theil-Sen the trend of the rest. Needs 10 s.",
+    threshold: "a trend with p < 0.01 of more than 5 % after the warm-up (or of the whole, where a warm-up would take \
+                more than half) warns; a warm-up that moves the mean by more than 5 % is noted",
+    settled: "By experiment: with p < 0.01 and more than 5 %, the margin of comparisons, 1000 clean runs of 40 s gave \
+              no warning (docs/calibration.md). A cut past the middle proves nothing by itself, since noise moves it \
+              anywhere on a flat series; it only makes the check test the whole.",
     fix: "Run longer, precondition, or leave the beginning out (`ramp`); `plumb run --until steady` waits for it.",
     judges: &[Judge::Phase(look)],
 };
@@ -32,11 +32,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     match view.measured.steady {
-        Some(true) => return Outcome::pass("the steady-state rule that was asked for was met"),
+        Some(true) => return Outcome::pass("the requested steady-state rule was met"),
         Some(false) => {
             return Outcome::warn(
                 "the steady-state rule was not met",
-                "The rate did not become steady within the rounds that were allowed: it is transient.",
+                "The rate did not become steady within the allowed rounds.",
             );
         }
         None => {}
@@ -44,12 +44,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let series = Series::of(view);
     let rates = series.rates.as_slice();
     if rates.len() < VALUES_MIN {
-        return Outcome::skipped(format!(
-            "{} are too few to see a steady state ({VALUES_MIN} are needed)",
-            count(rates.len() as u64, "second"),
-        ));
+        return Outcome::skipped(
+            format!("{} are too few (minimum {VALUES_MIN})", count(rates.len() as u64, "second"),),
+        );
     }
-    let Ok(found) = within_run(rates) else { return Outcome::skipped("in half of the seconds nothing was done") };
+    let Ok(found) = within_run(rates) else { return Outcome::skipped("nothing was done in half of the seconds") };
     let rest = &rates[found.from..];
     let observed = format!("drift {} in {} s", signed(found.drift), rest.len());
     let level = if memory_takes_the_writes(view) { Level::Note } else { Level::Warn };
@@ -57,10 +56,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let moved = percent(found.drift.abs());
     match found.state {
         RunState::Drifting | RunState::WarmingUp => {
-            let message = format!(
-                "The rate is transient: it {way} by {moved} in {} s and had not settled when the run ended.",
-                rest.len()
-            );
+            let message =
+                format!("The rate {way} by {moved} in {} s and had not settled when the run ended.", rest.len());
             Outcome::found(level, observed, message)
         }
         RunState::Steady => {
@@ -69,7 +66,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
                 return Outcome::pass(observed);
             }
             let message = format!(
-                "A warm-up of up to {} s is part of the rate: without it the rate is {} and not {}.",
+                "A warm-up of {} s is part of the rate: {} without it, {} with it.",
                 found.from,
                 series.text(settled),
                 series.text(all)
@@ -106,7 +103,7 @@ mod tests {
         let falling = noisy(60, 0.01, 1, |second| 100e6 * (1.0 - second as f64 * 0.005));
         let finding = reading(&falling).finding("E2").unwrap();
         assert_eq!(finding.level, Level::Warn);
-        assert!(finding.message.contains("transient"), "{}", finding.message);
+        assert!(finding.message.contains("had not settled"), "{}", finding.message);
         // 3 % in a minute is no transient that matters.
         let slowly = noisy(60, 0.01, 1, |second| 100e6 * (1.0 - second as f64 * 0.0005));
         assert_eq!(reading(&slowly).level("E2"), Some(Level::Pass));

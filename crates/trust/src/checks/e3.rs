@@ -7,24 +7,22 @@ use plumb_result::Level;
 pub(crate) static CHECK: Check = Check {
     code: "E3",
     title: "Two levels in one run",
-    what: "Whether the rate changed its level while the clock ran: a cache of the drive that was full, throttling, a \
-           rebuild that began or ended, credits that were used up. The one number of the run is then of neither level, \
-           and depends on how long each of them lasted. Buffered writes change level when memory is full, and are only \
-           noted.",
-    why: "A drive with an SLC cache writes several times as fast until it is full, and a mean over both is a property of the \
-          file's size. Pettitt, \"A non-parametric approach to the change-point problem\", Applied Statistics 28, 1979; \
-          where one of the levels is too short for ranks, the test of Fleming et al., \"Hunter\", ICPE 2023.",
-    how: "Means of one second until the first worker is done. The first second is left out, for queues and the \
+    what: "Whether the rate changed its level during the phase: a full drive cache, throttling, a rebuild that began \
+           or ended, credits used up. The run's one number then describes neither level, and depends on how long each \
+           lasted. Buffered writes change level when memory is full, and are only noted.",
+    why: "A drive with an SLC cache writes several times as fast until it is full, and a mean over both depends on the \
+          file's size. Pettitt, \"A non-parametric approach to the change-point problem\", Applied Statistics 28, \
+          1979; where one of the levels is too short for ranks, the test of Fleming et al., \"Hunter\", ICPE 2023.",
+    how: "One-second means until the first worker is done. The first second is left out, because queues and the \
           device's own cache fill in it. Needs 7 s.",
-    threshold: "levels more than 5 % apart warn, where p < 0.001 by ranks, or p < 0.0001 by a t test and they lie apart by \
-                more than twice the width of either",
-    settled: "By experiment: a rank test alone left 5 of 30 throttled runs unseen, since ranks of 8 seconds among 24 \
-              can never reach p < 0.001; a t test alone finds a change in a third of flat runs whose seconds resemble \
-              their neighbours (correlation 0.8), and in 1 % where levels must lie apart by twice their width. \
-              Together they told of throttling in 300 of 300 runs, and of nothing in 1000 clean ones \
-              (docs/calibration.md).",
-    fix: "Run long enough for the level that your work will meet, precondition, and leave the other out (`ramp`); report \
-          both levels.",
+    threshold: "levels more than 5 % apart warn, with p < 0.001 by ranks, or with p < 0.0001 by a t test and a \
+                distance of more than twice the width of either",
+    settled: "By experiment: a rank test alone missed 5 of 30 throttled runs, since ranks of 8 seconds among 24 can \
+              never reach p < 0.001; a t test alone finds a change in a third of flat runs whose seconds resemble \
+              their neighbours (correlation 0.8), and in 1 % where levels must be apart by twice their width. Together \
+              they found throttling in 300 of 300 runs, with no false alarm in 1000 clean ones (docs/calibration.md).",
+    fix: "Run long enough to reach the level your work will see, precondition, and leave the other out (`ramp`); or \
+          report both levels.",
     judges: &[Judge::Phase(look)],
 };
 
@@ -36,7 +34,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let seconds = series.rates.len();
     if seconds < CHANGE_SECONDS_MIN {
         return Outcome::skipped(format!(
-            "{} are too few to see a change of level ({CHANGE_SECONDS_MIN} are needed)",
+            "{} are too few (minimum {CHANGE_SECONDS_MIN})",
             count(seconds as u64, "second")
         ));
     }
@@ -48,12 +46,12 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if memory_takes_the_writes(view) {
         return Outcome::note(
             observed,
-            format!("The rate went from {before} to {after} after {} s, as it does when memory is full.", change.at),
+            format!("The rate went from {before} to {after} after {} s, as usual when memory is full.", change.at),
         )
-        .remedy("Write with O_DIRECT to see the device's own levels.");
+        .remedy("Write with O_DIRECT to measure the device's own levels.");
     }
     let message = format!(
-        "The rate changed its level after {} s, from {before} to {after} ({}): the mean is of neither.",
+        "The rate changed after {} s from {before} to {after} ({}): the mean describes neither.",
         change.at,
         by(change.before, change.after)
     );

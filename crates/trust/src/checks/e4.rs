@@ -2,9 +2,9 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{LatencyView, NumberView, RunValue};
 use crate::evidence::ComparisonView;
 use crate::text::{nanos, percent};
-use plumb_result::Histogram;
 use plumb_result::compare::Mode;
 use plumb_result::short_list;
+use plumb_result::{Better, Histogram};
 use plumb_stats::modes::{DIP_P, centred, dip, modes};
 use std::collections::BTreeMap;
 
@@ -23,23 +23,23 @@ const LATENCY_RATIO: f64 = 0.67;
 pub(crate) static CHECK: Check = Check {
     code: "E4",
     title: "Several modes",
-    what: "Whether the runs of a comparison fall into groups, fast ones and slow ones, and whether the times of single ops \
-           do.",
-    why: "A disk that is slow in one of five runs has no mean that any run shows, and such runs defeat small samples: with \
-          20 % of runs 25 % slower, the t interval of five runs holds the truth in 67 of 100 cases. Times of ops have \
-          several modes wherever some are answered by a cache; a mean between the two is a time that no op took. \
-          Maricq, Duplyakin, Jimenez, Maltzahn, Stutsman and Ricci, \"Taming Performance Variability\", OSDI 2018.",
-    how: "Runs: each over the median of its side (and plot), both sides together, from 12 runs on; the widest gap between \
-          neighbours against the spread within the groups that it parts, and Hartigan's dip test. Ops: the dip test over \
-          200 quantiles of the merged histogram of each side, on logarithms.",
-    threshold: "groups of runs at least 2 % apart (p < 0.01, shared among the numbers) warn, and the headline shows both \
-                speeds instead of one mean; groups of op times more than 1.5 times apart are noted",
-    settled: "By experiment: a slow mode in 20 % of the runs, 25 % slower, was told in 99 % of 960 comparisons of 12 \
-              blocks or more, where 80 % were asked; samples without one are called so in less than 1 % from ten runs \
-              a side on (docs/statistics.md, docs/calibration.md). Below 12 runs groups form by chance. Times of ops \
+    what: "Whether the runs of a comparison, or the latencies of single ops, fall into separate groups, fast and slow.",
+    why: "A disk that is slow in one of five runs has a mean that no run shows, and such runs defeat small samples: \
+          with 20 % of runs 25 % slower, the t interval of five runs contains the truth in 67 of 100 cases. Latencies \
+          have several modes wherever a cache answers some of the ops; a mean between the two is a time that no op \
+          took. Maricq, Duplyakin, Jimenez, Maltzahn, Stutsman and Ricci, \"Taming Performance Variability\", OSDI \
+          2018.",
+    how: "Runs: each over the median of its side (and plot), both sides together, from 12 runs on; the widest gap \
+          between neighbours against the spread within the groups it separates, and Hartigan's dip test. Ops: the dip \
+          test over 200 quantiles of the merged histogram of each side, on logarithms.",
+    threshold: "groups of runs at least 2 % apart (p < 0.01, shared among the numbers) warn, and the headline shows \
+                both speeds instead of one mean; groups of latencies more than 1.5 times apart are noted",
+    settled: "By experiment: a slow mode in 20 % of the runs, 25 % slower, was found in 99 % of 960 comparisons of 12 \
+              blocks or more (80 % were required); samples without one give less than 1 % false alarms from ten runs \
+              per side on (docs/statistics.md, docs/calibration.md). Below 12 runs groups form by chance. Latencies \
               less than 1.5 times apart are one hump with a shoulder.",
-    fix: "Find what the slow runs share (place on the disk, garbage collection, a neighbour), or report both speeds with \
-          their shares.",
+    fix: "Find what the slow runs share (place on the disk, garbage collection, a neighbour), or report both speeds \
+          with their shares.",
     judges: &[Judge::Comparison(look)],
 };
 
@@ -54,14 +54,14 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         .collect();
     if !told.is_empty() {
         let list = told.join("; ");
-        let message = format!("Runs have more than one speed, and no single mean describes them: {list}.");
+        let message = format!("Runs fall into a fast and a slow group, so one mean describes neither: {list}.");
         return Outcome::warn(list, message);
     }
     let latencies: Vec<String> = view.latencies.iter().filter_map(|view| told_latency(view, names)).collect();
     if !latencies.is_empty() {
         let list = latencies.join("; ");
-        let message = format!("Times of single ops have more than one mode; a mean lies between them: {list}.");
-        return Outcome::note(list, message).remedy("Read the percentiles on both sides of the gap, not the mean.");
+        let message = format!("Latencies fall into two groups; their mean is between them: {list}.");
+        return Outcome::note(list, message).remedy("Read percentiles, not the mean.");
     }
     let asked = view.numbers.iter().any(|number| number.baseline.len() + number.candidate.len() >= RUNS_MIN);
     if asked || !view.latencies.is_empty() { Outcome::pass("one mode each") } else { Outcome::NotApplicable }
@@ -127,11 +127,9 @@ fn told_runs(number: &NumberView<'_>, modes: &RunModes, names: [&str; 2]) -> Str
         .filter_map(|(modes, name)| {
             let [more, fewer] = modes.as_slice() else { return None };
             let (low, high) = (more.value.min(fewer.value), more.value.max(fewer.value));
-            Some(format!(
-                "{} of the runs of {name} lie {} apart from the rest",
-                percent(fewer.share),
-                apart(high / low)
-            ))
+            let is_slower = (fewer.value < more.value) == (number.metric.better() == Better::Higher);
+            let word = if is_slower { "slower" } else { "faster" };
+            Some(format!("{} of the runs of {name} are {} {word}", percent(fewer.share), apart(high / low)))
         })
         .collect();
     match sides.as_slice() {
@@ -162,9 +160,9 @@ fn told_latency(view: &LatencyView<'_>, names: [&str; 2]) -> Option<String> {
     Some(format!("{} in {place}, {}", view.op, sides.join(", ")))
 }
 
-/// `24 %`, or `14 times` from twice on.
+/// `24 %`, or `14×` from twice on.
 fn apart(ratio: f64) -> String {
-    if ratio < 2.0 { percent(ratio - 1.0) } else { format!("{ratio:.0} times") }
+    if ratio < 2.0 { percent(ratio - 1.0) } else { format!("{ratio:.0}×") }
 }
 
 /// Evenly spaced quantiles, spread evenly within each bucket: values of one bucket are not known to be equal.

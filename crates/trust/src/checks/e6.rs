@@ -8,8 +8,7 @@ use plumb_workload::OpKind;
 pub(crate) static CHECK: Check = Check {
     code: "E6",
     title: "Quantiles without samples",
-    what: "Which quantiles the sample does not carry; they are left blank. That p99.99 is among them is usual and \
-           only listed.",
+    what: "Which quantiles have too few samples; they are left blank. A missing p99.99 is usual and only listed.",
     why: "A p99.9 of 500 ops is its maximum under another name. With at least ten samples beyond it, the rank's own \
           spread is about a third of the tail.",
     how: "Number of samples beyond each quantile, per run.",
@@ -31,25 +30,22 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         let (kept, blank): (Vec<_>, Vec<_>) =
             quantiles.partition(|(_, quantile)| quantile_allowed(&op.service, *quantile));
         shown |= !kept.is_empty();
-        let names: Vec<&str> = blank.iter().map(|(stat, _)| stat.name()).collect();
-        if names.is_empty() {
-            continue;
-        }
-        let entry = format!("{}: {} ({})", kind.name(), names.join(", "), count(op.service.count(), "sample"));
+        // Quantiles are in rising order: above the first without samples none has any.
+        let Some((lowest, _)) = blank.first() else { continue };
+        let above = if blank.len() > 1 { " and above" } else { "" };
+        let samples = count(op.service.count(), "sample");
+        let entry = format!("{}{above} of {} ({samples})", lowest.name(), kind.name());
         if blank.iter().any(|(stat, _)| *stat != Stat::P9999) { headline.push(entry) } else { far.push(entry) }
     }
     if headline.is_empty() && far.is_empty() {
-        return if shown { Outcome::pass("every quantile is carried") } else { Outcome::NotApplicable };
+        return if shown { Outcome::pass("every quantile has enough samples") } else { Outcome::NotApplicable };
     }
     if headline.is_empty() {
-        return Outcome::pass(format!("blank: {}", far.join("; ")));
+        return Outcome::pass(format!("left blank: {}", far.join("; ")));
     }
     headline.extend(far);
     let list = headline.join("; ");
-    Outcome::note(
-        format!("blank: {list}"),
-        format!("Too few samples lie beyond some quantiles, which are left blank: {list}."),
-    )
+    Outcome::note(format!("left blank: {list}"), format!("Too few samples for {list}."))
 }
 
 #[cfg(test)]
@@ -63,6 +59,10 @@ mod tests {
         assert_eq!(Scene::stats(10_000).level("E6"), Some(Level::Pass), "p99.9 has its ten samples, p99.99 is usual");
         let finding = Scene::stats(9_999).finding("E6").unwrap();
         assert_eq!(finding.level, Level::Note);
-        assert!(finding.message.contains("stat: p99.9, p99.99 (9999 samples)"), "{}", finding.message);
+        assert!(
+            finding.message.contains("Too few samples for p99.9 and above of stat (9999 samples)."),
+            "{}",
+            finding.message
+        );
     }
 }

@@ -25,22 +25,21 @@ pub(crate) static CHECK: Check = Check {
     code: "E7",
     title: "Too short",
     what: "Whether phases were long enough to show what comes later: full caches, garbage collection, heat, writeback. \
-           A short phase whose rate holds still is noted, once for the run; one whose rate moves warns, and so does a \
-           buffered write without a flush in which writing back had begun and not settled. Where all of it stayed in \
-           memory, the rate is the cache's, is labelled so, and is noted.",
-    why: "The kernel begins to write dirty pages back when they are 30 s old, so that a shorter buffered write meets \
-          the device by accident of its length. A short measurement is not wrong by itself: a comparison repeats it \
-          many times, and what varies between runs is in its interval; what a run never lived to see is not. So \
-          shortness alone is said and not held against the number: a warning on each run of a few seconds would be \
-          read by nobody.",
+           A short phase with a steady rate is noted, once per run. A short phase whose rate is still moving warns, \
+           and so does a buffered write without a flush in which writeback had begun and not settled. Where all of it \
+           stayed in memory, the rate is the cache's, is labelled so, and is noted.",
+    why: "The kernel begins to write dirty pages back when they are 30 s old, so a shorter buffered write reaches the \
+          device by accident of its length. A short measurement is not wrong by itself: a comparison repeats it many \
+          times, and what varies between runs is in its interval; what no run lasted long enough to see is not. So \
+          shortness alone is noted: nobody would read a warning on every run of a few seconds.",
     how: "Wall time of each phase; under 30 s the trend of its one-second means (Mann-Kendall, Theil-Sen); \
           `vm.dirty_expire_centisecs` and the tier of buffered writes.",
-    threshold: "less than 30 s is noted; with a trend (over 5 s or more behind the first, p < 0.05, more than 10 %) it \
+    threshold: "less than 30 s is noted; with a trend (over 5 s or more after the first, p < 0.05, more than 10 %) it \
                 warns; a buffered write without a flush in the clock, shorter than 3 times the expiry and partly \
                 written back, warns",
     settled: "By reasoning: 30 s is the kernel's own expiry of dirty pages. Of four seconds even the clearest order \
-              has p = 0.08, so that a trend needs five; p < 0.05 is lax because so few seconds see little, and 10 % is \
-              twice the margin of comparisons. The plan warned of every short run, which nobody would have read.",
+              has p = 0.08, so a trend needs five; p < 0.05 is lax because so few seconds show little, and 10 % is \
+              twice the margin of comparisons.",
     fix: "Run longer (`--set phase.NAME.stop.time=60s`), or flush inside the clock.",
     judges: &[Judge::Run(look)],
 };
@@ -91,8 +90,7 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<ShortPhase<'a>> {
                 return found(
                     Level::Warn,
                     format!(
-                        "Phase `{phase}` wrote into memory for {took}, and {} of it was written back meanwhile: how much depends \
-                         on the length of the run.",
+                        "Phase `{phase}` wrote into memory for {took}, with {} written back: a longer run would differ.",
                         percent(device_share)
                     ),
                 );
@@ -101,8 +99,7 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<ShortPhase<'a>> {
                 return found(
                     Level::Note,
                     format!(
-                        "Phase `{phase}` wrote into memory for {took}; the kernel writes back what is {} old, and would slow a \
-                         longer run down.",
+                        "Phase `{phase}` wrote into memory for only {took}; writeback, after {}, would slow a longer run down.",
                         nanos(expiry_ns as f64)
                     ),
                 );
@@ -125,17 +122,12 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<ShortPhase<'a>> {
             found(
                 Level::Warn,
                 format!(
-                    "Phase `{phase}` took only {took}, with a rate that was still {way} ({}).",
+                    "Phase `{phase}` is only {took} long, and its rate was still {way} ({}).",
                     percent(drift.share.abs())
                 ),
             )
         }
-        None => found(
-            Level::Note,
-            format!(
-                "Phase `{phase}` took {took}: what a longer run meets (full caches, garbage collection, heat) is not in it."
-            ),
-        ),
+        None => found(Level::Note, format!("Phase `{phase}` is only {took} long; a longer run may differ.")),
     }
 }
 

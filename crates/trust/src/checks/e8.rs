@@ -8,9 +8,9 @@ const MIN_TICKS: f64 = 100.0;
 pub(crate) static CHECK: Check = Check {
     code: "E8",
     title: "Coarse clock",
-    what: "Whether the time that was measured is long enough for the clock that measured it.",
-    why: "A clock with a tick of t is wrong by up to t: PostMark times with `time(2)`, whose tick is a second, so that its \
-          rate of a run of 20 s may be off by 5 %. Numbers taken over from other tools carry their tool's tick.",
+    what: "Whether the measured time is long enough for the clock that measured it.",
+    why: "A clock with a tick of t is wrong by up to t. PostMark uses `time(2)`, whose tick is a second, so its rate \
+          over a run of 20 s may be off by 5 %. Imported numbers carry their tool's tick.",
     how: "Wall time of the phase against the smallest step of the clock (measured), or the tick of the tool that the \
           number comes from.",
     threshold: "less than 100 ticks warns",
@@ -30,7 +30,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 /// Whether an elapsed time is long enough for a clock whose smallest step is `tick_ns`; both in ns.
 pub(crate) fn of_tick(elapsed_ns: u64, tick_ns: f64) -> Outcome {
     if tick_ns.is_nan() || tick_ns <= 0.0 {
-        return Outcome::skipped("the smallest step of the clock is not known");
+        return Outcome::skipped("the clock's smallest step is not known");
     }
     let elapsed = elapsed_ns as f64;
     let observed = format!("{} in ticks of {}", nanos(elapsed), nanos(tick_ns));
@@ -39,14 +39,14 @@ pub(crate) fn of_tick(elapsed_ns: u64, tick_ns: f64) -> Outcome {
     }
     let message = if elapsed > 0.0 {
         format!(
-            "{} are {} ticks of a clock that steps by {}, so that the rate may be off by {}.",
+            "{} is only {} ticks of a clock that steps by {}: the rate may be off by {}.",
             nanos(elapsed),
             short(elapsed / tick_ns),
             nanos(tick_ns),
             percent((tick_ns / elapsed).min(1.0))
         )
     } else {
-        format!("The clock, which steps by {}, did not move.", nanos(tick_ns))
+        format!("No time passed on a clock that steps by {}.", nanos(tick_ns))
     };
     Outcome::warn(observed, message)
 }

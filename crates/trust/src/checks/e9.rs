@@ -5,14 +5,14 @@ use crate::plan::expected_kinds;
 pub(crate) static CHECK: Check = Check {
     code: "E9",
     title: "Missing numbers",
-    what: "Which numbers were asked for and are missing: a kind of op that never completed, or a phase that never \
-           ran. They are shown as missing, never as 0.",
-    why: "A published comparison of three distributions drew its failed cells as 0, and the reader saw a slow system \
+    what: "Which requested numbers are missing: a kind of op that never completed, or a phase that never ran. They are \
+           shown as missing, never as 0.",
+    why: "A published comparison of three distributions drew its failed cells as 0, and readers saw a slow system \
           where there was no measurement.",
     how: "Ops and phases of the workload against those of the measurement.",
     threshold: "any missing number is noted; a phase that never ran warns",
     settled: "Nothing to settle: a number is there or it is not.",
-    fix: "Run longer, or remove what cannot run here; where an error stopped it, B9 names it.",
+    fix: "Run longer, or remove what cannot run here. If an error stopped it, B9 names it.",
     judges: &[Judge::Phase(kinds), Judge::Run(phases)],
 };
 
@@ -25,7 +25,7 @@ fn kinds(view: &PhaseView<'_>) -> Outcome {
     let list = missing.join(", ");
     Outcome::note(
         format!("missing: {list}"),
-        format!("No op of these kinds completed, so their numbers are missing, not 0: {list}."),
+        format!("No op of these kinds completed; their numbers are missing, not 0: {list}."),
     )
 }
 
@@ -40,7 +40,7 @@ fn phases(view: &RunView<'_>) -> Outcome {
     let why = if view.measurement.interrupted { " (the run was interrupted)" } else { "" };
     Outcome::warn(
         format!("missing: {list}"),
-        format!("These phases never ran{why}, so their numbers are missing, not 0: {list}."),
+        format!("These phases never ran{why}; their numbers are missing, not 0: {list}."),
     )
 }
 

@@ -1,6 +1,6 @@
 //! How much of everything a phase used, from its measurement and the counters around it.
 
-use crate::evidence::{Ground, PhaseView};
+use crate::evidence::{Ground, PhaseView, is_virtual_disk};
 use plumb_result::Seen;
 use plumb_result::observe::{BlockLayer, DeviceCounters, LayerKind};
 use plumb_workload::pace::ThinkTime;
@@ -136,7 +136,8 @@ pub(super) fn device(view: &PhaseView<'_>) -> Option<LayerUse> {
         let (requests, all_bytes) = (moved.reads + moved.writes, moved.read_bytes + moved.write_bytes);
         let in_flight = moved.weighted_ms as f64 / 1e3 / seconds;
         // A virtual disk says that it spins, whatever it stands on.
-        let believed = layer.kind == LayerKind::Sim || (layer.kind == LayerKind::Disk && !view.is_virtual_machine());
+        let is_real = || layer.kind == LayerKind::Disk && !view.is_virtual_machine() && !is_virtual_disk(layer);
+        let believed = layer.kind == LayerKind::Sim || is_real();
         Some(LayerUse {
             name: layer.name.clone(),
             busy: (moved.busy_ms as f64 / 1e3 / seconds).min(1.0),

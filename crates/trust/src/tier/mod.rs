@@ -2,11 +2,11 @@
 
 mod metadata;
 
-use crate::evidence::{Ground, PhaseView, RunView, share};
+use crate::evidence::{Ground, PhaseView, RunView, ground_of_facts, share};
 use crate::text::{bytes, percent};
 use plumb_result::observe::{Counters, TargetFacts};
 use plumb_result::short_list;
-use plumb_result::{Interval, Measurement, Observations, Seen, Tier};
+use plumb_result::{Interval, Measurement, Observations, Tier};
 use plumb_workload::{OpKind, Workload};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -58,10 +58,13 @@ pub fn live_tier<'a>(
 ) -> Tier {
     let mut leaves: Vec<&str> = Vec::new();
     for target in targets {
-        match &target.filesystem {
-            Seen::Yes(filesystem) if filesystem.in_memory => return Tier::Cache,
-            Seen::Yes(filesystem) if filesystem.remote => return Tier::Unknown,
-            _ => leaves.extend(target.leaves.iter().map(String::as_str)),
+        match ground_of_facts("target", target) {
+            Ground::Memory => return Tier::Cache,
+            Ground::Remote => return Tier::Unknown,
+            Ground::Unseen(_) if !target.leaves.is_empty() => return Tier::Unknown,
+            Ground::Device | Ground::Nothing | Ground::Unseen(_) => {
+                leaves.extend(target.leaves.iter().map(String::as_str))
+            }
         }
     }
     leaves.sort_unstable();
@@ -129,8 +132,7 @@ fn read_tier(view: &PhaseView<'_>) -> RateTier {
     };
     let app = view.traffic.app_read;
     let Some(share) = share(moved.bytes.min(app), app) else { return RateTier::unknown("no byte was read") };
-    let of_all =
-        format!("the device moved {} of the {} that were read ({})", bytes(moved.bytes), bytes(app), moved.witness);
+    let of_all = format!("the device moved {} of the {} read ({})", bytes(moved.bytes), bytes(app), moved.witness);
     if share > CACHE_SHARE && share < DEVICE_SHARE && view.encoded_share().is_some_and(|share| share > CACHE_SHARE) {
         return RateTier::unknown(format!(
             "{of_all}, but the file is stored compressed, so the two cannot be compared"
@@ -139,7 +141,7 @@ fn read_tier(view: &PhaseView<'_>) -> RateTier {
     match view.blank_share() {
         Some(blank) if blank > CACHE_SHARE && share < DEVICE_SHARE => RateTier::of_share(
             share,
-            format!("{of_all}: {} of the file are holes or blocks that were never written", percent(blank)),
+            format!("{of_all}: {} of the file is holes or blocks that were never written", percent(blank)),
         ),
         _ => RateTier::of_share(share, of_all),
     }
@@ -154,9 +156,9 @@ fn write_tier(view: &PhaseView<'_>) -> RateTier {
     // What is still dirty has not been written, whatever others made the device write meanwhile.
     let dirty = view.dirty().map_or(0, |pages| (pages.dirty_bytes + pages.writeback_bytes).min(app));
     let Some(share) = share(written.min(app - dirty), app) else { return RateTier::unknown("no byte was written") };
-    let mut because = format!("the device wrote {} for the {} that were given to it", bytes(written), bytes(app));
+    let mut because = format!("the device wrote {} of the {} written", bytes(written), bytes(app));
     if dirty > 0 {
-        because.push_str(&format!(", and {} were still in memory when the clock stopped", bytes(dirty)));
+        because.push_str(&format!("; {} was still in memory when the clock stopped", bytes(dirty)));
     }
     if share < DEVICE_SHARE && view.may_shrink() {
         return RateTier::unknown(format!("{because}, but the file system compresses, so the two cannot be compared"));
@@ -192,7 +194,8 @@ mod tests {
         use plumb_result::OpCounts;
         use plumb_result::observe::DeviceCounters;
         let counters = |read_bytes: u64| Counters {
-            devices: [("sda".to_owned(), Seen::Yes(DeviceCounters { read_bytes, ..Default::default() }))].into(),
+            devices: [("sda".to_owned(), plumb_result::Seen::Yes(DeviceCounters { read_bytes, ..Default::default() }))]
+                .into(),
             ..Counters::default()
         };
         let targets = [TargetFacts { leaves: vec!["sda".to_owned()], ..TargetFacts::default() }];
@@ -203,6 +206,35 @@ mod tests {
         assert_eq!(tier(300), Tier::Mixed { device_share: 0.3 });
         assert_eq!(tier(0), Tier::Cache);
         assert_eq!(live_tier(&interval, &Counters::default(), &counters(9), &targets), Tier::Unknown);
+    }
+
+    /// A loop device counts what it moves, whatever it moves it to.
+    #[test]
+    fn a_second_over_memory_is_the_memorys_however_much_its_loop_device_moves() {
+        use plumb_result::OpCounts;
+        use plumb_result::observe::{BlockLayer, DeviceCounters, LayerKind};
+        let counters = |read_bytes: u64| Counters {
+            devices: [(
+                "loop0".to_owned(),
+                plumb_result::Seen::Yes(DeviceCounters { read_bytes, ..Default::default() }),
+            )]
+            .into(),
+            ..Counters::default()
+        };
+        let ops = [(OpKind::Read, OpCounts { bytes: 1000, ..OpCounts::default() })].into();
+        let interval = Interval { ops, ..Interval::default() };
+        let on = |medium: &str| {
+            let layer = BlockLayer {
+                name: "loop0".to_owned(),
+                kind: LayerKind::Loop,
+                settings: [("medium".to_owned(), medium.to_owned())].into(),
+                ..BlockLayer::default()
+            };
+            let targets =
+                [TargetFacts { leaves: vec!["loop0".to_owned()], stack: vec![layer], ..TargetFacts::default() }];
+            live_tier(&interval, &counters(0), &counters(1000), &targets)
+        };
+        assert_eq!((on("memory"), on("unknown")), (Tier::Cache, Tier::Unknown));
     }
 
     #[test]

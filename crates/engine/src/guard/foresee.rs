@@ -1,0 +1,42 @@
+//! What the guard would say, asked before anything is opened for writing: for `plumb check`.
+
+use super::beneath::Identity;
+use super::device::{DeviceNumber, SystemDevices};
+use super::pass::{DeviceNaming, Guard, read_only_device, read_only_file_system};
+use super::refusal::Refusal;
+use rustix::fs::{Access, FileType, StatVfsMountFlags};
+use std::path::Path;
+
+impl Guard {
+    /// Why a run that writes to this path would be refused; `None` where nothing is known that would. A directory stands
+    /// for the test files that a run makes in it. Nothing is opened for writing.
+    pub fn foresee(&self, path: &Path) -> Option<Refusal> {
+        self.look_ahead(path).err()
+    }
+
+    fn look_ahead(&self, path: &Path) -> Result<(), Refusal> {
+        let stat = rustix::fs::stat(path).map_err(Refusal::io(path, "find it"))?;
+        let machine = SystemDevices::this();
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::BlockDevice => {
+                let number = DeviceNumber::from_rdev(stat.st_rdev);
+                machine.refuse_if_used(path, number)?;
+                if machine.is_read_only(number) {
+                    return Err(read_only_device(path));
+                }
+                self.refuse_if_not_named(&machine, path, number, DeviceNaming::Serial(None))
+            }
+            kind @ (FileType::RegularFile | FileType::Directory) => {
+                let mounted = rustix::fs::statvfs(path).map_err(Refusal::io(path, "examine its file system"))?;
+                if mounted.f_flag.contains(StatVfsMountFlags::RDONLY) {
+                    return Err(read_only_file_system(path));
+                }
+                if kind == FileType::RegularFile {
+                    machine.refuse_if_image(path, Identity::of(&stat))?;
+                }
+                rustix::fs::access(path, Access::WRITE_OK).map_err(Refusal::io(path, "write to it"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
