@@ -238,13 +238,13 @@ impl WorkloadReader<'_> {
                 let meant = nearest(&text.name, ShortOp::ALL.map(|(key, _)| key)).filter(|_| name != text.name);
                 let help = match (meant, nearest(name, KEYS)) {
                     (Some(near), _) => {
-                        format!("`{}` is taken for the name of a workload; did you mean `{near}`?", text.name)
+                        format!("`{}` is read as a workload's name; did you mean `{near}`?", text.name)
                     }
                     (None, Some(near)) if near != name => format!("did you mean `{near}`?"),
                     _ => "native work is `write`, `rewrite`, `read`, `random-write`, `random-read` or `random-mix`"
                         .to_owned(),
                 };
-                return Err(self.failed(&key.span(), format!("`{name}` has no meaning beside what is here"), help));
+                return Err(self.failed(&key.span(), format!("`{name}` does not apply to this workload"), help));
             }
         }
         if ops.is_empty() {
@@ -300,7 +300,7 @@ impl WorkloadReader<'_> {
         let form: NamedForm = self.document.read(table)?;
         let at = place_in(table, &["named"]);
         let found = named::select(&form.named)
-            .map_err(|error| self.failed(&at, format!("there is no workload named `{}`", error.name), error.help))?;
+            .map_err(|error| self.failed(&at, format!("unknown workload `{}`", error.name), error.help))?;
         let [found] = found.as_slice() else {
             return Err(self.failed(&at, "a cell runs one workload", "name one of them"));
         };
