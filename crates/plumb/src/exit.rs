@@ -12,9 +12,9 @@ pub enum End {
     Done,
     /// Done, and an asserted condition is false.
     AssertedFalse,
-    /// What another tool ends with 1: its words are wrong, or it cannot do what they ask.
+    /// What another tool ends with 1: its command line is wrong, or it cannot do what that asks.
     DialectFailed,
-    /// So many jobs of another tool failed, or the code that it ends with.
+    /// As many jobs of another tool failed, or the code that it ends with.
     DialectCode(u8),
     /// The command line or the plan is wrong.
     Usage,
@@ -98,6 +98,12 @@ impl From<plumb_store::StoreError> for Stopped {
                 | StoreError::Query { .. }
                 | StoreError::Tag { .. }
         );
-        if asked_wrongly { Stopped::usage(error) } else { Stopped::io(error) }
+        match &error {
+            error if asked_wrongly => Stopped::usage(error),
+            error if error.is_full() => {
+                Stopped::io(format!("{error}\nFree some space, or name another database with --db."))
+            }
+            error => Stopped::io(error),
+        }
     }
 }

@@ -176,6 +176,11 @@ pub fn style() -> Style {
     style_of(std::io::stdout(), Style::PLAIN.width)
 }
 
+/// How tables on standard output are set: where it is no terminal each row is one line, for whoever reads them by line.
+pub fn table_style() -> Style {
+    style_of(std::io::stdout(), usize::MAX)
+}
+
 /// How lines on standard error are set: where it is no terminal they are not broken, so that each stays one line for
 /// whoever filters them.
 pub fn error_style() -> Style {

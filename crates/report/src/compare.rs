@@ -6,10 +6,11 @@ use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Outlier, Replicate};
 use plumb_result::run::TierName;
-use plumb_result::{Comparison, Contrast, ContrastVerdict, Level, Unit};
+use plumb_result::{Comparison, Contrast, ContrastVerdict, Level, Metric, short_list};
 
-/// The whole page: the answer, the numbers as a table, what else must be known of them, and what the sides differ in.
-pub fn page(comparison: &Comparison, style: &Style) -> String {
+/// The whole page: the answer, the numbers as a table, what else must be known of them, what the checks warn of in the
+/// runs, and what the sides differ in. At most three warnings, unless all are asked for.
+pub fn page(comparison: &Comparison, verbose: bool, style: &Style) -> String {
     let mut page = style.ink(Ink::Strong, &style.wrap(&comparison.verdict_note, 0));
     page.push_str("\n\n");
     if !comparison.contrasts.is_empty() {
@@ -18,8 +19,47 @@ pub fn page(comparison: &Comparison, style: &Style) -> String {
     page.push_str(&places(comparison, style));
     page.push_str(&notes(comparison, style));
     page.push_str(&left_out(&comparison.left_out, RejectedTogether::OfASide, style));
-    page.push_str(&differences(comparison, style));
+    page.push_str(&run_checks(comparison, if verbose { usize::MAX } else { WARNINGS_SHOWN }, style));
+    page.push_str(&differences(comparison, verbose, style));
     page
+}
+
+/// So many warnings about runs stand on a page.
+const WARNINGS_SHOWN: usize = 3;
+
+/// What the checks warn of in the runs: each check once, with the sides and how many runs it is about.
+fn run_checks(comparison: &Comparison, shown: usize, style: &Style) -> String {
+    let mut codes: Vec<&str> = Vec::new();
+    // First what is true of one side only: that is what a difference may come from.
+    let of = |code: &str| comparison.run_checks.iter().filter(|one| one.finding.code == code).collect::<Vec<_>>();
+    for sides in [1, 2] {
+        for check in &comparison.run_checks {
+            let code = check.finding.code.as_str();
+            if of(code).len() == sides && !codes.contains(&code) {
+                codes.push(code);
+            }
+        }
+    }
+    let mut text = String::new();
+    for code in codes.iter().take(shown) {
+        let checks = of(code);
+        let Some(first) = checks.first() else { continue };
+        let sides: Vec<String> =
+            checks.iter().map(|one| format!("{} ({} of {} runs)", one.side, one.runs, one.of)).collect();
+        let head = format!("warn {code}");
+        let is_said = comparison.verdict_note.contains(&format!("({code})."));
+        let what = if is_said { String::new() } else { format!(": {}", first.finding.message) };
+        let line = format!("{}{what} → {}", sides.join(" and "), first.finding.remedy);
+        text.push_str(&format!("  {} {}\n", style.ink(Ink::Caution, &head), style.wrap(&line, head.len() + 3)));
+    }
+    let more = codes.len().saturating_sub(shown);
+    if more > 0 {
+        text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&format!("{more} more warnings: -v"), 2))));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
 }
 
 fn numbers(comparison: &Comparison, style: &Style) -> String {
@@ -79,8 +119,8 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
         align,
         leaves,
     };
-    let value = |value: Option<f64>, modes: &[Mode], unit: Unit| match (value, modes.len()) {
-        (Some(value), 0) => format::value(value, unit),
+    let value = |value: Option<f64>, modes: &[Mode], metric: Metric| match (value, modes.len()) {
+        (Some(value), 0) => format::metric(value, metric),
         (None, 0) => MISSING.to_owned(),
         (_, speeds) => format!("{speeds} speeds"),
     };
@@ -88,8 +128,11 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
     let confidence = common(contrasts, |contrast| percent_of(contrast.confidence));
     let interval = |contrast: &Contrast| match (contrast.lo, contrast.hi) {
         (Some(lo), Some(hi)) => {
-            let of = if confidence.is_some() { String::new() } else { format!("{} ", percent_of(contrast.confidence)) };
-            format!("{of}{} – {}", format::ratio(lo), format::ratio(hi))
+            let of = match confidence {
+                Some(_) => String::new(),
+                None => format!(" ({:.0} %)", contrast.confidence * 100.0),
+            };
+            format!("{} – {}{of}", format::ratio(lo), format::ratio(hi))
         }
         _ => MISSING.to_owned(),
     };
@@ -98,15 +141,15 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
         column("", Align::Left, one_phase.then_some(6), &|contrast| contrast.phase.clone()),
         column("", Align::Left, None, &|contrast| contrast.metric.to_string()),
         column(a, Align::Right, Some(5), &|contrast| {
-            value(contrast.baseline_value, &contrast.baseline_modes, contrast.metric.unit())
+            value(contrast.baseline_value, &contrast.baseline_modes, contrast.metric)
         }),
         column(b, Align::Right, Some(5), &|contrast| {
-            value(contrast.candidate_value, &contrast.candidate_modes, contrast.metric.unit())
+            value(contrast.candidate_value, &contrast.candidate_modes, contrast.metric)
         }),
         column("ratio", Align::Right, None, &|contrast| {
             contrast.ratio.map_or(MISSING.to_owned(), |ratio| format!("{}×", format::ratio(ratio)))
         }),
-        column(confidence.as_deref().unwrap_or("interval"), Align::Left, Some(7), &interval),
+        column(confidence.as_deref().unwrap_or("CI"), Align::Left, Some(7), &interval),
         column("spread", Align::Right, Some(1), &|contrast| {
             let [a, b] = [contrast.baseline_cv, contrast.candidate_cv]
                 .map(|cv| cv.map_or(MISSING.to_owned(), |cv| format!("{:.1}", cv * 100.0)));
@@ -133,7 +176,7 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
 }
 
 fn percent_of(confidence: f64) -> String {
-    format!("{:.0} %", confidence * 100.0)
+    format!("{:.0} % CI", confidence * 100.0)
 }
 
 /// What all numbers measured that have a tier; `None` where they differ or none has one.
@@ -169,9 +212,9 @@ fn legend(contrasts: &[Contrast], [a, b]: &[String; 2]) -> String {
         said.push(count(blocks, first.unit, ""));
     }
     said.extend(common_tiers(contrasts).map(|tiers| format!("measured: {tiers}")));
-    said.push(format!("a ratio above 1: {b} is better (a higher rate or a shorter time)"));
+    said.push(format!("ratio above 1: {b} is better (higher rate or lower latency)"));
     if contrasts.len() > 1 {
-        said.push(format!("p corrected for {} numbers", contrasts.len()));
+        said.push(format!("p corrected for {} comparisons (Holm)", contrasts.len()));
     }
     if let Some(day) = common(contrasts, |contrast| floor_day(contrast).map(str::to_owned)).flatten() {
         said.push(format!("noise floor of {day}"));
@@ -188,24 +231,17 @@ fn remarks(contrast: &Contrast, comparison: &Comparison) -> Vec<String> {
     };
     match (&contrast.capped, &contrast.note) {
         (Some(capped), _) if is_found(&capped) => {
-            said.push(format!("without {} the numbers would say {}", capped.code, capped.verdict.name()));
+            said.push(format!("if {} is ignored: {}", capped.code, capped.verdict.name()));
         }
         (Some(capped), _) => {
-            said.push(format!("{}: {} (else {})", capped.code, capped.reason, capped.verdict.name()));
+            said.push(format!("{}: {} (otherwise {})", capped.code, capped.reason, capped.verdict.name()));
         }
         (None, Some(note)) => said.push(note.clone()),
         (None, None) => {}
     }
-    if let Some(more) = needed(contrast, comparison) {
-        let needed = format!("about {} needed", count(more, contrast.unit, "more "));
-        match said.last_mut() {
-            Some(last) => last.push_str(&format!("; {needed}")),
-            None => said.push(needed),
-        }
-    }
     let sides = [(&contrast.baseline, &contrast.baseline_modes), (&contrast.candidate, &contrast.candidate_modes)];
     for (name, modes) in sides.into_iter().filter(|(_, modes)| !modes.is_empty()) {
-        said.push(format!("{name} {}", speeds(modes, contrast.metric.unit())));
+        said.push(format!("{name} {}", speeds(modes, contrast.metric)));
     }
     if !contrast.outliers.is_empty() {
         said.push(far_out(contrast));
@@ -217,28 +253,21 @@ fn remarks(contrast: &Contrast, comparison: &Comparison) -> Vec<String> {
     said
 }
 
-/// `1 run stands far out and is counted all the same: 76.1 k/s of A (01a1fd50-df8d); without its block 1.02× (0.99 – 1.05)`.
+/// `1 outlier (kept): 76.1 k IOPS on A (01a1fd50-df8d); without its block 1.02× (0.99 – 1.05)`.
 fn far_out(contrast: &Contrast) -> String {
     let one = |far: &Outlier| {
-        format!("{} of {} ({})", format::value(far.value, contrast.metric.unit()), far.side, short_id(&far.run))
+        format!("{} on {} ({})", format::metric(far.value, contrast.metric), far.side, short_id(&far.run))
     };
     let runs: Vec<String> = contrast.outliers.iter().map(one).collect();
     let head = match runs.len() {
-        1 => "1 run stands far out and is counted all the same".to_owned(),
-        many => format!("{many} runs stand far out and are counted all the same"),
+        1 => "1 outlier (kept)".to_owned(),
+        many => format!("{many} outliers (kept)"),
     };
     let without = contrast.without_outliers.map_or(String::new(), |left| {
         let [ratio, lo, hi] = [left.ratio, left.lo, left.hi].map(format::ratio);
         format!("; without {} {ratio}× ({lo} – {hi})", if runs.len() == 1 { "its block" } else { "their blocks" })
     });
     format!("{head}: {}{without}", runs.join(", "))
-}
-
-/// How many more blocks would settle it: the most that any number wants of which the same is said.
-fn needed(contrast: &Contrast, comparison: &Comparison) -> Option<u32> {
-    let wants = |one: &Contrast| one.blocks_needed.filter(|_| one.verdict == ContrastVerdict::CannotTell);
-    let alike = comparison.contrasts.iter().filter(|one| one.note == contrast.note);
-    wants(contrast).and_then(|_| alike.filter_map(wants).max())
 }
 
 /// Remarks on numbers, each said once, with the numbers that it is about; with none where it is about all of `of`.
@@ -257,11 +286,11 @@ pub(crate) fn remarked(said: Vec<(String, String)>, of: usize, style: &Style) ->
     by_remark.into_iter().map(line).collect()
 }
 
-/// `95.5 k/s in 80 % of runs, 76.1 k/s in 20 %`: several speeds have no one mean.
-pub(crate) fn speeds(modes: &[Mode], unit: Unit) -> String {
+/// `95.5 k IOPS in 80 % of runs, 76.1 k IOPS in 20 %`: several speeds have no one mean.
+pub(crate) fn speeds(modes: &[Mode], metric: Metric) -> String {
     let speed = |(position, mode): (usize, &Mode)| {
         let of = if position == 0 { " of runs" } else { "" };
-        format!("{} in {}{of}", format::value(mode.value, unit), format::percent(mode.share))
+        format!("{} in {}{of}", format::metric(mode.value, metric), format::percent(mode.share))
     };
     modes.iter().enumerate().map(speed).collect::<Vec<_>>().join(", ")
 }
@@ -318,35 +347,65 @@ pub(crate) fn left_out(all: &[LeftOut], together: RejectedTogether, style: &Styl
             (many, RejectedTogether::OfASide) => format!("{many} runs of {side}, such as {id}"),
             (many, RejectedTogether::All) => format!("{many} runs, such as {id} at {side}"),
         };
-        let line = format!("left out, rejected by checks: {which}: {}", first.reason);
+        let line = format!("rejected: {which}: {}", first.reason);
         text.push_str(&format!("  {}\n", style.ink(Ink::Bad, &style.wrap(&line, 4))));
     }
     text
 }
 
-fn differences(comparison: &Comparison, style: &Style) -> String {
+/// Factors in the order in which they are likely to matter.
+const FACTORS: &[&str] = &[
+    "limits",
+    "sim",
+    "fs",
+    "device",
+    "raid",
+    "mount",
+    "layout",
+    "fullness",
+    "host",
+    "scheduler",
+    "kernel",
+    "os",
+    "sysctl",
+];
+
+/// At most this many differences of one factor stand on a page.
+const DIFFERENCES_SHOWN: usize = 6;
+
+/// Whether a difference seldom explains one between two speeds: names, sizes and settings of the queue.
+fn is_minor(difference: &Difference) -> bool {
+    const MINOR: &[&str] =
+        &["read_ahead", "max_sectors", "nr_requests", "rq_affinity", "iostats", "name", "number", "uuid"];
+    MINOR.iter().any(|word| difference.fact.contains(word))
+}
+
+fn differences(comparison: &Comparison, verbose: bool, style: &Style) -> String {
     if comparison.differences.is_empty() {
-        return format!("{}\n", style.wrap("The two set-ups do not differ in anything that could be seen.", 0));
+        return format!("{}\n", style.wrap("No differences between the two set-ups were found.", 0));
     }
     let as_they_are = comparison.varying.is_none() && comparison.plots.is_none();
     let head = if as_they_are {
-        "The verdict is about these two places as they are. They differ in:"
+        "The verdict is about these two places as they are. They differ in (A | B):"
     } else {
-        "The sides differ in:"
+        "The sides differ in (A | B):"
     };
     let mut text = format!("{}\n", style.wrap(head, 0));
     let mut factors: Vec<&str> = comparison.differences.iter().map(|difference| difference.factor.as_str()).collect();
-    factors.sort_unstable();
+    short_list::sort_by_key(&mut factors, |factor| {
+        (FACTORS.iter().position(|known| known == factor).unwrap_or(FACTORS.len()), *factor)
+    });
     factors.dedup();
+    let shown = if verbose { usize::MAX } else { DIFFERENCES_SHOWN };
     for factor in factors {
-        let of_factor: Vec<&Difference> = comparison.differences.iter().filter(|d| d.factor == factor).collect();
-        const SHOWN: usize = 6;
-        for difference in of_factor.iter().take(SHOWN) {
+        let mut of_factor: Vec<&Difference> = comparison.differences.iter().filter(|d| d.factor == factor).collect();
+        short_list::sort_by_key(&mut of_factor, |difference| is_minor(difference));
+        for difference in of_factor.iter().take(shown) {
             let line = format!("{}: {} | {}", difference.short(), difference.baseline, difference.candidate);
             text.push_str(&format!("  {factor:10} {}\n", style.wrap(&line, 15)));
         }
-        if of_factor.len() > SHOWN {
-            text.push_str(&format!("  {factor:10} … and {} more (`--json` has all)\n", of_factor.len() - SHOWN));
+        if of_factor.len() > shown {
+            text.push_str(&format!("  {factor:10} … {} more: -v\n", of_factor.len() - shown));
         }
     }
     text

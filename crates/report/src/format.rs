@@ -1,7 +1,7 @@
 //! Numbers as columns show them: those of [`plumb_result::number`], with three significant digits.
 
-use plumb_result::Unit;
 use plumb_result::number::{self, Digits};
+use plumb_result::{Metric, Unit};
 
 /// Bytes per second, decimal: `412 MB/s`.
 pub fn rate_si(bytes_per_second: f64) -> String {
@@ -98,6 +98,16 @@ pub fn value(value: f64, unit: Unit) -> String {
         Unit::Bytes => bytes_iec(value),
         Unit::BytesPerOp => format!("{}/op", bytes_iec(value)),
         Unit::BytesPerByte => format!("{value:.3} B/B"),
+    }
+}
+
+/// A metric's value in its unit; block reads and writes per second are IOPS.
+pub fn metric(of: f64, metric: Metric) -> String {
+    let is_iops = metric.unit() == Unit::OpsPerSecond && metric.to_string().ends_with(".iops");
+    let text = value(of, metric.unit());
+    match text.strip_suffix("/s").filter(|_| is_iops) {
+        Some(number) => format!("{} IOPS", number.trim_end()),
+        None => text,
     }
 }
 

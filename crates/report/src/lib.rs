@@ -3,6 +3,7 @@
 mod assertion;
 pub mod audit;
 pub mod compare;
+pub mod diff;
 mod document;
 pub mod facts;
 pub mod format;

@@ -3,7 +3,8 @@
 use crate::measure;
 use crate::style::{Ink, Style};
 
-/// A table of text: columns as wide as their widest cell, the head faint, numbers to the right.
+/// A table of text: columns as wide as their widest cell, the head faint, numbers to the right. Where it is wider than
+/// the page, each row is a block of lines, one for each cell that is not empty.
 pub fn table(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
     let columns = head.len();
     let cell = |row: &[String], column: usize| row.get(column).map_or(0, |text| measure::width(text));
@@ -15,6 +16,10 @@ pub fn table(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
             !rows.is_empty() && rows.iter().all(|row| row.get(column).is_some_and(|text| text.parse::<f64>().is_ok()))
         })
         .collect();
+    let whole: usize = widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1);
+    if whole > style.width {
+        return blocks(head, rows, style);
+    }
     let line = |cells: &[String]| {
         let set: Vec<String> = cells
             .iter()
@@ -40,9 +45,31 @@ pub fn table(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
     text
 }
 
+/// `run      01a2091f-d406`, a line each, and an empty line behind each row.
+fn blocks(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
+    let width = head.iter().map(|title| measure::width(title)).max().unwrap_or(0);
+    let mut text = String::new();
+    for row in rows {
+        for (title, cell) in head.iter().zip(row).filter(|(_, cell)| !cell.is_empty()) {
+            let title = style.ink(Ink::Faint, &measure::left(title, width));
+            text.push_str(&format!("{title}  {}\n", style.wrap(cell, width + 2)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_that_is_wider_than_the_page_becomes_a_block() {
+        let rows = vec![vec!["01a2".to_owned(), "a long path of words".to_owned(), String::new()]];
+        let style = Style { width: 20, ..Style::PLAIN };
+        let text = table(&["run", "path", "tags"], &rows, &style);
+        assert_eq!(text, "run   01a2\npath  a long path of\n      words\n\n");
+    }
 
     #[test]
     fn columns_line_up_and_numbers_stand_to_the_right() {

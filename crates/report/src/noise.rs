@@ -9,7 +9,7 @@ use plumb_result::{Noise, NoiseFloor};
 /// Whether later comparisons will know of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptFloor {
-    /// They will.
+    /// They will use it.
     Stored,
     /// It was not stored.
     Nowhere,
@@ -27,10 +27,10 @@ pub fn page(noise: &Noise, kept: KeptFloor, style: &Style) -> String {
     if !noise.floors.is_empty() {
         let line = match kept {
             KeptFloor::Stored => {
-                "Kept: comparisons of this work at this place claim nothing below these floors, as long as machine and \
-                 storage stay as they are."
+                "Stored: comparisons of this work at this place claim nothing below these floors, until machine or storage \
+                 change."
             }
-            KeptFloor::Nowhere => "Not stored: comparisons will not know of these floors.",
+            KeptFloor::Nowhere => "Not stored: comparisons will not use these floors.",
         };
         page.push_str(&format!("{}\n", style.wrap(line, 0)));
     }
@@ -50,13 +50,13 @@ fn columns(floors: &[NoiseFloor]) -> Vec<Column> {
         column("", Align::Left, None, &|floor| floor.phase.clone()),
         column("", Align::Left, None, &|floor| floor.metric.to_string()),
         column("value", Align::Right, Some(3), &|floor| match (floor.modes.len(), floor.value) {
-            (0, Some(value)) => format::value(value, floor.metric.unit()),
+            (0, Some(value)) => format::metric(value, floor.metric),
             (0, None) => MISSING.to_owned(),
             (speeds, _) => format!("{speeds} speeds"),
         }),
         column("spread", Align::Right, Some(2), &|floor| floor.cv.map_or(MISSING.to_owned(), format::percent)),
-        column("against itself", Align::Right, Some(1), &|floor| format!("{}×", itself(floor.log_ratio))),
-        column("95 %", Align::Left, Some(1), &|floor| {
+        column("A/A ratio", Align::Right, Some(1), &|floor| format!("{}×", itself(floor.log_ratio))),
+        column("95 % CI", Align::Left, Some(1), &|floor| {
             let (lo, hi) = (floor.log_ratio - floor.log_half_width, floor.log_ratio + floor.log_half_width);
             format!("{} – {}", itself(lo), itself(hi))
         }),
@@ -70,8 +70,7 @@ fn table_of(floors: &[NoiseFloor], style: &Style) -> String {
     lines.rows.iter().for_each(|row| text.push_str(&format!("{row}\n")));
     text.push('\n');
     let several = floors.iter().filter(|floor| !floor.modes.is_empty());
-    let said =
-        several.map(|floor| (format!("{} {}", floor.phase, floor.metric), speeds(&floor.modes, floor.metric.unit())));
+    let said = several.map(|floor| (format!("{} {}", floor.phase, floor.metric), speeds(&floor.modes, floor.metric)));
     text.push_str(&remarked(said.collect(), usize::MAX, style));
     text
 }

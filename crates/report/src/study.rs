@@ -99,8 +99,8 @@ fn verdicts(report: &StudyReport) -> Vec<ReportPart> {
         ReportPart::Table(table),
         ReportPart::Text(
             Ink::Faint,
-            "A ratio above 1: the candidate is better (a higher rate, a shorter time, or less to do for the devices). p is \
-             corrected for the number of verdicts; counts that never vary need none."
+            "Ratio above 1: the candidate is better (higher rate, lower latency, or fewer device operations). p is corrected \
+             for the number of verdicts (Holm); counts that never vary have none."
                 .to_owned(),
         ),
     ]
@@ -176,7 +176,7 @@ fn trust(report: &StudyReport) -> Vec<ReportPart> {
     }));
     items.extend(report.notes.iter().map(note));
     if items.is_empty() {
-        let text = "No check found anything wrong.".to_owned();
+        let text = "No warnings.".to_owned();
         items.push(Item { ink: Ink::Good, head: String::new(), text });
     }
     vec![ReportPart::Heading("Trust".to_owned()), ReportPart::List(items)]
@@ -237,13 +237,13 @@ fn effects(report: &StudyReport) -> Vec<ReportPart> {
         columns: vec![
             ColumnHead::new("number", Align::Left, None),
             ColumnHead::new("effect", Align::Left, None),
-            ColumnHead::new("of the variation", Align::Right, None),
-            ColumnHead::new("second level against first", Align::Right, Some(1)),
+            ColumnHead::new("share of variation", Align::Right, None),
+            ColumnHead::new("level 2 / level 1", Align::Right, Some(1)),
             ColumnHead::new("p", Align::Right, Some(2)),
         ],
         rows: report.effects.iter().flat_map(rows).collect(),
     };
-    vec![ReportPart::Heading("What the factors do".to_owned()), ReportPart::Table(table)]
+    vec![ReportPart::Heading("Effects of the factors".to_owned()), ReportPart::Table(table)]
 }
 
 fn cells(report: &StudyReport) -> Vec<ReportPart> {
@@ -257,7 +257,7 @@ fn cells(report: &StudyReport) -> Vec<ReportPart> {
         ColumnHead::new("spread", Align::Right, Some(4)),
         ColumnHead::new("measured", Align::Left, Some(2)),
         ColumnHead::new("over", Align::Left, Some(5)),
-        ColumnHead::new("without a value", Align::Left, None),
+        ColumnHead::new("missing", Align::Left, None),
     ]);
     let mut rows = Vec::new();
     for cell in &report.cells {
@@ -291,7 +291,7 @@ fn cells(report: &StudyReport) -> Vec<ReportPart> {
         parts.push(ReportPart::List(reasons));
     }
     if report.emulated {
-        let legend = "Values in brackets were had under emulation, and mean nothing by themselves.".to_owned();
+        let legend = "Values in brackets were measured under emulation and mean nothing by themselves.".to_owned();
         parts.push(ReportPart::Text(Ink::Faint, legend));
     }
     parts
@@ -376,7 +376,7 @@ fn published(report: &StudyReport) -> Vec<ReportPart> {
             ColumnHead::new("phase", left, Some(2)),
             ColumnHead::new("ours", right, None),
             ColumnHead::new("ratio", right, None),
-            ColumnHead::new("had by", left, Some(4)),
+            ColumnHead::new("conditions", left, Some(4)),
         ],
         rows: Vec::new(),
     };
@@ -399,11 +399,11 @@ fn published(report: &StudyReport) -> Vec<ReportPart> {
         Item { ink: Ink::Strong, head: one.label.clone(), text }
     };
     let mut parts = vec![
-        ReportPart::Heading("Published, beside ours".to_owned()),
+        ReportPart::Heading("Published numbers and ours".to_owned()),
         ReportPart::Text(
             Ink::Faint,
-            "Nothing follows from a published number beside ours: it comes without evidence, from another machine, and nobody \
-             knows what it measured; the ratio, ours divided by it, is a number and no verdict."
+            "A published number comes without evidence, from another machine, and it is unknown what it measured: the ratio \
+             (ours / published) is not a verdict."
                 .to_owned(),
         ),
         ReportPart::List(report.published.iter().map(source).collect()),
@@ -412,7 +412,7 @@ fn published(report: &StudyReport) -> Vec<ReportPart> {
         ReportPart::List(commands(report)),
     ];
     if report.emulated {
-        let legend = "Ours were had under emulation, mean nothing, and are left out here.".to_owned();
+        let legend = "Our values were measured under emulation, mean nothing, and are left out here.".to_owned();
         parts.push(ReportPart::Text(Ink::Faint, legend));
     }
     parts
@@ -536,12 +536,12 @@ fn devices(report: &StudyReport) -> Vec<ReportPart> {
     let mut table = ReportTable { columns, rows };
     without_empty(&mut table);
     vec![
-        ReportPart::Heading("What the devices did in a run".to_owned()),
+        ReportPart::Heading("Device operations per run".to_owned()),
         ReportPart::Table(table),
         ReportPart::Text(
             Ink::Faint,
-            "Exact counts; means with ~ where runs differ. Per byte: for each byte that the work itself moved; laying out \
-             its files is in the counts."
+            "Exact counts; ~ marks means where runs differ. Per byte: per byte that the workload moved. Counts include laying \
+             out its files."
                 .to_owned(),
         ),
     ]

@@ -119,14 +119,14 @@ pub fn page(plan: &PlanView, detail: Detail, style: &Style) -> String {
     }
     section(&mut lines, style, "Cells");
     cells(&mut lines, plan, detail, style);
-    section(&mut lines, style, "Provisionings, and the cells that run on each in their order");
+    section(&mut lines, style, "Provisionings, with the order of cells on each");
     plots(&mut lines, plan, detail, style);
     if !plan.expendable.is_empty() {
         section(&mut lines, style, "Will be destroyed");
         lines.extend(plan.expendable.iter().map(|device| format!("  {device}")));
     }
     if !plan.imports.is_empty() {
-        section(&mut lines, style, "Put beside the numbers");
+        section(&mut lines, style, "Published numbers to compare with");
         lines.extend(plan.imports.iter().map(|import| format!("  {import}")));
     }
     if !plan.warnings.is_empty() {
@@ -152,20 +152,20 @@ fn cost(plan: &PlanView) -> String {
     let runs: usize = plan.plots.iter().flat_map(|plot| &plot.runs).map(Vec::len).sum();
     let time = match plan.seconds {
         Some(seconds) => format!("about {}", format::time(seconds * 1e9)),
-        None => "for a time that depends on the hosts".to_owned(),
+        None => "duration depends on the hosts".to_owned(),
     };
     let written = match plan.written_bytes {
-        Some(0) => "nothing is written".to_owned(),
+        Some(0) => "no data is written".to_owned(),
         Some(bytes) => format!(
-            "about {} are written ({} of what a drive rated for 600 TB takes)",
+            "about {} are written ({} of a 600 TB endurance rating)",
             format::bytes_iec(bytes as f64),
             format::percent(bytes as f64 / RATED_BYTES)
         ),
-        None => "how much is written depends on the hosts".to_owned(),
+        None => "bytes written depend on the hosts".to_owned(),
     };
     let optional = match plan.optional_runs {
         0 => String::new(),
-        optional => format!(" ({optional} of them only as long as they are needed)"),
+        optional => format!(" ({optional} of them optional)"),
     };
     format!(
         "{}{optional} of {} on {}, {time}; {written}. Assumed: 100 MB/s, 1000 ops/s at random, 10 s a step.",
@@ -177,7 +177,7 @@ fn cost(plan: &PlanView) -> String {
 
 fn power(plan: &PlanView) -> String {
     if plan.exploratory {
-        return "Exploratory: no verdict but `cannot-tell` will be given.".to_owned();
+        return "Exploratory: every verdict will be `cannot-tell`.".to_owned();
     }
     match plan.detectable_ratio {
         Some(ratio) => format!(
@@ -186,7 +186,7 @@ fn power(plan: &PlanView) -> String {
             if plan.counted.contains("provisioning") { "one provisioning" } else { "one run" },
             plan.counted
         ),
-        None => format!("Can see no difference: {} a side are no sample.", plan.counted),
+        None => format!("Cannot detect any difference: {} a side is not a sample.", plan.counted),
     }
 }
 

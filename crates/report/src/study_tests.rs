@@ -249,7 +249,7 @@ fn published_numbers_stand_alone_under_emulation() {
     let mut report = report();
     report.emulated = true;
     let page = page(&report, &Style { width: 200, ..Style::PLAIN });
-    let (_, section) = page.split_once("Published, beside ours").unwrap();
+    let (_, section) = page.split_once("Published numbers and ours").unwrap();
     assert!(section.contains("70.7 MB/s") && section.contains("are left out here"), "{section}");
     assert!(!section.contains("300 MB/s") && !section.contains("4.25"), "{section}");
 }

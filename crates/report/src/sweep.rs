@@ -45,7 +45,7 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
 
 /// What one of several curves says, behind what tells it from the others.
 fn of_curve(sweep: &Sweep, curve: &SweepCurve) -> String {
-    let fixed: Vec<String> = curve.fixed.iter().map(|(key, at)| level(*key, *at)).collect();
+    let fixed: Vec<String> = curve.fixed.iter().map(|(key, at)| level(curve, *key, *at)).collect();
     let name = if fixed.is_empty() { format!("along {}", curve.key.name()) } else { fixed.join(", ") };
     format!("{name}: {}", said(sweep, curve))
 }
@@ -55,7 +55,7 @@ fn warned(curve: &SweepCurve, style: &Style) -> String {
     let mut by_code: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for point in curve.points.iter().filter(|point| point.rate.is_some()) {
         for (code, _) in point.checks.iter().filter(|(_, level)| **level == Level::Warn) {
-            by_code.entry(code).or_default().push(bare(curve.key, point.level));
+            by_code.entry(code).or_default().push(bare(curve, curve.key, point.level));
         }
     }
     let line = |(code, levels): (&str, Vec<String>)| {
@@ -72,12 +72,12 @@ fn last_line(sweep: &Sweep) -> String {
     const LISTED: usize = 20;
     let number = if sweep.runs.len() > LISTED { format!(" -n {}", sweep.runs.len()) } else { String::new() };
     match &sweep.tag {
-        Some(tag) => format!("Its runs: plumb list --tag {tag}{number}\n"),
+        Some(tag) => format!("Runs: plumb list --tag {tag}{number}\n"),
         None => String::new(),
     }
 }
 
-const INTERRUPTED: &str = " The sweep was interrupted; this is what was measured before.";
+const INTERRUPTED: &str = " Interrupted: this is what was measured before.";
 
 fn nothing_accepted(sweep: &Sweep) -> bool {
     sweep.curves.iter().flat_map(|curve| &curve.points).all(|point| point.rate.is_none())
@@ -88,9 +88,9 @@ pub fn sentence(sweep: &Sweep) -> String {
     let partial = if sweep.partial { INTERRUPTED } else { "" };
     if nothing_accepted(sweep) {
         let why = match sweep.left_out.len() {
-            0 => "no run was finished".to_owned(),
-            1 => "its only run was rejected by checks".to_owned(),
-            rejected => format!("all of its {rejected} runs were rejected by checks"),
+            0 => "no run finished".to_owned(),
+            1 => "the checks rejected its only run".to_owned(),
+            rejected => format!("the checks rejected all of its {rejected} runs"),
         };
         return format!("{} has no curve: {why}.{partial}", sweep.path);
     }
@@ -103,7 +103,7 @@ pub fn sentence(sweep: &Sweep) -> String {
 
 fn said(sweep: &Sweep, curve: &SweepCurve) -> String {
     let found = words(sweep, curve);
-    if found.is_empty() { "Nothing stands out on the curve.".to_owned() } else { found.join(" ") }
+    if found.is_empty() { "The curve has no notable feature.".to_owned() } else { found.join(" ") }
 }
 
 /// What a curve says, a sentence each.
@@ -118,12 +118,12 @@ pub fn words(sweep: &Sweep, curve: &SweepCurve) -> Vec<String> {
         };
         said.push(match within.best {
             Some(best) => format!(
-                "Within a p99 of {limit} ({kind}, upper end of the interval): at most {}, at {}.",
-                format::per_second(best.rate),
-                level(curve.key, best.level)
+                "p99 ≤ {limit} ({kind}, upper end of the CI): up to {}, at {}.",
+                per_second(curve, best.rate),
+                level(curve, curve.key, best.level)
             ),
             None if within.unjudged > 0 => String::new(),
-            None => format!("No point is within a p99 of {limit} ({kind}, upper end of its interval)."),
+            None => format!("No point has p99 ≤ {limit} ({kind}, upper end of the CI)."),
         });
         if within.unjudged > 0 {
             said.push(unjudged_words(curve, within.unjudged, &limit));
@@ -143,13 +143,13 @@ pub fn words(sweep: &Sweep, curve: &SweepCurve) -> Vec<String> {
         ));
     }
     if let Some(saturation) = &curve.found.saturation {
-        said.push(saturation_words(curve.key, saturation));
+        said.push(saturation_words(curve, saturation));
     }
     if curve.key == SweepKey::Size && curve.points.iter().filter(|point| point.rate.is_some()).count() > 1 {
         said.push(match &curve.found.edge {
             Some(edge) => edge_words(edge, sweep.memory_bytes),
             None => format!(
-                "No edge of a cache between these sizes; memory for caching is {}.",
+                "No cache edge between these sizes; memory for caching is {}.",
                 format::bytes_iec(sweep.memory_bytes as f64)
             ),
         });
@@ -167,86 +167,92 @@ fn unjudged_words(curve: &SweepCurve, unjudged: u32, limit: &str) -> String {
     let too_few = curve.points.iter().any(|point| point.rate.is_some() && waited(point).is_none());
     let (why, remedy) = match too_few {
         true => ("their runs are too short for a p99", "`--time`"),
-        false => ("one run a point gives its p99 no interval", "`--repeat` or `--budget`"),
+        false => ("one run per point gives p99 no interval", "`--repeat` or `--budget`"),
     };
     let points = curve.points.iter().filter(|point| point.rate.is_some()).count();
-    format!("{unjudged} of {points} points cannot be held against a p99 of {limit}: {why}; give more {remedy}.")
+    format!("{unjudged} of {points} points cannot be judged against p99 ≤ {limit}: {why}; use more {remedy}.")
 }
 
-fn level(key: SweepKey, level: f64) -> String {
+/// A rate of ops; those that move bytes are IOPS.
+fn per_second(curve: &SweepCurve, rate: f64) -> String {
+    let text = format::per_second(rate);
+    match text.strip_suffix("/s").filter(|_| curve.points.iter().any(|point| point.bandwidth.is_some())) {
+        Some(number) => format!("{} IOPS", number.trim_end()),
+        None => text,
+    }
+}
+
+fn level(curve: &SweepCurve, key: SweepKey, level: f64) -> String {
     match key {
-        SweepKey::Rate => format!("a rate of {}", format::per_second(level)),
+        SweepKey::Rate => format!("a rate of {}", per_second(curve, level)),
         SweepKey::Read => format!("{} reads", key.text(level)),
         key => format!("{} {}", key.name(), key.text(level)),
     }
 }
 
 /// A level without its key.
-fn bare(key: SweepKey, level: f64) -> String {
+fn bare(curve: &SweepCurve, key: SweepKey, level: f64) -> String {
     match key {
-        SweepKey::Rate => format::per_second(level),
+        SweepKey::Rate => per_second(curve, level),
         key => key.text(level),
     }
 }
 
 fn knee_words(curve: &SweepCurve, knee: &Knee) -> String {
     let key = curve.key;
-    let at = level(key, knee.level);
+    let at = level(curve, key, knee.level);
     let latency = match curve.arrivals {
         Arrivals::Poisson => "mean response",
         Arrivals::Closed => "mean service",
     };
-    let numbers = format!("{} at a {latency} time of {}", format::per_second(knee.rate), format::time(knee.latency_ns));
-    let anywhere = format!("anywhere from {} to {}", bare(key, knee.from), bare(key, knee.to));
+    let numbers = format!("{} at a {latency} time of {}", per_second(curve, knee.rate), format::time(knee.latency_ns));
+    let anywhere = format!("anywhere from {} to {}", bare(curve, key, knee.from), bare(curve, key, knee.to));
     match knee.place {
         LevelPlace::First | LevelPlace::Last if knee.from < knee.to => {
             format!(
-                "No knee is proven: by these runs it may be {anywhere}, or beyond them; the best level is {at} ({numbers})."
+                "No knee found with confidence: it may be {anywhere}, or beyond; the best level is {at} ({numbers})."
             )
         }
         LevelPlace::First => {
-            format!("The knee lies at {at} or below it: from there on latency grows faster than the rate ({numbers}).")
+            format!("The knee is at or below {at}: from there on latency grows faster than the rate ({numbers}).")
         }
         LevelPlace::Last => format!("No knee up to {at}: latency still grows more slowly than the rate ({numbers})."),
         LevelPlace::Inside if knee.from < knee.to => {
-            format!("The knee is at {at} ({numbers}); by these runs it may be {anywhere}.")
+            format!("The knee is at {at} ({numbers}); given the spread, {anywhere}.")
         }
         LevelPlace::Inside => format!("The knee is at {at} ({numbers}): beyond it latency grows faster than the rate."),
     }
 }
 
-fn saturation_words(key: SweepKey, saturation: &Saturation) -> String {
+fn saturation_words(curve: &SweepCurve, saturation: &Saturation) -> String {
+    let key = curve.key;
     let Saturation { level: proven, perhaps, rate_max, level_max, place, rise } = *saturation;
-    let most = format::per_second(rate_max);
+    let most = per_second(curve, rate_max);
     match (place, rise) {
         (LevelPlace::Last, Rise::Proven) => {
-            return format!("Not saturated: the rate still rises at {}, to {most}.", level(key, level_max));
+            return format!("Not saturated: the rate still rises at {}, to {most}.", level(curve, key, level_max));
         }
         (LevelPlace::Last, Rise::Unproven) => {
             return format!(
-                "The mean rate is largest at {}, with {most}, but these runs do not tell it from the level before: neither \
-                 saturation nor its absence is proven.",
-                level(key, level_max)
+                "The mean rate is highest at {}, with {most}, but not distinguishable from the level before: saturation is \
+                 neither shown nor excluded.",
+                level(curve, key, level_max)
             );
         }
         (LevelPlace::First | LevelPlace::Inside, _) => {}
     }
-    let head = format!("Saturated from {} on, within 5 % of the largest rate of {most}", level(key, perhaps));
-    if perhaps < proven {
-        format!("{head}; the runs prove that from {} on.", bare(key, proven))
-    } else {
-        format!("{head}.")
-    }
+    let head = format!("Saturated from {} on, within 5 % of the largest rate of {most}", level(curve, key, perhaps));
+    if perhaps < proven { format!("{head}; certain from {} on.", bare(curve, key, proven)) } else { format!("{head}.") }
 }
 
 fn edge_words(edge: &CacheEdge, memory_bytes: u64) -> String {
     let tier = |tier: Option<TierName>| tier.map_or("unknown", TierName::name);
     let size = |bytes: f64| SweepKey::Size.text(bytes);
     let proven = edge.ratio.hi.is_some_and(|hi| hi < 1.0);
-    let proof = if proven { "" } else { ", which these runs alone do not prove, but the tier does" };
+    let proof = if proven { "" } else { " (the tier shows it; the rates alone do not)" };
     let b6 = match edge.b6 {
-        Agreement::Agrees => " Check B6 sees the cliff there, too.",
-        Agreement::Differs => " Check B6 does not see the cliff there: another cache than memory may end here.",
+        Agreement::Agrees => " Check B6 confirms it.",
+        Agreement::Differs => " Check B6 does not: this may be another cache than memory.",
         Agreement::NotAsked => "",
     };
     format!(
@@ -263,13 +269,13 @@ fn edge_words(edge: &CacheEdge, memory_bytes: u64) -> String {
 
 fn head(sweep: &Sweep, curve: &SweepCurve, style: &Style) -> String {
     let mut said = vec![format!("{} along {}", sweep.counted.join(" and "), curve.key.name())];
-    said.extend(curve.fixed.iter().map(|(key, at)| format!("at {}", level(*key, *at))));
+    said.extend(curve.fixed.iter().map(|(key, at)| format!("at {}", level(curve, *key, *at))));
     said.push(match curve.arrivals {
         Arrivals::Closed => "closed loop: service time only".to_owned(),
         Arrivals::Poisson => "Poisson arrivals".to_owned(),
     });
     if let Some(most) = curve.closed_loop_max {
-        said.push(format!("10 % to 120 % of the closed-loop maximum of {}", format::per_second(most.value)));
+        said.push(format!("10 % to 120 % of the closed-loop maximum of {}", per_second(curve, most.value)));
     }
     if let Some(time) = sweep.time_ns {
         said.push(format!("{} a run", format::time(time as f64)));
@@ -282,10 +288,10 @@ fn number(spread: Option<RunSpread>, set: fn(f64) -> String) -> String {
 }
 
 /// `9.8 – 10.4`, in the unit that the value has.
-fn interval(spread: Option<RunSpread>) -> String {
+fn interval(curve: &SweepCurve, spread: Option<RunSpread>) -> String {
     match spread {
         Some(RunSpread { lo: Some(lo), hi: Some(hi), .. }) => {
-            let (lo, hi) = (format::per_second(lo), format::per_second(hi));
+            let (lo, hi) = (per_second(curve, lo), per_second(curve, hi));
             match (lo.split_once(' '), hi.split_once(' ')) {
                 (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} – {hi}"),
                 _ => format!("{lo} – {hi}"),
@@ -322,15 +328,17 @@ fn columns(curve: &SweepCurve) -> Vec<Column> {
         leaves,
     };
     let key = curve.key;
-    let first = |point: &SweepPoint| bare(key, point.level);
+    let first = |point: &SweepPoint| bare(curve, key, point.level);
     let title = if key == SweepKey::Rate { "asked" } else { key.name() };
     let of = |stat: fn(&LatencySummary) -> Option<RunSpread>| {
         move |point: &SweepPoint| number(stat(&point.service), format::time)
     };
     let mut columns = vec![
         column(title, Align::Right, None, &first),
-        column("rate", Align::Right, None, &|point| number(point.rate, format::per_second)),
-        column("95 %", Align::Right, Some(4), &|point| interval(point.rate)),
+        column("rate", Align::Right, None, &|point| {
+            point.rate.map_or(MISSING.to_owned(), |rate| per_second(curve, rate.value))
+        }),
+        column("95 % CI", Align::Right, Some(4), &|point| interval(curve, point.rate)),
     ];
     if curve.points.iter().any(|point| point.bandwidth.is_some()) {
         columns.push(column("", Align::Right, Some(1), &|point| number(point.bandwidth, format::rate_si)));
@@ -389,7 +397,7 @@ fn chart(curve: &SweepCurve, style: &Style) -> String {
         return String::new();
     }
     let waited = |point: &SweepPoint| point.response.as_ref().unwrap_or(&point.service).p99;
-    let labels: Vec<String> = curve.points.iter().map(|point| bare(curve.key, point.level)).collect();
+    let labels: Vec<String> = curve.points.iter().map(|point| bare(curve, curve.key, point.level)).collect();
     let label = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let bar = ((style.width.saturating_sub(label + 8)) / 2).clamp(BAR_MIN, BAR_MAX);
     // A wild interval must not press all bars flat: it is cut off a little beyond the largest value.
@@ -409,7 +417,7 @@ fn chart(curve: &SweepCurve, style: &Style) -> String {
     let linear = |value: f64| value / rate_top;
     let logarithmic = |value: f64| if span > 0.0 { (value / floor).ln() / span } else { 0.0 };
     let kind = if curve.arrivals == Arrivals::Poisson { "p99 response" } else { "p99" };
-    let mut heads = [format!("rate, 0 – {}", format::per_second(rate_top)), String::new()];
+    let mut heads = [format!("rate, 0 – {}", per_second(curve, rate_top)), String::new()];
     if !times.is_empty() {
         heads[1] = format!("{kind}, {} – {} (log)", format::time(floor), format::time(most));
         let room = style.width.saturating_sub(label + bar + 6);
@@ -515,7 +523,7 @@ mod tests {
         sweep.left_out =
             vec![LeftOut { run: "01".into(), side: "depth=1".into(), reason: "A1 from memory.".into() }; 6];
         let page = page(&sweep, &Style::PLAIN);
-        assert!(page.contains("no curve: all of its 6 runs were rejected"), "{page}");
+        assert!(page.contains("no curve: the checks rejected all of its 6 runs"), "{page}");
         assert!(page.contains("6 runs, such as"), "{page}");
         assert!(!page.contains('█'), "{page}");
     }
@@ -541,17 +549,19 @@ mod tests {
                 .contains("The knee is at depth 8 (8.00 k/s at a mean service time of 1.00 ms)")
         );
         assert!(said(knee(LevelPlace::Inside, 16.0)).contains("anywhere from 8 to 16"));
-        assert!(said(knee(LevelPlace::First, 8.0)).contains("or below it"));
+        assert!(said(knee(LevelPlace::First, 8.0)).contains("at or below depth 8"));
         assert!(said(knee(LevelPlace::Last, 8.0)).contains("No knee up to depth 8"));
+        let mut threads = sweep(vec![point(1.0, Some(1000.0))], CurveFindings::default());
+        threads.curves[0].key = SweepKey::Threads;
         let saturation = |perhaps, place| {
             saturation_words(
-                SweepKey::Threads,
+                &threads.curves[0],
                 &Saturation { level: 8.0, perhaps, rate_max: 1e4, level_max: 16.0, place, rise: Rise::Proven },
             )
         };
         assert_eq!(
             saturation(4.0, LevelPlace::Inside),
-            "Saturated from threads 4 on, within 5 % of the largest rate of 10.0 k/s; the runs prove that from 8 on."
+            "Saturated from threads 4 on, within 5 % of the largest rate of 10.0 k/s; certain from 8 on."
         );
         assert!(saturation(8.0, LevelPlace::Last).starts_with("Not saturated: the rate still rises at threads 16"));
     }

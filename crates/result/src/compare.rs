@@ -30,7 +30,10 @@ pub struct Comparison {
     pub runs: Vec<String>,
     /// Ids of runs that were rejected by checks and left out of the contrasts, each with the reason.
     pub left_out: Vec<LeftOut>,
-    /// What was asked for and not had, each with workload, phase, side and reason, and with what was done instead.
+    /// What the checks warn of in the runs of each side, the most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run_checks: Vec<RunCheck>,
+    /// What was asked for and done otherwise, each with workload, phase, side and reason, and with what was done instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// What the checks say of the comparison as a whole, worst first; those of single runs are with the runs.
@@ -42,7 +45,7 @@ pub struct Comparison {
     /// The places of each side, where a side has several: each is a provisioning (a plot) of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plots: Option<Plots>,
-    /// How many numbers were planned; `contrasts` has those that were had (E10).
+    /// How many numbers were planned; `contrasts` has those that were measured (E10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
 }
@@ -67,6 +70,20 @@ pub struct LeftOut {
     pub side: String,
     /// Codes of the checks that rejected it, with their messages.
     pub reason: String,
+}
+
+/// What a check warns of in runs of one side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunCheck {
+    /// Name of the side, as in the contrasts.
+    pub side: String,
+    /// How many of its runs.
+    pub runs: u32,
+    /// How many runs it has.
+    pub of: u32,
+    /// The finding of the first of them.
+    pub finding: Finding,
 }
 
 /// A fact in which two set-ups differ.

@@ -102,16 +102,16 @@ impl Note {
         match self {
             Note::None => "",
             Note::TooFewBlocks => "too few blocks for any claim",
-            Note::TooFewPlots => "one provisioning a side cannot be told from its set-up",
-            Note::WithoutCrossCheck => "fewer than six provisionings a side, so the permutation test could not object",
-            Note::RealButPossiblySmall => "a real difference, but possibly too small to matter",
+            Note::TooFewPlots => "with one provisioning a side, set-up and provisioning cannot be separated",
+            Note::WithoutCrossCheck => "fewer than six provisionings a side: no cross-check by a permutation test",
+            Note::RealButPossiblySmall => "a real difference, but it may be too small to matter",
             Note::RealButSmall => "a real difference, but too small to matter",
-            Note::TooWide => "the spread hides whatever difference there is",
+            Note::TooWide => "too noisy: the spread hides any difference",
             Note::ChanceAmongMany => {
-                "perhaps a difference, but among so many contrasts and looks one is expected by chance"
+                "possibly a difference, but not significant after correction for multiple comparisons"
             }
-            Note::OnlyInterval => "the interval sees a difference, but the permutation test does not",
-            Note::OnlySignFlip => "the permutation test sees a difference, but the interval does not",
+            Note::OnlyInterval => "the interval shows a difference, the permutation test does not",
+            Note::OnlySignFlip => "the permutation test shows a difference, the interval does not",
         }
     }
 }

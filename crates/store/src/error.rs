@@ -3,11 +3,11 @@
 use plumb_result::histogram::HdrError;
 use std::path::PathBuf;
 
-/// Why the store could not do what it was asked. Nothing that was stored before is lost by any of these.
+/// Why the store could not do what it was asked. None of these loses anything that was stored before.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be opened or made.
-    #[error("the database {} cannot be opened: {reason}; give another file with --db", path.display())]
+    #[error("cannot open the database {}: {reason}; name another file with --db", path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -16,8 +16,8 @@ pub enum StoreError {
     },
     /// The file is damaged, or is no database.
     #[error(
-        "{} is damaged or no database ({reason}); it was left as it is. Move it away to begin anew, restore a copy, or \
-         try `sqlite3 FILE .recover`",
+        "{} is damaged or not a database ({reason}); it was not changed. Move it away to start a new one, restore a \
+         backup, or try `sqlite3 FILE .recover`",
         path.display()
     )]
     Corrupt {
@@ -27,14 +27,14 @@ pub enum StoreError {
         reason: String,
     },
     /// The file is a database of another program.
-    #[error("{} is a database, but not one of Plumb's; give another file with --db", path.display())]
+    #[error("{} is another program's database; name another file with --db", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
     /// The file was made by a later version.
     #[error(
-        "{} has schema {found}, and this Plumb knows schemas up to {known}: a newer Plumb made it. Use that one, or \
+        "{} was made by a newer Plumb (schema {found}, this one supports up to {known}); use that version, or name \
          another file with --db",
         path.display()
     )]
@@ -47,7 +47,7 @@ pub enum StoreError {
         known: i64,
     },
     /// Another process holds the write lock for longer than [`crate::BUSY_TIMEOUT`].
-    #[error("{}: another process has been writing for too long while {doing}; end it, or try again", path.display())]
+    #[error("{} is locked by another process ({doing} waited in vain)", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// No run has this id.
-    #[error("no run {text:?} in {}; `plumb list` shows what is there", path.display())]
+    #[error("no run {text:?} in {}; `plumb list` shows the stored runs", path.display())]
     NotFound {
         /// The file.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum StoreError {
         text: String,
     },
     /// Several runs have this beginning or end.
-    #[error("{text:?} could be any of {}; give more of the id", candidates.join(", "))]
+    #[error("{text:?} is ambiguous: {}; give more of the id", candidates.join(", "))]
     Ambiguous {
         /// What was looked for.
         text: String,
@@ -81,7 +81,7 @@ pub enum StoreError {
         candidates: Vec<String>,
     },
     /// No study has this id or name.
-    #[error("no study {text:?} in {}; `plumb study list` shows what is there", path.display())]
+    #[error("no study {text:?} in {}; `plumb study list` shows the stored studies", path.display())]
     NoStudy {
         /// The file.
         path: PathBuf,
@@ -89,13 +89,13 @@ pub enum StoreError {
         text: String,
     },
     /// A living process conducts the study.
-    #[error("study {id} is being conducted by another process; wait for it, or end it")]
+    #[error("study {id} is being run by another process; wait for it, or stop it")]
     StudyRuns {
         /// The study.
         id: String,
     },
-    /// The run has been begun before.
-    #[error("run {id} is {status} already and cannot begin again; a run needs a new id")]
+    /// The run has begun before, or is still running.
+    #[error("run {id} is already {status}")]
     Begun {
         /// The run.
         id: String,
@@ -131,7 +131,7 @@ pub enum StoreError {
         reason: String,
     },
     /// A time is not RFC 3339.
-    #[error("run {id}: {text:?} is no RFC 3339 time such as 2024-05-01T12:00:00Z")]
+    #[error("run {id}: {text:?} is not an RFC 3339 time such as 2024-05-01T12:00:00Z")]
     Time {
         /// The run.
         id: String,
@@ -150,19 +150,19 @@ pub enum StoreError {
     #[error(transparent)]
     Histogram(#[from] HdrError),
     /// A query would write.
-    #[error("a query can only read, and this one would write; it was not run: {sql}")]
+    #[error("queries are read-only, and this one would write; it was not run: {sql}")]
     WouldWrite {
         /// The query.
         sql: String,
     },
-    /// A query is no SQL, or fails.
+    /// A query is not valid SQL, or fails.
     #[error("the query failed: {reason}; `SELECT name, sql FROM sqlite_schema` shows the tables")]
     Query {
         /// What SQLite said.
         reason: String,
     },
     /// A tag is empty, or has characters that would break lists of tags.
-    #[error("{tag:?} is no tag: a tag is not empty and has no comma, blank or control character")]
+    #[error("invalid tag {tag:?}: a tag is not empty and contains no comma, space or control character")]
     Tag {
         /// What was given.
         tag: String,

@@ -2,6 +2,7 @@
 
 use crate::open::Durability;
 use crate::owner::{Life, Owner};
+use crate::recover::KILLED;
 use crate::write::ResultIn;
 use crate::{Store, StoreError};
 use plumb_document::json;
@@ -45,7 +46,7 @@ impl Store {
             Some(Known { status, .. }) => {
                 if status == "running" {
                     // Its heartbeats become series, which stay.
-                    self.end_without_result(&result.id, "aborted", "its process is gone")?;
+                    self.end_without_result(&result.id, "aborted", KILLED)?;
                 }
                 Imported::Completed
             }

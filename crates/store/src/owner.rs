@@ -38,6 +38,11 @@ impl Owner {
         }
     }
 
+    /// Whether the owner of a stored run is known to be gone.
+    pub(crate) fn is_dead(stored: &str) -> bool {
+        plumb_document::json::from_str::<Owner>(stored).is_ok_and(|owner| owner.life() == Life::Dead)
+    }
+
     /// Whether it still runs, seen from this process.
     pub(crate) fn life(&self) -> Life {
         let this = Owner::this();

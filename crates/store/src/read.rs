@@ -1,5 +1,7 @@
 //! Reading runs back.
 
+use crate::owner::Owner;
+use crate::recover::KILLED;
 use crate::series::{SeriesColumn, decode_times, decode_values, restore};
 use crate::write::{RESULT_ARTIFACT, rfc3339};
 use crate::{Store, StoreError};
@@ -8,7 +10,7 @@ use plumb_workload::former;
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
-/// So many runs are named when an id is ambiguous.
+/// At most this many runs are named when an id is ambiguous.
 pub const CANDIDATES_MAX: usize = 10;
 
 /// Where a run stands.
@@ -63,7 +65,7 @@ pub struct Filter {
     pub status: Option<RunStatus>,
     /// With this verdict.
     pub verdict: Option<RunVerdict>,
-    /// The newest so many.
+    /// At most this many, the newest.
     pub limit: Option<u32>,
 }
 
@@ -112,7 +114,8 @@ impl Store {
                 "SELECT id, started_at, name, status, reason, verdict, wall_ns, command,
                    (SELECT group_concat(path, char(31)) FROM (SELECT DISTINCT target.path FROM run_target
                       JOIN target ON target.id = target_id WHERE run_id = run.id ORDER BY target.path)),
-                   (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM run_tag WHERE run_id = run.id ORDER BY tag))
+                   (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM run_tag WHERE run_id = run.id ORDER BY tag)),
+                   owner
                  FROM run
                  WHERE (?1 IS NULL OR EXISTS (SELECT 1 FROM run_tag WHERE run_id = run.id AND tag = ?1))
                    AND (?2 IS NULL OR name = ?2) AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR verdict = ?4)
@@ -257,6 +260,13 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let verdict: Option<String> = row.get(5)?;
     // The schema's CHECKs allow no other words.
     let status = RunStatus::ALL.into_iter().find(|known| known.name() == status).unwrap_or(RunStatus::Failed);
+    let owner: Option<String> = row.get(10)?;
+    // Where the database cannot be written, a run that was killed is still marked as running.
+    let is_killed = status == RunStatus::Running && owner.is_some_and(|owner| Owner::is_dead(&owner));
+    let (status, reason) = match is_killed {
+        true => (RunStatus::Aborted, Some(KILLED.to_owned())),
+        false => (status, row.get(4)?),
+    };
     let verdict = verdict.and_then(|verdict| {
         [RunVerdict::Pass, RunVerdict::Caution, RunVerdict::Reject, RunVerdict::Unknown]
             .into_iter()
@@ -267,7 +277,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         started_at: rfc3339(row.get(1)?),
         workload: row.get(2)?,
         status,
-        reason: row.get(4)?,
+        reason,
         verdict,
         wall_ns: row.get::<_, Option<i64>>(6)?.and_then(|ns| u64::try_from(ns).ok()),
         command: row.get(7)?,

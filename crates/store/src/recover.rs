@@ -1,7 +1,7 @@
 //! Runs that were killed: marked as what they are, with what they had measured.
 
 use crate::open::Durability;
-use crate::owner::{Life, Owner};
+use crate::owner::Owner;
 use crate::write::write_intervals;
 use crate::{Store, StoreError};
 use plumb_document::json;
@@ -17,6 +17,9 @@ pub struct RecoveredRun {
     /// Seconds (intervals) of measurement that its heartbeats had brought, over all phases.
     pub intervals: usize,
 }
+
+/// Why a run was aborted whose process is gone.
+pub(crate) const KILLED: &str = "its process was killed";
 
 struct RecoveredPhase {
     name: String,
@@ -39,12 +42,9 @@ impl Store {
         drop(statement);
         let mut recovered = Vec::new();
         for (id, owner) in running {
-            let life = owner
-                .and_then(|owner| json::from_str::<Owner>(&owner).ok())
-                .map_or(Life::Unknown, |owner| owner.life());
-            if life == Life::Dead {
+            if owner.is_some_and(|owner| Owner::is_dead(&owner)) {
                 let intervals = self.heartbeats(&id)?.values().map(|phase| phase.intervals.len()).sum();
-                self.end_without_result(&id, "aborted", "its process was killed")?;
+                self.end_without_result(&id, "aborted", KILLED)?;
                 recovered.push(RecoveredRun { id, intervals });
             }
         }
@@ -60,7 +60,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let phases = self.heartbeats(run)?;
         self.write("ending a run", Durability::Power, |transaction| {
-            // Another process may have recovered it, or the run may have ended, since it was looked at.
+            // Meanwhile another process may have recovered it, or the run may have ended.
             let changed = transaction.execute(
                 "UPDATE run SET status = ?2, reason = ?3, owner = NULL WHERE id = ?1 AND status = 'running'",
                 params![run, status, reason],

@@ -45,7 +45,7 @@ pub struct CheckOutcome {
 
 /// Why nothing could be checked.
 #[derive(Debug, thiserror::Error)]
-#[error("`{path}`: {source}; name an existing file, directory or device")]
+#[error("`{path}`: {}; name an existing file, directory or device", crate::place::why_not(path, source))]
 pub struct CheckError {
     path: PathBuf,
     source: std::io::Error,

@@ -34,7 +34,7 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
     for phase in &mut workload.phase {
         let (asked, reason) = match phase.cache {
             CachePolicy::Cold => ("a cold cache", "can never be cold"),
-            CachePolicy::Direct => ("going round the cache", "has nothing below its cache"),
+            CachePolicy::Direct => ("bypassing the cache", "has no device below its cache"),
             CachePolicy::AsIs | CachePolicy::Warm => continue,
         };
         let in_test_directory = |name: &String| match workload.target.get(name) {
@@ -48,7 +48,7 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
             continue;
         }
         phase.cache = CachePolicy::AsIs;
-        let note = format!("{asked}: {kind} lives in memory and {reason}; taken as it is");
+        let note = format!("{asked}: not possible, because {kind} is in memory and {reason}; measured as it is");
         not_had.push(NotHad { phase: phase.name.clone(), note });
     }
     not_had

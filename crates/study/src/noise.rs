@@ -149,17 +149,17 @@ fn note(place: &str, floors: &[NoiseFloor], differing: &[String], left_out: usiz
     let largest = floors.iter().map(|floor| floor.floor).fold(0.0, f64::max);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut said = match floors {
-        [] if left_out > 0 => format!("No noise floor of {place}: too few runs could be used."),
-        [] => format!("No noise floor of {place}: too few runs for any claim."),
-        [only] => format!("Differences below {} cannot be claimed at {place}.", percent(only.floor)),
+        [] if left_out > 0 => format!("No noise floor for {place}: the checks rejected too many runs."),
+        [] => format!("No noise floor for {place}: too few runs."),
+        [only] => format!("Noise floor (A/A) of {place}: differences below {} cannot be claimed.", percent(only.floor)),
         _ => format!(
-            "Differences below the floors beneath, of which the largest is {}, cannot be claimed at {place}.",
+            "Noise floor (A/A) of {place}: at most {}. Smaller differences than in the table cannot be claimed.",
             percent(largest)
         ),
     };
     if !differing.is_empty() {
         said.push_str(&format!(
-            " It differed from itself beyond chance in {}: look for what favours one of two equal sides.",
+            " The two equal sides differ significantly in {}: find out what favours one of them before comparing anything.",
             differing.join(", ")
         ));
     }
@@ -168,9 +168,9 @@ fn note(place: &str, floors: &[NoiseFloor], differing: &[String], left_out: usiz
         said.push_str(&format!(" {left_out} {runs} rejected by checks and left out."));
     }
     match ended {
-        ComparisonEnded::Interrupted => said.push_str(" It was interrupted, and is not kept for later comparisons."),
+        ComparisonEnded::Interrupted => said.push_str(" Interrupted: not stored for later comparisons."),
         ComparisonEnded::By(StopReason::Budget) if floors.is_empty() => {
-            said.push_str(" The time budget ended it; give a larger `--budget`.");
+            said.push_str(" The time budget is spent; use a larger `--budget`.");
         }
         ComparisonEnded::By(_) | ComparisonEnded::NothingAccepted => {}
     }

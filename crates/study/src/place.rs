@@ -40,7 +40,7 @@ impl Place {
         }
         let path = PathBuf::from(typed);
         let error = |reason: String| PlaceError::Directory { path: path.clone(), reason };
-        let metadata = std::fs::metadata(&path).map_err(|failure| error(failure.to_string()))?;
+        let metadata = std::fs::metadata(&path).map_err(|failure| error(why_not(&path, &failure)))?;
         if metadata.is_dir() {
             return Ok(Place::Directory(path));
         }
@@ -61,6 +61,21 @@ impl Place {
             Place::Directory(_) => named::RunPlace::Directory,
             Place::Sim(device) => named::RunPlace::Sim(device.clone()),
         }
+    }
+}
+
+/// Why a path leads nowhere: a link that is broken says so.
+pub(crate) fn why_not(path: &Path, error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    match (std::fs::read_link(path), error.kind()) {
+        (Ok(to), ErrorKind::NotFound) => {
+            format!("it is a symbolic link to `{}`, which does not exist", to.display())
+        }
+        (Ok(_), _) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            "its symbolic links lead round in a circle".to_owned()
+        }
+        (Err(_), ErrorKind::NotFound) => "it does not exist".to_owned(),
+        _ => error.to_string(),
     }
 }
 

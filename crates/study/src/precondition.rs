@@ -97,7 +97,7 @@ pub enum UntilError {
         source: UnitError,
     },
     /// Rounds are too short to be counted in.
-    #[error("rounds of {round} are too short: throughput is counted by the second")]
+    #[error("rounds of {round} are too short: use at least one second")]
     TooShort {
         /// Their length.
         round: Nanos,
@@ -105,7 +105,7 @@ pub enum UntilError {
 }
 
 fn unknown(text: &str) -> String {
-    format!("`{text}` is no condition; write `steady`, or `steady:10s` for rounds of ten seconds")
+    format!("invalid condition `{text}`; use `steady`, or `steady:10s` for rounds of ten seconds")
 }
 
 impl std::str::FromStr for Until {

@@ -62,7 +62,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         session::print_json(&outcome.comparison)?;
     } else {
         let style = session::style();
-        output::print(&page::page(&outcome.comparison, &style));
+        output::print(&page::page(&outcome.comparison, common.verbose, &style));
         output::print(&run_page::findings(&worth_saying(&outcome.comparison), &style));
     }
     // Too little is left of what the checks rejected, as against numbers that are too noisy.
@@ -99,9 +99,9 @@ pub(super) fn warnings(findings: &[Finding]) -> Vec<Finding> {
 /// Said before the time is spent, not only after it.
 fn no_claim_ahead(factor: &str) -> String {
     format!(
-        "note: {factor} only changes with a new provisioning, and one place a side is one provisioning: numbers will be \
-         shown, and nothing can be claimed of {factor}. Give each side two or three places, with commas (`--plots 3` for \
-         simulated devices), or leave --varying out"
+        "note: {factor} only changes with a new provisioning, and one place a side is one provisioning: the page will show \
+         numbers, but make no claim about {factor}. Name two or three places for each side, with commas (`--plots 3` for \
+         simulated devices), or leave out --varying"
     )
 }
 
@@ -112,7 +112,7 @@ fn sides(a: &str, b: &str, plots: u32) -> Result<[CompareSide; 2], Stopped> {
     let places = sides.each_ref().map(|side| side.plots.len());
     if places[0] != places[1] && places.contains(&1) {
         return Err(Stopped::usage(format!(
-            "{} is {} and {} is {}: one place cannot be told from its set-up; give both sides at least two, or one each",
+            "{} has {} and {} has {}: give both sides one place, or both at least two",
             sides[0].name,
             places_in_words(places[0]),
             sides[1].name,
@@ -137,15 +137,13 @@ pub(super) fn side(side: Side, name: &str, text: &str, plots: u32) -> Result<Com
         return match Place::parse(only)? {
             place @ Place::Sim(_) => Ok(CompareSide::provisioned(side, name, &place, plots)),
             Place::Directory(_) if plots > 1 => Err(Stopped::usage(format!(
-                "`--plots` provisions simulated devices; give the places of {only} yourself, with commas: A1,A2,A3"
+                "`--plots` only provisions simulated devices; for {only}, name several places with commas: A1,A2,A3"
             ))),
             place => Ok(CompareSide::at(side, name, place)),
         };
     }
     if plots > 1 {
-        return Err(Stopped::usage(format!(
-            "`--plots` provisions one simulated device, and `{text}` is several places"
-        )));
+        return Err(Stopped::usage(format!("`--plots` takes one simulated device, but `{text}` names several places")));
     }
     let mut places: Vec<(String, Place)> = Vec::with_capacity(texts.len());
     for text_of_one in texts {
@@ -157,7 +155,7 @@ pub(super) fn side(side: Side, name: &str, text: &str, plots: u32) -> Result<Com
         };
         if places.iter().any(is_there) {
             return Err(Stopped::usage(format!(
-                "`{text_of_one}` is there twice in `{text}`: each place must be a provisioning of its own"
+                "`{text}` names `{text_of_one}` twice: each place must be a provisioning of its own"
             )));
         }
         places.push((text_of_one.to_owned(), place));
@@ -189,8 +187,7 @@ pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<Data
 pub(super) fn announcement(places: &str, sizes: DataSizes) -> String {
     let space = format::bytes_iec(sizes.one_at_a_time_bytes() as f64);
     format!(
-        "{places}: each run takes at most {space} in a directory of its own, which is removed at its end; nothing else is \
-         touched"
+        "{places}: each run writes at most {space} to a directory of its own and removes it; nothing else is touched"
     )
 }
 

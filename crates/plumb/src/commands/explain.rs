@@ -15,8 +15,10 @@ pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
             session::print_json(&plumb_trust::CHECKS.iter().map(|check| head(check)).collect::<Vec<_>>())?
         }
         None => {
-            let lines: String =
-                plumb_trust::CHECKS.iter().map(|check| format!("{:4} {}\n", check.code, check.title)).collect();
+            let line = |code: &str, title: &str| format!("{code:4} {title}\n");
+            let mut lines: String = plumb_trust::CHECKS.iter().map(|check| line(check.code, check.title)).collect();
+            let of_audits = plumb_audit::RULES.iter().filter(|rule| rule.code.starts_with('P'));
+            lines.extend(of_audits.map(|rule| line(rule.code, &format!("{} (plumb audit)", rule.name))));
             output::print(&lines);
         }
         Some(code) => {
@@ -41,8 +43,16 @@ pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
 fn unknown(code: &str) -> String {
     let mut known: Vec<&str> = plumb_trust::CHECKS.iter().map(|check| check.code).collect();
     known.extend(plumb_audit::RULES.iter().map(|rule| rule.code).filter(|code| code.starts_with('P')));
-    known.dedup();
-    format!("there is no check `{code}`; there are {}", known.join(" "))
+    // Codes of one letter are numbered from 1 on.
+    let mut ranges: Vec<String> = Vec::new();
+    for letter in ["A", "B", "C", "D", "E", "P"] {
+        let last = known.iter().filter_map(|code| code.strip_prefix(letter)?.parse::<u32>().ok()).max();
+        ranges.extend(last.map(|last| format!("{letter}1–{letter}{last}")));
+    }
+    format!(
+        "unknown check `{code}`; the checks are {}. `plumb explain` lists them; P codes belong to `plumb audit`",
+        ranges.join(", ")
+    )
 }
 
 fn head(check: &Check) -> Value {

@@ -181,7 +181,11 @@ pub fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stop
             let typed = overrides.iter().any(|change| change.path.rsplit('.').next() == Some("cache"));
             Ok(Loaded { workload, policies: if typed { Policies::AsWritten } else { Policies::Fitted } })
         }
-        Ok(_) => Err(Stopped::usage(format!("`{name}` is several workloads; `plumb compare --for` runs them"))),
+        Ok(workloads) => Err(Stopped::usage(format!(
+            "`{name}` stands for several workloads, and `plumb run` takes one of them: {}\nTo run them all: `plumb try`, or \
+             `plumb compare A B --for {name}`",
+            workloads.iter().map(|named| named.name).collect::<Vec<_>>().join(", ")
+        ))),
         Err(error) => Err(Stopped::usage(format!("there is no file `{name}`; {error}"))),
     }
 }

@@ -1,15 +1,17 @@
-//! `plumb list`, `show`, `query`, `tag`, `export`: what is stored.
+//! `plumb list`, `show`, `query`, `tag`, `export`, `import`: what is stored.
 
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
+use plumb_report::diff::ChangedSetting;
 use plumb_report::format::{self, MISSING};
 use plumb_report::run::short_id;
-use plumb_report::{list, run};
+use plumb_report::{diff, list, run};
 use plumb_result::reader::{self, FILE_BYTES_MAX};
 use plumb_result::{RunResult, RunVerdict};
-use plumb_store::{Filter, Imported, QueryCell, RunStatus, Store, StoreError, TagChange};
+use plumb_store::{FactDifference, Filter, Imported, QueryCell, RunStatus, Store, StoreError, TagChange};
+use plumb_trust::{ComparisonSide, SideRecord};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +27,7 @@ pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stop
     if rows.is_empty() {
         output::print(&match tag {
             Some(tag) => format!("no run has the tag `{tag}`\n"),
-            None => "no runs are stored; `plumb try` makes the first\n".to_owned(),
+            None => "no runs are stored; start with `plumb try`\n".to_owned(),
         });
         return Ok(End::Done);
     }
@@ -44,9 +46,9 @@ pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stop
         })
         .collect();
     let head = ["run", "started (UTC)", "workload", "path", "status", "trust", "tags"];
-    output::print(&list::table(&head, &cells, &session::style()));
+    output::print(&list::table(&head, &cells, &session::table_style()));
     if rows.iter().any(|row| row.verdict == Some(RunVerdict::Reject)) {
-        output::print("\nrejected runs count in no comparison; `plumb show RUN` says why they are rejected\n");
+        output::print("\nComparisons ignore rejected runs; `plumb show RUN` says why they were rejected.\n");
     }
     Ok(End::Done)
 }
@@ -63,7 +65,13 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
             return Ok(End::Done);
         }
         if differences.is_empty() {
-            output::print("the two runs do not differ in anything that is stored\n");
+            output::print("no differences: the two runs agree in everything that is stored\n");
+            return Ok(End::Done);
+        }
+        if !common.verbose {
+            let (left, right) = (store.get(&id)?, store.get(&other)?);
+            let settings = changed_settings(&left, &right, &differences);
+            output::print(&diff::page(&left, &right, &settings, &session::table_style()));
             return Ok(End::Done);
         }
         let rows: Vec<Vec<String>> = differences
@@ -74,7 +82,7 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
             })
             .collect();
         let head = ["fact", short_id(&id), short_id(&other)];
-        output::print(&list::table(&head, &rows, &session::style()));
+        output::print(&list::table(&head, &rows, &session::table_style()));
         return Ok(End::Done);
     }
     let result = match store.get(&id) {
@@ -93,6 +101,39 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
         output::print(&format!("{}  {}  seed {}\n", result.id, result.started_at, result.workload.seed));
     }
     Ok(End::Done)
+}
+
+/// What the runs were asked to do, then where they ran: recorded facts that vary by themselves are left out.
+fn changed_settings(left: &RunResult, right: &RunResult, differences: &[FactDifference]) -> Vec<ChangedSetting> {
+    let side = |value: &Option<String>| value.clone().unwrap_or_else(|| MISSING.to_owned());
+    let of_work = differences.iter().filter_map(|difference| {
+        let name = difference.fact.strip_prefix("workload.")?;
+        let name = name.strip_prefix("phase.").unwrap_or(name);
+        Some(ChangedSetting { name: name.to_owned(), left: side(&difference.left), right: side(&difference.right) })
+    });
+    let record = SideRecord::default();
+    let [a, b] = [left, right].map(|run| ComparisonSide {
+        name: "",
+        environment: &run.environment,
+        targets: &run.target,
+        runs: 1,
+        record: &record,
+    });
+    let of_place = plumb_trust::differences(&a, &b).into_iter().map(|difference| ChangedSetting {
+        name: difference.short().to_owned(),
+        left: difference.baseline,
+        right: difference.candidate,
+    });
+    let paths = left
+        .target
+        .values()
+        .zip(right.target.values())
+        .filter(|(a, b)| a.path != b.path)
+        .map(|(a, b)| ChangedSetting { name: "path".to_owned(), left: a.path.clone(), right: b.path.clone() });
+    let mut settings: Vec<ChangedSetting> = paths.collect();
+    settings.extend(of_work);
+    settings.extend(of_place);
+    settings
 }
 
 /// A run that has no result, since it was killed or failed: what it measured until then, second by second.
@@ -124,14 +165,14 @@ fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result
             }
         }
     }
-    output::print(&format!("Run {} has no result: it is {status}.\n", short_id(id)));
+    output::print(&format!("Run {} has no result: {status}.\n", short_id(id)));
     if rows.is_empty() {
-        output::print("It measured nothing.\n");
+        output::print("Nothing was measured.\n");
         return Ok(End::Done);
     }
-    output::print("What it measured until then, second by second:\n\n");
+    output::print("Measured until then, second by second:\n\n");
     let head = ["phase", "until", "op", "rate", "bytes", "p50", "p99"];
-    output::print(&list::table(&head, &rows, &session::style()));
+    output::print(&list::table(&head, &rows, &session::table_style()));
     Ok(End::Done)
 }
 
@@ -154,11 +195,11 @@ pub fn query(sql: Option<&str>, common: &Common) -> Result<End, Stopped> {
     };
     let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
     let head: Vec<&str> = table.columns.iter().map(String::as_str).collect();
-    output::print(&list::table(&head, &rows, &session::style()));
+    output::print(&list::table(&head, &rows, &session::table_style()));
     Ok(End::Done)
 }
 
-/// Puts a tag on a run, or takes it off.
+/// Adds a tag to a run, or removes it.
 pub fn tag(run: &str, tag: &str, delete: bool, common: &Common) -> Result<End, Stopped> {
     let mut store = session::store_to_change(common)?;
     let change = if delete { TagChange::Remove } else { TagChange::Add };
@@ -232,7 +273,7 @@ fn read_limited(file: &Path) -> Result<Vec<u8>, Stopped> {
 /// Writes runs out.
 pub fn export(runs: &[String], csv: bool, common: &Common) -> Result<End, Stopped> {
     if csv && common.json {
-        return Err(Stopped::usage("--csv and --json exclude each other; JSON is what `plumb export` writes anyway"));
+        return Err(Stopped::usage("--csv and --json exclude each other; `plumb export` writes JSON by default"));
     }
     let store = session::store_to_read(common)?;
     let ids = if runs.is_empty() {

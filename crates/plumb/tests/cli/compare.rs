@@ -256,9 +256,9 @@ fn several_places_are_given_with_commas() {
         std::fs::create_dir(home.work().join(name)).unwrap();
     }
     let refused = |line: &str, why: &[&str]| drop(home.plumb(line).expect(2).complains(why));
-    refused("compare a,./a b", &["`./a` is there twice"]);
-    refused("compare a,b sim:ssd", &["a,b is 2 places and sim:ssd is one place", "at least two, or one each"]);
-    refused("compare a b --plots 3", &["`--plots` provisions simulated devices", "A1,A2,A3"]);
+    refused("compare a,./a b", &["names `./a` twice"]);
+    refused("compare a,b sim:ssd", &["a,b has 2 places and sim:ssd has one place", "both at least two"]);
+    refused("compare a b --plots 3", &["`--plots` only provisions simulated devices", "A1,A2,A3"]);
     refused("compare a,nowhere b,a", &["`nowhere` cannot be used"]);
     // A directory whose own name has a comma is one place.
     home.plumb("compare c,d nowhere").expect(2).complains(&["`nowhere` cannot be used"]);
@@ -277,7 +277,7 @@ fn raw_and_corrected_p_are_both_told() {
     }
     assert!(contrasts.iter().any(|contrast| contrast["p_adjusted"].as_f64() > contrast["p"].as_f64()));
     home.plumb("compare sim:hdd sim:hdd?cv=3% --for random-read,fsync-log --no-store")
-        .says(&["p corrected for 4 numbers"]);
+        .says(&["p corrected for 4 comparisons (Holm)"]);
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn checks_over_the_comparison_are_told() {
 fn one_provisioning_a_side_asks_for_no_more_blocks() {
     let home = Home::new();
     let line = "compare sim:ssd?cv=8% sim:ssd?cv=8%&slow=2% --varying fs --no-store";
-    let said = home.plumb(line).complains(&["nothing can be claimed of fs"]);
+    let said = home.plumb(line).complains(&["no claim about fs"]);
     assert!(!said.out.contains("--budget"), "{}", said.out);
     let comparison = home.plumb(&format!("{line} --json")).json();
     for contrast in comparison["contrasts"].as_array().unwrap() {

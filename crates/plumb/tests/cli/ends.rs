@@ -62,7 +62,15 @@ fn a_bad_command_line_is_2_and_suggests() {
     let line = |line: &str, all: &[&str]| drop(home.plumb(line).expect(2).complains(all));
     line("run random-red", &["no file `random-red`", "did you mean `random-read`?"]);
     line("run nothing-like-it", &["there are `stream-read`", "`database`"]);
-    line("run all --at sim:ssd", &["several workloads", "plumb compare --for"]);
+    line("run all --at sim:ssd", &["several workloads", "stream-read, ", "plumb compare A B --for all"]);
+    std::os::unix::fs::symlink("gone", home.work().join("dangling")).unwrap();
+    std::os::unix::fs::symlink("circle", home.work().join("circle")).unwrap();
+    for command in ["try", "check", "run random-read --at", "compare sim:ssd"] {
+        line(&format!("{command} dangling"), &["symbolic link to `gone`, which does not exist"]);
+        line(&format!("{command} circle"), &["symbolic links lead round in a circle"]);
+    }
+    line("explain Q1", &["unknown check `Q1`", "A1–A10", "P1–P10"]);
+    home.plumb("explain p1").expect(0).says(&["P1", "published numbers"]);
     line("run reads.toml --set dpeth=4", &["unknown setting `dpeth`", "did you mean `depth`?"]);
     line("run reads.toml --set depth=much", &["expected a whole number", "depth=much", "^^^^"]);
     line("run reads.toml --set depth", &["`depth` sets nothing", "KEY=VALUE"]);
@@ -118,9 +126,9 @@ fn a_comparison_of_which_nothing_is_left_is_3_and_ends_early() {
     let home = Home::new();
     let line = "compare sim:ssd sim:ssd?cached=60% --for stream-read";
     let said = home.plumb(line).expect(3).says(&[
-        "Nothing can be said",
+        "No result for",
         "6 runs were rejected",
-        "left out, rejected by checks: 6 runs of sim:ssd?cached=60%",
+        "rejected: 6 runs of sim:ssd?cached=60%",
         "A1",
     ]);
     assert!(!said.out.contains("larger `--budget`"), "more blocks would not help: {}", said.out);

@@ -131,7 +131,7 @@ fn what_kill_9_leaves_is_kept_and_cleaned() {
         assert!(home.query("SELECT count(*) FROM series")[0][0].as_i64().unwrap() > 0);
         let id = row["id"].as_str().unwrap();
         home.plumb(&format!("show {id}")).expect(0).says(&[
-            "has no result: it is aborted: its process was killed",
+            "has no result: aborted: its process was killed",
             "second by second",
             "read 1.00 s",
         ]);

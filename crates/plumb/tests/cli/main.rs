@@ -31,5 +31,6 @@ mod store;
 mod study;
 mod study_conduct;
 mod sweep;
+mod unstored;
 mod watch;
 mod zcav;

@@ -34,10 +34,9 @@ fn provisionings_have_a_floor_of_their_own() {
 fn the_page_says_what_it_means() {
     let home = Home::new();
     home.plumb("noise sim:ssd --seed 5").expect(0).says(&[
-        "Differences below",
-        "cannot be claimed at sim:ssd",
-        "against itself",
-        "Kept: comparisons of this work at this place claim nothing below these floors",
+        "Noise floor (A/A) of sim:ssd",
+        "A/A ratio",
+        "Stored: comparisons of this work at this place claim nothing below these floors",
     ]);
     assert_eq!(home.query("SELECT count(*) FROM noise")[0][0], 1);
     assert_eq!(home.query("SELECT count(*) FROM comparison")[0][0], 0, "an A/A is no comparison of two places");
@@ -80,7 +79,7 @@ fn claims_below_the_floor_are_not_made() {
 fn without_trusted_runs_there_is_no_floor() {
     let home = Home::new();
     home.plumb("noise sim:ssd?cached=60% --for stream-read").expect(3).says(&[
-        "No noise floor of sim:ssd?cached=60%",
+        "No noise floor for sim:ssd?cached=60%",
         "rejected by checks",
         "plumb explain A1",
     ]);

@@ -15,7 +15,7 @@ fn with_runs(home: &Home) -> Vec<String> {
 #[test]
 fn runs_are_listed_newest_first() {
     let home = Home::new();
-    home.plumb("list").expect(0).says(&["no runs are stored; `plumb try` makes the first"]);
+    home.plumb("list").expect(0).says(&["no runs are stored; start with `plumb try`"]);
     home.plumb("show last").expect(2).complains(&["no run \"last\"", "plumb list"]);
     let ids = with_runs(&home);
     assert_eq!(ids.len(), 3);
@@ -41,7 +41,7 @@ fn a_run_is_shown_by_id_beginning_end_or_last() {
         assert_eq!(shown(&id[24..]), *id);
     }
     // The beginning of an id is a time in milliseconds, of which three runs in a row have the first digits in common.
-    home.plumb("show 0").expect(2).complains(&["could be any of", &ids[0], &ids[1], &ids[2], "give more of the id"]);
+    home.plumb("show 0").expect(2).complains(&["is ambiguous", &ids[0], &ids[1], &ids[2], "give more of the id"]);
     home.plumb("show zzz").expect(2).complains(&["no run \"zzz\""]);
     // The page is the one that was printed when it ran, and names run and seed.
     home.plumb("show last").expect(0).says(&["sim:nvme writes up to", "Trust:", &ids[0], "seed 42"]);
@@ -55,12 +55,23 @@ fn two_runs_are_told_apart() {
     let home = Home::new();
     let ids = with_runs(&home);
     let said = home.plumb(&format!("show {} --diff {}", ids[2], ids[1])).expect(0);
-    assert!(said.out.contains("sim:hdd") && said.out.contains("sim:ssd"), "{}", said.out);
+    // A rate and a time, in one direction, and what changed.
+    let lines: Vec<&str> = said.out.lines().collect();
+    let [rate, p99] = ["read.iops", "read.lat.p99"].map(|metric| {
+        let line = lines.iter().find(|line| line.contains(metric)).unwrap_or_else(|| panic!("{}", said.out));
+        let ratio = line.split_whitespace().last().unwrap().trim_end_matches('×');
+        ratio.parse::<f64>().unwrap()
+    });
+    assert!(rate > 1.0 && p99 > 1.0, "an SSD is better in both: {}", said.out);
+    let said = said.says(&["IOPS", "ratio above 1", "setting", "sim:hdd", "sim:ssd", "Every fact: -v"]);
+    assert!(said.out.lines().count() < 30, "{}", said.out);
+    let whole = home.plumb(&format!("show {} --diff {} -v", ids[2], ids[1])).expect(0);
+    assert!(whole.out.lines().count() > lines.len() && whole.out.contains("phases.random-read"), "{}", whole.out);
     let differences = home.plumb(&format!("show {} --diff {} --json", ids[2], ids[1])).expect(0).json();
     let fact = |difference: &Value| difference["fact"].as_str().unwrap().to_owned();
     let facts: Vec<String> = differences.as_array().unwrap().iter().map(fact).collect();
     assert!(facts.iter().any(|fact| fact.contains("device")), "{facts:?}");
-    home.plumb(&format!("show {} --diff {}", ids[0], ids[0])).expect(0).says(&["do not differ"]);
+    home.plumb(&format!("show {} --diff {}", ids[0], ids[0])).expect(0).says(&["no differences"]);
 }
 
 #[test]
@@ -75,7 +86,7 @@ fn queries_read_and_never_write() {
     for sql in
         ["DELETE FROM run", "DROP TABLE run", "UPDATE run SET name = 'x'", "ATTACH 'other.db' AS other", "VACUUM"]
     {
-        home.with(["query", sql]).expect(2).complains(&["a query can only read", sql]);
+        home.with(["query", sql]).expect(2).complains(&["queries are read-only", sql]);
     }
     home.with(["query", "SELECT * FROM nowhere"]).expect(2).complains(&["no such table"]);
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 3);
@@ -94,7 +105,7 @@ fn tags_are_put_on_found_and_taken_off() {
     assert!(home.plumb("list").expect(0).out.contains("nightly,other"));
     home.plumb("tag last nightly --delete").expect(0);
     assert_eq!(tagged("nightly"), 1);
-    home.with(["tag", "last", "a,b"]).expect(2).complains(&["is no tag"]);
+    home.with(["tag", "last", "a,b"]).expect(2).complains(&["invalid tag"]);
     home.plumb("tag zzz x").expect(2);
 }
 

@@ -154,7 +154,7 @@ fn rejected_points_are_missing() {
     assert_eq!(sweep["left_out"].as_array().unwrap().len(), 9);
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 9);
     home.plumb("sweep depth=1..4 sim:ssd?errors=5% --time 100ms").expect(3).says(&[
-        "no curve: all of its 9 runs were rejected by checks",
+        "no curve: the checks rejected all of its 9 runs",
         "runs, such as",
         "B9",
         "–",
@@ -295,7 +295,7 @@ fn until_steady_says_after_how_many_rounds() {
     let result = home.plumb("run random-read --at sim:ssd --until steady:2s --json").expect(0).json();
     assert_eq!(result["steady"][0]["reached"], true);
     assert_eq!(result["steady"][0]["round_ns"], 2_000_000_000u64);
-    home.plumb("run random-read --at sim:ssd --until stady").expect(2).complains(&["write `steady`"]);
+    home.plumb("run random-read --at sim:ssd --until stady").expect(2).complains(&["use `steady`"]);
     home.plumb("run stream-write --at sim:ssd --until steady").ran().says(&["stream-write: ended by its own limit"]);
 }
 
@@ -322,7 +322,7 @@ fn a_limit_that_cannot_be_judged_is_not_called_missed() {
     let short = "sweep depth=1,2,4 sim:hdd --time 1s --p99 50ms";
     let said = home.plumb(short).expect(0);
     assert!(!said.out.contains("No point is within"), "{}", said.out);
-    said.says(&["3 of 3 points cannot be held against a p99 of 50.0 ms: their runs are too short for a p99"]);
+    said.says(&["3 of 3 points cannot be judged against p99 ≤ 50.0 ms: their runs are too short for a p99"]);
     let within = home.plumb(&format!("{short} --json")).expect(0).json()["curves"][0]["found"]["within"].clone();
     assert_eq!((&within["best"], &within["unjudged"]), (&serde_json::Value::Null, &3.into()));
 }
@@ -334,7 +334,7 @@ fn the_runs_of_a_sweep_are_found_by_their_tag() {
     let tag = sweep["tag"].as_str().unwrap();
     let tagged = home.query(&format!("SELECT count(*) FROM run_tag WHERE tag = '{tag}'"));
     assert_eq!(tagged[0][0], sweep["runs"].as_array().unwrap().len());
-    home.plumb("sweep depth=1,2 sim:ssd").expect(0).says(&["Its runs: plumb list --tag sweep-"]);
+    home.plumb("sweep depth=1,2 sim:ssd").expect(0).says(&["Runs: plumb list --tag sweep-"]);
     let unkept = home.plumb("sweep depth=1,2 sim:ssd --no-store --json").expect(0).json();
     assert_eq!(unkept["tag"], serde_json::Value::Null);
 }

@@ -70,6 +70,36 @@ fn a_limit_of_io_is_named_where_it_binds() {
     assert_ne!(limiter(&free), "io-limit");
 }
 
+/// Protects: where a control group holds one side of a comparison, the page names that first, and not the read-ahead.
+#[test]
+fn a_comparison_names_the_limit_of_one_side_first() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let [free, held] = [(), ()].map(|()| Mounted::on(Loop::in_memory(128 * MIB), "ext4", ""));
+    let home = Home::new();
+    let group = match Group::new(Controller::Io).and_then(|group| group.limit_reads(held.disk.as_ref().unwrap(), 300)) {
+        Ok(group) => group,
+        Err(why) => return needs::skip(&why),
+    };
+    say_version(&group, "io.max");
+    let line = format!("compare {} {} --size 16MiB --time 1s --budget 20s", free.as_str(), held.as_str());
+    let said = group.plumb(&home, &line).ran();
+    let flat = crate::common::flat(&said.out);
+    let verdict = format!("{} is slower than {}", held.as_str(), free.as_str());
+    assert!(flat.starts_with(&verdict), "{}", said.out);
+    let cause = format!("Likely cause, on {} only: A control group limits reads on loop", held.as_str());
+    let cause_at = flat.find(&cause).unwrap_or_else(|| panic!("{}", said.out));
+    assert!(flat.find("differ in").is_none_or(|differ_at| cause_at < differ_at), "{}", said.out);
+    assert_eq!(flat.matches("A control group limits reads").count(), 1, "{}", said.out);
+    let comparison = group.plumb(&home, &format!("{line} --json")).ran().json();
+    let checks = comparison["run_checks"].as_array().unwrap();
+    let limit = checks.iter().find(|check| check["finding"]["code"] == "C12").unwrap();
+    assert_eq!(limit["side"], held.as_str());
+    assert!(checks.iter().all(|check| check["finding"]["code"] != "C12" || check["side"] == held.as_str()));
+}
+
 /// Protects: what a quota of processor time gives is never taken for what the storage gives.
 #[test]
 fn a_quota_of_processor_time_is_named_where_it_binds() {

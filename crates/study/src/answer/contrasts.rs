@@ -157,7 +157,7 @@ impl Cap {
                 capped("C14", "under emulation, times and rates mean nothing")
             }
             (ContrastVerdict::CannotTell, _) => None,
-            (_, Cap { exploratory: true, .. }) => capped("E1", "an exploratory study claims nothing"),
+            (_, Cap { exploratory: true, .. }) => capped("E1", "an exploratory study makes no claims"),
             _ => None,
         }
     }

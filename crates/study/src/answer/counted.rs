@@ -50,17 +50,14 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
     };
     let (said, ratio, units, note) = match exact {
         Exact::Same { sums, ratio, units } => (of_sums(*sums, *ratio, plan.compare.equivalence), *ratio, *units, None),
-        Exact::Zeros { units } => (
-            ContrastVerdict::CannotTell,
-            None,
-            *units,
-            Some("some runs counted none and others did, so that there is no ratio".to_owned()),
-        ),
+        Exact::Zeros { units } => {
+            (ContrastVerdict::CannotTell, None, *units, Some("some runs counted 0, so there is no ratio".to_owned()))
+        }
     };
     let capped = (plan.exploratory && said != ContrastVerdict::CannotTell).then(|| Capped {
         verdict: said,
         code: "E1".to_owned(),
-        reason: "an exploratory study claims nothing".to_owned(),
+        reason: "an exploratory study makes no claims".to_owned(),
     });
     // Above 1 is better for the candidate, and less is better.
     let turned = ratio.map(|ratio| 1.0 / ratio);

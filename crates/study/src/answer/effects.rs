@@ -1,4 +1,4 @@
-//! What the factors do to a number, alone and together, and how much of the variation that is.
+//! Effects of the factors to a number, alone and together, and how much share of variation that is.
 
 use super::values::{CountedValue, WorkNumber, WorkNumbers, is_hard};
 use crate::plan::Plan;

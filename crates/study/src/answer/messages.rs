@@ -53,10 +53,10 @@ pub(super) fn contrast(contrast: &Contrast, within: &Levels, margin: f64) -> Str
             format!("{a} and {b} are equivalent within {}: {ratio}, {units}", percent(margin, Digits::Spoken))
         }
         ContrastVerdict::CannotTell if contrast.capped.is_some() => {
-            format!("nothing is claimed of {a} and {b}{reason}")
+            format!("no claim about {a} and {b}{reason}")
         }
         ContrastVerdict::CannotTell => format!("cannot tell {a} and {b} apart{reason}; {ratio}, {units}"),
-        ContrastVerdict::Fragile => format!("{a} and {b} differ, perhaps{reason}; {ratio}, {units}"),
+        ContrastVerdict::Fragile => format!("{a} and {b} may differ{reason}; {ratio}, {units}"),
     };
     let more = match contrast.blocks_needed {
         Some(more) if more > 0 => format!("; about {} more would settle it", count(more, contrast.unit)),
@@ -79,7 +79,7 @@ pub(super) fn counted(contrast: &Contrast, within: &Levels, margin: f64, exact: 
     let units = count(contrast.blocks, contrast.unit);
     let how = match (contrast.ratio, contrast.lo, contrast.hi) {
         _ if exact => {
-            let times = contrast.ratio.map_or("there is no ratio of none".to_owned(), |ratio| times(1.0 / ratio));
+            let times = contrast.ratio.map_or("no ratio (a count is 0)".to_owned(), |ratio| times(1.0 / ratio));
             format!("{times}{values}, the same in every run of {units}")
         }
         (Some(ratio), Some(lo), Some(hi)) => format!(
@@ -103,10 +103,10 @@ pub(super) fn counted(contrast: &Contrast, within: &Levels, margin: f64, exact: 
             format!("{a} and {b} are equivalent within {}: {how}", percent(margin, Digits::Spoken))
         }
         ContrastVerdict::CannotTell if contrast.capped.is_some() => {
-            format!("nothing is claimed of {a} and {b}{reason}")
+            format!("no claim about {a} and {b}{reason}")
         }
         ContrastVerdict::CannotTell => format!("cannot tell {a} and {b} apart{reason}; {how}"),
-        ContrastVerdict::Fragile => format!("{a} and {b} differ, perhaps{reason}; {how}"),
+        ContrastVerdict::Fragile => format!("{a} and {b} may differ{reason}; {how}"),
     };
     format!("{}: {said}", place(contrast, within))
 }
@@ -181,15 +181,10 @@ pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCou
             said.extend(first.into_iter().chain(second));
         }
     } else {
-        said.push(format!(
-            "The plan compares by `{by}`, which is no factor of it: every cell is shown, none compared."
-        ));
+        said.push(format!("The plan compares by `{by}`, which is not a factor: all cells are shown, none compared."));
     }
     if emulated {
-        said.push(
-            "The machines were emulated: times mean nothing, and what may be compared is what the devices counted."
-                .to_owned(),
-        );
+        said.push("The machines were emulated: times mean nothing; only device counters can be compared.".to_owned());
     }
     if counts.open > 0 {
         said.push(format!(
@@ -209,7 +204,7 @@ pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCou
         ));
     }
     if !missing.is_empty() {
-        said.push(format!("Of {} runs {}; they are in no number.", counts.runs, missing.join(" and ")));
+        said.push(format!("Of {} runs, {}; they are excluded from all numbers.", counts.runs, missing.join(" and ")));
     }
     said
 }

@@ -68,12 +68,12 @@ fn cv(variance: f64) -> f64 {
 fn advice(components: &PlotsAndRuns, runs_per_plot: Option<u32>) -> String {
     let share = percent(components.plots.share, Digits::Spoken);
     let best = match runs_per_plot {
-        Some(1) => "; 1 run on each is best for its time".to_owned(),
-        Some(runs) => format!("; {runs} runs on each are best for their time"),
+        Some(1) => "; 1 run on each is the best use of time".to_owned(),
+        Some(runs) => format!("; {runs} runs on each are the best use of time"),
         None => String::new(),
     };
     if components.plots.variance == 0.0 {
-        "all of the spread is between runs on one provisioning: add runs, or make them longer".to_owned()
+        "all of the spread is between runs of one provisioning: add runs, or make them longer".to_owned()
     } else if components.plots.share >= 0.5 {
         format!("{share} of the spread is between provisionings: add plots, not runs{best}")
     } else {

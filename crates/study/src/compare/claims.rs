@@ -312,7 +312,7 @@ fn cap(said: ContrastVerdict, found: NumberFound, floor: Option<&Floor>, finding
     }
     match floor {
         Some(floor) if is_below_floor(found, floor.share) => {
-            capped("E14", format!("below what this set-up can see, which is {:.1} %", floor.share * 100.0))
+            capped("E14", format!("below the noise floor of this set-up, {:.1} %", floor.share * 100.0))
         }
         _ => None,
     }

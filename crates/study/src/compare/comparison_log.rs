@@ -3,11 +3,11 @@
 use super::plan::{CompareSide, PlannedBlock, SidePlot, side_index};
 use crate::place::Place;
 use crate::run::RunOutcome;
-use plumb_result::compare::LeftOut;
+use plumb_result::compare::{LeftOut, RunCheck};
 use plumb_result::metric::Subject;
 use plumb_result::observe::TargetFacts;
 use plumb_result::run::TierName;
-use plumb_result::{Histogram, Metric, PhaseResult, RunVerdict};
+use plumb_result::{Finding, Histogram, Level, Metric, PhaseResult, RunVerdict, short_list};
 use plumb_stats::schedule::Side;
 use plumb_trust::{Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
 use plumb_workload::Workload;
@@ -51,7 +51,7 @@ pub(crate) struct OpKey {
 /// The runs so far.
 #[derive(Default)]
 pub(crate) struct ComparisonLog {
-    /// Every number that is meant to be had.
+    /// Every number that is planned.
     pub(crate) planned: Vec<Planned>,
     varying: Option<&'static Factor>,
     pub(crate) provisionings: [Provisionings; 2],
@@ -74,7 +74,11 @@ pub(crate) struct ComparisonLog {
     pub(crate) accepted: [BTreeMap<&'static str, u32>; 2],
     /// Works of which a block had two runs that the checks accept.
     pub(crate) accepted_pairs: BTreeSet<&'static str>,
-    /// What was asked for and not had, by workload, phase and note, with the sides that it is about.
+    /// Runs of each side.
+    side_runs: [u32; 2],
+    /// Warnings about runs, by side and check: the first of each, and how many runs have one.
+    warned: BTreeMap<(usize, String), (Finding, u32)>,
+    /// What was asked for and done otherwise, by workload, phase and note, with the sides that it is about.
     pub(crate) notes: BTreeMap<(&'static str, String, String), Vec<String>>,
 }
 
@@ -209,6 +213,15 @@ impl ComparisonLog {
                 }
             }
         }
+        self.side_runs[index] += 1;
+        let mut codes: Vec<&str> = Vec::new();
+        // What rejects a run is with the runs that are left out.
+        for finding in outcome.result.checks.iter().filter(|finding| finding.level == Level::Warn) {
+            if !codes.contains(&finding.code.as_str()) {
+                codes.push(&finding.code);
+                self.warned.entry((index, finding.code.clone())).or_insert_with(|| (finding.clone(), 0)).1 += 1;
+            }
+        }
         let record = &mut self.records[index];
         if outcome.result.verdict == RunVerdict::Reject {
             record.rejected += 1;
@@ -240,6 +253,22 @@ impl ComparisonLog {
     pub(crate) fn floor_print(&self, index: usize, workload: &str) -> Option<serde_json::Value> {
         let ran = self.resolved[index].iter().find(|one| one.name == workload)?;
         Some(work_print(ran, WorkQuestion::Floor))
+    }
+
+    /// What the checks warn of in the runs of each side, the most frequent first.
+    pub(crate) fn run_checks(&self, sides: [&CompareSide; 2]) -> Vec<RunCheck> {
+        let mut all: Vec<RunCheck> = self
+            .warned
+            .iter()
+            .map(|((index, _), (finding, runs))| RunCheck {
+                side: sides[*index].name.clone(),
+                runs: *runs,
+                of: self.side_runs[*index],
+                finding: finding.clone(),
+            })
+            .collect();
+        short_list::sort_by_key(&mut all, |check| u32::MAX - check.runs);
+        all
     }
 
     /// Accepted runs of the work that has fewest.

@@ -3,7 +3,7 @@
 use super::comparison_log::ComparisonLog;
 use super::plan::CompareSide;
 use super::request::{CompareRequest, ComparisonEnded};
-use plumb_result::compare::Replicate;
+use plumb_result::compare::{Replicate, RunCheck};
 use plumb_result::metric::Subject;
 use plumb_result::number::{Digits, percent};
 use plumb_result::run::TierName;
@@ -11,34 +11,63 @@ use plumb_result::{Contrast, ContrastVerdict, Histogram, Metric, Quantity};
 use plumb_stats::stop::StopReason;
 use plumb_workload::named::NamedWorkload;
 
-/// Words for the whole: what was found, and what limits it.
-pub(crate) fn note(
-    request: &CompareRequest<'_>,
-    contrasts: &[Contrast],
-    confounded: bool,
-    left_out: usize,
-    ended: ComparisonEnded,
-    blocks: usize,
-) -> String {
-    let mut said = found(&request.baseline.name, &request.candidate.name, contrasts, 0.05, left_out);
-    if confounded {
+/// What else a comparison came to.
+pub(crate) struct Told<'a> {
+    pub(crate) confounded: bool,
+    /// Runs that were rejected.
+    pub(crate) left_out: usize,
+    pub(crate) ended: ComparisonEnded,
+    pub(crate) blocks: usize,
+    pub(crate) run_checks: &'a [RunCheck],
+}
+
+/// Words for the whole: what was found, why where a check knows it, and what limits it.
+pub(crate) fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &Told<'_>) -> String {
+    let mut said = found(&request.baseline.name, &request.candidate.name, contrasts, 0.05, told.left_out);
+    said.push_str(&cause(contrasts, told.run_checks));
+    if told.confounded {
         said.push_str(
             " Confounded: more than the declared factor differs, so none of this is about that factor alone.",
         );
     }
-    if left_out > 0 {
-        let runs = if left_out == 1 { "run was" } else { "runs were" };
-        said.push_str(&format!(" {left_out} {runs} rejected by checks and left out."));
+    if told.left_out > 0 {
+        let runs = if told.left_out == 1 { "run was" } else { "runs were" };
+        said.push_str(&format!(" {} {runs} rejected by checks and left out.", told.left_out));
     }
     said.push_str(&from_memory(contrasts));
-    match ended {
-        ComparisonEnded::Interrupted => said.push_str(" It was interrupted; this is what was measured before."),
-        ComparisonEnded::By(StopReason::Budget | StopReason::BlocksMax) => {
-            said.push_str(&way_on(request, contrasts, blocks, ended));
-        }
-        ComparisonEnded::By(StopReason::Precise) | ComparisonEnded::NothingAccepted => {}
+    match told.ended {
+        ComparisonEnded::Interrupted => said.push_str(" Interrupted: this is what was measured before."),
+        ComparisonEnded::By(reason) => said.push_str(&way_on(request, contrasts, told.blocks, reason)),
+        ComparisonEnded::NothingAccepted => {}
     }
     said
+}
+
+/// Checks that name what holds a run back, and that a side can have on its own.
+const CAUSES: &[&str] = &["C12", "C2", "C9", "C13", "C7", "B9", "C1"];
+
+/// Why the slower side is slower: a check names what holds back at least half of its runs, and none of the other side's.
+fn cause(contrasts: &[Contrast], run_checks: &[RunCheck]) -> String {
+    let is = |verdict| contrasts.iter().any(|contrast| contrast.verdict == verdict);
+    let Some(first) = contrasts.first() else { return String::new() };
+    let slower = match (is(ContrastVerdict::Faster), is(ContrastVerdict::Slower)) {
+        (true, false) => &first.baseline,
+        (false, true) => &first.candidate,
+        _ => return String::new(),
+    };
+    let of_side = |code: &str, is_slower: bool| {
+        run_checks.iter().find(|check| check.finding.code == code && (check.side == *slower) == is_slower)
+    };
+    let named = CAUSES.iter().find_map(|&code| {
+        of_side(code, true).filter(|check| 2 * check.runs >= check.of && of_side(code, false).is_none())
+    });
+    named.map_or(String::new(), |check| {
+        format!(
+            " Likely cause, on {slower} only: {} ({}).",
+            check.finding.message.trim_end_matches('.'),
+            check.finding.code
+        )
+    })
 }
 
 /// What was found of B against A, in one sentence. `margin` is that of equivalence.
@@ -46,7 +75,7 @@ pub(crate) fn found(a: &str, b: &str, contrasts: &[Contrast], margin: f64, left_
     let count = |verdict| contrasts.iter().filter(|contrast| contrast.verdict == verdict).count();
     let (faster, slower) = (count(ContrastVerdict::Faster), count(ContrastVerdict::Slower));
     let (equivalent, total) = (count(ContrastVerdict::Equivalent), contrasts.len());
-    // Of several speeds no one ratio is told in the headline (E4).
+    // A number with several speeds (E4) has no one ratio for the headline.
     let one = |contrast: &Contrast| match contrast.ratio {
         Some(ratio) if contrast.baseline_modes.is_empty() && contrast.candidate_modes.is_empty() => {
             format!(" ({ratio:.2}×)")
@@ -55,17 +84,19 @@ pub(crate) fn found(a: &str, b: &str, contrasts: &[Contrast], margin: f64, left_
     };
     let capped = capped_for_one_reason(contrasts);
     match contrasts {
-        [] if left_out > 0 => format!("Nothing can be said about {a} and {b}: no run of both sides could be used."),
-        [] => format!("Nothing can be said about {a} and {b}: no number was measured on both sides."),
+        [] if left_out > 0 => format!("No result for {a} and {b}: the checks rejected a run of every block."),
+        [] => format!("No result for {a} and {b}: no number was measured on both sides."),
         _ if capped.is_some() => {
-            format!("Nothing is claimed about {a} and {b}: {}.", capped.map(lower).unwrap_or_default())
+            format!("No claim about {a} and {b}: {}.", capped.map(lower).unwrap_or_default())
         }
         [only] if faster == 1 => format!("{b} is faster than {a}{}.", one(only)),
         [only] if slower == 1 => format!("{b} is slower than {a}{}.", one(only)),
         _ if equivalent == total => format!("{a} and {b} are equivalent, within {}.", percent(margin, Digits::Spoken)),
-        _ if faster == total => format!("{b} is faster than {a} in everything that was measured{}.", range(contrasts)),
-        _ if slower == total => format!("{b} is slower than {a} in everything that was measured{}.", range(contrasts)),
-        _ if faster + slower + equivalent == 0 => format!("Cannot tell {a} and {b} apart, nor call them equal."),
+        _ if faster == total => format!("{b} is faster than {a} in every number{}.", range(contrasts)),
+        _ if slower == total => format!("{b} is slower than {a} in every number{}.", range(contrasts)),
+        _ if faster + slower + equivalent == 0 => {
+            format!("Inconclusive: cannot tell {a} and {b} apart, nor call them equal.")
+        }
         _ => mixed(a, b, [("faster", faster), ("slower", slower), ("equivalent", equivalent)], total),
     }
 }
@@ -89,36 +120,43 @@ fn mixed(a: &str, b: &str, counts: [(&str, usize); 3], total: usize) -> String {
     format!("{b} against {a}: {}.", said.collect::<Vec<_>>().join(", "))
 }
 
-/// What would settle the open contrasts: the budget in which those have the blocks that they want that can have them, or
-/// that none can. What a check forbids wants no blocks.
-fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: usize, ended: ComparisonEnded) -> String {
+/// What would settle the open contrasts, in one number: more provisionings, the budget in which they have the blocks that
+/// they need, or that no budget has. What a check forbids needs no blocks.
+fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: usize, ended: StopReason) -> String {
     let open = || contrasts.iter().filter(|one| one.verdict == ContrastVerdict::CannotTell);
-    let wanted: Vec<u32> = open()
-        .filter(|one| one.unit == Replicate::Block)
-        .filter_map(|one| Some(one.blocks_needed?.saturating_add(blocks as u32)))
-        .collect();
+    let plots = open().filter(|one| one.unit == Replicate::Plot).filter_map(|one| one.blocks_needed).max();
+    if let Some(more) = plots.filter(|&more| more > 0) {
+        let s = if more == 1 { "" } else { "s" };
+        return format!(" To settle what is open, provision about {more} more place{s} on each side.");
+    }
+    if ended == StopReason::Precise {
+        return String::new();
+    }
+    let needed: Vec<u32> =
+        open().filter(|one| one.unit == Replicate::Block).filter_map(|one| one.blocks_needed).collect();
+    let total = |more: u32| more.saturating_add(blocks as u32);
     let most = request.rule.blocks_max;
-    let Some(least) = wanted.iter().min() else {
-        let is_open = open().any(|one| one.blocks_needed.is_some());
-        let more = is_open && ended == ComparisonEnded::By(StopReason::Budget);
-        return if more {
-            " The time budget ended it; a larger `--budget` may settle what is open.".to_owned()
-        } else {
-            String::new()
-        };
+    let reachable: Vec<u32> = needed.iter().copied().filter(|&more| total(more) <= most).collect();
+    let Some(&more) = reachable.iter().max() else {
+        return needed.iter().min().map_or(String::new(), |&least| {
+            format!(
+                " At this spread it would take about {} blocks to settle; the limit is {most}. Make the runs longer \
+                 (`--time`) or the machine quieter.",
+                total(least)
+            )
+        });
     };
-    let Some(reachable) = wanted.iter().filter(|&&total| total <= most).max() else {
-        return format!(
-            " To settle it at this spread would take about {least} blocks, and a comparison has at most {most}: make runs \
-             longer (`--time`), or the machine quieter."
-        );
-    };
-    let minutes = (request.budget.as_secs_f64() / 60.0 * f64::from(*reachable) / blocks.max(1) as f64).ceil() as u64;
+    let minutes = (request.budget.as_secs_f64() / 60.0 * f64::from(total(more)) / blocks.max(1) as f64).ceil() as u64;
     let budget = if minutes <= 120 { format!("{minutes}m") } else { format!("{}h", minutes.div_ceil(60)) };
-    format!(" The time budget ended it; `--budget {budget}` may settle what is open.")
+    let what = match needed.len() - reachable.len() {
+        0 => "it".to_owned(),
+        _ => format!("{} of the {} open numbers", reachable.len(), needed.len()),
+    };
+    let blocks = if more == 1 { "block" } else { "blocks" };
+    format!(" The time budget is spent; about {more} more {blocks} should settle {what}: `--budget {budget}`.")
 }
 
-/// Which side's numbers say nothing about a device.
+/// Which side's numbers are those of memory.
 fn from_memory(contrasts: &[Contrast]) -> String {
     let Some(first) = contrasts.first() else { return String::new() };
     let all_of = |tier: TierName, of: fn(&Contrast) -> Option<TierName>| {
@@ -128,9 +166,9 @@ fn from_memory(contrasts: &[Contrast]) -> String {
     let baseline = all_of(TierName::Cache, |contrast| contrast.baseline_tier);
     let candidate = all_of(TierName::Cache, |contrast| contrast.candidate_tier);
     match (baseline, candidate) {
-        (true, true) => " Both answered from memory, which says nothing about a device.".to_owned(),
-        (true, false) => format!(" {} answered from memory, which says nothing about a device.", first.baseline),
-        (false, true) => format!(" {} answered from memory, which says nothing about a device.", first.candidate),
+        (true, true) => " Both sides measure memory, not a device.".to_owned(),
+        (true, false) => format!(" {} measures memory, not a device.", first.baseline),
+        (false, true) => format!(" {} measures memory, not a device.", first.candidate),
         (false, false) => String::new(),
     }
 }
@@ -148,7 +186,7 @@ fn lower(text: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_lowercase().chain(chars).collect())
 }
 
-/// What was asked for and not had: in the runs, and numbers that could not be compared for want of a value.
+/// What was asked for and done otherwise in the runs, and numbers that lack a value on one side.
 pub(crate) fn notes(workloads: &[&'static NamedWorkload], time_ns: u64, comparison_log: &ComparisonLog) -> Vec<String> {
     let mut notes: Vec<String> = comparison_log
         .notes
@@ -159,7 +197,7 @@ pub(crate) fn notes(workloads: &[&'static NamedWorkload], time_ns: u64, comparis
         if !comparison_log.accepted_pairs.contains(named.name) {
             // Where that is so of all, it is the verdict; and why is said with the runs.
             if !comparison_log.accepted_pairs.is_empty() {
-                notes.push(format!("{}: nothing to compare; the checks rejected a run of every block", named.name));
+                notes.push(format!("{}: not compared, because the checks rejected a run of every block", named.name));
             }
             continue;
         }
@@ -176,7 +214,7 @@ pub(crate) fn notes(workloads: &[&'static NamedWorkload], time_ns: u64, comparis
 
 /// Why a run has no such number, and how long it would have to be.
 fn too_little(named: &'static NamedWorkload, name: &str, time_ns: u64, comparison_log: &ComparisonLog) -> String {
-    let plain = "too little happened in a run to tell; give each run more `--time`";
+    let plain = "too few samples in a run; give each run more `--time`";
     let Ok(Metric { subject: Subject::Op(kind), quantity: Quantity::Latency(stat) }) = name.parse::<Metric>() else {
         return plain.to_owned();
     };
@@ -191,10 +229,7 @@ fn too_little(named: &'static NamedWorkload, name: &str, time_ns: u64, compariso
     let needed = (plumb_trust::MIN_SAMPLES_BEYOND as f64 / (1.0 - quantile)).ceil() as u64;
     // A fifth more than just enough, for runs vary.
     let seconds = (time_ns as f64 / 1e9 * 1.2 * needed as f64 / fewest as f64).ceil();
-    format!(
-        "it takes {needed} {kind} a run, and there were about {fewest}; try `--time {seconds:.0}s`",
-        kind = kind.name()
-    )
+    format!("a run needs {needed} {kind} ops, and had about {fewest}; try `--time {seconds:.0}s`", kind = kind.name())
 }
 
 /// Places that are one provisioning, each with the first of them.
@@ -203,7 +238,7 @@ pub(crate) fn shared_provisionings(sides: [&CompareSide; 2], comparison_log: &Co
     for (side, provisionings) in sides.into_iter().zip(&comparison_log.provisionings) {
         for (&place, &first) in provisionings.by_place.iter().filter(|&(&place, &first)| place != first as usize) {
             let [one, other] = [first as usize, place].map(|place| &side.plots[place].name);
-            notes.push(format!("a provisioning of its own for {other}: it shares that of {one}, and counts with it"));
+            notes.push(format!("{other} shares a provisioning with {one}: the two count as one place"));
         }
     }
     notes

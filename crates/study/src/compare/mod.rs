@@ -105,7 +105,7 @@ pub(crate) fn measure(
                     if over {
                         break 'looks ComparisonEnded::By(StopReason::Budget);
                     }
-                    progress.block(&format!("block {} of at least {}", done + 1, stop.blocks_min));
+                    progress.block(&format!("block {} (minimum {})", done + 1, stop.blocks_min));
                     let finished =
                         run_block(bench, request, order[done as usize], done, &mut comparison_log, progress)?;
                     if !finished {
@@ -208,6 +208,7 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         })
         .collect();
     let rejected = comparison_log.left_out.len();
+    let run_checks = comparison_log.run_checks(request.sides());
     let mut notes = messages::notes(&request.workloads, request.scale.time_ns, &comparison_log);
     notes.extend(messages::shared_provisionings(request.sides(), &comparison_log));
     notes.extend(floor_notes);
@@ -218,10 +219,13 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         verdict_note: messages::note(
             request,
             &contrasts,
-            judged.confounded,
-            rejected,
-            ended,
-            comparison_log.order.len(),
+            &messages::Told {
+                confounded: judged.confounded,
+                left_out: rejected,
+                ended,
+                blocks: comparison_log.order.len(),
+                run_checks: &run_checks,
+            },
         ),
         contrasts,
         differences: judged.differences,
@@ -230,6 +234,7 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         order: comparison_log.order,
         runs: comparison_log.runs,
         left_out: comparison_log.left_out,
+        run_checks,
         notes,
         checks: judged.findings,
         varying: request.varying.map(|factor| factor.name.to_owned()),

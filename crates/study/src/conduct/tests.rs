@@ -287,7 +287,13 @@ fn a_store_without_room_stops_it_and_resuming_goes_on() {
     assert!(error.is_full(), "{error}");
     assert_eq!(world.borrow().standing, 0);
     drop(store);
+    // The result that found no room is beside the database.
+    let files = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let kept: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    let [kept] = kept.as_slice() else { panic!("{kept:?}") };
+    let results = plumb_result::reader::read(&std::fs::read(kept).unwrap()).unwrap();
     let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.import(&results[0]).unwrap(), plumb_store::Imported::Added);
     let done = count(&store.study_runs(&study.id).unwrap(), StudyRunStatus::Done);
     assert!(done < 64);
     go_on(&mut store, &study, &world).unwrap();

@@ -81,12 +81,12 @@ pub fn work(form: &DialectForm, working_set: Option<Size>) -> Result<HostWork, D
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("there is `{}`", TOOLS.join("`, `")),
         };
-        return Err(DialectProblem::new("dialect", format!("no tool `{}` is spoken here", form.dialect), help));
+        return Err(DialectProblem::new("dialect", format!("unknown tool `{}`", form.dialect), help));
     };
     if let Some(CachePolicy::Warm | CachePolicy::Direct) = form.cache {
         return Err(DialectProblem::new(
             "cache",
-            format!("how {tool} uses the cache is in its own words"),
+            format!("`cache` does not apply to {tool}: its own options say how it uses the cache"),
             format!("say it in `args` (see `plumb as {tool} --help`), or write the work natively"),
         ));
     }
@@ -100,10 +100,8 @@ pub fn work(form: &DialectForm, working_set: Option<Size>) -> Result<HostWork, D
     if working_set.is_some() && tool != "postmark" {
         return Err(DialectProblem::new(
             "dialect",
-            format!(
-                "nothing in this workload is `${{working-set}}`, and the size of what {tool} works on is in its words"
-            ),
-            "say `${working-set}` where the size belongs",
+            format!("this workload does not use `${{working-set}}`, which {tool} needs for its size"),
+            "write `${working-set}` where the size belongs",
         ));
     }
     match tool {
@@ -179,7 +177,7 @@ fn postmark_lines(set: &BTreeMap<String, LevelForm>, working_set: Option<Size>) 
             Size::Free(_) => {
                 return Err(DialectProblem::new(
                     "set",
-                    "PostMark knows nothing of free space",
+                    "PostMark cannot size its files by free space",
                     "give the working set as bytes or as a share of `ram`",
                 ));
             }
@@ -230,7 +228,7 @@ struct NoFiles;
 
 impl fio::Files for NoFiles {
     fn read(&mut self, path: &str) -> Result<String, fio::MissingFile> {
-        Err(fio::MissingFile { reason: format!("`{path}` is not looked at before a run") })
+        Err(fio::MissingFile { reason: format!("`{path}` is not read before a run") })
     }
 }
 
@@ -238,7 +236,7 @@ impl fio::Files for NoFiles {
 fn try_words(tool: &str, args: &[String], lines: &[String]) -> Result<(), DialectProblem> {
     let words: Vec<String> = args.iter().map(|word| on_trial(word)).collect();
     let wrong = |key, message: &str| {
-        let message = message.trim().lines().next().unwrap_or("its words are wrong").to_owned();
+        let message = message.trim().lines().next().unwrap_or("its command line is wrong").to_owned();
         Err(DialectProblem::new(
             key,
             format!("{tool} would refuse this: {message}"),

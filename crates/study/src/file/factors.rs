@@ -52,7 +52,11 @@ pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Resul
             failures.push(LocatedFailure { span: span.clone(), message, help: help.to_owned() });
         };
         if said.name.is_empty() || said.name.contains(['$', '{', '}', '=', ',']) || said.name.starts_with("ram") {
-            fail(&place, format!("`{}` is no name of a factor", said.name), "use letters, digits, `-`, `_` and `.`");
+            fail(
+                &place,
+                format!("`{}` is not a valid factor name", said.name),
+                "use letters, digits, `-`, `_` and `.`",
+            );
         }
         if all.iter().any(|other| other.name == said.name) {
             fail(&place, format!("there are two factors named `{}`", said.name), "give each its own name");
@@ -71,7 +75,7 @@ pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Resul
             .collect();
         for (index, level) in levels.iter().enumerate() {
             if levels[..index].iter().any(|other| other.text == level.text) || level.text == NONE {
-                fail(&levels_place, format!("the level `{}` stands there twice", level.text), "each level once");
+                fail(&levels_place, format!("duplicate level `{}`", level.text), "remove one of the two");
             }
         }
         let chooses = !workloads.is_empty() && !said.levels.is_empty() && said.levels.iter().all(is_workload);
@@ -94,7 +98,7 @@ pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Resul
             (Some(FactorChange::Easy), Some(Binds::Host)) => {
                 failures.push(LocatedFailure {
                     span: at(tree, &[path.as_slice(), &[key("change")]].concat()),
-                    message: "a change of the host is a provisioning".to_owned(),
+                    message: "changing the host is a provisioning".to_owned(),
                     help: "use `change = \"hard\"`, or leave it out".to_owned(),
                 });
                 true
@@ -105,7 +109,7 @@ pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Resul
         if hard && binds == Some(Binds::Workload) {
             failures.push(LocatedFailure {
                 span: place.clone(),
-                message: "a change of the workload needs no provisioning".to_owned(),
+                message: "changing the workload needs no provisioning".to_owned(),
                 help: "leave out `change = \"hard\"`".to_owned(),
             });
         }
@@ -113,7 +117,7 @@ pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Resul
         if !hard && enters {
             failures.push(LocatedFailure {
                 span: place.clone(),
-                message: format!("`{}` changes from run to run, and `on-enter` is run once a plot", said.name),
+                message: format!("`{}` changes from run to run, but `on-enter` runs once per plot", said.name),
                 help: "give it `change = \"hard\"`".to_owned(),
             });
         }
@@ -167,7 +171,7 @@ pub fn read(form: &StudyForm, tree: &Table, workloads: &[WorkloadText]) -> Resul
         if let Some(other) = all.iter().find(|factor| factor.name == WORKLOAD) {
             failures.push(LocatedFailure {
                 span: other.place.clone(),
-                message: "`workload` tells the workloads apart by itself".to_owned(),
+                message: "the name `workload` is reserved: it already distinguishes the workloads".to_owned(),
                 help: "give this factor another name, or the workloads' names as levels".to_owned(),
             });
         }

@@ -54,7 +54,7 @@ impl Study<'_> {
             // Another scale may lack the level: that is no reason to refuse it.
             if !combined.iter().any(|cell| import.stands_for(&cell.levels)) {
                 self.warnings
-                    .push(format!("no cell has the levels of import `{label}`: nothing stands beside its numbers"));
+                    .push(format!("no cell has the levels of import `{label}`: its numbers are not compared with any"));
             }
             found.push(import);
         }

@@ -78,11 +78,11 @@ pub fn unknown<'a>(
     let help = match nearest(name, known.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
         None => match known.collect::<Vec<_>>() {
-            names if names.is_empty() => format!("there is no {what} at all"),
+            names if names.is_empty() => format!("no {what} is defined"),
             names => format!("there is `{}`", names.join("`, `")),
         },
     };
-    LocatedFailure { span: place.clone(), message: format!("there is no {what} `{name}`"), help }
+    LocatedFailure { span: place.clone(), message: format!("unknown {what} `{name}`"), help }
 }
 
 /// What `${…}` may stand for.
@@ -255,13 +255,12 @@ impl LevelScope<'_> {
         };
         match self.factors.iter().find(|factor| factor.name == name) {
             Some(factor) if self.hard_only && !factor.hard => failed(
-                format!("what is built depends on `{name}`, which changes from run to run"),
+                format!("a provisioning step depends on `{name}`, which changes from run to run"),
                 "give that factor `change = \"hard\"`: each of its levels then gets provisionings of its own",
             ),
-            Some(_) => failed(
-                format!("`{name}` has no level here: its `when` does not hold"),
-                "limit this with the same `when`",
-            ),
+            Some(_) => {
+                failed(format!("`{name}` has no level here, because its `when` is false"), "give this the same `when`")
+            }
             None => {
                 let mut failure = unknown("factor", name, self.factors.iter().map(|factor| factor.name.as_str()), span);
                 failure.help.push_str("; a `${` of the shell's is written `$${`");

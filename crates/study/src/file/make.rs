@@ -114,7 +114,7 @@ impl<'d> Study<'d> {
                 }
                 _ => fail(
                     place,
-                    format!("`{name}` is reached in no one way"),
+                    format!("`{name}` needs exactly one of `ssh`, `vm`"),
                     "give it `ssh = \"root@box\"` or `vm = { … }`",
                 ),
             }
@@ -125,7 +125,7 @@ impl<'d> Study<'d> {
         {
             fail(
                 self.place(&["design", "repeat"]),
-                format!("at least {} is more than at most {}", range.min, range.max),
+                format!("the minimum {} is more than the maximum {}", range.min, range.max),
                 "swap them",
             );
         }
@@ -242,7 +242,7 @@ impl<'d> Study<'d> {
         if !self.form.safety.typed.is_empty() {
             return Err(self.failed(
                 self.place(&["safety", "typed"]),
-                "a file cannot say what is typed beside it",
+                "a study file cannot authorise what must be typed on the command line",
                 "leave it out, and name the device with `--destroy` when the study is run",
             ));
         }
@@ -291,8 +291,8 @@ impl<'d> Study<'d> {
         if plots < PLOTS_MIN && varies_hard && !exploratory {
             return Err(self.failed(
                 self.place(&["design", "plots"]),
-                "one provisioning of each level is one sample: what it shows may be that of any other",
-                format!("use {PLOTS_MIN} plots at least, {PLOTS} for a sound answer, or `--exploratory`, which claims nothing"),
+                "one provisioning per level is a single sample: its effect cannot be separated from the level's",
+                format!("use at least {PLOTS_MIN} plots, {PLOTS} for a sound answer, or `--exploratory` for numbers without claims"),
             ));
         }
         Ok(plots)
@@ -345,7 +345,7 @@ impl<'d> Study<'d> {
             (Some(only), None) => Ok(only.clone()),
             (Some(_), Some(second)) => Err(self.failed(
                 self.place(&["hosts", second]),
-                "nothing says which host is used when",
+                "no factor chooses between the hosts",
                 "give a factor `binds = \"host\"` and the hosts' names as levels",
             )),
         }
@@ -399,7 +399,7 @@ impl<'d> Study<'d> {
             .filter(easy)
             .map(|name| LocatedFailure {
                 span: place.clone(),
-                message: format!("what is built depends on `{name}`, which changes from run to run"),
+                message: format!("a provisioning step depends on `{name}`, which changes from run to run"),
                 help: "give that factor `change = \"hard\"`: each of its levels then gets provisionings of its own"
                     .to_owned(),
             })
@@ -437,7 +437,7 @@ impl<'d> Study<'d> {
                 if !built.steps.iter().any(|step| step.name() == Some(name)) {
                     return Err(self.failed(
                         self.place(&["target", "path"]),
-                        format!("no step here has the name `{name}`"),
+                        format!("no step is named `{name}`"),
                         "give the step that makes the device this `name`",
                     ));
                 }
@@ -445,12 +445,12 @@ impl<'d> Study<'d> {
             }
             Some(path) => Err(self.failed(
                 self.place(&["target", "path"]),
-                format!("`{path}` is below nothing: runs have no working directory"),
+                format!("`{path}` is relative, and runs have no working directory"),
                 "use a full path, a device that a step made (`@array`), or a simulated device such as `sim:hdd`",
             )),
             None => Err(self.failed(
                 self.place(&["workload"]),
-                "nothing says where this runs",
+                "no place to run is given",
                 "add `[target]` with a `path`, or a step that mounts something",
             )),
         }

@@ -16,26 +16,23 @@ impl Study<'_> {
         let mut warnings = Vec::new();
         let varies_hard = self.factors.all.iter().any(|factor| factor.hard);
         if varies_hard && plots < PLOTS_MIN {
-            warnings.push(
-                "one provisioning of each level is one sample: no verdict but `cannot-tell` will be given".to_owned(),
-            );
+            warnings
+                .push("one provisioning per level is a single sample: every verdict will be `cannot-tell`".to_owned());
         } else if varies_hard && plots < PLOTS {
-            warnings.push(format!(
-                "{plots} provisionings of each level show only large differences; {PLOTS} are the usual least"
-            ));
+            warnings.push(format!("{plots} provisionings per level show only large differences; use at least {PLOTS}"));
         }
         if exploratory && plots >= PLOTS_MIN {
-            warnings.push(format!("exploratory was asked for, and {plots} plots of each level do not need it"));
+            warnings.push(format!("`--exploratory` is not needed with {plots} plots per level"));
         }
         if self.form.design.order == OrderForm::Listed {
-            warnings.push("the order is the same every time: drift will be taken for an effect".to_owned());
+            warnings.push("the order is fixed: drift would look like an effect".to_owned());
         }
         for factor in &self.factors.all {
             if !self.is_used(factor.name.as_str()) && factor.binds.is_none() {
                 let name = &factor.name;
                 let hands = if factor.hard { "unless you change it by hand, " } else { "" };
                 warnings.push(format!(
-                    "nothing depends on `{name}`: {hands}its levels are the same; put `${{{name}}}` where it belongs"
+                    "nothing uses `{name}`: {hands}all its levels are the same; put `${{{name}}}` where it belongs"
                 ));
             }
         }
@@ -45,7 +42,7 @@ impl Study<'_> {
                 let hint = nearest(metric, names.iter().map(String::as_str))
                     .map(|name| format!("; did you mean `{name}`?"))
                     .unwrap_or_default();
-                warnings.push(format!("no run yields a metric `{metric}`: it will be shown as missing{hint}"));
+                warnings.push(format!("no run produces the metric `{metric}`: it will be missing{hint}"));
             }
         }
         for workload in &self.workloads {
@@ -61,16 +58,14 @@ impl Study<'_> {
         }
         let (least, most) = repeats(&self.form);
         match (&self.form.stop, least < most) {
-            (Some(_), false) => {
-                warnings.push("`[stop]` decides nothing: the number of repetitions is fixed".to_owned())
-            }
-            (None, true) => warnings.push(format!("nothing says when to stop: all {most} repetitions will run")),
+            (Some(_), false) => warnings.push("`[stop]` has no effect: the number of repetitions is fixed".to_owned()),
+            (None, true) => warnings.push(format!("no `[stop]`: all {most} repetitions will run")),
             _ => {}
         }
         if let (Some(budget), Some(seconds)) = (self.form.experiment.budget, estimate.seconds)
             && seconds * 1e9 > budget.0 as f64
         {
-            warnings.push(format!("all of it may take longer than the budget of {budget}"));
+            warnings.push(format!("the whole study may take longer than the budget of {budget}"));
         }
         warnings.append(&mut self.warnings);
         self.warnings = warnings;
@@ -86,7 +81,7 @@ impl Study<'_> {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => format!("they are {}", names.join(", ")),
                 };
-                let message = format!("nothing counts `{metric}`");
+                let message = format!("no device counter is called `{metric}`");
                 return Err(self.failed(self.place(&["compare", "metrics"]), message, help));
             }
         }
@@ -94,8 +89,8 @@ impl Study<'_> {
         if let Some(metric) = stop.and_then(|stop| of_devices().find(|metric| is_meant(stop, *metric))) {
             return Err(self.failed(
                 self.place(&["stop", "metric"]),
-                format!("`{metric}` cannot say when to stop"),
-                "take a number that each run yields by itself, such as `write.bw`".to_owned(),
+                format!("`{metric}` cannot be used to stop"),
+                "use a number that each run reports, such as `write.bw`".to_owned(),
             ));
         }
         Ok(())

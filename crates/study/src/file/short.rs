@@ -222,8 +222,8 @@ fn target_of(
             let Some(Bytes(bytes)) = size.fixed() else {
                 return Err(said.problem(
                     "size",
-                    format!("a simulated device has no memory beside it, of which `{size}` could be a share"),
-                    "say a size such as `256MiB`",
+                    format!("a simulated device has no memory, so `{size}` cannot be a share of it"),
+                    "give a size such as `256MiB`",
                 ));
             };
             let size = Bytes(bytes.saturating_mul(u64::from(files)));
@@ -246,8 +246,8 @@ fn place(workload: &mut Workload, said: &SaidOp, file: File) -> Result<(), OpPro
     match workload.target.get(&file.name) {
         Some(there) if extent(there) != extent(&file.target) => Err(said.problem(
             "size",
-            format!("`{}` is {} here, and something else in an earlier op of the workload", file.name, file.size),
-            "say the same size and number of files, or give it a `path` of its own",
+            format!("`{}` is {} here, but differs in an earlier op of the workload", file.name, file.size),
+            "use the same size and number of files, or give it its own `path`",
         )),
         Some(_) => Ok(()),
         None => {
@@ -265,7 +265,7 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Plot
         ShortOp::RandomMix => {
             let read = form.read.unwrap_or(50);
             let Some(write) = 100u32.checked_sub(read) else {
-                return Err(said.problem("read", format!("{read} per cent are more than all"), "use 0 to 100"));
+                return Err(said.problem("read", format!("`read` of {read} is more than 100 %"), "use 0 to 100"));
             };
             Mix { read, write, trim: 0 }
         }
@@ -274,13 +274,13 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Plot
         return Err(said.problem("read", "`read` is a share of `random-mix`".to_owned(), "leave it out"));
     }
     if form.files == 0 {
-        return Err(said.problem("files", "no file at all".to_owned(), "use 1 or more"));
+        return Err(said.problem("files", "`files` of 0 measures nothing".to_owned(), "use 1 or more"));
     }
     let cache = match (form.cache, form.direct) {
         (Some(cache), true) if cache != CachePolicy::Direct => {
             return Err(said.problem(
                 "cache",
-                "direct I/O goes around the cache, whatever it holds".to_owned(),
+                "direct I/O bypasses the cache, so `cache` has no effect".to_owned(),
                 "leave out `cache`, or `direct`",
             ));
         }
@@ -331,7 +331,7 @@ fn backend(said: &SaidOp, spot: &PlotPlace) -> Result<Backend, OpProblem> {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => format!("there is `{}`", NAMES.join("`, `")),
             };
-            Err(said.problem("engine", format!("there is no engine `{engine}`"), help))
+            Err(said.problem("engine", format!("unknown engine `{engine}`"), help))
         }
     }
 }

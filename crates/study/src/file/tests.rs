@@ -123,7 +123,7 @@ fn errors_point_at_the_line_and_name_the_way_out() {
         ("random-read =", "random-raed =", "22:1", "`size` has no meaning", "did you mean `random-read`?"),
         ("depth = \"${depth}\",", "dpeth = 4,", "22:34", "unknown key `dpeth`", "did you mean `depth`?"),
         ("path = \"${device}\"", "path = \"data\"", "19:8", "`data` is below nothing", "full path"),
-        ("levels = [1, 16]", "levels = [1, 1]", "16:10", "stands there twice", "each level once"),
+        ("levels = [1, 16]", "levels = [1, 1]", "16:10", "stands there twice", "remove one of the two"),
         ("change = \"hard\"", "change = \"heavy\"", "12:10", "`heavy` is not one of the choices", "`easy` and `hard`"),
     ] {
         let text = SMALL.replacen(from, to, 1);
@@ -340,7 +340,7 @@ fn optional_repetitions_say_where_they_end() {
 #[test]
 fn placeless_and_hostless_studies_are_refused() {
     let error = refused(&SMALL.replacen("[target]\npath = \"${device}\"", "", 1));
-    assert!(error.contains("nothing says where this runs"), "{error}");
+    assert!(error.contains("no place to run is given"), "{error}");
     let error = refused(&format!("{SMALL}\n[hosts]\na = {{ ssh = \"a\" }}\nb = {{ ssh = \"b\" }}\n"));
     assert!(error.contains("nothing says which host") && error.contains("binds"), "{error}");
     let error = refused(&SKETCHES[0].1.replacen("\"fedora\"]", "\"fedroa\"]", 1));

@@ -238,13 +238,13 @@ impl WorkloadReader<'_> {
                 let meant = nearest(&text.name, ShortOp::ALL.map(|(key, _)| key)).filter(|_| name != text.name);
                 let help = match (meant, nearest(name, KEYS)) {
                     (Some(near), _) => {
-                        format!("`{}` is taken for the name of a workload; did you mean `{near}`?", text.name)
+                        format!("`{}` is read as a workload's name; did you mean `{near}`?", text.name)
                     }
                     (None, Some(near)) if near != name => format!("did you mean `{near}`?"),
                     _ => "native work is `write`, `rewrite`, `read`, `random-write`, `random-read` or `random-mix`"
                         .to_owned(),
                 };
-                return Err(self.failed(&key.span(), format!("`{name}` has no meaning beside what is here"), help));
+                return Err(self.failed(&key.span(), format!("`{name}` does not apply to this workload"), help));
             }
         }
         if ops.is_empty() {

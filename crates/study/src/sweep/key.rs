@@ -108,7 +108,7 @@ pub fn parse(argument: &str, points: Option<u32>, ram_bytes: u64) -> Result<Aske
                 None => (rest, points),
                 Some((to, number)) => match number.trim().parse::<u32>() {
                     Ok(number) => (to, Some(number)),
-                    Err(_) => return Err(form("the number of points is no number")),
+                    Err(_) => return Err(form("the number of points is not a number")),
                 },
             };
             if points.is_some_and(|points| points < 2 || points as usize > POINTS_MAX) {

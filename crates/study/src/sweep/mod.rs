@@ -268,7 +268,9 @@ fn run_stages(
             maximum = points.first().and_then(|point| spread(&rates(point)));
         }
         match maximum {
-            None => sweeper.note("no run without a fixed rate was accepted: there is no maximum to take shares of, and no rates were swept".to_owned()),
+            None => sweeper.note(
+                "the checks rejected every closed-loop run: without a maximum there are no rates to sweep".to_owned(),
+            ),
             Some(closed_loop_max) if flow == Flow::Goes => {
                 let axis = auto_rates(closed_loop_max.value, Some(*count as u32));
                 // Arrivals must not wait for room in the queue: the largest depth, or the most workers.
@@ -322,7 +324,7 @@ impl Sweeper<'_> {
             // A further block must fit, at the length of those before.
             let length = if block == 0 { Duration::ZERO } else { began.elapsed() / block };
             if block > 0 && self.started.elapsed() + length > budget {
-                self.note(format!("{block} of {repeats} repeats ran: a further one would have passed the budget"));
+                self.note(format!("{block} of {repeats} repeats ran: another one would have exceeded the budget"));
                 break;
             }
             let order = shuffled(self.request.seed, block, points.len());
@@ -401,7 +403,7 @@ impl Sweeper<'_> {
             self.left_out.push(LeftOut {
                 run: outcome.result.id.clone(),
                 side: describe(&point.settings),
-                reason: "nothing of what is counted was completed.".to_owned(),
+                reason: "no counted operation completed.".to_owned(),
             });
             return;
         };

@@ -36,7 +36,7 @@ pub enum SweepPlanError {
     #[error("nothing to sweep; name a key and its range, such as `depth=1..64`, or `rate=auto`")]
     Nothing,
     /// A surface of three keys cannot be shown, nor read.
-    #[error("{keys} are three keys or more; a sweep has one, or two for a grid")]
+    #[error("{keys}: too many keys; a sweep takes one, or two for a grid")]
     TooManyKeys {
         /// The keys.
         keys: String,
@@ -48,7 +48,7 @@ pub enum SweepPlanError {
         key: &'static str,
     },
     /// One level is no curve.
-    #[error("{argument} has one level only; give a range, or several levels, or use `plumb run --set`")]
+    #[error("{argument} has only one level; give a range or several levels, or use `plumb run --set`")]
     OneLevel {
         /// The argument.
         argument: String,
@@ -62,7 +62,7 @@ pub enum SweepPlanError {
         example: String,
     },
     /// `--rate` beside `rate=`.
-    #[error("`rate` is swept already; leave --rate out")]
+    #[error("`rate` is already swept; leave out --rate")]
     RateTwice,
     /// Shares of a maximum that is another at each point.
     #[error(

@@ -1,0 +1,92 @@
+//! What differs between two runs: the ratio of each number that both have, and the settings that changed.
+
+use crate::format::{self, MISSING};
+use crate::list;
+use crate::run::short_id;
+use crate::style::{Ink, Style};
+use plumb_result::metric::Stat;
+use plumb_result::{Better, Metric, PhaseResult, RunResult};
+use plumb_workload::OpKind;
+use std::collections::BTreeSet;
+
+/// A setting that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedSetting {
+    /// `depth`, `scheduler`.
+    pub name: String,
+    /// In the first run.
+    pub left: String,
+    /// In the second run.
+    pub right: String,
+}
+
+/// The page: a rate and the p99 of each kind of op, and the settings. A ratio above 1 means that the second run is
+/// better, whatever the number.
+pub fn page(left: &RunResult, right: &RunResult, settings: &[ChangedSetting], style: &Style) -> String {
+    let names = [left, right].map(|run| short_id(&run.id).to_owned());
+    let mut page = String::new();
+    let rows = numbers(left, right);
+    if rows.is_empty() {
+        page.push_str("The two runs have no number in common.\n");
+    } else {
+        let head = ["phase", "number", &names[0], &names[1], "ratio"];
+        page.push_str(&list::table(&head, &rows, style));
+        let legend = format!("ratio above 1: {} is better (higher rate or lower latency)", names[1]);
+        page.push_str(&format!("{}\n", style.ink(Ink::Faint, &style.wrap(&legend, 0))));
+    }
+    page.push('\n');
+    if settings.is_empty() {
+        page.push_str("No setting changed.\n");
+    } else {
+        let rows: Vec<Vec<String>> = settings
+            .iter()
+            .map(|setting| vec![setting.name.clone(), setting.left.clone(), setting.right.clone()])
+            .collect();
+        page.push_str(&list::table(&["setting", &names[0], &names[1]], &rows, style));
+    }
+    page.push_str(&format!(
+        "{}\n",
+        style.ink(Ink::Faint, &style.wrap("Two single runs: for a verdict use `plumb compare`. Every fact: -v", 0))
+    ));
+    page
+}
+
+fn numbers(left: &RunResult, right: &RunResult) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for phase in &left.phases {
+        let Some(other) = right.phases.iter().find(|other| other.name == phase.name) else { continue };
+        for metric in shown(phase) {
+            let value = |of: &PhaseResult| of.metrics.get(&metric).and_then(|value| value.value);
+            let (Some(a), Some(b)) = (value(phase), value(other)) else { continue };
+            let ratio = match metric.better() {
+                Better::Higher => b / a,
+                Better::Lower => a / b,
+            };
+            let ratio = if ratio.is_finite() { format!("{}×", format::ratio(ratio)) } else { MISSING.to_owned() };
+            rows.push(vec![
+                phase.name.clone(),
+                metric.to_string(),
+                format::metric(a, metric),
+                format::metric(b, metric),
+                ratio,
+            ]);
+        }
+    }
+    rows
+}
+
+/// One rate and the p99 of each kind of op: bandwidth where an op moves 64 KiB or more, else ops per second.
+fn shown(phase: &PhaseResult) -> Vec<Metric> {
+    const LARGE_BYTES: f64 = 65_536.0;
+    let value = |metric: Metric| phase.metrics.get(&metric).and_then(|value| value.value);
+    let kinds: BTreeSet<OpKind> =
+        OpKind::ALL.iter().copied().filter(|&kind| value(Metric::rate(kind)).is_some()).collect();
+    kinds
+        .into_iter()
+        .flat_map(|kind| {
+            let (rate, bandwidth) = (Metric::rate(kind), Metric::bandwidth(kind));
+            let is_large = value(bandwidth).zip(value(rate)).is_some_and(|(bytes, ops)| bytes >= ops * LARGE_BYTES);
+            [if is_large { bandwidth } else { rate }, Metric::latency(kind, Stat::P99)]
+        })
+        .collect()
+}

@@ -1,0 +1,156 @@
+//! Results from files: what is taken, what is refused, and that no file brings the program down.
+
+mod common;
+
+use common::{FIRST, SECOND, intervals, measurement, result, started};
+use plumb_document::json;
+use plumb_result::RunResult;
+use plumb_result::reader::{ResultFileError, read};
+use plumb_store::{Filter, Imported, Partial, QueryCell, RunStatus, Store, StoreError};
+use proptest::prelude::*;
+
+fn text(result: &RunResult) -> String {
+    json::to_string_pretty(result).unwrap()
+}
+
+fn count(store: &Store, sql: &str) -> i64 {
+    match store.query(sql).unwrap().rows[0][0] {
+        QueryCell::Integer(number) => number,
+        ref other => panic!("{other:?} is not a whole number"),
+    }
+}
+
+#[test]
+fn a_result_comes_in_once() {
+    let mut store = Store::open_in_memory().unwrap();
+    let results = read(text(&result(FIRST, 1)).as_bytes()).unwrap();
+    assert_eq!(results, [result(FIRST, 1)]);
+    assert_eq!(store.import(&results[0]).unwrap(), Imported::Added);
+    assert_eq!(store.import(&results[0]).unwrap(), Imported::Unchanged);
+    assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
+    assert_eq!(count(&store, "SELECT count(*) FROM run WHERE origin = 'import'"), 1);
+    assert_eq!(count(&store, "SELECT count(*) FROM phase"), 1);
+    let other = RunResult { partial: true, ..result(FIRST, 1) };
+    assert!(matches!(store.import(&other), Err(StoreError::OtherResult { .. })));
+    assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
+}
+
+#[test]
+fn what_export_writes_can_be_imported() {
+    let mut from = Store::open_in_memory().unwrap();
+    from.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    from.finish_run(&result(SECOND, 2), &measurement()).unwrap();
+    let exported = from.export_json(&[FIRST, SECOND]).unwrap();
+    let mut to = Store::open_in_memory().unwrap();
+    for result in read(exported.as_bytes()).unwrap() {
+        assert_eq!(to.import(&result).unwrap(), Imported::Added);
+    }
+    assert_eq!(to.export_json(&[FIRST, SECOND]).unwrap(), exported);
+}
+
+/// A run that lost its database in the middle becomes whole, and keeps the seconds that were stored before.
+#[test]
+fn an_aborted_run_becomes_whole() {
+    let mut store = Store::open_in_memory().unwrap();
+    started(FIRST, |start| store.begin_run(start)).unwrap();
+    store.heartbeat(FIRST, &Partial { phase: 1, name: "seq-write", intervals: &intervals(0, 3) }).unwrap();
+    assert!(
+        matches!(store.import(&result(FIRST, 1)), Err(StoreError::Begun { .. })),
+        "its process, this one, is still there"
+    );
+    store.fail_run(FIRST, "cut").unwrap();
+    assert_eq!(store.import(&result(FIRST, 1)).unwrap(), Imported::Completed);
+    let row = &store.list(&Filter::default()).unwrap()[0];
+    assert_eq!((row.status, row.reason.as_deref()), (RunStatus::Ok, None));
+    assert_eq!(row.command, "plumb run seq.toml");
+    assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
+    let phases = store.intervals(FIRST).unwrap();
+    assert_eq!(phases[0].intervals, intervals(0, 3));
+    assert_eq!(phases[0].name, result(FIRST, 1).phases[0].name);
+}
+
+#[test]
+fn other_files_are_refused_with_the_reason() {
+    let whole = text(&result(FIRST, 1));
+    let said = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
+    let with = |from: &str, to: &str| {
+        assert!(whole.contains(from), "{from}");
+        said(&whole.replacen(from, to, 1))
+    };
+    let has = |said: String, words: &str| assert!(said.contains(words), "`{words}` is not in `{said}`");
+    has(said(""), "cut off");
+    has(said("12"), "not a Plumb result");
+    has(said("{}"), "not a Plumb result");
+    has(said("[[]]"), "not a Plumb result");
+    has(said(r#"{"fio version": "fio-3.33", "jobs": []}"#), "other tools cannot be imported");
+    has(said("run,started\n"), "line 1");
+    has(said(&whole[..whole.len() / 2]), "cut off");
+    has(said(&format!("[{whole}, {{}}]")), "not a Plumb result");
+    has(with("plumb.result/1", "plumb.compare/1"), "`plumb.compare/1` cannot be imported");
+    has(with("plumb.result/1", "plumb.result/2"), "`plumb.result/2` cannot be imported");
+    has(with("plumb.result/1", "\\u001b[2J"), "\\u{1b}[2J");
+    has(with("\"caution\"", "\"splendid\""), "verdict");
+    has(with("3000000000", "-1"), "wall_ns");
+    has(with("3000000000", "1e300"), "wall_ns");
+    has(with("3000000000", "\"long\""), "wall_ns");
+    has(with(FIRST, "../../etc/passwd"), "not a UUID");
+    has(with(FIRST, &FIRST.to_uppercase()), "not a UUID");
+    has(with("\"box\"", "\"\\u001b]0;owned\\u0007\""), "environment.hostname contains the control character");
+    has(with("\"box\"", "\"\\ud800\""), "not JSON");
+    has(said(&"[".repeat(100_000)), "not JSON");
+    has(said(&format!("{}{}", r#"{"schema":"#.repeat(100_000), "1")), "not JSON");
+    assert!(matches!(read(b"\xff\xfe"), Err(ResultFileError::Syntax(_))));
+}
+
+#[test]
+fn numbers_at_the_end_of_their_range_are_kept() {
+    let mut odd = result(FIRST, 1);
+    odd.phases[0].wall_ns = u64::MAX;
+    odd.phases.push(odd.phases[0].clone());
+    let mut store = Store::open_in_memory().unwrap();
+    store.import(&read(text(&odd).as_bytes()).unwrap()[0]).unwrap();
+    assert_eq!(store.get(FIRST).unwrap(), odd);
+    let late = RunResult { started_at: "soon".to_owned(), ..result(SECOND, 2) };
+    assert!(matches!(store.import(&late), Err(StoreError::Time { .. })));
+    assert_eq!(count(&store, "SELECT count(*) FROM run"), 1);
+}
+
+/// What replaces a part of a result's text.
+fn scraps() -> impl Strategy<Value = String> {
+    const FIXED: &[&str] =
+        &["", "null", "-1", "1e308", "{}", "[]", "\"", ",", "}", "\u{0}", "18446744073709551616", "\"\\u001b\""];
+    prop_oneof![prop::sample::select(FIXED).prop_map(str::to_owned), ".{0,12}"]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 512 }))]
+
+    /// The parser's fuzz test: a result with parts of its text replaced is refused, or read and stored exactly.
+    #[test]
+    fn a_damaged_result_is_refused_or_stored_as_it_is(
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..40, scraps()), 1..4)
+    ) {
+        let mut damaged = text(&result(FIRST, 1));
+        for (at, length, scrap) in cuts {
+            let at = at.index(damaged.len());
+            let end = (at + length).min(damaged.len());
+            if damaged.is_char_boundary(at) && damaged.is_char_boundary(end) {
+                damaged.replace_range(at..end, &scrap);
+            }
+        }
+        if let Ok(results) = read(damaged.as_bytes()) {
+            let mut store = Store::open_in_memory().unwrap();
+            for result in &results {
+                match store.import(result) {
+                    Ok(_) => prop_assert_eq!(&store.get(&result.id).unwrap(), result),
+                    Err(error) => prop_assert!(matches!(error, StoreError::Time { .. }), "{error}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = read(&bytes);
+    }
+}
