@@ -34,8 +34,6 @@ pub fn shared(machine: Machine, out: &Path) -> Result<PathBuf> {
     build.arg("--compatibility").arg(format!("manylinux_{}_{}", OLDEST_GLIBC.major, OLDEST_GLIBC.minor));
     build.arg("--out").arg(out);
     build.env("CARGO_TARGET_DIR", target_directory()).env("PLUMB_OLDEST_GLIBC", OLDEST_GLIBC.to_string());
-    // No linker script of ours reaches zig, so the tables for unwinding are not written at all.
-    build.env("RUSTFLAGS", "-Cforce-unwind-tables=no");
     run(&mut build)?;
     Ok(target_directory().join(target).join("release/plumb"))
 }
