@@ -53,9 +53,18 @@ struct Linker {
     host: String,
     target: String,
     out: PathBuf,
+    /// Whether it is LLD itself, and not a compiler that passes arguments on (`-Wl,`).
+    is_bare: bool,
     /// What it is given.
     arguments: Vec<String>,
 }
+
+/// The variable with the oldest glibc that the program has to run with, such as `2.28`; `cargo xtask dist` sets it. Unset: the
+/// glibc of the machine that builds.
+const OLDEST_GLIBC: &str = "PLUMB_OLDEST_GLIBC";
+
+/// The first glibc that reads packed relative relocations.
+const PACKED_RELOCATIONS: [u32; 2] = [2, 36];
 
 impl Linker {
     fn new(out: &Path) -> Result<Linker, Box<dyn Error>> {
@@ -65,6 +74,7 @@ impl Linker {
             host: variable("HOST")?,
             target: variable("TARGET")?,
             out: out.to_owned(),
+            is_bare: env::var("RUSTC_LINKER").is_ok_and(|linker| linker.ends_with("lld")),
             arguments: Vec::new(),
         })
     }
@@ -73,16 +83,18 @@ impl Linker {
         if !self.target.contains("-linux-") {
             return Ok(());
         }
-        // LLD folds functions of the same code into one. For static programs rustc calls the system's linker; LLD comes
-        // with it all the same.
+        // LLD folds functions with the same code into one. For static programs rustc calls the system's linker; LLD is part of
+        // the toolchain all the same.
         let fold = "-Wl,--icf=all".to_owned();
         if !self.take(vec![fold.clone()]) {
             let lld = self.sysroot()?.join("lib/rustlib").join(&self.host).join("bin/gcc-ld");
             self.take(vec![format!("-B{}", lld.display()), "-fuse-ld=lld".to_owned(), fold]);
         }
-        // Addresses to relocate as a bit map: 40 KB where the list has 900. The C library must know of it: glibc from
-        // 2.36 on, and musl from 1.2.4.
-        self.take(vec!["-Wl,-z,pack-relative-relocs".to_owned()]);
+        // Addresses to relocate as a bit map: 40 KB instead of 900 for the list. The C library must support it: glibc does
+        // since 2.36, musl since 1.2.4.
+        if self.reads_packed_relocations()? {
+            self.take(vec!["-Wl,-z,pack-relative-relocs".to_owned()]);
+        }
         // Nothing unwinds in a release (`panic = "abort"`), but compilers write the tables for it: an eighth of the program.
         let script = self.out.join("no-unwinding.ld");
         fs::write(
@@ -96,9 +108,27 @@ impl Linker {
         Ok(())
     }
 
-    /// Gives it these as well, if the trial links, and starts where it can be started.
+    /// Whether every C library that the program has to run with reads packed relative relocations.
+    fn reads_packed_relocations(&self) -> Result<bool, Box<dyn Error>> {
+        println!("cargo::rerun-if-env-changed={OLDEST_GLIBC}");
+        match env::var(OLDEST_GLIBC) {
+            Ok(oldest) if self.target.ends_with("-gnu") => {
+                let numbers: Result<Vec<u32>, _> = oldest.split('.').map(str::parse).collect();
+                let numbers = numbers.map_err(|error| format!("{OLDEST_GLIBC}={oldest}: {error}"))?;
+                Ok(numbers.as_slice() >= PACKED_RELOCATIONS.as_slice())
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Passes these as well, if the trial program links, and starts where it can be started.
     fn take(&mut self, arguments: Vec<String>) -> bool {
         let before = self.arguments.len();
+        let own = |argument: String| match argument.strip_prefix("-Wl,") {
+            Some(words) if self.is_bare => words.split(',').map(str::to_owned).collect(),
+            _ => vec![argument],
+        };
+        let arguments: Vec<String> = arguments.into_iter().flat_map(own).collect();
         self.arguments.extend(arguments);
         let works = self.links() && self.starts();
         if !works {
@@ -123,7 +153,7 @@ impl Linker {
         rustc.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     }
 
-    /// What was built for another machine is taken to start.
+    /// A program for another machine is assumed to start.
     fn starts(&self) -> bool {
         let machine = |triple: &str| triple.split('-').next().map(str::to_owned);
         if machine(&self.host) != machine(&self.target) {

@@ -1,7 +1,8 @@
-//! Development tasks: `cargo xtask test | bench NAME | calibrate | musl | schema`.
+//! Development tasks: `cargo xtask test | bench NAME | calibrate | musl | dist | schema`.
 
 mod bench;
 mod calibrate;
+mod dist;
 mod kernels;
 mod packages;
 mod schema;
@@ -13,16 +14,18 @@ use tools::{cargo, run, target_directory, workspace};
 
 const USAGE: &str = "\
 cargo xtask test [ARGS…]   install the Debian packages that the tests need (as root), then run the tests;
-
-                           ARGS go to `cargo test`; with --long first, also what is slow and rarely breaks
-cargo xtask bench NAME     time Plumb against its peers, side by side, and print ratios; NAME is
-                           `engine` (the hot loop against fio), `fio` (fio's command lines through both),
-                           `classic` (those of dd, IOzone, Bonnie++ and PostMark), `fidelity` (whether both
-                           measure the same) or `flows` (file sets against bare calls); --rounds N, --binary FILE
-                           instead of a release build; of `classic` and `fidelity`, --only TEXT in a case's name
+                           ARGS go to `cargo test`; with --long first, also the slow tests that rarely fail
+cargo xtask bench NAME     time Plumb and its peers alternately and print ratios; NAME is `engine` (the hot loop
+                           against fio), `fio` (fio's command lines in both), `classic` (those of dd, IOzone,
+                           Bonnie++ and PostMark), `fidelity` (whether both measure the same) or `flows` (file
+                           sets against bare calls); --rounds N; --binary FILE instead of a release build;
+                           --only TEXT: `classic` and `fidelity` cases whose names contain TEXT
 cargo xtask calibrate      how often Plumb is right and wrong on simulated devices, against its bars;
-                           --scale small|full, --seed N, --only SCENARIO, --tell N (of so many trials, in words)
+                           --scale small|full, --seed N, --only SCENARIO, --tell N (explain N trials)
 cargo xtask musl           build the static binary
+cargo xtask dist           make the files of a release in target/dist: .deb, .rpm, wheel, static tarball, image,
+                           SBOM, sums; --machine x86-64|aarch64 for one machine; --check installs and runs what
+                           was made (as root; --suite NAME: in that Debian)
 cargo xtask schema         write the JSON Schemas that `plumb schema` prints, from the types";
 
 fn main() -> Result<()> {
@@ -38,6 +41,7 @@ fn main() -> Result<()> {
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
         ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),
         ["musl"] => musl(),
+        ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),
         ["schema"] => schema::write(),
         _ => bail!("usage:\n{USAGE}"),
     }

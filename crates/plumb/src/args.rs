@@ -124,15 +124,21 @@ pub enum PlumbCommand {
         /// Which shell.
         shell: Shell,
     },
-    /// The manual page, in roff.
-    Man,
-    /// The far end of a host: answers a study's requests. Studies start it themselves.
-    #[command(hide = true)]
-    Agent(AgentArguments),
+    /// Print the manual, in roff.
+    Man {
+        /// The command whose page to print, such as `try` or `study run` [default: the page of Plumb itself].
+        #[arg(value_name = "COMMAND")]
+        command: Vec<String>,
+        /// Write the pages of all commands into this directory instead.
+        #[arg(long, value_name = "DIR", conflicts_with = "command")]
+        all: Option<PathBuf>,
+    },
 }
 
-/// Arguments of `plumb agent`.
-#[derive(Debug, Args)]
+/// Arguments of `plumb agent`: the far end of a host, which answers a study's requests. Studies start it; it is not a command
+/// that people type, and is parsed apart so that it appears in no help, completion or suggestion.
+#[derive(Debug, Parser)]
+#[command(name = "plumb agent")]
 pub struct AgentArguments {
     /// The device over which it is asked [default: standard input and output].
     #[arg(long, value_name = "DEVICE")]

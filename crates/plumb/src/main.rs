@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod common;
 mod exit;
+mod help;
 mod output;
 mod progress;
 mod recordings;
@@ -14,7 +15,7 @@ mod space_budget;
 mod spot;
 
 use crate::output::error_line;
-use args::{Arguments, PlumbCommand, Tool};
+use args::{AgentArguments, Arguments, PlumbCommand, Tool};
 use clap::Parser;
 use commands::study::StudyCommand;
 use exit::{End, Stopped};
@@ -27,8 +28,11 @@ fn main() -> ExitCode {
     let (ended, is_kept) = match commands::dialect::run_link(&called, words) {
         Some(ended) => (ended, true),
         None if is_init => (commands::agent::init(), false),
+        None if std::env::args_os().nth(1).is_some_and(|word| word == "agent") => {
+            (commands::agent::run(&AgentArguments::parse_from(std::env::args_os().skip(1))), false)
+        }
         None => {
-            let arguments = Arguments::parse();
+            let arguments = help::parse(std::env::args_os()).unwrap_or_else(|error| error.exit());
             (run(&arguments), is_kept(&arguments))
         }
     };
@@ -90,7 +94,6 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Schema { form } => commands::schema::run(*form),
         PlumbCommand::Clean { paths } => commands::clean::run(paths, common),
         PlumbCommand::Completions { shell } => commands::shell::completions(*shell),
-        PlumbCommand::Man => commands::shell::man(),
-        PlumbCommand::Agent(arguments) => commands::agent::run(arguments),
+        PlumbCommand::Man { command, all } => commands::shell::man(command, all.as_deref()),
     }
 }

@@ -3,9 +3,11 @@
 use super::completion;
 use crate::args::Arguments;
 use crate::exit::{End, Stopped};
+use crate::help::manual;
 use crate::output;
 use clap::CommandFactory;
 use clap_complete::Shell;
+use std::path::Path;
 
 /// Completions for a shell.
 pub fn completions(shell: Shell) -> Result<End, Stopped> {
@@ -15,25 +17,19 @@ pub fn completions(shell: Shell) -> Result<End, Stopped> {
     Ok(End::Done)
 }
 
-/// The manual page: the program, then every command.
-pub fn man() -> Result<End, Stopped> {
-    let mut page = Vec::new();
-    let command = Arguments::command();
-    clap_mangen::Man::new(command.clone()).render(&mut page).map_err(Stopped::io)?;
-    for subcommand in command.get_subcommands() {
-        let name = format!("plumb {}", subcommand.get_name());
-        let man = clap_mangen::Man::new(subcommand.clone().bin_name(name.clone()).display_name(name));
-        let render = || -> std::io::Result<Vec<u8>> {
-            let mut section = Vec::new();
-            man.render_synopsis_section(&mut section)?;
-            man.render_description_section(&mut section)?;
-            man.render_options_section(&mut section)?;
-            Ok(section)
-        };
-        let section = render().map_err(Stopped::io)?;
-        // Sections of a subcommand become subsections of the page.
-        page.extend_from_slice(String::from_utf8_lossy(&section).replace(".SH ", ".SS ").as_bytes());
+/// Prints the manual page of a command, or writes all pages into a directory.
+pub fn man(command: &[String], all: Option<&Path>) -> Result<End, Stopped> {
+    let Some(dir) = all else {
+        let page = manual::page(command).map_err(Stopped::io)?;
+        let missing = || Stopped::usage(format!("no command `plumb {}`; `plumb --help` lists them", command.join(" ")));
+        output::print(&page.ok_or_else(missing)?.text);
+        return Ok(End::Done);
+    };
+    let failed = |path: &Path, error: std::io::Error| Stopped::io(format!("cannot write {}: {error}", path.display()));
+    std::fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
+    for page in manual::pages().map_err(Stopped::io)? {
+        let path = dir.join(&page.file);
+        std::fs::write(&path, &page.text).map_err(|error| failed(&path, error))?;
     }
-    output::print(&String::from_utf8_lossy(&page));
     Ok(End::Done)
 }

@@ -1,0 +1,220 @@
+//! The manual: a page for the program and one for each command.
+
+use super::topics::{self, Topic};
+use super::{below, command};
+use clap::Command;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, italic, roman};
+use std::io;
+
+/// A page of the manual, in roff.
+#[derive(Debug)]
+pub struct Page {
+    /// Its file, such as `plumb-study-run.1`.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What the environment changes: variable, meaning.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("PLUMB_DB", "The results database, where --db is not given."),
+    (
+        "PLUMB_ALLOW",
+        "What may be overwritten, where --plumb-allow is not given: paths or serials of devices, separated by commas.",
+    ),
+    ("PLUMB_SSH", "The ssh command with its options, for hosts of a study [default: ssh]."),
+    (
+        "PLUMB_AGENT",
+        "The program that a study copies to other hosts and virtual machines, such as a static build for another \
+         distribution [default: this program].",
+    ),
+    (
+        "PLUMB_KERNELS",
+        "Directories with kernels for virtual machines, separated by colons; each has boot/ and lib/modules/.",
+    ),
+    ("NO_COLOR", "If set and not empty: no colours."),
+    ("TERM", "If `dumb`: no colours."),
+    ("COLUMNS", "The width of help, where standard output is not a terminal."),
+    (
+        "XDG_DATA_HOME, XDG_STATE_HOME, XDG_CACHE_HOME",
+        "Base directories of the files below [default: ~/.local/share, ~/.local/state and ~/.cache].",
+    ),
+    (
+        "LC_ALL, LC_NUMERIC, POSIXLY_CORRECT, S_COLORS, S_TIME_FORMAT, SHELL",
+        "Read by plumb as where the tool itself reads them.",
+    ),
+];
+
+/// Files that Plumb keeps: path, meaning.
+const FILES: &[(&str, &str)] = &[
+    ("~/.local/share/plumb/plumb.db", "Results, in SQLite. See plumb query and docs/store.md."),
+    ("~/.local/share/plumb/testdirs/", "Which test directories exist, so that plumb clean finds them after a kill."),
+    ("~/.local/share/plumb/kernels/, /var/lib/plumb/kernels/", "Unpacked kernels for virtual machines."),
+    ("~/.local/state/plumb/", "Journals of what a study built; plumb clean takes down what they list."),
+    ("~/.cache/plumb/", "Images of virtual machines."),
+    ("plumb-test-*/", "Test data below the directory that is measured; removed when the run ends."),
+];
+
+/// The page of a command; the program's own without any words. `None`: there is no such command.
+///
+/// # Errors
+/// It cannot be rendered.
+pub fn page(words: &[String]) -> io::Result<Option<Page>> {
+    let path = words.join(" ");
+    let pages = pages()?;
+    let file = file_of(&path);
+    Ok(pages.into_iter().find(|page| page.file == file))
+}
+
+/// Every page.
+///
+/// # Errors
+/// One cannot be rendered.
+pub fn pages() -> io::Result<Vec<Page>> {
+    let mut command = command();
+    command.build();
+    let mut pages = Vec::new();
+    add_pages(&command, "", &mut pages)?;
+    Ok(pages)
+}
+
+fn add_pages(command: &Command, path: &str, pages: &mut Vec<Page>) -> io::Result<()> {
+    pages.push(Page { file: file_of(path), text: text_of(command, path)? });
+    for sub in people_s(command) {
+        add_pages(sub, &below(path, sub.get_name()), pages)?;
+    }
+    Ok(())
+}
+
+/// Its commands, but not clap's `help`.
+fn people_s(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set())
+}
+
+/// `study run` has the page `plumb-study-run`.
+fn name_of(path: &str) -> String {
+    below("plumb", path).trim_end().replace(' ', "-")
+}
+
+fn file_of(path: &str) -> String {
+    format!("{}.1", name_of(path))
+}
+
+fn text_of(command: &Command, path: &str) -> io::Result<String> {
+    let name = name_of(path);
+    let version = env!("CARGO_PKG_VERSION");
+    // clap's own `help` has no page.
+    let shown = command.clone().display_name(&name).bin_name(below("plumb", path).trim_end().to_owned());
+    let man = Man::new(shown.disable_help_subcommand(true))
+        .title(name.to_uppercase())
+        .source(format!("plumb {version}"))
+        .manual("User Commands");
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    let mut roff = Roff::new();
+    commands_section(&mut roff, command, path);
+    if let Some(notes) = notes_of(command, path) {
+        notes_section(&mut roff, &notes);
+    }
+    if let Some(topic) = topics::of(path) {
+        topic_sections(&mut roff, topic);
+    }
+    if path.is_empty() {
+        table_section(&mut roff, "ENVIRONMENT", ENVIRONMENT);
+        table_section(&mut roff, "FILES", FILES);
+    }
+    see_also_section(&mut roff, command, path);
+    roff.to_writer(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn commands_section(roff: &mut Roff, command: &Command, path: &str) {
+    if people_s(command).next().is_none() {
+        return;
+    }
+    roff.control("SH", ["COMMANDS"]);
+    for sub in people_s(command) {
+        roff.control("TP", []);
+        roff.text([bold(format!("{}(1)", name_of(&below(path, sub.get_name()))))]);
+        roff.text([roman(sub.get_about().map(ToString::to_string).unwrap_or_default())]);
+    }
+}
+
+/// What a command's long help says of its own, above the examples.
+fn notes_of(command: &Command, path: &str) -> Option<String> {
+    let text = command.get_after_long_help()?.to_string();
+    let end = topics::of(path).and_then(|_| text.find("Examples:\n")).unwrap_or(text.len());
+    Some(text[..end].trim_end().to_owned()).filter(|notes| !notes.is_empty())
+}
+
+fn notes_section(roff: &mut Roff, notes: &str) {
+    roff.control("SH", ["NOTES"]);
+    for paragraph in notes.split("\n\n") {
+        roff.control("PP", []);
+        // Lines that are set in columns or indented stay as they are.
+        let is_set = paragraph.lines().any(|line| line.starts_with("  "));
+        if is_set {
+            roff.control("nf", []);
+        }
+        for line in paragraph.lines() {
+            roff.text([roman(line)]);
+        }
+        if is_set {
+            roff.control("fi", []);
+        }
+    }
+}
+
+fn topic_sections(roff: &mut Roff, topic: &Topic) {
+    roff.control("SH", ["EXAMPLES"]);
+    for example in topic.examples {
+        roff.control("PP", []);
+        roff.text([roman(format!("{}:", example.purpose))]);
+        roff.control("PP", []);
+        roff.control("RS", ["4"]);
+        roff.control("nf", []);
+        roff.text([bold(example.line)]);
+        roff.control("fi", []);
+        roff.control("RE", []);
+    }
+    roff.control("SH", ["EXIT STATUS"]);
+    for exit in topic.exits {
+        roff.control("TP", []);
+        roff.text([bold(exit.code)]);
+        roff.text([roman(exit.meaning)]);
+    }
+}
+
+fn table_section(roff: &mut Roff, head: &str, rows: &[(&str, &str)]) {
+    roff.control("SH", [head]);
+    for (name, meaning) in rows {
+        roff.control("TP", []);
+        roff.text([italic(*name)]);
+        roff.text([roman(*meaning)]);
+    }
+}
+
+/// The pages above and below; beside those of a command within another.
+fn see_also_section(roff: &mut Roff, command: &Command, path: &str) {
+    let mut names: Vec<String> = Vec::new();
+    if !path.is_empty() {
+        names.push(name_of(""));
+    }
+    if let Some((above, _)) = path.rsplit_once(' ') {
+        names.push(name_of(above));
+    }
+    names.extend(people_s(command).map(|sub| name_of(&below(path, sub.get_name()))));
+    roff.control("SH", ["SEE ALSO"]);
+    let last = names.len().saturating_sub(1);
+    let mut line = Vec::new();
+    for (index, name) in names.into_iter().enumerate() {
+        line.push(bold(name));
+        line.push(roman(if index == last { "(1)" } else { "(1), " }));
+    }
+    roff.text(line);
+}

@@ -1,0 +1,136 @@
+//! The parser with what people read of it: examples, exit codes, usage lines, and errors that name only what people type.
+
+pub mod manual;
+pub mod topics;
+
+use crate::args::Arguments;
+use clap::error::{ContextKind, ContextValue};
+use clap::{Command, CommandFactory, FromArgMatches};
+use std::ffi::OsString;
+use topics::Topic;
+
+/// The command line's parser, with examples and exit codes in each command's long help.
+pub fn command() -> Command {
+    with_topics(Arguments::command(), "")
+}
+
+/// Parses a command line.
+///
+/// # Errors
+/// It is wrong, or asks for help or the version.
+pub fn parse<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> Result<Arguments, clap::Error> {
+    let mut command = command();
+    command.build();
+    let mut command = with_plain_usage(command);
+    command
+        .try_get_matches_from_mut(words)
+        .and_then(|mut matches| Arguments::from_arg_matches_mut(&mut matches))
+        .map_err(|error| without_hidden(error, &command).with_cmd(&command))
+}
+
+/// The path of a command below another, without the program's name.
+fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path} {name}") }
+}
+
+fn with_topics(mut command: Command, path: &str) -> Command {
+    if let Some(topic) = topics::of(path) {
+        let own = command.get_after_long_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
+        command = command.after_long_help(format!("{own}{}", help_of(topic)));
+    }
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    for name in names {
+        let path = below(path, &name);
+        command = command.mut_subcommand(name, |sub| with_topics(sub, &path));
+    }
+    command
+}
+
+fn help_of(topic: &Topic) -> String {
+    let mut text = String::from("Examples:\n");
+    for example in topic.examples {
+        text.push_str(&format!("  {}:\n    {}\n", example.purpose, example.line));
+    }
+    text.push_str("\nExit codes:\n");
+    for exit in topic.exits {
+        text.push_str(&format!("  {:<4} {}\n", exit.code, exit.meaning));
+    }
+    if topic.command.is_empty() {
+        text.push_str("\n`plumb COMMAND --help` and `plumb man COMMAND` say more.\n");
+    }
+    text.trim_end().to_owned()
+}
+
+/// In an error clap writes the options that are set into the usage, also those that the environment sets; `--db <FILE>` then
+/// looks required. Each command has one usage line, whatever was typed.
+fn with_plain_usage(mut command: Command) -> Command {
+    let usage = command.render_usage().to_string();
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    for name in names.into_iter().filter(|name| name != "help") {
+        command = command.mut_subcommand(name, with_plain_usage);
+    }
+    match usage.strip_prefix("Usage: ") {
+        Some(usage) => command.override_usage(usage.to_owned()),
+        None => command,
+    }
+}
+
+/// An option that Plumb gives itself is no tip for somebody who mistyped another.
+fn without_hidden(mut error: clap::Error, command: &Command) -> clap::Error {
+    let hidden = hidden_options(command);
+    if let Some(ContextValue::String(tip)) = error.get(ContextKind::SuggestedArg)
+        && hidden.contains(tip)
+    {
+        error.remove(ContextKind::SuggestedArg);
+    }
+    error
+}
+
+fn hidden_options(command: &Command) -> Vec<String> {
+    let own = command.get_arguments().filter(|argument| argument.is_hide_set());
+    let mut names: Vec<String> =
+        own.filter_map(|argument| argument.get_long()).map(|name| format!("--{name}")).collect();
+    names.extend(command.get_subcommands().flat_map(hidden_options));
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every command, with its path; `help` is clap's.
+    fn commands(command: &Command, path: &str) -> Vec<String> {
+        let mut all = vec![path.to_owned()];
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            all.extend(commands(sub, &below(path, sub.get_name())));
+        }
+        all
+    }
+
+    // Protects: nobody adds a command without saying what it is good for and how it ends.
+    #[test]
+    fn every_command_has_examples_and_exit_codes_and_nothing_else_has() {
+        let mut commands = commands(&Arguments::command(), "");
+        let mut topics: Vec<&str> = topics::TOPICS.iter().map(|topic| topic.command).collect();
+        commands.sort();
+        topics.sort_unstable();
+        assert_eq!(topics, commands, "crates/plumb/src/help/topics.rs has a row for each command");
+        for topic in topics::TOPICS {
+            assert!(!topic.examples.is_empty() && !topic.exits.is_empty(), "{}", topic.command);
+        }
+    }
+
+    #[test]
+    fn every_example_is_a_command_line_of_its_command() {
+        for topic in topics::TOPICS {
+            for example in topic.examples {
+                let words = shlex::split(example.line).unwrap();
+                let of = topic.command.split_whitespace().collect::<Vec<_>>();
+                assert_eq!(words[1..=of.len()], of, "{} is shown for `{}`", example.line, topic.command);
+                if let Err(error) = parse(&words) {
+                    panic!("{}: {error}", example.line);
+                }
+            }
+        }
+    }
+}

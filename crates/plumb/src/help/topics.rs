@@ -1,0 +1,291 @@
+//! Examples and exit codes, one row a command. Help, the manual and the tests read them from here.
+
+/// What the help of a command says below its options.
+#[derive(Debug)]
+pub struct Topic {
+    /// The command without the program's name, such as `study run`; empty for the program itself.
+    pub command: &'static str,
+    /// What people do with it.
+    pub examples: &'static [Example],
+    /// How it ends.
+    pub exits: &'static [Exit],
+}
+
+/// A command line that can be typed.
+#[derive(Debug)]
+pub struct Example {
+    /// What it does, as a heading.
+    pub purpose: &'static str,
+    /// The command line.
+    pub line: &'static str,
+}
+
+/// An exit code.
+#[derive(Debug)]
+pub struct Exit {
+    /// The code.
+    pub code: &'static str,
+    /// When a command ends with it.
+    pub meaning: &'static str,
+}
+
+const fn example(purpose: &'static str, line: &'static str) -> Example {
+    Example { purpose, line }
+}
+
+const fn exit(code: &'static str, meaning: &'static str) -> Exit {
+    Exit { code, meaning }
+}
+
+const DONE: Exit = exit("0", "done");
+const TRUSTED: Exit = exit("0", "done, and no check rejected the result");
+const ASSERTED: Exit = exit("1", "done, but a condition given with --assert is false");
+const USAGE: Exit = exit("2", "the command line or a file it names is wrong; nothing was measured");
+const WRONG_WORDS: Exit = exit("2", "the command line, or a file, run or database that it names, is wrong");
+const REJECTED: Exit = exit("3", "done, but a check rejected a result: do not use its numbers");
+const IO: Exit = exit("4", "an I/O error, or the result could not be stored");
+const READ_IO: Exit = exit("4", "an I/O error");
+const REFUSED: Exit = exit("5", "the write guard refused to overwrite something");
+const INTERRUPTED: Exit = exit("130", "interrupted; what was measured so far is stored");
+
+const MEASURES: &[Exit] = &[TRUSTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED];
+const READS: &[Exit] = &[DONE, WRONG_WORDS, READ_IO];
+const PRINTS: &[Exit] = &[DONE, WRONG_WORDS];
+
+/// The topic of a command.
+pub fn of(command: &str) -> Option<&'static Topic> {
+    TOPICS.iter().find(|topic| topic.command == command)
+}
+
+/// Every command that people type.
+pub const TOPICS: &[Topic] = &[
+    Topic {
+        command: "",
+        examples: &[
+            example("Measure the storage under a directory", "plumb try /mnt/data"),
+            example("Compare two file systems", "plumb compare /mnt/ext4 /mnt/xfs"),
+            example("Run one workload", "plumb run random-read --at /mnt/data"),
+            example("Run an fio command line", "plumb as fio --name=a --rw=randread --size=1g"),
+            example("Learn what a check means", "plumb explain A3"),
+        ],
+        exits: &[TRUSTED, ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
+    },
+    Topic {
+        command: "try",
+        examples: &[
+            example("Measure the storage under a directory", "plumb try /mnt/data"),
+            example("Use a larger file and longer phases", "plumb try /mnt/data --size 64GiB --time 30s"),
+            example("See what a page looks like, without storage", "plumb try sim:ssd --no-store"),
+        ],
+        exits: MEASURES,
+    },
+    Topic {
+        command: "compare",
+        examples: &[
+            example("Compare two directories by random reads", "plumb compare /mnt/a /mnt/b"),
+            example(
+                "Claim something about the file systems: three provisionings a side",
+                "plumb compare /mnt/e1,/mnt/e2,/mnt/e3 /mnt/x1,/mnt/x2,/mnt/x3 --varying fs",
+            ),
+            example("Compare writes and fsync", "plumb compare /mnt/a /mnt/b --for random-write,fsync-log"),
+            example("Try it on simulated devices", "plumb compare sim:hdd sim:hdd?slow=5% --no-store"),
+        ],
+        exits: MEASURES,
+    },
+    Topic {
+        command: "noise",
+        examples: &[
+            example("Measure the noise floor of a directory", "plumb noise /mnt/data"),
+            example("The same for writes, in ten minutes", "plumb noise /mnt/data --for random-write --budget 10m"),
+        ],
+        exits: MEASURES,
+    },
+    Topic {
+        command: "run",
+        examples: &[
+            example("Run a named workload", "plumb run random-read --at /mnt/data"),
+            example("Change its settings", "plumb run random-read --at /mnt/data --set depth=32 --set size=8GiB"),
+            example("Run a workload file", "plumb run my.toml --at /mnt/data"),
+            example(
+                "Fail a script when p99 is too high",
+                "plumb run random-read --at /mnt/data --assert 'read.lat.p99 < 5ms'",
+            ),
+            example("Write a named workload to edit", "plumb run mail --translate"),
+        ],
+        exits: &[TRUSTED, ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
+    },
+    Topic {
+        command: "sweep",
+        examples: &[
+            example("Find the queue depth that saturates a disk", "plumb sweep depth=1..256 /mnt/data"),
+            example("Sweep the block size", "plumb sweep block=4k,64k,1M /mnt/data"),
+            example("Plot latency against load", "plumb sweep rate=auto /mnt/data"),
+            example("Read a device without writing to it", "plumb sweep depth=1..64 /dev/nvme0n1 --read-only"),
+            example("Find the highest rate with p99 below 2 ms", "plumb sweep rate=auto /mnt/data --p99 2ms"),
+        ],
+        exits: MEASURES,
+    },
+    Topic {
+        command: "study",
+        examples: &[
+            example("See what a study would do", "plumb study plan study.toml"),
+            example("Run it", "plumb study run study.toml"),
+            example("Continue after an interruption", "plumb study resume"),
+        ],
+        exits: &[DONE, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
+    },
+    Topic {
+        command: "study plan",
+        examples: &[
+            example("See what a study would do", "plumb study plan study.toml"),
+            example("List every run in its order", "plumb study plan study.toml --runs"),
+            example("Plan a smaller version of it", "plumb study plan study.toml --scale small"),
+        ],
+        exits: PRINTS,
+    },
+    Topic {
+        command: "study run",
+        examples: &[
+            example("Run a study", "plumb study run study.toml"),
+            example("Run a smaller version of it", "plumb study run study.toml --scale small"),
+        ],
+        exits: &[DONE, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
+    },
+    Topic {
+        command: "study resume",
+        examples: &[
+            example("Continue the latest study", "plumb study resume"),
+            example("Continue the study of a file", "plumb study resume study.toml"),
+        ],
+        exits: &[DONE, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
+    },
+    Topic {
+        command: "study report",
+        examples: &[
+            example("Report on the latest study", "plumb study report"),
+            example("Print Markdown", "plumb study report study.toml --md"),
+        ],
+        exits: &[DONE, WRONG_WORDS, REJECTED, exit("4", "a cell has no value because its runs failed")],
+    },
+    Topic { command: "study list", examples: &[example("List stored studies", "plumb study list")], exits: READS },
+    Topic {
+        command: "audit",
+        examples: &[
+            example("Audit a published comparison", "plumb audit audits/raid4-vs-raid5.toml"),
+            example("Show notes and the numbers behind each finding", "plumb audit study.toml --notes"),
+        ],
+        exits: &[
+            exit("0", "no claim is contradicted and no check fails"),
+            USAGE,
+            exit("3", "a claim is contradicted, or a check fails"),
+        ],
+    },
+    Topic {
+        command: "as",
+        examples: &[
+            example("Run an fio job file", "plumb as fio job.fio"),
+            example("Run an fio command line", "plumb as fio --name=a --rw=randread --size=1g --output-format=json"),
+            example("Run dd", "plumb as dd if=/dev/zero of=file bs=1M count=1024 conv=fsync"),
+            example("Print extended device statistics", "plumb as iostat -x 1 5"),
+        ],
+        exits: &[exit("any", "what the tool itself would end with; findings of Plumb's checks do not change it")],
+    },
+    Topic {
+        command: "check",
+        examples: &[example("Look for problems before measuring", "plumb check /mnt/data")],
+        exits: &[
+            exit("0", "no check would reject a run here"),
+            WRONG_WORDS,
+            exit("3", "a check would reject a run here"),
+            READ_IO,
+        ],
+    },
+    Topic {
+        command: "watch",
+        examples: &[
+            example("Watch all devices", "plumb watch"),
+            example("Watch the devices under a path", "plumb watch /mnt/data"),
+            example("Write ten lines of JSON, one a second", "plumb watch nvme0n1 -n 10 --json"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "explain",
+        examples: &[example("List the checks", "plumb explain"), example("Explain one", "plumb explain A3")],
+        exits: PRINTS,
+    },
+    Topic {
+        command: "list",
+        examples: &[
+            example("List the latest runs", "plumb list"),
+            example("List 100 runs with a tag", "plumb list -n 100 --tag before-upgrade"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "show",
+        examples: &[
+            example("Show the latest run again", "plumb show"),
+            example("Show what changed between two runs", "plumb show last --diff 3f2a"),
+            example("Write its result as JSON", "plumb show last --json"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "query",
+        examples: &[
+            example("List the tables", "plumb query"),
+            example("Count runs by verdict", "plumb query 'SELECT verdict, count(*) FROM run GROUP BY verdict'"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "tag",
+        examples: &[
+            example("Tag the latest run", "plumb tag last before-upgrade"),
+            example("Remove the tag", "plumb tag last before-upgrade --delete"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "export",
+        examples: &[
+            example("Write all runs as JSON", "plumb export"),
+            example("Write the latest run as CSV", "plumb export last --csv"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "schema",
+        examples: &[
+            example("Print the schema of a run's result", "plumb schema result"),
+            example("Print the schema of workload files", "plumb schema workload"),
+        ],
+        exits: PRINTS,
+    },
+    Topic {
+        command: "clean",
+        examples: &[
+            example("Remove what killed runs left behind", "plumb clean"),
+            example("Also search below a mount point", "plumb clean /mnt/data"),
+        ],
+        exits: &[DONE, WRONG_WORDS, exit("4", "something could not be removed")],
+    },
+    Topic {
+        command: "completions",
+        examples: &[
+            example("Print completions for bash", "plumb completions bash"),
+            example("Print completions for zsh", "plumb completions zsh"),
+        ],
+        exits: PRINTS,
+    },
+    Topic {
+        command: "man",
+        examples: &[
+            example("Print the manual page of Plumb", "plumb man"),
+            example("Print that of one command", "plumb man study run"),
+            example("Write all pages, to be installed", "plumb man --all man1"),
+        ],
+        exits: READS,
+    },
+];

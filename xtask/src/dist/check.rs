@@ -1,0 +1,249 @@
+//! Whether what was made installs, runs, and leaves nothing behind.
+
+use super::clean_root::{CleanRoot, difference};
+use super::machine::Machine;
+use super::{OLDEST_GLIBC, compile::program};
+use super::{directory, glibc, image, sums, tools, version};
+use crate::tools::run;
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Checks everything that is there for these machines; a file that is missing is an error.
+pub fn all(machines: &[Machine], suite: &str) -> Result<()> {
+    tools::require(tools::TO_CHECK)?;
+    if machines.iter().any(|machine| !machine.is_own()) {
+        tools::require(tools::TO_EMULATE)?;
+    }
+    let dir = directory();
+    run(Command::new("sha256sum").args(["--check", "--quiet", sums::NAME]).current_dir(&dir))?;
+    println!("sums: right");
+    for machine in machines {
+        tarball(*machine, &dir)?;
+        layout(*machine, &dir)?;
+        if machine.is_own() {
+            debian(*machine, &dir, suite)?;
+            rpm(*machine, &dir)?;
+            wheel(*machine, &dir)?;
+        } else {
+            foreign(*machine, &dir, suite)?;
+        }
+    }
+    runtime(&dir)
+}
+
+/// The one file of a release whose name has these parts.
+fn file(dir: &Path, parts: [&str; 2]) -> Result<PathBuf> {
+    let mut found = sums::files(dir)?;
+    found.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.contains(parts[0]) && name.ends_with(parts[1])
+    });
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        found => bail!("{} files *{}*{} in {}; expected one", found.len(), parts[0], parts[1], dir.display()),
+    }
+}
+
+/// Installs the package in a clean Debian, measures there, removes it, and compares what is there with what was.
+fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
+    let package = file(dir, [machine.debian(), ".deb"])?;
+    let mut root = CleanRoot::unpack(machine, suite)?;
+    let before = root.listing()?;
+    std::fs::copy(&package, root.path().join("plumb.deb"))?;
+    root.succeed(&["dpkg", "--install", "/plumb.deb"])?;
+    let installed = difference(&before, &root.listing()?);
+    for name in ["/usr/bin/plumb", "/usr/share/man/man1/plumb-try.1.gz", "/usr/share/bash-completion/completions/plumb"]
+    {
+        // A minimal Debian may be told to leave out manuals.
+        ensure!(installed.iter().any(|line| line.ends_with(name)), "{name} is not installed: {installed:#?}");
+    }
+    root.mount()?;
+    // A minute's work in a second; whatever this machine's checks say of that, it must run and clean up.
+    let said = root.run(&["plumb", "--no-store", "try", "/srv", "--time", "100ms", "--size", "8MiB", "--json"])?;
+    let code = said.status.code();
+    ensure!(matches!(code, Some(0 | 3)), "plumb try: {code:?}\n{}", String::from_utf8_lossy(&said.stderr));
+    let result: Value = serde_json::from_slice(&said.stdout).context("plumb try --json")?;
+    let phases = result["phases"].as_array().map_or(0, Vec::len);
+    ensure!(phases > 5, "plumb try measured {phases} phases");
+    root.unmount()?;
+    root.succeed(&["dpkg", "--purge", "plumb"])?;
+    std::fs::remove_file(root.path().join("plumb.deb"))?;
+    // Plumb keeps a registry of its test directories in the user's data directory: that is the user's, not the package's.
+    let _ = std::fs::remove_dir_all(root.path().join("root/.local"));
+    let left = difference(&before, &root.listing()?);
+    ensure!(left.is_empty(), "after the removal: {left:#?}");
+    println!("deb: installed in Debian {suite}, {phases} phases measured, removed, nothing left");
+    Ok(())
+}
+
+/// Unpacks the package with rpm, runs it, removes it.
+fn rpm(machine: Machine, dir: &Path) -> Result<()> {
+    let package = file(dir, [machine.name(), ".rpm"])?;
+    let root = tempfile::tempdir()?;
+    let rpm = |words: &[&str]| {
+        let mut rpm = Command::new("rpm");
+        rpm.arg("--root").arg(root.path()).args(["--dbpath", "/db"]).args(words);
+        rpm
+    };
+    let output = Command::new("rpm").args(["--query", "--requires", "--package"]).arg(&package).output()?;
+    let requires = String::from_utf8(output.stdout)?;
+    ensure!(requires.contains("glibc >= 2."), "the RPM does not state its glibc: {requires}");
+    // Nothing else is in this root, so what it needs is not either.
+    run(rpm(&["--install", "--nodeps"]).arg(&package))?;
+    run(program(machine, &root.path().join("usr/bin/plumb")).arg("--version"))?;
+    run(&mut rpm(&["--erase", "--nodeps", "plumb"]))?;
+    let _ = std::fs::remove_dir_all(root.path().join("db"));
+    let left = Command::new("find").arg(root.path()).args(["-name", "*plumb*"]).output()?;
+    ensure!(left.stdout.is_empty(), "after the removal: {}", String::from_utf8_lossy(&left.stdout));
+    println!("rpm: installed, run, removed, nothing left; it requires {}", requires.trim().replace('\n', ", "));
+    Ok(())
+}
+
+/// Installs the wheel with pip, without an index, runs it, removes it.
+fn wheel(machine: Machine, dir: &Path) -> Result<()> {
+    let package = file(dir, [machine.name(), ".whl"])?;
+    let place = tempfile::tempdir()?;
+    run(Command::new("python3").args(["-m", "venv"]).arg(place.path()))?;
+    let pip = |words: &[&str]| {
+        let mut pip = Command::new(place.path().join("bin/python"));
+        pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]).args(words);
+        pip
+    };
+    run(pip(&["install", "--no-index"]).arg(&package))?;
+    let installed = place.path().join("bin/plumb");
+    run(Command::new(&installed).arg("--version"))?;
+    run(&mut pip(&["uninstall", "--yes", "plumb"]))?;
+    ensure!(!installed.exists(), "{} is left", installed.display());
+    println!("wheel: installed, run, removed, nothing left");
+    Ok(())
+}
+
+/// The archive has what its README promises, and the program in it measures.
+fn tarball(machine: Machine, dir: &Path) -> Result<()> {
+    let archive = file(dir, [machine.name(), "-linux-static.tar.gz"])?;
+    let place = tempfile::tempdir()?;
+    run(Command::new("tar")
+        .arg("--extract")
+        .arg("--file")
+        .arg(&archive)
+        .args(["--strip-components=1"])
+        .arg("--directory")
+        .arg(place.path()))?;
+    for name in
+        ["plumb", "README.md", "LICENSE-MIT", "man/plumb.1.gz", "man/plumb-study-run.1.gz", "completions/_plumb"]
+    {
+        ensure!(place.path().join(name).is_file(), "{name} is missing in {}", archive.display());
+    }
+    let readme = std::fs::read_to_string(place.path().join("README.md"))?;
+    ensure!(readme.contains("MPI"), "the README does not say why MPI is absent");
+    let bytes = std::fs::read(place.path().join("plumb"))?;
+    ensure!(glibc::oldest(&bytes).is_err(), "the program of {} is not static", archive.display());
+    measures(machine, &place.path().join("plumb"), &[])?;
+    println!("tarball of {}: complete, its program measures", machine.name());
+    Ok(())
+}
+
+/// Runs a short measurement of a simulated device.
+fn measures(machine: Machine, path: &Path, emulator: &[&str]) -> Result<()> {
+    let mut command = if emulator.is_empty() {
+        program(machine, path)
+    } else {
+        let mut command = Command::new(machine.emulator());
+        command.args(emulator).arg(path);
+        command
+    };
+    let output = command
+        .args(["run", "random-read", "--at", "sim:ssd", "--set", "time=100ms", "--no-store", "--json"])
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(matches!(output.status.code(), Some(0 | 3)), "{}: {}\n{said}", path.display(), output.status);
+    let result: Value = serde_json::from_slice(&output.stdout).context("not JSON")?;
+    let rate = result["phases"][0]["metrics"]["read.iops"]["value"].as_f64();
+    ensure!(rate.is_some_and(|rate| rate > 0.0), "{}: no rate", path.display());
+    Ok(())
+}
+
+/// Programs for another machine, emulated on that machine's Debian.
+fn foreign(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
+    let package = file(dir, [machine.debian(), ".deb"])?;
+    let root = CleanRoot::unpack(machine, suite)?;
+    run(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(root.path()))?;
+    let installed = root.path().join("usr/bin/plumb");
+    let oldest = glibc::oldest(&std::fs::read(&installed)?)?;
+    ensure!(oldest <= OLDEST_GLIBC, "{}: glibc {oldest}", package.display());
+    measures(machine, &installed, &["-L", &root.path().to_string_lossy()])?;
+    for parts in [[machine.name(), ".rpm"], [machine.name(), ".whl"]] {
+        file(dir, parts)?;
+    }
+    println!("deb of {}: its program measures on {}'s glibc, emulated", machine.name(), suite);
+    Ok(())
+}
+
+/// The image is what the format says, and its program starts in nothing but its own files.
+fn layout(machine: Machine, dir: &Path) -> Result<()> {
+    let place = tempfile::tempdir()?;
+    run(Command::new("tar")
+        .arg("--extract")
+        .arg("--file")
+        .arg(dir.join(image::name()))
+        .arg("--directory")
+        .arg(place.path()))?;
+    let text = |path: PathBuf| -> Result<Value> {
+        let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        Ok(serde_json::from_slice(&bytes)?)
+    };
+    ensure!(text(place.path().join("oci-layout"))?["imageLayoutVersion"] == "1.0.0", "oci-layout");
+    let blob = |descriptor: &Value| -> Result<Vec<u8>> {
+        let digest =
+            descriptor["digest"].as_str().and_then(|digest| digest.strip_prefix("sha256:")).context("no digest")?;
+        let bytes = std::fs::read(place.path().join("blobs/sha256").join(digest))?;
+        ensure!(sums::of(&bytes) == digest && descriptor["size"] == bytes.len(), "{digest} is not what it says");
+        Ok(bytes)
+    };
+    let json = |descriptor: &Value| -> Result<Value> { Ok(serde_json::from_slice(&blob(descriptor)?)?) };
+    let index = json(&text(place.path().join("index.json"))?["manifests"][0])?;
+    let manifests = index["manifests"].as_array().context("no manifests")?;
+    let of_machine = manifests.iter().find(|one| one["platform"]["architecture"] == machine.debian());
+    let manifest = json(of_machine.with_context(|| format!("the image has nothing for {}", machine.debian()))?)?;
+    let config = json(&manifest["config"])?;
+    let description = &config["config"]["Labels"]["org.opencontainers.image.description"];
+    ensure!(description.as_str().is_some_and(|text| text.contains("MPI")), "the label does not say why MPI is absent");
+    let layers = manifest["layers"].as_array().context("no layers")?;
+    let root = place.path().join("root");
+    std::fs::create_dir(&root)?;
+    for (layer, diff_id) in layers.iter().zip(config["rootfs"]["diff_ids"].as_array().context("no diff_ids")?) {
+        let packed = place.path().join("layer.tar.gz");
+        std::fs::write(&packed, blob(layer)?)?;
+        let plain = Command::new("gzip").args(["--decompress", "--stdout"]).arg(&packed).output()?.stdout;
+        ensure!(*diff_id == format!("sha256:{}", sums::of(&plain)), "a layer is not what the configuration says");
+        run(Command::new("tar").arg("--extract").arg("--file").arg(&packed).arg("--directory").arg(&root))?;
+    }
+    let entry = config["config"]["Entrypoint"][0].as_str().context("no entry point")?;
+    if machine.is_own() {
+        run(Command::new("chroot").arg(&root).args([entry, "--version"]))?;
+    } else {
+        run(program(machine, &root.join(entry.trim_start_matches('/'))).arg("--version"))?;
+    }
+    println!("image for {}: digests, sizes and layers right, its program starts", machine.debian());
+    Ok(())
+}
+
+/// Runs the image where a runtime answers.
+fn runtime(dir: &Path) -> Result<()> {
+    let answers = |name: &&&str| {
+        let mut info = Command::new(name);
+        info.arg("info").output().is_ok_and(|output| output.status.success())
+    };
+    let Some(name) = ["podman", "docker"].iter().find(answers) else {
+        println!("image: not run, no container runtime answers here");
+        return Ok(());
+    };
+    run(Command::new(name).args(["load", "--input"]).arg(dir.join(image::name())))?;
+    let tag = format!("docker.io/library/plumb:{}", version());
+    run(Command::new(name).args(["run", "--rm", &tag, "--version"]))?;
+    run(Command::new(name).args(["image", "rm", &tag]))?;
+    println!("image: loaded and run by {name}");
+    Ok(())
+}

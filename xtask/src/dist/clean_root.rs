@@ -1,0 +1,168 @@
+//! A Debian in a directory, as small as it gets, to install packages in and look at what they leave.
+
+use super::directory;
+use super::machine::Machine;
+use crate::packages::is_root;
+use crate::tools::run;
+use anyhow::{Context, Result, ensure};
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The Debian that is installed in.
+pub const SUITE: &str = "bookworm";
+
+/// A root directory that is removed in the end.
+pub struct CleanRoot {
+    dir: tempfile::TempDir,
+    mounts: Vec<PathBuf>,
+}
+
+/// Every file of a root, with what tells whether it has changed.
+pub type Listing = BTreeMap<PathBuf, (u32, u64, i64)>;
+
+/// The archive of a Debian, kept between checks; the first needs Debian's mirror.
+pub fn archive(machine: Machine, suite: &str) -> Result<PathBuf> {
+    let roots = directory().join("roots");
+    std::fs::create_dir_all(&roots)?;
+    let kept = roots.join(format!("{suite}-{}.tar", machine.debian()));
+    if !kept.exists() {
+        let part = roots.join(format!("{suite}-{}.part.tar", machine.debian()));
+        // A root for another machine is only unpacked: its programs are emulated, its installation scripts need not be.
+        let variant = if machine.is_own() { "minbase" } else { "extract" };
+        let mut make = Command::new("mmdebstrap");
+        make.args(["--quiet", &format!("--variant={variant}"), &format!("--architectures={}", machine.debian())]);
+        run(make.arg(suite).arg(&part).arg("http://deb.debian.org/debian"))?;
+        std::fs::rename(part, &kept)?;
+    }
+    Ok(kept)
+}
+
+impl CleanRoot {
+    /// Unpacks it.
+    pub fn unpack(machine: Machine, suite: &str) -> Result<CleanRoot> {
+        ensure!(is_root(), "checking installs packages in a root directory: run it as root");
+        let dir = tempfile::Builder::new().prefix("plumb-root-").tempdir()?;
+        run(Command::new("tar")
+            .arg("--extract")
+            .arg("--file")
+            .arg(archive(machine, suite)?)
+            .arg("--directory")
+            .arg(dir.path()))?;
+        Ok(CleanRoot { dir, mounts: Vec::new() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Mounts what programs ask the kernel through.
+    pub fn mount(&mut self) -> Result<()> {
+        for (kind, name) in [("proc", "proc"), ("sysfs", "sys"), ("devtmpfs", "dev")] {
+            let place = self.path().join(name);
+            run(Command::new("mount").args(["-t", kind, kind]).arg(&place))?;
+            self.mounts.push(place);
+        }
+        Ok(())
+    }
+
+    /// Unmounts all of it.
+    pub fn unmount(&mut self) -> Result<()> {
+        while let Some(place) = self.mounts.pop() {
+            run(Command::new("umount").arg(&place))?;
+        }
+        Ok(())
+    }
+
+    /// Runs a command in it, with an environment as after a login.
+    pub fn run(&self, words: &[&str]) -> Result<Output> {
+        let mut command = Command::new("chroot");
+        command.arg(self.path()).args(words).env_clear();
+        command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root").env("LC_ALL", "C");
+        command.output().with_context(|| words.join(" "))
+    }
+
+    /// The same, of which an end with anything but 0 is an error.
+    pub fn succeed(&self, words: &[&str]) -> Result<String> {
+        let output = self.run(words)?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "`{}`: {}\n{said}{complaint}", words.join(" "), output.status);
+        Ok(said)
+    }
+
+    /// What is in it now; nothing may be mounted.
+    pub fn listing(&self) -> Result<Listing> {
+        ensure!(self.mounts.is_empty(), "something is mounted");
+        let mut listing = Listing::new();
+        list(self.path(), self.path(), &mut listing)?;
+        Ok(listing)
+    }
+}
+
+impl Drop for CleanRoot {
+    fn drop(&mut self) {
+        let _ = self.unmount();
+    }
+}
+
+fn list(root: &Path, dir: &Path, listing: &mut Listing) -> Result<()> {
+    for entry in std::fs::read_dir(dir).with_context(|| dir.display().to_string())? {
+        let path = entry?.path();
+        let facts = path.symlink_metadata()?;
+        // A directory's size and time change with what was in it for a while.
+        let (size, changed) = if facts.is_dir() { (0, 0) } else { (facts.len(), facts.mtime()) };
+        listing.insert(path.strip_prefix(root)?.to_owned(), (facts.mode(), size, changed));
+        if facts.is_dir() {
+            list(root, &path, listing)?;
+        }
+    }
+    Ok(())
+}
+
+/// What differs between two listings, but for what a package manager writes about each of its acts.
+pub fn difference(before: &Listing, after: &Listing) -> Vec<String> {
+    let is_record = |path: &Path| {
+        ["var/lib/dpkg/status", "var/lib/dpkg/status-old", "var/log/dpkg.log", "var/log/alternatives.log"]
+            .iter()
+            .any(|record| path == Path::new(record))
+            || ["var/lib/dpkg/lock", "var/lib/dpkg/lock-frontend", "var/lib/dpkg/triggers"]
+                .iter()
+                .any(|record| path.starts_with(record))
+    };
+    let mut different = Vec::new();
+    for path in before.keys().chain(after.keys().filter(|path| !before.contains_key(*path))) {
+        let what = match (before.get(path), after.get(path)) {
+            (None, Some(_)) => "left behind",
+            (Some(_), None) => "removed",
+            (Some(one), Some(other)) if one != other => "changed",
+            _ => continue,
+        };
+        if !is_record(path) {
+            different.push(format!("{what}: /{}", path.display()));
+        }
+    }
+    different
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Listing, difference};
+    use std::path::PathBuf;
+
+    #[test]
+    fn what_is_left_is_found() {
+        let of = |names: &[(&str, u64)]| -> Listing {
+            names.iter().map(|(name, size)| (PathBuf::from(name), (0o100_644, *size, 0))).collect()
+        };
+        let before = of(&[("etc/passwd", 1), ("bin/sh", 2), ("var/lib/dpkg/status", 3)]);
+        let after = of(&[("etc/passwd", 9), ("usr/bin/plumb", 4), ("var/lib/dpkg/status", 5)]);
+        assert_eq!(
+            difference(&before, &after),
+            ["removed: /bin/sh", "changed: /etc/passwd", "left behind: /usr/bin/plumb"]
+        );
+        assert_eq!(difference(&before, &before), [""; 0]);
+    }
+}

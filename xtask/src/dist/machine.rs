@@ -1,0 +1,62 @@
+//! The processors that programs are made for.
+
+use anyhow::{Result, bail};
+
+/// A processor architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Machine {
+    /// Intel and AMD, 64 bits.
+    X86_64,
+    /// Arm, 64 bits.
+    Aarch64,
+}
+
+impl Machine {
+    /// Both.
+    pub const ALL: [Machine; 2] = [Machine::X86_64, Machine::Aarch64];
+
+    /// By the name that people use.
+    pub fn named(name: &str) -> Result<Machine> {
+        match name {
+            "x86-64" | "x86_64" | "amd64" => Ok(Machine::X86_64),
+            "aarch64" | "arm64" => Ok(Machine::Aarch64),
+            _ => bail!("unknown machine `{name}`; known: x86-64, aarch64"),
+        }
+    }
+
+    /// As in file names; Rust, rpm and the kernel have the same.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Machine::X86_64 => "x86_64",
+            Machine::Aarch64 => "aarch64",
+        }
+    }
+
+    /// Debian's name, and that of images.
+    pub const fn debian(self) -> &'static str {
+        match self {
+            Machine::X86_64 => "amd64",
+            Machine::Aarch64 => "arm64",
+        }
+    }
+
+    /// Rust's target with glibc.
+    pub fn shared_target(self) -> String {
+        format!("{}-unknown-linux-gnu", self.name())
+    }
+
+    /// Rust's target with musl.
+    pub fn fixed_target(self) -> String {
+        format!("{}-unknown-linux-musl", self.name())
+    }
+
+    /// Whether its programs run here without emulation.
+    pub fn is_own(self) -> bool {
+        std::env::consts::ARCH == self.name()
+    }
+
+    /// The emulator of its programs.
+    pub fn emulator(self) -> String {
+        format!("qemu-{}-static", self.name())
+    }
+}

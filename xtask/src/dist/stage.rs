@@ -1,0 +1,63 @@
+//! What packages hold, in one directory: program, manual, completions, licences, and the manifest that the packagers read.
+
+use super::compile::program;
+use super::glibc::Version;
+use super::machine::Machine;
+use super::{directory, version};
+use crate::tools::{run, workspace};
+use anyhow::{Context, Result, ensure};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Lays it out anew.
+pub fn make(machine: Machine, fixed: &Path, shared: &Path, oldest: Version) -> Result<PathBuf> {
+    let dir = directory().join(format!("stage-{}", machine.name()));
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(dir.join("completions"))?;
+    std::fs::copy(shared, dir.join("plumb"))?;
+    // The static program says the same and needs no C library here.
+    run(program(machine, fixed).args(["man", "--all"]).arg(dir.join("man")))?;
+    pack_pages(&dir.join("man"))?;
+    for (shell, file) in [("bash", "plumb.bash"), ("zsh", "_plumb"), ("fish", "plumb.fish")] {
+        let output = program(machine, fixed).args(["completions", shell]).output()?;
+        ensure!(output.status.success(), "completions {shell}: {}", String::from_utf8_lossy(&output.stderr));
+        std::fs::write(dir.join("completions").join(file), output.stdout)?;
+    }
+    for name in ["LICENSE-MIT", "LICENSE-APACHE", "README.md", "CHANGELOG.md"] {
+        std::fs::copy(workspace().join(name), dir.join(name)).with_context(|| name.to_owned())?;
+    }
+    let template = workspace().join("packaging/package.toml");
+    let text = std::fs::read_to_string(&template).with_context(|| template.display().to_string())?;
+    std::fs::write(
+        dir.join("Cargo.toml"),
+        text.replace("@VERSION@", version()).replace("@GLIBC@", &oldest.to_string()),
+    )?;
+    // The packagers ask cargo about the manifest, and cargo wants a source.
+    std::fs::write(dir.join("main.rs"), "fn main() {}\n")?;
+    Ok(dir)
+}
+
+/// As Debian's policy wants it (12.1): `gzip -9n`.
+fn pack_pages(dir: &Path) -> Result<()> {
+    let pages: Vec<PathBuf> = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    ensure!(pages.len() > 20, "{} pages", pages.len());
+    run(Command::new("gzip").args(["-9n", "--force"]).args(pages))
+}
+
+/// What an image holds: the static program, licences, and an empty /tmp.
+pub fn image_root(machine: Machine, fixed: &Path) -> Result<PathBuf> {
+    let root = directory().join(format!("stage-image-{}", machine.name()));
+    let _ = std::fs::remove_dir_all(&root);
+    let docs = root.join("usr/share/doc/plumb");
+    for dir in [root.join("usr/bin"), docs.clone(), root.join("tmp")] {
+        std::fs::create_dir_all(dir)?;
+    }
+    std::fs::set_permissions(root.join("tmp"), std::fs::Permissions::from_mode(0o1777))?;
+    std::fs::copy(fixed, root.join("usr/bin/plumb"))?;
+    for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        std::fs::copy(workspace().join(name), docs.join(name)).with_context(|| name.to_owned())?;
+    }
+    std::fs::copy(workspace().join("packaging/static/README.md"), docs.join("README.md"))?;
+    Ok(root)
+}

@@ -1,0 +1,44 @@
+//! The static program with manual and completions, for any Linux.
+
+use super::machine::Machine;
+use super::version;
+use crate::tools::{run, workspace};
+use anyhow::{Context, Result};
+use std::path::Path;
+use std::process::Command;
+
+/// Writes the archive.
+pub fn write(machine: Machine, stage: &Path, fixed: &Path, out: &Path) -> Result<()> {
+    let name = format!("plumb-{}-{}-linux-static", version(), machine.name());
+    let dir = stage.join(&name);
+    std::fs::create_dir_all(&dir)?;
+    std::fs::copy(fixed, dir.join("plumb"))?;
+    for folder in ["man", "completions"] {
+        run(Command::new("cp").arg("--recursive").arg(stage.join(folder)).arg(&dir))?;
+    }
+    for file in ["LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"] {
+        std::fs::copy(stage.join(file), dir.join(file)).with_context(|| file.to_owned())?;
+    }
+    let readme = workspace().join("packaging/static/README.md");
+    std::fs::copy(&readme, dir.join("README.md")).with_context(|| readme.display().to_string())?;
+    archive(stage, &[&name], &out.join(format!("{name}.tar.gz")), Compression::Gzip)
+}
+
+/// Whether an archive is compressed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// By gzip.
+    Gzip,
+    /// It is not.
+    None,
+}
+
+/// An archive that is the same whenever and by whomever it is made.
+pub fn archive(dir: &Path, names: &[&str], out: &Path, compression: Compression) -> Result<()> {
+    let mut tar = Command::new("tar");
+    tar.args(["--create", "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--format=ustar"]);
+    if compression == Compression::Gzip {
+        tar.arg("--use-compress-program=gzip -9n");
+    }
+    run(tar.arg("--file").arg(out).arg("--directory").arg(dir).args(names))
+}
