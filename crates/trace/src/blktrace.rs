@@ -162,17 +162,17 @@ impl<R: Read> Blktrace<R> {
         match read_whole(&mut self.input, &mut self.header) {
             Ok(0) => return Ok(None),
             Ok(read) if read == self.header.len() => {}
-            Ok(_) => return Err(self.wrong("the recording is cut off within a record")),
+            Ok(_) => return Err(self.wrong("the recording ends within a record")),
             Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
         }
         let event = self.layout.event(&self.header);
         if event.magic & 0xffff_ff00 != MAGIC {
-            return Err(self.wrong(format!("{:#010x} is no magic number of a record", event.magic)));
+            return Err(self.wrong(format!("{:#010x} is not the magic number of a record", event.magic)));
         }
         let mut behind = vec![0; event.behind];
         match read_whole(&mut self.input, &mut behind) {
             Ok(read) if read == behind.len() => {}
-            Ok(_) => return Err(self.wrong("the recording is cut off behind a record")),
+            Ok(_) => return Err(self.wrong("the recording is truncated after a record")),
             Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
         }
         self.at += (self.header.len() + event.behind) as u64;

@@ -142,12 +142,12 @@ impl<R: BufRead> Iolog<R> {
         };
         let at_us = match self.version {
             IologVersion::Two => None,
-            IologVersion::Three => Some(number(words.next(), "time in microseconds")?),
+            IologVersion::Three => Some(number(words.next(), "timestamp in microseconds")?),
         };
-        let name = words.next().ok_or(LineProblem::Missing { what: "the name of a file" })?;
+        let name = words.next().ok_or(LineProblem::Missing { what: "file name" })?;
         let act = words.next().ok_or(LineProblem::NoAct)?;
         if act == "wait" {
-            let amount = number(words.next(), "time to wait")?;
+            let amount = number(words.next(), "wait time")?;
             if self.version == IologVersion::Two {
                 self.waits_seen += 1;
                 self.now_ns = match self.waits {

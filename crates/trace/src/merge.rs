@@ -23,7 +23,10 @@ where
 {
     for source in &sources {
         if !(source.percent.is_finite() && source.percent > 0.0) {
-            return Err(TraceError::Merge(format!("{} % is no stretch of time; use a number above 0", source.percent)));
+            return Err(TraceError::Merge(format!(
+                "{} % is not a valid time scale; use a number above 0",
+                source.percent
+            )));
         }
     }
     let streams = sources.into_iter().map(|source| MergeStream { source, next: None, ended: false }).collect();

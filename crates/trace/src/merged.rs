@@ -38,13 +38,13 @@ impl MergedRecording {
     /// [`TraceError`] of a part, or where there is nothing to merge.
     pub fn open(parts: &[MergedPart], waits: Waits) -> Result<MergedRecording, TraceError> {
         if parts.is_empty() {
-            return Err(TraceError::Merge("there is nothing to merge; name a recording".to_owned()));
+            return Err(TraceError::Merge("nothing to merge; name a recording".to_owned()));
         }
         let (mut names, mut sources, mut waits_seen) = (Vec::new(), Vec::new(), 0);
         for part in parts {
             let outline = outline(open(&part.path, waits)?)?;
-            let first_file = u32::try_from(names.len())
-                .map_err(|_| TraceError::Merge("they have more files than can be counted".to_owned()))?;
+            let first_file =
+                u32::try_from(names.len()).map_err(|_| TraceError::Merge("they have too many files".to_owned()))?;
             names.extend(outline.files.into_iter().map(|file| file.name));
             waits_seen += outline.waits;
             let records = Repeated {
@@ -91,7 +91,7 @@ impl Iterator for MergedRecording {
             Err(error) => return Some(Err(error)),
         };
         let Some(name) = self.names.get(record.file as usize) else {
-            return Some(Err(TraceError::Merge("a recording was changed while it was read; merge again".to_owned())));
+            return Some(Err(TraceError::Merge("a recording changed while it was being read; merge again".to_owned())));
         };
         let next = self.files.len() as u32;
         let file = match self.numbers.get(name) {

@@ -17,7 +17,7 @@ pub fn write(mut merged: MergedRecording, out: &mut impl Write, path: &Path) -> 
     let to_blktrace = devices > 0;
     if to_blktrace && devices < merged.names().len() {
         return Err(TraceError::Merge(
-            "some of the recordings are of devices and some of files, and no one form has both; merge each sort apart"
+            "some recordings are of devices and some of files, and no format holds both; merge each kind separately"
                 .to_owned(),
         ));
     }
@@ -134,6 +134,6 @@ mod tests {
         let parts = [part("loop.blktrace", 1), part("fio_v3_fsync.iolog", 1)];
         let merged = MergedRecording::open(&parts, Waits::Manual).unwrap();
         let error = write(merged, &mut Vec::new(), Path::new("merged")).expect_err("it must be refused");
-        assert!(error.to_string().contains("apart"), "{error}");
+        assert!(error.to_string().contains("separately"), "{error}");
     }
 }

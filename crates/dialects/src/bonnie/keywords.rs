@@ -132,7 +132,7 @@ pub(super) fn without_compat(words: &[String]) -> Result<(bool, Vec<String>), Re
         match word.strip_prefix("--compat=") {
             Some("strict") => is_exact = true,
             Some("true") => is_exact = false,
-            Some(other) => return Err(Refusal(format!("--compat: `{other}` is neither `strict` nor `true`\n"))),
+            Some(other) => return Err(Refusal(format!("--compat: unknown value `{other}`; use `strict` or `true`\n"))),
             None => rest.push(word.clone()),
         }
     }

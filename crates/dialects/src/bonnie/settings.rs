@@ -318,16 +318,16 @@ impl Settings {
             return Err(if self.version == Version::V103 { Refusal(text) } else { self.usage(&text) });
         }
         if self.size_mib > 0 && !(1..=1000).contains(&self.seekers) {
-            return Err(Refusal(format!("-s: {} seekers are none that can be; use 1 to 1000\n", self.seekers)));
+            return Err(Refusal(format!("-s: invalid number of seekers {}; use 1 to 1000\n", self.seekers)));
         }
         if self.size_mib > 0 && !(0..=1 << 24).contains(&self.seeks) {
-            return Err(Refusal(format!("-s: {} seeks are none that can be; use at most 16777216\n", self.seeks)));
+            return Err(Refusal(format!("-s: invalid number of seeks {}; use at most 16777216\n", self.seeks)));
         }
         if self.files_ki > 0 && self.directories >= 100_000 {
             return Err(Refusal("Can't have more than 99,999 directories.\n".to_owned()));
         }
         if self.files_ki > 0 && self.directories < 1 {
-            return Err(Refusal(format!("-n: files lie in no {} directories; use 1\n", self.directories)));
+            return Err(Refusal(format!("-n: invalid number of directories {}; use 1 or more\n", self.directories)));
         }
         let name_bytes = if self.version == Version::V103 { NAME_BYTES_103 } else { NAME_BYTES_200 };
         let names = self.files_ki.saturating_mul(name_bytes);
@@ -344,7 +344,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether an option was said; what was not has its default.
+    /// Whether an option was given.
     pub fn says(&self, letter: char) -> bool {
         self.letters.contains(&letter)
     }
@@ -373,26 +373,26 @@ impl Settings {
         (self.files_ki.clamp(0, 1 << 20) * 1024) as u32
     }
 
-    /// What the version prints that is not so, as far as it was asked to; a sentence each.
+    /// Corrections of what this version prints wrongly for these settings, one sentence each.
     pub fn corrections(&self) -> Vec<&'static str> {
         if self.is_exact || self.version == Version::V103 {
             return Vec::new();
         }
         let table = self.version == Version::V200 && self.files_ki > 0 && self.runs.is_none();
         let all = [
-            (table, "the rates of files in the table are rates, where 2.00a prints the number of files"),
+            (table, "file rates in the table are rates; 2.00a prints the number of files"),
             (
                 self.version == Version::V200 && self.runs.is_some_and(|runs| runs > 1),
-                "the header has a name for each column, where 2.00a leaves out two",
+                "the header names every column; 2.00a omits two",
             ),
-            (self.concurrency != 1, "-c starts nothing, and is told as 1"),
+            (self.concurrency != 1, "-c has no effect and is shown as 1"),
             (
                 (self.chunk_bytes != 8192 && self.version == Version::V200)
                     || self.file_chunk_bytes != 8192
                     || self.directories > 1,
-                "chunk sizes and the number of directories stand in their own columns",
+                "chunk sizes and the number of directories are in their own columns",
             ),
-            (self.direct, "-D goes around the page cache in all tests but those of single bytes"),
+            (self.direct, "-D uses direct I/O in all tests except the single-byte ones"),
         ];
         all.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
     }
@@ -427,7 +427,7 @@ bonnie++ [-d scratch-dir] [-c concurrency] [-s size(MiB)[:chunk-size(b)]]
     }
 }
 
-/// Words that are Plumb's own, and the others.
+/// Plumb's own options, and all other arguments.
 struct OwnWords {
     version: Version,
     is_exact: bool,
@@ -448,13 +448,11 @@ fn own_words(words: &[String]) -> Result<OwnWords, Refusal> {
             ("--compat", "strict") => own.is_exact = true,
             ("--compat", "true") => own.is_exact = false,
             ("--compat", _) => {
-                return Err(Refusal(format!("--compat: `{value}` is neither `strict` nor `true`\n")));
+                return Err(Refusal(format!("--compat: unknown value `{value}`; use `strict` or `true`\n")));
             }
             _ => {
                 own.version = Version::of(value).ok_or_else(|| {
-                    Refusal(format!(
-                        "--as-version: `{value}` is no version that is spoken here; use 2.00, 1.97 or 1.03\n"
-                    ))
+                    Refusal(format!("--as-version: unsupported version `{value}`; use 2.00, 1.97 or 1.03\n"))
                 })?;
             }
         }

@@ -55,7 +55,7 @@ pub fn lower(dd: &Dd) -> Workload {
     };
     Workload {
         name: "dd".to_owned(),
-        description: format!("A copy as dd of {} makes it.", dd.personality.full_name()),
+        description: format!("A copy like that of {} dd.", dd.personality.full_name()),
         seed: Workload::DEFAULT_SEED,
         target,
         phase: vec![phase],
@@ -186,14 +186,14 @@ pub fn plan(dd: &Dd) -> String {
         None => "ends    with the input".to_owned(),
     });
     if dd.output.is_some() {
-        let content = if copy.truncate { "is truncated" } else { "keeps what it holds elsewhere" };
+        let content = if copy.truncate { "is truncated" } else { "not truncated" };
         lines.push(format!("output  {content}"));
     }
     if copy.fsync || copy.fdatasync {
-        lines.push("durable inside the clock".to_owned());
+        lines.push("flushed within the timed part".to_owned());
     }
     if copy.in_kernel {
-        lines.push("between files and pipes the kernel copies by itself, in pieces of its own".to_owned());
+        lines.push("between files and pipes, the kernel copies by itself in its own block sizes".to_owned());
     }
     lines.push(String::new());
     lines.join("\n")

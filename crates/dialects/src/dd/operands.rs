@@ -108,9 +108,9 @@ impl Wrong {
 fn meant_number(name: &str, value: &str) -> Option<String> {
     number::bsd(value).ok()?;
     let upper = value.to_ascii_uppercase();
-    let gnu = number::gnu(&upper).is_ok().then(|| format!("say `{name}={upper}`, or "));
+    let gnu = number::gnu(&upper).is_ok().then(|| format!("use `{name}={upper}`, or "));
     let gnu = gnu.unwrap_or_default();
-    Some(format!("`{name}={value}` is a size of FreeBSD's dd and not of GNU's: {gnu}`--as-version=freebsd` before it"))
+    Some(format!("`{name}={value}` is a size for FreeBSD's dd, not GNU's: {gnu}put `--as-version=freebsd` before it"))
 }
 
 /// The operand that was meant by a word that is none: another mark in place of the `=`, a letter too many, or `fl` that was
@@ -199,11 +199,11 @@ impl Dd {
             "plumb-allow" => self.allow = Some(value),
             "compat" if value == "strict" => self.compat = Compat::Strict,
             "compat" => {
-                return Err(Wrong::hinting(format!("--compat={} is not known; say strict", marks.quote(&value))));
+                return Err(Wrong::hinting(format!("--compat={} is unknown; use strict", marks.quote(&value))));
             }
             "as-version" => {
                 self.personality = Personality::from_name(&value).ok_or_else(|| {
-                    Wrong::hinting(format!("--as-version={} is not known; say gnu or freebsd", marks.quote(&value)))
+                    Wrong::hinting(format!("--as-version={} is unknown; use gnu or freebsd", marks.quote(&value)))
                 })?;
             }
             _ => return Err(unknown()),
@@ -272,10 +272,14 @@ impl Dd {
             }
             Operand::Fill => self.fill = value.bytes().next(),
             Operand::Files => {
-                return Err(Wrong::plain("files= is not here: it is for tapes of several files".to_owned()));
+                return Err(Wrong::plain("files= is not supported: it is for tapes with several files".to_owned()));
             }
             Operand::Speed => {
-                return Err(Wrong::plain("speed= is not here: a copy that waits measures the wait".to_owned()));
+                return Err(Wrong::plain(
+                    "speed= is not supported: a throttled copy would measure the \
+                 throttle"
+                        .to_owned(),
+                ));
             }
             Operand::Block => self.block = Some(self.size(name, value, marks)?),
             Operand::InputBlock => self.input_block = Some(self.size(name, value, marks)?),
@@ -292,7 +296,7 @@ impl Dd {
         match self.personality {
             Personality::Gnu => Wrong::hinting(format!("unrecognized operand {}", marks.quote(word))).meaning(
                 meant_operand(word, self.personality)
-                    .map(|meant| format!("`{word}` is no operand; was `{meant}` meant?")),
+                    .map(|meant| format!("unknown operand `{word}`; did you mean `{meant}`?")),
             ),
             Personality::FreeBsd => Wrong::plain(format!("unknown operand {name}")),
         }

@@ -234,11 +234,11 @@ fn what_is_wrong_is_said_in_dds_words() {
 #[test]
 fn slips_of_print_are_explained() {
     let meant = |line: &str| read_line(line).unwrap_err().meant;
-    let bsd = "`bs=1m` is a size of FreeBSD's dd and not of GNU's: say `bs=1M`, or `--as-version=freebsd` before it";
+    let bsd = "`bs=1m` is a size for FreeBSD's dd, not GNU's: use `bs=1M`, or put `--as-version=freebsd` before it";
     assert_eq!(meant("if=/dev/zero of=test bs=1m count=2000 oflag=dsync").as_deref(), Some(bsd));
-    assert!(meant("bs=1g").unwrap().contains("say `bs=1G`"));
-    assert_eq!(meant("oflag/dsync").as_deref(), Some("`oflag/dsync` is no operand; was `oflag=dsync` meant?"));
-    assert_eq!(meant("oag=dsync").as_deref(), Some("`oag=dsync` is no operand; was `oflag=dsync` meant?"));
+    assert!(meant("bs=1g").unwrap().contains("use `bs=1G`"));
+    assert_eq!(meant("oflag/dsync").as_deref(), Some("unknown operand `oflag/dsync`; did you mean `oflag=dsync`?"));
+    assert_eq!(meant("oag=dsync").as_deref(), Some("unknown operand `oag=dsync`; did you mean `oflag=dsync`?"));
     assert_eq!(meant("bs=many"), None);
     assert_eq!(meant("speak=up"), None);
 }
@@ -256,7 +256,7 @@ fn names_are_quoted_as_a_shell_reads_them() {
 fn a_command_line_is_a_copy() {
     let plain = copy_of("if=a of=b");
     assert!(plain.in_kernel && plain.gathers && plain.truncate);
-    assert!(!copy_of("--compat=strict if=a of=b").in_kernel, "each block is a call");
+    assert!(!copy_of("--compat=strict if=a of=b").in_kernel, "one call per block");
     assert!(!copy_of("if=a of=b bs=512").in_kernel && !copy_of("if=a of=b bs=512").gathers);
     let bytes = copy_of("bs=4k count=10000B skip=5 seek=3B");
     assert_eq!(bytes.count, Some(CopyExtent { blocks: 2, bytes: 1808 }));

@@ -115,7 +115,7 @@ impl Said {
             };
             let (name, value) = (name.trim(), value.trim());
             let option =
-                named(name).ok_or_else(|| Wrong::ConfigFile(format!("{}: there is no option `{name}`", place())))?;
+                named(name).ok_or_else(|| Wrong::ConfigFile(format!("{}: unknown option `{name}`", place())))?;
             if off.contains(&option.name) || self.given.contains_key(option.name) {
                 continue;
             }

@@ -73,25 +73,25 @@ pub struct TreeFileError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeProblem {
     /// A file has no size.
-    #[error("no size is there; write a file as `f BYTES PATH`, with a whole number of bytes")]
+    #[error("the size is missing; write a file as `f BYTES PATH`, with a whole number of bytes")]
     NoSize,
     /// Nothing is named.
-    #[error("no path is there; write `d PATH` or `f BYTES PATH`")]
+    #[error("the path is missing; write `d PATH` or `f BYTES PATH`")]
     NoPath,
     /// A path is not encoded as the head of the file says.
-    #[error("the path is not base64: {reason}")]
+    #[error("the path is not valid base64: {reason}")]
     NoBase64 {
         /// What the decoder says.
         reason: String,
     },
     /// A path is no text.
-    #[error("the path `{path}` is not UTF-8, which results are kept in; leave it out")]
+    #[error("the path `{path}` is not UTF-8, which results require; remove it")]
     NotUtf8 {
         /// The path, as far as it can be shown.
         path: String,
     },
     /// A path is not below the directory.
-    #[error("`{path}` leads out of the benchmark's directory; write paths below it, without `..`")]
+    #[error("`{path}` leaves the benchmark directory; use paths below it, without `..`")]
     LeadsOut {
         /// The path.
         path: String,
@@ -178,15 +178,15 @@ mod tests {
     #[test]
     fn what_is_no_entry_of_the_tree_is_refused_with_its_line() {
         for (text, told) in [
-            (&b"d a\nf b"[..], "t:2: no size"),
-            (b"f 1k b", "t:1: no size"),
-            (b"f -1 b", "t:1: no size"),
-            (b"d", "t:1: no path"),
-            (b"f 3", "t:1: no path"),
-            (b"d ../a", "t:1: `../a` leads out"),
-            (b"f 3 /etc/motd", "leads out"),
-            (b"d a/../../b", "leads out"),
-            (b"# encoding=base64\nd *", "t:2: the path is not base64"),
+            (&b"d a\nf b"[..], "t:2: the size is missing"),
+            (b"f 1k b", "t:1: the size is missing"),
+            (b"f -1 b", "t:1: the size is missing"),
+            (b"d", "t:1: the path is missing"),
+            (b"f 3", "t:1: the path is missing"),
+            (b"d ../a", "t:1: `../a` leaves"),
+            (b"f 3 /etc/motd", "leaves the benchmark directory"),
+            (b"d a/../../b", "leaves the benchmark directory"),
+            (b"# encoding=base64\nd *", "t:2: the path is not valid base64"),
             (b"d \xff", "not UTF-8"),
         ] {
             let found = parse("t", text).unwrap_err().to_string();

@@ -21,7 +21,7 @@ pub use session::Session;
 pub use settings::{Action, Columns, Compat, DataUnit, DeviceNames, OtherPlace, Settings, TableLayout, Which};
 
 /// What `-V` says.
-pub const VERSION: &str = "sysstat version 12.6.1 (iostat's language, as Plumb speaks it)\n";
+pub const VERSION: &str = "sysstat version 12.6.1 (iostat, by Plumb)\n";
 
 #[cfg(test)]
 mod tests;

@@ -410,7 +410,7 @@ fn a_size_is_what_it_means() {
         mode => panic!("{mode:?}"),
     };
     assert_eq!(point("iozone -s 1.5m"), 1536);
-    assert_eq!(settings("iozone -s 1.5m").notes, ["-s 1.5m is taken as 1536 kB; IOzone takes it as 1024 kB"]);
+    assert_eq!(settings("iozone -s 1.5m").notes, ["-s 1.5m is read as 1536 kB; IOzone reads it as 1024 kB"]);
     assert_eq!(point("iozone -s 1.5m --compat=strict"), 1024);
     assert_eq!(point("iozone -i 0"), 512);
 }

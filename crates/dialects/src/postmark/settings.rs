@@ -87,7 +87,7 @@ impl Settings {
             text.push('\n');
         };
         if self.threads > 1 {
-            line(format!("Threads: {}, each with so many files and transactions", self.threads));
+            line(format!("Threads: {}, each with this many files and transactions", self.threads));
         }
         line(match self.low == self.high {
             true => format!("Files are {} in size", size(self.low)),

@@ -32,4 +32,5 @@ mod study;
 mod study_conduct;
 mod sweep;
 mod watch;
+mod words;
 mod zcav;

@@ -480,7 +480,10 @@ pub(super) fn bindings(settings: &Settings, places: &mut dyn Places) -> Result<B
         numbers
             .map(|number| {
                 number.trim().parse().map_err(|_| {
-                    LowerError(format!("--{name}: `{number}` is no number; write numbers with commas, or all"))
+                    LowerError(format!(
+                        "--{name}: `{number}` is not a number; use a comma-separated list of numbers, \
+                     or all"
+                    ))
                 })
             })
             .collect()
@@ -499,7 +502,7 @@ pub(super) fn bindings(settings: &Settings, places: &mut dyn Places) -> Result<B
     for node in nodes {
         match places.cpus_of_node(node) {
             Some(cpus) => zones.push((node, cpus)),
-            None => return error(format!("--zones: there is no memory node {node}")),
+            None => return error(format!("--zones: there is no NUMA node {node}")),
         }
     }
     Ok(Bindings { cores, zones })

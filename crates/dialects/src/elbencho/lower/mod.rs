@@ -46,7 +46,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
     geometry.tree = tree.as_ref().map(CustomTree::counts);
     let bindings = jobs::bindings(settings, places)?;
     if settings.infinite && settings.time_limit_s == 0 {
-        notes.push("--infloop without --timelimit: Ctrl-C ends it".to_owned());
+        notes.push("--infloop without --timelimit: press Ctrl-C to stop".to_owned());
     }
     let asked = settings.phases;
     let order = [
@@ -129,7 +129,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
     }
     if kinds.is_empty() && !asked.sync && !asked.dropcache {
         return error(
-            "no phase is asked for; use --mkdirs, --write, --stat, --read, --delfiles or --deldirs (-d -w --stat -r -F -D)",
+            "no phase selected; use --mkdirs, --write, --stat, --read, --delfiles or --deldirs (-d -w --stat -r -F -D)",
         );
     }
     let workload = Workload {

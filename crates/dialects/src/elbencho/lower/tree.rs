@@ -66,7 +66,7 @@ fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -
         Some(scan) => {
             let entries = places.look_through(scan).map_err(|what| LowerError(format!("--treescan: {what}")))?;
             let files = entries.iter().filter(|entry| matches!(entry, tree::Entry::File { .. })).count();
-            notes.push(format!("{scan} holds {files} files and {} directories", entries.len() - files));
+            notes.push(format!("{scan}: {files} files and {} directories", entries.len() - files));
             let text = tree::text(&entries);
             if let Some(file) = &said.file {
                 places.keep_tree(file, &text).map_err(|what| LowerError(format!("--treefile: {what}")))?;
@@ -233,8 +233,8 @@ fn refuse_small(pieces: &[Piece<'_>], block: u64) -> Result<(), LowerError> {
     match pieces.iter().find(|piece| piece.length < block) {
         None => Ok(()),
         Some(Piece { file, start, length, .. }) => error(format!(
-            "direct I/O at random offsets needs whole blocks of {block} bytes, and of {} there are {length} from byte {start} \
-             on; use --treeroundup {block}, or another --block",
+            "direct I/O at random offsets needs whole blocks of {block} bytes, but {} has {length} bytes from byte \
+             {start}; use --treeroundup {block}, or another --block",
             file.path
         )),
     }

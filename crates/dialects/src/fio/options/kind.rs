@@ -83,14 +83,14 @@ impl Kind {
             Kind::Time(Slots::One, Bare::Micros) => "a time such as 500us or 2ms; a bare number is microseconds",
             Kind::Time(Slots::Two, _) => "a time or a range of times; a bare number is seconds",
             Kind::Time(Slots::Three, _) => "times: reads,writes,trims; a bare number is microseconds",
-            Kind::Region => "a size, per cent such as 50%, or zones such as 4z",
+            Kind::Region => "a size, a percentage such as 50%, or zones such as 4z",
             Kind::Switch => "0 or 1",
-            Kind::Flag => "no value needed",
+            Kind::Flag => "no value",
             Kind::Text => "text",
-            Kind::Names => "names between colons",
+            Kind::Names => "names separated by colons",
             Kind::Choice(_) => "one of a list",
-            Kind::Choices(_) => "some of a list, between commas",
-            Kind::Floats { .. } => "numbers between colons",
+            Kind::Choices(_) => "values from a list, separated by commas",
+            Kind::Floats { .. } => "numbers separated by colons",
             Kind::Ranges => "ranges of sizes such as 4k-64k: reads,writes,trims",
             Kind::Special(special) => special.words(),
         }
@@ -111,21 +111,22 @@ impl Kind {
 impl Special {
     fn words(self) -> &'static str {
         match self {
-            Special::Direction => "a direction, and a number after a colon: randread:8",
-            Special::Split => "sizes with shares: 4k/60:64k/40, per direction with commas",
+            Special::Direction => "a direction, optionally with a number: randread:8",
+            Special::Split => "sizes and percentages: 4k/60:64k/40; directions separated by commas",
             Special::Distribution => {
-                "random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:SHARE/SIZE:…, zoned_abs:SHARE/BYTES:… or sequence:I,J,…"
+                "random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:PERCENT/SIZE:…, zoned_abs:PERCENT/BYTES:… or \
+                 sequence:I,J,…"
             }
-            Special::Pattern => "strings in quotes, 0x numbers, decimal numbers, 'files' and %o, one after another",
-            Special::Cpus => "numbers and ranges: 0,5,8-15",
+            Special::Pattern => "a sequence of quoted strings, 0x numbers, decimal numbers, 'files' and %o",
+            Special::Cpus => "a list of numbers and ranges: 0,5,8-15",
             Special::NumaPolicy => "default, local, prefer:NODE, bind:NODES or interleave:NODES",
             Special::IgnoreError => "lists for reads, writes and verification: EIO:28,ENOSPC",
-            Special::Steady => "iops, bw or lat, with or without _slope, and a limit: iops_slope:0.3%",
+            Special::Steady => "iops, bw or lat, optionally with _slope, and a limit: iops_slope:0.3%",
             Special::SyncRange => "flags and a number: wait_before,write:8",
             Special::FileService => "roundrobin, sequential, random:N, zipf:THETA, pareto:H or normal:DEVIATION",
-            Special::Memory => "where from, and a file for the mapped kinds: mmap:/path",
-            Special::LogName => "the beginning of the file names; the job's name when empty",
-            Special::PrioritySplit => "BLOCK/SHARE/CLASS/LEVEL/HINT:…",
+            Special::Memory => "a kind, for mapped kinds with a file: mmap:/path",
+            Special::LogName => "a file name prefix; defaults to the job's name",
+            Special::PrioritySplit => "BLOCK/PERCENT/CLASS/LEVEL/HINT:…",
         }
     }
 }

@@ -9,27 +9,30 @@ use super::values::OptionValues;
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Queue,
     options: &[
-        row("ioengine", UsageTier::One, Kind::Text).default("psync").doc("How ops reach the kernel."),
-        row("iodepth", UsageTier::One, Kind::Whole(Slots::One, at_least(1))).default("1").doc("Ops in flight."),
+        row("ioengine", UsageTier::One, Kind::Text).default("psync").doc("I/O engine (see Engines)."),
+        row("iodepth", UsageTier::One, Kind::Whole(Slots::One, at_least(1))).default("1").doc(
+            "Queue depth: ops in \
+         flight.",
+        ),
         row("iodepth_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .or("iodepth_batch_submit")
             .default("1")
-            .doc("Submit this many ops at once."),
+            .doc("Number of ops to submit at once."),
         row("iodepth_batch_complete_min", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .or("iodepth_batch_complete")
             .default("1")
-            .doc("Wait for at least this many completions at once."),
+            .doc("Minimum number of completions to wait for at once."),
         row("iodepth_batch_complete_max", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Take at most this many completions at once."),
+            .doc("Maximum number of completions to reap at once."),
         row("iodepth_low", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Once the queue is full, let it drain to this depth before filling it again."),
+            .doc("Queue depth to which a full queue drains before it is refilled."),
         row("io_submit_mode", UsageTier::Two, Kind::Choice(SubmitMode::WORDS))
             .default("inline")
-            .doc("Hand ops over from the worker itself, or from threads of their own."),
+            .doc("Submit ops from the worker itself (inline) or from separate threads (offload)."),
         row("direct", UsageTier::One, Kind::Switch).default("0").doc("Bypass the page cache (O_DIRECT)."),
         row("buffered", UsageTier::One, Kind::Switch).default("1").doc("Use the page cache; the opposite of direct."),
         row("ioscheduler", UsageTier::Three, Kind::Text)
-            .never("it changes the scheduler of the device for everybody on the machine; set it beforehand."),
+            .never("it would change the device's scheduler for the whole machine; set the scheduler before the run."),
     ],
 };
 

@@ -20,7 +20,7 @@ pub fn one(
     match found {
         Some(found) => {
             if end < text.len() && reading.compat == Compat::Meant {
-                reading.doubt(text, (*found).to_owned(), "ignores the rest as well".to_owned());
+                reading.doubt(text, (*found).to_owned(), "also ignores the rest".to_owned());
             }
             Ok(found)
         }
@@ -157,7 +157,7 @@ pub fn errors_ignored(text: &str) -> Result<ErrorsIgnored, ValueError> {
                 };
                 match number {
                     Ok(number @ 1..) => Ok(ErrorNumber::Number(number)),
-                    _ => Err(ValueError::grammar(format!("`{error}` is no error such as EIO or 5"))),
+                    _ => Err(ValueError::grammar(format!("`{error}` is not an error code such as EIO or 5"))),
                 }
             })
             .collect::<Result<Vec<_>, _>>()
@@ -229,7 +229,7 @@ pub fn steady(text: &str, reading: &mut ValueReading<'_>) -> Result<SteadyCriter
     };
     let limit = limit.trim();
     if limit.is_empty() {
-        return Err(ValueError::grammar(format!("a limit is needed, such as {word}:0.3%")));
+        return Err(ValueError::grammar(format!("a limit is required, such as {word}:0.3%")));
     }
     let float = |text: &str| match text.trim().parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),

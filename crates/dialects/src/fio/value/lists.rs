@@ -46,7 +46,7 @@ pub fn cpus(text: &str) -> Result<Vec<u32>, ValueError> {
             None => (number(part)?, number(part)?),
         };
         if first > last {
-            return Err(ValueError::grammar(format!("the range {first}-{last} runs backwards")));
+            return Err(ValueError::grammar(format!("the range {first}-{last} is reversed")));
         }
         cpus.extend(first..=last);
     }

@@ -74,7 +74,7 @@ fn one_list(text: &str, reading: &mut ValueReading<'_>) -> Result<Vec<SplitShare
         let (size, share) = entry.split_once('/').unwrap_or((entry, ""));
         let bytes = plain(size.trim(), reading)?;
         if bytes == 0 {
-            return Err(ValueError::OutOfBounds { value: "0".to_owned(), bounds: "1 and more".to_owned() });
+            return Err(ValueError::OutOfBounds { value: "0".to_owned(), bounds: "1 or more".to_owned() });
         }
         entries.push((bytes, percent(share, reading.compat)?));
     }
@@ -84,7 +84,7 @@ fn one_list(text: &str, reading: &mut ValueReading<'_>) -> Result<Vec<SplitShare
     let said: u32 = entries.iter().filter_map(|(_, percent)| *percent).map(u32::from).sum();
     let open = entries.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
     if said > 100 {
-        return Err(ValueError::grammar(format!("the shares add up to {said} %, more than 100 %")));
+        return Err(ValueError::grammar(format!("the percentages add up to {said} %, more than 100 %")));
     }
     let each = (100 - said).checked_div(open).unwrap_or(0) as u8;
     Ok(entries.into_iter().map(|(bytes, percent)| SplitShare { bytes, percent: percent.unwrap_or(each) }).collect())

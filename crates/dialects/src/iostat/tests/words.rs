@@ -54,7 +54,7 @@ fn what_is_refused() {
         ("--dec=12", "--dec=12"),
         ("1 0", "0 reports"),
         ("0 3", "interval of 0"),
-        ("1 2 3", "third"),
+        ("1 2 3", "unexpected `3`"),
         ("-f /nowhere", "-f"),
         ("-f /there +f /there", "+f"),
         ("-j", "-j"),

@@ -34,7 +34,7 @@ pub fn published(bytes: &[u8]) -> Result<Vec<PublishedNumber>, Unread> {
     if found.is_empty() {
         return Err(Unread {
             place: String::new(),
-            message: if is_workbook { "a workbook of a later kind" } else { "no number of IOzone's is in it" }
+            message: if is_workbook { "a workbook of a later kind" } else { "there are no IOzone results in it" }
                 .to_owned(),
             help: "what is read is IOzone's own text, its `-R` report, and the spreadsheet of `-b` (BIFF 2)".to_owned(),
         });

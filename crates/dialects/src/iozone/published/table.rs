@@ -95,7 +95,7 @@ fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, U
     };
     let words = words(text);
     let size = |at: usize| match words.get(at) {
-        Some((_, word)) => word.parse::<u64>().map_err(|_| wrong(word, "is no size in kB")),
+        Some((_, word)) => word.parse::<u64>().map_err(|_| wrong(word, "is not a size in kB")),
         None => Err(wrong(text.trim(), "has no record size")),
     };
     let (file_kb, record_kb) = (size(0)?, size(1)?);
@@ -104,15 +104,15 @@ fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, U
     for (end, word) in words.iter().skip(2) {
         let value: f64 = match word.parse() {
             Ok(value) if word.starts_with(|digit: char| digit.is_ascii_digit()) => value,
-            _ => return Err(wrong(word, "is no number")),
+            _ => return Err(wrong(word, "is not a number")),
         };
         if word.len() > DIGITS_MAX {
-            return Err(wrong(word, "are numbers that have run into each other"));
+            return Err(wrong(word, "is two numbers run together"));
         }
         let column = (next..ends.len()).min_by_key(|column| ends[*column].abs_diff(*end));
         let pass = column.and_then(|column| Pass::ALL.get(column - 2));
         let (Some(column), Some(pass)) = (column, pass) else {
-            return Err(wrong(word, "stands under no column"));
+            return Err(wrong(word, "is not below any column"));
         };
         next = column + 1;
         found.extend(number(*pass, word, value, rate, sizes(file_kb, record_kb)));

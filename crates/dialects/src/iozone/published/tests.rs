@@ -94,15 +94,15 @@ fn what_cannot_be_read_is_told_with_its_place() {
     assert!(cut.place.starts_with("byte ") && cut.message.contains("ends within a record"), "{cut}");
     let head = "  KB  reclen   write rewrite    read    reread\n";
     for (row, place, message) in [
-        ("  64  4  123x  5\n", "line 2", "`123x` is no number"),
-        ("  64  4  12345678901234  5\n", "line 2", "run into each other"),
-        ("  64  x  5\n", "line 2", "`x` is no size"),
+        ("  64  4  123x  5\n", "line 2", "`123x` is not a number"),
+        ("  64  4  12345678901234  5\n", "line 2", "two numbers run together"),
+        ("  64  x  5\n", "line 2", "`x` is not a size"),
     ] {
         let unread = published(format!("{head}{row}").as_bytes()).unwrap_err();
         assert!(unread.place == place && unread.message.contains(message), "{unread}");
     }
     assert!(published(b"PK\x03\x04abc").unwrap_err().message.contains("later kind"));
-    assert!(published(b"hello").unwrap_err().message.contains("no number"));
+    assert!(published(b"hello").unwrap_err().message.contains("no IOzone results"));
 }
 
 proptest! {

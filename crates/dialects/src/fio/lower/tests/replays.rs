@@ -36,7 +36,7 @@ fn a_redirect_takes_all_ops_as_far_as_they_reach() {
 fn devices_are_found_by_their_numbers_or_refused() {
     let all = on(&[("/dev/loop7", Found::Block { bytes: GIB })], "[a]\nread_iolog=rec.bin\n").unwrap();
     assert_eq!(names(&all, 0), ["/dev/loop7", "/x/b"]);
-    assert!(refusal("[a]\nread_iolog=rec.bin\n").contains("7:7, which this machine has not"));
+    assert!(refusal("[a]\nread_iolog=rec.bin\n").contains("7:7, which this machine does not have"));
     lowered("[a]\nread_iolog=rec.bin\nreplay_redirect=to\n");
 }
 
