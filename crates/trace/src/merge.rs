@@ -7,7 +7,7 @@ use crate::record::Record;
 pub struct MergeInput<I> {
     /// Its records.
     pub records: I,
-    /// Its times are multiplied by so many per cent.
+    /// Its times are multiplied by this percentage.
     pub percent: f64,
     /// Added to the numbers of its files.
     pub first_file: u32,
@@ -16,7 +16,7 @@ pub struct MergeInput<I> {
 /// Merges recordings, each in the order of its own times.
 ///
 /// # Errors
-/// [`TraceError::Merge`] where a speed is no number above 0.
+/// [`TraceError::Merge`] where a speed is not a number above 0.
 pub fn merge<I>(sources: Vec<MergeInput<I>>) -> Result<Merged<I>, TraceError>
 where
     I: Iterator<Item = Result<Record, TraceError>>,

@@ -1,4 +1,4 @@
-//! Several recordings as one, each repeated and stretched, with files of the same name made one.
+//! Several recordings merged into one, each repeated and scaled in time, with files of the same name unified.
 
 use crate::error::TraceError;
 use crate::iolog::Waits;
@@ -14,16 +14,16 @@ use std::path::PathBuf;
 pub struct MergedPart {
     /// Where it is.
     pub path: PathBuf,
-    /// Its times are multiplied by so many per cent.
+    /// Its times are multiplied by this percentage.
     pub percent: f64,
-    /// It is repeated so many times, end to end.
+    /// It is repeated this many times, end to end.
     pub times: u32,
 }
 
 /// The records of several recordings, in the order of their times.
 pub struct MergedRecording {
     merged: Merged<Repeated>,
-    /// Names of all parts, one part behind the other.
+    /// Names of all parts, one part after another.
     names: Vec<FileName>,
     /// Their numbers in `files`.
     numbers: HashMap<FileName, u32>,

@@ -1,5 +1,4 @@
-//! Writing what was merged: blktrace of version 7 where all files are devices, fio's iolog of version 3 where all have
-//! paths.
+//! Writes merged recordings: blktrace version 7 if all files are devices, fio's iolog version 3 if all have paths.
 
 use crate::error::TraceError;
 use crate::merged::MergedRecording;
@@ -11,7 +10,7 @@ use std::path::Path;
 /// Writes a recording; `path` is for messages.
 ///
 /// # Errors
-/// What is wrong with a part, or with writing; [`TraceError::Merge`] where paths and devices are mixed.
+/// The problem with a part, or with writing; [`TraceError::Merge`] where paths and devices are mixed.
 pub fn write(mut merged: MergedRecording, out: &mut impl Write, path: &Path) -> Result<(), TraceError> {
     let devices = merged.names().iter().filter(|name| matches!(name, FileName::Device { .. })).count();
     let to_blktrace = devices > 0;

@@ -29,7 +29,7 @@ fn failure(bytes: &[u8]) -> String {
     }
 }
 
-/// Every queued op of blktrace, as blkparse tells them.
+/// Every queued op of blktrace, as blkparse prints them.
 #[test]
 fn a_blktrace_yields_what_blkparse_says_was_queued() {
     let mut reader = golden("loop.blktrace");
@@ -89,7 +89,7 @@ fn several_files_are_numbered_as_they_come() {
     assert_eq!(records[3].at_ns, 7_000);
 }
 
-/// What is wrong is told with its place, and what would be right.
+/// The problem is reported with its place, and what would be right.
 #[test]
 fn broken_recordings_are_told_with_their_place() {
     assert!(failure(b"hello\n").contains("unknown recording format"), "{}", failure(b"hello\n"));

@@ -1,4 +1,4 @@
-//! Words of a command line, parted and read as the C library parts and reads them.
+//! Splits a command line as the C library's getopt does.
 
 use super::refusal::Refusal;
 
@@ -72,7 +72,7 @@ impl<'a> Options<'a> {
         Some(Ok((letter, value)))
     }
 
-    /// Words that are no options, as far as was read.
+    /// Arguments that are not options, as far as read.
     pub(super) fn operands(&self) -> &[&'a str] {
         &self.operands
     }
@@ -116,7 +116,7 @@ pub(super) fn number(said: &str) -> i64 {
     leading(said).unwrap_or(0)
 }
 
-/// A number with one of these units behind it, each 1024 of the one before.
+/// A number with one of these units after it, each 1024 of the one before.
 pub(super) fn sized(said: &str, units: &str) -> i64 {
     let last = said.chars().last().map(|last| last.to_ascii_lowercase());
     let unit = last.and_then(|last| units.chars().position(|unit| unit == last));
@@ -124,7 +124,7 @@ pub(super) fn sized(said: &str, units: &str) -> i64 {
     number(said).saturating_mul(factor)
 }
 
-/// Takes Plumb's own `--compat=strict|true` out of the words: whether it is strict, and the others.
+/// Removes Plumb's own `--compat=strict|true`; returns whether it is strict, and the other arguments.
 pub(super) fn without_compat(words: &[String]) -> Result<(bool, Vec<String>), Refusal> {
     let mut is_exact = false;
     let mut rest = Vec::new();

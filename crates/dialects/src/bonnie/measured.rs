@@ -60,13 +60,13 @@ pub enum Test {
     Seeks,
     /// Files made, names in order.
     CreateInOrder,
-    /// Files looked at, as their directory names them.
+    /// Files checked, as their directory names them.
     StatInOrder,
     /// Files removed, as their directory names them.
     DeleteInOrder,
     /// Files made, names without order.
     CreateAtRandom,
-    /// Files looked at in a shuffled order.
+    /// Files checked in a shuffled order.
     StatAtRandom,
     /// Files removed in a shuffled order.
     DeleteAtRandom,

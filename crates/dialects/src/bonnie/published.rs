@@ -1,4 +1,4 @@
-//! The numbers of Bonnie++'s lines of values, of 1.03 and of 1.9x and later.
+//! Reads the numbers of Bonnie++'s CSV lines, from 1.03, and from 1.9x and later.
 
 use super::Test;
 use plumb_result::published::Unread;
@@ -28,20 +28,20 @@ impl Layout {
 const LAYOUTS: [Layout; 3] = [
     // 1.03
     Layout { fields: 27, name: 0, size: 1..2, large: 2, files: 14..15 },
-    // 1.96 and 1.97; latencies stand behind.
+    // 1.96 and 1.97; latencies follow.
     Layout { fields: 48, name: 2, size: 5..7, large: 7, files: 19..24 },
     // From 1.98 on, with the number of seeks and of seekers.
     Layout { fields: 50, name: 2, size: 5..7, large: 9, files: 21..26 },
 ];
 
-/// A line with fewer fields is no line of values, but text.
+/// A line with fewer fields is not a line of values, but text.
 const FIELDS_MIN: usize = 20;
 
 /// Reads the numbers of all CSV lines in a text; other lines, such as its tables, are skipped. `+++++`, which marks a
 /// test that was too short, is not a number. The maximum latencies after the rates are omitted.
 ///
 /// # Errors
-/// A line that is no whole one, or a text without any, with the place.
+/// A line that is not a whole one, or a text without any, with the place.
 pub fn published(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     let mut found = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(told(&older), new);
     }
 
-    // Protects: a line that is no whole one is refused with its place and the way out.
+    // Protects: a line that is not a whole one is refused with its place and the way out.
     #[test]
     fn what_is_no_line_of_values_is_told_with_its_place() {
         let cut = published(&format!("\n{}", OLD.replacen(",8:4096:0/8", "", 1))).unwrap_err();

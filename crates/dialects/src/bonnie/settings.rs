@@ -1,4 +1,4 @@
-//! What was said on the command line, as Bonnie++ reads it.
+//! The command line, as Bonnie++ reads it.
 
 use super::keywords::{Options, fields, leading, number, sized};
 use super::refusal::Refusal;
@@ -42,7 +42,7 @@ pub enum Meeting {
     /// Not at all.
     #[default]
     None,
-    /// Make the semaphores for so many, and end.
+    /// Make the semaphores for this many, and end.
     Make(i32),
     /// Remove the semaphores, and end.
     Remove,
@@ -64,7 +64,7 @@ pub enum Links {
 /// What Bonnie++ shall do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Whose words and forms these are.
+    /// The version to follow.
     pub version: Version,
     /// Print what that version prints, also where it is not so (`--compat=strict`).
     pub is_exact: bool,
@@ -78,7 +78,7 @@ pub struct Settings {
     pub chunk_bytes: i64,
     /// Chunks that are sought.
     pub seeks: i64,
-    /// By so many.
+    /// By this many.
     pub seekers: i64,
     /// `-n`, in units of 1024 files; 0 leaves the tests of files out.
     pub files_ki: i64,
@@ -104,7 +104,7 @@ pub struct Settings {
     pub runs: Option<i64>,
     /// `-u`.
     pub user: Option<String>,
-    /// `-g`, or behind the colon of `-u`.
+    /// `-g`, or after the colon of `-u`.
     pub group: Option<String>,
     /// `-q`.
     pub quiet: bool,
@@ -128,7 +128,7 @@ impl Settings {
     /// Reads a command line, without the name of the program, which `called` is.
     ///
     /// # Errors
-    /// What it says of words that it does not understand.
+    /// Messages about arguments that it does not understand.
     pub fn read(called: &str, words: &[String], machine: &Machine) -> Result<Settings, Refusal> {
         let own = own_words(words)?;
         let mut settings = Settings::new(own.version, own.is_exact, machine);
@@ -282,7 +282,7 @@ impl Settings {
         }
     }
 
-    /// What is wrong with `-p` and `-y`.
+    /// The problem with `-p` and `-y`.
     ///
     /// # Errors
     /// Both were said.
@@ -290,7 +290,7 @@ impl Settings {
         if self.makes_and_waits { Err(self.usage("")) } else { Ok(()) }
     }
 
-    /// What is wrong with what was understood.
+    /// The problem with what was understood.
     ///
     /// # Errors
     /// What Bonnie++ says of it, when it has become the user that was asked for.
@@ -397,7 +397,7 @@ impl Settings {
         all.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
     }
 
-    /// How the program is used, behind what is wrong.
+    /// How the program is used, after the error.
     pub fn usage(&self, wrong: &str) -> Refusal {
         Refusal(format!("{wrong}{}\nVersion: {}\n", usage_of(self.version), self.version.name()))
     }

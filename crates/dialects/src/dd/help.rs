@@ -3,7 +3,7 @@
 use super::keywords::{CONVERSIONS, FLAGS, OPERANDS, Personality, Word};
 use std::fmt::Write as _;
 
-/// The version that GNU's words follow, as scripts look for it.
+/// The version of GNU's dd that is followed, as scripts look for it.
 pub const VERSION: &str = concat!("dd (coreutils) 9.1\nPlumb ", env!("CARGO_PKG_VERSION"), ", dd-compatible\n");
 
 /// All operands of a personality.

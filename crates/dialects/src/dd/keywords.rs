@@ -1,6 +1,6 @@
-//! The words of dd: one table of operands, of conversions and of flags for each personality. Parser and help read them.
+//! dd's operands, conversions and flags: one table of each, with the versions that have them. Parser and help use them.
 
-/// Whose dd it is.
+/// Which dd is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Personality {
     /// GNU coreutils 9.1.
@@ -64,7 +64,7 @@ pub struct Word<T: 'static> {
     pub who: Who,
     /// What it stands for.
     pub means: T,
-    /// For people.
+    /// For human readers.
     pub help: &'static str,
 }
 
@@ -269,7 +269,7 @@ pub const FLAGS: &[Word<OfEnd>] = &[
     flag("seek_bytes", Who::Gnu, Flag::SeekBytes, BOTH_ENDS, "seek is in bytes"),
 ];
 
-/// How much is told.
+/// How much is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Status {
     /// Blocks, and the last line.
@@ -283,7 +283,7 @@ pub enum Status {
     Progress,
 }
 
-/// All levels of telling.
+/// All status levels.
 pub const LEVELS: &[Word<Status>] = &[
     word("none", Who::Both, Status::None, ""),
     word("noxfer", Who::Both, Status::Noxfer, ""),

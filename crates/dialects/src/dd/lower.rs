@@ -18,7 +18,7 @@ const INPUT: &str = "input";
 const OUTPUT: &str = "output";
 const STREAMS: &str = "streams";
 
-/// What keeps nothing: going around the page cache or not is a question for the other end.
+/// What keeps nothing: bypassing the page cache or not is a question for the other end.
 const FORGETFUL: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// The workload of a command line.

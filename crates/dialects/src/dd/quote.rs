@@ -33,7 +33,7 @@ impl Marks {
     }
 }
 
-/// A character that a terminal might take for more than itself, in words of C.
+/// A character that a terminal might interpret, as a C escape.
 fn escaped(c: char) -> Vec<char> {
     match c {
         '\n' => vec!['\\', 'n'],

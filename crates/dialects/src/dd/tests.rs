@@ -1,5 +1,4 @@
-//! The language of dd: numbers, amounts, words, what is printed. Real commands are held beside real dd by the tests of
-//! the command line.
+//! Tests of dd's numbers, amounts, operands and output. The command-line tests compare with the real dd.
 
 use super::human::{self, Base};
 use super::keywords::Status;
@@ -115,7 +114,7 @@ proptest! {
         prop_assert_eq!(si, Ok(digits * 1000u64.pow(power as u32)));
     }
 
-    /// An amount is never told with more than half of its last digit wrong.
+    /// An amount is never off by more than half of its last digit.
     #[test]
     fn amounts_are_near_what_they_tell(amount in 0u64..u64::MAX) {
         for (base, factor) in [(Base::Si, 1000.0f64), (Base::Iec, 1024.0)] {
@@ -230,7 +229,7 @@ fn what_is_wrong_is_said_in_dds_words() {
     assert_eq!(straight.unwrap_err().text("dd"), "dd: invalid number: '1m'\n");
 }
 
-// Protects those who type a published command: its slips of print are explained, and what is no slip is not.
+// Protects those who type a published command: its slips of print are explained, and what is not a slip is not.
 #[test]
 fn slips_of_print_are_explained() {
     let meant = |line: &str| read_line(line).unwrap_err().meant;
@@ -268,7 +267,7 @@ fn a_command_line_is_a_copy() {
     assert_eq!(read_line("status=progress").unwrap().status, Status::Progress);
 }
 
-/// Where all storage is gone to around the page cache, so is the phase.
+/// Where all storage is gone to bypassing the page cache, so is the phase.
 #[test]
 fn direct_is_what_storage_is_opened_as() {
     let cache = |line: &str| lower::lower(&read_line(line).unwrap()).phase[0].cache;

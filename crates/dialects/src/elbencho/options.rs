@@ -29,9 +29,9 @@ pub enum Support {
 /// One option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opt {
-    /// Its name, behind two dashes.
+    /// Its name, after two dashes.
     pub name: &'static str,
-    /// Its letter, behind one.
+    /// Its letter, after one.
     pub letter: Option<char>,
     /// What it takes.
     pub takes: Takes,

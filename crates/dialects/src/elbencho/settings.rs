@@ -1,4 +1,4 @@
-//! The options' meaning, as far as it depends on nothing but themselves.
+//! The meaning of the options, as far as it depends only on the command line.
 
 use super::Wrong;
 use super::said::Said;
@@ -9,13 +9,13 @@ use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 pub enum Action {
     /// The benchmark.
     Run,
-    /// Only tell how much it would do.
+    /// Only print how much it would do.
     DryRun,
-    /// Tell the most important options.
+    /// Print the most important options.
     Help,
-    /// Tell all options.
+    /// Print all options.
     HelpAll,
-    /// Tell the version.
+    /// Print the version.
     Version,
 }
 
@@ -54,7 +54,7 @@ pub struct TreeSettings {
     pub file: Option<String>,
     /// A directory to make the list of.
     pub scan: Option<String>,
-    /// Files from this size on are shared by threads, bytes; nothing for so many blocks as elbencho has it.
+    /// Files from this size on are shared by threads, bytes; `None` for elbencho's default number of blocks.
     pub share_from: Option<u64>,
     /// In random order.
     pub random: bool,
@@ -70,9 +70,9 @@ pub enum Rwmix {
     /// None.
     #[default]
     None,
-    /// Per cent of the ops of every thread.
+    /// Percentage of the ops of every thread.
     Percent(u8),
-    /// The first so many threads.
+    /// The first N threads.
     Threads(u32),
 }
 
@@ -99,7 +99,7 @@ pub struct LiveCsv {
     pub each_thread: bool,
 }
 
-/// What is told, and where.
+/// What is reported, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutputSettings {
     /// When each thread was done.
@@ -110,7 +110,7 @@ pub struct OutputSettings {
     pub latency: bool,
     /// Histograms of latency.
     pub histogram: bool,
-    /// Percentiles of latency, with so many nines behind 99.
+    /// Percentiles of latency, with N nines after 99.
     pub percentiles: Option<u8>,
     /// Directories as well as files.
     pub dir_stats: bool,
@@ -175,7 +175,7 @@ pub struct Settings {
     pub rand_algo_said: bool,
     /// Bytes at random offsets; 0 for those that files have.
     pub rand_amount: u64,
-    /// Random offsets are no multiples of the block.
+    /// Random offsets are not multiples of the block size.
     pub rand_unaligned: bool,
     /// Threads take blocks in turn.
     pub strided: bool,
@@ -183,13 +183,13 @@ pub struct Settings {
     pub backward: bool,
     /// Reads in the write phase.
     pub rwmix: Rwmix,
-    /// Per cent of all reads and writes that the threads that read are to do; nothing where each goes its own pace.
+    /// Percentage of all reads and writes that the threads that read are to do; `None` if each goes its own pace.
     pub rwmix_balance: Option<u8>,
     /// Bytes a second; 0 for all there are.
     pub limit_read: u64,
     /// The same of writes.
     pub limit_write: u64,
-    /// Per cent of each block that is new in every write; 0 for the same block again and again.
+    /// Percentage of each block that is new in every write; 0 for the same block again and again.
     pub new_percent: u8,
     /// Offset plus this number; 0 for none.
     pub verify: u64,
@@ -205,13 +205,13 @@ pub struct Settings {
     pub trunc_to_size: bool,
     /// Blocks are reserved.
     pub preallocate: bool,
-    /// What the kernel is told about each open file, in the order of the calls.
+    /// The hints that the kernel gets about each open file, in the order of the calls.
     pub file_advice: Vec<FileAdvice>,
     /// The same about mappings.
     pub mapping_advice: Vec<MappingAdvice>,
     /// What is locked around each op.
     pub lock: Option<RecordLock>,
-    /// What is missing when it is to be removed is no error.
+    /// What is missing when it is to be removed is not an error.
     pub no_delete_errors: bool,
     /// Seconds of a phase; 0 for no limit.
     pub time_limit_s: u64,
@@ -229,7 +229,7 @@ pub struct Settings {
     pub zones: Option<String>,
     /// CPUs, in turn; `all` for each.
     pub cores: Option<String>,
-    /// What is told.
+    /// What is reported.
     pub output: OutputSettings,
 }
 
@@ -333,7 +333,7 @@ const MAPPING_ADVICE: [(&str, MappingAdvice); 6] = [
     ("nohugepage", MappingAdvice::NoHugePage),
 ];
 
-/// Reads values, and keeps what is wrong with them.
+/// Reads values, and keeps their errors.
 struct NumberReader<'a> {
     said: &'a Said,
     wrong: &'a mut Vec<Wrong>,
@@ -526,7 +526,7 @@ impl NumberReader<'_> {
     }
 }
 
-/// What excludes one another, or needs another.
+/// Options that exclude each other, or need another.
 fn together(settings: &Settings, wrong: &mut Vec<Wrong>) {
     let mut say = |text: &str| wrong.push(Wrong::Together(text.to_owned()));
     let phases = settings.phases;

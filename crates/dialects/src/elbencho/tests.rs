@@ -1,4 +1,4 @@
-//! The command line, from outside.
+//! Tests of the command line.
 
 use super::{Action, Rwmix, Settings, Wrong, help, options, read};
 
@@ -42,7 +42,7 @@ fn a_file_of_options_comes_second() {
     assert!(error[0].to_string().contains("x:1"), "{error:?}");
 }
 
-// Protects people from silence: what is wrong is named, with the way out.
+// Protects: errors are named, with the way out.
 #[test]
 fn what_is_wrong_is_named() {
     for (line, told) in [

@@ -1,8 +1,8 @@
-//! Tree files: lists of directories and of files with their sizes, which elbencho's custom trees are made of.
+//! Tree files: lists of directories and files with sizes, for elbencho's custom trees.
 //!
-//! A line is `d PATH` or `f SIZE PATH`, everything else is passed over. Where a comment at the head says
-//! `# encoding=base64`, paths are written so, since names may hold line feeds. Source: elbencho 3.1-10, the help of
-//! `--treefile`, and the files that its `--treescan` writes.
+//! A line is `d PATH` or `f SIZE PATH`; everything else is ignored. After a comment `# encoding=base64` at the top,
+//! paths are in base64, because names may contain line feeds. Source: elbencho 3.1-10, the help of `--treefile`, and
+//! files written by `--treescan`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -57,7 +57,7 @@ pub fn text(entries: &[Entry]) -> String {
     text
 }
 
-/// What is wrong with a tree file, and where.
+/// The problem with a tree file, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}:{line}: {problem}")]
 pub struct TreeFileError {
@@ -65,11 +65,11 @@ pub struct TreeFileError {
     pub name: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: TreeProblem,
 }
 
-/// What is wrong with a line of a tree file.
+/// The problem with a line of a tree file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeProblem {
     /// A file has no size.
@@ -84,7 +84,7 @@ pub enum TreeProblem {
         /// What the decoder says.
         reason: String,
     },
-    /// A path is no text.
+    /// A path is not a text.
     #[error("the path `{path}` is not UTF-8, which results require; remove it")]
     NotUtf8 {
         /// The path, as far as it can be shown.
@@ -170,11 +170,11 @@ mod tests {
             tree,
             TreeListing { dirs: vec![" d\n".into()], files: vec![TreeFile { path: " d\n/f ".into(), bytes: 7 }] }
         );
-        // Behind the first entry it is a comment like any other.
+        // After the first entry it is an ordinary comment.
         assert_eq!(parse("t", b"d YQ==\n# encoding=base64\n").unwrap().dirs, ["YQ=="]);
     }
 
-    // Protects what lies beside the benchmark's directory, and people from slips that would be another load.
+    // Protects files outside the benchmark directory, and users from typos that would change the load.
     #[test]
     fn what_is_no_entry_of_the_tree_is_refused_with_its_line() {
         for (text, told) in [

@@ -70,7 +70,7 @@ pub enum Wrong {
     /// A file of options.
     #[error("--configfile: {0}")]
     ConfigFile(String),
-    /// Options that exclude one another, or one that needs another.
+    /// Options that exclude each other, or one that needs another.
     #[error("{0}")]
     Together(String),
 }

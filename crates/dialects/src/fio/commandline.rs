@@ -1,5 +1,5 @@
-//! The command line, as `getopt_long_only` reads it: one dash or two, beginnings of names, `--name value` or
-//! `--name=value`, files anywhere among them.
+//! The command line, as `getopt_long_only` reads it: one dash or two, abbreviated names, `--name value` or
+//! `--name=value`, with files anywhere.
 
 use super::error::{FioError, WordLocation};
 use super::invocation::{Action, Eta, Invocation, OutputFormat};
@@ -10,15 +10,15 @@ use super::value::{Compat, ValueReading, time};
 use plumb_result::short_list;
 use plumb_workload::Nanos;
 
-/// Progress may not be shown more often.
+/// The shortest interval between progress updates.
 const SHORTEST_ETA: Nanos = Nanos(250_000_000);
 
-/// The words of a command line, sorted out.
+/// A command line, sorted into program options, jobs and files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandLine {
     /// What is asked of the program as a whole.
     pub invocation: Invocation,
-    /// The jobs of the command line, and what holds for all.
+    /// The jobs of the command line, and its global options.
     pub sections: Vec<Section>,
     /// The job files.
     pub files: Vec<String>,
@@ -29,22 +29,22 @@ pub struct CommandLine {
 pub enum Takes {
     /// None.
     Nothing,
-    /// Only behind `=`.
+    /// Only after `=`.
     Perhaps,
-    /// Behind `=`, or the next word.
+    /// After `=`, or the next word.
     Value,
 }
 
-/// What becomes of an option of the program as a whole.
+/// Whether a program option is supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is taken.
+    /// Supported.
     Works,
-    /// It changes nothing.
+    /// Accepted without effect.
     Ignored(&'static str),
-    /// It is refused for now.
+    /// Not supported yet.
     NotYet(&'static str),
-    /// It is refused for good.
+    /// Will not be supported.
     Never(&'static str),
 }
 
@@ -57,7 +57,7 @@ pub struct ProgramOption {
     pub letter: Option<char>,
     /// Whether it takes a value.
     pub takes: Takes,
-    /// What becomes of it.
+    /// Whether it is supported.
     pub fate: Fate,
     /// What it does, in a sentence.
     pub doc: &'static str,
@@ -173,7 +173,7 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
     refused("memcpytest", Takes::Perhaps, OWN_CODE),
 ];
 
-/// What a name of the command line stands for.
+/// The option that a name on the command line stands for.
 #[derive(Debug, Clone, Copy)]
 enum Named {
     Program(&'static ProgramOption),
@@ -197,7 +197,7 @@ impl Named {
     }
 }
 
-/// Sorts the words out.
+/// Sorts the arguments.
 pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
     let line = CommandLine { invocation: Invocation::default(), sections: Vec::new(), files: Vec::new() };
     let mut reader = WordReader { words, next: 0, line, open: false, formats: Vec::new(), errors };
@@ -250,7 +250,7 @@ impl<'a> WordReader<'a> {
         });
         let Some((letter, option)) = letter else { return self.long(text, place) };
         let rest = &text[letter.len_utf8()..];
-        // More than one letter is the beginning of a name first of all.
+        // More than one letter is first tried as an abbreviated name.
         if !rest.is_empty() && !candidates(text.split('=').next().unwrap_or(text)).is_empty() {
             return self.long(text, place);
         }

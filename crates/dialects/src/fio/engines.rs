@@ -1,4 +1,4 @@
-//! fio's engines, and what Plumb does with each.
+//! fio's engines, and whether Plumb supports them.
 
 use super::options::Support;
 

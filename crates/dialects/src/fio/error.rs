@@ -135,7 +135,7 @@ pub enum FioError {
         /// The line.
         text: String,
     },
-    /// Files include one another too deeply.
+    /// Files include each other too deeply.
     #[error("{place}: includes are nested more than {most} deep")]
     IncludeTooDeep {
         /// Where.

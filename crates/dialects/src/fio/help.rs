@@ -68,7 +68,7 @@ pub fn command(name: Option<&str>) -> Result<String, NoSuch> {
 /// `--enghelp`: all engines, one with its options, or one option of one engine (`engine,option`).
 pub fn engine(asked: Option<&str>) -> Result<String, NoSuch> {
     let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
-        // Scripts look for the names of engines that run, so those that do not are told apart.
+        // Scripts look for the names of engines that run, so those that do not are kept apart.
         let mut page = String::from("Available IO engines:\n");
         for engine in ENGINES.iter().filter(|engine| engine.support == Support::Works) {
             let _ = writeln!(page, "\t{}", engine.name);

@@ -1,4 +1,4 @@
-//! `docs/dialects/fio-options.md`: the tables of options and engines, for people.
+//! `docs/dialects/fio-options.md`: the tables of options and engines, for human readers.
 
 use super::commandline::{Fate, PROGRAM_OPTIONS, Takes};
 use super::engines::ENGINES;
@@ -86,7 +86,7 @@ fn engines(page: &mut String) {
         let (word, sentence) = told(engine.support, engine.doc);
         let aliases: Vec<String> = engine.aliases.iter().map(|alias| format!("`{alias}`")).collect();
         let aliases = if aliases.is_empty() { String::new() } else { format!(" ({})", aliases.join(", ")) };
-        // What works is told with the names of calls, which stay small.
+        // Supported engines are described with names of calls, which stay lower-case.
         let sentence = if engine.support == Support::Works { sentence.to_owned() } else { sentence_case(sentence) };
         let _ = writeln!(page, "| `{}`{aliases} | {word} | {} |", engine.name, cell(&sentence));
     }
@@ -119,7 +119,7 @@ fn told(support: Support, doc: &'static str) -> (&'static str, &'static str) {
     }
 }
 
-/// What kind of value, in as few words as say it.
+/// The kind of value, briefly.
 fn takes(option: &OptionSpec) -> String {
     let choices = option.kind.choices();
     let words = match option.kind {
@@ -147,7 +147,7 @@ fn sentence_case(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The page that people read is the table that decides.
+/// The page is generated from the table that the parser uses.
 #[test]
 fn the_page_of_options_is_the_table() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dialects/fio-options.md");

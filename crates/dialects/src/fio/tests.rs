@@ -149,7 +149,7 @@ fn errors_name_place_and_way_out() {
     assert!(refusal("[a]\nsprandom=1\n").contains("is not supported yet"));
     assert!(refusal("[a]\nioscheduler=none\n").contains("is not supported, because"));
     assert!(said(&["missing.fio"], &[]).unwrap_err().to_string().starts_with("cannot read missing.fio"));
-    // All that is wrong is told at once.
+    // All errors are reported at once.
     assert_eq!(refusal("[a]\nx=1\n[b]\ny=2\n").lines().count(), 2);
 }
 
@@ -158,7 +158,7 @@ fn engine_options_of_a_global_section_concern_only_jobs_of_that_engine() {
     let fio = file("[global]\nioengine=io_uring\nfixedbufs\n[a]\n[b]\nioengine=psync\n");
     assert!(fio.jobs[0].engine.fixed_buffers);
     assert!(!fio.jobs[1].engine.fixed_buffers);
-    // Somebody has to be concerned, and what cannot be done is told here as in a job, once.
+    // Somebody has to be concerned, and what cannot be done is reported here as in a job, once.
     assert!(refusal("[global]\nfixedbufs\n[a]\n[b]\n").contains("the engine psync has no option `fixedbufs`"));
     let unsupported = refusal("[global]\nioengine=net\nttl=3\n[a]\n[b]\n");
     assert!(unsupported.contains("`ttl` is not supported yet") && unsupported.lines().count() == 1, "{unsupported}");
@@ -289,7 +289,7 @@ fn every_option_that_works_makes_a_job_and_changes_its_meaning() {
             unmoved.push(option.name);
         }
     }
-    // What the sample says is the default already, or is told elsewhere in the job.
+    // What the sample says is the default already, or is reported elsewhere in the job.
     unmoved.retain(|name| {
         let spec = options::find(name).unwrap();
         let is_default = spec.default == Some(sample(spec).as_str());

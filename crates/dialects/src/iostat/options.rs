@@ -1,4 +1,4 @@
-//! The command line, read as iostat reads it: word by word, the order mattering.
+//! The command line, read as iostat reads it: word by word; the order matters.
 
 use super::{Action, Columns, Compat, DataUnit, DeviceList, DeviceNames, OtherPlace, Settings, TableLayout, Which};
 use crate::iostat::devices::Placement;
@@ -19,7 +19,7 @@ Options are:
 pub struct Opt {
     /// As it is typed.
     pub name: &'static str,
-    /// What stands behind it, if anything.
+    /// What is after it, if anything.
     pub value: &'static str,
     /// What it does.
     pub what: &'static str,
@@ -60,13 +60,13 @@ pub const OPTIONS: &[Opt] = &[
     option("--compat=meant", "", "Plumb's own: compute group totals correctly"),
 ];
 
-/// What is wrong with a command line.
+/// The problem with a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// It is not understood; iostat answers with [`USAGE`].
     #[error("{0}")]
     Usage(String),
-    /// There are no such names.
+    /// Unknown name type.
     #[error("Invalid type of persistent device name")]
     PersistentType {
         /// As given.

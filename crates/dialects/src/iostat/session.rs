@@ -1,4 +1,4 @@
-//! Reports, one after the other: each over what happened since the look before.
+//! Consecutive reports, each since the previous sample.
 
 use super::print::{self, FrameEnvironment};
 pub use super::report::{CpuShares, Report};

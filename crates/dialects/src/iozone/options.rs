@@ -7,7 +7,7 @@ pub enum Takes {
     Nothing,
     /// A word.
     Word(&'static str),
-    /// As many words as there are processes.
+    /// As many arguments as there are processes.
     Words(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! Sizes and kinds of paths: what is resolved before any thread has its share.
+//! Sizes and kinds of paths, resolved before work is divided between threads.
 
 use super::tree::TreeCounts;
 use super::{Found, LowerError, Places, error};
@@ -37,7 +37,7 @@ pub struct Geometry {
     pub block_bytes: u64,
     /// Bytes at random offsets, of all threads together.
     pub random_bytes: u64,
-    /// Random offsets are no multiples of the block.
+    /// Random offsets are not multiples of the block size.
     pub unaligned: bool,
     /// What is in the tree, where there is one.
     pub tree: Option<TreeCounts>,
@@ -121,7 +121,7 @@ pub(super) fn geometry(
     Ok(Geometry { path_type, file_bytes, block_bytes, random_bytes, unaligned, tree: None })
 }
 
-/// Of a tree, whose files have their own sizes.
+/// For a tree, in which each file has its own size.
 fn tree_geometry(settings: &Settings, path_type: PathType) -> Result<Geometry, LowerError> {
     let moves = settings.phases.moves_data();
     if path_type != PathType::Directory || settings.paths.len() > 1 {

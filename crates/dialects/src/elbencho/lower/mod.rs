@@ -1,9 +1,8 @@
-//! From settings to a workload: elbencho's phases in their fixed order, each a phase in which every thread is a group of
-//! one worker.
+//! Lowers settings to a workload: elbencho's phases in their fixed order, each with one worker group per thread.
 //!
-//! Files and directories bear elbencho's own names, so that what one command line makes another one finds:
-//! `PATH/r<rank>/d<directory>/r<rank>-f<file>`. What elbencho does between phases ([`Between`]) is left to whoever runs the
-//! workload.
+//! Files and directories have elbencho's own names, so that one command finds what another created:
+//! `PATH/r<rank>/d<directory>/r<rank>-f<file>`. Actions between phases ([`Between`]) are left to the caller that runs
+//! the workload.
 
 mod geometry;
 mod jobs;
@@ -38,7 +37,7 @@ fn phase_name(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> Stri
 /// Lowers a command line.
 ///
 /// # Errors
-/// What elbencho would refuse once it looked at its paths, and what cannot be done here.
+/// What elbencho would refuse once it checked its paths, and what cannot be done here.
 pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, LowerError> {
     let mut notes = Vec::new();
     let mut geometry = geometry::geometry(settings, places, &mut notes)?;

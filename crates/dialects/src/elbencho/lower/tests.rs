@@ -1,4 +1,4 @@
-//! What command lines become.
+//! Tests of lowering.
 
 use super::{Found, Lowered, PhaseKind, Places, lower};
 use crate::elbencho::tree::Entry;
@@ -9,7 +9,7 @@ use plumb_workload::validate::validate;
 use plumb_workload::{Bytes, Target, WorkerGroup};
 use std::collections::BTreeMap;
 
-/// A machine with two memory nodes and these paths.
+/// A machine with two NUMA nodes and these paths.
 struct Machine(BTreeMap<&'static str, Found>);
 
 impl Places for Machine {

@@ -1,8 +1,8 @@
 //! Custom trees: which thread does which files, or parts of files, of a list.
 //!
-//! Files below the size from which they are shared are sorted by size and dealt out, one to each thread in turn. The blocks
-//! of larger files are one row in the list's order, of which each thread has a stretch, or every so many-th block. Source:
-//! elbencho 3.1-10, what its threads do with such lists, seen by `strace`.
+//! Files below the share size are sorted by size and dealt to the threads round-robin. The blocks of larger files form
+//! one sequence in list order; each thread gets a contiguous part of it, or every Nth block. Source: elbencho 3.1-10,
+//! observed with `strace`.
 
 use super::geometry::Geometry;
 use super::{LowerError, Places, error};
@@ -15,7 +15,7 @@ use plumb_workload::files::{JobFiles, Names};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// From so many blocks on a file is shared, where nobody says from which size on.
+/// From this many blocks on a file is shared, where nobody says from which size on.
 const SHARED_FROM_BLOCKS: u64 = 32;
 
 /// A tree, sorted for the threads.
@@ -45,7 +45,7 @@ pub struct TreeCounts {
 pub(super) struct ThreadFiles {
     pub(super) files: JobFiles,
     pub(super) parts: Vec<FilePart>,
-    /// So many of the files, from the first one on, are done from end to end; of the others, parts.
+    /// This many of the files, from the first one on, are done from end to end; of the others, parts.
     pub(super) whole: u32,
 }
 
@@ -120,7 +120,7 @@ impl CustomTree {
         self.dirs.iter().rev().map(|dir| below(settings, dir)).collect()
     }
 
-    /// The files and parts of files that a thread does; nothing where it has none.
+    /// The files and parts of files that a thread does; `None` if it has none.
     pub(super) fn files_of(
         &self,
         settings: &Settings,
@@ -169,7 +169,7 @@ impl CustomTree {
         }
     }
 
-    /// Every so many-th block of the row of all blocks of the shared files, each as a part of its own.
+    /// Every Nth block of the row of all blocks of the shared files, each as a part of its own.
     fn every_nth<'t>(&'t self, block: u64, threads: u32, rank: u32, pieces: &mut Vec<Piece<'t>>) {
         let threads = u64::from(threads);
         let mut begins = 0;

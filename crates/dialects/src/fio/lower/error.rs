@@ -47,7 +47,7 @@ pub enum Wrong {
         /// Its end.
         length: u64,
     },
-    /// Two options contradict one another.
+    /// Two options contradict each other.
     #[error("`{first}` and `{second}` cannot be combined: {why}")]
     Contradiction {
         /// One.

@@ -1,5 +1,5 @@
-//! What is known of a job beside its words, for all who lower it: sizes of its ops, parts of its files, what it repeats,
-//! and the lines of its plan.
+//! Facts about a job that several modules of lowering need: sizes of its ops, parts of its files, what it replays, and
+//! the lines of its plan.
 
 use super::places::{RecordedFile, RecordedFiles};
 use crate::fio::job::FioJob;

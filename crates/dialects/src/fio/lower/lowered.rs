@@ -1,4 +1,4 @@
-//! What fio's jobs are lowered to.
+//! The result of lowering.
 
 use super::plan::PlannedJob;
 use plumb_workload::files::Names;
@@ -15,9 +15,9 @@ pub struct Lowered {
     pub workload: Workload,
     /// Each copy of each job, in the order of its thread number.
     pub jobs: Vec<LoweredJob>,
-    /// What became of each, for people; in the same order.
+    /// What became of each, for human readers; in the same order.
     pub plan: Vec<PlannedJob>,
-    /// What is doubtful, or was changed in a way that changes what is done.
+    /// Warnings, or was changed in a way that changes what is done.
     pub warnings: Vec<String>,
     /// Jobs that cannot be run here.
     pub unrunnable: Vec<Unrunnable>,

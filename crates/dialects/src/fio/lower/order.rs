@@ -1,4 +1,4 @@
-//! Copies, groups, phases and waits: how jobs depend on one another.
+//! Copies, groups, phases and waits: how jobs depend on each other.
 
 use super::backend;
 use super::clone::JobClone;

@@ -1,4 +1,5 @@
-//! The rest of a job: files, flushes, content, memory, processes and errors. Pace and verifying have their own.
+//! The rest of a job: files, flushes, content, memory, processes and errors. Pace and verification have their own
+//! modules.
 
 use super::clone::JobClone;
 use super::error::Wrong;
@@ -228,7 +229,7 @@ pub(super) fn own_cpu(copy: &JobClone<'_>) -> Vec<u32> {
     }
 }
 
-/// Whom it runs as, and where.
+/// The user it runs as, its CPUs and control group.
 pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> ProcessRules {
     let identity = &copy.job.identity;
     let memory = &copy.job.memory;

@@ -24,7 +24,7 @@ pub struct Merge {
 /// All recordings that are merged before the jobs begin.
 ///
 /// # Errors
-/// Options that do not fit one another.
+/// Options that do not fit each other.
 pub fn merges(fio: &Fio) -> Result<Vec<Merge>, LowerErrors> {
     let mut merges: Vec<Merge> = Vec::new();
     for job in &fio.jobs {

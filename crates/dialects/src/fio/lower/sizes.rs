@@ -1,6 +1,7 @@
-//! How large a job's files are and which part of them it uses.
+//! The sizes of a job's files, and the parts it uses.
 //!
-//! `size` is of the whole job and is divided over its files; `filesize` is of each file; `io_size` is how much is moved.
+//! `size` is for the whole job and is divided between its files; `filesize` is per file; `io_size` is the amount to
+//! transfer.
 
 use super::clone::JobClone;
 use super::error::Wrong;
@@ -15,7 +16,7 @@ use plumb_workload::blocks::fio::FileRange;
 /// One file before it is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct File {
-    /// Nothing where it has no length of its own.
+    /// `None` if it has no length of its own.
     length: Option<u64>,
     is_regular: bool,
 }

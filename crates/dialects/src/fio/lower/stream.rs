@@ -1,4 +1,4 @@
-//! What a job's ops are.
+//! The ops of a job.
 
 use super::clone::JobClone;
 use super::error::Wrong;
@@ -67,7 +67,7 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
         seed: copy.seed,
         // As in fio 3.42; in earlier versions offsets did not follow from a seed unless `randrepeat` was off.
         seeding: Seeding::All,
-        // A seed that is said holds for the whole job; the default one begins anew with each loop.
+        // A seed that is said holds for the whole job; the default one begins again with each loop.
         reseed_each_loop: !work.seed_is_said && work.randrepeat,
         worker_number: copy.thread_number,
         ranges: layout.ranges.clone(),

@@ -310,7 +310,7 @@ fn errors_are_passed_over_by_number() {
     assert_eq!(passed("ignore_error=EINVAL:5"), [(ErrorOrigin::Read, 22), (ErrorOrigin::Read, 5)]);
 }
 
-// Protects: jobs that are told as one have one ramp, as with fio.
+// Protects: jobs that are reported as one have one ramp, as with fio.
 #[test]
 fn a_ramp_of_bytes_is_that_of_the_group() {
     let all = lowered("[global]\nsize=1m\nramp_size=64k\ngroup_reporting\n[a]\n[b]\n[c]\nnew_group\n");
@@ -447,7 +447,7 @@ fn names_are_made_by_the_format() {
 }
 
 proptest! {
-    /// Whatever is read, lowering gives a workload that can be printed and read, or says what is wrong.
+    /// Whatever is read, lowering gives a workload that can be printed and read, or says the problem.
     #[test]
     fn lowering_never_panics(text in job_texts()) {
         let words = ["a.fio".to_owned()];

@@ -45,15 +45,15 @@ pub struct ContentOptions {
     pub scramble: bool,
     /// This pattern; empty where none is said.
     pub pattern: Vec<Piece>,
-    /// Per cent each buffer can be compressed by.
+    /// Percent each buffer can be compressed by.
     pub compress_percentage: Option<u32>,
     /// Within this many bytes.
     pub compress_chunk_bytes: u32,
-    /// Per cent of buffers that repeat.
+    /// Percentage of buffers that repeat.
     pub dedupe_percentage: Option<u32>,
     /// Which ones.
     pub dedupe_mode: DedupeMode,
-    /// Size of the set, in per cent of the job.
+    /// Size of the set, in percent of the job.
     pub dedupe_working_set_percentage: u32,
     /// Share the set among all jobs.
     pub dedupe_global: bool,

@@ -120,7 +120,7 @@ pub struct DirectionOptions {
     pub rw: JobDirection,
     /// What the number after `rw` means.
     pub sequencer: Sequencer,
-    /// Per cent of ops that read, where reads and writes mix; from `rwmixread` or `rwmixwrite`, whichever came last.
+    /// Percentage of ops that read, where reads and writes mix; from `rwmixread` or `rwmixwrite`, whichever came last.
     pub read_percent: u8,
     /// How much of the files is covered by the job; all of them where absent.
     pub size: Option<FileRegion>,
@@ -154,11 +154,11 @@ pub struct DirectionOptions {
     pub serialize_overlap: bool,
     /// Writes are torn by no crash (RWF_ATOMIC).
     pub atomic: bool,
-    /// Per cent of the ops of a random job that are random.
+    /// Percentage of the ops of a random job that are random.
     pub percentage_random: PerDirection<u32>,
     /// How random offsets spread.
     pub distribution: RandomDistribution,
-    /// A listed sequence goes on behind itself.
+    /// After a listed sequence, continue instead of repeating it.
     pub sequence_goes_on: bool,
     /// Which generator gives random offsets.
     pub generator: Generator,
@@ -170,7 +170,7 @@ pub struct DirectionOptions {
     pub seed_is_said: bool,
     /// Do not remember which blocks are done.
     pub norandommap: bool,
-    /// Go on without that memory where there is no room for it.
+    /// Continue without the map if it does not fit in memory.
     pub softrandommap: bool,
 }
 

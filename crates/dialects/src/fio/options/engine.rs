@@ -127,7 +127,7 @@ pub(super) static SHELF: Shelf = Shelf {
 pub struct EngineOptions {
     /// Poll for completions.
     pub hipri: bool,
-    /// Per cent of ops polled for.
+    /// Percentage of ops polled for.
     pub hipri_percentage: u32,
     /// Leave nothing in the page cache (RWF_DONTCACHE).
     pub uncached: bool,
@@ -188,7 +188,7 @@ impl EngineOptions {
 /// Priorities of some of the ops.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriorityOptions {
-    /// Per cent of ops that get it.
+    /// Percentage of ops that get it.
     pub percentage: ReadWrite<Option<i64>>,
     /// The class they get.
     pub class: ReadWrite<Option<i64>>,
@@ -215,7 +215,7 @@ impl PriorityOptions {
 /// Of the engine cpuio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuOptions {
-    /// Per cent of a CPU.
+    /// Percentage of a CPU.
     pub load_percent: Option<u32>,
     /// With what.
     pub mode: CpuMode,

@@ -1,4 +1,4 @@
-//! Which files and devices, how they are made, opened and left.
+//! Files and devices: how they are chosen, created, opened and removed.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_least};
@@ -8,7 +8,7 @@ use crate::fio::value::Between;
 use plumb_workload::blocks::fio::FileChoice;
 use plumb_workload::files::{Allocation, FileLock, WriteLife};
 
-/// Which files and devices, how they are made, opened and left.
+/// Files and devices: how they are chosen, created, opened and removed.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Files,
     options: &[
@@ -83,7 +83,7 @@ pub(super) static SHELF: Shelf = Shelf {
     ],
 };
 
-/// Which files and devices, how they are made, opened and left.
+/// Files and devices: how they are chosen, created, opened and removed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileOptions {
     /// Named files and devices; names are generated where there are none.
@@ -98,7 +98,7 @@ pub struct FileOptions {
     pub filetype: FileType,
     /// Work on every file below these directories.
     pub opendirs: Vec<String>,
-    /// So many files, where names are generated.
+    /// Number of files with generated names.
     pub nrfiles: u32,
     /// At most this many open at once.
     pub openfiles: Option<u32>,
@@ -134,7 +134,7 @@ pub struct FileOptions {
     pub unlink: bool,
     /// Remove the files after every loop.
     pub unlink_each_loop: bool,
-    /// What the kernel is told about the pattern.
+    /// The hints that the kernel gets about the pattern.
     pub advice: Advice,
     /// Drop the files' pages from the page cache first.
     pub invalidate: bool,
@@ -206,7 +206,7 @@ words! {
 }
 
 words! {
-    /// What the kernel is told about the pattern (posix_fadvise).
+    /// The hints that the kernel gets about the pattern (posix_fadvise).
     Advice, "fadvise_hint":
     /// Nothing.
     None = "0",

@@ -1,4 +1,4 @@
-//! The job itself: its name, copies, order and group.
+//! Name, copies, order and reporting group.
 
 use super::kind::{ANY, Bare, Kind, Slots, between};
 use super::spec::{Category, Shelf, UsageTier, row};
@@ -6,7 +6,7 @@ use super::values::OptionValues;
 use crate::fio::value::Between;
 use plumb_workload::Nanos;
 
-/// The job itself: its name, copies, order and group.
+/// Name, copies, order and reporting group.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Job,
     options: &[
@@ -50,12 +50,12 @@ pub(super) static SHELF: Shelf = Shelf {
     ],
 };
 
-/// The job itself: its name, copies, order and group.
+/// Name, copies, order and reporting group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobOptions {
-    /// A sentence for people.
+    /// A sentence for human readers.
     pub description: Option<String>,
-    /// So many copies, each with files and offsets of its own.
+    /// Number of copies, each with its own files and offsets.
     pub numjobs: u32,
     /// The copies are threads of one process.
     pub thread: bool,
@@ -69,7 +69,7 @@ pub struct JobOptions {
     pub group_reporting: bool,
     /// Repeat it all this many times.
     pub loops: u32,
-    /// Wait so long first.
+    /// Delay before the start.
     pub start_delay: Between<Nanos>,
     /// Niceness, -20 to 19.
     pub nice: i32,

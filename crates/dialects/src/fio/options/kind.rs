@@ -11,19 +11,19 @@ pub enum Kind {
     Wide(Slots, Bounds),
     /// A length of time.
     Time(Slots, Bare),
-    /// Bytes, per cent of a file, or zones.
+    /// Bytes, percent of a file, or zones.
     Region,
     /// `0` or `1`.
     Switch,
-    /// Said or not said; `0` takes it back.
+    /// Present or absent; `0` turns it off again.
     Flag,
     /// Any text.
     Text,
     /// Texts between colons; `\:` is a colon inside one.
     Names,
-    /// One of these words.
+    /// One of these values.
     Choice(&'static [&'static str]),
-    /// Some of these words, between commas.
+    /// Some of these values, separated by commas.
     Choices(&'static [&'static str]),
     /// Numbers between colons.
     Floats {
@@ -70,7 +70,7 @@ pub enum Special {
 }
 
 impl Kind {
-    /// In a few words, for help.
+    /// A short description, for help.
     pub fn words(&self) -> &'static str {
         match self {
             Kind::Whole(Slots::One, _) => "a whole number",
@@ -96,7 +96,7 @@ impl Kind {
         }
     }
 
-    /// The words that may be said, where only some may.
+    /// The allowed values, if there is a fixed list.
     pub fn choices(&self) -> &'static [&'static str] {
         match self {
             Kind::Choice(words) | Kind::Choices(words) => words,

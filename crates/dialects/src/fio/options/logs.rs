@@ -65,7 +65,7 @@ pub struct LogOptions {
     pub avg_ms: Option<u32>,
     /// A histogram every N milliseconds.
     pub hist_ms: Option<u32>,
-    /// Halve the columns so often, 0 to 6.
+    /// Halve the columns this many times, 0 to 6.
     pub hist_coarseness: u32,
     /// What a window says.
     pub window_value: WindowValue,

@@ -1,4 +1,4 @@
-//! Buffers, CPUs, memory nodes and priorities.
+//! Buffers, CPUs, NUMA nodes and priorities.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_most};
@@ -7,7 +7,7 @@ use super::values::OptionValues;
 use crate::fio::value::choice::MemoryKind as MemorySource;
 use crate::fio::value::lists::NumaPolicy;
 
-/// Buffers, CPUs, memory nodes and priorities.
+/// Buffers, CPUs, NUMA nodes and priorities.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Memory,
     options: &[
@@ -40,7 +40,7 @@ pub(super) static SHELF: Shelf = Shelf {
     ],
 };
 
-/// Buffers, CPUs, memory nodes and priorities.
+/// Buffers, CPUs, NUMA nodes and priorities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryOptions {
     /// How I/O buffers are allocated.
@@ -49,7 +49,7 @@ pub struct MemoryOptions {
     pub align_bytes: Option<u32>,
     /// Bytes of a huge page.
     pub hugepage_bytes: u32,
-    /// Pin so much memory.
+    /// Bytes of memory to lock.
     pub lock_bytes: Option<u64>,
     /// The CPUs workers may use; from `cpus_allowed` or `cpumask`.
     pub cpus: Option<Vec<u32>>,

@@ -1,4 +1,4 @@
-//! How fast: rates, pauses and latency goals.
+//! Rate limits, pauses and latency targets.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Bare, Kind, Slots, at_most};
@@ -9,7 +9,7 @@ use plumb_workload::Arrival;
 use plumb_workload::Nanos;
 use plumb_workload::pace::ThinkBasis;
 
-/// How fast: rates, pauses and latency goals.
+/// Rate limits, pauses and latency targets.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Pace,
     options: &[
@@ -74,7 +74,7 @@ pub(super) static SHELF: Shelf = Shelf {
     ],
 };
 
-/// How fast: rates, pauses and latency goals.
+/// Rate limits, pauses and latency targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaceOptions {
     /// At most this many bytes per second.
@@ -91,9 +91,9 @@ pub struct PaceOptions {
     pub rate_cycle_ms: u32,
     /// Do not make up for pauses.
     pub rate_ignore_thinktime: bool,
-    /// Pause so long.
+    /// Length of a pause.
     pub thinktime: Option<Nanos>,
-    /// So much of it busy.
+    /// Part of it spent spinning.
     pub thinktime_spin: Option<Nanos>,
     /// CPU cycles to spin before each pause.
     pub thinkcycles: Option<u32>,
@@ -109,7 +109,7 @@ pub struct PaceOptions {
     pub latency_target: Option<Nanos>,
     /// How long each depth is tried.
     pub latency_window: Option<Nanos>,
-    /// Per cent of ops that must stay below.
+    /// Percentage of ops that must stay below.
     pub latency_percentile: f64,
     /// Keep on adjusting.
     pub latency_run: bool,
@@ -117,7 +117,7 @@ pub struct PaceOptions {
     pub flow: Option<u32>,
     /// Which flow control.
     pub flow_id: u32,
-    /// Sleep so long when ahead.
+    /// Length of a sleep when ahead.
     pub flow_sleep_us: u32,
 }
 

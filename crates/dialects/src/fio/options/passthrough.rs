@@ -1,4 +1,4 @@
-//! What only engines know that Plumb does not run.
+//! Options of engines that Plumb does not run.
 
 use super::kind::{ANY, Kind, Slots, at_most};
 use super::spec::{Category, Shelf, UsageTier, row};
@@ -7,7 +7,7 @@ const NOT_RUN: &str = "Plumb does not have its engine; `--translate` keeps the o
 
 const GLUSTER: &[&str] = &["gfapi", "gfapi_async"];
 
-/// What only engines know that Plumb does not run.
+/// Options of engines that Plumb does not run.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Passthrough,
     options: &[

@@ -1,4 +1,4 @@
-//! Options of fio's built-in profiles. fio takes them in any job, where they change nothing.
+//! Options of fio's built-in profiles. fio accepts them in any job, without effect.
 
 use super::kind::Kind;
 use super::spec::{Category, Shelf, UsageTier, row};

@@ -1,4 +1,4 @@
-//! Ops from a recording.
+//! Recording ops, and replaying recordings.
 
 use super::kind::{ANY, Kind, Slots, at_least};
 use super::spec::{Category, Shelf, UsageTier, row};
@@ -65,7 +65,7 @@ pub struct ReplayOptions {
     pub merge_file: Option<String>,
     /// Stretch each by these per cents.
     pub merge_scalars: Vec<f64>,
-    /// Repeat each so often.
+    /// Repeat each this many times.
     pub merge_iters: Vec<f64>,
 }
 

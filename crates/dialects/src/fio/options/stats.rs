@@ -1,11 +1,11 @@
-//! What is measured and how it is told.
+//! What is measured and how it is reported.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, between};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 
-/// What is measured and how it is told.
+/// What is measured and how it is reported.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Statistics,
     options: &[
@@ -62,7 +62,7 @@ pub(super) static SHELF: Shelf = Shelf {
     ],
 };
 
-/// What is measured and how it is told.
+/// What is measured and how it is reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatsOptions {
     /// Collect statistics.
@@ -93,7 +93,7 @@ pub struct StatsOptions {
     pub measure_slat: bool,
     /// Take bandwidth samples.
     pub measure_bw: bool,
-    /// How reads, writes and trims are told.
+    /// How reads, writes and trims are reported.
     pub unified: Unified,
     /// What k is: 1024 or 1000.
     pub kb_base: u32,
@@ -133,7 +133,7 @@ fn kb_base(values: &OptionValues) -> u32 {
 }
 
 words! {
-    /// How reads, writes and trims are told.
+    /// How reads, writes and trims are reported.
     Unified, "unified_rw_reporting":
     /// Apart.
     None = "none" | "0",
@@ -144,7 +144,7 @@ words! {
 }
 
 words! {
-    /// What bandwidth is told in.
+    /// What bandwidth is reported in.
     UnitWord, "unit_base":
     /// What fits the engine.
     Auto = "0",

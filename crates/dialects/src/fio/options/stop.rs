@@ -1,4 +1,4 @@
-//! When it ends, and what errors do.
+//! When the job ends, and what happens on errors.
 
 use super::keywords::{Word, words};
 use super::kind::{Bare, Kind, Slots, Special};
@@ -7,7 +7,7 @@ use super::values::OptionValues;
 use crate::fio::value::choice::{ErrorsIgnored, SteadyCriterion};
 use plumb_workload::Nanos;
 
-/// When it ends, and what errors do.
+/// When the job ends, and what happens on errors.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Stop,
     options: &[
@@ -48,14 +48,14 @@ pub(super) static SHELF: Shelf = Shelf {
     ],
 };
 
-/// When it ends, and what errors do.
+/// When the job ends, and what happens on errors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StopOptions {
     /// End after this long.
     pub runtime: Option<Nanos>,
     /// Do not end earlier either.
     pub time_based: bool,
-    /// Run so long before measuring.
+    /// Time to run before measuring.
     pub ramp_time: Option<Nanos>,
     /// End the others when this one ends.
     pub exitall: bool,
@@ -97,7 +97,7 @@ pub struct SteadyStop {
     pub criterion: SteadyCriterion,
     /// Window over which the job must be steady.
     pub duration: Nanos,
-    /// So much of the beginning is ignored.
+    /// Time at the start that is ignored.
     pub ramp_time: Nanos,
     /// How often it is judged.
     pub check_interval: Nanos,
@@ -115,7 +115,7 @@ fn steady(values: &OptionValues) -> Option<SteadyStop> {
 }
 
 words! {
-    /// Whom `exitall` ends.
+    /// The jobs that `exitall` ends.
     ExitWhat, "exit_what":
     /// The jobs of its group.
     Group = "group",

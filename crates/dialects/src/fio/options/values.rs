@@ -1,4 +1,4 @@
-//! The values of one job, by option: said ones over defaults.
+//! The values of one job, by option: given values override defaults.
 
 use super::by_name::ByName;
 use super::spec::OptionSpec;

@@ -1,4 +1,4 @@
-//! Is what comes back what was written?
+//! Checking that data reads back as written.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_least};
@@ -7,7 +7,7 @@ use super::values::OptionValues;
 use crate::fio::value::pattern::Piece;
 use plumb_workload::verify::VerifyMethod;
 
-/// Is what comes back what was written?
+/// Checking that data reads back as written.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Verify,
     options: &[
@@ -63,7 +63,7 @@ pub(super) static SHELF: Shelf = Shelf {
     ],
 };
 
-/// Is what comes back what was written?
+/// Checking that data reads back as written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifyOptions {
     /// How blocks are stamped; not at all where absent.
@@ -80,7 +80,7 @@ pub struct VerifyOptions {
     pub offset: u32,
     /// The content; empty where none is said.
     pub pattern: Vec<Piece>,
-    /// The pattern starts anew after this many bytes.
+    /// The pattern starts again after this many bytes.
     pub pattern_interval: Option<u32>,
     /// End at the first wrong block.
     pub fatal: bool,

@@ -6,7 +6,7 @@ use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 use crate::fio::value::FileRegion;
 
-/// Engines that tell a device where to place data.
+/// Engines that support data placement.
 const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
 
 /// Devices and files in zones.

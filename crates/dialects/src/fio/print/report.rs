@@ -1,4 +1,4 @@
-//! The data of a report: what fio keeps of a run, in named units, with what is unknown said to be unknown.
+//! The data of a report: what fio keeps of a run, in named units, with unknown values marked as such.
 
 pub use super::direction::*;
 pub use super::disk::*;
@@ -35,7 +35,7 @@ pub struct ReportTime {
 }
 
 impl ReportTime {
-    /// The moment, its text in a zone so many seconds east of UTC. Civil date from a day count: the proleptic Gregorian
+    /// The moment, its text in a zone this many seconds east of UTC. Civil date from a day count: the proleptic Gregorian
     /// calendar in cycles of 400 years.
     pub fn at_offset(unix_ms: u64, offset_seconds: i32) -> ReportTime {
         const DAY_S: i64 = 86_400;
@@ -81,7 +81,7 @@ pub struct JobReport {
     pub group: u32,
     /// How many jobs are reported here.
     pub members: u32,
-    /// It does no I/O (cpuio, exec), and is told of all the same: its processor time is what there is.
+    /// It does no I/O (cpuio, exec), and is reported all the same: its CPU time is what there is.
     pub is_beside: bool,
     /// Process id of the first member.
     pub pid: u32,
@@ -105,7 +105,7 @@ pub struct JobReport {
     pub sync: SyncReport,
     /// Run times of all members added up, ms. Processor shares are shares of it.
     pub runtime_ms: u64,
-    /// Processor time of all members.
+    /// CPU time of all members.
     pub cpu: CpuReport,
     /// How many requests were in flight, and how many went in and came out at a time.
     pub depths: Depths,
@@ -148,7 +148,7 @@ pub struct SyncReport {
     pub latency: Figure<Latency>,
 }
 
-/// Processor time and its kin.
+/// CPU time and its kin.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CpuReport {
     /// In user mode, ns.

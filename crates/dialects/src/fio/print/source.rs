@@ -1,4 +1,4 @@
-//! Jobs as they are reported: what their options say of names, groups and how numbers are shown.
+//! How jobs are reported: names, groups and number formats, from their options.
 
 use super::build::{JobMember, JobSource, KeptLog, Latencies, Windows};
 use super::opening::{BlockRange, JobLine, MissingFiles, RunOpening};
@@ -225,7 +225,7 @@ fn line(job: &FioJob, group: u32) -> JobLine {
     }
 }
 
-/// What a job of cpuio or exec does, as fio tells it.
+/// The activity of a cpuio or exec job, as fio prints it.
 fn beside(job: &FioJob) -> Option<String> {
     match job.queue.ioengine.as_str() {
         "cpuio" => {

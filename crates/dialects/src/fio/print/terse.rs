@@ -108,7 +108,7 @@ fn line(report: &Report, job: &JobReport, version: TerseVersion) -> String {
     fields.0
 }
 
-/// Fields, each behind its separator.
+/// Fields, each after its separator.
 struct Fields(String);
 
 impl Fields {

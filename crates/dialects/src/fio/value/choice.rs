@@ -1,14 +1,14 @@
-//! Words of a list, and words with something behind a colon.
+//! Values from a list, and values with a part after a colon.
 
 use super::number::{self, Amount, time, wide};
 use super::reading::{Compat, ValueError, ValueReading};
 use crate::fio::options::shape::Bare;
 use plumb_workload::Nanos;
 
-/// The words of `mem`.
+/// The values of `mem`.
 pub const MEMORY: &[&str] = &["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared", "cudamalloc"];
 
-/// One of the words. What stands after a comma or a colon changes nothing in fio.
+/// One of the values. fio ignores text after a comma or a colon.
 pub fn one(
     text: &str,
     words: &'static [&'static str],
@@ -28,7 +28,7 @@ pub fn one(
     }
 }
 
-/// Some of the words, between commas.
+/// Some of the values, separated by commas.
 pub fn some(text: &str, words: &'static [&'static str]) -> Result<Vec<&'static str>, ValueError> {
     text.split(',')
         .map(str::trim)
@@ -49,7 +49,7 @@ pub struct SyncRange {
     pub write: bool,
     /// Wait for writeback to end (SYNC_FILE_RANGE_WAIT_AFTER).
     pub wait_after: bool,
-    /// After every so many writes.
+    /// After every N writes.
     pub every: u32,
 }
 
@@ -81,7 +81,7 @@ pub enum MemoryKind {
     MmapHuge(Option<String>),
     /// A shared mapping, or of this file.
     MmapShared(Option<String>),
-    /// Memory of a graphics card.
+    /// Memory of a GPU.
     Cuda,
 }
 
@@ -129,7 +129,7 @@ pub enum ErrorNumber {
     Number(u32),
 }
 
-/// The errors that are no errors.
+/// The errors to ignore.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ErrorsIgnored {
     /// Of reads.
@@ -193,7 +193,7 @@ pub enum SteadyTest {
 /// How far it may be off.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SteadyLimit {
-    /// Per cent of the mean.
+    /// Percentage of the mean.
     Percent(f64),
     /// Ops per second.
     Iops(f64),

@@ -6,10 +6,10 @@ use super::shapes::PerDirection;
 use super::split::{directions, percent};
 use plumb_workload::blocks::fio::{Curve, FileChoice};
 
-/// The words of `random_distribution`.
+/// The values of `random_distribution`.
 pub const WORDS: &[&str] = &["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence"];
 
-/// The words of `file_service_type`.
+/// The values of `file_service_type`.
 pub const FILE_SERVICE: &[&str] = &["roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"];
 
 /// fio's exponent of `zipf` where none is given.
@@ -24,7 +24,7 @@ const MOST_STEPS: usize = 64;
 /// A part of the file, and how many of the ops go to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileZone<T> {
-    /// Per cent of the ops.
+    /// Percentage of the ops.
     pub access_percent: u8,
     /// How large it is.
     pub size: T,
@@ -35,16 +35,16 @@ pub struct FileZone<T> {
 pub enum RandomDistribution {
     /// Evenly.
     Uniform,
-    /// Along a curve; its peak lies at this share of the file, and is scattered all over it where absent.
+    /// Along a curve; its peak is at this share of the file, and is scattered all over it where absent.
     Curved {
         /// The curve.
         curve: Curve,
         /// 0 is the start of the file, 1 its end.
         center: Option<f64>,
     },
-    /// In zones, each a share of the file in per cent.
+    /// In zones, each a share of the file in percent.
     Zoned(PerDirection<Vec<FileZone<u8>>>),
-    /// In zones, each of so many bytes.
+    /// In zones, each of this many bytes.
     ZonedBytes(PerDirection<Vec<FileZone<u64>>>),
     /// These blocks, one after another, again and again.
     Sequence(Vec<u64>),
@@ -101,7 +101,7 @@ pub fn file_service(text: &str) -> Result<FileChoice, ValueError> {
     }
 }
 
-/// A curve with its parameter and the place of its peak; nothing where the word names none.
+/// A curve with its parameter and the place of its peak; `None` if the word names none.
 fn curve(word: &str, rest: &str, compat: Compat) -> Result<Option<(Curve, Option<f64>)>, ValueError> {
     if !matches!(word, "zipf" | "pareto" | "normal") {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Lists: file names, CPUs, memory nodes, figures.
+//! Lists: file names, CPUs, NUMA nodes, figures.
 
 use super::reading::ValueError;
 
@@ -58,7 +58,7 @@ pub fn cpus(text: &str) -> Result<Vec<u32>, ValueError> {
     Ok(cpus)
 }
 
-/// Which memory node buffers come from.
+/// Which NUMA node buffers come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NumaPolicy {
     /// As the system does.

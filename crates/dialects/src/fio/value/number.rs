@@ -6,7 +6,7 @@ use crate::fio::options::shape::{Bare, Bounds};
 use plumb_workload::Nanos;
 use std::fmt;
 
-/// A number of bytes or ops, or per cent.
+/// A number of bytes or ops, or percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Amount {
     Plain(i128),
@@ -73,7 +73,7 @@ fn shown_time(nanos: i128) -> String {
     }
 }
 
-/// C's `strtoll`: blanks, a sign, digits. Nothing where there is no digit, or too many.
+/// C's `strtoll`: blanks, a sign, digits. `None` if there is no digit, or too many.
 fn leading_integer(text: &str) -> Option<i64> {
     let hex = text.contains("0x") || text.contains("0X");
     let trimmed = text.trim_start();
@@ -273,7 +273,7 @@ pub(super) fn wide(value: i128, compat: Compat) -> Result<u64, ValueError> {
     }
 }
 
-/// A number of 64 bits, without per cent.
+/// A number of 64 bits, without percent.
 pub(super) fn plain(text: &str, reading: &mut ValueReading<'_>) -> Result<u64, ValueError> {
     if text.ends_with('z') {
         return Err(ValueError::grammar("a number of zones is not allowed here"));

@@ -1,7 +1,7 @@
 //! Values for reads, writes and trims: `4k,8k,16k`.
 //!
-//! The last one given holds for those that follow, unless a comma ends the text; an empty one leaves the default. Where
-//! there is no comma, a colon or a dash parts values as well.
+//! The last value applies to the remaining slots, unless a comma ends the text; an empty one keeps the default. Without
+//! commas, a colon or a dash also separates values.
 
 use super::any::OptionValue;
 use super::number::{Amount, amount, plain, time, wide, within};
@@ -94,7 +94,7 @@ fn whole(text: &str, bounds: Bounds, reading: &mut ValueReading<'_>) -> Result<i
     }
     let value = match amount(text, reading)? {
         Amount::Plain(value) => value,
-        // fio takes `50%` for a number just below zero; nobody means that.
+        // fio reads `50%` as a negative number, which nobody means.
         Amount::Percent(percent) if reading.compat == Compat::Meant && bounds.most == Some(100) => {
             let doubt = Doubt {
                 written: text.to_owned(),

@@ -4,7 +4,7 @@ use super::number::plain;
 use super::reading::{Compat, ValueError, ValueReading};
 use super::shapes::{PerDirection, ReadWrite};
 
-/// A list may have so many entries.
+/// A list may have this many entries.
 pub(super) const MOST_SHARES: usize = 64;
 
 /// A size, and how often it is drawn.
@@ -12,7 +12,7 @@ pub(super) const MOST_SHARES: usize = 64;
 pub struct SplitShare {
     /// Bytes.
     pub bytes: u64,
-    /// Per cent of ops.
+    /// Percentage of ops.
     pub percent: u8,
 }
 
@@ -21,7 +21,7 @@ pub struct SplitShare {
 pub struct PriorityShare {
     /// Bytes.
     pub bytes: u64,
-    /// Per cent of ops of that size; what the others of that size leave where absent.
+    /// Percentage of ops of that size; what the others of that size leave where absent.
     pub percent: Option<u8>,
     /// Priority class; that of `cmdprio_class` where absent.
     pub class: Option<u8>,
@@ -42,7 +42,7 @@ pub(super) fn directions(text: &str) -> Result<PerDirection<&str>, ValueError> {
     }
 }
 
-/// A number of per cent, 0 to 100; fio takes more for 100.
+/// A number of percent, 0 to 100; fio takes more for 100.
 pub(super) fn percent(text: &str, compat: Compat) -> Result<Option<u8>, ValueError> {
     let text = text.trim().trim_end_matches('%').trim_end();
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! From settings to a workload: each pass of a test is a phase, and each process of it a script.
+//! Lowers settings to a workload: each pass of a test is a phase, and each of its processes a program.
 
 mod children;
 mod program;

@@ -9,7 +9,7 @@ use plumb_workload::program::{
 };
 use plumb_workload::{Bytes, Distribution, Nanos, Program};
 
-/// A page, from whose beginning a word is written and checked.
+/// A page; a word at its start is written and checked.
 const PAGE_BYTES: u64 = 4096;
 
 /// Bytes of the memory of `-m`.

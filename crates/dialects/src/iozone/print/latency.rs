@@ -64,7 +64,7 @@ fn word(pass: Pass) -> &'static str {
     }
 }
 
-/// The histogram of one child. `below` counts the ops that took no longer than so many µs.
+/// The histogram of one child. `below` counts the ops that took no longer than this many µs.
 pub fn histogram(pass: Pass, child: u32, below: &dyn Fn(u64) -> u64) -> String {
     let mut text = format!("Child: {child} Op: {}\n", word(pass));
     let mut seen = 0;

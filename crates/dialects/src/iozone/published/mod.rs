@@ -1,5 +1,5 @@
-//! The numbers of what IOzone has printed: the table and the blocks of its text, the reports of `-R`, the spreadsheet of
-//! `-b`. Nothing of it is a run of ours: rates are told as they stand there, with the sizes they were had on.
+//! Reads numbers from IOzone's output: the table and the blocks of its text, the reports of `-R`, the spreadsheet of
+//! `-b`. Rates are taken as printed, with the sizes they belong to.
 
 mod cells;
 mod sheet;
@@ -11,7 +11,7 @@ use cells::{number, sizes};
 use plumb_result::PublishedNumber;
 use plumb_result::published::Unread;
 
-/// Reads the numbers of IOzone's text or spreadsheet. A 0 stands for a test that was not made, and is no number; the use of
+/// Reads the numbers of IOzone's text or spreadsheet. A 0 stands for a test that was not made, and is not a number; the use of
 /// processors is none of ours.
 ///
 /// # Errors
@@ -24,7 +24,7 @@ pub fn published(bytes: &[u8]) -> Result<Vec<PublishedNumber>, Unread> {
         true => sheet::of_records(bytes)?,
         false => {
             let text = String::from_utf8_lossy(bytes);
-            // The report behind a table says the same again.
+            // The report after a table repeats it.
             match table::numbers(&text)? {
                 numbers if numbers.is_empty() => sheet::of_text(&text)?,
                 numbers => numbers,

@@ -130,7 +130,7 @@ impl Record<'_> {
     }
 }
 
-/// What a command line of IOzone's tells rates in; kB a second where it says nothing else.
+/// The unit of rates for an IOzone command line; kB/s by default.
 fn rate_of_command(command: &str) -> Rate {
     struct Nobody;
     impl Machine for Nobody {

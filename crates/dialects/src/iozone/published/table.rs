@@ -1,4 +1,4 @@
-//! IOzone's text: the table of streams of their own, and the blocks of several processes.
+//! IOzone's text: the table of single-process tests, and the blocks of throughput tests.
 
 use super::{number, sizes};
 use crate::iozone::pass::Pass;
@@ -42,7 +42,7 @@ pub(super) fn numbers(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     Ok(found)
 }
 
-/// In what the text tells rates.
+/// The unit of rates in the text.
 pub(super) fn rate(text: &str) -> Rate {
     let says = |words: &str| text.lines().any(|line| line.trim().trim_matches('"').starts_with(words));
     if says("OPS Mode") || says("Output is in ops/sec") {

@@ -1,4 +1,4 @@
-//! What follows from all options together: what does not go together, and which sizes are run.
+//! Checks and conclusions over all options: conflicts, and the sizes to run.
 
 use super::{RECORD_MAX_BYTES, Rate, Seen, Settings, TestMode, Trouble, WrittenContent};
 use crate::iozone::Wrong;

@@ -48,7 +48,7 @@ pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Wrong
     Ok(Action::Run(Box::new(settings)))
 }
 
-/// Takes Plumb's own options out; `--xlsx FILE` may take its file from behind.
+/// Removes Plumb's own options; the file of `--xlsx FILE` may be the next argument.
 fn own_words(settings: &mut Settings, own: &[String], words: &[String]) -> Result<Vec<String>, Wrong> {
     let words = words.to_vec();
     for word in own {
@@ -100,7 +100,7 @@ fn named_files(
     Ok(())
 }
 
-/// As many names as there are children, from the words of a file.
+/// As many names as there are children, from a file.
 fn listed_files(
     settings: &mut Settings,
     seen: &mut Seen,

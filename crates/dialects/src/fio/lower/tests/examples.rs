@@ -1,4 +1,4 @@
-//! fio's own example jobs, where its source is at hand: `FIO_SOURCE` names the folder.
+//! fio's own example jobs, if `FIO_SOURCE` names the directory with its source.
 
 use crate::fio::lower::{
     AskedRecording, Entropy, Found, Lowered, Places, RecordedFile, RecordedFiles, RecordedName, lower,

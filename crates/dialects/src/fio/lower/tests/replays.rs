@@ -1,4 +1,4 @@
-//! Jobs that repeat a recording.
+//! Jobs that replay a recording.
 
 use super::*;
 
@@ -63,7 +63,7 @@ fn what_is_merged_is_what_is_repeated() {
     assert!(refusal("[a]\nmerge_blktrace_file=m\n").contains("read_iolog"));
 }
 
-/// fio and its manual differ, and so do we where we are told to be strict.
+/// fio and its manual differ, and so do we with `--compat=strict`.
 #[test]
 fn doubtful_waits_are_told_once() {
     let all = lowered("[a]\nread_iolog=rec.waits\nnumjobs=2\n");
