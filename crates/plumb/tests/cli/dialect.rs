@@ -32,7 +32,7 @@ fn a_link_named_fio_is_fio() {
 #[test]
 fn nothing_to_run_is_said() {
     let home = Home::new();
-    home.plumb("as fio").expect(1).complains(&["no job is defined"]);
+    home.plumb("as fio").expect(1).complains(&["no job given"]);
     home.plumb("as paper").expect(2).complains(&["unknown tool `paper`; supported: "]);
 }
 

@@ -11,7 +11,7 @@ fn jobs_are_translated() {
     home.file("a.fio", JOB);
     let said = home.plumb("as fio --translate a.fio").expect(0);
     let said = said.says(&["[target.\"a.0\".job-files]", "name = \"2-b\"", "engine = \"rbd\"", "rbdname = \"image\""]);
-    said.says(&["# The job b cannot be run here: the engine `rbd`: it needs an external library"]);
+    said.says(&["# Plumb cannot run the job b: the engine `rbd`: it needs an external library"]);
     home.plumb("as fio --translate --name=a --wait_for=b --size=1m").expect(1).complains(&["no earlier job"]);
 }
 

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 const PHRASES: &[(&str, &str)] = &[
     ("is told", "is printed, is reported, is given"),
     ("are told", "are printed, are reported, are given"),
-    ("is told as", "is printed as"),
     ("so many", "N, this many, or the thing counted"),
     ("is no setting", "unknown setting"),
     ("a place against itself", "the noise floor (A/A)"),
