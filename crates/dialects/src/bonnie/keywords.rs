@@ -5,7 +5,7 @@ use super::refusal::Refusal;
 /// What the C library says of a letter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WordError {
-    /// There is none of this letter.
+    /// Unknown option letter.
     #[error("{called}: invalid option -- '{letter}'\n")]
     Unknown {
         /// The program.
@@ -34,12 +34,12 @@ pub(super) struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Of the program that is `called` so.
+    /// For the program named `called`.
     pub(super) fn new(called: &'a str, letters: &'a str, words: &'a [String]) -> Options<'a> {
         Options { called, letters, words: words.iter(), rest: "", operands: Vec::new() }
     }
 
-    /// The next letter with its value; what is said of one that there is not, or that lacks its value.
+    /// The next letter with its value; an error for an unknown letter or a missing value.
     pub(super) fn next(&mut self) -> Option<Result<(char, Option<&'a str>), WordError>> {
         while self.rest.is_empty() {
             let word = self.words.next()?.as_str();
@@ -111,7 +111,7 @@ pub(super) fn leading(said: &str) -> Option<i64> {
     (end > 0).then(|| sign * digits.parse::<i64>().unwrap_or(i64::MAX >> 24).min(i64::MAX >> 24))
 }
 
-/// The number at the beginning, 0 where there is none. Source: atoi(3).
+/// The number at the beginning, 0 if there is none. Source: atoi(3).
 pub(super) fn number(said: &str) -> i64 {
     leading(said).unwrap_or(0)
 }

@@ -208,7 +208,7 @@ fn dealt(settings: &Settings, numbers: &mut NumberSource) -> Vec<Vec<ListedRecor
     };
     let mut dealt = vec![Vec::new(); seekers];
     if settings.version == Version::V103 {
-        // Each child goes on with the same numbers, and draws one more for the byte that it changes.
+        // Each child continues with the same numbers and draws one more for the byte that it changes.
         for (seeker, records) in dealt.iter_mut().enumerate() {
             let mut numbers = numbers.clone();
             for number in (seeker as i64..settings.seeks).step_by(seekers).zip(0u32..).map(|(_, number)| number) {
@@ -258,7 +258,7 @@ impl Layout {
     }
 }
 
-/// What the small files of a run are called, and what is done to them.
+/// The names of a run's small files, and what is done to them.
 fn small_files(
     settings: &Settings,
     pid: u32,
@@ -267,7 +267,7 @@ fn small_files(
     phases: &mut Vec<Phase>,
 ) {
     let directory = directory_name(pid);
-    // The large file of 1.03 has a name of its own.
+    // The large file of 1.03 has its own name.
     let main = if names[LARGE as usize].as_os_str() == directory.as_str() { LARGE } else { LARGE + 1 };
     names.truncate(main as usize);
     names.push(PathBuf::from(&directory));

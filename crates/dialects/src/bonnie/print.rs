@@ -29,7 +29,7 @@ impl Results {
         let longest = own_kinds(test).iter().filter_map(|kind| measured.ops.get(kind)?.service.max()).max();
         let of_records = measured.workers.iter().filter_map(|worker| worker.longest_record_ns).max();
         let cpu_ns = measured.cpu_user_ns + measured.cpu_system_ns;
-        // Each of its seekers, where they are threads, is charged with the whole process.
+        // Each seeker thread is charged with the whole process.
         let charged = if settings.is_exact && test == Test::Seeks && settings.version != Version::V103 {
             settings.seekers as f64
         } else {

@@ -26,7 +26,7 @@ pub enum NumberSource {
 }
 
 impl NumberSource {
-    /// What `srand` makes of a seed.
+    /// The generator's state after `srand`.
     pub fn seeded(seed: u32) -> NumberSource {
         let mut words = [0u32; DEGREE];
         let mut word = i64::from(seed.max(1).cast_signed());

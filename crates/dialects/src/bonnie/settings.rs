@@ -52,7 +52,7 @@ pub enum Meeting {
     Prompt,
 }
 
-/// What files are, where they are links to the first of them.
+/// The kind of links, if files are links to the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
     /// `link`.
@@ -61,12 +61,12 @@ pub enum Links {
     Symbolic,
 }
 
-/// What Bonnie++ shall do.
+/// What Bonnie++ is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The version to follow.
     pub version: Version,
-    /// Print what that version prints, also where it is not so (`--compat=strict`).
+    /// Print what that version prints, even if wrong (`--compat=strict`).
     pub is_exact: bool,
     /// `-d`.
     pub directory: Option<String>,
@@ -125,7 +125,7 @@ const NAME_BYTES_200: i64 = 37;
 const NAME_BYTES_103: i64 = 30;
 
 impl Settings {
-    /// Reads a command line, without the name of the program, which `called` is.
+    /// Reads a command line, without the program name, which is `called`.
     ///
     /// # Errors
     /// Messages about arguments that it does not understand.

@@ -8,7 +8,7 @@ use plumb_workload::{Bytes, CachePolicy, End, Flush, NullTarget, Phase, Target, 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The block of dd where nobody says otherwise, bytes.
+/// dd's default block size, bytes.
 const BLOCK_BYTES: u64 = 512;
 
 /// Name of the only phase.
@@ -78,7 +78,7 @@ pub fn copy(dd: &Dd) -> CopySpec {
     let in_bytes = |number: Option<super::number::Number>, flags, flag| {
         number.is_some_and(|number| counts_bytes(number, flags, flag))
     };
-    // To the BSDs a count of 0 is none.
+    // For the BSDs a count of 0 means no limit.
     let count = dd.count.filter(|count| count.value > 0 || dd.personality == Personality::Gnu);
     let is_plain = dd.block.is_none()
         && dd.input_block.is_none()

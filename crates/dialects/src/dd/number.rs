@@ -14,7 +14,7 @@ pub struct Number {
 /// Why a text is not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotNumber {
-    /// It is none.
+    /// Not a number.
     Invalid,
     /// It has no digits, to the BSDs.
     NoDigits,

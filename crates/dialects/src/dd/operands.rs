@@ -173,7 +173,7 @@ impl Dd {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (&word[2..], None),
         };
-        // As getopt_long reads them: what is said may be cut short.
+        // As in getopt_long, names can be abbreviated.
         let mut fitting = OPTIONS.iter().filter(|option| option.starts_with(name) && !name.is_empty());
         let option = match (OPTIONS.iter().find(|&&option| option == name), fitting.next(), fitting.next()) {
             (Some(option), _, _) | (None, Some(option), None) => *option,

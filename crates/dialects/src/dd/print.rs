@@ -25,7 +25,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// For a command line; `program` is what it was called by.
+    /// For a command line; `program` is the name it was called by.
     pub fn new(dd: &Dd, program: &str) -> Reporter {
         let name = |path: &Option<String>, stream: &str| path.clone().unwrap_or_else(|| stream.to_owned());
         let streams = match dd.personality {

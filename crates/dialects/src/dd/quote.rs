@@ -23,7 +23,7 @@ impl Marks {
         if is_utf8 { Marks::Curved } else { Marks::Straight }
     }
 
-    /// A word as it was said.
+    /// A word as given.
     pub fn quote(self, word: &str) -> String {
         let word: String = word.chars().flat_map(escaped).collect();
         match self {

@@ -25,7 +25,7 @@ fn copy_of(line: &str) -> CopySpec {
     }
 }
 
-/// What GNU dd 9.1 makes of each, as it was seen.
+/// GNU dd 9.1's output for each, as observed.
 #[test]
 fn gnu_numbers_are_gnus() {
     let value = |text| number::gnu(text).map(|number| number.value);
@@ -89,7 +89,7 @@ fn bsd_numbers_are_the_bsds() {
 }
 
 proptest! {
-    /// Nobody's typing ends in a panic.
+    /// No input ends in a panic.
     #[test]
     fn any_text_is_a_number_or_none(text in "\\PC{0,12}") {
         let _ = number::gnu(&text);

@@ -3,7 +3,7 @@
 /// Why a path stands for none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PathsError {
-    /// A range is none.
+    /// An invalid range.
     #[error("`{element}` in `{path}` is not a range; write it as 1-4")]
     NoRange {
         /// What stands there.
@@ -28,7 +28,7 @@ pub(super) enum PathsError {
 /// The paths of a word; the word itself where it has no brackets.
 ///
 /// # Errors
-/// Where a range is none.
+/// The place of an invalid range.
 pub(super) fn expand(word: &str) -> Result<Vec<String>, PathsError> {
     let mut done = Vec::new();
     let mut open = vec![word.to_owned()];

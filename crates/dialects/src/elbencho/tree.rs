@@ -98,10 +98,10 @@ pub enum TreeProblem {
     },
 }
 
-/// Reads a tree file; `name` is what it is called in messages.
+/// Reads a tree file; messages call it `name`.
 ///
 /// # Errors
-/// With the line: a size or a path that is none, or that leads out of the benchmark's directory.
+/// With the line: an invalid size or path, or a path outside the benchmark directory.
 pub fn parse(name: &str, text: &[u8]) -> Result<TreeListing, TreeFileError> {
     let is_head = |line: &&[u8]| line.is_empty() || line.starts_with(b"#");
     let encoded = text.split(|&byte| byte == b'\n').take_while(is_head).any(|line| line == ENCODED.as_bytes());

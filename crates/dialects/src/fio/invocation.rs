@@ -86,7 +86,7 @@ pub struct Invocation {
     pub eta_newline: Option<Nanos>,
     /// How often results so far are printed.
     pub status_interval: Option<Nanos>,
-    /// Only these sections are read; all where there are none.
+    /// Only these sections are read; all if there are none.
     pub sections: Vec<String>,
     /// Log the bandwidth of all jobs together into files that begin with this.
     pub bandwidth_log: Option<String>,

@@ -12,7 +12,7 @@ use crate::fio::options::{
 };
 use std::sync::Arc;
 
-/// An option exactly as it was said.
+/// An option exactly as given.
 #[derive(Debug, Clone)]
 pub struct SaidOption {
     /// The option.
@@ -47,7 +47,7 @@ pub struct FioJob {
     pub files: Arc<files::FileOptions>,
     /// What it does.
     pub direction: Arc<direction::DirectionOptions>,
-    /// How ops are handed over.
+    /// How ops are submitted.
     pub queue: Arc<queue::QueueOptions>,
     /// How fast.
     pub pace: Arc<pace::PaceOptions>,

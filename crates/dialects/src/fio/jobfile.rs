@@ -47,7 +47,7 @@ pub struct Section {
     pub opens_file: bool,
 }
 
-/// What a name makes of a section.
+/// The kind of section that a name stands for.
 pub fn kind_of(name: &str) -> SectionKind {
     if name.starts_with(GLOBAL) { SectionKind::Global } else { SectionKind::Job }
 }
@@ -58,7 +58,7 @@ pub struct JobFileReader<'a> {
     pub machine: &'a Machine,
     /// Where included files come from.
     pub files: &'a mut dyn Files,
-    /// Only these sections are read, and all global ones; all where there are none.
+    /// Only these sections are read, and all global ones; all if there are none.
     pub wanted: &'a [String],
     /// Errors so far.
     pub errors: &'a mut Vec<FioError>,

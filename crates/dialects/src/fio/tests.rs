@@ -168,7 +168,7 @@ fn engine_options_of_a_global_section_concern_only_jobs_of_that_engine() {
     assert_eq!(file("[a]\nioengine=linuxaio\n").jobs[0].queue.ioengine, "libaio");
 }
 
-/// Such jobs are translated, and refused when they shall run.
+/// Such jobs are translated, but refused when run.
 #[test]
 fn engines_that_are_not_run_are_read_with_their_options() {
     let fio = file("[a]\nioengine=rbd\nrbdname=x\npool=p\nbs=8k\n");

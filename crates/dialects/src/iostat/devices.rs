@@ -63,7 +63,7 @@ impl DeviceList {
         }
     }
 
-    /// The place of the name in the list, where it is put if it was not there.
+    /// The position of the name in the list; adds it if it is missing.
     pub(super) fn add_named(&mut self, name: &str, number: Option<DeviceNumber>, order: Placement) -> usize {
         if let Some(at) = self.position(name) {
             return at;

@@ -78,7 +78,7 @@ fn usage<T>(reason: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong::Usage(reason.into()))
 }
 
-/// What was said so far.
+/// The options read so far.
 #[derive(Default)]
 struct Said {
     cpu: bool,

@@ -133,7 +133,7 @@ pub struct Settings {
     pub other_place: Option<OtherPlace>,
     /// Time between reports, s; 0 is one report.
     pub interval_s: u64,
-    /// How many reports; no end where it is absent.
+    /// Number of reports; endless if absent.
     pub count: Option<u64>,
     /// Which numbers are printed.
     pub compat: Compat,

@@ -35,7 +35,7 @@ impl<'a> Words<'a> {
     /// The next option.
     ///
     /// # Errors
-    /// It is none of IOzone's, or a word is missing.
+    /// An unknown option, or a missing argument.
     pub fn next(&mut self) -> Result<Option<ReadOption>, Wrong> {
         loop {
             let Some(word) = self.words.get(self.at) else { return Ok(None) };

@@ -47,7 +47,7 @@ pub fn size(text: &str) -> Sized {
 mod tests {
     use super::*;
 
-    /// IOzone reads digits up to the first that is none, and the last letter: `1.5m` is then 1 MB, and `1MiB` 1 kB.
+    /// IOzone reads digits up to the first other character, and the last letter: `1.5m` is then 1 MB, and `1MiB` 1 kB.
     #[test]
     fn what_is_taken_and_what_is_meant() {
         for (text, taken, meant) in [

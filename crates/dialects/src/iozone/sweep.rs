@@ -14,7 +14,7 @@ pub struct SizePoint {
 pub struct ReportEntry {
     /// What it is for.
     pub point: SizePoint,
-    /// Whether it is measured; the report has zeros where it is not.
+    /// Whether it is measured; the report has zeros otherwise.
     pub is_run: bool,
 }
 

@@ -90,7 +90,7 @@ const COMMANDS: &[Command] = &[
     Command { name: "quit", help: "Exit program", does: |_, _| vec![Answer::Quit] },
 ];
 
-/// What PostMark does not have. `help` lists it where it is asked for.
+/// Plumb's extensions. `help NAME` describes them.
 const EXTENSIONS: &[Command] = &[Command {
     name: "set threads",
     help: "Sets number of threads, each with its own files (not in PostMark)",
@@ -147,7 +147,7 @@ fn complain(what: impl Into<String>) -> Vec<Answer> {
     vec![Answer::Complain(what.into())]
 }
 
-/// As `atoi`: the number at the beginning, 0 where there is none. What no `int` holds is none.
+/// As `atoi`: the number at the beginning, 0 if there is none. What does not fit an `int` is invalid.
 fn leading_number(text: &str) -> i32 {
     let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);

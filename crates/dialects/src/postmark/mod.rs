@@ -25,10 +25,10 @@ pub const BANNER: &str = "PostMark v1.51 : 8/14/01\n";
 /// What asks for the next command.
 pub const PROMPT: &str = "pm>";
 
-/// The file of commands that is read where none is named.
+/// The default command file.
 pub const CONFIGURATION: &str = ".pmrc";
 
-/// What is in the place of `Done` where all files were deleted before the transactions were over.
+/// Printed instead of `Done` if all files were deleted before the transactions ended.
 pub const OUT_OF_FILES: &str = "out of files!\nFor this workload, either increase the number of files or\n\
                                 decrease the number of transactions.\n";
 

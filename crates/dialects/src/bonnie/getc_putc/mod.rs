@@ -53,7 +53,7 @@ impl GetcPutcTest {
         GetcPutcTest::GetUnlocked,
     ];
 
-    /// As its phase is called.
+    /// The name of its phase.
     pub fn phase(self) -> &'static str {
         match self {
             GetcPutcTest::Write => "write-byte",
@@ -72,7 +72,7 @@ impl GetcPutcTest {
         GetcPutcTest::ALL.into_iter().find(|test| test.phase() == name)
     }
 
-    /// What is said on standard error as it begins.
+    /// The message on standard error at its start.
     pub fn beginning(self) -> &'static str {
         match self {
             GetcPutcTest::Write => "Writing with write(fd, &c, 1)...",
@@ -92,10 +92,10 @@ impl GetcPutcTest {
     }
 }
 
-/// What it shall do.
+/// What it is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GetcPutcSettings {
-    /// Measure what 2.00a measures, also where it is not what it says (`--compat=strict`).
+    /// Measure what 2.00a measures, even where it is mislabelled (`--compat=strict`).
     pub is_exact: bool,
     /// `-d`.
     pub directory: Option<String>,
@@ -112,7 +112,7 @@ pub struct GetcPutcSettings {
 }
 
 impl GetcPutcSettings {
-    /// Reads a command line, without the name of the program, which `called` is, on a machine of the name `node`.
+    /// Reads a command line, without the program name, which is `called`, on a machine named `node`.
     ///
     /// # Errors
     /// Messages about arguments that it does not understand.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The one phase.
 pub const PHASE: &str = "zcav";
 
-/// The workload; a plan for each device. Workers are called by the places of their devices.
+/// The workload; a plan for each device. Workers are named after the positions of their devices.
 pub fn lower(settings: &ZcavSettings, plans: &[ZcavBlocks]) -> Workload {
     let mut target = BTreeMap::new();
     let mut workers = Vec::new();
@@ -31,7 +31,7 @@ pub fn lower(settings: &ZcavSettings, plans: &[ZcavBlocks]) -> Workload {
     }
 }
 
-/// What the worker of the device in this place is called.
+/// The name of the worker for the device at this position.
 pub fn worker(number: usize) -> String {
     format!("device-{number}")
 }

@@ -18,7 +18,7 @@ const MOST_MIB: i64 = 1 << 40;
 /// A device or file, and where its lines go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZcavDevice {
-    /// As it was said.
+    /// As given.
     pub path: String,
     /// `-l`; standard output where it was not said.
     pub log: Option<String>,
@@ -36,7 +36,7 @@ impl ZcavDevice {
     }
 }
 
-/// What it shall do.
+/// What it is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZcavSettings {
     /// Count as 2.00a counts, also where that is not so (`--compat=strict`).
@@ -64,7 +64,7 @@ pub struct ZcavSettings {
 }
 
 impl ZcavSettings {
-    /// Reads a command line, without the name of the program, which `called` is.
+    /// Reads a command line, without the program name, which is `called`.
     ///
     /// # Errors
     /// Messages about arguments that it does not understand.
@@ -125,7 +125,7 @@ impl ZcavSettings {
                 Some((start, end)) => {
                     self.start_mib = number(start);
                     self.end_mib = Some(number(end));
-                    // So says it of a beginning that is none.
+                    // The tool's message for an invalid start.
                     if self.start_mib <= 0 {
                         return Err(usage(""));
                     }
@@ -153,7 +153,7 @@ impl ZcavSettings {
         self.block_mib as u64 * MIB
     }
 
-    /// What 2.00a counts that is not so, as far as it was asked to.
+    /// What 2.00a counts wrongly for these settings.
     pub fn correction(&self) -> Option<&'static str> {
         (!self.is_exact && self.first_block() > 0)
             .then_some("what lies before the range of -r is not told as read, as zcav 2.00a does")

@@ -25,7 +25,7 @@ pub(super) struct Share {
     pub(super) rank_dirs: u32,
     pub(super) entries: u64,
     pub(super) bytes: u64,
-    /// This many of its files, from the first one on, count as entries; all where nothing is said.
+    /// Number of its first files that count as entries; all if not given.
     pub(super) whole_files: Option<u32>,
 }
 
@@ -222,7 +222,7 @@ fn of_tree(
         let target = format!("{target}-of-r{rank}");
         let mut work = call_work(settings, Names::Made(dirs), target, call, op, Some(passes_over), rank);
         if let SweepOps::Call { makes_parents, .. } = &mut work.sweep.does {
-            // Nobody waits for the thread that makes the parent.
+            // No thread waits for the one that creates the parent.
             *makes_parents = makes;
         }
         return Ok(Share { work: Some(work), entries: counts.dirs as u64 / threads, ..NOTHING });
@@ -314,7 +314,7 @@ fn shared_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank:
     Share { work: Some(work), bytes, ..NOTHING }
 }
 
-/// A stretch of the row of all blocks, file by file.
+/// A contiguous part of the sequence of all blocks, file by file.
 fn parts_of(first: u64, end: u64, blocks_per_file: u64, geometry: &Geometry) -> Vec<FilePart> {
     let Geometry { file_bytes, block_bytes, .. } = *geometry;
     let mut parts = Vec::new();

@@ -80,7 +80,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
                 group.pace = share_work.pace;
                 group.content.clone_from(&share_work.content);
                 group.verify.clone_from(&share_work.verify);
-                // elbencho hands over each op by a call of its own.
+                // elbencho submits each op with its own call.
                 group.batch.submit = 1;
                 group.on_error = OnError::Stop;
                 group.when_done = WhenDone::RunIfFailed;

@@ -202,7 +202,7 @@ fn locks_are_those_asked_for() {
     assert!(refused("-w --flock some -s 64k a").contains("range or full"));
 }
 
-// Protects loads from being handed over in larger pieces than elbencho's.
+// Protects loads from being submitted in larger pieces than elbencho's.
 #[test]
 fn each_op_of_a_queue_is_handed_over_alone() {
     let group = lowered("-r --iodepth 4 -b 4k f").workload.phase[0].workers[0].clone();

@@ -15,7 +15,7 @@ use plumb_workload::files::{JobFiles, Names};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// From this many blocks on a file is shared, where nobody says from which size on.
+/// By default, files of at least this many blocks are shared.
 const SHARED_FROM_BLOCKS: u64 = 32;
 
 /// A tree, sorted for the threads.
@@ -149,7 +149,7 @@ impl CustomTree {
         Ok(Some(of_thread))
     }
 
-    /// A stretch of the row of all blocks of the shared files; what is left over belongs to the last thread.
+    /// A contiguous part of the sequence of all blocks of the shared files; what is left over belongs to the last thread.
     fn stretch<'t>(&'t self, block: u64, threads: u32, rank: u32, pieces: &mut Vec<Piece<'t>>) {
         let blocks = |file: &TreeFile| file.bytes.div_ceil(block);
         let all: u64 = self.shared.iter().map(blocks).sum();
@@ -169,7 +169,7 @@ impl CustomTree {
         }
     }
 
-    /// Every Nth block of the row of all blocks of the shared files, each as a part of its own.
+    /// Every Nth block of the sequence of all blocks of the shared files, each as a separate part.
     fn every_nth<'t>(&'t self, block: u64, threads: u32, rank: u32, pieces: &mut Vec<Piece<'t>>) {
         let threads = u64::from(threads);
         let mut begins = 0;

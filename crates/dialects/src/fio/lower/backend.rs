@@ -198,7 +198,7 @@ fn socket(job: &FioJob, copy: u32) -> Backend {
     Backend::Socket {
         kind,
         host,
-        // Each copy has a port of its own.
+        // Each copy has its own port.
         port: net.port.and_then(|port| u16::try_from(port.saturating_add(copy)).ok()),
         listens: if connects { net.listen } else { job.direction.rw.ops == Ops::Read },
         ping_pong: net.pingpong,

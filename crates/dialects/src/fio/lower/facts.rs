@@ -57,7 +57,7 @@ pub(super) fn by_kind<T>(each: PerDirection<T>) -> ByKind<T> {
 /// What a job's files are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Layout {
-    /// The length that each shall have; empty where nothing is laid out.
+    /// The length that each file must have; empty if nothing is laid out.
     pub lengths: Vec<Bytes>,
     /// The part of each that is used.
     pub ranges: Vec<FileRange>,
@@ -74,7 +74,7 @@ pub(super) struct Layout {
 pub(super) struct Recorded {
     /// What the engine reads.
     pub path: String,
-    /// What becomes of its times.
+    /// How its times are used.
     pub waits: Waits,
     /// What it touches.
     pub files: RecordedFiles,

@@ -218,7 +218,7 @@ pub(super) fn buffers(copy: &mut JobClone<'_>) -> BufferRules {
     }
 }
 
-/// The CPU that the worker is pinned to, where each has one of its own.
+/// The CPU that the worker is pinned to, where each has its own.
 pub(super) fn own_cpu(copy: &JobClone<'_>) -> Vec<u32> {
     match &copy.job.memory.cpus {
         Some(cpus) if copy.job.memory.cpu_policy == CpuPolicy::Split && !cpus.is_empty() => {
@@ -286,7 +286,7 @@ fn class_of(said: Option<u32>) -> u8 {
 }
 
 fn command_priorities(copy: &JobClone<'_>) -> Vec<CommandPriority> {
-    /// The class of such ops where none is said: real time.
+    /// The class of such ops if none is given: real time.
     const REAL_TIME: i64 = 1;
     let said = &copy.job.engine.priority;
     let small = |value: Option<i64>, or: i64| u8::try_from(value.unwrap_or(or)).unwrap_or(0);

@@ -94,7 +94,7 @@ pub trait Places {
     /// Bytes that are free where a path lies or would lie; `None` if that is not known.
     fn free_bytes(&mut self, path: &str) -> Option<u64>;
 
-    /// The paths of all regular files below a directory, in the order in which the system lists them.
+    /// The paths of all regular files below a directory, in the system's order.
     fn files_below(&mut self, directory: &str) -> Vec<String>;
 
     /// What a recording, or several merged, touches.
@@ -103,7 +103,7 @@ pub trait Places {
     /// It cannot be read.
     fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError>;
 
-    /// The path of a block device; `None` if there is none of these numbers.
+    /// The path of a block device; `None` if there is none with these numbers.
     fn device_node(&mut self, major: u32, minor: u32) -> Option<String>;
 
     /// The CPUs of a NUMA node; `None` if there is no such node.

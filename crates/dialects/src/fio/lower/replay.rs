@@ -40,7 +40,7 @@ pub fn merges(fio: &Fio) -> Result<Vec<Merge>, LowerErrors> {
     Ok(merges)
 }
 
-/// What `read_iolog` asks for: the file of this copy, or all of them where they are merged.
+/// What `read_iolog` names: the file for this copy, or all files if they are merged.
 fn asked(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, Wrong> {
     let replay = &job.replay;
     let waits = if compat == Compat::Strict { Waits::Fio } else { Waits::Manual };

@@ -16,7 +16,7 @@ use plumb_workload::blocks::fio::FileRange;
 /// One file before it is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct File {
-    /// `None` if it has no length of its own.
+    /// `None` if it has no known length.
     length: Option<u64>,
     is_regular: bool,
 }

@@ -17,7 +17,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Stamps and checks, where they are asked for.
+/// Verification, if requested.
 pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<Verify> {
     let said = &copy.job.verify;
     let method = said.method?;

@@ -43,7 +43,7 @@ pub struct ContentOptions {
     pub refill: bool,
     /// A little change in each buffer.
     pub scramble: bool,
-    /// This pattern; empty where none is said.
+    /// This pattern; empty if none is given.
     pub pattern: Vec<Piece>,
     /// Percent each buffer can be compressed by.
     pub compress_percentage: Option<u32>,

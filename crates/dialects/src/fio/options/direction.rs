@@ -122,9 +122,9 @@ pub struct DirectionOptions {
     pub sequencer: Sequencer,
     /// Percentage of ops that read, where reads and writes mix; from `rwmixread` or `rwmixwrite`, whichever came last.
     pub read_percent: u8,
-    /// How much of the files is covered by the job; all of them where absent.
+    /// The region of the files that the job uses; all of them if absent.
     pub size: Option<FileRegion>,
-    /// How much is transferred; the size where absent.
+    /// The amount to transfer; `size` if absent.
     pub io_size: Option<FileRegion>,
     /// Bytes transferred before measuring begins.
     pub ramp_size: Option<u64>,
@@ -138,11 +138,11 @@ pub struct DirectionOptions {
     pub number_ios: Option<u64>,
     /// Bytes of an op, unless drawn from a range or a split; see [`Work::sizes`].
     pub bs: PerDirection<u64>,
-    /// Random offsets are multiples of this; the block size where absent.
+    /// Random offsets are multiples of this; the block size if absent.
     pub ba: PerDirection<Option<u64>>,
     /// Bytes of an op, drawn from a range.
     pub bs_range: PerDirection<Option<Between<u64>>>,
-    /// Bytes of an op, drawn from a list; empty where there is none.
+    /// Bytes of an op, drawn from a list; empty if there is none.
     pub bs_split: PerDirection<Vec<SplitShare>>,
     /// Sizes need not be multiples of the smallest.
     pub bs_unaligned: bool,
@@ -237,7 +237,7 @@ pub enum KindSizes {
     Split(Vec<SplitShare>),
 }
 
-/// fio's block size where none is said.
+/// fio's block size if none is given.
 const DEFAULT_BLOCK_BYTES: u64 = 4_096;
 
 /// Whichever of the two shares was said last has taken the other back.

@@ -141,7 +141,7 @@ pub struct EngineOptions {
     pub sqthread_poll: bool,
     /// That thread's CPU.
     pub sqthread_poll_cpu: Option<u32>,
-    /// Plain instead of vectored calls; by itself where absent.
+    /// Plain instead of vectored calls; automatic if absent.
     pub nonvectored: Option<bool>,
     /// Every Nth op is done asynchronously.
     pub force_async: Option<u32>,
@@ -196,7 +196,7 @@ pub struct PriorityOptions {
     pub hint: ReadWrite<Option<i64>>,
     /// The priority they get.
     pub level: ReadWrite<Option<i64>>,
-    /// By block size; empty where none is said.
+    /// By block size; empty if none is given.
     pub split: ReadWrite<Vec<PriorityShare>>,
 }
 

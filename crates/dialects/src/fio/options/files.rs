@@ -86,7 +86,7 @@ pub(super) static SHELF: Shelf = Shelf {
 /// Files and devices: how they are chosen, created, opened and removed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileOptions {
-    /// Named files and devices; names are generated where there are none.
+    /// Named files and devices; names are generated if there are none.
     pub filenames: Vec<String>,
     /// Where generated files go, in turn by copy.
     pub directories: Vec<String>,

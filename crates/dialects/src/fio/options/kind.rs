@@ -34,7 +34,7 @@ pub enum Kind {
     },
     /// Ranges of bytes, for reads, writes and trims.
     Ranges,
-    /// A small language of its own.
+    /// A special syntax.
     Special(Special),
 }
 

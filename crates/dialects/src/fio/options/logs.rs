@@ -61,7 +61,7 @@ pub struct LogOptions {
     pub iops: Option<LogName>,
     /// Histograms of latency.
     pub hist: Option<LogName>,
-    /// Average over this many milliseconds; every op where absent.
+    /// Average over this many milliseconds; every op if absent.
     pub avg_ms: Option<u32>,
     /// A histogram every N milliseconds.
     pub hist_ms: Option<u32>,

@@ -87,6 +87,6 @@ words! {
     CpuPolicy, "cpus_allowed_policy":
     /// All use all.
     Shared = "shared",
-    /// Each has one of its own.
+    /// Each has its own.
     Split = "split",
 }

@@ -1,11 +1,11 @@
-//! How ops are handed over and how many are in flight.
+//! How ops are submitted and how many are in flight.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, at_least};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 
-/// How ops are handed over and how many are in flight.
+/// How ops are submitted and how many are in flight.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Queue,
     options: &[
@@ -36,18 +36,18 @@ pub(super) static SHELF: Shelf = Shelf {
     ],
 };
 
-/// How ops are handed over and how many are in flight.
+/// How ops are submitted and how many are in flight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueOptions {
     /// The engine, by fio's name.
     pub ioengine: String,
     /// Ops in flight, for engines that can.
     pub iodepth: u32,
-    /// Ops handed over at once; as many as there is room for at 0.
+    /// Ops submitted at once; 0 for as many as fit.
     pub batch_submit: u32,
     /// Completions waited for at once; at 0 none are waited for.
     pub batch_complete_min: u32,
-    /// Completions taken at once; as many as are waited for where absent.
+    /// Completions reaped at once; the minimum if absent.
     pub batch_complete_max: Option<u32>,
     /// A full queue drains to this depth before it is filled again.
     pub low: Option<u32>,
@@ -77,6 +77,6 @@ words! {
     SubmitMode, "io_submit_mode":
     /// The worker itself.
     Inline = "inline",
-    /// Threads of their own.
+    /// Separate threads.
     Offload = "offload",
 }

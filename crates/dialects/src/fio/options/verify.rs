@@ -66,7 +66,7 @@ pub(super) static SHELF: Shelf = Shelf {
 /// Checking that data reads back as written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifyOptions {
-    /// How blocks are stamped; not at all where absent.
+    /// How blocks are stamped; not at all if absent.
     pub method: Option<VerifyMethod>,
     /// Read back and verify after writing.
     pub do_verify: bool,
@@ -74,11 +74,11 @@ pub struct VerifyOptions {
     pub only: bool,
     /// Only writes that were synced are expected to be there.
     pub after_fsync: bool,
-    /// Bytes one stamp covers; the smallest block where absent.
+    /// Bytes one stamp covers; the smallest block if absent.
     pub interval: Option<u32>,
     /// Offset of the verification header within the block.
     pub offset: u32,
-    /// The content; empty where none is said.
+    /// The content; empty if none is given.
     pub pattern: Vec<Piece>,
     /// The pattern starts again after this many bytes.
     pub pattern_interval: Option<u32>,

@@ -14,7 +14,7 @@ pub struct LoggedIo {
     pub issue_ns: u64,
     /// When it was over, from the same start, ns.
     pub complete_ns: u64,
-    /// How long handing it over took, ns, where that was timed.
+    /// The time of its submission, ns, if it was timed.
     pub submission_ns: Option<u64>,
     /// Where in the file.
     pub offset: u64,

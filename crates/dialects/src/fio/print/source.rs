@@ -89,7 +89,7 @@ pub fn given(said: &[SaidOption]) -> Vec<GivenOption> {
     };
     let mut given: Vec<GivenOption> = Vec::new();
     for option in said.iter().map(one) {
-        // A name twice would be read once: what was said last holds.
+        // Of repeated names, the last one counts.
         given.retain(|before| before.name != option.name);
         given.push(option);
     }

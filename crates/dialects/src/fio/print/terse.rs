@@ -46,7 +46,7 @@ impl TerseVersion {
     }
 }
 
-/// A line for each job. In version 2 a description has a line of its own, as in fio.
+/// A line for each job. In version 2 a description has a separate line, as in fio.
 pub fn terse(report: &Report, version: TerseVersion) -> String {
     report.jobs.iter().map(|job| line(report, job, version)).collect()
 }

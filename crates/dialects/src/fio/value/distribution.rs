@@ -12,9 +12,9 @@ pub const WORDS: &[&str] = &["random", "zipf", "pareto", "normal", "zoned", "zon
 /// The values of `file_service_type`.
 pub const FILE_SERVICE: &[&str] = &["roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"];
 
-/// fio's exponent of `zipf` where none is given.
+/// fio's exponent of `zipf` if none is given.
 const ZIPF_THETA: f64 = 1.1;
-/// fio's power of `pareto` where none is given.
+/// fio's power of `pareto` if none is given.
 const PARETO_H: f64 = 0.2;
 /// Zones of a `zoned` distribution.
 const MOST_ZONES: usize = 256;
@@ -35,7 +35,7 @@ pub struct FileZone<T> {
 pub enum RandomDistribution {
     /// Evenly.
     Uniform,
-    /// Along a curve; its peak is at this share of the file, and is scattered all over it where absent.
+    /// Along a curve; its peak is at this share of the file, and is scattered all over it if absent.
     Curved {
         /// The curve.
         curve: Curve,

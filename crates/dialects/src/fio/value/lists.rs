@@ -69,7 +69,7 @@ pub enum NumaPolicy {
     Prefer(u32),
     /// Only these nodes.
     Bind(Vec<u32>),
-    /// These nodes in turn; all where none is named.
+    /// These nodes in turn; all if none is given.
     Interleave(Vec<u32>),
 }
 

@@ -27,7 +27,7 @@ impl<T> PerDirection<T> {
 }
 
 impl<T> PerDirection<Option<T>> {
-    /// Each value, or the one of `others` where there is none.
+    /// Each value, or the one of `others` if there is none.
     pub fn or(self, others: PerDirection<T>) -> PerDirection<T> {
         PerDirection {
             read: self.read.unwrap_or(others.read),

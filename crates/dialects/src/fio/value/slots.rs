@@ -117,7 +117,7 @@ fn whole(text: &str, bounds: Bounds, reading: &mut ValueReading<'_>) -> Result<i
     within(value, bounds).map(|value| value as i64)
 }
 
-/// [`OptionValue::Whole`] and its kin.
+/// [`OptionValue::Whole`] and the like.
 pub(super) fn wholes(
     text: &str,
     slots: Slots,
@@ -144,7 +144,7 @@ pub(super) fn wholes(
     }
 }
 
-/// [`OptionValue::Wide`] and its kin.
+/// [`OptionValue::Wide`] and the like.
 pub(super) fn wides(
     text: &str,
     slots: Slots,
@@ -162,7 +162,7 @@ pub(super) fn wides(
     }
 }
 
-/// [`OptionValue::Time`] and its kin.
+/// [`OptionValue::Time`] and the like.
 pub(super) fn times(
     text: &str,
     slots: Slots,

@@ -21,9 +21,9 @@ pub struct SplitShare {
 pub struct PriorityShare {
     /// Bytes.
     pub bytes: u64,
-    /// Percentage of ops of that size; what the others of that size leave where absent.
+    /// Percentage of ops of that size; what the others of that size leave if absent.
     pub percent: Option<u8>,
-    /// Priority class; that of `cmdprio_class` where absent.
+    /// Priority class; that of `cmdprio_class` if absent.
     pub class: Option<u8>,
     /// Priority within the class.
     pub level: Option<u8>,

@@ -23,7 +23,7 @@ const DETOUR_RECORDS: u64 = 100;
 pub(super) struct PassStep {
     pub(super) pass: Pass,
     pub(super) point: SizePoint,
-    /// The process's own where absent.
+    /// The process's own if absent.
     pub(super) file: Option<Pick>,
     /// The first of its file.
     pub(super) first: bool,

@@ -5,7 +5,7 @@ use super::report::Surface;
 /// From nothing to the most.
 const SHADES: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Where caches end, kB; 0 where nobody knows.
+/// Cache sizes, kB; 0 if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Edges {
     /// The processor's last cache.

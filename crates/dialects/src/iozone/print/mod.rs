@@ -12,14 +12,14 @@ use super::pass::Pass;
 use super::settings::Rate;
 use super::sweep::SizePoint;
 
-/// What a pass came to, of all rounds together.
+/// The result of a pass over all rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredPass {
     /// What was measured.
     pub pass: Pass,
     /// On which sizes.
     pub point: SizePoint,
-    /// With how many processes; 0 for a stream of its own.
+    /// Number of processes; 0 for a single-process test.
     pub children: u32,
     /// Of each round.
     pub rounds: Vec<Round>,
@@ -92,7 +92,7 @@ impl Round {
 }
 
 impl MeasuredPass {
-    /// The mean of the rounds, in the unit that rates are reported in: for a stream of its own that of its time, for several
+    /// The mean of the rounds, in the unit that rates are reported in: for a single process the rate over its time, for several
     /// processes the sum of theirs.
     pub fn rate(&self, unit: Rate) -> f64 {
         mean(&self.rates(unit))

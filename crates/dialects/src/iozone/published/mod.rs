@@ -15,7 +15,7 @@ use plumb_result::published::Unread;
 /// processors is none of ours.
 ///
 /// # Errors
-/// A file that is none of IOzone's, or that ends before its numbers do, with the place.
+/// A file that is not IOzone's, or is truncated, with the place.
 pub fn published(bytes: &[u8]) -> Result<Vec<PublishedNumber>, Unread> {
     // What later spreadsheets begin with: an archive, or a compound file.
     let is_workbook = bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"\xd0\xcf\x11\xe0");

@@ -67,7 +67,7 @@ pub enum WrittenContent {
 /// Records of a telemetry file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Telemetry {
-    /// As it was said.
+    /// As given.
     pub path: String,
     /// In its order.
     pub records: Vec<ListedRecord>,
@@ -107,7 +107,7 @@ pub struct Settings {
     pub include: Vec<Test>,
     /// The extension tests too.
     pub extended: bool,
-    /// The file of a stream of its own.
+    /// The file of a single-process test.
     pub file: String,
     /// Files of children.
     pub files: Vec<String>,
@@ -177,7 +177,7 @@ pub struct Settings {
     pub rest: Nanos,
     /// Bytes of a burst, and the pause after it.
     pub burst: Option<(u64, Nanos)>,
-    /// How many children of the mix read; every other one where nobody says.
+    /// How many children of the mix read; every other one by default.
     pub mix_readers: Option<MixReaders>,
     /// The mix is sequential.
     pub mix_sequential: bool,
@@ -313,7 +313,7 @@ impl Settings {
         !self.selects || self.include.contains(&test)
     }
 
-    /// The tests of a stream of its own that have a place in the table.
+    /// The single-process tests with a column in the table.
     pub fn table(&self) -> &'static [Test] {
         // IOzone has no streams and no positioned calls with mappings and async I/O.
         if self.mapped.is_some() || self.aio.is_some() {

@@ -22,7 +22,7 @@ pub enum DialectError {
     #[error("{}", .0.message)]
     Print(Stopped),
     /// Files end before they should.
-    #[error("{count} short {what}s: files are shorter than {length}; write them first, or use --trunctosize")]
+    #[error("{count} short {what}(s): files are shorter than {length}; write them first, or use --trunctosize")]
     Short {
         /// How often.
         count: u64,

@@ -126,7 +126,7 @@ fn the_examples_of_fio_are_translated() {
         }
         counts.push((title, good));
     }
-    // What became of them on a machine is a measurement, and stays below as it is.
+    // The results of running them on a machine are measurements and are kept below.
     let committed = std::fs::read_to_string(TABLE).unwrap_or_default();
     if let Some((_, ran)) = committed.split_once(RAN) {
         table.push_str(RAN);

@@ -101,7 +101,7 @@ impl Default for Latencies {
     }
 }
 
-/// `bwavgtime` and `iopsavgtime`: what is not as long at the end of a job has no rate of its own, as with fio.
+/// `bwavgtime` and `iopsavgtime`: a shorter rest at the end of a job has no rate, as in fio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
     /// Of bandwidth, ns.

@@ -49,7 +49,7 @@ impl Part<'_> {
         let longest_ns = self.workers.iter().map(|one| spent_ns(one)).max().unwrap_or(0);
         let latencies = self.latencies;
         let kept = |kept: KeptLog, histogram: &Histogram| match (kept, histogram.is_empty()) {
-            // An op that completes in the call that submits it has no submission of its own; fio keeps none either.
+            // An op that completes within the submitting call has no submission time, as in fio.
             (KeptLog::No, _) | (_, true) => Figure::Off,
             (KeptLog::Yes, false) => Figure::Is(Latency::of(histogram)),
         };
@@ -81,7 +81,7 @@ impl Part<'_> {
         }
     }
 
-    /// CPU time and its kin.
+    /// CPU time and the like.
     pub(super) fn cpu(&self) -> CpuReport {
         let sum = |pick: fn(&WorkerMeasurement) -> Option<u64>, what: &str| {
             let counted: Option<u64> = self.workers.iter().map(|one| pick(one)).sum();

@@ -21,7 +21,7 @@ fn batch(size: usize) -> usize {
     }
 }
 
-/// Levels and batches of all these workers. One without a queue has one op in flight, handed over and taken alone.
+/// Levels and batches of all these workers. A worker without a queue has one op in flight.
 pub(super) fn depths(workers: &[&WorkerMeasurement]) -> Depths {
     let mut rows = [[0u64; CLASSES]; 3];
     for worker in workers {
