@@ -276,9 +276,7 @@ impl Dd {
             }
             Operand::Speed => {
                 return Err(Wrong::plain(
-                    "speed= is not supported: a throttled copy would measure the \
-                 throttle"
-                        .to_owned(),
+                    "speed= is not supported: a throttled copy would measure the throttle".to_owned(),
                 ));
             }
             Operand::Block => self.block = Some(self.size(name, value, marks)?),

@@ -81,8 +81,7 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         "output-format",
         'F',
         Takes::Value,
-        "normal, terse (or minimal, csv), json, json+; separate several with \
-     commas.",
+        "normal, terse (or minimal, csv), json, json+; separate several with commas.",
     ),
     works("minimal", 'm', Takes::Nothing, "Same as --output-format=terse."),
     works("append-terse", 'f', Takes::Perhaps, "Also print terse output."),

@@ -34,8 +34,7 @@ impl fmt::Display for WordLocation {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FioError {
     /// There is no such option.
-    #[error("{place}: unknown fio option `{name}`{}", .nearest.map(|name| format!("; did you mean \
-     `{name}`?")).unwrap_or_default())]
+    #[error("{place}: unknown fio option `{name}`{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     UnknownOption {
         /// Where.
         place: WordLocation,
@@ -101,8 +100,7 @@ pub enum FioError {
         why: &'static str,
     },
     /// There is no such engine.
-    #[error("{place}: unknown fio engine `{engine}`{}", .nearest.map(|name| format!("; did you mean \
-     `{name}`?")).unwrap_or_default())]
+    #[error("{place}: unknown fio engine `{engine}`{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     UnknownEngine {
         /// Where.
         place: WordLocation,

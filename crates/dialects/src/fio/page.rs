@@ -9,7 +9,7 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # fio's options and engines in Plumb
 
-<!-- Generated from crates/dialects; `PLUMB_BLESS=1 cargo test -p plumb-dialects page` writes it anew. -->
+<!-- Generated from crates/dialects; `PLUMB_BLESS=1 cargo test -p plumb-dialects page` regenerates it. -->
 
 Every option of fio 3.42 and what `plumb as fio` does with it; `plumb as fio --cmdhelp=NAME` prints the same for one
 option. [fio.md](fio.md) lists the differences from fio.

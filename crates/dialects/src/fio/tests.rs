@@ -131,8 +131,7 @@ fn errors_name_place_and_way_out() {
     assert_eq!(refusal("[a]\n\nidoepth=4\n"), "a.fio:3: unknown fio option `idoepth`; did you mean `iodepth`?");
     assert_eq!(
         refusal("[a]\niodepth=lots\n"),
-        "a.fio:2: iodepth=lots: `lots` is not a number; it takes a whole \
-     number"
+        "a.fio:2: iodepth=lots: `lots` is not a number; it takes a whole number"
     );
     assert_eq!(
         refusal("bs=4k\nrw=read\n"),
@@ -140,10 +139,10 @@ fn errors_name_place_and_way_out() {
     );
     assert!(refusal("[a\n").contains("no closing bracket"));
     assert!(refusal("[a]\nioengine=libiao\n").ends_with("did you mean `libaio`?"));
-    assert!(refusal("[a]\nioengine=psync\nrbdname=x\n").contains(
-        "the engine psync has no option `rbdname`; it belongs to \
-         rbd"
-    ));
+    assert!(
+        refusal("[a]\nioengine=psync\nrbdname=x\n")
+            .contains("the engine psync has no option `rbdname`; it belongs to rbd")
+    );
     assert!(refusal("[a]\nioengine=rbd\nrbdnam=x\n").ends_with("did you mean `rbdname`?"));
     assert!(refusal("[a]\nhipri\n").contains("the engine psync has no option `hipri`; it belongs to pvsync2"));
     assert!(refusal("[a]\nsprandom=1\n").contains("is not supported yet"));

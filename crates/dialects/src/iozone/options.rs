@@ -35,8 +35,7 @@ pub const TABLE: &[OptionRow] = &[
     row(
         "b",
         Word("FILE"),
-        "Write the report to FILE as a spreadsheet: BIFF 2, or a workbook if the name ends in \
-     .xlsx",
+        "Write the report to FILE as a spreadsheet: BIFF 2, or a workbook if the name ends in .xlsx",
     ),
     row("B", Nothing, "Use mmap files"),
     row("c", Nothing, "Include close in the timing"),

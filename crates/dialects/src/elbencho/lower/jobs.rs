@@ -481,8 +481,7 @@ pub(super) fn bindings(settings: &Settings, places: &mut dyn Places) -> Result<B
             .map(|number| {
                 number.trim().parse().map_err(|_| {
                     LowerError(format!(
-                        "--{name}: `{number}` is not a number; use a comma-separated list of numbers, \
-                     or all"
+                        "--{name}: `{number}` is not a number; use a comma-separated list of numbers, or all"
                     ))
                 })
             })

@@ -494,8 +494,7 @@ fn activity(copy: &mut JobClone<'_>) -> Option<Activity> {
                 copy.wrong(Wrong::Needs {
                     option: "ioengine=exec",
                     needs: "program",
-                    why: "it names the program to \
-                 run",
+                    why: "it names the program to run",
                 });
             }
             Some(Activity::Exec(Exec {

@@ -118,9 +118,7 @@ fn doubts(copy: &mut JobClone<'_>) {
         !job.files.filenames.is_empty() || !job.files.filename_format.to_lowercase().contains("$jobnum");
     if reads_back && job.identity.numjobs > 1 && names_are_shared && copy.number == 0 {
         copy.warnings.push(
-            "several copies write to the same files, so verification may fail on blocks of another \
-             copy"
-                .to_owned(),
+            "several copies write to the same files, so verification may fail on blocks of another copy".to_owned(),
         );
     }
     let never_ends = job.stop.time_based && job.stop.runtime.is_some();

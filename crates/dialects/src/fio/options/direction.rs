@@ -14,10 +14,10 @@ use plumb_workload::blocks::fio::Sequencer;
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Direction,
     options: &[
-        row("rw", UsageTier::One, Kind::Special(Special::Direction))
-            .or("readwrite")
-            .default("read")
-            .doc("I/O direction and pattern; `:N` seeks only every N ops."),
+        row("rw", UsageTier::One, Kind::Special(Special::Direction)).or("readwrite").default("read").doc(
+            "I/O direction and pattern; `:N` draws a random offset only every N ops, or skips N bytes after each \
+             sequential op.",
+        ),
         row("rw_sequencer", UsageTier::Two, Kind::Choice(Sequencer::WORDS))
             .default("sequential")
             .doc("What the `:N` of rw does: continue sequentially, or repeat the same offset."),
@@ -50,10 +50,9 @@ pub(super) static SHELF: Shelf = Shelf {
         row("ba", UsageTier::Two, Kind::Wide(Slots::Three, at_least(1)))
             .or("blockalign")
             .doc("Alignment of random offsets; defaults to the block size."),
-        row("bsrange", UsageTier::One, Kind::Ranges).or("blocksize_range").doc(
-            "Range from which block sizes are \
-         drawn.",
-        ),
+        row("bsrange", UsageTier::One, Kind::Ranges)
+            .or("blocksize_range")
+            .doc("Range from which block sizes are drawn."),
         row("bssplit", UsageTier::One, Kind::Special(Special::Split))
             .doc("List of block sizes and the percentage of each."),
         row("bs_unaligned", UsageTier::Two, Kind::Flag)
@@ -65,10 +64,9 @@ pub(super) static SHELF: Shelf = Shelf {
         row("num_range", UsageTier::Two, Kind::Whole(Slots::One, at_most(256)))
             .default("1")
             .doc("Number of ranges per trim. More than one needs ioengine=io_uring_cmd, as in fio."),
-        row("serialize_overlap", UsageTier::Two, Kind::Switch).default("0").doc(
-            "Never have overlapping ops in \
-         flight.",
-        ),
+        row("serialize_overlap", UsageTier::Two, Kind::Switch)
+            .default("0")
+            .doc("Never have overlapping ops in flight."),
         row("atomic", UsageTier::Two, Kind::Switch)
             .default("0")
             .doc("Issue writes that cannot be torn by a crash (RWF_ATOMIC)."),

@@ -23,10 +23,9 @@ pub(super) static SHELF: Shelf = Shelf {
         row("sync", UsageTier::One, Kind::Choice(OpenMode::WORDS))
             .default("none")
             .doc("Open files with O_SYNC or O_DSYNC."),
-        row("end_fsync", UsageTier::One, Kind::Switch).default("0").doc(
-            "Call fsync on the files at the end of the \
-         job.",
-        ),
+        row("end_fsync", UsageTier::One, Kind::Switch)
+            .default("0")
+            .doc("Call fsync on the files at the end of the job."),
         row("fsync_on_close", UsageTier::Two, Kind::Switch).default("0").doc("Call fsync whenever a file is closed."),
         row("end_syncfs", UsageTier::Two, Kind::Switch).default("0").doc("Call syncfs at the end of the job."),
     ],

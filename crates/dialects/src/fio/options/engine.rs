@@ -89,10 +89,9 @@ pub(super) static SHELF: Shelf = Shelf {
             .default("tcp")
             .only(&["net", "netsplice"])
             .doc("Transport protocol."),
-        row("nodelay", UsageTier::Two, Kind::Switch).only(&["net", "netsplice"]).doc(
-            "Disable Nagle's algorithm \
-         (TCP_NODELAY).",
-        ),
+        row("nodelay", UsageTier::Two, Kind::Switch)
+            .only(&["net", "netsplice"])
+            .doc("Disable Nagle's algorithm (TCP_NODELAY)."),
         row("listen", UsageTier::Two, Kind::Flag)
             .only(&["net", "netsplice"])
             .doc("Listen for a connection instead of making one."),
@@ -115,10 +114,10 @@ pub(super) static SHELF: Shelf = Shelf {
             .default("1")
             .only(&["exec"])
             .doc("Seconds between SIGTERM and SIGKILL when the job ends."),
-        row("std_redirect", UsageTier::Two, Kind::Switch).default("1").only(&["exec"]).doc(
-            "Redirect its output to \
-         files.",
-        ),
+        row("std_redirect", UsageTier::Two, Kind::Switch)
+            .default("1")
+            .only(&["exec"])
+            .doc("Redirect its output to files."),
     ],
 };
 

@@ -54,10 +54,9 @@ pub(super) static SHELF: Shelf = Shelf {
         row("allow_file_create", UsageTier::Two, Kind::Switch).default("1").doc("Create files that do not exist."),
         row("allow_mounted_write", UsageTier::Two, Kind::Switch).default("0").doc("Allow writes to a mounted device."),
         row("create_serialize", UsageTier::Two, Kind::Switch).default("1").doc("Lay out files one job at a time."),
-        row("create_fsync", UsageTier::Two, Kind::Switch).default("1").doc(
-            "Call fsync on each file after laying it \
-         out.",
-        ),
+        row("create_fsync", UsageTier::Two, Kind::Switch)
+            .default("1")
+            .doc("Call fsync on each file after laying it out."),
         row("create_on_open", UsageTier::One, Kind::Switch)
             .default("0")
             .doc("Create each file when it is first opened instead of beforehand."),

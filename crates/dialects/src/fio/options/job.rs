@@ -41,10 +41,9 @@ pub(super) static SHELF: Shelf = Shelf {
             .not_yet("The built-in profiles (act, tiobench) are not supported yet."),
         row("cgroup", UsageTier::Three, Kind::Text)
             .doc("Run the workers in this control group, created below the root of the I/O controller's hierarchy."),
-        row("cgroup_nodelete", UsageTier::Three, Kind::Switch).default("0").doc(
-            "Keep that control group after the \
-         run.",
-        ),
+        row("cgroup_nodelete", UsageTier::Three, Kind::Switch)
+            .default("0")
+            .doc("Keep that control group after the run."),
         row("cgroup_weight", UsageTier::Three, Kind::Whole(Slots::One, between(100, 1000)))
             .doc("I/O weight of that control group."),
     ],

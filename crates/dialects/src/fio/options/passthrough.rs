@@ -219,10 +219,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("object_class", UsageTier::Three, Kind::Text).only(&["dfs"]).doc("Object class.").never(NOT_RUN),
         row("svcl", UsageTier::Three, Kind::Text)
             .only(&["dfs"])
-            .doc(
-                "Replica ranks of the pool \
-         service.",
-            )
+            .doc("Replica ranks of the pool service.")
             .never(NOT_RUN),
         row("nfs_url", UsageTier::Three, Kind::Text).only(&["nfs"]).doc("NFS URL of the directory.").never(NOT_RUN),
         row("uri", UsageTier::Three, Kind::Text).only(&["nbd"]).doc("URI of the device.").never(NOT_RUN),

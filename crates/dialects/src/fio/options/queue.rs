@@ -10,10 +10,9 @@ pub(super) static SHELF: Shelf = Shelf {
     category: Category::Queue,
     options: &[
         row("ioengine", UsageTier::One, Kind::Text).default("psync").doc("I/O engine (see Engines)."),
-        row("iodepth", UsageTier::One, Kind::Whole(Slots::One, at_least(1))).default("1").doc(
-            "Queue depth: ops in \
-         flight.",
-        ),
+        row("iodepth", UsageTier::One, Kind::Whole(Slots::One, at_least(1)))
+            .default("1")
+            .doc("Queue depth: ops in flight."),
         row("iodepth_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .or("iodepth_batch_submit")
             .default("1")

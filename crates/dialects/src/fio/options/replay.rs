@@ -10,10 +10,9 @@ pub(super) static SHELF: Shelf = Shelf {
     options: &[
         row("write_iolog", UsageTier::Two, Kind::Text).doc("Write a log of every op to this file, for read_iolog."),
         row("read_iolog", UsageTier::Two, Kind::Text).doc("Replay this recording (an iolog or a blktrace)."),
-        row("read_iolog_chunked", UsageTier::Two, Kind::Switch).default("0").doc(
-            "Read the recording in chunks \
-         instead of all at once.",
-        ),
+        row("read_iolog_chunked", UsageTier::Two, Kind::Switch)
+            .default("0")
+            .doc("Read the recording in chunks instead of all at once."),
         row("replay_no_stall", UsageTier::Two, Kind::Switch)
             .default("0")
             .doc("Replay as fast as possible, ignoring recorded timing."),
@@ -29,10 +28,8 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Time scale of the replay, in percent."),
         row("replay_skip", UsageTier::Two, Kind::Choices(&["read", "write", "trim", "sync"]))
             .doc("Kinds of ops to skip."),
-        row("merge_blktrace_file", UsageTier::Two, Kind::Text).doc(
-            "Merge the recordings into this file before \
-         replaying it.",
-        ),
+        row("merge_blktrace_file", UsageTier::Two, Kind::Text)
+            .doc("Merge the recordings into this file before replaying it."),
         row("merge_blktrace_scalars", UsageTier::Two, Kind::Floats { most: 20, bounds: None })
             .doc("Time scale of each merged recording, in percent."),
         row("merge_blktrace_iters", UsageTier::Two, Kind::Floats { most: 20, bounds: None })

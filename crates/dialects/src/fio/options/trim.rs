@@ -15,10 +15,8 @@ pub(super) static SHELF: Shelf = Shelf {
             .default("1")
             .doc("Verify that trimmed blocks read as zeros."),
         row("trim_backlog", UsageTier::Two, Kind::Wide(Slots::One, ANY)).doc("Trim after N blocks have been written."),
-        row("trim_backlog_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc(
-            "Number of blocks to trim at a \
-         time.",
-        ),
+        row("trim_backlog_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY))
+            .doc("Number of blocks to trim at a time."),
     ],
 };
 

@@ -27,30 +27,25 @@ pub(super) static SHELF: Shelf = Shelf {
         row("verify_pattern_interval", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
             .doc("Restart the pattern every N bytes."),
-        row("verify_fatal", UsageTier::One, Kind::Switch).default("0").doc(
-            "End the job at the first block that fails \
-         verification.",
-        ),
+        row("verify_fatal", UsageTier::One, Kind::Switch)
+            .default("0")
+            .doc("End the job at the first block that fails verification."),
         row("verify_dump", UsageTier::Two, Kind::Switch)
             .default("0")
             .doc("Save the expected and the actual contents of blocks that fail verification."),
         row("verify_async", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
             .doc("Number of separate threads that verify."),
-        row("verify_async_cpus", UsageTier::Two, Kind::Special(Special::Cpus)).doc(
-            "CPUs for the verification \
-         threads.",
-        ),
+        row("verify_async_cpus", UsageTier::Two, Kind::Special(Special::Cpus))
+            .doc("CPUs for the verification threads."),
         row("verify_backlog", UsageTier::Two, Kind::Wide(Slots::One, ANY))
             .doc("Verify after every N writes instead of at the end."),
         row("verify_backlog_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .doc("Number of blocks to verify at a time; defaults to verify_backlog."),
         row("experimental_verify", UsageTier::Two, Kind::Switch)
             .doc("Regenerate the sequence of blocks to verify instead of keeping a list."),
-        row("verify_state_load", UsageTier::Two, Kind::Switch).doc(
-            "Load the verification state saved by an earlier \
-         run.",
-        ),
+        row("verify_state_load", UsageTier::Two, Kind::Switch)
+            .doc("Load the verification state saved by an earlier run."),
         row("verify_state_save", UsageTier::Two, Kind::Switch)
             .default("1")
             .doc("Save the verification state at the end of the run."),

@@ -61,8 +61,7 @@ pub enum ValueError {
         bounds: String,
     },
     /// Not in the list.
-    #[error("`{text}` is not one of {allowed}{}", .nearest.map(|name| format!("; did you mean \
-     `{name}`?")).unwrap_or_default())]
+    #[error("`{text}` is not one of {allowed}{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     NotAChoice {
         /// The text.
         text: String,
