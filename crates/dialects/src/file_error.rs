@@ -1,8 +1,8 @@
-//! What the machine says of a file that the words name.
+//! Errors of files that a command line names.
 
 use std::io;
 
-/// Why a file that the words name is of no use.
+/// Why a file named on a command line cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It cannot be read or written.
@@ -10,22 +10,22 @@ pub enum FileError {
     Io {
         /// The file.
         path: String,
-        /// The system's word.
+        /// The system's error.
         source: io::Error,
     },
-    /// It holds something that would be lost.
-    #[error("{path} is there, and no scan made it; name another file, or remove it first")]
+    /// It has contents that would be lost.
+    #[error("{path} exists and is not the result of a scan; name another file, or remove it first")]
     NotAScan {
         /// The file.
         path: String,
     },
-    /// Of published numbers the files are seldom to be had.
+    /// The file of a published benchmark is not available.
     #[error("{path} was not published")]
     NotPublished {
         /// The file.
         path: String,
     },
-    /// A recording that its reader does not take.
+    /// A recording that cannot be read.
     #[error(transparent)]
     Recording(Box<dyn std::error::Error + Send + Sync>),
 }

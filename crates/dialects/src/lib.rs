@@ -1,10 +1,11 @@
-//! Other tools' languages. Each dialect is read in three steps, and nothing here touches the system:
+//! Dialects: the command lines and output of other tools. Each is read in three steps, and nothing here touches the
+//! system:
 //!
-//! 1. **Text**: job files and command lines become options *exactly as said*, each with the place where it was said.
-//! 2. **Values**: each option's text gets its meaning by one declarative table.
-//! 3. **Jobs**: typed jobs, with what was not said filled in from the table's defaults.
+//! 1. **Text**: job files and command lines become options *exactly as given*, each with its place.
+//! 2. **Values**: one declarative table gives each option's text its meaning.
+//! 3. **Jobs**: typed jobs, with defaults from the table.
 //!
-//! What comes from outside (environment, memory, files that are included) comes in through parameters.
+//! External facts (environment, memory, included files) are passed in as parameters.
 //!
 //! ```
 //! use plumb_dialects::fio::{self, Files, Machine, MissingFile};

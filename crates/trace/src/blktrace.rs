@@ -1,6 +1,6 @@
 //! The kernel's binary record of block I/O, as `blktrace` writes it and the `blk` tracer of tracefs prints it: what was
-//! queued (`Q`), in order. Source: linux/blktrace_api.h, versions 7 (48 bytes) and 8 (64 bytes); the byte order is told
-//! by the magic number.
+//! queued (`Q`), in order. Source: linux/blktrace_api.h, versions 7 (48 bytes) and 8 (64 bytes); the magic number gives
+//! the byte order.
 
 use crate::error::TraceError;
 use crate::record::{FileName, Record, RecordedAct};
@@ -30,7 +30,7 @@ enum Endianness {
     Big,
 }
 
-/// How the records of a file lie.
+/// The layout of a file's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordLayout {
     order: Endianness,
@@ -38,7 +38,7 @@ pub(crate) struct RecordLayout {
 }
 
 impl RecordLayout {
-    /// From the first bytes of a file; `None` where they are no magic number.
+    /// From the first bytes of a file; `None` if they are not a magic number.
     pub(crate) fn of(path: &Path, first: [u8; 4]) -> Option<Result<RecordLayout, TraceError>> {
         let orders = [(Endianness::Little, u32::from_le_bytes(first)), (Endianness::Big, u32::from_be_bytes(first))];
         let (order, magic) = orders.into_iter().find(|(_, magic)| magic & 0xffff_ff00 == MAGIC)?;
@@ -162,17 +162,17 @@ impl<R: Read> Blktrace<R> {
         match read_whole(&mut self.input, &mut self.header) {
             Ok(0) => return Ok(None),
             Ok(read) if read == self.header.len() => {}
-            Ok(_) => return Err(self.wrong("the recording is cut off within a record")),
+            Ok(_) => return Err(self.wrong("the recording ends within a record")),
             Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
         }
         let event = self.layout.event(&self.header);
         if event.magic & 0xffff_ff00 != MAGIC {
-            return Err(self.wrong(format!("{:#010x} is no magic number of a record", event.magic)));
+            return Err(self.wrong(format!("{:#010x} is not the magic number of a record", event.magic)));
         }
         let mut behind = vec![0; event.behind];
         match read_whole(&mut self.input, &mut behind) {
             Ok(read) if read == behind.len() => {}
-            Ok(_) => return Err(self.wrong("the recording is cut off behind a record")),
+            Ok(_) => return Err(self.wrong("the recording is truncated after a record")),
             Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
         }
         self.at += (self.header.len() + event.behind) as u64;

@@ -1,9 +1,9 @@
-//! What can be wrong with a recording.
+//! Errors in recordings.
 
 use std::io;
 use std::path::PathBuf;
 
-/// What is wrong with a recording, and where.
+/// An error in a recording, with its place.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// It cannot be read.
@@ -11,24 +11,24 @@ pub enum TraceError {
     Io {
         /// The recording.
         path: PathBuf,
-        /// The system's word.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is nothing that is known here.
+    /// An unknown format.
     #[error(
-        "{path}: this is no recording that is read here; a first line `fio version 2 iolog` or `fio version 3 iolog`, or \
-         the magic number of blktrace, is needed"
+        "{path}: unknown recording format; expected a first line `fio version 2 iolog` or `fio version 3 iolog`, or \
+         blktrace's magic number"
     )]
     Unknown {
         /// The recording.
         path: PathBuf,
     },
-    /// A version that nobody writes any more, or not yet.
-    #[error("{path}: version {version} of {format} is not read here; versions {known} are")]
+    /// An unsupported version.
+    #[error("{path}: {format} version {version} is not supported; supported: {known}")]
     Version {
         /// The recording.
         path: PathBuf,
-        /// Of which form.
+        /// The format.
         format: &'static str,
         /// What it is.
         version: String,
@@ -44,7 +44,7 @@ pub enum TraceError {
         line: u64,
         /// The line.
         text: String,
-        /// What is wrong with it, and what would be right.
+        /// The problem, and what is expected.
         problem: LineProblem,
     },
     /// A binary record.
@@ -54,11 +54,11 @@ pub enum TraceError {
         path: PathBuf,
         /// Where the record begins.
         at: u64,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// An op is longer than the form that is written can hold.
-    #[error("an op of {bytes} bytes is more than blktrace can tell")]
+    /// An op is longer than the output format allows.
+    #[error("an op of {bytes} bytes is too long for blktrace's format")]
     TooLong {
         /// Its length.
         bytes: u64,
@@ -68,37 +68,33 @@ pub enum TraceError {
     Merge(String),
 }
 
-/// What is wrong with a line of fio's recordings.
+/// An error in a line of an fio recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineProblem {
-    /// Something is not there.
+    /// A field is missing.
     #[error("{what} is missing")]
     Missing {
         /// What.
         what: &'static str,
     },
-    /// Nothing was done.
-    #[error("what was done is missing: add, open, close, read, write, trim, sync or datasync")]
+    /// The action is missing.
+    #[error("the action is missing: add, open, close, read, write, trim, sync or datasync")]
     NoAct,
-    /// A number is none.
-    #[error("`{word}` is no {what}; a whole number is expected")]
+    /// Not a number.
+    #[error("`{word}` is not a valid {what}; a whole number is expected")]
     NoNumber {
         /// What is there.
         word: String,
         /// What belongs there.
         what: &'static str,
     },
-    /// Something else was done than can be done.
-    #[error(
-        "`{act}` is nothing that is done to a file; add, open, close, read, write, trim, sync, datasync and wait are"
-    )]
+    /// An unknown action.
+    #[error("unknown action `{act}`; expected add, open, close, read, write, trim, sync, datasync or wait")]
     UnknownAct {
         /// What.
         act: String,
     },
-    /// There are more words than have a meaning.
-    #[error(
-        "there is more on the line than a time, a file, what was done, an offset and a length; names cannot have spaces"
-    )]
+    /// Too many fields.
+    #[error("too many fields; expected time, file, action, offset and length (names cannot contain spaces)")]
     More,
 }

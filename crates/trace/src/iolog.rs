@@ -1,10 +1,9 @@
-//! fio's recordings, `iolog`, versions 2 and 3. Source: fio(1), "Trace file format"; what the manual leaves out was
-//! found by writing and replaying recordings.
+//! fio's recordings, `iolog`, versions 2 and 3. Source: fio(1), "Trace file format"; details missing there were found
+//! by writing and replaying recordings.
 //!
 //! * Version 3: each line begins with a time in **microseconds** from the start. `wait` is not used.
-//! * Version 2: lines have no time; `FILE wait N` lines stand between. The manual has `N` in microseconds after the wait
-//!   before; fio takes it for milliseconds since it started. [`Waits`] chooses: what the manual says, or what fio does.
-//! * Names have no spaces. `sync` lines carry an offset that means nothing.
+//! * Version 2: lines have no time; `FILE wait N` lines stand between. By the manual, `N` is microseconds since the previous wait; fio itself reads milliseconds since its start. [`Waits`] chooses between them.
+//! * Names have no spaces. The offset of `sync` lines has no meaning.
 
 use crate::error::{LineProblem, TraceError};
 use crate::record::{FileName, Record, RecordedAct};
@@ -29,7 +28,7 @@ pub(crate) enum IologVersion {
     Three,
 }
 
-/// The version that a first line tells; `None` where it is no first line of an iolog.
+/// The version in a first line; `None` if it is not that of an iolog.
 pub(crate) fn version(path: &Path, line: &str) -> Option<Result<IologVersion, TraceError>> {
     let number = line.trim_end().strip_prefix("fio version ")?.strip_suffix(" iolog")?;
     Some(match number {
@@ -62,7 +61,7 @@ pub struct Iolog<R> {
 }
 
 impl<R: BufRead> Iolog<R> {
-    /// Goes on behind the first line.
+    /// Goes on after the first line.
     pub(crate) fn new(input: R, path: &Path, version: IologVersion, waits: Waits) -> Iolog<R> {
         Iolog {
             input,
@@ -142,12 +141,12 @@ impl<R: BufRead> Iolog<R> {
         };
         let at_us = match self.version {
             IologVersion::Two => None,
-            IologVersion::Three => Some(number(words.next(), "time in microseconds")?),
+            IologVersion::Three => Some(number(words.next(), "timestamp in microseconds")?),
         };
-        let name = words.next().ok_or(LineProblem::Missing { what: "the name of a file" })?;
+        let name = words.next().ok_or(LineProblem::Missing { what: "file name" })?;
         let act = words.next().ok_or(LineProblem::NoAct)?;
         if act == "wait" {
-            let amount = number(words.next(), "time to wait")?;
+            let amount = number(words.next(), "wait time")?;
             if self.version == IologVersion::Two {
                 self.waits_seen += 1;
                 self.now_ns = match self.waits {

@@ -1,7 +1,8 @@
-//! Recordings of I/O, read as streams: one record after another, in constant memory, however long they are.
+//! Recordings of I/O, read as streams of records in constant memory, whatever their length.
 //!
-//! [`open`] finds out what a file is and reads it: fio's [`iolog`] of versions 2 and 3, and the binary [`blktrace`] of
-//! versions 7 and 8 in either byte order. [`merge`] makes one stream of several. Nothing here knows what a replay is.
+//! [`open`] detects the format of a file and reads it: fio's [`iolog`] of versions 2 and 3, and the binary [`blktrace`]
+//! of versions 7 and 8 in either byte order. [`merge`] merges several into one stream. This crate knows nothing of
+//! replays.
 
 pub mod blktrace;
 mod error;

@@ -7,7 +7,7 @@ use crate::record::Record;
 pub struct MergeInput<I> {
     /// Its records.
     pub records: I,
-    /// Its times are multiplied by so many per cent.
+    /// Its times are multiplied by this percentage.
     pub percent: f64,
     /// Added to the numbers of its files.
     pub first_file: u32,
@@ -16,14 +16,17 @@ pub struct MergeInput<I> {
 /// Merges recordings, each in the order of its own times.
 ///
 /// # Errors
-/// [`TraceError::Merge`] where a speed is no number above 0.
+/// [`TraceError::Merge`] where a speed is not a number above 0.
 pub fn merge<I>(sources: Vec<MergeInput<I>>) -> Result<Merged<I>, TraceError>
 where
     I: Iterator<Item = Result<Record, TraceError>>,
 {
     for source in &sources {
         if !(source.percent.is_finite() && source.percent > 0.0) {
-            return Err(TraceError::Merge(format!("{} % is no stretch of time; use a number above 0", source.percent)));
+            return Err(TraceError::Merge(format!(
+                "{} % is not a valid time scale; use a number above 0",
+                source.percent
+            )));
         }
     }
     let streams = sources.into_iter().map(|source| MergeStream { source, next: None, ended: false }).collect();

@@ -1,4 +1,4 @@
-//! Several recordings as one, each repeated and stretched, with files of the same name made one.
+//! Several recordings merged into one, each repeated and scaled in time, with files of the same name unified.
 
 use crate::error::TraceError;
 use crate::iolog::Waits;
@@ -14,16 +14,16 @@ use std::path::PathBuf;
 pub struct MergedPart {
     /// Where it is.
     pub path: PathBuf,
-    /// Its times are multiplied by so many per cent.
+    /// Its times are multiplied by this percentage.
     pub percent: f64,
-    /// It is repeated so many times, end to end.
+    /// It is repeated this many times, end to end.
     pub times: u32,
 }
 
 /// The records of several recordings, in the order of their times.
 pub struct MergedRecording {
     merged: Merged<Repeated>,
-    /// Names of all parts, one part behind the other.
+    /// Names of all parts, one part after another.
     names: Vec<FileName>,
     /// Their numbers in `files`.
     numbers: HashMap<FileName, u32>,
@@ -38,13 +38,13 @@ impl MergedRecording {
     /// [`TraceError`] of a part, or where there is nothing to merge.
     pub fn open(parts: &[MergedPart], waits: Waits) -> Result<MergedRecording, TraceError> {
         if parts.is_empty() {
-            return Err(TraceError::Merge("there is nothing to merge; name a recording".to_owned()));
+            return Err(TraceError::Merge("nothing to merge; name a recording".to_owned()));
         }
         let (mut names, mut sources, mut waits_seen) = (Vec::new(), Vec::new(), 0);
         for part in parts {
             let outline = outline(open(&part.path, waits)?)?;
-            let first_file = u32::try_from(names.len())
-                .map_err(|_| TraceError::Merge("they have more files than can be counted".to_owned()))?;
+            let first_file =
+                u32::try_from(names.len()).map_err(|_| TraceError::Merge("they have too many files".to_owned()))?;
             names.extend(outline.files.into_iter().map(|file| file.name));
             waits_seen += outline.waits;
             let records = Repeated {
@@ -91,7 +91,7 @@ impl Iterator for MergedRecording {
             Err(error) => return Some(Err(error)),
         };
         let Some(name) = self.names.get(record.file as usize) else {
-            return Some(Err(TraceError::Merge("a recording was changed while it was read; merge again".to_owned())));
+            return Some(Err(TraceError::Merge("a recording changed while it was being read; merge again".to_owned())));
         };
         let next = self.files.len() as u32;
         let file = match self.numbers.get(name) {

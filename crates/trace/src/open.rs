@@ -1,4 +1,4 @@
-//! Which form a recording has.
+//! Detects the format of a recording.
 
 use crate::blktrace::{Blktrace, RecordLayout};
 use crate::error::TraceError;
@@ -103,7 +103,7 @@ pub fn read(mut input: Input, path: &Path, waits: Waits) -> Result<RecordingRead
     }
     let mut whole: Input = Box::new(Cursor::new(first[..read].to_vec()).chain(input));
     let mut line = Vec::new();
-    // A first line is short; what has none is no text.
+    // A first line is short; what has none is not a text.
     whole.by_ref().take(256).read_until(b'\n', &mut line).map_err(io)?;
     let unknown = || TraceError::Unknown { path: path.to_owned() };
     let version = iolog::version(path, &String::from_utf8_lossy(&line)).ok_or_else(unknown)??;

@@ -1,4 +1,4 @@
-//! What a recording needs before it can be replayed: its files, how far they reach, its largest op.
+//! What a replay must know in advance: the recording's files, their lengths, its largest op.
 
 use crate::error::TraceError;
 use crate::open::RecordingReader;
@@ -56,7 +56,7 @@ pub struct FileOutline {
 /// Reads a recording to its end.
 ///
 /// # Errors
-/// What is wrong with the recording.
+/// The problem with the recording.
 pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
     let mut outline = Outline::default();
     let mut touched: Vec<Touched> = Vec::new();

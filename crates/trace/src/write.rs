@@ -1,5 +1,4 @@
-//! Writing what was merged: blktrace of version 7 where all files are devices, fio's iolog of version 3 where all have
-//! paths.
+//! Writes merged recordings: blktrace version 7 if all files are devices, fio's iolog version 3 if all have paths.
 
 use crate::error::TraceError;
 use crate::merged::MergedRecording;
@@ -11,13 +10,13 @@ use std::path::Path;
 /// Writes a recording; `path` is for messages.
 ///
 /// # Errors
-/// What is wrong with a part, or with writing; [`TraceError::Merge`] where paths and devices are mixed.
+/// The problem with a part, or with writing; [`TraceError::Merge`] where paths and devices are mixed.
 pub fn write(mut merged: MergedRecording, out: &mut impl Write, path: &Path) -> Result<(), TraceError> {
     let devices = merged.names().iter().filter(|name| matches!(name, FileName::Device { .. })).count();
     let to_blktrace = devices > 0;
     if to_blktrace && devices < merged.names().len() {
         return Err(TraceError::Merge(
-            "some of the recordings are of devices and some of files, and no one form has both; merge each sort apart"
+            "some recordings are of devices and some of files, and no format holds both; merge each kind separately"
                 .to_owned(),
         ));
     }
@@ -134,6 +133,6 @@ mod tests {
         let parts = [part("loop.blktrace", 1), part("fio_v3_fsync.iolog", 1)];
         let merged = MergedRecording::open(&parts, Waits::Manual).unwrap();
         let error = write(merged, &mut Vec::new(), Path::new("merged")).expect_err("it must be refused");
-        assert!(error.to_string().contains("apart"), "{error}");
+        assert!(error.to_string().contains("separately"), "{error}");
     }
 }

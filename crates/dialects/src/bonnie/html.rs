@@ -1,4 +1,4 @@
-//! `bon_csv2html`: lines of values become a page, best and worst of each column in colours.
+//! `bon_csv2html`: turns CSV lines into a page, with the best and worst of each column in colour.
 
 use super::Version;
 use super::table::PrintedRun;
@@ -67,7 +67,7 @@ fn usual_mark(column: usize) -> Option<String> {
 
 struct Row {
     columns: Vec<String>,
-    /// What stands in the tag of a cell.
+    /// What is in the tag of a cell.
     marks: [Option<String>; COLUMNS],
 }
 

@@ -1,11 +1,11 @@
-//! Words of a command line, parted and read as the C library parts and reads them.
+//! Splits a command line as the C library's getopt does.
 
 use super::refusal::Refusal;
 
 /// What the C library says of a letter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WordError {
-    /// There is none of this letter.
+    /// Unknown option letter.
     #[error("{called}: invalid option -- '{letter}'\n")]
     Unknown {
         /// The program.
@@ -34,12 +34,12 @@ pub(super) struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Of the program that is `called` so.
+    /// For the program named `called`.
     pub(super) fn new(called: &'a str, letters: &'a str, words: &'a [String]) -> Options<'a> {
         Options { called, letters, words: words.iter(), rest: "", operands: Vec::new() }
     }
 
-    /// The next letter with its value; what is said of one that there is not, or that lacks its value.
+    /// The next letter with its value; an error for an unknown letter or a missing value.
     pub(super) fn next(&mut self) -> Option<Result<(char, Option<&'a str>), WordError>> {
         while self.rest.is_empty() {
             let word = self.words.next()?.as_str();
@@ -72,7 +72,7 @@ impl<'a> Options<'a> {
         Some(Ok((letter, value)))
     }
 
-    /// Words that are no options, as far as was read.
+    /// Arguments that are not options, as far as read.
     pub(super) fn operands(&self) -> &[&'a str] {
         &self.operands
     }
@@ -111,12 +111,12 @@ pub(super) fn leading(said: &str) -> Option<i64> {
     (end > 0).then(|| sign * digits.parse::<i64>().unwrap_or(i64::MAX >> 24).min(i64::MAX >> 24))
 }
 
-/// The number at the beginning, 0 where there is none. Source: atoi(3).
+/// The number at the beginning, 0 if there is none. Source: atoi(3).
 pub(super) fn number(said: &str) -> i64 {
     leading(said).unwrap_or(0)
 }
 
-/// A number with one of these units behind it, each 1024 of the one before.
+/// A number with one of these units after it, each 1024 of the one before.
 pub(super) fn sized(said: &str, units: &str) -> i64 {
     let last = said.chars().last().map(|last| last.to_ascii_lowercase());
     let unit = last.and_then(|last| units.chars().position(|unit| unit == last));
@@ -124,7 +124,7 @@ pub(super) fn sized(said: &str, units: &str) -> i64 {
     number(said).saturating_mul(factor)
 }
 
-/// Takes Plumb's own `--compat=strict|true` out of the words: whether it is strict, and the others.
+/// Removes Plumb's own `--compat=strict|true`; returns whether it is strict, and the other arguments.
 pub(super) fn without_compat(words: &[String]) -> Result<(bool, Vec<String>), Refusal> {
     let mut is_exact = false;
     let mut rest = Vec::new();
@@ -132,7 +132,7 @@ pub(super) fn without_compat(words: &[String]) -> Result<(bool, Vec<String>), Re
         match word.strip_prefix("--compat=") {
             Some("strict") => is_exact = true,
             Some("true") => is_exact = false,
-            Some(other) => return Err(Refusal(format!("--compat: `{other}` is neither `strict` nor `true`\n"))),
+            Some(other) => return Err(Refusal(format!("--compat: unknown value `{other}`; use `strict` or `true`\n"))),
             None => rest.push(word.clone()),
         }
     }

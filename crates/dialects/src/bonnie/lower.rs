@@ -1,4 +1,4 @@
-//! Settings become phases of scripts: Bonnie++'s calls in its order, before, in and behind its clock.
+//! Lowers the settings to phases: Bonnie++'s calls in its order, before, inside and after the timed part.
 
 use super::random::NumberSource;
 use super::{Links, Settings, Test, Version};
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 const NAME_CHARACTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// Most characters of a name that mean nothing.
 const EXTRA_CHARACTERS: u64 = 12;
-/// Every so many-th seek writes its chunk back.
+/// Every Nth seek writes its chunk back.
 const UPDATE_EVERY: u32 = 10;
 /// How long the seekers are left to themselves before they start, ns.
 const SEEKERS_SETTLE_NS: u64 = 3_000_000_000;
@@ -77,7 +77,7 @@ fn group(script: Program) -> WorkerGroup {
     WorkerGroup { when_done, ..WorkerGroup::new(TARGET, Work::Program(Box::new(script))) }
 }
 
-/// Whether a test of the large file goes around the page cache.
+/// Whether a test of the large file bypasses the page cache.
 fn is_direct(settings: &Settings, test: Test) -> bool {
     let single_bytes = matches!(test, Test::BytesOut | Test::BytesIn);
     settings.direct
@@ -208,7 +208,7 @@ fn dealt(settings: &Settings, numbers: &mut NumberSource) -> Vec<Vec<ListedRecor
     };
     let mut dealt = vec![Vec::new(); seekers];
     if settings.version == Version::V103 {
-        // Each child goes on with the same numbers, and draws one more for the byte that it changes.
+        // Each child continues with the same numbers and draws one more for the byte that it changes.
         for (seeker, records) in dealt.iter_mut().enumerate() {
             let mut numbers = numbers.clone();
             for number in (seeker as i64..settings.seeks).step_by(seekers).zip(0u32..).map(|(_, number)| number) {
@@ -229,7 +229,7 @@ fn dealt(settings: &Settings, numbers: &mut NumberSource) -> Vec<Vec<ListedRecor
     dealt
 }
 
-/// How the small files lie in their directories.
+/// How the small files are in their directories.
 struct Layout {
     /// Numbers of the directories, where there are several, else of the one.
     directories: std::ops::Range<u32>,
@@ -258,7 +258,7 @@ impl Layout {
     }
 }
 
-/// What the small files of a run are called, and what is done to them.
+/// The names of a run's small files, and what is done to them.
 fn small_files(
     settings: &Settings,
     pid: u32,
@@ -267,7 +267,7 @@ fn small_files(
     phases: &mut Vec<Phase>,
 ) {
     let directory = directory_name(pid);
-    // The large file of 1.03 has a name of its own.
+    // The large file of 1.03 has its own name.
     let main = if names[LARGE as usize].as_os_str() == directory.as_str() { LARGE } else { LARGE + 1 };
     names.truncate(main as usize);
     names.push(PathBuf::from(&directory));
@@ -437,7 +437,7 @@ impl Series<'_> {
     }
 }
 
-/// The kinds of op that are a test's own, whose longest is its latency; opening, flushing and closing are not.
+/// The kinds of op that determine a test's latency (their maximum); opening, flushing and closing do not.
 pub fn own_kinds(test: Test) -> &'static [OpKind] {
     match test {
         Test::BytesOut | Test::BlocksOut => &[OpKind::Write],

@@ -60,13 +60,13 @@ pub enum Test {
     Seeks,
     /// Files made, names in order.
     CreateInOrder,
-    /// Files looked at, as their directory names them.
+    /// Files checked, as their directory names them.
     StatInOrder,
     /// Files removed, as their directory names them.
     DeleteInOrder,
     /// Files made, names without order.
     CreateAtRandom,
-    /// Files looked at in a shuffled order.
+    /// Files checked in a shuffled order.
     StatAtRandom,
     /// Files removed in a shuffled order.
     DeleteAtRandom,
@@ -89,7 +89,7 @@ impl Test {
         Test::DeleteAtRandom,
     ];
 
-    /// As its phase is called.
+    /// The name of its phase.
     pub fn phase(self) -> &'static str {
         match self {
             Test::BytesOut => "putc",
@@ -112,7 +112,7 @@ impl Test {
         Test::ALL.into_iter().find(|test| test.phase() == name)
     }
 
-    /// What is said on standard error as it begins.
+    /// The message on standard error at its start.
     pub fn beginning(self, version: Version) -> &'static str {
         match (self, version) {
             (Test::BytesOut, Version::V103) => "Writing with putc()...",
@@ -132,7 +132,7 @@ impl Test {
         }
     }
 
-    /// What is said as it ends.
+    /// The message at its end.
     pub fn ending(self, settings: &Settings) -> String {
         match self {
             Test::Seeks => format!("{}\n", "done...".repeat(settings.seekers as usize)),

@@ -1,12 +1,10 @@
-//! Bonnie++'s language: its command line in, a workload of exactly its calls out; what was measured in, its tables out.
+//! Bonnie++: turns its command line into a workload with exactly its calls, and results into its tables.
 //!
-//! 1. [`Settings::read`]: words become settings, as one of its versions reads them.
-//! 2. [`lower::lower`]: settings become phases, one for each of its twelve tests, with the names, sizes and positions that
-//!    its generator makes of the seed.
-//! 3. [`print`]: what was measured becomes its text and its lines of values; [`html`] and [`table`] are its own readers
-//!    of those lines, and [`published`] is ours.
+//! 1. [`Settings::read`]: reads a command line as one of its versions does.
+//! 2. [`lower::lower`]: one phase for each of its twelve tests, with the names, sizes and positions that its generator draws.
+//! 3. [`print`]: its table and CSV lines; [`html`] and [`table`] are its own readers of CSV lines, and [`published`] is Plumb's.
 //!
-//! Where version 2.00a prints what is not so, the truth is printed; [`Settings::is_exact`] asks for what it prints.
+//! Where version 2.00a prints wrong values, the correct ones are printed, unless [`Settings::is_exact`].
 
 pub mod getc_putc;
 pub mod html;

@@ -1,11 +1,11 @@
-//! Results as Bonnie++ prints them: a table for people and a line of values.
+//! Results as Bonnie++ prints them: a table and a CSV line.
 
 use super::lower::{SEEKER, own_kinds};
 use super::{Links, Settings, Test, Version};
 use plumb_result::PhaseMeasurement;
 use std::collections::BTreeMap;
 
-/// A test that took less is told as `+++++`, s.
+/// A test that took less is reported as `+++++`, s.
 const SHORTEST_S: f64 = 0.5;
 
 /// What a test came to.
@@ -29,7 +29,7 @@ impl Results {
         let longest = own_kinds(test).iter().filter_map(|kind| measured.ops.get(kind)?.service.max()).max();
         let of_records = measured.workers.iter().filter_map(|worker| worker.longest_record_ns).max();
         let cpu_ns = measured.cpu_user_ns + measured.cpu_system_ns;
-        // Each of its seekers, where they are threads, is charged with the whole process.
+        // Each seeker thread is charged with the whole process.
         let charged = if settings.is_exact && test == Test::Seeks && settings.version != Version::V103 {
             settings.seekers as f64
         } else {
@@ -66,7 +66,7 @@ fn elapsed_ns(test: Test, measured: &PhaseMeasurement) -> u64 {
     }
 }
 
-/// For whom it is printed.
+/// The intended reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Table,
@@ -147,7 +147,7 @@ fn small_head(settings: &Settings) -> String {
     )
 }
 
-/// A size with the unit that leaves no rest; a blank is no unit.
+/// A size with the unit that leaves no rest; a blank is not a unit.
 fn size(mut size: i64, units: &str) -> String {
     let mut units = units.chars();
     let mut unit = units.next().unwrap_or(' ');
@@ -165,7 +165,7 @@ fn concurrency(settings: &Settings) -> i64 {
     if settings.is_exact { settings.concurrency } else { 1 }
 }
 
-/// The machine's name with the size behind it, in 19 columns.
+/// The machine's name with the size after it, in 19 columns.
 fn named_size(settings: &Settings) -> String {
     let chunk = |units| if settings.chunk_bytes == 8192 { String::new() } else { size(settings.chunk_bytes, units) };
     let sizes = match settings.version {

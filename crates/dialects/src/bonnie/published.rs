@@ -1,4 +1,4 @@
-//! The numbers of Bonnie++'s lines of values, of 1.03 and of 1.9x and later.
+//! Reads the numbers of Bonnie++'s CSV lines, from 1.03, and from 1.9x and later.
 
 use super::Test;
 use plumb_result::published::Unread;
@@ -28,20 +28,20 @@ impl Layout {
 const LAYOUTS: [Layout; 3] = [
     // 1.03
     Layout { fields: 27, name: 0, size: 1..2, large: 2, files: 14..15 },
-    // 1.96 and 1.97; latencies stand behind.
+    // 1.96 and 1.97; latencies follow.
     Layout { fields: 48, name: 2, size: 5..7, large: 7, files: 19..24 },
     // From 1.98 on, with the number of seeks and of seekers.
     Layout { fields: 50, name: 2, size: 5..7, large: 9, files: 21..26 },
 ];
 
-/// A line with fewer fields is no line of values, but text.
+/// A line with fewer fields is not a line of values, but text.
 const FIELDS_MIN: usize = 20;
 
-/// Reads the numbers of all lines of values in a text; other lines, such as its tables, are passed over. `+++++`, of a test
-/// that was too short, is no number. The longest times behind the rates are left out.
+/// Reads the numbers of all CSV lines in a text; other lines, such as its tables, are skipped. `+++++`, which marks a
+/// test that was too short, is not a number. The maximum latencies after the rates are omitted.
 ///
 /// # Errors
-/// A line that is no whole one, or a text without any, with the place.
+/// A line that is not a whole one, or a text without any, with the place.
 pub fn published(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     let mut found = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -55,8 +55,8 @@ pub fn published(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     if found.is_empty() {
         return Err(Unread {
             place: String::new(),
-            message: "no number of Bonnie++'s is in it".to_owned(),
-            help: "what is read are its lines of values, as `-q` prints them; `+++++` is no number".to_owned(),
+            message: "there are no Bonnie++ results in it".to_owned(),
+            help: "give its CSV lines, as `-q` prints them; `+++++` is not a number".to_owned(),
         });
     }
     Ok(found)
@@ -67,7 +67,7 @@ fn of_line(fields: &[&str]) -> Result<Vec<PublishedNumber>, Unread> {
         return Err(Unread {
             place: String::new(),
             message: format!("a line of {} values", fields.len()),
-            help: "Bonnie++ 1.03 prints 27, 1.96 and 1.97 print 48, later ones 50; give the whole line".to_owned(),
+            help: "Bonnie++ 1.03 prints 27, 1.96 and 1.97 print 48, later versions 50; give the whole line".to_owned(),
         });
     };
     let of_size = joined(&fields[layout.size.clone()]);
@@ -97,8 +97,8 @@ fn number(test: Test, printed: &str, conditions: String) -> Result<Option<Publis
     let Some(value) = printed.parse::<f64>().ok().filter(|_| is_plain) else {
         return Err(Unread {
             place: String::new(),
-            message: format!("`{printed}` is no number of the test `{}`", test.phase()),
-            help: "give the line of values as Bonnie++ printed it".to_owned(),
+            message: format!("`{printed}` is not a number (test `{}`)", test.phase()),
+            help: "give the CSV line as Bonnie++ printed it".to_owned(),
         });
     };
     const BYTES_PER_KIB: f64 = 1024.0;
@@ -173,14 +173,14 @@ mod tests {
         assert_eq!(told(&older), new);
     }
 
-    // Protects: a line that is no whole one is refused with its place and the way out.
+    // Protects: a line that is not a whole one is refused with its place and the way out.
     #[test]
     fn what_is_no_line_of_values_is_told_with_its_place() {
         let cut = published(&format!("\n{}", OLD.replacen(",8:4096:0/8", "", 1))).unwrap_err();
         assert_eq!((cut.place.as_str(), cut.message.as_str()), ("line 2", "a line of 26 values"));
         let wrong = published(&OLD.replacen("26807", "26k", 1)).unwrap_err();
-        assert!(wrong.place == "line 1" && wrong.message.contains("`26k` is no number of the test `putc`"), "{wrong}");
-        assert!(published("nothing").unwrap_err().help.contains("lines of values"));
+        assert!(wrong.place == "line 1" && wrong.message.contains("`26k` is not a number (test `putc`)"), "{wrong}");
+        assert!(published("nothing").unwrap_err().help.contains("CSV lines"));
     }
 
     proptest! {

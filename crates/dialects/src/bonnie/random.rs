@@ -1,9 +1,9 @@
-//! The numbers that decide names, sizes, orders and positions: the C library's `rand`, or those of a file.
+//! The random numbers for names, sizes, orders and positions: the C library's `rand`, or those of a file.
 
 /// Words that glibc's generator keeps, and how far back it adds.
 const DEGREE: usize = 31;
 const SEPARATION: usize = 3;
-/// Numbers that it throws away behind its seed.
+/// Numbers that it throws away after its seed.
 const DISCARDED: usize = 10 * DEGREE;
 
 /// A source of numbers from 0 to 2³¹ − 1.
@@ -26,7 +26,7 @@ pub enum NumberSource {
 }
 
 impl NumberSource {
-    /// What `srand` makes of a seed.
+    /// The generator's state after `srand`.
     pub fn seeded(seed: u32) -> NumberSource {
         let mut words = [0u32; DEGREE];
         let mut word = i64::from(seed.max(1).cast_signed());

@@ -1,4 +1,4 @@
-//! What was said on the command line, as Bonnie++ reads it.
+//! The command line, as Bonnie++ reads it.
 
 use super::keywords::{Options, fields, leading, number, sized};
 use super::refusal::Refusal;
@@ -42,7 +42,7 @@ pub enum Meeting {
     /// Not at all.
     #[default]
     None,
-    /// Make the semaphores for so many, and end.
+    /// Make the semaphores for this many, and end.
     Make(i32),
     /// Remove the semaphores, and end.
     Remove,
@@ -52,7 +52,7 @@ pub enum Meeting {
     Prompt,
 }
 
-/// What files are, where they are links to the first of them.
+/// The kind of links, if files are links to the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
     /// `link`.
@@ -61,12 +61,12 @@ pub enum Links {
     Symbolic,
 }
 
-/// What Bonnie++ shall do.
+/// What Bonnie++ is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Whose words and forms these are.
+    /// The version to follow.
     pub version: Version,
-    /// Print what that version prints, also where it is not so (`--compat=strict`).
+    /// Print what that version prints, even if wrong (`--compat=strict`).
     pub is_exact: bool,
     /// `-d`.
     pub directory: Option<String>,
@@ -78,7 +78,7 @@ pub struct Settings {
     pub chunk_bytes: i64,
     /// Chunks that are sought.
     pub seeks: i64,
-    /// By so many.
+    /// By this many.
     pub seekers: i64,
     /// `-n`, in units of 1024 files; 0 leaves the tests of files out.
     pub files_ki: i64,
@@ -104,7 +104,7 @@ pub struct Settings {
     pub runs: Option<i64>,
     /// `-u`.
     pub user: Option<String>,
-    /// `-g`, or behind the colon of `-u`.
+    /// `-g`, or after the colon of `-u`.
     pub group: Option<String>,
     /// `-q`.
     pub quiet: bool,
@@ -125,10 +125,10 @@ const NAME_BYTES_200: i64 = 37;
 const NAME_BYTES_103: i64 = 30;
 
 impl Settings {
-    /// Reads a command line, without the name of the program, which `called` is.
+    /// Reads a command line, without the program name, which is `called`.
     ///
     /// # Errors
-    /// What it says of words that it does not understand.
+    /// Messages about arguments that it does not understand.
     pub fn read(called: &str, words: &[String], machine: &Machine) -> Result<Settings, Refusal> {
         let own = own_words(words)?;
         let mut settings = Settings::new(own.version, own.is_exact, machine);
@@ -282,7 +282,7 @@ impl Settings {
         }
     }
 
-    /// What is wrong with `-p` and `-y`.
+    /// The problem with `-p` and `-y`.
     ///
     /// # Errors
     /// Both were said.
@@ -290,7 +290,7 @@ impl Settings {
         if self.makes_and_waits { Err(self.usage("")) } else { Ok(()) }
     }
 
-    /// What is wrong with what was understood.
+    /// The problem with what was understood.
     ///
     /// # Errors
     /// What Bonnie++ says of it, when it has become the user that was asked for.
@@ -318,16 +318,16 @@ impl Settings {
             return Err(if self.version == Version::V103 { Refusal(text) } else { self.usage(&text) });
         }
         if self.size_mib > 0 && !(1..=1000).contains(&self.seekers) {
-            return Err(Refusal(format!("-s: {} seekers are none that can be; use 1 to 1000\n", self.seekers)));
+            return Err(Refusal(format!("-s: invalid number of seekers {}; use 1 to 1000\n", self.seekers)));
         }
         if self.size_mib > 0 && !(0..=1 << 24).contains(&self.seeks) {
-            return Err(Refusal(format!("-s: {} seeks are none that can be; use at most 16777216\n", self.seeks)));
+            return Err(Refusal(format!("-s: invalid number of seeks {}; use at most 16777216\n", self.seeks)));
         }
         if self.files_ki > 0 && self.directories >= 100_000 {
             return Err(Refusal("Can't have more than 99,999 directories.\n".to_owned()));
         }
         if self.files_ki > 0 && self.directories < 1 {
-            return Err(Refusal(format!("-n: files lie in no {} directories; use 1\n", self.directories)));
+            return Err(Refusal(format!("-n: invalid number of directories {}; use 1 or more\n", self.directories)));
         }
         let name_bytes = if self.version == Version::V103 { NAME_BYTES_103 } else { NAME_BYTES_200 };
         let names = self.files_ki.saturating_mul(name_bytes);
@@ -344,7 +344,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether an option was said; what was not has its default.
+    /// Whether an option was given.
     pub fn says(&self, letter: char) -> bool {
         self.letters.contains(&letter)
     }
@@ -373,31 +373,31 @@ impl Settings {
         (self.files_ki.clamp(0, 1 << 20) * 1024) as u32
     }
 
-    /// What the version prints that is not so, as far as it was asked to; a sentence each.
+    /// Corrections of what this version prints wrongly for these settings, one sentence each.
     pub fn corrections(&self) -> Vec<&'static str> {
         if self.is_exact || self.version == Version::V103 {
             return Vec::new();
         }
         let table = self.version == Version::V200 && self.files_ki > 0 && self.runs.is_none();
         let all = [
-            (table, "the rates of files in the table are rates, where 2.00a prints the number of files"),
+            (table, "file rates in the table are rates; 2.00a prints the number of files"),
             (
                 self.version == Version::V200 && self.runs.is_some_and(|runs| runs > 1),
-                "the header has a name for each column, where 2.00a leaves out two",
+                "the header names every column; 2.00a omits two",
             ),
-            (self.concurrency != 1, "-c starts nothing, and is told as 1"),
+            (self.concurrency != 1, "-c has no effect and is shown as 1"),
             (
                 (self.chunk_bytes != 8192 && self.version == Version::V200)
                     || self.file_chunk_bytes != 8192
                     || self.directories > 1,
-                "chunk sizes and the number of directories stand in their own columns",
+                "chunk sizes and the number of directories are in their own columns",
             ),
-            (self.direct, "-D goes around the page cache in all tests but those of single bytes"),
+            (self.direct, "-D uses direct I/O in all tests except the single-byte ones"),
         ];
         all.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
     }
 
-    /// How the program is used, behind what is wrong.
+    /// How the program is used, after the error.
     pub fn usage(&self, wrong: &str) -> Refusal {
         Refusal(format!("{wrong}{}\nVersion: {}\n", usage_of(self.version), self.version.name()))
     }
@@ -427,7 +427,7 @@ bonnie++ [-d scratch-dir] [-c concurrency] [-s size(MiB)[:chunk-size(b)]]
     }
 }
 
-/// Words that are Plumb's own, and the others.
+/// Plumb's own options, and all other arguments.
 struct OwnWords {
     version: Version,
     is_exact: bool,
@@ -448,13 +448,11 @@ fn own_words(words: &[String]) -> Result<OwnWords, Refusal> {
             ("--compat", "strict") => own.is_exact = true,
             ("--compat", "true") => own.is_exact = false,
             ("--compat", _) => {
-                return Err(Refusal(format!("--compat: `{value}` is neither `strict` nor `true`\n")));
+                return Err(Refusal(format!("--compat: unknown value `{value}`; use `strict` or `true`\n")));
             }
             _ => {
                 own.version = Version::of(value).ok_or_else(|| {
-                    Refusal(format!(
-                        "--as-version: `{value}` is no version that is spoken here; use 2.00, 1.97 or 1.03\n"
-                    ))
+                    Refusal(format!("--as-version: unsupported version `{value}`; use 2.00, 1.97 or 1.03\n"))
                 })?;
             }
         }

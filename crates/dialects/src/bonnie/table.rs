@@ -1,4 +1,4 @@
-//! `bon_csv2txt`: lines of values become tables.
+//! `bon_csv2txt`: turns CSV lines into tables.
 
 use super::print::speed;
 use super::{Version, html};
@@ -12,7 +12,7 @@ pub struct PrintedRun {
     pub err: String,
 }
 
-/// Rows of a table: the name, the size and the values behind it.
+/// Rows of a table: the name, the size and the values after it.
 type Row<'a> = (&'a str, String, Vec<&'a str>);
 
 /// Tables of all lines of values.
@@ -72,7 +72,7 @@ fn rows((name, size, values): &Row<'_>, of_large: bool) -> String {
     };
     let mut text = format!("{described:>19}");
     for (number, pair) in values[..12].chunks(2).enumerate() {
-        // What was too short to be told stays so; Perl makes 0 of it.
+        // What was too short to be reported stays so; Perl makes 0 of it.
         let rate = match html::leading_number(pair[0]) {
             Some(kib) if of_large && number < 5 => speed(kib),
             _ => pair[0].to_owned(),

@@ -1,4 +1,4 @@
-//! The language against what the real tool said, and its readers against what the real ones printed.
+//! Tests against output of the real tool and its CSV readers.
 
 use super::lower::lower;
 use super::print::{Results, Took};

@@ -62,7 +62,7 @@ pub fn rate(amount: u64, elapsed_ns: u64) -> String {
     format!("{text} {}/s", Base::Si.unit(power))
 }
 
-/// An amount with its tenths, and what lies below: 0 for nothing, 1 for less than half a tenth, 2 for half of one, 3 for
+/// An amount with its tenths, and what is below: 0 for nothing, 1 for less than half a tenth, 2 for half of one, 3 for
 /// more.
 fn whole(amount: u64, tenths: u64, rounding: u64, base: Base) -> String {
     let factor = base.factor();

@@ -1,6 +1,6 @@
-//! The words of dd: one table of operands, of conversions and of flags for each personality. Parser and help read them.
+//! dd's operands, conversions and flags: one table of each, with the versions that have them. Parser and help use them.
 
-/// Whose dd it is.
+/// Which dd is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Personality {
     /// GNU coreutils 9.1.
@@ -64,7 +64,7 @@ pub struct Word<T: 'static> {
     pub who: Who,
     /// What it stands for.
     pub means: T,
-    /// For people.
+    /// For human readers.
     pub help: &'static str,
 }
 
@@ -111,24 +111,24 @@ const fn word<T>(name: &'static str, who: Who, means: T, help: &'static str) -> 
 
 /// All operands.
 pub const OPERANDS: &[Word<Operand>] = &[
-    word("bs", Who::Both, Operand::Block, "bytes of a block, read and written; overrides ibs and obs"),
-    word("cbs", Who::Both, Operand::Record, "bytes of a record, for conv=block and conv=unblock"),
+    word("bs", Who::Both, Operand::Block, "block size for reading and writing; overrides ibs and obs"),
+    word("cbs", Who::Both, Operand::Record, "record size, for conv=block and conv=unblock"),
     word("conv", Who::Both, Operand::Conversions, "conversions, separated by commas"),
-    word("count", Who::Both, Operand::Count, "at most so many input blocks"),
-    word("fillchar", Who::FreeBsd, Operand::Fill, "the character that conv=sync fills with"),
-    word("files", Who::FreeBsd, Operand::Files, "input files of a tape"),
-    word("ibs", Who::Both, Operand::InputBlock, "bytes of an input block (512)"),
-    word("if", Who::Both, Operand::Input, "the input, instead of standard input"),
-    word("iflag", Who::Both, Operand::InputFlags, "flags of the input, separated by commas"),
+    word("count", Who::Both, Operand::Count, "copy at most N input blocks"),
+    word("fillchar", Who::FreeBsd, Operand::Fill, "fill character for conv=sync"),
+    word("files", Who::FreeBsd, Operand::Files, "number of input files on a tape"),
+    word("ibs", Who::Both, Operand::InputBlock, "input block size (512)"),
+    word("if", Who::Both, Operand::Input, "read from this file instead of standard input"),
+    word("iflag", Who::Both, Operand::InputFlags, "input flags, separated by commas"),
     word("iseek", Who::Both, Operand::Skip, "as skip"),
-    word("obs", Who::Both, Operand::OutputBlock, "bytes of an output block (512)"),
-    word("of", Who::Both, Operand::Output, "the output, instead of standard output"),
-    word("oflag", Who::Both, Operand::OutputFlags, "flags of the output, separated by commas"),
+    word("obs", Who::Both, Operand::OutputBlock, "output block size (512)"),
+    word("of", Who::Both, Operand::Output, "write to this file instead of standard output"),
+    word("oflag", Who::Both, Operand::OutputFlags, "output flags, separated by commas"),
     word("oseek", Who::Both, Operand::Seek, "as seek"),
-    word("seek", Who::Both, Operand::Seek, "pass over so many output blocks"),
-    word("skip", Who::Both, Operand::Skip, "pass over so many input blocks"),
-    word("speed", Who::FreeBsd, Operand::Speed, "bytes per second at most"),
-    word("status", Who::Both, Operand::Status, "none, noxfer (no last line) or progress (a line each second)"),
+    word("seek", Who::Both, Operand::Seek, "skip N output blocks"),
+    word("skip", Who::Both, Operand::Skip, "skip N input blocks"),
+    word("speed", Who::FreeBsd, Operand::Speed, "limit in bytes per second"),
+    word("status", Who::Both, Operand::Status, "none, noxfer (no last line) or progress (one line per second)"),
 ];
 
 /// A conversion.
@@ -174,28 +174,28 @@ pub enum Conv {
 pub const CONVERSIONS: &[Word<Conv>] = &[
     word("ascii", Who::Both, Conv::Ascii, "from EBCDIC to ASCII"),
     word("ebcdic", Who::Both, Conv::Ebcdic, "from ASCII to EBCDIC"),
-    word("ibm", Who::Both, Conv::Ibm, "from ASCII to the EBCDIC of IBM's printers"),
-    word("block", Who::Both, Conv::Block, "lines become records of cbs bytes, filled with spaces"),
-    word("unblock", Who::Both, Conv::Unblock, "records of cbs bytes become lines"),
-    word("lcase", Who::Both, Conv::Lcase, "capitals become small letters"),
-    word("ucase", Who::Both, Conv::Ucase, "small letters become capitals"),
-    word("sparse", Who::Both, Conv::Sparse, "pass over output blocks of zeros"),
-    word("swab", Who::Both, Conv::Swab, "swap pairs of input bytes"),
-    word("sync", Who::Both, Conv::Sync, "fill each short input block with zeros, or spaces for block and unblock"),
-    word("excl", Who::Gnu, Conv::Excl, "the output must not be there"),
-    word("nocreat", Who::Gnu, Conv::Nocreat, "the output must be there"),
-    word("notrunc", Who::Both, Conv::Notrunc, "the output keeps what it holds"),
-    word("noerror", Who::Both, Conv::Noerror, "go on behind read errors"),
+    word("ibm", Who::Both, Conv::Ibm, "from ASCII to IBM EBCDIC"),
+    word("block", Who::Both, Conv::Block, "turn lines into records of cbs bytes, padded with spaces"),
+    word("unblock", Who::Both, Conv::Unblock, "turn records of cbs bytes into lines"),
+    word("lcase", Who::Both, Conv::Lcase, "convert to lower case"),
+    word("ucase", Who::Both, Conv::Ucase, "convert to upper case"),
+    word("sparse", Who::Both, Conv::Sparse, "seek over output blocks of zeros"),
+    word("swab", Who::Both, Conv::Swab, "swap each pair of input bytes"),
+    word("sync", Who::Both, Conv::Sync, "pad each short input block with zeros, or with spaces for block and unblock"),
+    word("excl", Who::Gnu, Conv::Excl, "fail if the output exists"),
+    word("nocreat", Who::Gnu, Conv::Nocreat, "fail if the output does not exist"),
+    word("notrunc", Who::Both, Conv::Notrunc, "do not truncate the output"),
+    word("noerror", Who::Both, Conv::Noerror, "continue after read errors"),
     word("fdatasync", Who::Both, Conv::Fdatasync, "fdatasync before the end"),
     word("fsync", Who::Both, Conv::Fsync, "fsync before the end"),
-    word("osync", Who::FreeBsd, Conv::NotHere, "not here: filling the last output block"),
-    word("oldascii", Who::FreeBsd, Conv::NotHere, "not here: the tables of Version 32V"),
-    word("oldebcdic", Who::FreeBsd, Conv::NotHere, "not here: the tables of Version 32V"),
-    word("oldibm", Who::FreeBsd, Conv::NotHere, "not here: the tables of Version 32V"),
-    word("pareven", Who::FreeBsd, Conv::NotHere, "not here: parity bits"),
-    word("parnone", Who::FreeBsd, Conv::NotHere, "not here: parity bits"),
-    word("parodd", Who::FreeBsd, Conv::NotHere, "not here: parity bits"),
-    word("parset", Who::FreeBsd, Conv::NotHere, "not here: parity bits"),
+    word("osync", Who::FreeBsd, Conv::NotHere, "not supported: padding the last output block"),
+    word("oldascii", Who::FreeBsd, Conv::NotHere, "not supported: the tables of Version 32V"),
+    word("oldebcdic", Who::FreeBsd, Conv::NotHere, "not supported: the tables of Version 32V"),
+    word("oldibm", Who::FreeBsd, Conv::NotHere, "not supported: the tables of Version 32V"),
+    word("pareven", Who::FreeBsd, Conv::NotHere, "not supported: parity bits"),
+    word("parnone", Who::FreeBsd, Conv::NotHere, "not supported: parity bits"),
+    word("parodd", Who::FreeBsd, Conv::NotHere, "not supported: parity bits"),
+    word("parset", Who::FreeBsd, Conv::NotHere, "not supported: parity bits"),
 ];
 
 /// A flag of an end.
@@ -253,23 +253,23 @@ const OUTPUT: (bool, bool) = (false, true);
 /// All flags.
 pub const FLAGS: &[Word<OfEnd>] = &[
     flag("append", Who::Both, Flag::Append, BOTH_ENDS, "O_APPEND"),
-    flag("direct", Who::Both, Flag::Direct, BOTH_ENDS, "O_DIRECT: around the page cache"),
+    flag("direct", Who::Both, Flag::Direct, BOTH_ENDS, "O_DIRECT: bypass the page cache"),
     flag("directory", Who::Gnu, Flag::Directory, BOTH_ENDS, "O_DIRECTORY"),
-    flag("dsync", Who::Both, Flag::Dsync, BOTH_ENDS, "O_DSYNC: each write is durable, with what is needed to find it"),
-    flag("sync", Who::Both, Flag::Sync, BOTH_ENDS, "O_SYNC: each write is durable, with all that is known of the file"),
+    flag("dsync", Who::Both, Flag::Dsync, BOTH_ENDS, "O_DSYNC: each write waits until its data is durable"),
+    flag("sync", Who::Both, Flag::Sync, BOTH_ENDS, "O_SYNC: each write waits until data and metadata are durable"),
     flag("fsync", Who::FreeBsd, Flag::Sync, OUTPUT, "as sync"),
-    flag("fullblock", Who::Both, Flag::Fullblock, INPUT, "read until a block is full"),
+    flag("fullblock", Who::Both, Flag::Fullblock, INPUT, "read until the block is full"),
     flag("nonblock", Who::Gnu, Flag::Nonblock, BOTH_ENDS, "O_NONBLOCK"),
     flag("noatime", Who::Gnu, Flag::Noatime, BOTH_ENDS, "O_NOATIME"),
-    flag("nocache", Who::Gnu, Flag::Nocache, BOTH_ENDS, "drop what was moved from the page cache"),
+    flag("nocache", Who::Gnu, Flag::Nocache, BOTH_ENDS, "drop copied data from the page cache"),
     flag("noctty", Who::Gnu, Flag::Noctty, BOTH_ENDS, "O_NOCTTY"),
     flag("nofollow", Who::Gnu, Flag::Nofollow, BOTH_ENDS, "O_NOFOLLOW"),
-    flag("count_bytes", Who::Gnu, Flag::CountBytes, BOTH_ENDS, "count is of bytes"),
-    flag("skip_bytes", Who::Gnu, Flag::SkipBytes, BOTH_ENDS, "skip is of bytes"),
-    flag("seek_bytes", Who::Gnu, Flag::SeekBytes, BOTH_ENDS, "seek is of bytes"),
+    flag("count_bytes", Who::Gnu, Flag::CountBytes, BOTH_ENDS, "count is in bytes"),
+    flag("skip_bytes", Who::Gnu, Flag::SkipBytes, BOTH_ENDS, "skip is in bytes"),
+    flag("seek_bytes", Who::Gnu, Flag::SeekBytes, BOTH_ENDS, "seek is in bytes"),
 ];
 
-/// How much is told.
+/// How much is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Status {
     /// Blocks, and the last line.
@@ -283,7 +283,7 @@ pub enum Status {
     Progress,
 }
 
-/// All levels of telling.
+/// All status levels.
 pub const LEVELS: &[Word<Status>] = &[
     word("none", Who::Both, Status::None, ""),
     word("noxfer", Who::Both, Status::Noxfer, ""),

@@ -8,7 +8,7 @@ use plumb_workload::{Bytes, CachePolicy, End, Flush, NullTarget, Phase, Target, 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The block of dd where nobody says otherwise, bytes.
+/// dd's default block size, bytes.
 const BLOCK_BYTES: u64 = 512;
 
 /// Name of the only phase.
@@ -18,7 +18,7 @@ const INPUT: &str = "input";
 const OUTPUT: &str = "output";
 const STREAMS: &str = "streams";
 
-/// What keeps nothing: going around the page cache or not is a question for the other end.
+/// What keeps nothing: bypassing the page cache or not is a question for the other end.
 const FORGETFUL: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// The workload of a command line.
@@ -55,7 +55,7 @@ pub fn lower(dd: &Dd) -> Workload {
     };
     Workload {
         name: "dd".to_owned(),
-        description: format!("A copy as dd of {} makes it.", dd.personality.full_name()),
+        description: format!("A copy like that of {} dd.", dd.personality.full_name()),
         seed: Workload::DEFAULT_SEED,
         target,
         phase: vec![phase],
@@ -78,7 +78,7 @@ pub fn copy(dd: &Dd) -> CopySpec {
     let in_bytes = |number: Option<super::number::Number>, flags, flag| {
         number.is_some_and(|number| counts_bytes(number, flags, flag))
     };
-    // To the BSDs a count of 0 is none.
+    // For the BSDs a count of 0 means no limit.
     let count = dd.count.filter(|count| count.value > 0 || dd.personality == Personality::Gnu);
     let is_plain = dd.block.is_none()
         && dd.input_block.is_none()
@@ -186,14 +186,14 @@ pub fn plan(dd: &Dd) -> String {
         None => "ends    with the input".to_owned(),
     });
     if dd.output.is_some() {
-        let content = if copy.truncate { "is truncated" } else { "keeps what it holds elsewhere" };
+        let content = if copy.truncate { "is truncated" } else { "not truncated" };
         lines.push(format!("output  {content}"));
     }
     if copy.fsync || copy.fdatasync {
-        lines.push("durable inside the clock".to_owned());
+        lines.push("flushed within the timed part".to_owned());
     }
     if copy.in_kernel {
-        lines.push("between files and pipes the kernel copies by itself, in pieces of its own".to_owned());
+        lines.push("between files and pipes, the kernel copies by itself in its own block sizes".to_owned());
     }
     lines.push(String::new());
     lines.join("\n")

@@ -1,7 +1,7 @@
-//! dd: copies as GNU coreutils makes them, and as FreeBSD does.
+//! dd: copies as GNU coreutils and FreeBSD do.
 //!
-//! [`read`] takes a command line by dd's own rules, [`read_printed`] one with slips of print, [`lower`] makes a workload of it, and a [`Reporter`] says what dd says
-//! while it runs.
+//! [`read`] reads a command line by dd's rules, [`read_printed`] one with misprints, [`lower`] turns it into a
+//! workload, and a [`Reporter`] prints what dd prints while it runs.
 
 pub mod help;
 pub mod human;

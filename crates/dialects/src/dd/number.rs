@@ -11,10 +11,10 @@ pub struct Number {
     pub is_zero_multiplier: bool,
 }
 
-/// Why a text is no number.
+/// Why a text is not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotNumber {
-    /// It is none.
+    /// Not a number.
     Invalid,
     /// It has no digits, to the BSDs.
     NoDigits,
@@ -25,7 +25,7 @@ pub enum NotNumber {
 /// The largest number: offsets are signed.
 const MOST: u128 = i64::MAX as u128;
 
-/// A number by the rules of GNU: digits; one of `c w b k K M G T P E Z Y`, where a `B` behind it makes it a power of 1000
+/// A number by the rules of GNU: digits; one of `c w b k K M G T P E Z Y`, where a `B` after it makes it a power of 1000
 /// and `iB` one of 1024; `B` for bytes; numbers multiplied by `x`. A letter without digits is one of it.
 pub fn gnu(text: &str) -> Result<Number, NotNumber> {
     let value = match gnu_product(text)? {
@@ -63,7 +63,7 @@ fn gnu_factor(text: &str) -> Result<Parsed<'_>, NotNumber> {
     let unsigned = spaceless.strip_prefix('+').unwrap_or(spaceless);
     let digits = unsigned.len() - unsigned.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (value, rest) = match digits {
-        // Where there are no digits, the number is looked for at the very beginning.
+        // Without digits, the number is expected at the very beginning.
         0 => (1, text),
         _ => (decimal(&unsigned[..digits]), &unsigned[digits..]),
     };

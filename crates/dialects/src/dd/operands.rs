@@ -1,4 +1,4 @@
-//! A command line of dd: what was said, checked as dd checks it.
+//! dd's command line, checked as dd checks it.
 
 use super::keywords::{CONVERSIONS, Conv, FLAGS, Flag, LEVELS, OPERANDS, Operand, Personality, Status, Word, find};
 use super::number::{self, NotNumber, Number};
@@ -35,7 +35,7 @@ pub enum Compat {
 pub struct Dd {
     /// What to do.
     pub action: Action,
-    /// Whose dd it is.
+    /// Which dd is followed.
     pub personality: Personality,
     /// Whether all is done as dd does it.
     pub compat: Compat,
@@ -73,14 +73,14 @@ pub struct Dd {
     pub warnings: Vec<String>,
 }
 
-/// What is wrong with a command line.
+/// The problem with a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// In dd's words, without the program's name; a warning before an error is a line of its own.
+    /// dd's messages, without the program's name; a warning before an error is a separate line.
     pub lines: Vec<String>,
     /// Whether `--help` is worth a hint.
     pub hints_at_help: bool,
-    /// What was meant, where that can be told: Plumb's own words, behind dd's.
+    /// What was probably meant, in Plumb's words, after dd's message.
     pub meant: Option<String>,
 }
 
@@ -104,17 +104,17 @@ impl Wrong {
     }
 }
 
-/// A number that is none of GNU's, as GNU writes it, where it is one of the BSDs'.
+/// A hint for a number that is valid for the BSDs but not for GNU.
 fn meant_number(name: &str, value: &str) -> Option<String> {
     number::bsd(value).ok()?;
     let upper = value.to_ascii_uppercase();
-    let gnu = number::gnu(&upper).is_ok().then(|| format!("say `{name}={upper}`, or "));
+    let gnu = number::gnu(&upper).is_ok().then(|| format!("use `{name}={upper}`, or "));
     let gnu = gnu.unwrap_or_default();
-    Some(format!("`{name}={value}` is a size of FreeBSD's dd and not of GNU's: {gnu}`--as-version=freebsd` before it"))
+    Some(format!("`{name}={value}` is a size for FreeBSD's dd, not GNU's: {gnu}put `--as-version=freebsd` before it"))
 }
 
-/// The operand that was meant by a word that is none: another mark in place of the `=`, a letter too many, or `fl` that was
-/// lost as a single sign in print.
+/// The operand that an unknown word probably stands for: another sign instead of `=`, a superfluous letter, or `fl`
+/// lost as a ligature in print.
 pub(super) fn meant_operand(word: &str, personality: Personality) -> Option<String> {
     let end = word.find(|mark: char| !mark.is_ascii_alphabetic())?;
     let (name, value) = (&word[..end], word[end..].trim_start_matches(|mark: char| !mark.is_alphanumeric()));
@@ -124,10 +124,10 @@ pub(super) fn meant_operand(word: &str, personality: Personality) -> Option<Stri
     Some(format!("{meant}={value}"))
 }
 
-/// Reads the words behind the program's name.
+/// Reads the arguments.
 ///
 /// # Errors
-/// The first word that dd would not take, in its own words.
+/// The first argument that dd would refuse, with its message.
 pub fn read(words: &[String], marks: Marks) -> Result<Dd, Wrong> {
     let mut dd = Dd::default();
     let mut operands = Vec::new();
@@ -173,7 +173,7 @@ impl Dd {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (&word[2..], None),
         };
-        // As getopt_long reads them: what is said may be cut short.
+        // As in getopt_long, names can be abbreviated.
         let mut fitting = OPTIONS.iter().filter(|option| option.starts_with(name) && !name.is_empty());
         let option = match (OPTIONS.iter().find(|&&option| option == name), fitting.next(), fitting.next()) {
             (Some(option), _, _) | (None, Some(option), None) => *option,
@@ -199,11 +199,11 @@ impl Dd {
             "plumb-allow" => self.allow = Some(value),
             "compat" if value == "strict" => self.compat = Compat::Strict,
             "compat" => {
-                return Err(Wrong::hinting(format!("--compat={} is not known; say strict", marks.quote(&value))));
+                return Err(Wrong::hinting(format!("--compat={} is unknown; use strict", marks.quote(&value))));
             }
             "as-version" => {
                 self.personality = Personality::from_name(&value).ok_or_else(|| {
-                    Wrong::hinting(format!("--as-version={} is not known; say gnu or freebsd", marks.quote(&value)))
+                    Wrong::hinting(format!("--as-version={} is unknown; use gnu or freebsd", marks.quote(&value)))
                 })?;
             }
             _ => return Err(unknown()),
@@ -263,7 +263,7 @@ impl Dd {
                     match is_bsd {
                         true => Wrong::plain(format!("unknown status {value}")),
                         false => {
-                            // As it compares flags, it names what stands before the comma or all of it.
+                            // As it compares flags, it names what is before the comma or all of it.
                             let wrong = value.split(',').find(|part| find(LEVELS, part, self.personality).is_none());
                             Wrong::hinting(format!("invalid status level: {}", marks.quote(wrong.unwrap_or(value))))
                         }
@@ -272,10 +272,12 @@ impl Dd {
             }
             Operand::Fill => self.fill = value.bytes().next(),
             Operand::Files => {
-                return Err(Wrong::plain("files= is not here: it is for tapes of several files".to_owned()));
+                return Err(Wrong::plain("files= is not supported: it is for tapes with several files".to_owned()));
             }
             Operand::Speed => {
-                return Err(Wrong::plain("speed= is not here: a copy that waits measures the wait".to_owned()));
+                return Err(Wrong::plain(
+                    "speed= is not supported: a throttled copy would measure the throttle".to_owned(),
+                ));
             }
             Operand::Block => self.block = Some(self.size(name, value, marks)?),
             Operand::InputBlock => self.input_block = Some(self.size(name, value, marks)?),
@@ -292,7 +294,7 @@ impl Dd {
         match self.personality {
             Personality::Gnu => Wrong::hinting(format!("unrecognized operand {}", marks.quote(word))).meaning(
                 meant_operand(word, self.personality)
-                    .map(|meant| format!("`{word}` is no operand; was `{meant}` meant?")),
+                    .map(|meant| format!("unknown operand `{word}`; did you mean `{meant}`?")),
             ),
             Personality::FreeBsd => Wrong::plain(format!("unknown operand {name}")),
         }

@@ -1,4 +1,4 @@
-//! What dd says on standard error, in its own words.
+//! dd's messages on standard error.
 
 use super::human::{self, Base};
 use super::keywords::{Conv, Personality, Status};
@@ -18,14 +18,14 @@ pub struct Reporter {
     passes_over_read_errors: bool,
     /// Length of the line that a carriage return goes over, in characters.
     progress_length: usize,
-    /// Bytes that were told of by a line of progress.
+    /// Bytes that were reported by a line of progress.
     told_bytes: Option<u64>,
     has_failed: bool,
     lost_its_reader: bool,
 }
 
 impl Reporter {
-    /// For a command line; `program` is what it was called by.
+    /// For a command line; `program` is the name it was called by.
     pub fn new(dd: &Dd, program: &str) -> Reporter {
         let name = |path: &Option<String>, stream: &str| path.clone().unwrap_or_else(|| stream.to_owned());
         let streams = match dd.personality {
@@ -51,7 +51,7 @@ impl Reporter {
         self.has_failed
     }
 
-    /// Whether whoever read the output went away, which ends dd without a word.
+    /// Whether whoever read the output went away, which ends dd silently.
     pub fn lost_its_reader(&self) -> bool {
         self.lost_its_reader
     }
@@ -156,7 +156,7 @@ impl Reporter {
         }
     }
 
-    /// What keeps a copy from being made, in words of Plumb's own.
+    /// Why a copy is not possible, in Plumb's words.
     pub fn cannot(&mut self, why: impl std::fmt::Display) -> String {
         self.has_failed = true;
         self.message(&why.to_string())
@@ -182,7 +182,7 @@ impl Reporter {
         self.message(&format!("memory exhausted by {end} buffer of size {bytes} bytes ({size})"))
     }
 
-    /// Words of Plumb's own.
+    /// Plumb's own message.
     pub fn message(&mut self, text: &str) -> String {
         // An error does not run into a line of progress.
         let head = if std::mem::take(&mut self.progress_length) > 0 { "\n" } else { "" };

@@ -1,5 +1,5 @@
-//! A command line of dd that somebody printed: papers lose letters and mix up whose dd it is, and what was meant is plain
-//! enough where one sign is wrong.
+//! dd command lines from publications: print loses letters and mixes up GNU's and FreeBSD's dd, but a single wrong
+//! character can be corrected.
 
 use super::keywords::Personality;
 use super::operands::{Dd, meant_operand};
@@ -10,13 +10,13 @@ use super::quote::Marks;
 pub struct PrintedCommand {
     /// What was meant, for GNU's dd.
     pub dd: Dd,
-    /// Words that no dd takes, as printed.
+    /// Arguments that no dd accepts, as printed.
     pub refused: Vec<String>,
-    /// Words that FreeBSD's dd takes and GNU's refuses: `bs=1m`.
+    /// Arguments that FreeBSD's dd accepts and GNU's refuses: `bs=1m`.
     pub only_bsd: Vec<String>,
 }
 
-/// Reads the words behind the program's name, and goes on behind what dd would refuse.
+/// Reads the arguments, continuing after those that dd would refuse.
 pub fn read_printed(words: &[String]) -> PrintedCommand {
     let mut printed = PrintedCommand::default();
     let mut rest = words.iter();
@@ -39,7 +39,7 @@ impl PrintedCommand {
         }
         self.refused.push(word.to_owned());
         if let Some(meant) = meant_operand(word, Personality::Gnu) {
-            // What cannot be had of this either is lost.
+            // What cannot be recovered this way is lost.
             self.is_taken(&meant);
         }
     }

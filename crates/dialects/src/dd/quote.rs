@@ -23,7 +23,7 @@ impl Marks {
         if is_utf8 { Marks::Curved } else { Marks::Straight }
     }
 
-    /// A word as it was said.
+    /// A word as given.
     pub fn quote(self, word: &str) -> String {
         let word: String = word.chars().flat_map(escaped).collect();
         match self {
@@ -33,7 +33,7 @@ impl Marks {
     }
 }
 
-/// A character that a terminal might take for more than itself, in words of C.
+/// A character that a terminal might interpret, as a C escape.
 fn escaped(c: char) -> Vec<char> {
     match c {
         '\n' => vec!['\\', 'n'],

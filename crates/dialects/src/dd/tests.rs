@@ -1,5 +1,4 @@
-//! The language of dd: numbers, amounts, words, what is printed. Real commands are held beside real dd by the tests of
-//! the command line.
+//! Tests of dd's numbers, amounts, operands and output. The command-line tests compare with the real dd.
 
 use super::human::{self, Base};
 use super::keywords::Status;
@@ -26,7 +25,7 @@ fn copy_of(line: &str) -> CopySpec {
     }
 }
 
-/// What GNU dd 9.1 makes of each, as it was seen.
+/// GNU dd 9.1's output for each, as observed.
 #[test]
 fn gnu_numbers_are_gnus() {
     let value = |text| number::gnu(text).map(|number| number.value);
@@ -90,7 +89,7 @@ fn bsd_numbers_are_the_bsds() {
 }
 
 proptest! {
-    /// Nobody's typing ends in a panic.
+    /// No input ends in a panic.
     #[test]
     fn any_text_is_a_number_or_none(text in "\\PC{0,12}") {
         let _ = number::gnu(&text);
@@ -115,7 +114,7 @@ proptest! {
         prop_assert_eq!(si, Ok(digits * 1000u64.pow(power as u32)));
     }
 
-    /// An amount is never told with more than half of its last digit wrong.
+    /// An amount is never off by more than half of its last digit.
     #[test]
     fn amounts_are_near_what_they_tell(amount in 0u64..u64::MAX) {
         for (base, factor) in [(Base::Si, 1000.0f64), (Base::Iec, 1024.0)] {
@@ -230,15 +229,15 @@ fn what_is_wrong_is_said_in_dds_words() {
     assert_eq!(straight.unwrap_err().text("dd"), "dd: invalid number: '1m'\n");
 }
 
-// Protects those who type a published command: its slips of print are explained, and what is no slip is not.
+// Protects those who type a published command: its slips of print are explained, and what is not a slip is not.
 #[test]
 fn slips_of_print_are_explained() {
     let meant = |line: &str| read_line(line).unwrap_err().meant;
-    let bsd = "`bs=1m` is a size of FreeBSD's dd and not of GNU's: say `bs=1M`, or `--as-version=freebsd` before it";
+    let bsd = "`bs=1m` is a size for FreeBSD's dd, not GNU's: use `bs=1M`, or put `--as-version=freebsd` before it";
     assert_eq!(meant("if=/dev/zero of=test bs=1m count=2000 oflag=dsync").as_deref(), Some(bsd));
-    assert!(meant("bs=1g").unwrap().contains("say `bs=1G`"));
-    assert_eq!(meant("oflag/dsync").as_deref(), Some("`oflag/dsync` is no operand; was `oflag=dsync` meant?"));
-    assert_eq!(meant("oag=dsync").as_deref(), Some("`oag=dsync` is no operand; was `oflag=dsync` meant?"));
+    assert!(meant("bs=1g").unwrap().contains("use `bs=1G`"));
+    assert_eq!(meant("oflag/dsync").as_deref(), Some("unknown operand `oflag/dsync`; did you mean `oflag=dsync`?"));
+    assert_eq!(meant("oag=dsync").as_deref(), Some("unknown operand `oag=dsync`; did you mean `oflag=dsync`?"));
     assert_eq!(meant("bs=many"), None);
     assert_eq!(meant("speak=up"), None);
 }
@@ -256,7 +255,7 @@ fn names_are_quoted_as_a_shell_reads_them() {
 fn a_command_line_is_a_copy() {
     let plain = copy_of("if=a of=b");
     assert!(plain.in_kernel && plain.gathers && plain.truncate);
-    assert!(!copy_of("--compat=strict if=a of=b").in_kernel, "each block is a call");
+    assert!(!copy_of("--compat=strict if=a of=b").in_kernel, "one call per block");
     assert!(!copy_of("if=a of=b bs=512").in_kernel && !copy_of("if=a of=b bs=512").gathers);
     let bytes = copy_of("bs=4k count=10000B skip=5 seek=3B");
     assert_eq!(bytes.count, Some(CopyExtent { blocks: 2, bytes: 1808 }));
@@ -268,7 +267,7 @@ fn a_command_line_is_a_copy() {
     assert_eq!(read_line("status=progress").unwrap().status, Status::Progress);
 }
 
-/// Where all storage is gone to around the page cache, so is the phase.
+/// Where all storage is gone to bypassing the page cache, so is the phase.
 #[test]
 fn direct_is_what_storage_is_opened_as() {
     let cache = |line: &str| lower::lower(&read_line(line).unwrap()).phase[0].cache;

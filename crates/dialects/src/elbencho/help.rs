@@ -3,7 +3,7 @@
 use super::VERSION;
 use super::options::{OPTIONS, Opt, Support, Takes};
 
-/// What most people want.
+/// The options that most users need.
 const FIRST: &[&str] = &[
     "block",
     "csvfile",
@@ -30,16 +30,16 @@ const USAGE: &str = "Usage: elbencho [OPTIONS] PATH [MORE_PATHS]\n\n";
 /// The most important options.
 pub fn short() -> String {
     let chosen = OPTIONS.iter().filter(|option| FIRST.contains(&option.name));
-    format!("{USAGE}{}\n--help-all tells all options.\n", lines(chosen))
+    format!("{USAGE}{}\n--help-all prints all options.\n", lines(chosen))
 }
 
-/// All options; those that cannot be used with the reason.
+/// All options; unsupported ones with the reason.
 pub fn all() -> String {
     let (works, not): (Vec<&Opt>, Vec<&Opt>) = OPTIONS.iter().partition(|option| option.support == Support::Works);
     let (s3, rest): (Vec<&Opt>, Vec<&Opt>) = not.into_iter().partition(|option| option.name.starts_with("s3"));
     let s3_names: Vec<String> = s3.iter().map(|option| format!("--{}", option.name)).collect();
     format!(
-        "{USAGE}{}\nNot here, and refused by name:\n{}\n  And, because object storage is not what Plumb measures:\n  {}\n",
+        "{USAGE}{}\nNot supported:\n{}\n  Object storage options:\n  {}\n",
         lines(works.into_iter()),
         lines(rest.into_iter()),
         s3_names.join(" "),
@@ -48,7 +48,7 @@ pub fn all() -> String {
 
 /// The version.
 pub fn version() -> String {
-    format!("elbencho's language {VERSION}, as Plumb speaks it\n")
+    format!("elbencho {VERSION} command line, by Plumb\n")
 }
 
 fn lines<'a>(options: impl Iterator<Item = &'a Opt>) -> String {
@@ -60,8 +60,8 @@ fn lines<'a>(options: impl Iterator<Item = &'a Opt>) -> String {
         let default = if option.default.is_empty() { String::new() } else { format!(" (Default: {})", option.default) };
         let why = match option.support {
             Support::Works => String::new(),
-            Support::NotYet(why) => format!(" Not yet: {why}."),
-            Support::Never(why) => format!(" Never, because {why}."),
+            Support::NotYet(why) => format!(" Not supported yet: {why}."),
+            Support::Never(why) => format!(" Not supported: {why}."),
         };
         text.push_str(&format!("  {:<24}{}{default}{why}\n", format!("{name}{value}"), option.what));
     }

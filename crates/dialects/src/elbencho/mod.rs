@@ -1,11 +1,10 @@
-//! elbencho's language: its command line in, a workload out; what was measured in, its tables and files out.
+//! elbencho: turns its command line into a workload, and results into its tables and files.
 //!
-//! 1. [`read`]: words become [`Settings`] by the table of [`options`].
-//! 2. [`lower::lower`]: settings become a workload of elbencho's phases in their fixed order; a look at the paths comes in
-//!    through [`lower::Places`].
-//! 3. [`print`]: a phase as measured becomes the table, CSV, JSON and live rows that its readers expect.
+//! 1. [`read`]: reads a command line into [`Settings`], by the table of [`options`].
+//! 2. [`lower::lower`]: a workload of elbencho's phases in their fixed order; facts about the paths come from [`lower::Places`].
+//! 3. [`print`]: the table, CSV, JSON and live rows of a measured phase.
 //!
-//! What object storage, GPUs, services and netbench need is refused by name.
+//! Options for object storage, GPUs, services and netbench are refused by name.
 
 pub mod help;
 pub mod lower;
@@ -22,13 +21,13 @@ use said::Said;
 pub use settings::{Action, Live, LiveCsv, OutputSettings, Phases, Rwmix, Settings, TreeSettings};
 pub use wrong::Wrong;
 
-/// The version whose language this is.
+/// The version that is followed.
 pub const VERSION: &str = "3.1-10";
 
 /// Reads a command line, without the name of the program. `file` gives the text of a file of options.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors in it.
 pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, FileError>) -> Result<Settings, Vec<Wrong>> {
     let said = Said::read(words, file).map_err(|wrong| vec![wrong])?;
     settings::settings(&said)

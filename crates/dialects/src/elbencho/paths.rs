@@ -3,8 +3,8 @@
 /// Why a path stands for none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PathsError {
-    /// A range is none.
-    #[error("`{element}` in `{path}` is no range; write it as 1-4")]
+    /// An invalid range.
+    #[error("`{element}` in `{path}` is not a range; write it as 1-4")]
     NoRange {
         /// What stands there.
         element: String,
@@ -12,13 +12,13 @@ pub(super) enum PathsError {
         path: String,
     },
     /// It stands for too many.
-    #[error("`{path}` stands for more than {MOST} paths")]
+    #[error("`{path}` expands to more than {MOST} paths")]
     TooMany {
         /// The path.
         path: String,
     },
     /// Its brackets hold nothing.
-    #[error("there is nothing between the brackets of `{path}`")]
+    #[error("the brackets in `{path}` are empty")]
     Nothing {
         /// The path.
         path: String,
@@ -28,7 +28,7 @@ pub(super) enum PathsError {
 /// The paths of a word; the word itself where it has no brackets.
 ///
 /// # Errors
-/// Where a range is none.
+/// The place of an invalid range.
 pub(super) fn expand(word: &str) -> Result<Vec<String>, PathsError> {
     let mut done = Vec::new();
     let mut open = vec![word.to_owned()];
@@ -105,6 +105,6 @@ mod tests {
         assert_eq!(expand("d[1-2]/f{a,b}").unwrap(), ["d1/fa", "d1/fb", "d2/fa", "d2/fb"]);
         assert_eq!(expand("[::1]").unwrap(), ["[::1]"]);
         assert!(expand("f[1-2-3]").unwrap_err().to_string().contains("1-2-3"));
-        assert!(expand("f[,]").unwrap_err().to_string().contains("nothing"));
+        assert!(expand("f[,]").unwrap_err().to_string().contains("empty"));
     }
 }

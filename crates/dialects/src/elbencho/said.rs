@@ -1,5 +1,5 @@
-//! The options as said, by the rules of boost's `program_options`: long names may be cut short, letters may stand
-//! together, a value follows or is joined.
+//! Splits the command line by the rules of boost's `program_options`: long names can be abbreviated, letters combined,
+//! and values joined or separate.
 
 use super::Wrong;
 use super::options::{OPTIONS, Opt, Support, Takes, lettered, named};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub(super) struct Said {
     /// By name; a switch has no text.
     given: BTreeMap<&'static str, String>,
-    /// What is no option.
+    /// What is not an option.
     pub(super) paths: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ impl Said {
             };
             let (name, value) = (name.trim(), value.trim());
             let option =
-                named(name).ok_or_else(|| Wrong::ConfigFile(format!("{}: there is no option `{name}`", place())))?;
+                named(name).ok_or_else(|| Wrong::ConfigFile(format!("{}: unknown option `{name}`", place())))?;
             if off.contains(&option.name) || self.given.contains_key(option.name) {
                 continue;
             }
@@ -149,7 +149,7 @@ impl Said {
         self.given.contains_key(name)
     }
 
-    /// As given; nothing where it was not.
+    /// As given; `None` if it was not.
     pub(super) fn text(&self, name: &'static str) -> Option<&str> {
         debug_assert!(named(name).is_some_and(|option| option.takes != Takes::Nothing), "{name}");
         self.given.get(name).map(String::as_str)

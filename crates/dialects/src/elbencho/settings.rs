@@ -1,4 +1,4 @@
-//! The options' meaning, as far as it depends on nothing but themselves.
+//! The meaning of the options, as far as it depends only on the command line.
 
 use super::Wrong;
 use super::said::Said;
@@ -9,13 +9,13 @@ use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 pub enum Action {
     /// The benchmark.
     Run,
-    /// Only tell how much it would do.
+    /// Only print how much it would do.
     DryRun,
-    /// Tell the most important options.
+    /// Print the most important options.
     Help,
-    /// Tell all options.
+    /// Print all options.
     HelpAll,
-    /// Tell the version.
+    /// Print the version.
     Version,
 }
 
@@ -54,7 +54,7 @@ pub struct TreeSettings {
     pub file: Option<String>,
     /// A directory to make the list of.
     pub scan: Option<String>,
-    /// Files from this size on are shared by threads, bytes; nothing for so many blocks as elbencho has it.
+    /// Files from this size on are shared by threads, bytes; `None` for elbencho's default number of blocks.
     pub share_from: Option<u64>,
     /// In random order.
     pub random: bool,
@@ -70,9 +70,9 @@ pub enum Rwmix {
     /// None.
     #[default]
     None,
-    /// Per cent of the ops of every thread.
+    /// Percentage of the ops of every thread.
     Percent(u8),
-    /// The first so many threads.
+    /// The first N threads.
     Threads(u32),
 }
 
@@ -99,7 +99,7 @@ pub struct LiveCsv {
     pub each_thread: bool,
 }
 
-/// What is told, and where.
+/// What is reported, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutputSettings {
     /// When each thread was done.
@@ -110,7 +110,7 @@ pub struct OutputSettings {
     pub latency: bool,
     /// Histograms of latency.
     pub histogram: bool,
-    /// Percentiles of latency, with so many nines behind 99.
+    /// Percentiles of latency, with N nines after 99.
     pub percentiles: Option<u8>,
     /// Directories as well as files.
     pub dir_stats: bool,
@@ -175,7 +175,7 @@ pub struct Settings {
     pub rand_algo_said: bool,
     /// Bytes at random offsets; 0 for those that files have.
     pub rand_amount: u64,
-    /// Random offsets are no multiples of the block.
+    /// Random offsets are not multiples of the block size.
     pub rand_unaligned: bool,
     /// Threads take blocks in turn.
     pub strided: bool,
@@ -183,13 +183,13 @@ pub struct Settings {
     pub backward: bool,
     /// Reads in the write phase.
     pub rwmix: Rwmix,
-    /// Per cent of all reads and writes that the threads that read are to do; nothing where each goes its own pace.
+    /// Percentage of all reads and writes that the threads that read are to do; `None` if each goes its own pace.
     pub rwmix_balance: Option<u8>,
     /// Bytes a second; 0 for all there are.
     pub limit_read: u64,
     /// The same of writes.
     pub limit_write: u64,
-    /// Per cent of each block that is new in every write; 0 for the same block again and again.
+    /// Percentage of each block that is new in every write; 0 for the same block again and again.
     pub new_percent: u8,
     /// Offset plus this number; 0 for none.
     pub verify: u64,
@@ -205,13 +205,13 @@ pub struct Settings {
     pub trunc_to_size: bool,
     /// Blocks are reserved.
     pub preallocate: bool,
-    /// What the kernel is told about each open file, in the order of the calls.
+    /// The hints that the kernel gets about each open file, in the order of the calls.
     pub file_advice: Vec<FileAdvice>,
     /// The same about mappings.
     pub mapping_advice: Vec<MappingAdvice>,
     /// What is locked around each op.
     pub lock: Option<RecordLock>,
-    /// What is missing when it is to be removed is no error.
+    /// What is missing when it is to be removed is not an error.
     pub no_delete_errors: bool,
     /// Seconds of a phase; 0 for no limit.
     pub time_limit_s: u64,
@@ -229,7 +229,7 @@ pub struct Settings {
     pub zones: Option<String>,
     /// CPUs, in turn; `all` for each.
     pub cores: Option<String>,
-    /// What is told.
+    /// What is reported.
     pub output: OutputSettings,
 }
 
@@ -333,7 +333,7 @@ const MAPPING_ADVICE: [(&str, MappingAdvice); 6] = [
     ("nohugepage", MappingAdvice::NoHugePage),
 ];
 
-/// Reads values, and keeps what is wrong with them.
+/// Reads values, and keeps their errors.
 struct NumberReader<'a> {
     said: &'a Said,
     wrong: &'a mut Vec<Wrong>,
@@ -365,11 +365,11 @@ impl NumberReader<'_> {
         let value = digits.parse::<u64>().ok().zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
         value.unwrap_or_else(|| {
             let way_out = if bytes {
-                "write a whole number, with k, m, g, t, p or e for powers of 1024, such as 128k"
+                "use a whole number, optionally with k, m, g, t, p or e (powers of 1024), such as 128k"
             } else {
-                "write a whole number"
+                "use a whole number"
             };
-            self.complain(name, "no such number", way_out);
+            self.complain(name, "not a valid number", way_out);
             0
         })
     }
@@ -379,11 +379,11 @@ impl NumberReader<'_> {
         match u32::try_from(self.number(name)) {
             Ok(number) if number >= least => number,
             Ok(_) => {
-                self.complain(name, "too small", "write 1 at least");
+                self.complain(name, "too small", "use 1 or more");
                 least
             }
             Err(_) => {
-                self.complain(name, "too large", "write less than 4 g");
+                self.complain(name, "too large", "use less than 4 g");
                 least
             }
         }
@@ -395,11 +395,11 @@ impl NumberReader<'_> {
             return Some(word.to_owned());
         }
         let way_out = match name {
-            "blockvaralgo" => "write fast, balanced or strong",
-            "flock" => "write range or full",
-            _ => "write fast, balanced_single or strong",
+            "blockvaralgo" => "use fast, balanced or strong",
+            "flock" => "use range or full",
+            _ => "use fast, balanced_single or strong",
         };
-        self.complain(name, "none of its words", way_out);
+        self.complain(name, "unknown value", way_out);
         None
     }
 
@@ -409,10 +409,10 @@ impl NumberReader<'_> {
         let named: Vec<&str> = said.value(name).split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty()).collect();
         if named.iter().any(|word| table.iter().all(|(known, _)| known != word)) {
             let way_out = match name {
-                "fadv" => "write any of seq, rand, willneed, dontneed and noreuse, with commas",
-                _ => "write any of seq, rand, willneed, dontneed, hugepage and nohugepage, with commas",
+                "fadv" => "use a comma-separated list of seq, rand, willneed, dontneed and noreuse",
+                _ => "use a comma-separated list of seq, rand, willneed, dontneed, hugepage and nohugepage",
             };
-            self.complain(name, "none of its words", way_out);
+            self.complain(name, "unknown value", way_out);
         }
         table.iter().filter(|(known, _)| named.contains(known)).map(|(_, meant)| *meant).collect()
     }
@@ -455,12 +455,12 @@ impl NumberReader<'_> {
         let percent = self.number("rwmixpct");
         let threads = self.small("rwmixthr", 0);
         if self.said.text("rwmixpct").is_some() && self.said.text("rwmixthr").is_some() {
-            let text = "--rwmixpct and --rwmixthr exclude one another; give one of them".to_owned();
+            let text = "--rwmixpct and --rwmixthr cannot be combined; use one of them".to_owned();
             self.wrong.push(Wrong::Together(text));
         }
         match (u8::try_from(percent).ok().filter(|percent| *percent <= 100), threads) {
             (None, _) => {
-                self.complain("rwmixpct", "no percentage", "write 0 to 100");
+                self.complain("rwmixpct", "not a percentage", "use 0 to 100");
                 Rwmix::None
             }
             (Some(0), 0) => Rwmix::None,
@@ -474,7 +474,7 @@ impl NumberReader<'_> {
             Ok(0) => None,
             Ok(percent) if percent < 100 => Some(percent),
             _ => {
-                self.complain("rwmixthrpct", "no share that leaves one to both", "write 1 to 99, or 0 for no balance");
+                self.complain("rwmixthrpct", "it must leave a share for both", "use 1 to 99, or 0 for no balancing");
                 None
             }
         }
@@ -484,7 +484,7 @@ impl NumberReader<'_> {
         match u8::try_from(self.number("blockvarpct")) {
             Ok(percent) if percent <= 100 => percent,
             _ => {
-                self.complain("blockvarpct", "no percentage", "write 0 to 100");
+                self.complain("blockvarpct", "not a percentage", "use 0 to 100");
                 0
             }
         }
@@ -495,7 +495,7 @@ impl NumberReader<'_> {
         let path = |name: &'static str| said.text(name).filter(|path| !path.is_empty()).map(str::to_owned);
         let nines = self.small("latpercent9s", 0);
         if nines > 9 {
-            self.complain("latpercent9s", "more than a number holds", "write 0 to 9");
+            self.complain("latpercent9s", "too large", "write 0 to 9");
         }
         OutputSettings {
             all_elapsed: said.is_on("allelapsed"),
@@ -526,55 +526,53 @@ impl NumberReader<'_> {
     }
 }
 
-/// What excludes one another, or needs another.
+/// Options that exclude each other, or need another.
 fn together(settings: &Settings, wrong: &mut Vec<Wrong>) {
     let mut say = |text: &str| wrong.push(Wrong::Together(text.to_owned()));
     let phases = settings.phases;
     if settings.paths.is_empty() {
-        say("no benchmark path is given; name directories, files or block devices behind the options");
+        say("no benchmark path given; name directories, files or block devices after the options");
     }
     if u32::from(settings.rand) + u32::from(settings.strided) + u32::from(settings.backward) > 1 {
-        say("--rand, --strided and --backward exclude one another; give one of them");
+        say("--rand, --strided and --backward cannot be combined; use one of them");
     }
     if settings.iodepth > 1 && settings.mmap {
-        say("--mmap does one op at a time; leave --iodepth out");
+        say("--mmap does one op at a time; remove --iodepth");
     }
     if settings.iodepth > 1 && (settings.verify_direct || settings.read_inline) {
-        say("--verifydirect and --readinline do one op at a time; leave --iodepth out");
+        say("--verifydirect and --readinline do one op at a time; remove --iodepth");
     }
     if settings.verify > 0 && matches!(settings.rwmix, Rwmix::Percent(_)) {
-        say("--verify and --rwmixpct exclude one another; give one of them");
+        say("--verify and --rwmixpct cannot be combined; use one of them");
     }
     if settings.verify > 0 && phases.write && settings.rand {
-        say("--verify needs every block, and --rand may leave some out when writing; write in order");
+        say("--verify needs every block written, and --rand may skip some; write sequentially");
     }
     if settings.verify_direct && (settings.verify == 0 || !phases.write) {
         say("--verifydirect needs --verify SALT and --write");
     }
     if settings.verify > i64::MAX as u64 {
-        say("--verify: not yet above 9223372036854775807; use a smaller salt");
+        say("--verify does not support salts above 9223372036854775807 yet; use a smaller salt");
     }
     if settings.verify > 0 && !settings.block.is_multiple_of(8) {
-        say("--verify: not yet with blocks that are no multiple of 8 bytes; use another --block");
+        say("--verify needs blocks that are a multiple of 8 bytes; use another --block");
     }
     if settings.verify > 0 && settings.rand && settings.rand_unaligned && !settings.direct {
-        say("--verify: not yet at offsets that are no multiples of 8 bytes; leave --norandalign out");
+        say("--verify needs offsets that are a multiple of 8 bytes; remove --norandalign");
     }
     if settings.lock == Some(RecordLock::WholeFile) && settings.iodepth > 1 && phases.write {
-        say(
-            "--flock full locks whole files around each write, one at a time; use --flock range, or leave --iodepth out",
-        );
+        say("--flock full allows one op per file at a time; use --flock range, or remove --iodepth");
     }
     if settings.rwmix_balance.is_some() && !matches!(settings.rwmix, Rwmix::Threads(_)) {
-        say("--rwmixthrpct balances the threads of --rwmixthr; say how many threads read");
+        say("--rwmixthrpct needs --rwmixthr, the number of threads that read");
     }
     if settings.rwmix_balance.is_some() && (settings.limit_read > 0 || settings.limit_write > 0) {
-        say("--rwmixthrpct and --limitread or --limitwrite exclude one another; give one of them");
+        say("--rwmixthrpct cannot be combined with --limitread or --limitwrite; use one of them");
     }
     if settings.infinite && settings.phases == Phases::default() {
         say("--infloop needs a phase to repeat, such as --read");
     }
     if settings.read_inline && settings.verify > 0 {
-        say("--readinline reads what it writes without a check; use --verifydirect with --verify");
+        say("--readinline does not check what it reads; use --verifydirect with --verify");
     }
 }

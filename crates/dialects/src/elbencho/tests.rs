@@ -1,4 +1,4 @@
-//! The command line, from outside.
+//! Tests of the command line.
 
 use super::{Action, Rwmix, Settings, Wrong, help, options, read};
 
@@ -42,29 +42,29 @@ fn a_file_of_options_comes_second() {
     assert!(error[0].to_string().contains("x:1"), "{error:?}");
 }
 
-// Protects people from silence: what is wrong is named, with the way out.
+// Protects: errors are named, with the way out.
 #[test]
 fn what_is_wrong_is_named() {
     for (line, told) in [
         ("--blok 4k f", "did you mean `--block`"),
-        ("--lat9 f", "no option"),
-        ("--live f", "may stand for"),
+        ("--lat9 f", "unknown option"),
+        ("--live f", "is ambiguous"),
         ("-w -b", "needs a value"),
-        ("-w -b 1.5m f", "`1.5m`"),
+        ("-w -b 1.5m f", "--block=1.5m: "),
         ("-w -b 4q f", "128k"),
         ("-w -b 4k -b 8k f", "given twice"),
-        ("-w --direct=maybe f", "takes no value but true and false"),
+        ("-w --direct=maybe f", "takes only true or false"),
         ("-w --hosts a,b f", "MPI replaces services"),
-        ("-w --s3key x f", "never"),
-        ("-w --livejson x f", "not yet"),
+        ("-w --s3key x f", "is not supported"),
+        ("-w --livejson x f", "not supported yet"),
         ("-w", "no benchmark path"),
-        ("-w --rand --backward f", "exclude one another"),
-        ("-r --rand --norandalign --verify 3 f", "multiples of 8 bytes"),
-        ("-w --blockvarpct 101 f", "write 0 to 100"),
+        ("-w --rand --backward f", "cannot be combined"),
+        ("-r --rand --norandalign --verify 3 f", "a multiple of 8 bytes"),
+        ("-w --blockvarpct 101 f", "use 0 to 100"),
         ("-r --fadv seq,normal f", "dontneed and noreuse"),
         ("-r --mmap --madv noreuse f", "hugepage and nohugepage"),
         ("-w --verifydirect f", "needs --verify"),
-        ("-t 0 -w f", "write 1 at least"),
+        ("-t 0 -w f", "use 1 or more"),
     ] {
         let found = wrong(line);
         assert!(found.contains(told), "{line}: {found}");

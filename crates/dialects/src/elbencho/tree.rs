@@ -1,8 +1,8 @@
-//! Tree files: lists of directories and of files with their sizes, which elbencho's custom trees are made of.
+//! Tree files: lists of directories and files with sizes, for elbencho's custom trees.
 //!
-//! A line is `d PATH` or `f SIZE PATH`, everything else is passed over. Where a comment at the head says
-//! `# encoding=base64`, paths are written so, since names may hold line feeds. Source: elbencho 3.1-10, the help of
-//! `--treefile`, and the files that its `--treescan` writes.
+//! A line is `d PATH` or `f SIZE PATH`; everything else is ignored. After a comment `# encoding=base64` at the top,
+//! paths are in base64, because names may contain line feeds. Source: elbencho 3.1-10, the help of `--treefile`, and
+//! files written by `--treescan`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -57,7 +57,7 @@ pub fn text(entries: &[Entry]) -> String {
     text
 }
 
-/// What is wrong with a tree file, and where.
+/// The problem with a tree file, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}:{line}: {problem}")]
 pub struct TreeFileError {
@@ -65,43 +65,43 @@ pub struct TreeFileError {
     pub name: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: TreeProblem,
 }
 
-/// What is wrong with a line of a tree file.
+/// The problem with a line of a tree file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeProblem {
     /// A file has no size.
-    #[error("no size is there; write a file as `f BYTES PATH`, with a whole number of bytes")]
+    #[error("the size is missing; write a file as `f BYTES PATH`, with a whole number of bytes")]
     NoSize,
     /// Nothing is named.
-    #[error("no path is there; write `d PATH` or `f BYTES PATH`")]
+    #[error("the path is missing; write `d PATH` or `f BYTES PATH`")]
     NoPath,
     /// A path is not encoded as the head of the file says.
-    #[error("the path is not base64: {reason}")]
+    #[error("the path is not valid base64: {reason}")]
     NoBase64 {
         /// What the decoder says.
         reason: String,
     },
-    /// A path is no text.
-    #[error("the path `{path}` is not UTF-8, which results are kept in; leave it out")]
+    /// A path is not a text.
+    #[error("the path `{path}` is not UTF-8, which results require; remove it")]
     NotUtf8 {
         /// The path, as far as it can be shown.
         path: String,
     },
     /// A path is not below the directory.
-    #[error("`{path}` leads out of the benchmark's directory; write paths below it, without `..`")]
+    #[error("`{path}` leaves the benchmark directory; use paths below it, without `..`")]
     LeadsOut {
         /// The path.
         path: String,
     },
 }
 
-/// Reads a tree file; `name` is what it is called in messages.
+/// Reads a tree file; messages call it `name`.
 ///
 /// # Errors
-/// With the line: a size or a path that is none, or that leads out of the benchmark's directory.
+/// With the line: an invalid size or path, or a path outside the benchmark directory.
 pub fn parse(name: &str, text: &[u8]) -> Result<TreeListing, TreeFileError> {
     let is_head = |line: &&[u8]| line.is_empty() || line.starts_with(b"#");
     let encoded = text.split(|&byte| byte == b'\n').take_while(is_head).any(|line| line == ENCODED.as_bytes());
@@ -170,23 +170,23 @@ mod tests {
             tree,
             TreeListing { dirs: vec![" d\n".into()], files: vec![TreeFile { path: " d\n/f ".into(), bytes: 7 }] }
         );
-        // Behind the first entry it is a comment like any other.
+        // After the first entry it is an ordinary comment.
         assert_eq!(parse("t", b"d YQ==\n# encoding=base64\n").unwrap().dirs, ["YQ=="]);
     }
 
-    // Protects what lies beside the benchmark's directory, and people from slips that would be another load.
+    // Protects files outside the benchmark directory, and users from typos that would change the load.
     #[test]
     fn what_is_no_entry_of_the_tree_is_refused_with_its_line() {
         for (text, told) in [
-            (&b"d a\nf b"[..], "t:2: no size"),
-            (b"f 1k b", "t:1: no size"),
-            (b"f -1 b", "t:1: no size"),
-            (b"d", "t:1: no path"),
-            (b"f 3", "t:1: no path"),
-            (b"d ../a", "t:1: `../a` leads out"),
-            (b"f 3 /etc/motd", "leads out"),
-            (b"d a/../../b", "leads out"),
-            (b"# encoding=base64\nd *", "t:2: the path is not base64"),
+            (&b"d a\nf b"[..], "t:2: the size is missing"),
+            (b"f 1k b", "t:1: the size is missing"),
+            (b"f -1 b", "t:1: the size is missing"),
+            (b"d", "t:1: the path is missing"),
+            (b"f 3", "t:1: the path is missing"),
+            (b"d ../a", "t:1: `../a` leaves"),
+            (b"f 3 /etc/motd", "leaves the benchmark directory"),
+            (b"d a/../../b", "leaves the benchmark directory"),
+            (b"# encoding=base64\nd *", "t:2: the path is not valid base64"),
             (b"d \xff", "not UTF-8"),
         ] {
             let found = parse("t", text).unwrap_err().to_string();

@@ -1,18 +1,18 @@
-//! What is wrong with a command line.
+//! Errors in a command line.
 
-/// What is wrong with a command line.
+/// Errors in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// No such option.
-    #[error("there is no option `{given}`{}", hint(.nearest))]
+    #[error("unknown option `{given}`{}", hint(.nearest))]
     Unknown {
         /// As given.
         given: String,
-        /// What may have been meant.
+        /// The closest match.
         nearest: Option<&'static str>,
     },
-    /// It may stand for several.
-    #[error("`{given}` may stand for {candidates}; write it out")]
+    /// An abbreviation that matches several.
+    #[error("`{given}` is ambiguous: {candidates}; write the name in full")]
     Ambiguous {
         /// As given.
         given: String,
@@ -26,7 +26,7 @@ pub enum Wrong {
         name: &'static str,
     },
     /// It takes none.
-    #[error("--{name} takes no value but true and false; `{value}` is neither")]
+    #[error("--{name} takes only true or false, not `{value}`")]
     NoSuchSwitch {
         /// The option.
         name: &'static str,
@@ -39,20 +39,20 @@ pub enum Wrong {
         /// The option.
         name: &'static str,
     },
-    /// The value is no such value.
-    #[error("--{name}: `{value}` is {found}; {way_out}")]
+    /// The value is invalid.
+    #[error("--{name}={value}: {found}; {way_out}")]
     Value {
         /// The option.
         name: &'static str,
         /// As given.
         value: String,
-        /// What is wrong.
+        /// The problem.
         found: &'static str,
-        /// What is right.
+        /// The way out.
         way_out: &'static str,
     },
-    /// Not there yet.
-    #[error("--{name}: not yet: {why}")]
+    /// Not supported yet.
+    #[error("--{name} is not supported yet: {why}")]
     NotYet {
         /// The option.
         name: &'static str,
@@ -60,7 +60,7 @@ pub enum Wrong {
         why: &'static str,
     },
     /// Never.
-    #[error("--{name}: never, because {why}")]
+    #[error("--{name} is not supported: {why}")]
     Never {
         /// The option.
         name: &'static str,
@@ -70,7 +70,7 @@ pub enum Wrong {
     /// A file of options.
     #[error("--configfile: {0}")]
     ConfigFile(String),
-    /// Options that exclude one another, or one that needs another.
+    /// Options that exclude each other, or one that needs another.
     #[error("{0}")]
     Together(String),
 }
@@ -78,6 +78,6 @@ pub enum Wrong {
 pub(super) fn hint(nearest: &Option<&'static str>) -> String {
     match nearest {
         Some(name) => format!("; did you mean `--{name}`?"),
-        None => "; --help-all tells all of them".to_owned(),
+        None => "; --help-all lists them all".to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! The command line, as `getopt_long_only` reads it: one dash or two, beginnings of names, `--name value` or
-//! `--name=value`, files anywhere among them.
+//! The command line, as `getopt_long_only` reads it: one dash or two, abbreviated names, `--name value` or
+//! `--name=value`, with files anywhere.
 
 use super::error::{FioError, WordLocation};
 use super::invocation::{Action, Eta, Invocation, OutputFormat};
@@ -10,15 +10,15 @@ use super::value::{Compat, ValueReading, time};
 use plumb_result::short_list;
 use plumb_workload::Nanos;
 
-/// Progress may not be shown more often.
+/// The shortest interval between progress updates.
 const SHORTEST_ETA: Nanos = Nanos(250_000_000);
 
-/// The words of a command line, sorted out.
+/// A command line, sorted into program options, jobs and files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandLine {
     /// What is asked of the program as a whole.
     pub invocation: Invocation,
-    /// The jobs of the command line, and what holds for all.
+    /// The jobs of the command line, and its global options.
     pub sections: Vec<Section>,
     /// The job files.
     pub files: Vec<String>,
@@ -29,22 +29,22 @@ pub struct CommandLine {
 pub enum Takes {
     /// None.
     Nothing,
-    /// Only behind `=`.
+    /// Only after `=`.
     Perhaps,
-    /// Behind `=`, or the next word.
+    /// After `=`, or the next word.
     Value,
 }
 
-/// What becomes of an option of the program as a whole.
+/// Whether a program option is supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is taken.
+    /// Supported.
     Works,
-    /// It changes nothing.
+    /// Accepted without effect.
     Ignored(&'static str),
-    /// It is refused for now.
+    /// Not supported yet.
     NotYet(&'static str),
-    /// It is refused for good.
+    /// Will not be supported.
     Never(&'static str),
 }
 
@@ -57,7 +57,7 @@ pub struct ProgramOption {
     pub letter: Option<char>,
     /// Whether it takes a value.
     pub takes: Takes,
-    /// What becomes of it.
+    /// Whether it is supported.
     pub fate: Fate,
     /// What it does, in a sentence.
     pub doc: &'static str,
@@ -71,68 +71,73 @@ const fn refused(name: &'static str, takes: Takes, fate: Fate) -> ProgramOption 
     ProgramOption { name, letter: None, takes, fate, doc: "" }
 }
 
-const SERVERS: Fate = Fate::Never("several machines are driven with MPI instead; run it under mpirun.");
-const OWN_CODE: Fate = Fate::Never("it measures fio's own code.");
+const SERVERS: Fate = Fate::Never("Plumb runs on several machines through MPI instead; start it under mpirun.");
+const OWN_CODE: Fate = Fate::Never("it benchmarks fio's own code.");
 
 /// Every option of the program as a whole.
 pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
-    works("output", 'o', Takes::Value, "Write results into this file."),
-    works("output-format", 'F', Takes::Value, "normal, terse (or minimal, csv), json, json+; several with commas."),
-    works("minimal", 'm', Takes::Nothing, "The same as --output-format=terse."),
-    works("append-terse", 'f', Takes::Perhaps, "Print a terse line as well."),
-    works("terse-version", 'V', Takes::Value, "The form of terse lines: 2, 3, 4 or 5."),
+    works("output", 'o', Takes::Value, "Write results to this file."),
+    works(
+        "output-format",
+        'F',
+        Takes::Value,
+        "normal, terse (or minimal, csv), json, json+; separate several with commas.",
+    ),
+    works("minimal", 'm', Takes::Nothing, "Same as --output-format=terse."),
+    works("append-terse", 'f', Takes::Perhaps, "Also print terse output."),
+    works("terse-version", 'V', Takes::Value, "Version of the terse format: 2, 3, 4 or 5."),
     works("version", 'v', Takes::Nothing, "Print the version."),
-    works("help", 'h', Takes::Nothing, "Print this."),
-    works("cmdhelp", 'c', Takes::Perhaps, "Explain an option; all of them without a name."),
-    works("enghelp", 'i', Takes::Perhaps, "Explain an engine, or engine,option; all engines without a name."),
-    works("showcmd", 's', Takes::Nothing, "Print the jobs of files as command lines."),
-    works("parse-only", 'P', Takes::Nothing, "Read the jobs and do nothing."),
-    works("section", 'x', Takes::Value, "Only this section of the files; may be given several times."),
-    works("readonly", 'r', Takes::Nothing, "Refuse to write."),
-    works("eta", 'e', Takes::Value, "When progress is shown: always, never, auto."),
-    works("eta-interval", 'O', Takes::Value, "How often progress is shown."),
-    works("eta-newline", 'E', Takes::Value, "How often progress begins a new line."),
-    works("status-interval", 'L', Takes::Value, "How often results so far are printed."),
-    works("warnings-fatal", 'w', Takes::Nothing, "A warning stops the run."),
-    works("bandwidth-log", 'b', Takes::Perhaps, "Log the bandwidth of all jobs together."),
-    works("aux-path", 'K', Takes::Value, "Where files of state go."),
-    works("merge-blktrace-only", 'A', Takes::Nothing, "Stop after recordings are merged."),
-    works("trigger-file", 'W', Takes::Value, "Pull the trigger when this file appears."),
-    works("trigger-timeout", 'B', Takes::Value, "Pull the trigger after so long."),
-    works("trigger", 'H', Takes::Value, "What the trigger runs."),
+    works("help", 'h', Takes::Nothing, "Print this help."),
+    works("cmdhelp", 'c', Takes::Perhaps, "Describe a job option; without a name, all of them."),
+    works("enghelp", 'i', Takes::Perhaps, "Describe an engine, or engine,option; without a name, list the engines."),
+    works("showcmd", 's', Takes::Nothing, "Print job files as command lines."),
+    works("parse-only", 'P', Takes::Nothing, "Parse the jobs without running them."),
+    works("section", 'x', Takes::Value, "Run only this section of the job files; can be repeated."),
+    works("readonly", 'r', Takes::Nothing, "Refuse jobs that write or trim."),
+    works("eta", 'e', Takes::Value, "When to show progress: always, never, auto."),
+    works("eta-interval", 'O', Takes::Value, "Interval between progress updates."),
+    works("eta-newline", 'E', Takes::Value, "Interval between new lines of progress."),
+    works("status-interval", 'L', Takes::Value, "Interval between interim results."),
+    works("warnings-fatal", 'w', Takes::Nothing, "Treat warnings as errors."),
+    works("bandwidth-log", 'b', Takes::Perhaps, "Log the aggregate bandwidth of all jobs."),
+    works("aux-path", 'K', Takes::Value, "Directory for state files."),
+    works("merge-blktrace-only", 'A', Takes::Nothing, "Exit after merging recordings."),
+    works("trigger-file", 'W', Takes::Value, "Run the trigger when this file appears."),
+    works("trigger-timeout", 'B', Takes::Value, "Run the trigger after this time."),
+    works("trigger", 'H', Takes::Value, "Command that the trigger runs."),
     ProgramOption {
         name: "translate",
         letter: None,
         takes: Takes::Nothing,
         fate: Fate::Works,
-        doc: "Plumb's own: print the jobs as a workload in the native form, which `plumb run` takes.",
+        doc: "Plumb's own: print the jobs as a TOML workload for `plumb run`.",
     },
     ProgramOption {
         name: "plan",
         letter: None,
         takes: Takes::Nothing,
         fate: Fate::Works,
-        doc: "Plumb's own: print which files the jobs use, how much they do, and when.",
+        doc: "Plumb's own: print the files, amounts and order of the jobs without running them.",
     },
     ProgramOption {
         name: "compat",
         letter: None,
         takes: Takes::Value,
         fate: Fate::Works,
-        doc: "Plumb's own: `strict` reads doubtful values as fio does, `meant` as they were meant.",
+        doc: "Plumb's own: `strict` reads ambiguous values exactly as fio does, `meant` as they were meant.",
     },
     ProgramOption {
         name: "plumb-allow",
         letter: None,
         takes: Takes::Value,
         fate: Fate::Works,
-        doc: "Plumb's own: files and serials of devices that may be overwritten, as PLUMB_ALLOW.",
+        doc: "Plumb's own: files and device serial numbers that may be overwritten, like PLUMB_ALLOW.",
     },
     ProgramOption {
         name: "debug",
         letter: Some('d'),
         takes: Takes::Value,
-        fate: Fate::Ignored("there are no areas of debugging; --plan and --translate tell what is made of the jobs."),
+        fate: Fate::Ignored("there are no debug areas; use --plan or --translate to see how the jobs are read."),
         doc: "",
     },
     ProgramOption {
@@ -149,16 +154,14 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         fate: Fate::Ignored("there is no limit to raise."),
         doc: "",
     },
-    refused("profile", Takes::Value, Fate::NotYet("the built-in profiles (act, tiobench) are not translated.")),
+    refused("profile", Takes::Value, Fate::NotYet("the built-in profiles (act, tiobench) are not supported.")),
     refused(
         "inflate-log",
         Takes::Value,
-        Fate::NotYet(
-            "compressed logs are not unpacked here; they are fio's own, and `fio --inflate-log` unpacks them.",
-        ),
+        Fate::NotYet("compressed logs are in fio's format; unpack them with `fio --inflate-log`."),
     ),
     refused("idle-prof", Takes::Value, Fate::NotYet("idle CPU time is not measured yet.")),
-    refused("latency-log", Takes::Value, Fate::Never("fio dropped it; say `write_lat_log` in the job instead.")),
+    refused("latency-log", Takes::Value, Fate::Never("fio removed it; use `write_lat_log` in the job instead.")),
     refused("server", Takes::Perhaps, SERVERS),
     refused("client", Takes::Value, SERVERS),
     refused("remote-config", Takes::Value, SERVERS),
@@ -169,7 +172,7 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
     refused("memcpytest", Takes::Perhaps, OWN_CODE),
 ];
 
-/// What a name of the command line stands for.
+/// The option that a name on the command line stands for.
 #[derive(Debug, Clone, Copy)]
 enum Named {
     Program(&'static ProgramOption),
@@ -193,7 +196,7 @@ impl Named {
     }
 }
 
-/// Sorts the words out.
+/// Sorts the arguments.
 pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
     let line = CommandLine { invocation: Invocation::default(), sections: Vec::new(), files: Vec::new() };
     let mut reader = WordReader { words, next: 0, line, open: false, formats: Vec::new(), errors };
@@ -246,7 +249,7 @@ impl<'a> WordReader<'a> {
         });
         let Some((letter, option)) = letter else { return self.long(text, place) };
         let rest = &text[letter.len_utf8()..];
-        // More than one letter is the beginning of a name first of all.
+        // More than one letter is first tried as an abbreviated name.
         if !rest.is_empty() && !candidates(text.split('=').next().unwrap_or(text)).is_empty() {
             return self.long(text, place);
         }
@@ -360,13 +363,13 @@ impl<'a> WordReader<'a> {
                         "terse" | "minimal" | "csv" => self.formats.push(OutputFormat::Terse),
                         "json" => self.formats.push(OutputFormat::Json),
                         "json+" => self.formats.push(OutputFormat::JsonPlus),
-                        _ => refuse("say normal, terse, json or json+"),
+                        _ => refuse("use normal, terse, json or json+"),
                     }
                 }
             }
             "terse-version" => match text.trim().parse() {
                 Ok(version @ 2..=5) => invocation.terse_version = version,
-                _ => refuse("say 2, 3, 4 or 5"),
+                _ => refuse("use 2, 3, 4 or 5"),
             },
             "version" => invocation.action = Action::Version,
             "help" => invocation.action = Action::Help,
@@ -387,23 +390,23 @@ impl<'a> WordReader<'a> {
                 "always" => invocation.eta = Eta::Always,
                 "never" => invocation.eta = Eta::Never,
                 "auto" => invocation.eta = Eta::Auto,
-                _ => refuse("say always, never or auto"),
+                _ => refuse("use always, never or auto"),
             },
             "eta-interval" => match seconds(&text) {
                 Some(time) if time >= SHORTEST_ETA => invocation.eta_interval = Some(time),
-                _ => refuse("say a time of 250ms or more"),
+                _ => refuse("use a time of 250ms or more"),
             },
             "eta-newline" => match seconds(&text) {
                 Some(time) if time >= Nanos(1_000_000) => invocation.eta_newline = Some(time),
-                _ => refuse("say a time of 1ms or more"),
+                _ => refuse("use a time of 1ms or more"),
             },
             "status-interval" => match seconds(&text) {
                 Some(time) if time >= Nanos(1_000_000) => invocation.status_interval = Some(time),
-                _ => refuse("say a time of 1ms or more"),
+                _ => refuse("use a time of 1ms or more"),
             },
             "trigger-timeout" => match seconds(&text) {
                 Some(time) => invocation.trigger.timeout = Some(time),
-                None => refuse("say a time such as 30s"),
+                None => refuse("use a time such as 30s"),
             },
             "trigger-file" => invocation.trigger.file = value,
             "trigger" => invocation.trigger.command = value,
@@ -415,14 +418,14 @@ impl<'a> WordReader<'a> {
             "compat" => match text.as_str() {
                 "strict" => invocation.compat = Compat::Strict,
                 "meant" => invocation.compat = Compat::Meant,
-                _ => refuse("say strict or meant"),
+                _ => refuse("use strict or meant"),
             },
-            _ => unreachable!("every option that works is taken above; a test says them all"),
+            _ => unreachable!("every supported option is handled above; a test tries them all"),
         }
     }
 }
 
-/// What a name, or the beginning of one, may stand for.
+/// The options that a name, or its abbreviation, may stand for.
 fn candidates(name: &str) -> Vec<Named> {
     if let Some(option) = PROGRAM_OPTIONS.iter().find(|option| option.name == name) {
         return vec![Named::Program(option)];
@@ -438,7 +441,7 @@ fn candidates(name: &str) -> Vec<Named> {
         option.name.starts_with(name) || option.alias.is_some_and(|alias| alias.starts_with(name))
     };
     let mut found: Vec<Named> = program.chain(options::all().filter(begins).map(Named::Job)).collect();
-    // Options of engines count only where nothing else fits: fio does not know them before it knows the engine.
+    // Engine options count only if nothing else matches: fio does not know them before it knows the engine.
     let of_engine = |named: &Named| matches!(named, Named::Job(option) if !option.engines.is_empty());
     if found.iter().any(|named| !of_engine(named)) {
         found.retain(|named| !of_engine(named));

@@ -1,4 +1,4 @@
-//! fio's engines, and what Plumb does with each.
+//! fio's engines, and whether Plumb supports them.
 
 use super::options::Support;
 
@@ -27,15 +27,15 @@ const fn never(name: &'static str, why: &'static str) -> EngineSpec {
     EngineSpec { name, aliases: &[], support: Support::Never(why), doc: "" }
 }
 
-const LIBRARY: &str = "it needs a library of its own, which Plumb is not linked with.";
-const PASSTHROUGH: &str = "commands to NVMe and SCSI devices are not connected yet.";
-const ELSEWHERE: &str = "it belongs to another operating system.";
+const LIBRARY: &str = "it needs an external library that Plumb does not link.";
+const PASSTHROUGH: &str = "NVMe and SCSI passthrough are not supported yet.";
+const ELSEWHERE: &str = "it is for another operating system.";
 
 /// Every engine.
 pub static ENGINES: &[EngineSpec] = &[
     works("psync", "pread and pwrite."),
     works("sync", "lseek, then read and write."),
-    works("vsync", "readv and writev, neighbours joined."),
+    works("vsync", "readv and writev, with adjacent ops merged."),
     works("pvsync", "preadv and pwritev."),
     works("pvsync2", "preadv2 and pwritev2."),
     EngineSpec {
@@ -44,35 +44,35 @@ pub static ENGINES: &[EngineSpec] = &[
         support: Support::Works,
         doc: "Linux native asynchronous I/O.",
     },
-    works("posixaio", "aio_read and aio_write of POSIX."),
-    works("io_uring", "Rings shared with the kernel."),
-    works("mmap", "A memory map, and copies from and to it."),
+    works("posixaio", "POSIX aio_read and aio_write."),
+    works("io_uring", "Linux io_uring."),
+    works("mmap", "mmap, with memcpy to and from the mapping."),
     works("splice", "splice and vmsplice through a pipe."),
-    works("null", "Nothing: ops complete at once."),
+    works("null", "No I/O: ops complete immediately."),
     works("filecreate", "Creates files."),
-    works("filestat", "Asks for the attributes of files."),
+    works("filestat", "Reads the attributes of files."),
     works("filedelete", "Deletes files."),
     works("dircreate", "Creates directories."),
-    works("dirstat", "Asks for the attributes of directories."),
+    works("dirstat", "Reads the attributes of directories."),
     works("dirdelete", "Deletes directories."),
     works("falloc", "fallocate: reserves, extends and punches holes."),
     works("ftruncate", "ftruncate: sets the size of files."),
     works("net", "Sends and receives over the network."),
     works("exec", "Runs a program."),
     works("cpuio", "Keeps CPUs busy."),
-    not_yet("netsplice", "splicing to sockets is not connected yet."),
+    not_yet("netsplice", "splicing to sockets is not supported yet."),
     not_yet("sg", PASSTHROUGH),
     not_yet("io_uring_cmd", PASSTHROUGH),
-    not_yet("page_fault", "faulting pages in as a workload of its own is not connected yet."),
-    not_yet("http", "object stores are not connected yet."),
-    not_yet("nbd", "network block devices are not connected yet."),
-    not_yet("mtd", "raw flash devices are not connected yet."),
-    not_yet("dev-dax", "memory devices are not connected yet."),
-    never("e4defrag", "the kernel call it needs exists for ext4 alone, and it moves data instead of measuring it."),
+    not_yet("page_fault", "page faults as a workload are not supported yet."),
+    not_yet("http", "object stores are not supported yet."),
+    not_yet("nbd", "network block devices are not supported yet."),
+    not_yet("mtd", "raw flash (MTD) devices are not supported yet."),
+    not_yet("dev-dax", "DAX devices are not supported yet."),
+    never("e4defrag", "it uses an ext4-only ioctl that moves data rather than measuring I/O."),
     never("external", "it loads C code built against fio's own structures."),
     never("cpp_null", "it loads C++ code built against fio's own structures."),
     never("binject", "the kernel module it needs was never part of Linux."),
-    never("guasi", "the library it needs is no longer kept up."),
+    never("guasi", "the library it needs is no longer maintained."),
     never("rdma", LIBRARY),
     never("rbd", LIBRARY),
     never("rados", LIBRARY),

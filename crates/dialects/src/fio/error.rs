@@ -1,10 +1,10 @@
-//! What is wrong, and what is doubtful, each with the place where it was said.
+//! Errors and warnings, each with the place in the job file or on the command line.
 
 use crate::fio::value::{Doubt, ValueError};
 use std::fmt;
 use std::sync::Arc;
 
-/// Where something was said.
+/// A place in a job file or on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WordLocation {
     /// In a file.
@@ -34,27 +34,27 @@ impl fmt::Display for WordLocation {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FioError {
     /// There is no such option.
-    #[error("{place}: `{name}` is no option of fio{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+    #[error("{place}: unknown fio option `{name}`{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     UnknownOption {
         /// Where.
         place: WordLocation,
-        /// What was said.
+        /// As given.
         name: String,
-        /// The option most like it.
+        /// The closest match.
         nearest: Option<&'static str>,
     },
-    /// The beginning of a name fits several options.
-    #[error("{place}: `{name}` may be {}; write the name out", .candidates.join(", "))]
+    /// An abbreviated name matches several options.
+    #[error("{place}: `{name}` is ambiguous: {}; write the name in full", .candidates.join(", "))]
     Ambiguous {
         /// Where.
         place: WordLocation,
-        /// What was said.
+        /// As given.
         name: String,
         /// The options it may be.
         candidates: Vec<&'static str>,
     },
     /// The option belongs to other engines.
-    #[error("{place}: `{option}` is no option of the engine {engine}, but of {}; set `ioengine` or leave it out", .engines.join(", "))]
+    #[error("{place}: the engine {engine} has no option `{option}`; it belongs to {}; set `ioengine` or remove it", .engines.join(", "))]
     OtherEngine {
         /// Where.
         place: WordLocation,
@@ -62,7 +62,7 @@ pub enum FioError {
         option: &'static str,
         /// The job's engine.
         engine: String,
-        /// The engines that know it.
+        /// The engines that have it.
         engines: &'static [&'static str],
     },
     /// The value cannot be taken.
@@ -72,9 +72,9 @@ pub enum FioError {
         place: WordLocation,
         /// The option.
         option: &'static str,
-        /// What was said.
+        /// As given.
         text: String,
-        /// What is wrong with it.
+        /// Why.
         reason: ValueError,
         /// What kind of value the option takes.
         wants: &'static str,
@@ -100,17 +100,17 @@ pub enum FioError {
         why: &'static str,
     },
     /// There is no such engine.
-    #[error("{place}: `{engine}` is no engine of fio{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+    #[error("{place}: unknown fio engine `{engine}`{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     UnknownEngine {
         /// Where.
         place: WordLocation,
-        /// What was said.
+        /// As given.
         engine: String,
-        /// The engine most like it.
+        /// The closest match.
         nearest: Option<&'static str>,
     },
-    /// An option of a file stands before any section.
-    #[error("{place}: `{text}` stands before any section; put [global] or a job's name in brackets above it")]
+    /// An option of a file comes before any section.
+    #[error("{place}: `{text}` comes before any section; add [global] or a job name in brackets above it")]
     BeforeSection {
         /// Where.
         place: WordLocation,
@@ -126,27 +126,27 @@ pub enum FioError {
         text: String,
     },
     /// An included file opens a section.
-    #[error("{place}: an included file may not open a section; include it inside one, and leave out {text}")]
+    #[error("{place}: an included file cannot open a section; include it inside one and remove {text}")]
     SectionInInclude {
         /// Where.
         place: WordLocation,
         /// The line.
         text: String,
     },
-    /// Files include one another too deeply.
-    #[error("{place}: files include one another more than {most} deep")]
+    /// Files include each other too deeply.
+    #[error("{place}: includes are nested more than {most} deep")]
     IncludeTooDeep {
         /// Where.
         place: WordLocation,
-        /// So deep is allowed.
+        /// Maximum depth.
         most: usize,
     },
     /// A line is too long.
-    #[error("{place}: the line is longer than {most} bytes, which fio would cut; split it")]
+    #[error("{place}: the line is longer than {most} bytes, where fio would truncate it; split it")]
     LineTooLong {
         /// Where.
         place: WordLocation,
-        /// So long is allowed.
+        /// Maximum length.
         most: usize,
     },
     /// A file cannot be read.
@@ -182,28 +182,28 @@ pub enum FioError {
         place: WordLocation,
         /// The option.
         option: &'static str,
-        /// What was said.
+        /// As given.
         text: String,
-        /// What is wrong with it.
+        /// Why.
         reason: String,
     },
-    /// A section that was asked for is not there.
-    #[error("there is no section [{name}]")]
+    /// A requested section does not exist.
+    #[error("unknown section [{name}]")]
     NoSection {
-        /// What was asked for.
+        /// As given.
         name: String,
     },
 }
 
-/// Everything that is wrong, in the order in which it was said.
+/// All errors, in the order of the input.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct FioErrors(pub Vec<FioError>);
 
-/// What is doubtful, but does not stop a job.
+/// Doubtful input that does not stop a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
-    /// fio reads the value otherwise than it was meant.
+    /// fio reads the value differently from what was meant.
     Misread {
         /// Where.
         place: WordLocation,
@@ -221,7 +221,7 @@ pub enum Warning {
         /// What is lost.
         lost: String,
     },
-    /// The option is taken and does nothing, which is hardly what was meant.
+    /// The option is accepted without effect, which is hardly what was meant.
     DoesNothing {
         /// Where.
         place: WordLocation,
@@ -236,13 +236,13 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Warning::Misread { place, option, doubt: Doubt { written, here, fio } } => {
-                write!(f, "{place}: {option}: `{written}` is taken for {here}; fio {fio}")
+                write!(f, "{place}: {option}: `{written}` is read as {here}; fio {fio}")
             }
             Warning::DoesNothing { place, option, why } => {
                 write!(f, "{place}: `{option}` is ignored: {}", why.trim_end_matches('.'))
             }
             Warning::CutByComment { place, kept, lost } => {
-                write!(f, "{place}: `{kept}` ends where a comment begins; `{lost}` is ignored, as fio does")
+                write!(f, "{place}: the value `{kept}` ends at the comment character; `{lost}` is ignored, as in fio")
             }
         }
     }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// There is no such option or engine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no {what} `{name}`{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+#[error("unknown {what} `{name}`{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
 pub struct NoSuch {
     /// An option, an engine.
     pub what: &'static str,
@@ -29,13 +29,13 @@ pub fn program() -> String {
         };
         let sentence = match option.fate {
             Fate::Works => option.doc.to_owned(),
-            Fate::Ignored(why) => format!("Changes nothing: {why}"),
-            Fate::NotYet(why) => format!("Not yet: {why}"),
+            Fate::Ignored(why) => format!("No effect: {why}"),
+            Fate::NotYet(why) => format!("Not supported yet: {why}"),
             Fate::Never(why) => format!("Not supported, because {why}"),
         };
         line(&mut page, &format!("--{}{value}", option.name), &sentence);
     }
-    page.push_str("\nOptions of jobs: --cmdhelp. Engines: --enghelp.\n");
+    page.push_str("\nJob options: --cmdhelp. Engines: --enghelp.\n");
     page
 }
 
@@ -68,7 +68,7 @@ pub fn command(name: Option<&str>) -> Result<String, NoSuch> {
 /// `--enghelp`: all engines, one with its options, or one option of one engine (`engine,option`).
 pub fn engine(asked: Option<&str>) -> Result<String, NoSuch> {
     let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
-        // Scripts look for the names of engines that run, so those that do not are told apart.
+        // Scripts look for the names of engines that run, so those that do not are kept apart.
         let mut page = String::from("Available IO engines:\n");
         for engine in ENGINES.iter().filter(|engine| engine.support == Support::Works) {
             let _ = writeln!(page, "\t{}", engine.name);
@@ -111,8 +111,8 @@ fn line(page: &mut String, name: &str, sentence: &str) {
 fn sentence(option: &OptionSpec) -> String {
     match option.support {
         Support::Works => option.doc.to_owned(),
-        Support::Ignored(why) => format!("Changes nothing: {why}"),
-        Support::NotYet(why) => format!("Not yet: {why}"),
+        Support::Ignored(why) => format!("No effect: {why}"),
+        Support::NotYet(why) => format!("Not supported yet: {why}"),
         Support::Never(why) => format!("Not supported, because {why}"),
     }
 }
@@ -137,7 +137,7 @@ fn full(option: &OptionSpec) -> String {
     }
     let choices = option.kind.choices();
     if !choices.is_empty() {
-        row("words", &choices.join(", "));
+        row("values", &choices.join(", "));
     }
     row("default", option.default.filter(|text| !text.is_empty()).unwrap_or("none"));
     if !option.engines.is_empty() {

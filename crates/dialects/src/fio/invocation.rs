@@ -1,4 +1,4 @@
-//! What is asked of the program as a whole, beside the jobs.
+//! Program options, as opposed to job options.
 
 use super::value::Compat;
 use plumb_workload::Nanos;
@@ -15,11 +15,11 @@ pub enum Action {
     ShowCommand,
     /// Print the jobs as a workload in Plumb's native form (`--translate`).
     Translate,
-    /// Print what would be done, for people (`--plan`).
+    /// Print what would be done, for human readers (`--plan`).
     Plan,
     /// Print the version.
     Version,
-    /// Print what can be said.
+    /// Print the help.
     Help,
     /// Explain an option, or list them all (`--cmdhelp`).
     CommandHelp(Option<String>),
@@ -30,7 +30,7 @@ pub enum Action {
 /// How a result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OutputFormat {
-    /// For people.
+    /// For human readers.
     Normal,
     /// A line of fields.
     Terse,
@@ -57,18 +57,18 @@ pub enum Eta {
 pub struct Trigger {
     /// This file appears.
     pub file: Option<String>,
-    /// So much time has gone by.
+    /// This much time has elapsed.
     pub timeout: Option<Nanos>,
     /// Run this command line.
     pub command: Option<String>,
 }
 
-/// What is asked of the program as a whole.
+/// The program options of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     /// What to do.
     pub action: Action,
-    /// Whose reading of doubtful values holds.
+    /// How ambiguous values are read.
     pub compat: Compat,
     /// Write results into this file instead of standard output.
     pub output: Option<String>,
@@ -86,7 +86,7 @@ pub struct Invocation {
     pub eta_newline: Option<Nanos>,
     /// How often results so far are printed.
     pub status_interval: Option<Nanos>,
-    /// Only these sections are read; all where there are none.
+    /// Only these sections are read; all if there are none.
     pub sections: Vec<String>,
     /// Log the bandwidth of all jobs together into files that begin with this.
     pub bandwidth_log: Option<String>,

@@ -1,9 +1,9 @@
-//! A job with its meaning: what every option of the first two tiers says, with defaults filled in.
+//! A job with typed values: every option of the first two tiers, with defaults filled in.
 //!
-//! Nothing is resolved that depends on other jobs, files or the machine: copies are not made, sizes in per cent stay so,
-//! and what one option implies for another at run time (`verify` for `refill_buffers`, say) is left to lowering. Only
-//! options that are two names of one choice are joined: `direct` and `buffered`, `rwmixread` and `rwmixwrite`,
-//! `cpus_allowed` and `cpumask`, `gtod_reduce` and what it switches off.
+//! Nothing that depends on other jobs, files or the machine is resolved here: copies are not made, percentages stay
+//! percentages, and what one option implies for another at run time (such as `verify` for `refill_buffers`) is left to
+//! lowering. Only options that are two names for one choice are merged: `direct` and `buffered`, `rwmixread` and
+//! `rwmixwrite`, `cpus_allowed` and `cpumask`, `gtod_reduce` and what it switches off.
 
 use crate::fio::error::WordLocation;
 use crate::fio::options::{
@@ -12,7 +12,7 @@ use crate::fio::options::{
 };
 use std::sync::Arc;
 
-/// An option exactly as it was said.
+/// An option exactly as given.
 #[derive(Debug, Clone)]
 pub struct SaidOption {
     /// The option.
@@ -47,7 +47,7 @@ pub struct FioJob {
     pub files: Arc<files::FileOptions>,
     /// What it does.
     pub direction: Arc<direction::DirectionOptions>,
-    /// How ops are handed over.
+    /// How ops are submitted.
     pub queue: Arc<queue::QueueOptions>,
     /// How fast.
     pub pace: Arc<pace::PaceOptions>,
@@ -63,7 +63,7 @@ pub struct FioJob {
     pub replay: Arc<replay::ReplayOptions>,
     /// What is written.
     pub content: Arc<content::ContentOptions>,
-    /// Buffers, CPUs, memory nodes and priorities.
+    /// Buffers, CPUs, NUMA nodes and priorities.
     pub memory: Arc<memory::MemoryOptions>,
     /// Zones.
     pub zones: Arc<zones::ZoneOptions>,

@@ -1,15 +1,15 @@
-//! Job files: sections, options, comments, includes. Nothing is interpreted here beyond `${NAME}` and `$ncpus` and kin.
+//! Job files: sections, options, comments, includes. Only `${NAME}`, `$ncpus` and the like are expanded here.
 
 use super::error::{FioError, Warning, WordLocation};
 use super::machine::{Files, Machine};
 use super::value::arithmetic::{Flavour, Letter, evaluate};
 use std::sync::Arc;
 
-/// fio's buffer for a line holds so many bytes and a zero.
+/// Longest line, in bytes, without the terminating zero of fio's buffer.
 const LONGEST_LINE: usize = 8_191;
-/// Files may include one another so deep.
+/// Maximum depth of includes.
 const DEEPEST_INCLUDE: usize = 16;
-/// A section whose name begins so holds for those that follow.
+/// Prefix of the names of sections that apply to all following jobs.
 const GLOBAL: &str = "global";
 
 /// An option as it was written.
@@ -47,7 +47,7 @@ pub struct Section {
     pub opens_file: bool,
 }
 
-/// What a name makes of a section.
+/// The kind of section that a name stands for.
 pub fn kind_of(name: &str) -> SectionKind {
     if name.starts_with(GLOBAL) { SectionKind::Global } else { SectionKind::Job }
 }
@@ -58,11 +58,11 @@ pub struct JobFileReader<'a> {
     pub machine: &'a Machine,
     /// Where included files come from.
     pub files: &'a mut dyn Files,
-    /// Only these sections are read, and all global ones; all where there are none.
+    /// Only these sections are read, and all global ones; all if there are none.
     pub wanted: &'a [String],
-    /// What is wrong so far.
+    /// Errors so far.
     pub errors: &'a mut Vec<FioError>,
-    /// What is doubtful so far.
+    /// Warnings so far.
     pub warnings: &'a mut Vec<Warning>,
 }
 
@@ -101,7 +101,7 @@ impl JobFileReader<'_> {
                 (Inside::Section, Some(section)) => self.line(line, place, &path, 0, &mut section.lines),
                 (Inside::Nothing | Inside::Section, _) => {
                     self.errors.push(FioError::BeforeSection { place, text: line.to_owned() });
-                    // The lines that follow would all say the same.
+                    // The following lines would repeat the same error.
                     inside = Inside::Skipped;
                 }
             }
@@ -109,7 +109,7 @@ impl JobFileReader<'_> {
         sections
     }
 
-    /// The line without blanks and comments; nothing where nothing is left.
+    /// The line without blanks and comments; `None` if nothing is left.
     fn stripped<'t>(&mut self, raw: &'t str, place: &WordLocation) -> Option<&'t str> {
         if raw.len() > LONGEST_LINE {
             self.errors.push(FioError::LineTooLong { place: place.clone(), most: LONGEST_LINE });
@@ -203,7 +203,7 @@ impl JobFileReader<'_> {
                 replaced = true;
             }
         }
-        // fio asks the program `bc`; a value that is no sum, such as a path, stays as it is.
+        // fio runs `bc`; a value that is not an expression, such as a path, is unchanged.
         if replaced
             && !text.contains('\'')
             && let Some((name, value)) = text.split_once('=')
@@ -227,7 +227,7 @@ fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace() || c.is_ascii_control()
 }
 
-/// What stands in the brackets: up to the last closing one, at most 255 bytes.
+/// The text in the brackets: up to the last closing one, at most 255 bytes.
 fn section_name(line: &str) -> Option<&str> {
     let inner = line.strip_prefix('[')?;
     let name = &inner[..inner.rfind(']')?];

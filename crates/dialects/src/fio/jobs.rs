@@ -9,7 +9,7 @@ use super::value::{Compat, Doubt, OptionValue, ValueReading, read as read_value}
 use plumb_result::short_list;
 use std::sync::Arc;
 
-/// fio's engine where none is said.
+/// fio's default engine.
 pub(super) const DEFAULT_ENGINE: &str = "psync";
 
 /// What was read.
@@ -75,7 +75,7 @@ struct JobsReader<'a> {
     compat: Compat,
     errors: &'a mut Vec<FioError>,
     warnings: &'a mut Vec<Warning>,
-    /// Places at which an engine was refused already; all jobs below a global section would say the same.
+    /// Places where an engine was already refused, so that it is not reported for every job below a global section.
     refused: Vec<WordLocation>,
     /// Of the last job.
     values: OptionValues,
@@ -101,7 +101,7 @@ impl JobsReader<'_> {
         }
         let mut values = options::values();
         for Taken { said, value } in globals.taken.iter().chain(&taken) {
-            // What a global section says of another engine does not concern this job.
+            // Options of other engines in a global section do not concern this job.
             if said.option.known_to(&engine.name) {
                 apply(&mut values, said.option, value.clone());
             }
@@ -156,7 +156,7 @@ impl JobsReader<'_> {
     fn option(&mut self, option: &'static OptionSpec, line: OptionLine, kb_base: u64) -> Option<Taken> {
         let OptionLine { name, text, place } = line;
         match option.support {
-            // An option that nobody uses and that does nothing was most likely mistaken for another.
+            // A rare option without effect was most likely mistaken for another.
             Support::Ignored(why) if option.tier == UsageTier::Three => {
                 self.warnings.push(Warning::DoesNothing { place: place.clone(), option: option.name, why });
             }
@@ -169,7 +169,7 @@ impl JobsReader<'_> {
                 self.errors.push(FioError::OptionNever { place, option: name, why });
                 return None;
             }
-            // Told where the engine is known to take it.
+            // Reported if the engine is known to accept it.
             Support::NotYet(_) | Support::Never(_) => {}
         }
         let mut doubts: Vec<Doubt> = Vec::new();
@@ -190,8 +190,8 @@ impl JobsReader<'_> {
         }
     }
 
-    /// Tells the lines of a section whose names no option has. Where there is no such engine, that alone is told: they
-    /// may be its options, and nothing else of the section matters.
+    /// Reports lines with unknown option names. If the engine is unknown, only that is reported, because they may be
+    /// its options.
     fn unknown(&mut self, lines: Vec<OptionLine>, engine: &Engine, errors_before: usize) {
         if is_known(engine) {
             self.errors.extend(lines.into_iter().map(|line| FioError::UnknownOption {
@@ -225,7 +225,7 @@ impl JobsReader<'_> {
         self.supported(said, engine);
     }
 
-    /// Tells of options of an engine that no job below uses: nobody would do what they say.
+    /// Reports options of an engine that no following job uses.
     fn of_no_job(&mut self, globals: &[Taken], jobs: &[FioJob]) {
         if jobs.is_empty() {
             return;
@@ -245,9 +245,9 @@ impl JobsReader<'_> {
     fn supported(&mut self, said: &SaidOption, engine: &Engine) {
         let place = said.place.clone();
         let option = said.option;
-        // What is so anyway, is no wish.
+        // What is so anyway, is not a wish.
         let is_default = said.text.as_deref().map(str::trim) == option.default;
-        // What an engine knows that is not run anyway, is kept as it was said.
+        // Options of an unsupported engine are kept as given.
         let engine_runs = engines::find(&engine.name).is_some_and(|spec| spec.support == Support::Works);
         match option.support {
             Support::Works | Support::Ignored(_) => {}
@@ -261,7 +261,7 @@ impl JobsReader<'_> {
         }
     }
 
-    /// All jobs below a global section would say the same of it.
+    /// All jobs below a global section would repeat it.
     fn once(&mut self, error: FioError) {
         if !self.errors.contains(&error) {
             self.errors.push(error);
@@ -269,8 +269,8 @@ impl JobsReader<'_> {
     }
 }
 
-/// Whether there is such an engine. One that Plumb does not run is read all the same: it can be translated, and is
-/// refused when it shall run.
+/// Whether the engine exists. Unsupported engines are read too: their jobs can be translated, and are refused only when
+/// run.
 fn is_known(engine: &Engine) -> bool {
     engines::find(&engine.name).is_some()
 }
@@ -298,7 +298,7 @@ fn kb_base(globals: &[Taken]) -> u64 {
     }
 }
 
-/// Sets a value; options that are another name of the same choice give way to it.
+/// Sets a value, replacing other names of the same choice.
 fn apply(values: &mut OptionValues, option: &'static OptionSpec, value: OptionValue) {
     match (option.name, value) {
         ("buffered", OptionValue::Switch(buffered)) => values.set("direct", OptionValue::Switch(!buffered)),

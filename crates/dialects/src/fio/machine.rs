@@ -26,7 +26,7 @@ impl Default for Machine {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct MissingFile {
-    /// The system's words.
+    /// The system's error.
     pub reason: String,
 }
 

@@ -1,12 +1,12 @@
-//! fio's language: job files and command lines, as fio 3.42 reads them.
+//! fio: job files and command lines, as fio 3.42 reads them.
 //!
-//! [`read`] is the door. It takes the words of a command line, what the machine and the environment are, and a reader of
-//! files, and gives [`Fio`]: what is asked of the program ([`Invocation`]) and the jobs ([`FioJob`]). Where fio silently
-//! misreads a value (`5sec` as five microseconds), what was meant is taken and a [`Warning`] says so;
-//! `--compat=strict` does as fio does. All that is wrong is told at once, each with its place.
+//! [`read`] is the entry point. It takes a command line, the machine and its environment, and a reader of files, and
+//! returns [`Fio`]: program options ([`Invocation`]) and jobs ([`FioJob`]). Where fio silently misreads a value (`5sec`
+//! as five microseconds), the intended meaning is used with a [`Warning`]; `--compat=strict` reads as fio does. All
+//! errors are reported at once, each with its place.
 //!
-//! The table in [`options`] is the one place where options are described; [`help`] prints it, and [`show`] prints jobs as
-//! command lines again. [`print`](mod@print) gives results fio's own forms.
+//! The table in [`options`] is the only description of options; [`help`] prints it, and [`show`] prints jobs as command
+//! lines again. [`print`](mod@print) prints results in fio's formats.
 
 pub mod commandline;
 pub mod engines;
@@ -36,27 +36,26 @@ pub use value::Compat;
 
 use jobfile::{Section, SectionKind};
 
-/// The version whose language this is; scripts read the number behind the dash (xfstests: `fio -v | cut -d- -f2`).
+/// The version of fio that is followed; scripts read the number after the dash (xfstests: `fio -v | cut -d- -f2`).
 pub const VERSION: &str = "fio-3.42";
 
 /// A command line and its job files, read.
 #[derive(Debug, Clone)]
 pub struct Fio {
-    /// What is asked of the program as a whole.
+    /// The program options.
     pub invocation: Invocation,
     /// The jobs, in order; those of the command line come first.
     pub jobs: Vec<FioJob>,
-    /// What the global sections said, all together.
+    /// The options of all global sections.
     pub globals: Vec<SaidOption>,
-    /// What is doubtful.
+    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 
 /// Reads a command line and the job files that it names.
 ///
 /// # Errors
-/// Everything that is wrong, in the order in which it was said. Where the words ask for a version or for help, nothing
-/// else is looked at.
+/// All errors, in the order of the input. If the version or help is asked for, nothing else is checked.
 pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Result<Fio, FioErrors> {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();

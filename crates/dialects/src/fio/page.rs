@@ -1,4 +1,4 @@
-//! `docs/dialects/fio-options.md`: the tables of options and engines, for people.
+//! `docs/dialects/fio-options.md`: the tables of options and engines, for human readers.
 
 use super::commandline::{Fate, PROGRAM_OPTIONS, Takes};
 use super::engines::ENGINES;
@@ -9,17 +9,17 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # fio's options and engines in Plumb
 
-<!-- Generated from crates/dialects; `PLUMB_BLESS=1 cargo test -p plumb-dialects page` writes it anew. -->
+<!-- Generated from crates/dialects; `PLUMB_BLESS=1 cargo test -p plumb-dialects page` regenerates it. -->
 
-Every option that fio 3.42 knows, and what `plumb as fio` does with it; `plumb as fio --cmdhelp=NAME` says the same of one.
-How it differs from fio is told in [fio.md](fio.md).
+Every option of fio 3.42 and what `plumb as fio` does with it; `plumb as fio --cmdhelp=NAME` prints the same for one
+option. [fio.md](fio.md) lists the differences from fio.
 
-- **works**: it does what the sentence says.
-- *does nothing*: it may be said and changes nothing, for the reason beside it.
-- **not yet**, **never**: a job that says it is refused by name, for the reason beside it. An option of an engine that is not
-  run is kept by `--translate`.
+- **works**: supported, as described.
+- *no effect*: accepted, but has no effect, for the reason given.
+- **not yet**, **never**: a job that uses it is refused, for the reason given. `--translate` keeps options of unsupported
+  engines.
 
-A time takes `us`, `ms`, `s`, `m`, `h`, `d`; a size takes `k`, `m`, `g`, `t`, `p`. A second name is in brackets.
+Suffixes of a time: `us`, `ms`, `s`, `m`, `h`, `d`; of a size: `k`, `m`, `g`, `t`, `p`. An alias is in brackets.
 ";
 
 /// The page.
@@ -31,7 +31,7 @@ fn page() -> String {
     for shelf in SHELVES {
         let _ = write!(
             page,
-            "\n## {}\n\n{}\n\n| option | takes | default | | what it does |\n|---|---|---|---|---|\n",
+            "\n## {}\n\n{}\n\n| option | value | default | | description |\n|---|---|---|---|---|\n",
             shelf.category.title(),
             shelf.category.about()
         );
@@ -55,13 +55,14 @@ fn counts(page: &mut String) {
     let [works, nothing, not_yet, never] = all;
     let _ = writeln!(
         page,
-        "\nOf {} options, {works} work, {nothing} do nothing, {not_yet} are not done yet, and {never} will not be.",
+        "\nOf {} options, {works} work, {nothing} have no effect, {not_yet} are not supported yet, and {never} never \
+         will be.",
         all.iter().sum::<usize>()
     );
 }
 
 fn program(page: &mut String) {
-    page.push_str("\n## The program\n\n| option | | what it does |\n|---|---|---|\n");
+    page.push_str("\n## Command line\n\n| option | | description |\n|---|---|---|\n");
     for option in PROGRAM_OPTIONS {
         let value = match option.takes {
             Takes::Nothing => "",
@@ -71,7 +72,7 @@ fn program(page: &mut String) {
         let letter = option.letter.map(|letter| format!(" (`-{letter}`)")).unwrap_or_default();
         let (word, sentence) = match option.fate {
             Fate::Works => ("works", option.doc),
-            Fate::Ignored(why) => ("*does nothing*", why),
+            Fate::Ignored(why) => ("*no effect*", why),
             Fate::NotYet(why) => ("**not yet**", why),
             Fate::Never(why) => ("**never**", why),
         };
@@ -80,12 +81,12 @@ fn program(page: &mut String) {
 }
 
 fn engines(page: &mut String) {
-    page.push_str("\n## Engines\n\n| engine | | what it does |\n|---|---|---|\n");
+    page.push_str("\n## Engines\n\n| engine | | description |\n|---|---|---|\n");
     for engine in ENGINES {
         let (word, sentence) = told(engine.support, engine.doc);
         let aliases: Vec<String> = engine.aliases.iter().map(|alias| format!("`{alias}`")).collect();
         let aliases = if aliases.is_empty() { String::new() } else { format!(" ({})", aliases.join(", ")) };
-        // What works is told with the names of calls, which stay small.
+        // Supported engines are described with names of calls, which stay lower-case.
         let sentence = if engine.support == Support::Works { sentence.to_owned() } else { sentence_case(sentence) };
         let _ = writeln!(page, "| `{}`{aliases} | {word} | {} |", engine.name, cell(&sentence));
     }
@@ -96,7 +97,7 @@ fn row(page: &mut String, option: &OptionSpec) {
     let alias = option.alias.map(|alias| format!(" (`{alias}`)")).unwrap_or_default();
     let mut sentence = sentence_case(sentence);
     if matches!(option.support, Support::Works) && !option.engines.is_empty() {
-        let _ = write!(sentence, " Of {}.", option.engines.join(", "));
+        let _ = write!(sentence, " Engines: {}.", option.engines.join(", "));
     }
     let default = option.default.filter(|text| !text.is_empty()).map(|text| format!("`{text}`")).unwrap_or_default();
     let _ = writeln!(
@@ -112,18 +113,18 @@ fn row(page: &mut String, option: &OptionSpec) {
 fn told(support: Support, doc: &'static str) -> (&'static str, &'static str) {
     match support {
         Support::Works => ("works", doc),
-        Support::Ignored(why) => ("*does nothing*", why),
+        Support::Ignored(why) => ("*no effect*", why),
         Support::NotYet(why) => ("**not yet**", why),
         Support::Never(why) => ("**never**", why),
     }
 }
 
-/// What kind of value, in as few words as say it.
+/// The kind of value, briefly.
 fn takes(option: &OptionSpec) -> String {
     let choices = option.kind.choices();
     let words = match option.kind {
         Kind::Choice(_) => choices.join(", "),
-        Kind::Choices(_) => format!("some of {}", choices.join(", ")),
+        Kind::Choices(_) => format!("any of {}", choices.join(", ")),
         Kind::Special(_) if !choices.is_empty() => format!("{}: {}", option.kind.words(), choices.join(", ")),
         _ => option.kind.words().to_owned(),
     };
@@ -146,7 +147,7 @@ fn sentence_case(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The page that people read is the table that decides.
+/// The page is generated from the table that the parser uses.
 #[test]
 fn the_page_of_options_is_the_table() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dialects/fio-options.md");

@@ -56,7 +56,7 @@ fn comments_end_values() {
     assert_eq!(fio.warnings.len(), 2, "{:?}", fio.warnings);
     assert_eq!(
         fio.warnings[1].to_string(),
-        "a.fio:5: `exec_prerun=echo hi` ends where a comment begins; `; echo there` is ignored, as fio does"
+        "a.fio:5: the value `exec_prerun=echo hi` ends at the comment character; `; echo there` is ignored, as in fio"
     );
 }
 
@@ -105,7 +105,7 @@ fn includes() {
     assert_eq!((fio.jobs[0].direction.bs.read, fio.jobs[0].queue.iodepth), (16_384, 3));
     assert!(fio.globals[0].place.to_string().starts_with("jobs/common.inc:1"));
     let nested = said(&["a"], &[("a", "[x]\ninclude b\n"), ("b", "[y]\n")]).unwrap_err().to_string();
-    assert!(nested.contains("b:1: an included file may not open a section"), "{nested}");
+    assert!(nested.contains("b:1: an included file cannot open a section"), "{nested}");
     let endless = said(&["a"], &[("a", "[x]\ninclude a.inc\n"), ("a.inc", "include a.inc\n")]).unwrap_err();
     assert!(endless.to_string().contains("more than 16 deep"), "{endless}");
 }
@@ -128,23 +128,27 @@ fn sections_can_be_chosen() {
 
 #[test]
 fn errors_name_place_and_way_out() {
-    assert_eq!(refusal("[a]\n\nidoepth=4\n"), "a.fio:3: `idoepth` is no option of fio; did you mean `iodepth`?");
-    assert_eq!(refusal("[a]\niodepth=lots\n"), "a.fio:2: iodepth=lots: `lots` is no number; it takes a whole number");
+    assert_eq!(refusal("[a]\n\nidoepth=4\n"), "a.fio:3: unknown fio option `idoepth`; did you mean `iodepth`?");
+    assert_eq!(
+        refusal("[a]\niodepth=lots\n"),
+        "a.fio:2: iodepth=lots: `lots` is not a number; it takes a whole number"
+    );
     assert_eq!(
         refusal("bs=4k\nrw=read\n"),
-        "a.fio:1: `bs=4k` stands before any section; put [global] or a job's name in brackets above it"
+        "a.fio:1: `bs=4k` comes before any section; add [global] or a job name in brackets above it"
     );
     assert!(refusal("[a\n").contains("no closing bracket"));
     assert!(refusal("[a]\nioengine=libiao\n").ends_with("did you mean `libaio`?"));
     assert!(
-        refusal("[a]\nioengine=psync\nrbdname=x\n").contains("`rbdname` is no option of the engine psync, but of rbd")
+        refusal("[a]\nioengine=psync\nrbdname=x\n")
+            .contains("the engine psync has no option `rbdname`; it belongs to rbd")
     );
     assert!(refusal("[a]\nioengine=rbd\nrbdnam=x\n").ends_with("did you mean `rbdname`?"));
-    assert!(refusal("[a]\nhipri\n").contains("`hipri` is no option of the engine psync, but of pvsync2"));
+    assert!(refusal("[a]\nhipri\n").contains("the engine psync has no option `hipri`; it belongs to pvsync2"));
     assert!(refusal("[a]\nsprandom=1\n").contains("is not supported yet"));
     assert!(refusal("[a]\nioscheduler=none\n").contains("is not supported, because"));
     assert!(said(&["missing.fio"], &[]).unwrap_err().to_string().starts_with("cannot read missing.fio"));
-    // All that is wrong is told at once.
+    // All errors are reported at once.
     assert_eq!(refusal("[a]\nx=1\n[b]\ny=2\n").lines().count(), 2);
 }
 
@@ -153,8 +157,8 @@ fn engine_options_of_a_global_section_concern_only_jobs_of_that_engine() {
     let fio = file("[global]\nioengine=io_uring\nfixedbufs\n[a]\n[b]\nioengine=psync\n");
     assert!(fio.jobs[0].engine.fixed_buffers);
     assert!(!fio.jobs[1].engine.fixed_buffers);
-    // Somebody has to be concerned, and what cannot be done is told here as in a job, once.
-    assert!(refusal("[global]\nfixedbufs\n[a]\n[b]\n").contains("`fixedbufs` is no option of the engine psync"));
+    // Somebody has to be concerned, and what cannot be done is reported here as in a job, once.
+    assert!(refusal("[global]\nfixedbufs\n[a]\n[b]\n").contains("the engine psync has no option `fixedbufs`"));
     let unsupported = refusal("[global]\nioengine=net\nttl=3\n[a]\n[b]\n");
     assert!(unsupported.contains("`ttl` is not supported yet") && unsupported.lines().count() == 1, "{unsupported}");
     assert_eq!(file("[global]\nioengine=net\nttl=1\n[a]\n").jobs.len(), 1, "it is so anyway");
@@ -163,7 +167,7 @@ fn engine_options_of_a_global_section_concern_only_jobs_of_that_engine() {
     assert_eq!(file("[a]\nioengine=linuxaio\n").jobs[0].queue.ioengine, "libaio");
 }
 
-/// Such jobs are translated, and refused when they shall run.
+/// Such jobs are translated, but refused when run.
 #[test]
 fn engines_that_are_not_run_are_read_with_their_options() {
     let fio = file("[a]\nioengine=rbd\nrbdname=x\npool=p\nbs=8k\n");
@@ -177,7 +181,7 @@ fn engines_that_are_not_run_are_read_with_their_options() {
 fn what_fio_dropped_is_still_read() {
     assert!(file("[a]\nverifysort=1\nflow_watermark=10\n").warnings.is_empty());
     let threads = file("[a]\nthreads=4\n").warnings;
-    assert!(threads[0].to_string().contains("`threads` is ignored: It belongs to the profile tiobench"), "{threads:?}");
+    assert!(threads[0].to_string().contains("`threads` is ignored: It belongs to the tiobench profile"), "{threads:?}");
     assert!(refusal("[a]\nrwmixcycle=5\n").contains("rwmixcycle"));
 }
 
@@ -198,7 +202,8 @@ fn command_lines() {
     let text = said(&["--rate_i=3", "--name=x"], &[]).unwrap_err().to_string();
     assert_eq!(
         text,
-        "command line, word 1: `rate_i` may be rate_iops, rate_iops_min, rate_ignore_thinktime; write the name out"
+        "command line, word 1: `rate_i` is ambiguous: rate_iops, rate_iops_min, rate_ignore_thinktime; write the name \
+         in full"
     );
     assert!(said(&["--name=x", "--bs"], &[]).unwrap_err().to_string().contains("`--bs` needs a value"));
     // The beginning of an engine's option is enough where nothing else fits.
@@ -228,7 +233,7 @@ fn every_option_of_the_program_is_taken_or_refused() {
 fn strict_reads_as_fio_does_without_a_word() {
     let meant = said(&["--name=a", "--runtime=5sec"], &[]).unwrap();
     assert_eq!(meant.jobs[0].stop.runtime, Some(plumb_workload::Nanos(5_000_000_000)));
-    assert_eq!(meant.warnings[0].to_string(), "command line, word 2: runtime: `5sec` is taken for 5 s; fio reads 5 µs");
+    assert_eq!(meant.warnings[0].to_string(), "command line, word 2: runtime: `5sec` is read as 5 s; fio reads 5 µs");
     let strict = said(&["--compat=strict", "--name=a", "--runtime=5sec"], &[]).unwrap();
     assert_eq!(strict.jobs[0].stop.runtime, Some(plumb_workload::Nanos(5_000)));
     assert!(strict.warnings.is_empty());
@@ -283,7 +288,7 @@ fn every_option_that_works_makes_a_job_and_changes_its_meaning() {
             unmoved.push(option.name);
         }
     }
-    // What the sample says is the default already, or is told elsewhere in the job.
+    // What the sample says is the default already, or is reported elsewhere in the job.
     unmoved.retain(|name| {
         let spec = options::find(name).unwrap();
         let is_default = spec.default == Some(sample(spec).as_str());

@@ -1,9 +1,9 @@
-//! Which devices are told of and in which order, and what each did since the look before.
+//! The devices to report, their order, and what each did since the previous sample.
 
 use super::{Compat, DeviceNames, Settings, Which};
 use plumb_result::blocks::{BlockDevice, BlockExtent, BlockStat, DeviceNumber};
 
-/// Devices and groups in the order in which they are told.
+/// Devices and groups in the order in which they are reported.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DeviceList {
     entries: Vec<Entry>,
@@ -23,7 +23,7 @@ struct Entry {
     /// With `!` for `/`, as in `/sys/block`.
     name: String,
     kind: Kind,
-    /// Of what stands in `/dev` under the name.
+    /// Of what is in `/dev` under the name.
     number: Option<DeviceNumber>,
     seen: bool,
     now: BlockStat,
@@ -41,7 +41,7 @@ enum Kind {
     },
 }
 
-/// What is told of a device or a group.
+/// What is reported for a device or a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceRow {
     /// The name that is shown.
@@ -63,7 +63,7 @@ impl DeviceList {
         }
     }
 
-    /// The place of the name in the list, where it is put if it was not there.
+    /// The position of the name in the list; adds it if it is missing.
     pub(super) fn add_named(&mut self, name: &str, number: Option<DeviceNumber>, order: Placement) -> usize {
         if let Some(at) = self.position(name) {
             return at;
@@ -92,7 +92,7 @@ impl DeviceList {
         self.entries.iter().any(|entry| matches!(entry.kind, Kind::Group { .. }))
     }
 
-    /// Takes in a look at the devices.
+    /// Adds a sample of the devices.
     pub(super) fn look(&mut self, devices: &[BlockDevice], which: Which) {
         for entry in &mut self.entries {
             entry.before = if entry.seen { entry.now } else { BlockStat::default() };
@@ -136,7 +136,7 @@ impl DeviceList {
         self.entries[at].see(device);
     }
 
-    /// What is told, in the part `part` (from 1) of a report.
+    /// What is reported, in the part `part` (from 1) of a report.
     pub(super) fn rows(&mut self, settings: &Settings, part: u32, names: &mut dyn DeviceNames) -> Vec<DeviceRow> {
         let mut rows = Vec::new();
         let mut group: Option<OpenGroup> = None;
@@ -200,7 +200,7 @@ impl Settings {
     }
 }
 
-/// A group whose devices are being looked through.
+/// A group during the iteration over its devices.
 struct OpenGroup {
     at: usize,
     devices: u32,

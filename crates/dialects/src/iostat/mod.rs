@@ -1,11 +1,10 @@
-//! iostat's language (sysstat 12.6.1): its command line in; two looks at the kernel's counters become the text or JSON that
-//! its readers expect.
+//! iostat (sysstat 12.6.1): turns its command line and samples of the kernel's counters into its text or JSON.
 //!
-//! 1. [`read`]: words become [`Settings`]; what the machine knows about names comes in through [`DeviceNames`].
-//! 2. [`Session::report`]: a look at the counters becomes a report over what happened since the look before.
-//! 3. [`print`]: text as columns, for people (`-h`), or JSON.
+//! 1. [`read`]: reads a command line into [`Settings`]; facts about device names come from [`DeviceNames`].
+//! 2. [`Session::report`]: turns a sample of the counters into a report since the previous sample.
+//! 3. [`print`]: prints columns, human-readable text (`-h`), or JSON.
 //!
-//! Two things that iostat prints are not so, and are printed right unless `--compat=strict` is said: see [`Compat`].
+//! Two things that iostat prints wrongly are corrected, except with `--compat=strict`: see [`Compat`].
 
 mod devices;
 mod options;
@@ -21,7 +20,7 @@ pub use session::Session;
 pub use settings::{Action, Columns, Compat, DataUnit, DeviceNames, OtherPlace, Settings, TableLayout, Which};
 
 /// What `-V` says.
-pub const VERSION: &str = "sysstat version 12.6.1 (iostat's language, as Plumb speaks it)\n";
+pub const VERSION: &str = "sysstat version 12.6.1 (iostat, by Plumb)\n";
 
 #[cfg(test)]
 mod tests;

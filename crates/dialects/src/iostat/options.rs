@@ -1,4 +1,4 @@
-//! The command line, read as iostat reads it: word by word, the order mattering.
+//! The command line, read as iostat reads it: word by word; the order matters.
 
 use super::{Action, Columns, Compat, DataUnit, DeviceList, DeviceNames, OtherPlace, Settings, TableLayout, Which};
 use crate::iostat::devices::Placement;
@@ -19,7 +19,7 @@ Options are:
 pub struct Opt {
     /// As it is typed.
     pub name: &'static str,
-    /// What stands behind it, if anything.
+    /// What is after it, if anything.
     pub value: &'static str,
     /// What it does.
     pub what: &'static str,
@@ -33,40 +33,40 @@ const fn option(name: &'static str, value: &'static str, what: &'static str) -> 
 pub const OPTIONS: &[Opt] = &[
     option("-c", "", "processors"),
     option("-d", "", "devices"),
-    option("-x", "", "devices with times, sizes, queue and use"),
+    option("-x", "", "extended statistics: latencies, sizes, queue and utilization"),
     option("-s", "", "few columns"),
-    option("-p", "[DEVICE,…|ALL]", "devices with their partitions; without a name or for ALL, everything"),
-    option("-g", "NAME", "the sum of the devices that follow, under a name"),
-    option("-H", "", "only the sums of groups"),
-    option("-j", "ID|LABEL|PATH|UUID", "persistent names, as /dev/disk/by-… has them"),
-    option("-N", "", "registered names of the device mapper"),
+    option("-p", "[DEVICE,…|ALL]", "devices with their partitions; all of them without a name or with ALL"),
+    option("-g", "NAME", "group the devices that follow under a name"),
+    option("-H", "", "show only group totals"),
+    option("-j", "ID|LABEL|PATH|UUID", "persistent names, as in /dev/disk/by-…"),
+    option("-N", "", "device mapper names"),
     option("-k", "", "kB of 1024 bytes"),
     option("-m", "", "MB of 1024 kB"),
-    option("-h", "", "for people: --human --pretty"),
+    option("-h", "", "same as --human --pretty"),
     option("--human", "", "numbers with units"),
-    option("--pretty", "", "the device's name at the end, extended columns in four parts"),
+    option("--pretty", "", "device names at the end of the line, extended columns in four parts"),
     option("--compact", "", "no parts"),
     option("--dec=0", "", "no decimals"),
     option("--dec=1", "", "one decimal"),
     option("--dec=2", "", "two decimals"),
     option("-o", "JSON", "JSON"),
-    option("-t", "", "the time of each report"),
-    option("-y", "", "no report since boot"),
-    option("-z", "", "no devices that did nothing"),
-    option("-f", "DIRECTORY", "counters of this directory instead of the machine's"),
-    option("+f", "DIRECTORY", "counters of this directory as well"),
+    option("-t", "", "print the time of each report"),
+    option("-y", "", "omit the report since boot"),
+    option("-z", "", "omit idle devices"),
+    option("-f", "DIRECTORY", "read counters from this directory instead of the machine's"),
+    option("+f", "DIRECTORY", "read counters from this directory as well"),
     option("-V", "", "the version"),
-    option("--compat=strict", "", "Plumb's: numbers of groups as sysstat 12.6.1 has them"),
-    option("--compat=meant", "", "Plumb's: numbers of groups as they are"),
+    option("--compat=strict", "", "Plumb's own: compute group totals as sysstat 12.6.1 does"),
+    option("--compat=meant", "", "Plumb's own: compute group totals correctly"),
 ];
 
-/// What is wrong with a command line.
+/// The problem with a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// It is not understood; iostat answers with [`USAGE`].
     #[error("{0}")]
     Usage(String),
-    /// There are no such names.
+    /// Unknown name type.
     #[error("Invalid type of persistent device name")]
     PersistentType {
         /// As given.
@@ -78,7 +78,7 @@ fn usage<T>(reason: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong::Usage(reason.into()))
 }
 
-/// What was said so far.
+/// The options read so far.
 #[derive(Default)]
 struct Said {
     cpu: bool,
@@ -123,7 +123,7 @@ pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames
                 None => said.everything = true,
             },
             "-g" => {
-                let Some(name) = words.next() else { return usage("-g needs the name of a group: -g NAME DEVICE …") };
+                let Some(name) = words.next() else { return usage("-g needs a group name: -g NAME DEVICE …") };
                 said.groups = true;
                 said.list.add_group(name);
             }
@@ -135,14 +135,16 @@ pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames
             "-f" | "+f" => {
                 let directory = words.next().filter(|path| said.other_place.is_none() && names.is_directory(path));
                 let Some(directory) = directory else {
-                    return usage(format!("{word} needs one directory that is there, and once: {word} DIRECTORY"));
+                    return usage(format!(
+                        "{word} needs an existing directory and can be given once: {word} DIRECTORY"
+                    ));
                 };
                 let place = if word == "-f" { OtherPlace::Instead } else { OtherPlace::Beside };
                 said.other_place = Some(place(directory.into()));
             }
             "-j" => {
                 let Some(kind) = words.next() else {
-                    return usage("-j needs a type of names: -j ID, LABEL, PATH, UUID");
+                    return usage("-j needs a name type: -j ID, LABEL, PATH or UUID");
                 };
                 let lower = kind.to_lowercase();
                 if lower.contains('/') || !names.has_type(&lower) {
@@ -154,16 +156,16 @@ pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames
             "-o" => match words.next() {
                 Some("JSON") => said.json = true,
                 other => {
-                    return usage(format!("-o knows one form, and `{}` is none: -o JSON", other.unwrap_or_default()));
+                    return usage(format!("unknown output format `{}`; use -o JSON", other.unwrap_or_default()));
                 }
             },
             word if word.starts_with("--dec=") => match word {
                 "--dec=0" => said.decimals = Some(0),
                 "--dec=1" => said.decimals = Some(1),
                 "--dec=2" => said.decimals = Some(2),
-                _ => return usage(format!("`{word}`: decimals are 0, 1 or 2")),
+                _ => return usage(format!("`{word}`: use 0, 1 or 2 decimals")),
             },
-            word if word.starts_with("--") => return usage(format!("there is no option `{word}`")),
+            word if word.starts_with("--") => return usage(format!("unknown option `{word}`")),
             word if word.starts_with('-') => {
                 for letter in word.chars().skip(1) {
                     if letter == 'V' {
@@ -191,9 +193,9 @@ impl Said {
             'd' => self.disk = true,
             'H' => self.only_groups = true,
             'h' => (self.pretty, self.human) = (true, true),
-            'k' if self.megabytes => return usage("-k and -m exclude each other"),
+            'k' if self.megabytes => return usage("-k and -m cannot be combined"),
             'k' => self.kilobytes = true,
-            'm' if self.kilobytes => return usage("-k and -m exclude each other"),
+            'm' if self.kilobytes => return usage("-k and -m cannot be combined"),
             'm' => self.megabytes = true,
             'N' => self.registered_names = true,
             'p' => self.everything = true,
@@ -202,7 +204,7 @@ impl Said {
             'x' => self.extended = true,
             'y' => self.omit_first = true,
             'z' => self.omit_idle = true,
-            _ => return usage(format!("there is no option -{letter}")),
+            _ => return usage(format!("unknown option -{letter}")),
         }
         Ok(())
     }
@@ -212,10 +214,10 @@ impl Said {
         let value = if word.is_empty() { 0 } else { word.parse::<i64>().unwrap_or(i64::MAX).unsigned_abs() };
         match (self.interval_s, self.count) {
             (None, _) => self.interval_s = Some(value),
-            (Some(_), None) if value == 0 => return usage("a count of 0 reports: 1 is the least"),
-            (Some(0), None) => return usage(format!("{word} reports with an interval of 0: 1 s is the least")),
+            (Some(_), None) if value == 0 => return usage("a count of 0 reports; use 1 or more"),
+            (Some(0), None) => return usage(format!("{word} reports at an interval of 0; use 1 s or more")),
             (Some(_), None) => self.count = Some(value),
-            (Some(_), Some(_)) => return usage(format!("`{word}` is a third number, after interval and count")),
+            (Some(_), Some(_)) => return usage(format!("unexpected `{word}` after interval and count")),
         }
         Ok(())
     }
@@ -265,7 +267,7 @@ impl Said {
 
     fn settings(self, posixly_correct: bool) -> Result<Action, Wrong> {
         if self.only_groups && !self.groups {
-            return usage("-H is about groups: name one with -g");
+            return usage("-H needs a group; add one with -g");
         }
         let unit = match (self.kilobytes, self.megabytes) {
             (_, true) => DataUnit::Megabytes,

@@ -1,4 +1,4 @@
-//! What happened between two looks.
+//! What happened between two samples.
 
 use super::DeviceRow;
 

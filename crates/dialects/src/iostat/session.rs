@@ -1,4 +1,4 @@
-//! Reports, one after the other: each over what happened since the look before.
+//! Consecutive reports, each since the previous sample.
 
 use super::print::{self, FrameEnvironment};
 pub use super::report::{CpuShares, Report};
@@ -30,7 +30,7 @@ impl Session {
         print::opening(&self.settings, &self.environment)
     }
 
-    /// The report over what happened since the last look, or since boot; empty where it is left out.
+    /// The report since the last sample, or since boot; empty if it is omitted.
     pub fn report(&mut self, look: &MachineLook, time: String, names: &mut dyn DeviceNames) -> String {
         let report = self.measure(look, time, names);
         if self.skip {

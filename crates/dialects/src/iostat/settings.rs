@@ -1,4 +1,4 @@
-//! What the words ask for, and what they ask of the machine.
+//! The settings of a command line, and what reading it needs to know about the machine.
 
 use super::devices::DeviceList;
 use plumb_result::blocks::DeviceNumber;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// What the machine knows about names of devices.
 pub trait DeviceNames {
     /// The name of the device that a path or word of the command line leads to: `/dev/disk/by-id/x` is `sda`. The word
-    /// itself where it is no path.
+    /// itself where it is not a path.
     fn resolve(&mut self, word: &str) -> String;
     /// The number of `/dev/NAME`.
     fn number(&mut self, name: &str) -> Option<DeviceNumber>;
@@ -25,7 +25,7 @@ pub trait DeviceNames {
     fn is_directory(&mut self, path: &str) -> bool;
 }
 
-/// Whose numbers are printed where iostat's are not so.
+/// Which numbers are printed where iostat's are wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compat {
     /// What was meant. The sum of a group (`-g`) is that of what its devices did, its utilisation their mean, in every
@@ -37,7 +37,7 @@ pub enum Compat {
     Strict,
 }
 
-/// In what amounts of data are told.
+/// The unit of amounts of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataUnit {
     /// kB of 1024 bytes.
@@ -48,7 +48,7 @@ pub enum DataUnit {
     Sectors,
 }
 
-/// What is told of each device.
+/// What is reported for each device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Columns {
     /// Requests and amounts.
@@ -74,7 +74,7 @@ pub enum TableLayout {
     Json,
 }
 
-/// Which devices are told of.
+/// Which devices are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// Those that were named.
@@ -97,13 +97,13 @@ pub enum OtherPlace {
 /// What a command line means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Whether processors are told of.
+    /// Whether processors are reported.
     pub cpu: bool,
     /// Whether devices are.
     pub disk: bool,
     /// Whether the time is (`-t`).
     pub timestamp: bool,
-    /// What is told of each device.
+    /// What is reported for each device.
     pub columns: Columns,
     /// How it is laid out.
     pub layout: TableLayout,
@@ -111,17 +111,17 @@ pub struct Settings {
     pub human: bool,
     /// Decimals (`--dec`).
     pub decimals: Option<usize>,
-    /// In what amounts of data are told.
+    /// The unit of amounts of data.
     pub unit: DataUnit,
-    /// Which devices are told of.
+    /// Which devices are reported.
     pub which: Which,
     /// Devices that were named, and groups, in their order.
     pub list: DeviceList,
-    /// Whether devices that were never used are told of, as where any is named.
+    /// Whether devices that were never used are reported, as where any is named.
     pub never_used: bool,
     /// Whether devices are left out that did nothing meanwhile (`-z`).
     pub omit_idle: bool,
-    /// Whether only sums of groups are told (`-H`).
+    /// Whether only sums of groups are reported (`-H`).
     pub only_groups: bool,
     /// Whether the report since boot is left out (`-y`).
     pub omit_first: bool,
@@ -133,9 +133,9 @@ pub struct Settings {
     pub other_place: Option<OtherPlace>,
     /// Time between reports, s; 0 is one report.
     pub interval_s: u64,
-    /// How many reports; no end where it is absent.
+    /// Number of reports; endless if absent.
     pub count: Option<u64>,
-    /// Whose numbers.
+    /// Which numbers are printed.
     pub compat: Compat,
 }
 

@@ -1,8 +1,8 @@
-//! What the words ask for.
+//! What a command line asks for.
 
 use super::settings::Settings;
 
-/// What the words ask for.
+/// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// To print this text and end.

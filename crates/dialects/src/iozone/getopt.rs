@@ -1,4 +1,4 @@
-//! Options as getopt(3) of the C library parts them.
+//! Splits options as the C library's getopt(3) does.
 
 use super::Wrong;
 use super::options::{Takes, find};
@@ -8,7 +8,7 @@ use super::options::{Takes, find};
 pub struct ReadOption {
     /// As in the table.
     pub name: &'static str,
-    /// What follows it; none where the words end before.
+    /// What follows it; none if the arguments end before.
     pub words: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Words<'a> {
         Words { words, at: 0, letter: 0 }
     }
 
-    /// So many words that come next, as `-F` takes them.
+    /// The next N arguments, as for `-F`.
     pub fn take(&mut self, count: usize) -> Vec<String> {
         let taken: Vec<String> = self.words[self.at..].iter().take(count).cloned().collect();
         self.at += taken.len();
@@ -35,12 +35,12 @@ impl<'a> Words<'a> {
     /// The next option.
     ///
     /// # Errors
-    /// It is none of IOzone's, or a word is missing.
+    /// An unknown option, or a missing argument.
     pub fn next(&mut self) -> Result<Option<ReadOption>, Wrong> {
         loop {
             let Some(word) = self.words.get(self.at) else { return Ok(None) };
             if self.letter == 0 {
-                // What is no option is passed over, and `--` ends them.
+                // What is not an option is passed over, and `--` ends them.
                 if word == "--" {
                     return Ok(None);
                 }
@@ -69,7 +69,7 @@ impl<'a> Words<'a> {
                 find(&name).ok_or_else(|| Wrong::say(255, format!("Unsupported Plus option -> {operand} <-\n")))?;
             let words = match row.takes {
                 Takes::Nothing => Vec::new(),
-                // The word behind, whatever stands right behind the letter.
+                // The next argument, whatever follows the letter directly.
                 Takes::Word(_) | Takes::Words(_) => self.take(1),
             };
             if row.takes != Takes::Nothing && words.is_empty() {

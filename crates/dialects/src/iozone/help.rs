@@ -21,5 +21,5 @@ pub fn text() -> String {
 
 /// What `-v` prints.
 pub fn version() -> String {
-    format!("Plumb {}, which does and prints what IOzone 3.489 does\n", env!("CARGO_PKG_VERSION"))
+    format!("Plumb {}, compatible with IOzone 3.489\n", env!("CARGO_PKG_VERSION"))
 }

@@ -1,8 +1,8 @@
-//! What the words ask of the machine.
+//! What reading a command line needs to know about the machine.
 
 use crate::FileError;
 
-/// What the words ask of the machine.
+/// What reading a command line needs to know about the machine.
 pub trait Machine {
     /// The text of a telemetry file.
     ///

@@ -1,9 +1,8 @@
-//! IOzone 3.489: its words, what they mean, the calls that it makes, and what it prints.
+//! IOzone 3.489: its command line, its calls, and its output.
 //!
-//! [`read`] takes a command line, [`lower::lower`] makes its tests phases of scripts, [`print`] prints as IOzone prints,
-//! and [`published`] reads the numbers of what it has printed.
-//! Where IOzone silently does something else than it was told, the meaning is taken and one line says so;
-//! `--compat=strict` does and prints what IOzone does.
+//! [`read`] reads a command line, [`lower::lower`] turns its tests into phases, [`print`] prints as IOzone does, and
+//! [`published`] reads numbers from its output. Where IOzone silently does something other than asked, the intended
+//! meaning is used with a note; `--compat=strict` does and prints what IOzone does.
 
 mod action;
 mod getopt;

@@ -50,7 +50,7 @@ impl Test {
         Test::ALL.iter().position(|test| *test == self).unwrap_or(0)
     }
 
-    /// What it measures in a stream of its own; a second pass is left out by `-+n`.
+    /// Its passes with a single process; `-+n` omits the second.
     pub fn passes(self) -> &'static [Pass] {
         match self {
             Test::Write => &[Pass::Write, Pass::Rewrite],
@@ -91,7 +91,7 @@ macro_rules! passes {
             /// All, in the order of the report.
             pub const ALL: &'static [Pass] = &[$(Pass::$pass,)*];
 
-            /// As phases are called.
+            /// The name of its phases.
             pub fn slug(self) -> &'static str {
                 match self { $(Pass::$pass => $slug,)* }
             }

@@ -1,11 +1,11 @@
-//! Sizes as IOzone reads them, and as they are meant.
+//! Sizes as IOzone reads them, and as they were meant.
 
 /// A size that was said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sized {
     /// As IOzone takes it: the whole number at its beginning, and the unit of its last letter.
     pub taken_bytes: i64,
-    /// As it is meant; the same where that is no other.
+    /// The intended size; equal to the other if there is no difference.
     pub meant_bytes: i64,
 }
 
@@ -25,7 +25,7 @@ pub fn size(text: &str) -> Sized {
         _ => 1 << 10,
     };
     let taken_bytes = whole(text).saturating_mul(unit(text.chars().last()));
-    // `1.5m` is one and a half, and `1MiB` is no kB.
+    // `1.5m` is one and a half, and `1MiB` is not a kB.
     let number_end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(number_end);
     let rest = rest.to_ascii_lowercase();
@@ -47,7 +47,7 @@ pub fn size(text: &str) -> Sized {
 mod tests {
     use super::*;
 
-    /// IOzone reads digits up to the first that is none, and the last letter: `1.5m` is then 1 MB, and `1MiB` 1 kB.
+    /// IOzone reads digits up to the first other character, and the last letter: `1.5m` is then 1 MB, and `1MiB` 1 kB.
     #[test]
     fn what_is_taken_and_what_is_meant() {
         for (text, taken, meant) in [

@@ -1,4 +1,4 @@
-//! Which file sizes with which record sizes.
+//! The combinations of file sizes and record sizes.
 
 /// One file size with one record size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct SizePoint {
 pub struct ReportEntry {
     /// What it is for.
     pub point: SizePoint,
-    /// Whether it is measured; the report has zeros where it is not.
+    /// Whether it is measured; the report has zeros otherwise.
     pub is_run: bool,
 }
 
@@ -44,7 +44,7 @@ pub const LARGE_RECORD_BYTES: u64 = 64 << 10;
 /// Files above this are large, kB.
 pub const CROSSOVER_KB: u64 = 16 << 10;
 
-/// Sizes from one to another, each so many times the one before.
+/// Sizes from one to another, each this many times the one before.
 pub fn steps(from: u64, to: u64, times: u64) -> Vec<u64> {
     std::iter::successors(Some(from.max(1)), |size| size.checked_mul(times.max(2)))
         .take_while(|size| *size <= to)

@@ -1,4 +1,4 @@
-//! Against what IOzone 3.489 was seen to print: `crates/dialects/golden/iozone`.
+//! Tests against the output of IOzone 3.489: `crates/dialects/golden/iozone`.
 
 use super::print::report::{surfaces, text};
 use super::print::throughput::ThroughputReport;
@@ -49,7 +49,7 @@ fn wrong(line: &str) -> Wrong {
     }
 }
 
-/// What the golden says behind its date.
+/// What the golden says after its date.
 // Protects: a number beyond all sizes is the largest there is, and no panic.
 #[test]
 fn numbers_beyond_all_sizes_end_at_the_largest() {
@@ -100,7 +100,7 @@ fn passes(settings: &Settings) -> Vec<Pass> {
     tests.flat_map(|test| test.passes()).copied().collect()
 }
 
-/// The shares of processor time of a golden's report, by pass, file and record in kB.
+/// The shares of CPU time of a golden's report, by pass, file and record in kB.
 fn cpu_shares(golden: &str, settings: &Settings) -> BTreeMap<(Pass, u64, u64), f64> {
     let mut shares = BTreeMap::new();
     for pass in passes(settings) {
@@ -119,7 +119,7 @@ fn cpu_shares(golden: &str, settings: &Settings) -> BTreeMap<(Pass, u64, u64), f
     shares
 }
 
-/// Everything that a stream of its own prints behind the date.
+/// Everything that a single-process run prints after the date.
 fn stream(line: &str, golden: &str) -> String {
     let settings = settings(&format!("{line} --compat=strict"));
     let shares = cpu_shares(golden, &settings);
@@ -234,7 +234,7 @@ fn the_smallest_is_the_smallest() {
     assert!(theirs.contains("Min xfer \t\t\t\t\t=    4096.00 kB\n"), "{theirs}");
 }
 
-/// Byte by byte, but for one byte behind each label that IOzone leaves as it finds it.
+/// Byte by byte, but for one byte after each label that IOzone leaves as it finds it.
 #[test]
 fn the_spreadsheet_has_the_same_bytes() {
     let golden = include_bytes!("../../golden/iozone/auto.xls");
@@ -357,7 +357,7 @@ fn what_is_wrong_is_told_with_iozones_words_and_codes() {
     }
 }
 
-/// What IOzone leaves out without a word is told once.
+/// What IOzone leaves out silently is reported once.
 #[test]
 fn what_is_not_run_is_said() {
     for line in
@@ -410,7 +410,7 @@ fn a_size_is_what_it_means() {
         mode => panic!("{mode:?}"),
     };
     assert_eq!(point("iozone -s 1.5m"), 1536);
-    assert_eq!(settings("iozone -s 1.5m").notes, ["-s 1.5m is taken as 1536 kB; IOzone takes it as 1024 kB"]);
+    assert_eq!(settings("iozone -s 1.5m").notes, ["-s 1.5m is read as 1536 kB; IOzone reads it as 1024 kB"]);
     assert_eq!(point("iozone -s 1.5m --compat=strict"), 1024);
     assert_eq!(point("iozone -i 0"), 512);
 }

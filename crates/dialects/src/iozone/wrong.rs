@@ -1,13 +1,13 @@
-//! What is wrong with the words, as IOzone says it.
+//! An error in the command line, as IOzone reports it.
 
-/// What is wrong with the words, as IOzone says it.
+/// An error in the command line, as IOzone reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wrong {
     /// What was printed before, and the message.
     pub out: String,
     /// On standard error.
     pub err: String,
-    /// What it ends with.
+    /// The exit code.
     pub code: u8,
 }
 
@@ -17,7 +17,7 @@ impl Wrong {
         Wrong { out: text.into(), err: String::new(), code }
     }
 
-    /// A refusal in words of our own, on standard error.
+    /// A refusal of Plumb's own, on standard error.
     pub fn refuse(code: u8, text: impl std::fmt::Display) -> Wrong {
         Wrong { out: String::new(), err: format!("iozone: {text}\n"), code }
     }

@@ -1,6 +1,6 @@
-//! Whose numbers are told.
+//! Which numbers are printed.
 
-/// Whose numbers are told.
+/// Which numbers are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compat {
     /// Those that are true.

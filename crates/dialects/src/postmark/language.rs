@@ -1,7 +1,7 @@
 //! The command language.
 //!
-//! A line is the command whose whole name it begins with, first in the order of the table; what is behind that name and one
-//! further character is its value. So `set sizes 5 9` is a `set size` whose value is ` 5 9`.
+//! A line matches the first command of the table whose full name it starts with; the text after that name and one more
+//! character is the value. So `set sizes 5 9` is `set size` with the value ` 5 9`.
 
 use super::settings::{Location, ReportForm, Settings};
 
@@ -17,7 +17,7 @@ struct Command {
 pub enum Answer {
     /// To be printed.
     Print(String),
-    /// To be told as an error; without `Error: ` and the end of the line.
+    /// To be reported as an error; without `Error: ` and the end of the line.
     Complain(String),
     /// A run; its report goes to the end of this file, or is printed.
     Run(Option<String>),
@@ -90,7 +90,7 @@ const COMMANDS: &[Command] = &[
     Command { name: "quit", help: "Exit program", does: |_, _| vec![Answer::Quit] },
 ];
 
-/// What PostMark does not have. `help` lists it where it is asked for.
+/// Plumb's extensions. `help NAME` describes them.
 const EXTENSIONS: &[Command] = &[Command {
     name: "set threads",
     help: "Sets number of threads, each with its own files (not in PostMark)",
@@ -133,7 +133,7 @@ impl Language {
     }
 }
 
-/// What is behind the character behind a command's name.
+/// The text after the command's name and one more character.
 fn value(rest: &str) -> Option<&str> {
     let mut characters = rest.chars();
     characters.next().map(|_| characters.as_str())
@@ -147,7 +147,7 @@ fn complain(what: impl Into<String>) -> Vec<Answer> {
     vec![Answer::Complain(what.into())]
 }
 
-/// As `atoi`: the number at the beginning, 0 where there is none. What no `int` holds is none.
+/// As `atoi`: the number at the beginning, 0 if there is none. What does not fit an `int` is invalid.
 fn leading_number(text: &str) -> i32 {
     let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -243,7 +243,7 @@ fn set_location(settings: &mut Settings, value: Option<&str>) -> Vec<Answer> {
     told
 }
 
-/// All commands, or those whose names begin so.
+/// All commands, or those with this prefix.
 fn help(value: Option<&str>) -> String {
     let line = |command: &Command| format!("{} - {}\n", command.name, command.help);
     let wanted = value.unwrap_or_default();
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(language.settings.locations, [Location { path: "A".to_owned(), weight: 1 }]);
     }
 
-    /// The tool takes what is no number for 0 here, and so does a script that counts on it.
+    /// The tool takes what is not a number for 0 here, and so does a script that counts on it.
     #[test]
     fn a_bias_of_no_number_is_zero() {
         assert_eq!(after(&["set bias create x"]).bias_create, 0);

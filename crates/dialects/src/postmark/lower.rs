@@ -100,13 +100,13 @@ impl Plan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}: {help}")]
 pub struct CannotRun {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// The way out.
     pub help: &'static str,
 }
 
-/// The run that settings ask for, whether it can be had or not.
+/// The run that settings ask for, possible or not.
 pub fn run_of(settings: &Settings) -> Postmark {
     let bias = |tenths: i32| u8::try_from(tenths).ok();
     let locations = settings
@@ -133,7 +133,7 @@ pub fn run_of(settings: &Settings) -> Postmark {
 /// A run of these settings.
 ///
 /// # Errors
-/// What cannot be run, in words with the way out.
+/// Why a run is not possible, with the way out.
 pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, CannotRun> {
     let run = run_of(settings);
     if let Some(problem) = run.problems().into_iter().next() {
@@ -162,7 +162,7 @@ pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, CannotRun> {
             count,
             on_error: match compat {
                 Compat::Meant => OnError::Stop,
-                // PostMark looks at the result of no write.
+                // PostMark does not check the result of writes.
                 Compat::Strict => OnError::Continue,
             },
             ..WorkerGroup::new("files", Work::Program(Box::new(Program::new(steps))))

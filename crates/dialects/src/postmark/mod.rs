@@ -1,10 +1,10 @@
-//! PostMark's language: its command lines in, a workload out; what was measured in, its two reports out.
+//! PostMark: turns its commands into a workload, and results into its two reports.
 //!
-//! 1. [`Language`]: lines become [`Settings`] and orders, by one table of commands.
-//! 2. [`lower`]: settings become a workload of PostMark's parts, each a phase.
-//! 3. [`report`]: what was measured becomes the verbose or terse report.
+//! 1. [`Language`]: reads lines into [`Settings`] and actions, by one table of commands.
+//! 2. [`lower`]: a workload with PostMark's parts as phases.
+//! 3. [`report`]: the verbose or terse report.
 //!
-//! The language is that of 1.51 to 1.53, which all call themselves v1.51. `set threads` is an extension.
+//! It follows 1.51 to 1.53, which all call themselves v1.51. `set threads` is an extension.
 
 mod amount;
 mod compat;
@@ -25,10 +25,10 @@ pub const BANNER: &str = "PostMark v1.51 : 8/14/01\n";
 /// What asks for the next command.
 pub const PROMPT: &str = "pm>";
 
-/// The file of commands that is read where none is named.
+/// The default command file.
 pub const CONFIGURATION: &str = ".pmrc";
 
-/// What stands in the place of `Done` where all files were deleted before the transactions were over.
+/// Printed instead of `Done` if all files were deleted before the transactions ended.
 pub const OUT_OF_FILES: &str = "out of files!\nFor this workload, either increase the number of files or\n\
                                 decrease the number of transactions.\n";
 

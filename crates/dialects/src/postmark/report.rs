@@ -1,7 +1,7 @@
 //! The two reports.
 //!
-//! What a rate is divided by is PostMark's choice: files created and deleted, and all bytes, by the time of the whole run;
-//! what transactions did, by theirs; creation and deletion alone, by their own.
+//! PostMark chooses the divisors of rates: the time of the whole run for files created and deleted and for all bytes;
+//! the time of the transactions for their work; and their own time for creation alone and deletion alone.
 
 use super::Compat;
 pub(super) use super::amount::scaled;
@@ -26,7 +26,7 @@ pub struct Counts {
     pub appended: u64,
     /// Files deleted by transactions.
     pub deleted_mixed: u64,
-    /// Files deleted behind the transactions.
+    /// Files deleted after the transactions.
     pub deleted_alone: u64,
     /// Bytes read.
     pub bytes_read: f64,
@@ -35,7 +35,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What was measured, of a run whose phases all ended.
+    /// The measurement of a run in which all phases completed.
     pub fn measured(plan: &Plan, phases: &[PhaseMeasurement]) -> Counts {
         let count = |kind: PhaseKind, op: OpKind| {
             let phase = phases.iter().find(|phase| phase.name == kind.name());
@@ -99,7 +99,7 @@ impl Spent {
         Spent { total_s: create_s + transactions_s + delete_s, create_s, transactions_s, delete_s }
     }
 
-    /// As a clock of whole seconds tells it, for a run that began so long after one of them; 0 is told as 1.
+    /// In whole seconds, for a run that began this long after a full second; 0 becomes 1.
     pub fn whole_seconds(phases: &[PhaseMeasurement], began_ns: u64) -> Spent {
         let mut at = began_ns;
         let [first, second, third] = times(phases).map(|ns| {
@@ -198,7 +198,7 @@ fn divided(amount: f64, seconds: f64, compat: Compat) -> f64 {
     }
 }
 
-/// How many dots stand behind so many of the transactions: one behind the first of each tenth.
+/// Number of dots after this many transactions: one after the first of each tenth.
 pub fn dots(done: u64, transactions: u64) -> u64 {
     // PostMark cannot take a tenth of less than ten.
     done.div_ceil((transactions / 10).max(1))

@@ -1,4 +1,4 @@
-//! What can be set, and how it is shown.
+//! The settings, and how they are shown.
 
 use super::amount::scaled;
 use std::fmt::Write;
@@ -48,7 +48,7 @@ pub struct Location {
 /// The forms of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportForm {
-    /// For people.
+    /// For human readers.
     Verbose,
     /// One line of numbers.
     Terse,
@@ -87,7 +87,7 @@ impl Settings {
             text.push('\n');
         };
         if self.threads > 1 {
-            line(format!("Threads: {}, each with so many files and transactions", self.threads));
+            line(format!("Threads: {}, each with this many files and transactions", self.threads));
         }
         line(match self.low == self.high {
             true => format!("Files are {} in size", size(self.low)),
@@ -127,7 +127,7 @@ impl Settings {
 fn size(bytes: u32) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),
-        // Units begin with the value here; in reports behind it.
+        // Units begin with the value here; in reports after it.
         1_048_576 => "1.00 megabytes".to_owned(),
         _ => scaled(f64::from(bytes as f32)),
     }

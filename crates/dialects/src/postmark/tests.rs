@@ -1,5 +1,5 @@
-//! Whole sessions against what PostMark 1.53 printed, byte for byte: its counts and totals are the settings' alone, and its
-//! times are given.
+//! Compares whole sessions with PostMark 1.53's output, byte for byte: counts and totals depend only on the settings,
+//! and times are given.
 
 use super::*;
 
@@ -270,7 +270,7 @@ fn the_rate_of_transactions_stands_where_the_phoronix_test_suite_looks() {
         let text = report(ReportForm::Verbose, &Counts::asked(&plan), &spent, compat);
         let found = line.captures(&text).unwrap_or_else(|| panic!("{text}"));
         assert_eq!([&found[1], &found[2]], [seconds, "4807"]);
-        // It goes by words: the number is the one behind `transactions`.
+        // Words are compared: the number follows `transactions`.
         let words: Vec<&str> = found[0].split_whitespace().collect();
         assert_eq!(words[4].trim_start_matches('('), "4807");
     }

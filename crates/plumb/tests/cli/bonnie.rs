@@ -67,7 +67,7 @@ fn a_run_prints_its_lines() {
         "golden    2M:::50:2 ",
         "        1:3000:0/2 ",
     ])
-    .complains(&["plumb: the rates of files in the table are rates", "--compat=strict"]);
+    .complains(&["plumb: file rates in the table are rates", "--compat=strict"]);
     let old = home.plumb("as bonnie++ --as-version=1.03 -u root -r 0 -s 1 -n 1 -m golden").expect(0);
     let line = old.out.lines().last().unwrap_or_default();
     assert_eq!(line.split(',').count(), 27, "{line}");

@@ -399,14 +399,14 @@ fn a_copy_lands_in_the_store_with_what_it_measured() {
     let home = Home::new();
     home.plumb("as dd if=/dev/zero of=x bs=64k count=100").expect(0).says_nothing();
     let result = stored(&home);
-    assert_eq!(result["workload"]["description"], "A copy as dd of GNU coreutils 9.1 makes it.");
+    assert_eq!(result["workload"]["description"], "A copy like that of GNU coreutils 9.1 dd.");
     let metrics = &result["phases"][0]["metrics"];
     assert!(metrics["write.bw"]["value"].as_f64().unwrap() > 0.0);
     assert!(metrics.get("read.bw").is_none(), "zeros are no read of storage: {metrics}");
     assert!(metrics["write.bw"]["tier"] != "device", "it is still in memory: {metrics}");
     home.plumb("as dd --as-version=freebsd if=x of=/dev/null bs=64k").expect(0);
     let result = stored(&home);
-    assert_eq!(result["workload"]["description"], "A copy as dd of FreeBSD makes it.");
+    assert_eq!(result["workload"]["description"], "A copy like that of FreeBSD dd.");
     assert!(result["phases"][0]["metrics"].get("read.bw").is_some());
     let dialects = home.query("SELECT DISTINCT dialect FROM run");
     assert_eq!(dialects, [["dd"]]);

@@ -12,7 +12,7 @@ fn version_and_help_are_fio_s() {
     assert!(version.starts_with("fio-3.") && version.ends_with('\n'), "{version}");
     assert_eq!(home.plumb("as fio --version").expect(0).out, version);
     home.plumb("as fio --help").expect(0).says(&["--output-format", "--parse-only"]);
-    home.plumb("as fio --cmdhelp=iodepth").expect(0).says(&["Ops in flight.", "default: 1"]);
+    home.plumb("as fio --cmdhelp=iodepth").expect(0).says(&["Queue depth: ops in flight.", "default: 1"]);
     home.plumb("as fio --cmdhelp").expect(0).says(&["random_distribution"]);
     home.plumb("as fio --enghelp").expect(0).says(&["Available IO engines:", "io_uring"]);
     home.plumb("as fio --cmdhelp=idoepth").expect(1).complains(&["did you mean `iodepth`?"]);
@@ -32,7 +32,7 @@ fn a_link_named_fio_is_fio() {
 #[test]
 fn nothing_to_run_is_said() {
     let home = Home::new();
-    home.plumb("as fio").expect(1).complains(&["no job is defined"]);
+    home.plumb("as fio").expect(1).complains(&["no job given"]);
     home.plumb("as paper").expect(2).complains(&["unknown tool `paper`; supported: "]);
 }
 
@@ -43,7 +43,7 @@ fn doubts_are_one_line() {
     home.file("a.fio", "[a]\nruntime=5sec\nbs=1.5k\n");
     let said = home.plumb("as fio --parse-only a.fio").expect(0);
     assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    let said = said.complains(&["a.fio:2: runtime: `5sec` is taken for 5 s; fio reads 5 µs", "1536"]);
+    let said = said.complains(&["a.fio:2: runtime: `5sec` is read as 5 s; fio reads 5 µs", "1536"]);
     assert!(said.err.contains("--compat=strict"));
     home.plumb("as fio --parse-only --warnings-fatal a.fio").expect(1);
     assert_eq!(home.plumb("as fio --compat=strict --parse-only a.fio").expect(0).err, "");

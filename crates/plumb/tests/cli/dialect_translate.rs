@@ -11,7 +11,7 @@ fn jobs_are_translated() {
     home.file("a.fio", JOB);
     let said = home.plumb("as fio --translate a.fio").expect(0);
     let said = said.says(&["[target.\"a.0\".job-files]", "name = \"2-b\"", "engine = \"rbd\"", "rbdname = \"image\""]);
-    said.says(&["# The job b cannot be run here: the engine `rbd`: it needs a library of its own"]);
+    said.says(&["# Plumb cannot run the job b: the engine `rbd`: it needs an external library"]);
     home.plumb("as fio --translate --name=a --wait_for=b --size=1m").expect(1).complains(&["no earlier job"]);
 }
 
@@ -21,6 +21,6 @@ fn jobs_are_planned() {
     let home = Home::new();
     home.file("a.fio", JOB);
     let plan = home.plumb("as fio --plan a.fio").expect(0);
-    plan.says(&["Phase 2", "reads of 4KiB at random", "a.0.0, to be laid out", "1MiB in 256 ops"]);
+    plan.says(&["Phase 2", "reads of 4KiB, random", "a.0.0, to lay out", "1MiB in 256 ops"]);
     assert!(!home.work().join("a.0.0").exists());
 }

@@ -103,7 +103,7 @@ fn jobs_run_on_simulated_devices() {
     let busy =
         "--name=c --ioengine=cpuio --cpuload=10 --runtime=1 --name=s --ioengine=psync --filename=sim:ssd --size=1m";
     let said = fio(&home, busy).expect(1);
-    assert!(said.err.contains("`c`: programs and load on processors take real time"), "{}", said.err);
+    assert!(said.err.contains("`c`: programs and CPU load take real time"), "{}", said.err);
 }
 
 /// What makes no I/O is reported like any job, in the order of the jobs, and named by its group.

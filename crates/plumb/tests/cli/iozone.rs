@@ -215,7 +215,7 @@ fn what_goes_wrong_ends_as_iozone_ends() {
         .says(&["Can not open temporary file f for read"])
         .complains(&["open: No such file or directory"]);
     home.plumb("as iozone -N -t 2").expect(17).says(&["Microsecond mode not supported in throughput mode."]);
-    home.plumb("as iozone -+m list").expect(2).complains(&["cluster mode (-+m) is not done yet"]);
+    home.plumb("as iozone -+m list").expect(2).complains(&["cluster mode (-+m) is not supported yet"]);
     home.plumb("as iozone -s 64k -i 0 -i 11 -f f").expect(0).complains(&["not run: -i 11"]);
 }
 

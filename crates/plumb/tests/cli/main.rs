@@ -33,4 +33,5 @@ mod study_conduct;
 mod sweep;
 mod unstored;
 mod watch;
+mod words;
 mod zcav;

@@ -140,7 +140,7 @@ fn what_is_there_is_kept() {
     assert_eq!(std::fs::read_to_string(&mine).unwrap(), "do not lose");
     assert_eq!(entries(&home.work()), 1);
     std::fs::create_dir(home.work().join("s1")).unwrap();
-    session(&home, "as postmark", "set subdirectories 2\nrun\n").expect(1).complains(&["'s1' is there already"]);
+    session(&home, "as postmark", "set subdirectories 2\nrun\n").expect(1).complains(&["'s1' exists"]);
     assert_eq!(entries(&home.work()), 2);
 }
 

@@ -477,7 +477,7 @@ fn an_import_that_is_wrong_is_told_at_its_place() {
         ("\"t\"", "\"u\"", "26:8", "there is no test `u`", "did you mean `t`?"),
         ("side = \"b\"\n", "", "23:8", "has numbers of 2 sides", "say which with `side`: `a`, `b`"),
         ("\"audit\"", "\"iozone\"", "25:8", "a file of `iozone` has no side to choose", "leave it out"),
-        ("\"audit\"\nside = \"b\"\ntest = \"t\"", "\"bonnie++\"", "23:8", "no number of Bonnie++'s", "lines of values"),
+        ("\"audit\"\nside = \"b\"\ntest = \"t\"", "\"bonnie++\"", "23:8", "no Bonnie++ results", "CSV lines"),
         ("device = ", "devise = ", "27:10", "there is no factor `devise`", "did you mean `device`?"),
     ] {
         let import = IMPORT.replacen(from, to, 1);

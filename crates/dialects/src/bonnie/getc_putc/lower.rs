@@ -1,4 +1,4 @@
-//! Settings become phases of scripts: one file, filled once, and then each test from its beginning.
+//! Lowers the settings to phases: one file, filled once, then each test from its start.
 
 use super::{GetcPutcSettings, GetcPutcTest};
 use plumb_workload::files::Names;
@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const TARGET: &str = "getc-putc";
-/// The file grows by so much at once.
+/// Bytes by which the file grows at a time.
 const EXTEND_BYTES: u64 = 1 << 20;
-/// Single bytes that are told as one op: what the C library's buffer holds.
+/// Single bytes that are reported as one op: what the C library's buffer holds.
 const RECORD_BYTES: u64 = 4096;
 
 /// One run's workload; `pid` is in the file's name.

@@ -1,7 +1,7 @@
-//! `getc_putc`, which comes with Bonnie++: what single bytes cost by six ways of moving them.
+//! `getc_putc`, part of Bonnie++: the cost of single bytes with six ways of transferring them.
 //!
-//! [`GetcPutcSettings::read`] reads its words, [`lower`](lower::lower) makes a phase of each of its eight tests, and [`print`]
-//! makes its table and its line of values.
+//! [`GetcPutcSettings::read`] reads its command line, [`lower`](lower::lower) turns its eight tests into phases, and
+//! [`print`] prints its table and CSV line.
 
 pub mod lower;
 pub mod print;
@@ -11,12 +11,12 @@ mod tests;
 use super::Refusal;
 use super::keywords::{Options, sized};
 
-/// The version whose words and forms these are.
+/// The version that is followed.
 const VERSION: &str = "2.00a";
 /// Sizes are whole multiples of this.
 const STEP_KIB: i64 = 64;
 const DEFAULT_KIB: i64 = 512 << 10;
-/// More is no file's size.
+/// More is not a file's size.
 const MOST_KIB: i64 = 1 << 50;
 
 /// A test, in the order in which they run.
@@ -53,7 +53,7 @@ impl GetcPutcTest {
         GetcPutcTest::GetUnlocked,
     ];
 
-    /// As its phase is called.
+    /// The name of its phase.
     pub fn phase(self) -> &'static str {
         match self {
             GetcPutcTest::Write => "write-byte",
@@ -72,7 +72,7 @@ impl GetcPutcTest {
         GetcPutcTest::ALL.into_iter().find(|test| test.phase() == name)
     }
 
-    /// What is said on standard error as it begins.
+    /// The message on standard error at its start.
     pub fn beginning(self) -> &'static str {
         match self {
             GetcPutcTest::Write => "Writing with write(fd, &c, 1)...",
@@ -92,10 +92,10 @@ impl GetcPutcTest {
     }
 }
 
-/// What it shall do.
+/// What it is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GetcPutcSettings {
-    /// Measure what 2.00a measures, also where it is not what it says (`--compat=strict`).
+    /// Measure what 2.00a measures, even where it is mislabelled (`--compat=strict`).
     pub is_exact: bool,
     /// `-d`.
     pub directory: Option<String>,
@@ -105,17 +105,17 @@ pub struct GetcPutcSettings {
     pub name: String,
     /// `-u`.
     pub user: Option<String>,
-    /// `-g`, or behind the colon of `-u`.
+    /// `-g`, or after the colon of `-u`.
     pub group: Option<String>,
     /// `-q`.
     pub quiet: bool,
 }
 
 impl GetcPutcSettings {
-    /// Reads a command line, without the name of the program, which `called` is, on a machine of the name `node`.
+    /// Reads a command line, without the program name, which is `called`, on a machine named `node`.
     ///
     /// # Errors
-    /// What it says of words that it does not understand.
+    /// Messages about arguments that it does not understand.
     pub fn read(called: &str, words: &[String], node: &str) -> Result<GetcPutcSettings, Refusal> {
         let (is_exact, words) = super::keywords::without_compat(words)?;
         let mut settings = GetcPutcSettings {
@@ -148,7 +148,7 @@ impl GetcPutcSettings {
         Ok(settings)
     }
 
-    /// What is wrong with what was understood.
+    /// The problem with what was understood.
     ///
     /// # Errors
     /// What it says of it, when it has become the user that was asked for.
@@ -170,7 +170,7 @@ impl GetcPutcSettings {
     }
 }
 
-/// How the program is used, behind what is wrong.
+/// How the program is used, after the error.
 pub fn usage(wrong: &str) -> Refusal {
     Refusal(format!(
         "{wrong}usage:\ngetc_putc [-d scratch-dir] [-s size(KiB)] [-m machine-name]\n\

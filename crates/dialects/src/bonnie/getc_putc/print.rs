@@ -1,4 +1,4 @@
-//! What was measured becomes its table and its line of values.
+//! Prints results as its table and CSV line.
 
 use super::{GetcPutcSettings, GetcPutcTest, VERSION};
 use plumb_result::PhaseMeasurement;

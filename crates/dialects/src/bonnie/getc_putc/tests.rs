@@ -1,4 +1,4 @@
-//! The language against what the real tool said.
+//! Tests against output of the real tool.
 
 use super::lower::lower;
 use super::print::{GetcPutcResults, table, values};

@@ -1,4 +1,4 @@
-//! Settings become one phase: a worker for each device, with all its loops.
+//! Lowers the settings to one phase, with one worker per device that does all its loops.
 
 use super::{MIB, ZcavBlocks, ZcavSettings};
 use plumb_workload::files::Names;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The one phase.
 pub const PHASE: &str = "zcav";
 
-/// The workload; a plan for each device. Workers are called by the places of their devices.
+/// The workload; a plan for each device. Workers are named after the positions of their devices.
 pub fn lower(settings: &ZcavSettings, plans: &[ZcavBlocks]) -> Workload {
     let mut target = BTreeMap::new();
     let mut workers = Vec::new();
@@ -31,7 +31,7 @@ pub fn lower(settings: &ZcavSettings, plans: &[ZcavBlocks]) -> Workload {
     }
 }
 
-/// What the worker of the device in this place is called.
+/// The name of the worker for the device at this position.
 pub fn worker(number: usize) -> String {
     format!("device-{number}")
 }
@@ -54,7 +54,7 @@ fn once(settings: &ZcavSettings, plan: &ZcavBlocks, steps: &mut Vec<Step>) {
     let block = settings.block_bytes();
     let chunk = settings.chunk_mib as u64 * MIB;
     let mut pieces: Vec<(u64, u64)> = plan.blocks.iter().map(|&offset| (offset, block)).chain(plan.tail).collect();
-    // Blocks that lie behind each other are one piece where chunks do not lie across their ends.
+    // Blocks that are after each other are one piece where chunks do not are across their ends.
     if settings.every == 1 && block.is_multiple_of(chunk) {
         pieces.truncate(1);
         if let Some((_, bytes)) = pieces.first_mut() {

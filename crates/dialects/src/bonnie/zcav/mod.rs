@@ -1,7 +1,7 @@
-//! `zcav`, which comes with Bonnie++: how fast a device is from its beginning to its end.
+//! `zcav`, part of Bonnie++: the speed of a device from start to end.
 //!
-//! [`ZcavSettings::read`] reads its words, [`lower`](lower::lower) makes one phase with a worker for each device, and [`print`]
-//! makes its lines of the times that each block took.
+//! [`ZcavSettings::read`] reads its command line, [`lower`](lower::lower) makes one phase with one worker per device,
+//! and [`print`] prints the times of the blocks.
 
 pub mod lower;
 pub mod print;
@@ -12,13 +12,13 @@ use super::Refusal;
 use super::keywords::{Options, number, without_compat};
 
 const MIB: u64 = 1 << 20;
-/// More is no device's size, MiB.
+/// More is not a device's size, MiB.
 const MOST_MIB: i64 = 1 << 40;
 
 /// A device or file, and where its lines go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZcavDevice {
-    /// As it was said.
+    /// As given.
     pub path: String,
     /// `-l`; standard output where it was not said.
     pub log: Option<String>,
@@ -36,14 +36,14 @@ impl ZcavDevice {
     }
 }
 
-/// What it shall do.
+/// What it is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZcavSettings {
     /// Count as 2.00a counts, also where that is not so (`--compat=strict`).
     pub is_exact: bool,
     /// `-b`, MiB: what makes a line.
     pub block_mib: i64,
-    /// Behind the colon of `-b`, MiB: what a call moves.
+    /// After the colon of `-b`, MiB: the size of a call.
     pub chunk_mib: i64,
     /// `-c`.
     pub loops: i64,
@@ -51,23 +51,23 @@ pub struct ZcavSettings {
     pub start_mib: i64,
     /// `-r`, MiB; the end of the device where it was not said.
     pub end_mib: Option<i64>,
-    /// `-s`: only every so many-th block.
+    /// `-s`: only every Nth block.
     pub every: i64,
     /// `-w`.
     pub writes: bool,
     /// `-u`.
     pub user: Option<String>,
-    /// `-g`, or behind the colon of `-u`.
+    /// `-g`, or after the colon of `-u`.
     pub group: Option<String>,
-    /// What is read or written, each beside the others.
+    /// What is read or written, all at the same time.
     pub devices: Vec<ZcavDevice>,
 }
 
 impl ZcavSettings {
-    /// Reads a command line, without the name of the program, which `called` is.
+    /// Reads a command line, without the program name, which is `called`.
     ///
     /// # Errors
-    /// What it says of words that it does not understand.
+    /// Messages about arguments that it does not understand.
     pub fn read(called: &str, words: &[String]) -> Result<ZcavSettings, Refusal> {
         let (is_exact, words) = without_compat(words)?;
         let mut settings = ZcavSettings {
@@ -125,7 +125,7 @@ impl ZcavSettings {
                 Some((start, end)) => {
                     self.start_mib = number(start);
                     self.end_mib = Some(number(end));
-                    // So says it of a beginning that is none.
+                    // The tool's message for an invalid start.
                     if self.start_mib <= 0 {
                         return Err(usage(""));
                     }
@@ -153,7 +153,7 @@ impl ZcavSettings {
         self.block_mib as u64 * MIB
     }
 
-    /// What 2.00a counts that is not so, as far as it was asked to.
+    /// What 2.00a counts wrongly for these settings.
     pub fn correction(&self) -> Option<&'static str> {
         (!self.is_exact && self.first_block() > 0)
             .then_some("what lies before the range of -r is not told as read, as zcav 2.00a does")
@@ -169,7 +169,7 @@ impl ZcavSettings {
 pub struct ZcavBlocks {
     /// Bytes from the beginning to each whole block.
     pub blocks: Vec<u64>,
-    /// What is behind the last one, where the device ends before the range does: from where, and how many bytes.
+    /// What is after the last one, where the device ends before the range does: from where, and how many bytes.
     pub tail: Option<(u64, u64)>,
 }
 
@@ -198,7 +198,7 @@ impl ZcavBlocks {
     }
 }
 
-/// How the program is used, behind what is wrong.
+/// How the program is used, after the error.
 pub fn usage(wrong: &str) -> Refusal {
     Refusal(format!(
         "{wrong}Usage: zcav [-b block-size[:chunk-size]] [-c count]

@@ -1,4 +1,4 @@
-//! Times of blocks become zcav's lines.
+//! Prints the times of blocks as zcav does.
 
 use super::{ZcavBlocks, ZcavSettings};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The language and the forms against what the real tool said and printed.
+//! Tests against output of the real tool.
 
 use super::print::{ZcavTimes, device};
 use super::*;
@@ -57,7 +57,7 @@ fn times_become_the_tools_lines() {
         "#block offset (GiB), MiB/s, time\n0.00 1.24 1.610\n#0.00 ++++ 0.200\n0.00 1.25 1.604\n\
          # Read 6 megs in 3 seconds, 1 megabytes per second.\n"
     );
-    // The middle of 1, 2 and 9 s; what is behind the last whole block is in no line.
+    // The middle of 1, 2 and 9 s; what is after the last whole block is in no line.
     assert_eq!(
         told("-b 1 -r 1 -c 3 a", &[1000, 9000, 2000]),
         "# Read 1 megs in 1 seconds, 1 megabytes per second.\n# Read 1 megs in 9 seconds, 0 megabytes per second.\n\

@@ -1,4 +1,4 @@
-//! Sizes and kinds of paths: what is resolved before any thread has its share.
+//! Sizes and kinds of paths, resolved before work is divided between threads.
 
 use super::tree::TreeCounts;
 use super::{Found, LowerError, Places, error};
@@ -37,7 +37,7 @@ pub struct Geometry {
     pub block_bytes: u64,
     /// Bytes at random offsets, of all threads together.
     pub random_bytes: u64,
-    /// Random offsets are no multiples of the block.
+    /// Random offsets are not multiples of the block size.
     pub unaligned: bool,
     /// What is in the tree, where there is one.
     pub tree: Option<TreeCounts>,
@@ -64,7 +64,7 @@ pub(super) fn geometry(
         }
     }
     if settings.block == 0 && file_bytes > 0 && moves {
-        return error("--block is 0; give the bytes of one op, such as -b 1m");
+        return error("--block is 0; give a block size, such as -b 1m");
     }
     let block_bytes = settings.block.min(file_bytes);
     if (settings.direct || settings.rand || settings.strided)
@@ -74,20 +74,21 @@ pub(super) fn geometry(
     {
         let whole = file_bytes - file_bytes % block_bytes;
         notes.push(format!(
-            "direct, random and strided I/O need whole blocks: the file size of {file_bytes} becomes {whole}"
+            "direct, random and strided I/O need whole blocks: file size reduced from {file_bytes} to {whole}"
         ));
         file_bytes = whole;
     }
     let unaligned = settings.rand_unaligned && settings.rand && !settings.direct;
     if settings.direct && moves && !block_bytes.is_multiple_of(SECTOR) {
         return error(format!(
-            "direct I/O needs blocks that are multiples of {SECTOR} bytes, and {block_bytes} is none; use another --block"
+            "direct I/O needs blocks that are a multiple of {SECTOR} bytes, and {block_bytes} is not; use another \
+             --block"
         ));
     }
     let mut random_bytes = settings.rand_amount;
     if path_type == PathType::Directory {
         if settings.strided {
-            return error("--strided shares the blocks of files or devices; name those rather than a directory");
+            return error("--strided applies to files or devices; name those instead of a directory");
         }
     } else if moves {
         let threads = u64::from(settings.threads);
@@ -105,13 +106,13 @@ pub(super) fn geometry(
             let round = block_bytes.saturating_mul(threads);
             if random_bytes < round && !settings.infinite {
                 return error(format!(
-                    "--randamount of {random_bytes} bytes is less than one block for each thread; use {round} at least"
+                    "--randamount of {random_bytes} bytes is less than one block per thread; use at least {round}"
                 ));
             }
             if !unaligned && !random_bytes.is_multiple_of(round) {
                 let whole = random_bytes - random_bytes % round;
                 notes.push(format!(
-                    "threads move whole blocks at random offsets: the amount of {random_bytes} bytes becomes {whole}"
+                    "random I/O needs whole blocks per thread: amount reduced from {random_bytes} bytes to {whole}"
                 ));
                 random_bytes = whole;
             }
@@ -120,21 +121,21 @@ pub(super) fn geometry(
     Ok(Geometry { path_type, file_bytes, block_bytes, random_bytes, unaligned, tree: None })
 }
 
-/// Of a tree, whose files have their own sizes.
+/// For a tree, in which each file has its own size.
 fn tree_geometry(settings: &Settings, path_type: PathType) -> Result<Geometry, LowerError> {
     let moves = settings.phases.moves_data();
     if path_type != PathType::Directory || settings.paths.len() > 1 {
-        return error("a tree (--treefile, --treescan) lies in one directory; name that as the only benchmark path");
+        return error("a tree (--treefile, --treescan) needs one directory; name it as the only benchmark path");
     }
     if settings.strided {
-        return error("--strided shares the blocks of files or devices; use --treeroundrob for those of a tree");
+        return error("--strided applies to files or devices; use --treeroundrob for a tree");
     }
     if moves && settings.block == 0 {
-        return error("--block is 0; give the bytes of one op, such as -b 1m");
+        return error("--block is 0; give a block size, such as -b 1m");
     }
     if settings.direct && moves && !settings.block.is_multiple_of(SECTOR) {
         return error(format!(
-            "direct I/O needs blocks that are multiples of {SECTOR} bytes, and {} is none; use another --block",
+            "direct I/O needs blocks that are a multiple of {SECTOR} bytes, and {} is not; use another --block",
             settings.block
         ));
     }
@@ -155,28 +156,28 @@ fn path_type(settings: &Settings, found: &[Found]) -> Result<PathType, LowerErro
         Found::Device { .. } => PathType::Device,
         Found::Absent | Found::File { .. } | Found::Other => PathType::File,
     };
-    let Some(first) = found.first().map(of) else { return error("no benchmark path is given") };
+    let Some(first) = found.first().map(of) else { return error("no benchmark path given") };
     for (path, found) in settings.paths.iter().zip(found) {
         if of(found) != first {
             return error(format!(
-                "{path} is another kind of path than {}; name only directories, only files or only devices",
+                "{path} is a different kind of path from {}; name only directories, only files or only devices",
                 settings.paths[0]
             ));
         }
         if path.starts_with("/dev/") && matches!(found, Found::Absent | Found::Directory) {
-            return error(format!("{path} is no device that is there; nothing is made below /dev"));
+            return error(format!("the device {path} does not exist; Plumb creates nothing below /dev"));
         }
     }
     if first != PathType::Directory && (phases.mkdirs || phases.deldirs) {
         return error(
-            "--mkdirs and --deldirs need a directory as benchmark path; make it first, or leave the options out",
+            "--mkdirs and --deldirs need a directory as benchmark path; create it first, or remove the options",
         );
     }
     if first != PathType::Directory && phases.stat {
-        return error("--stat needs a directory as benchmark path; make it first, or leave the option out");
+        return error("--stat needs a directory as benchmark path; create it first, or remove the option");
     }
     if first == PathType::Device && phases.delfiles {
-        return error("--delfiles: a block device cannot be removed; leave the option out");
+        return error("--delfiles cannot delete a block device; remove the option");
     }
     Ok(first)
 }
@@ -196,7 +197,7 @@ fn check_size(
     };
     if !phases.read && !phases.write {
         if found == Found::Absent && phases.delfiles {
-            return error(format!("{path} does not exist (No such file or directory); there is nothing to remove"));
+            return error(format!("{path} does not exist (No such file or directory); there is nothing to delete"));
         }
         if *file_bytes == 0 {
             *file_bytes = there;
@@ -205,18 +206,18 @@ fn check_size(
     }
     if *file_bytes == 0 {
         if there == 0 {
-            return error(format!("{path} has no bytes, and nothing says how many it is to have; give --size"));
+            return error(format!("{path} is empty and no size is given; use --size"));
         }
-        notes.push(format!("the size is that of {path}: {there} bytes"));
+        notes.push(format!("using the size of {path}: {there} bytes"));
         *file_bytes = there;
     }
     let short = there < *file_bytes;
     match found {
         Found::Device { .. } if short => {
-            error(format!("{path} has {there} bytes, fewer than the {file_bytes} of --size; use a smaller --size"))
+            error(format!("{path} has {there} bytes, less than --size {file_bytes}; use a smaller --size"))
         }
         Found::File { .. } | Found::Absent if short && !phases.write => error(format!(
-            "{path} has {there} bytes, fewer than the {file_bytes} of --size; write it first (-w), or use a smaller --size"
+            "{path} has {there} bytes, less than --size {file_bytes}; write it first (-w), or use a smaller --size"
         )),
         _ => Ok(()),
     }

@@ -20,12 +20,12 @@ const EEXIST: i32 = 17;
 
 /// What one thread does in one phase.
 pub(super) struct Share {
-    /// Nothing where it has nothing to do.
+    /// `None` if it has nothing to do.
     pub(super) work: Option<ShareWork>,
     pub(super) rank_dirs: u32,
     pub(super) entries: u64,
     pub(super) bytes: u64,
-    /// So many of its files, from the first one on, count as entries; all where nothing is said.
+    /// Number of its first files that count as entries; all if not given.
     pub(super) whole_files: Option<u32>,
 }
 
@@ -85,7 +85,7 @@ fn directories(settings: &Settings, kind: PhaseKind, rank: u32) -> Share {
     };
     let op = if makes { OpKind::Mkdir } else { OpKind::Rmdir };
     let mut work = call_work(settings, Names::Made(paths), target, call, op, passes_over, rank);
-    // So that directories of ranks can be told from the others.
+    // So that directories of ranks can be distinguished from the others.
     work.log_ops = true;
     Share { work: Some(work), rank_dirs, entries, ..NOTHING }
 }
@@ -192,7 +192,7 @@ fn opened_in_turn(settings: &Settings, geometry: &Geometry, of: DataWork) -> Sha
     // An entry's time is that from opening a file to closing it.
     let output = &settings.output;
     work.log_ops |= output.latency || output.histogram || output.percentiles.is_some();
-    // Entries that are read are told from those that are written by their threads.
+    // Entries that are read are distinguished from those that are written by their threads.
     work.log_ops |= matches!(settings.rwmix, Rwmix::Threads(_)) && kind == PhaseKind::Write;
     work
 }
@@ -222,7 +222,7 @@ fn of_tree(
         let target = format!("{target}-of-r{rank}");
         let mut work = call_work(settings, Names::Made(dirs), target, call, op, Some(passes_over), rank);
         if let SweepOps::Call { makes_parents, .. } = &mut work.sweep.does {
-            // Nobody waits for the thread that makes the parent.
+            // No thread waits for the one that creates the parent.
             *makes_parents = makes;
         }
         return Ok(Share { work: Some(work), entries: counts.dirs as u64 / threads, ..NOTHING });
@@ -248,7 +248,7 @@ fn of_tree(
             opened_in_turn(settings, geometry, DataWork { kind, rank, thread, parts, order, files })
         }
     };
-    // Parts of files are no entries, which only a record of single ops tells.
+    // Parts of files are not entries; only a record of every op distinguishes them.
     let counts_parts = counts.shared > 0;
     work.log_ops |= counts_parts;
     Ok(Share {
@@ -268,7 +268,7 @@ fn draw(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> SweepDraw 
     }
 }
 
-/// The blocks of all files as one row, of which each thread has a part.
+/// The blocks of all files as one sequence, divided between the threads.
 fn shared_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32, thread: u32) -> Share {
     let Geometry { file_bytes, block_bytes, .. } = *geometry;
     let threads = u64::from(settings.threads);
@@ -314,7 +314,7 @@ fn shared_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank:
     Share { work: Some(work), bytes, ..NOTHING }
 }
 
-/// A stretch of the row of all blocks, file by file.
+/// A contiguous part of the sequence of all blocks, file by file.
 fn parts_of(first: u64, end: u64, blocks_per_file: u64, geometry: &Geometry) -> Vec<FilePart> {
     let Geometry { file_bytes, block_bytes, .. } = *geometry;
     let mut parts = Vec::new();
@@ -378,7 +378,7 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
         },
         at_open: AtOpen {
             empty: settings.trunc && writes,
-            // What is behind the end of a file cannot be written to through a mapping.
+            // What is beyond the end of a file cannot be written to through a mapping.
             to_length: (settings.trunc_to_size || settings.mmap && geometry.path_type == PathType::Directory) && writes,
             allocate: settings.preallocate && writes,
             stat: settings.stat_inline && geometry.path_type == PathType::Directory,
@@ -458,7 +458,7 @@ fn salted(salt: u64) -> Verify {
 /// Where threads run.
 pub(super) struct Bindings {
     cores: Vec<u32>,
-    /// The CPUs of each memory node, with its number.
+    /// The CPUs of each NUMA node, with its number.
     zones: Vec<(u32, Vec<u32>)>,
 }
 
@@ -480,7 +480,9 @@ pub(super) fn bindings(settings: &Settings, places: &mut dyn Places) -> Result<B
         numbers
             .map(|number| {
                 number.trim().parse().map_err(|_| {
-                    LowerError(format!("--{name}: `{number}` is no number; write numbers with commas, or all"))
+                    LowerError(format!(
+                        "--{name}: `{number}` is not a number; use a comma-separated list of numbers, or all"
+                    ))
                 })
             })
             .collect()
@@ -499,7 +501,7 @@ pub(super) fn bindings(settings: &Settings, places: &mut dyn Places) -> Result<B
     for node in nodes {
         match places.cpus_of_node(node) {
             Some(cpus) => zones.push((node, cpus)),
-            None => return error(format!("--zones: there is no memory node {node}")),
+            None => return error(format!("--zones: there is no NUMA node {node}")),
         }
     }
     Ok(Bindings { cores, zones })

@@ -1,4 +1,4 @@
-//! What a command line is lowered to.
+//! The result of lowering a command line.
 
 use super::geometry::Geometry;
 use plumb_workload::Workload;
@@ -104,6 +104,6 @@ pub struct Lowered {
     pub between: Between,
     /// Sizes and kinds, resolved.
     pub geometry: Geometry,
-    /// What was changed, for people.
+    /// What was changed, for human readers.
     pub notes: Vec<String>,
 }

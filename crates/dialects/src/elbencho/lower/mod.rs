@@ -1,9 +1,8 @@
-//! From settings to a workload: elbencho's phases in their fixed order, each a phase in which every thread is a group of
-//! one worker.
+//! Lowers settings to a workload: elbencho's phases in their fixed order, each with one worker group per thread.
 //!
-//! Files and directories bear elbencho's own names, so that what one command line makes another one finds:
-//! `PATH/r<rank>/d<directory>/r<rank>-f<file>`. What elbencho does between phases ([`Between`]) is left to whoever runs the
-//! workload.
+//! Files and directories have elbencho's own names, so that one command finds what another created:
+//! `PATH/r<rank>/d<directory>/r<rank>-f<file>`. Actions between phases ([`Between`]) are left to the caller that runs
+//! the workload.
 
 mod geometry;
 mod jobs;
@@ -38,7 +37,7 @@ fn phase_name(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> Stri
 /// Lowers a command line.
 ///
 /// # Errors
-/// What elbencho would refuse once it looked at its paths, and what cannot be done here.
+/// What elbencho would refuse once it checked its paths, and what cannot be done here.
 pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, LowerError> {
     let mut notes = Vec::new();
     let mut geometry = geometry::geometry(settings, places, &mut notes)?;
@@ -46,7 +45,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
     geometry.tree = tree.as_ref().map(CustomTree::counts);
     let bindings = jobs::bindings(settings, places)?;
     if settings.infinite && settings.time_limit_s == 0 {
-        notes.push("--infloop without --timelimit: Ctrl-C ends it".to_owned());
+        notes.push("--infloop without --timelimit: press Ctrl-C to stop".to_owned());
     }
     let asked = settings.phases;
     let order = [
@@ -81,7 +80,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
                 group.pace = share_work.pace;
                 group.content.clone_from(&share_work.content);
                 group.verify.clone_from(&share_work.verify);
-                // elbencho hands over each op by a call of its own.
+                // elbencho submits each op with its own call.
                 group.batch.submit = 1;
                 group.on_error = OnError::Stop;
                 group.when_done = WhenDone::RunIfFailed;
@@ -129,7 +128,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
     }
     if kinds.is_empty() && !asked.sync && !asked.dropcache {
         return error(
-            "no phase is asked for; use --mkdirs, --write, --stat, --read, --delfiles or --deldirs (-d -w --stat -r -F -D)",
+            "no phase selected; use --mkdirs, --write, --stat, --read, --delfiles or --deldirs (-d -w --stat -r -F -D)",
         );
     }
     let workload = Workload {

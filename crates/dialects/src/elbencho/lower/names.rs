@@ -1,4 +1,4 @@
-//! The names of files and directories, as elbencho makes them.
+//! elbencho's names of files and directories.
 
 use crate::elbencho::settings::Settings;
 use plumb_workload::files::Names;
@@ -25,7 +25,7 @@ pub(super) fn directories(settings: &Settings, rank: u32) -> (Vec<PathBuf>, Vec<
     (ranks, own.collect())
 }
 
-/// The files of one thread; nothing where it has none.
+/// The files of one thread; `None` if it has none.
 pub(super) fn files(settings: &Settings, rank: u32) -> Option<Names> {
     let paths = &settings.paths;
     let dirs = settings.dirs.max(1);

@@ -1,4 +1,4 @@
-//! What lowering asks of the machine, and why it may not go on.
+//! What lowering needs to know about the machine, and errors of lowering.
 
 use super::super::tree::Entry;
 use crate::FileError;
@@ -28,9 +28,9 @@ pub enum Found {
 pub trait Places {
     /// What a path leads to, links followed.
     fn look(&mut self, path: &str) -> Found;
-    /// The CPUs of a memory node; nothing where there is no such node.
+    /// The CPUs of a NUMA node; `None` if there is no such node.
     fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>>;
-    /// The numbers of all memory nodes.
+    /// The numbers of all NUMA nodes.
     fn nodes(&mut self) -> Vec<u32>;
     /// The numbers of all CPUs.
     fn cpus(&mut self) -> Vec<u32>;

@@ -1,4 +1,4 @@
-//! What command lines become.
+//! Tests of lowering.
 
 use super::{Found, Lowered, PhaseKind, Places, lower};
 use crate::elbencho::tree::Entry;
@@ -9,7 +9,7 @@ use plumb_workload::validate::validate;
 use plumb_workload::{Bytes, Target, WorkerGroup};
 use std::collections::BTreeMap;
 
-/// A machine with two memory nodes and these paths.
+/// A machine with two NUMA nodes and these paths.
 struct Machine(BTreeMap<&'static str, Found>);
 
 impl Places for Machine {
@@ -202,7 +202,7 @@ fn locks_are_those_asked_for() {
     assert!(refused("-w --flock some -s 64k a").contains("range or full"));
 }
 
-// Protects loads from being handed over in larger pieces than elbencho's.
+// Protects loads from being submitted in larger pieces than elbencho's.
 #[test]
 fn each_op_of_a_queue_is_handed_over_alone() {
     let group = lowered("-r --iodepth 4 -b 4k f").workload.phase[0].workers[0].clone();
@@ -302,9 +302,9 @@ fn threads_that_read_and_threads_that_write_weigh_what_was_asked() {
             [0]
         .to_string()
     };
-    assert!(refused("-w --rwmixthrpct 30 a").contains("--rwmixthr;"));
+    assert!(refused("-w --rwmixthrpct 30 a").contains("needs --rwmixthr,"));
     assert!(refused("-w --rwmixthr 1 --rwmixthrpct 100 a").contains("1 to 99"));
-    assert!(refused("-w --rwmixthr 1 --rwmixthrpct 30 --limitread 1m a").contains("exclude"));
+    assert!(refused("-w --rwmixthr 1 --rwmixthrpct 30 --limitread 1m a").contains("cannot be combined"));
 }
 
 // Protects caches: what is to be dropped is dropped before anything is read ahead, whatever the order of the words.
@@ -352,22 +352,22 @@ fn phases_that_do_more_have_names_that_say_so() {
 #[test]
 fn what_cannot_be_is_refused() {
     for (line, told) in [
-        ("-r nowhere", "give --size"),
+        ("-r nowhere", "use --size"),
         ("-r -s 20m f", "write it first"),
-        ("-r -s 2g /dev/x", "fewer than"),
-        ("-F /dev/x", "cannot be removed"),
+        ("-r -s 2g /dev/x", "less than"),
+        ("-F /dev/x", "cannot delete a block device"),
         ("-F nowhere", "does not exist"),
-        ("-w -s 1m /dev/nothing", "nothing is made below /dev"),
+        ("-w -s 1m /dev/nothing", "Plumb creates nothing below /dev"),
         ("-d f", "need a directory"),
         ("--stat f", "needs a directory"),
-        ("-w d f", "another kind"),
+        ("-w d f", "a different kind"),
         ("-w -t 4 -b 1m -s 2m a", "not enough for 4 threads"),
         ("--lat d", "no phase"),
         ("-w --strided -s 1m d", "--strided"),
         ("-w --direct -b 100 -s 1000 a", "512"),
-        ("-r --zones 9 f", "memory node 9"),
-        ("-w --treefile tree f", "lies in one directory"),
-        ("-w --treefile tree d e", "lies in one directory"),
+        ("-r --zones 9 f", "NUMA node 9"),
+        ("-w --treefile tree f", "needs one directory"),
+        ("-w --treefile tree d e", "needs one directory"),
         ("-w --treefile none d", "--treefile: none was not published"),
         ("-w --strided --treefile tree d", "--treeroundrob"),
         ("-w --direct --rand -b 4k --treefile tree d", "--treeroundup 4096"),

@@ -1,8 +1,8 @@
 //! Custom trees: which thread does which files, or parts of files, of a list.
 //!
-//! Files below the size from which they are shared are sorted by size and dealt out, one to each thread in turn. The blocks
-//! of larger files are one row in the list's order, of which each thread has a stretch, or every so many-th block. Source:
-//! elbencho 3.1-10, what its threads do with such lists, seen by `strace`.
+//! Files below the share size are sorted by size and dealt to the threads round-robin. The blocks of larger files form
+//! one sequence in list order; each thread gets a contiguous part of it, or every Nth block. Source: elbencho 3.1-10,
+//! observed with `strace`.
 
 use super::geometry::Geometry;
 use super::{LowerError, Places, error};
@@ -15,7 +15,7 @@ use plumb_workload::files::{JobFiles, Names};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// From so many blocks on a file is shared, where nobody says from which size on.
+/// By default, files of at least this many blocks are shared.
 const SHARED_FROM_BLOCKS: u64 = 32;
 
 /// A tree, sorted for the threads.
@@ -45,7 +45,7 @@ pub struct TreeCounts {
 pub(super) struct ThreadFiles {
     pub(super) files: JobFiles,
     pub(super) parts: Vec<FilePart>,
-    /// So many of the files, from the first one on, are done from end to end; of the others, parts.
+    /// This many of the files, from the first one on, are done from end to end; of the others, parts.
     pub(super) whole: u32,
 }
 
@@ -66,7 +66,7 @@ fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -
         Some(scan) => {
             let entries = places.look_through(scan).map_err(|what| LowerError(format!("--treescan: {what}")))?;
             let files = entries.iter().filter(|entry| matches!(entry, tree::Entry::File { .. })).count();
-            notes.push(format!("{scan} holds {files} files and {} directories", entries.len() - files));
+            notes.push(format!("{scan}: {files} files and {} directories", entries.len() - files));
             let text = tree::text(&entries);
             if let Some(file) = &said.file {
                 places.keep_tree(file, &text).map_err(|what| LowerError(format!("--treefile: {what}")))?;
@@ -120,7 +120,7 @@ impl CustomTree {
         self.dirs.iter().rev().map(|dir| below(settings, dir)).collect()
     }
 
-    /// The files and parts of files that a thread does; nothing where it has none.
+    /// The files and parts of files that a thread does; `None` if it has none.
     pub(super) fn files_of(
         &self,
         settings: &Settings,
@@ -149,7 +149,7 @@ impl CustomTree {
         Ok(Some(of_thread))
     }
 
-    /// A stretch of the row of all blocks of the shared files; what is left over belongs to the last thread.
+    /// A contiguous part of the sequence of all blocks of the shared files; what is left over belongs to the last thread.
     fn stretch<'t>(&'t self, block: u64, threads: u32, rank: u32, pieces: &mut Vec<Piece<'t>>) {
         let blocks = |file: &TreeFile| file.bytes.div_ceil(block);
         let all: u64 = self.shared.iter().map(blocks).sum();
@@ -169,7 +169,7 @@ impl CustomTree {
         }
     }
 
-    /// Every so many-th block of the row of all blocks of the shared files, each as a part of its own.
+    /// Every Nth block of the sequence of all blocks of the shared files, each as a separate part.
     fn every_nth<'t>(&'t self, block: u64, threads: u32, rank: u32, pieces: &mut Vec<Piece<'t>>) {
         let threads = u64::from(threads);
         let mut begins = 0;
@@ -233,8 +233,8 @@ fn refuse_small(pieces: &[Piece<'_>], block: u64) -> Result<(), LowerError> {
     match pieces.iter().find(|piece| piece.length < block) {
         None => Ok(()),
         Some(Piece { file, start, length, .. }) => error(format!(
-            "direct I/O at random offsets needs whole blocks of {block} bytes, and of {} there are {length} from byte {start} \
-             on; use --treeroundup {block}, or another --block",
+            "direct I/O at random offsets needs whole blocks of {block} bytes, but {} has {length} bytes from byte \
+             {start}; use --treeroundup {block}, or another --block",
             file.path
         )),
     }

@@ -30,7 +30,7 @@ pub(super) fn edge(us: f64) -> String {
     if us < 10.0 { format!("{us:.1}") } else { format!("{us:.0}") }
 }
 
-/// So much in so many microseconds, a second; 0 where no time passed.
+/// The rate per second of this much in N microseconds; 0 where no time passed.
 pub(super) fn per_second(amount: u64, us: u64) -> u64 {
     match us {
         0 => 0,

@@ -23,7 +23,7 @@ impl JsonFields {
         self.0.push((name.to_owned(), JsonNode::Text(value.to_string())));
     }
 
-    /// Nothing where it is empty.
+    /// `None` if it is empty.
     fn object(&mut self, name: &str, object: JsonFields) {
         if !object.0.is_empty() {
             self.0.push((name.to_owned(), JsonNode::Object(object)));

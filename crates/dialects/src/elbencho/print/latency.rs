@@ -71,7 +71,7 @@ impl PhaseLatencies {
         self.count
     }
 
-    /// The smallest, the mean and the largest, µs; nothing where there is none.
+    /// The smallest, the mean and the largest, µs; `None` if there is none.
     pub fn summary_us(&self) -> Option<[u64; 3]> {
         (self.count > 0).then(|| {
             let mean = self.sum_ns / 1000 / u128::from(self.count);
@@ -79,7 +79,7 @@ impl PhaseLatencies {
         })
     }
 
-    /// Some are beyond the last bucket, so that neither histogram nor percentiles can be told.
+    /// Some are beyond the last bucket, so that neither histogram nor percentiles can be reported.
     pub(super) fn is_exceeded(&self) -> bool {
         self.buckets[BUCKETS - 1] > 0
     }

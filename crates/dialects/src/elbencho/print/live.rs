@@ -1,4 +1,4 @@
-//! What is told while a phase runs: rows of CSV, and a line for people.
+//! Progress of a running phase: CSV rows, and a status line.
 
 use super::format::elapsed;
 use super::report::WorkDone;
@@ -24,7 +24,7 @@ pub struct LiveMoment {
     pub mixed: Option<LiveSide>,
     /// Threads that are not done.
     pub active: usize,
-    /// All processors, per cent.
+    /// All processors, percent.
     pub cpu: u32,
     /// Each thread, where that is asked for.
     pub threads: Vec<LiveThread>,
@@ -37,7 +37,7 @@ pub struct LiveSide {
     pub done: WorkDone,
     /// A second, since the last moment.
     pub rates: WorkDone,
-    /// Per cent of what there is to do.
+    /// Percentage of what there is to do.
     pub percent: u64,
     /// Mean latency of entries since the last moment, µs.
     pub entry_us: u64,
@@ -52,7 +52,7 @@ pub struct LiveThread {
     pub done: WorkDone,
     /// Reads of a mix, where there is one.
     pub mixed: Option<WorkDone>,
-    /// Per cent of what it has to do.
+    /// Percentage of what it has to do.
     pub percent: u64,
 }
 
@@ -87,7 +87,7 @@ pub fn rows(moment: &LiveMoment) -> String {
     text
 }
 
-/// A line for people.
+/// A line for human readers.
 pub fn line(moment: &LiveMoment) -> String {
     let LiveSide { done, rates, percent, .. } = moment.total;
     let mut text = format!("{}: {}%", moment.phase, percent.min(100));

@@ -1,4 +1,4 @@
-//! What elbencho's readers expect: its table, its CSV and JSON files, its live rows, its log of ops.
+//! elbencho's output: its table, CSV and JSON files, live rows and log of ops.
 
 pub mod csv;
 pub mod dryrun;

@@ -1,4 +1,4 @@
-//! The log of ops: two objects for each, one as it begins and one as it ends.
+//! The log of ops: two objects per op, one at its start and one at its end.
 
 /// One op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! A phase as elbencho tells it, from what was measured.
+//! A measured phase, as elbencho reports it.
 
 use super::format::per_second;
 use super::latency::PhaseLatencies;
@@ -20,7 +20,7 @@ pub struct WorkDone {
 }
 
 impl WorkDone {
-    /// The same a second, over so many microseconds.
+    /// The same a second, over N microseconds.
     pub fn per_second(self, us: u64) -> WorkDone {
         WorkDone {
             entries: per_second(self.entries, us),
@@ -39,10 +39,10 @@ pub struct Both<T> {
     pub last: T,
 }
 
-/// How busy all processors were, per cent.
+/// How busy all processors were, percent.
 pub type Processors = Both<u32>;
 
-/// What is known beside the measurement.
+/// Facts that are not part of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SeenBeside {
     /// When the phase began, local time: `2026-11-20T18:59:43.011+0000`.
@@ -53,14 +53,14 @@ pub struct SeenBeside {
     pub cpu: Processors,
 }
 
-/// A phase as elbencho tells it.
+/// A phase as elbencho reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseReport {
     /// Which.
     pub kind: PhaseKind,
     /// As it is printed.
     pub name: String,
-    /// What is known beside.
+    /// Facts that are not part of the measurement.
     pub seen: SeenBeside,
     /// Microseconds.
     pub elapsed_us: Both<u64>,
@@ -158,7 +158,7 @@ fn entry_op(kind: PhaseKind) -> OpKind {
     }
 }
 
-/// A phase as elbencho tells it.
+/// A phase as elbencho reports it.
 pub fn report(
     phase: &LoweredPhase,
     measured: &PhaseMeasurement,
@@ -183,7 +183,7 @@ pub fn report(
     let counted_mixed = entries.read.counts(if alone { u64::MAX } else { first_ns });
     let own = if phase.kind == PhaseKind::Write { OpKind::Write } else { OpKind::Read };
     let done = |entries: u64, moved: Moved| WorkDone { entries, ios: moved.count, bytes: moved.bytes };
-    // What is read back at once is no read of a mix.
+    // What is read back at once is not a read of a mix.
     let reads_apart = phase.mixes;
     let mixed = |moved| if reads_apart { of(moved, OpKind::Read) } else { Moved::default() };
     let service = |kind: OpKind| measured.ops.get(&kind).map_or_else(Histogram::new, |op| op.service.clone());
@@ -215,7 +215,7 @@ pub fn report(
 }
 
 impl PhaseReport {
-    /// A phase of which only its time is known: elbencho's own between the others.
+    /// A phase with only a time: elbencho's own between the others.
     pub fn timed(kind: PhaseKind, seen: SeenBeside, us: u64) -> PhaseReport {
         PhaseReport {
             kind,

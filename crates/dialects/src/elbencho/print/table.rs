@@ -135,8 +135,8 @@ pub fn phase(report: &PhaseReport, settings: &Settings, geometry: &Geometry) -> 
     }
     if report.elapsed_us.first == 0 && !output.no_zero_warning {
         text.push_str(
-            "WARNING: The fastest thread was done in less than 1 microsecond, so that rates are told as 0. Use more \
-             files or bytes; --no0usecerr leaves this line out.\n",
+            "WARNING: The fastest thread finished in less than 1 microsecond, so rates are shown as 0. Use more files \
+             or bytes; --no0usecerr hides this warning.\n",
         );
     }
     text.push_str("---\n");

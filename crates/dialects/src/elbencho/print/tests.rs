@@ -1,5 +1,5 @@
-//! Beside what elbencho itself printed: `../shared/golden/elbencho`, shortened. Numbers that follow from one another are
-//! the same; times that only elbencho measured are put in.
+//! Compares with elbencho's own output, shortened. Derived numbers must be equal; times that only elbencho measured are
+//! given as input.
 
 use super::live::{LiveMoment, LiveSide, LiveThread};
 use super::{Both, EntryCounts, EntryOp, PhaseReport, SeenBeside, WorkDone, csv, json, live, ops, report, table};
@@ -133,7 +133,7 @@ fn json_is_an_object_of_text() {
     assert_eq!(value["config"]["command"], "\"/bin/elbencho\" ");
 }
 
-// Protects the count of directories: those of ranks are no entries.
+// Protects the count of directories: those of ranks are not entries.
 #[test]
 fn directories_of_ranks_are_no_entries() {
     let op = |kind, file, at| EntryOp { kind, file, submit_ns: at, complete_ns: at + 1_000, ok: true };

@@ -27,7 +27,7 @@ pub(super) struct Traits {
     pub calls_files: bool,
 }
 
-/// What is known of an engine of fio; for those of libraries, what their documentation says.
+/// The traits of a fio engine; for engines that need libraries, taken from their documentation.
 pub(super) fn traits(engine: &str) -> Traits {
     let one_of = |engines: &[&str]| engines.contains(&engine);
     Traits {
@@ -119,11 +119,11 @@ pub(super) fn name(job: &FioJob) -> &str {
     }
 }
 
-/// Why the job cannot be run here, where it cannot.
+/// Why the job cannot be run, or `None`.
 pub(super) fn refusal(job: &FioJob) -> Option<String> {
     let why = match engines::find(name(job)).map(|spec| spec.support) {
         Some(Support::NotYet(why) | Support::Never(why)) => why,
-        _ if job.zones.mode == ZoneMode::Zoned => "zoned devices are not driven zone by zone yet.",
+        _ if job.zones.mode == ZoneMode::Zoned => "zoned block devices are not supported yet.",
         _ => return None,
     };
     Some(why.trim_end_matches('.').to_owned())
@@ -198,7 +198,7 @@ fn socket(job: &FioJob, copy: u32) -> Backend {
     Backend::Socket {
         kind,
         host,
-        // Each copy has a port of its own.
+        // Each copy has its own port.
         port: net.port.and_then(|port| u16::try_from(port.saturating_add(copy)).ok()),
         listens: if connects { net.listen } else { job.direction.rw.ops == Ops::Read },
         ping_pong: net.pingpong,
@@ -208,25 +208,25 @@ fn socket(job: &FioJob, copy: u32) -> Backend {
     }
 }
 
-/// What is wrong with a job of the engine net.
+/// Checks a job of the engine net.
 pub(super) fn wrong_with_socket(job: &FioJob) -> Option<Wrong> {
     let net = &job.engine.net;
     if matches!(job.direction.rw.order, AccessOrder::Random { .. }) {
-        let why = "what goes through a socket has an order; use rw=read or rw=write";
+        let why = "a socket is sequential; use rw=read or rw=write";
         return Some(Wrong::Contradiction { first: "ioengine=net", second: "random offsets", why });
     }
     match (net.transport, net.port) {
         (SocketKind::Unix, Some(_)) => Some(Wrong::Contradiction {
             first: "protocol=unix",
             second: "port",
-            why: "such a socket is named by `filename` alone",
+            why: "a Unix socket is named by `filename` only",
         }),
         (SocketKind::Unix, None) | (_, Some(_)) => None,
         (_, None) => Some(Wrong::Needs { option: "ioengine=net", needs: "port", why: "there is no default" }),
     }
 }
 
-/// What would be asked of an engine that Plumb does not run: its own options, as they were said.
+/// An engine that Plumb does not run, with its own options as given.
 fn foreign(job: &FioJob) -> Backend {
     const OF_ZONES: &[&str] = &[
         "zonemode",

@@ -1,4 +1,4 @@
-//! One copy of a job: all that is known of it while it is lowered.
+//! One copy of a job, with everything known about it during lowering.
 
 use super::backend::{self, Traits};
 use super::error::Wrong;
@@ -32,9 +32,9 @@ pub(super) struct JobClone<'a> {
     pub aux_path: Option<&'a str>,
     /// What was put in or changed, for the plan.
     pub fixes: Vec<PlanLine>,
-    /// What is doubtful.
+    /// Warnings.
     pub warnings: Vec<String>,
-    /// What is wrong.
+    /// The problem.
     pub wrongs: Vec<Wrong>,
 }
 

@@ -10,35 +10,35 @@ pub struct LowerError {
     pub name: String,
     /// Where it begins.
     pub place: WordLocation,
-    /// What is wrong.
+    /// The problem.
     pub wrong: Wrong,
 }
 
-/// What is wrong with a job.
+/// A problem with a job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// It waits for itself.
     #[error("wait_for={0}: a job cannot wait for itself; name an earlier job")]
     WaitsForItself(String),
-    /// It waits for nobody.
-    #[error("wait_for={0}: no earlier job has this name; put it below the job that it waits for")]
+    /// It waits for a job that does not exist.
+    #[error("wait_for={0}: no earlier job has this name; move this job below the one it waits for")]
     WaitsForNobody(String),
     /// It waits for one of several.
-    #[error("wait_for={0}: several earlier jobs have this name; give each its own")]
+    #[error("wait_for={0}: several earlier jobs have this name; give each a different name")]
     WaitsForSeveral(String),
-    /// There is nothing to work on.
-    #[error("nothing says how large its files are; set `size` or `filesize`, or name files that exist")]
+    /// Its files have no known size.
+    #[error("the size of its files is unknown; set `size` or `filesize`, or name existing files")]
     NoSize,
     /// It is smaller than one op.
-    #[error("size={size}: it is smaller than one op of {block} bytes; make it larger, or `bs` smaller")]
+    #[error("size={size} is smaller than one block of {block} bytes; increase `size` or reduce `bs`")]
     SizeBelowBlock {
         /// The size.
         size: u64,
         /// The smallest block.
         block: u64,
     },
-    /// It begins behind the end.
-    #[error("offset={offset}: it lies behind the end of `{path}` at {length}; begin earlier, or make the file longer")]
+    /// It begins beyond the end.
+    #[error("offset={offset} is beyond the end of `{path}` ({length} bytes); reduce the offset or enlarge the file")]
     OffsetBehindEnd {
         /// Where it begins.
         offset: u64,
@@ -47,8 +47,8 @@ pub enum Wrong {
         /// Its end.
         length: u64,
     },
-    /// Two options contradict one another.
-    #[error("`{first}` and `{second}` do not go together: {why}")]
+    /// Two options contradict each other.
+    #[error("`{first}` and `{second}` cannot be combined: {why}")]
     Contradiction {
         /// One.
         first: &'static str,
@@ -67,8 +67,8 @@ pub enum Wrong {
         /// Why.
         why: &'static str,
     },
-    /// An option asks for what Plumb cannot do.
-    #[error("`{option}` cannot be done: {why}")]
+    /// An option asks for something Plumb cannot do.
+    #[error("`{option}` is not possible: {why}")]
     Unsupported {
         /// The option.
         option: String,
@@ -76,14 +76,14 @@ pub enum Wrong {
         why: String,
     },
     /// The run is read-only.
-    #[error("it writes or trims, and --readonly forbids both")]
+    #[error("the job writes or trims, which --readonly forbids")]
     ReadOnly,
-    /// What came out breaks a rule of workloads.
-    #[error("it makes no sense: {0}")]
+    /// The resulting workload is invalid.
+    #[error("invalid: {0}")]
     Invalid(String),
 }
 
-/// Everything that is wrong, in the order of the jobs.
+/// All errors, in the order of the jobs.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct LowerErrors(pub Vec<LowerError>);

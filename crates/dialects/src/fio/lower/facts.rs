@@ -1,5 +1,5 @@
-//! What is known of a job beside its words, for all who lower it: sizes of its ops, parts of its files, what it repeats,
-//! and the lines of its plan.
+//! Facts about a job that several modules of lowering need: sizes of its ops, parts of its files, what it replays, and
+//! the lines of its plan.
 
 use super::places::{RecordedFile, RecordedFiles};
 use crate::fio::job::FioJob;
@@ -57,7 +57,7 @@ pub(super) fn by_kind<T>(each: PerDirection<T>) -> ByKind<T> {
 /// What a job's files are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Layout {
-    /// The length that each shall have; empty where nothing is laid out.
+    /// The length that each file must have; empty if nothing is laid out.
     pub lengths: Vec<Bytes>,
     /// The part of each that is used.
     pub ranges: Vec<FileRange>,
@@ -74,7 +74,7 @@ pub(super) struct Layout {
 pub(super) struct Recorded {
     /// What the engine reads.
     pub path: String,
-    /// What becomes of its times.
+    /// How its times are used.
     pub waits: Waits,
     /// What it touches.
     pub files: RecordedFiles,

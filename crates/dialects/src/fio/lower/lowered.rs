@@ -1,4 +1,4 @@
-//! What fio's jobs are lowered to.
+//! The result of lowering.
 
 use super::plan::PlannedJob;
 use plumb_workload::files::Names;
@@ -15,9 +15,9 @@ pub struct Lowered {
     pub workload: Workload,
     /// Each copy of each job, in the order of its thread number.
     pub jobs: Vec<LoweredJob>,
-    /// What became of each, for people; in the same order.
+    /// The plan of each, in the same order.
     pub plan: Vec<PlannedJob>,
-    /// What is doubtful, or was changed in a way that changes what is done.
+    /// Warnings, or was changed in a way that changes what is done.
     pub warnings: Vec<String>,
     /// Jobs that cannot be run here.
     pub unrunnable: Vec<Unrunnable>,
@@ -30,7 +30,7 @@ pub struct LoweredJob {
     pub job: usize,
     /// Which copy, from 0: fio's number of the sub-job. fio makes the copies of a job in the order 0, N−1, N−2, … 1.
     pub copy: u32,
-    /// fio's thread number: from 1, over all copies of all jobs. Names of logs and random streams go by it.
+    /// fio's thread number: from 1, over all copies of all jobs. Log names and random streams depend on it.
     pub thread_number: u32,
     /// fio's group of reporting, from 0.
     pub group_id: u32,
@@ -44,9 +44,9 @@ pub struct LoweredJob {
     pub target: Option<String>,
     /// Files that are missing or shorter than it asks for.
     pub fresh_files: usize,
-    /// What its files are called, also where nothing is done with them (`ioengine=null`).
+    /// The names of its files, even if they are not used (`ioengine=null`).
     pub names: Names,
-    /// What reads, writes and trims draw from, where they are drawn.
+    /// The seed of its random choices.
     pub seed: u64,
 }
 

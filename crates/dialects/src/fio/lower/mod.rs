@@ -1,9 +1,9 @@
-//! From fio's jobs to a workload: copies are made, groups and waits resolved, sizes become bytes, and what one option
-//! implies for another is put in, as fio 3.42 does it before a job starts.
+//! Lowers fio's jobs to a workload: makes copies, resolves groups, waits and sizes, and applies what one option implies
+//! for another, as fio 3.42 does before a job starts.
 //!
-//! [`lower`] is pure but for [`Places`]. What fio finds out at its start is an error here; what it would find out while
-//! running (a missing file) is left to running. A job of an engine that Plumb does not run is lowered all the same, to a
-//! [`Foreign`](plumb_workload::Backend::Foreign) backend, and told among [`Lowered::unrunnable`].
+//! [`lower`] is pure except for [`Places`]. What fio checks at its start is an error here; what it would find while
+//! running (a missing file) is left to the run. A job of an unsupported engine is lowered to a
+//! [`Foreign`](plumb_workload::Backend::Foreign) backend and listed in [`Lowered::unrunnable`].
 
 mod backend;
 mod clone;

@@ -72,7 +72,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// Longest label, with room for a number behind it.
+    /// Longest label, with room for a number after it.
     const LENGTH_MAX: usize = 48;
 
     /// A label that no other has.

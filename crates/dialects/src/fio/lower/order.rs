@@ -1,4 +1,4 @@
-//! Copies, groups, phases and waits: what jobs have to do with one another.
+//! Copies, groups, phases and waits: how jobs depend on each other.
 
 use super::backend;
 use super::clone::JobClone;
@@ -21,7 +21,7 @@ use plumb_workload::{
 };
 use std::collections::BTreeMap;
 
-/// A job on its way.
+/// The state of lowering.
 struct Lowering<'a> {
     fio: &'a Fio,
     places: &'a mut dyn Places,
@@ -94,7 +94,7 @@ impl Lowering<'_> {
     fn phase(&mut self, job: &FioJob) {
         let name = format!("{}-{}", self.workload.phase.len() + 1, names::plain(&job.name));
         self.workload.phase.push(Phase {
-            // What a job flushes at its end, it says itself.
+            // Each job sets its own flush at the end.
             end: End { flush: Flush::None, clock: ClockScope::Outside },
             ..Phase::new(name, Vec::new())
         });
@@ -184,14 +184,14 @@ impl Lowering<'_> {
         }
         for wrong in wrongs {
             let error = LowerError { name: job.name.clone(), place: job.place.clone(), wrong };
-            // Every copy has the faults of its job.
+            // All copies of a job have the same errors.
             if !self.errors.contains(&error) {
                 self.errors.push(error);
             }
         }
     }
 
-    /// What fio checks of a job before anything else.
+    /// fio's own checks of a job, which come before all others.
     fn check(&self, copy: &mut JobClone<'_>) {
         let job = copy.job;
         let changes_trims = job.trim.percentage > 0 && job.trim.backlog.is_some();
@@ -202,10 +202,10 @@ impl Lowering<'_> {
         if job.direction.num_range > 1 {
             let two = matches!(job.direction.rw.ops, crate::fio::value::direction::Ops::TrimWrite);
             if two {
-                let why = "a write goes where one trim was";
+                let why = "each write goes to the range of one trim";
                 copy.wrong(Wrong::Contradiction { first: "num_range", second: "rw=trimwrite", why });
             } else if copy.trims() && !copy.engine.trims_ranges {
-                let why = "the kernel's other trims take one range";
+                let why = "other trims take one range";
                 copy.wrong(Wrong::Needs { option: "num_range", needs: "ioengine=io_uring_cmd", why });
             }
         }
@@ -216,32 +216,29 @@ impl Lowering<'_> {
             copy.warnings.push("time_based has no effect without `runtime`".to_owned());
         }
         if job.files.unlink_each_loop && !copy.writes() && (job.identity.loops > 1 || job.stop.time_based) {
-            let why = "what is removed cannot be read again";
+            let why = "deleted files cannot be read again";
             copy.wrong(Wrong::Contradiction { first: "unlink_each_loop", second: "several loops of reads", why });
         }
         if job.logs.issue_time && !(job.logs.offset && job.logs.lat.is_some()) {
-            let why = "the time of issue is a column of the log of latencies, behind the offset";
+            let why = "the issue time is a column of the latency log, after the offset";
             copy.wrong(Wrong::Needs { option: "log_issue_time", needs: "write_lat_log and log_offset", why });
         }
         if job.direction.softrandommap {
-            copy.fix(
-                "the map of blocks is kept, as there is memory for it or an error: softrandommap has nothing to do",
-            );
+            copy.fix("softrandommap has no effect: the block map is always allocated, or the run fails");
         }
         if job.stop.error_dump {
-            copy.warnings
-                .push("error_dump has no effect: the first ops that end in an error are always told".to_owned());
+            copy.warnings.push("error_dump has no effect: the first failed ops are always printed".to_owned());
         }
         let unused = copy.engine.one_at_a_time && job.queue.iodepth > 1 && copy.depth() == 1;
         if unused && !copy.engine.does_no_io {
             copy.fix(format!(
-                "one op in flight rather than {}, because the engine {} does one at a time",
+                "iodepth is 1 instead of {}, because the engine {} is synchronous",
                 job.queue.iodepth,
                 backend::name(job)
             ));
         }
         if job.direction.randrepeat && job.direction.seed_is_said && copy.is_said("randrepeat") {
-            copy.fix("the seed is the one that is said, whatever randrepeat is");
+            copy.fix("randrepeat has no effect, because randseed is set");
         }
     }
 
@@ -270,7 +267,7 @@ impl Lowering<'_> {
         label
     }
 
-    /// `wait_for`: groups of the same phase; those of earlier phases are over by then.
+    /// `wait_for`: groups of the same phase; earlier phases have ended by then.
     fn waits(&mut self) {
         let fio = self.fio;
         for (index, job) in fio.jobs.iter().enumerate() {
@@ -305,7 +302,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `exitall` of one job holds for all; `exitall_on_error` is each job's own.
+    /// `exitall` of one job applies to all; `exitall_on_error` applies to its own job.
     fn ends(&mut self) {
         let exit_all = self.fio.jobs.iter().any(|job| job.stop.exitall);
         for copy in &self.jobs {
@@ -344,7 +341,7 @@ impl Lowering<'_> {
         self.jobs.iter().filter(same).map(|other| other.group_name.clone()).collect()
     }
 
-    /// Jobs that are reported as one are steady as one, and have one ramp.
+    /// Jobs that are reported together reach a steady state together and share one ramp.
     fn steady_together(&mut self) {
         for copy in self.jobs.clone() {
             let PhaseMember::Workers(at) = copy.member else { continue };
@@ -444,7 +441,7 @@ fn group(
     group
 }
 
-/// The companion that a copy is whose engine does no I/O.
+/// The companion for a copy with an engine that does no I/O.
 fn companion(copy: &JobClone<'_>, name: String, does: Activity) -> Companion {
     Companion {
         run_as: run_as(copy),
@@ -465,8 +462,7 @@ fn start(copy: &JobClone<'_>) -> Start {
     Start { delay: pace::start_delay(copy), after: Vec::new() }
 }
 
-/// Length of the pieces that make windows of both lengths: what both are multiples of, where that is long enough to be
-/// looked at so often.
+/// Sampling interval that divides both windows: their greatest common divisor, unless that is too short to sample at.
 fn piece_ms(bandwidth_ms: u32, iops_ms: u32) -> u32 {
     const SHORTEST_MS: u32 = 10;
     let (mut common, mut rest) = (bandwidth_ms.max(iops_ms), bandwidth_ms.min(iops_ms));
@@ -476,14 +472,14 @@ fn piece_ms(bandwidth_ms: u32, iops_ms: u32) -> u32 {
     if common >= SHORTEST_MS { common } else { bandwidth_ms.min(iops_ms) }
 }
 
-/// What a copy does whose engine does no I/O.
+/// The activity of a copy with an engine that does no I/O.
 fn activity(copy: &mut JobClone<'_>) -> Option<Activity> {
     let said = copy.job;
     match backend::name(said) {
         "cpuio" => {
             let cpu = &said.engine.cpuio;
             if cpu.load_percent.is_none() {
-                copy.wrong(Wrong::Needs { option: "ioengine=cpuio", needs: "cpuload", why: "it says how busy" });
+                copy.wrong(Wrong::Needs { option: "ioengine=cpuio", needs: "cpuload", why: "it sets the load" });
             }
             Some(Activity::Busy(Busy {
                 percent: cpu.load_percent.unwrap_or(100).clamp(1, 100) as u8,
@@ -495,7 +491,11 @@ fn activity(copy: &mut JobClone<'_>) -> Option<Activity> {
         "exec" => {
             let exec = &said.engine.exec;
             if exec.program.is_none() {
-                copy.wrong(Wrong::Needs { option: "ioengine=exec", needs: "program", why: "it says what to run" });
+                copy.wrong(Wrong::Needs {
+                    option: "ioengine=exec",
+                    needs: "program",
+                    why: "it names the program to run",
+                });
             }
             Some(Activity::Exec(Exec {
                 program: exec.program.clone().unwrap_or_default(),

@@ -13,7 +13,7 @@ const MICRO: u64 = 1_000;
 const MILLI: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// How long it waits before it starts: drawn in whole microseconds, where a range is said.
+/// Delay before the start; with a range, drawn in whole microseconds.
 pub(super) fn start_delay(copy: &JobClone<'_>) -> Nanos {
     let said = copy.job.identity.start_delay;
     if said.high.0 <= said.low.0 {
@@ -57,7 +57,7 @@ pub(super) fn pace(copy: &mut JobClone<'_>) -> Pace {
         longest_op: by_kind(said.max_latency),
         latency_goal: said.latency_target.map(|latency| LatencyGoal {
             latency,
-            // Where nothing is said, fio judges after every op.
+            // By default fio checks after every op.
             window: said.latency_window.unwrap_or_default(),
             percent: said.latency_percentile,
             keep_on: said.latency_run,
@@ -79,7 +79,7 @@ fn contradictions(copy: &mut JobClone<'_>) {
     let any_bytes =
         |rate: PerDirection<Option<u64>>| rate.read.is_some() || rate.write.is_some() || rate.trim.is_some();
     let any_ops = |rate: PerDirection<Option<u32>>| rate.read.is_some() || rate.write.is_some() || rate.trim.is_some();
-    let why = "a job has one kind of rate; leave one out";
+    let why = "a job has one kind of rate limit; remove one";
     let mut wrongs = Vec::new();
     if any_bytes(said.rate) && any_ops(said.rate_iops) {
         wrongs.push(Wrong::Contradiction { first: "rate", second: "rate_iops", why });
@@ -89,7 +89,7 @@ fn contradictions(copy: &mut JobClone<'_>) {
     }
     let above =
         |rate: Option<u64>, least: Option<u64>| matches!((rate, least), (Some(rate), Some(least)) if rate < least);
-    let why = "the smallest rate is above the largest; swap them";
+    let why = "the minimum rate exceeds the rate limit; swap them";
     let wide = |rate: Option<u32>| rate.map(u64::from);
     if above(said.rate.read, said.rate_min.read)
         || above(said.rate.write, said.rate_min.write)
@@ -116,10 +116,10 @@ pub(super) fn steady(copy: &mut JobClone<'_>) -> Option<SteadyRule> {
         SteadyLimit::Time(time) => (time.0 as f64, false),
     };
     if said.check_interval.0 < SECOND {
-        let why = "a figure is judged once a second at most";
+        let why = "the check runs at most once a second";
         copy.wrong(Wrong::Contradiction { first: "steadystate_check_interval", second: "a time below 1 s", why });
     } else if said.duration.0 <= said.check_interval.0 || said.duration.0 % said.check_interval.0 != 0 {
-        let why = "the window is a multiple of the interval, and longer than it";
+        let why = "the window must be a multiple of the interval and longer than it";
         copy.wrong(Wrong::Contradiction { first: "steadystate_duration", second: "steadystate_check_interval", why });
     }
     Some(SteadyRule {

@@ -1,4 +1,5 @@
-//! The rest of a job: files, flushes, content, memory, processes and errors. Pace and verifying have their own.
+//! The rest of a job: files, flushes, content, memory, processes and errors. Pace and verification have their own
+//! modules.
 
 use super::clone::JobClone;
 use super::error::Wrong;
@@ -31,22 +32,22 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
     let direct = copy.job.queue.direct && !is_mapped;
     if copy.reads() && !copy.engine.calls_files && !write {
         if layout.fresh > 0 {
-            copy.fix("files are written in full beforehand, because they are read");
+            copy.fix("files are laid out in full before the job, because it reads them");
         }
         write = true;
     }
     if copy.job.queue.direct && is_mapped {
-        let text = "a mapping always goes through the page cache: direct=1 has no effect on ioengine=mmap";
+        let text = "direct=1 has no effect with ioengine=mmap: a mapping always uses the page cache";
         copy.warnings.push(text.to_owned());
     }
     let mut drop_cached = said.invalidate;
     if said.pre_read && drop_cached {
-        copy.fix("nothing is dropped from the page cache, because it is filled beforehand (pre_read)");
+        copy.fix("invalidate is ignored, because pre_read fills the page cache");
         drop_cached = false;
     }
     let atomic = copy.job.direction.atomic;
     if atomic && !copy.engine.writes_atomically && !copy.is_foreign() {
-        let why = "only these tell the kernel";
+        let why = "only these can pass RWF_ATOMIC";
         copy.wrong(Wrong::Needs { option: "atomic", needs: "ioengine=pvsync2, libaio or io_uring", why });
     }
     FileRules {
@@ -125,32 +126,32 @@ pub(super) fn content(copy: &mut JobClone<'_>) -> BufferContent {
     let mut zero = said.zero;
     let mut refill = said.refill;
     if compress == 100 {
-        copy.fix("zeros are written, because they alone can be compressed by 100 %");
+        copy.fix("zeros are written, because only zeros compress by 100 %");
         zero = true;
         compress = 0;
     } else if compress > 0 && !refill && !copy.is_said("refill_buffers") {
-        copy.fix("buffers are filled anew for every write, because they shall be compressible (refill_buffers)");
+        copy.fix("refill_buffers is set, because buffers are to be compressible");
         refill = true;
     }
     let verifies = copy.job.verify.method.is_some();
     if verifies && !refill && !copy.is_said("refill_buffers") {
-        copy.fix("buffers are filled anew for every write, because they are verified (refill_buffers)");
+        copy.fix("refill_buffers is set, because writes are verified");
         refill = true;
     }
     let dedupe = said.dedupe_percentage.unwrap_or(0).min(100) as u8;
     let mode = said.dedupe_mode;
     if dedupe > 0 && mode == DedupeMode::WorkingSet {
         if copy.job.direction.size.is_none() {
-            let why = "the set that repeats is a share of it";
+            let why = "the working set is a percentage of it";
             copy.wrong(Wrong::Needs { option: "dedupe_mode=working_set", needs: "size", why });
         } else if copy.names.count() != 1 {
-            let why = "the set that repeats is of one file; use nrfiles=1 and more jobs";
+            let why = "the working set belongs to one file; use nrfiles=1 and more jobs";
             copy.wrong(Wrong::Contradiction { first: "dedupe_mode=working_set", second: "several files", why });
         } else if said.dedupe_working_set_percentage + u32::from(dedupe) > 100 {
             copy.wrong(Wrong::Contradiction {
                 first: "dedupe_percentage",
                 second: "dedupe_working_set_percentage",
-                why: "the blocks of the set are unique, and both together are more than 100 %",
+                why: "together they exceed 100 %",
             });
         }
     }
@@ -202,10 +203,7 @@ pub(super) fn buffers(copy: &mut JobClone<'_>) -> BufferRules {
         MemoryKind::MmapShared(file) => BufferMemory::Shared(path(file)),
         MemoryKind::Cuda => {
             if !copy.is_foreign() {
-                copy.unsupported(
-                    "mem=cudamalloc",
-                    "it needs the library of a maker of graphics cards; use another `mem`",
-                );
+                copy.unsupported("mem=cudamalloc", "it needs a GPU vendor's library; use another `mem`");
             }
             BufferMemory::Private
         }
@@ -220,7 +218,7 @@ pub(super) fn buffers(copy: &mut JobClone<'_>) -> BufferRules {
     }
 }
 
-/// The CPU that the worker is pinned to, where each has one of its own.
+/// The CPU that the worker is pinned to, where each has its own.
 pub(super) fn own_cpu(copy: &JobClone<'_>) -> Vec<u32> {
     match &copy.job.memory.cpus {
         Some(cpus) if copy.job.memory.cpu_policy == CpuPolicy::Split && !cpus.is_empty() => {
@@ -231,7 +229,7 @@ pub(super) fn own_cpu(copy: &JobClone<'_>) -> Vec<u32> {
     }
 }
 
-/// Whom it runs as, and where.
+/// The user it runs as, its CPUs and control group.
 pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> ProcessRules {
     let identity = &copy.job.identity;
     let memory = &copy.job.memory;
@@ -276,7 +274,7 @@ pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Proce
         run_after: identity.exec_postrun.clone(),
     };
     for node in missing {
-        copy.unsupported("numa_cpu_nodes", format!("there is no memory node {node}; `lscpu` lists them"));
+        copy.unsupported("numa_cpu_nodes", format!("there is no NUMA node {node}; `lscpu` lists them"));
     }
     rules
 }
@@ -288,7 +286,7 @@ fn class_of(said: Option<u32>) -> u8 {
 }
 
 fn command_priorities(copy: &JobClone<'_>) -> Vec<CommandPriority> {
-    /// The class of such ops where none is said: real time.
+    /// The class of such ops if none is given: real time.
     const REAL_TIME: i64 = 1;
     let said = &copy.job.engine.priority;
     let small = |value: Option<i64>, or: i64| u8::try_from(value.unwrap_or(or)).unwrap_or(0);
@@ -363,7 +361,7 @@ pub(super) fn errors(copy: &mut JobClone<'_>) -> ErrorRules {
             ErrorNumber::Name(name) => name,
             ErrorNumber::Number(number) => number.to_string(),
         };
-        copy.unsupported("ignore_error", format!("`{text}` is no error that is known here; write its number"));
+        copy.unsupported("ignore_error", format!("unknown error name `{text}`; use its number"));
     }
     rules
 }

@@ -1,4 +1,4 @@
-//! What lowering asks of the system.
+//! What lowering needs to know about the system.
 
 use crate::FileError;
 use plumb_workload::blocks::trace::Waits;
@@ -40,9 +40,9 @@ pub struct AskedRecording {
 pub struct RecordingPart {
     /// Where it is.
     pub path: String,
-    /// Its times are multiplied by so many per cent.
+    /// Its times are multiplied by this percentage.
     pub percent: f64,
-    /// It is repeated so many times.
+    /// It is repeated this many times.
     pub times: u32,
 }
 
@@ -86,15 +86,15 @@ pub enum RecordedName {
     },
 }
 
-/// Looks at paths and at the machine, and changes nothing.
+/// Inspects paths and at the machine, and changes nothing.
 pub trait Places {
     /// What a path leads to, links followed.
     fn look(&mut self, path: &str) -> Found;
 
-    /// Bytes that are free where a path lies or would lie; nothing where that is not known.
+    /// Bytes that are free where a path lies or would lie; `None` if that is not known.
     fn free_bytes(&mut self, path: &str) -> Option<u64>;
 
-    /// The paths of all regular files below a directory, in the order in which the system lists them.
+    /// The paths of all regular files below a directory, in the system's order.
     fn files_below(&mut self, directory: &str) -> Vec<String>;
 
     /// What a recording, or several merged, touches.
@@ -103,9 +103,9 @@ pub trait Places {
     /// It cannot be read.
     fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError>;
 
-    /// The path of a block device; nothing where there is none of these numbers.
+    /// The path of a block device; `None` if there is none with these numbers.
     fn device_node(&mut self, major: u32, minor: u32) -> Option<String>;
 
-    /// The CPUs of a memory node; nothing where there is no such node.
+    /// The CPUs of a NUMA node; `None` if there is no such node.
     fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>>;
 }

@@ -1,4 +1,4 @@
-//! What became of each job, for people.
+//! The plan of each job (`--plan`), as text.
 
 use super::LoweredJob;
 use super::clone::JobClone;
@@ -35,7 +35,7 @@ pub(super) fn of(copy: &JobClone<'_>, lowered: &LoweredJob, layout: &Layout, wor
     lines.push(PlanLine::new("starts", String::new()));
     lines.push(PlanLine::new("ends", ends(copy, layout, lowered.companion(workload))));
     if copy.job.verify.method.is_some() && copy.job.verify.do_verify && copy.writes() {
-        lines.push(PlanLine::new("verify", "what was written is read back and checked"));
+        lines.push(PlanLine::new("verify", "data is read back and verified after writing"));
     }
     lines.extend(copy.fixes.iter().cloned());
     PlannedJob { name: lowered.group_name.clone(), phase: lowered.phase, lines }
@@ -43,14 +43,14 @@ pub(super) fn of(copy: &JobClone<'_>, lowered: &LoweredJob, layout: &Layout, wor
 
 fn activity(does: &Activity) -> String {
     match does {
-        Activity::Busy(busy) => format!("keeps one CPU busy for {} %, in pieces of {}", busy.percent, busy.piece),
+        Activity::Busy(busy) => format!("keeps one CPU {} % busy, in periods of {}", busy.percent, busy.piece),
         Activity::Exec(exec) => format!("runs {} {}", exec.program, exec.arguments).trim_end().to_owned(),
     }
 }
 
 fn work(copy: &JobClone<'_>) -> String {
     if let Some(path) = &copy.job.replay.read_iolog {
-        return format!("repeats the recording {path}");
+        return format!("replays the recording {path}");
     }
     let work = &copy.job.direction;
     let ops = match work.rw.ops {
@@ -61,29 +61,29 @@ fn work(copy: &JobClone<'_>) -> String {
         Ops::TrimWrite => "trims, each followed by a write".to_owned(),
     };
     let order = match work.rw.order {
-        AccessOrder::Sequential { skip_bytes: 0 } => "in sequence".to_owned(),
+        AccessOrder::Sequential { skip_bytes: 0 } => "sequential".to_owned(),
         AccessOrder::Sequential { skip_bytes } if skip_bytes < 0 => {
-            format!("in sequence, stepping back {} after each", Bytes(skip_bytes.unsigned_abs()))
+            format!("sequential, stepping back {} after each op", Bytes(skip_bytes.unsigned_abs()))
         }
         AccessOrder::Sequential { skip_bytes } => {
-            format!("in sequence, skipping {} after each", Bytes(skip_bytes.unsigned_abs()))
+            format!("sequential, skipping {} after each op", Bytes(skip_bytes.unsigned_abs()))
         }
-        AccessOrder::Random { ops_per_draw: 1 } => "at random".to_owned(),
-        AccessOrder::Random { ops_per_draw } => format!("at random, a new place every {ops_per_draw} ops"),
+        AccessOrder::Random { ops_per_draw: 1 } => "random".to_owned(),
+        AccessOrder::Random { ops_per_draw } => format!("random, a new offset every {ops_per_draw} ops"),
     };
     let kinds = ByKind {
         read: matches!(work.rw.ops, Ops::Read | Ops::ReadWrite),
         write: matches!(work.rw.ops, Ops::Write | Ops::ReadWrite | Ops::TrimWrite),
         trim: matches!(work.rw.ops, Ops::Trim | Ops::TrimWrite),
     };
-    format!("{ops} of {} {order}", span(&work.sizes(), kinds))
+    format!("{ops} of {}, {order}", span(&work.sizes(), kinds))
 }
 
 fn files(copy: &JobClone<'_>, layout: &Layout) -> String {
     let count = copy.names.count();
     let first = copy.names.path(0).map(|path| path.display().to_string()).unwrap_or_default();
     let names = match count {
-        0 => return "those of the recording".to_owned(),
+        0 => return "those named in the recording".to_owned(),
         1 => first,
         _ => {
             let last = copy.names.path(count - 1).map(|path| path.display().to_string()).unwrap_or_default();
@@ -92,16 +92,16 @@ fn files(copy: &JobClone<'_>, layout: &Layout) -> String {
     };
     let fresh = match layout.fresh {
         0 => String::new(),
-        1 => ", 1 of them to be laid out".to_owned(),
-        fresh => format!(", {fresh} of them to be laid out"),
+        1 => ", 1 of them to lay out".to_owned(),
+        fresh => format!(", {fresh} of them to lay out"),
     };
     if copy.engine.has_no_files && !copy.engine.calls_files && !copy.is_foreign() {
         return match count {
             0 | 1 => "none".to_owned(),
-            _ => format!("none; {count} ranges of offsets"),
+            _ => format!("none; {count} offset ranges"),
         };
     }
-    let fresh = if count == 1 && layout.fresh == 1 { ", to be laid out".to_owned() } else { fresh };
+    let fresh = if count == 1 && layout.fresh == 1 { ", to lay out".to_owned() } else { fresh };
     format!("{names}{fresh}")
 }
 
@@ -122,10 +122,10 @@ fn range(layout: &Layout) -> Option<PlanLine> {
 /// How much one loop moves, and in how many ops.
 fn amount(copy: &JobClone<'_>, layout: &Layout) -> String {
     if copy.replays() {
-        return "what was recorded".to_owned();
+        return "as recorded".to_owned();
     }
     if layout.ranges.is_empty() {
-        return "as much as there is".to_owned();
+        return "whatever exists".to_owned();
     }
     let bytes = layout.io_bytes.map_or(layout.bytes, |bytes| bytes.0);
     let sizes = copy.job.direction.sizes();
@@ -141,7 +141,7 @@ fn amount(copy: &JobClone<'_>, layout: &Layout) -> String {
         format!("{} in {} to {} ops", Bytes(bytes), bytes / high, bytes / low)
     };
     if bytes > layout.bytes && layout.bytes > 0 {
-        let _ = write!(text, ", {:.1} times over the range", bytes as f64 / layout.bytes as f64);
+        let _ = write!(text, ", {:.1} passes over the range", bytes as f64 / layout.bytes as f64);
     }
     let loops = copy.job.identity.loops;
     if loops > 1 {
@@ -152,7 +152,7 @@ fn amount(copy: &JobClone<'_>, layout: &Layout) -> String {
 
 fn engine(group: &WorkerGroup) -> String {
     let mut text = match &group.backend {
-        Backend::Foreign { engine, .. } => format!("{engine} of fio, which cannot be run here"),
+        Backend::Foreign { engine, .. } => format!("fio's {engine}, which Plumb cannot run"),
         backend => backend.name().to_owned(),
     };
     let _ = write!(text, ", depth {}", group.depth);
@@ -160,7 +160,7 @@ fn engine(group: &WorkerGroup) -> String {
         let _ = write!(text, ", {} at a time", group.batch.submit);
     }
     if group.files.direct {
-        text.push_str(", around the page cache");
+        text.push_str(", direct");
     }
     text
 }
@@ -171,7 +171,9 @@ fn ends(copy: &JobClone<'_>, layout: &Layout, companion: Option<&Companion>) -> 
     let is_job = companion.is_none();
     let repeats = stop.time_based && stop.runtime.is_some();
     if is_job && !repeats {
-        ways.push(if copy.job.files.fill_device { "when no space is left" } else { "when all is done" }.to_owned());
+        ways.push(
+            if copy.job.files.fill_device { "when the device is full" } else { "when all ops are done" }.to_owned(),
+        );
     }
     if let Some(runtime) = stop.runtime {
         ways.push(format!("after {runtime}"));
@@ -180,7 +182,7 @@ fn ends(copy: &JobClone<'_>, layout: &Layout, companion: Option<&Companion>) -> 
         ways.push(format!("after {count} ops"));
     }
     if stop.steady.is_some() {
-        ways.push("when it is steady".to_owned());
+        ways.push("when steady".to_owned());
     }
     if let Some(Activity::Busy(busy)) = companion.map(|companion| &companion.does)
         && busy.ends_with_others
@@ -192,32 +194,32 @@ fn ends(copy: &JobClone<'_>, layout: &Layout, companion: Option<&Companion>) -> 
     }
     let mut text = ways.join(", or ");
     if repeats && is_job && !layout.ranges.is_empty() {
-        text.push_str(", and begins again until then");
+        text.push_str(", repeating until then");
     }
     if copy.job.durability.end_fsync && is_job {
         text.push_str(", then flushes");
     }
     if let Some(ramp) = stop.ramp_time {
-        let _ = write!(text, "; its first {ramp} are not measured");
+        let _ = write!(text, "; the first {ramp} is not measured");
     }
     if let Some(bytes) = copy.job.direction.ramp_size {
-        let _ = write!(text, "; its first {} are not measured", Bytes(bytes));
+        let _ = write!(text, "; the first {} is not measured", Bytes(bytes));
     }
     text
 }
 
-/// What jobs have to do with one another is known when all are.
+/// Adds start conditions, which are known only once all jobs are lowered.
 pub(super) fn add_order(plan: &mut [PlannedJob], jobs: &[LoweredJob], workload: &Workload) {
     for (planned, lowered) in plan.iter_mut().zip(jobs) {
         let Some(start) = lowered.start(workload) else { continue };
         let mut text = match lowered.phase {
-            0 => "at once".to_owned(),
-            phase => format!("when all of phase {phase} are done"),
+            0 => "immediately".to_owned(),
+            phase => format!("when phase {phase} has ended"),
         };
         if !start.after.is_empty() {
             text = match start.after.as_slice() {
-                [only] => format!("when {only} is done"),
-                [first, .., last] => format!("when {first} to {last} are done"),
+                [only] => format!("when {only} has ended"),
+                [first, .., last] => format!("when {first} to {last} have ended"),
                 [] => text,
             };
         }
@@ -230,7 +232,7 @@ pub(super) fn add_order(plan: &mut [PlannedJob], jobs: &[LoweredJob], workload: 
     }
 }
 
-/// The plan as a text: phases, and below each its jobs. Copies that differ by their files alone are told once.
+/// The plan as a text: phases, and below each its jobs. Copies that differ only in their files are listed once.
 pub fn plan(jobs: &[PlannedJob]) -> String {
     let mut text = String::new();
     let mut phase = None;

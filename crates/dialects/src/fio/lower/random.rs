@@ -1,4 +1,4 @@
-//! The random numbers that fio draws before a job starts: sizes of files, and delays.
+//! The random numbers that fio draws before a job starts: file sizes and delays.
 //!
 //! Tausworthe's generators as fio 3.42 uses them, so that the same seed gives the same sizes. Source: L'Ecuyer,
 //! "Tables of maximally equidistributed combined LFSR generators" (1999); the seeding is fio's.

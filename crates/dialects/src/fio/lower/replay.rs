@@ -1,4 +1,4 @@
-//! Recordings that jobs repeat: which, on which files, and what is merged beforehand.
+//! Recordings that jobs replay: which ones, on which files, and what is merged beforehand.
 
 use super::clone::JobClone;
 use super::error::{LowerError, LowerErrors, Wrong};
@@ -24,7 +24,7 @@ pub struct Merge {
 /// All recordings that are merged before the jobs begin.
 ///
 /// # Errors
-/// Options that do not fit one another.
+/// Options that do not fit each other.
 pub fn merges(fio: &Fio) -> Result<Vec<Merge>, LowerErrors> {
     let mut merges: Vec<Merge> = Vec::new();
     for job in &fio.jobs {
@@ -40,13 +40,13 @@ pub fn merges(fio: &Fio) -> Result<Vec<Merge>, LowerErrors> {
     Ok(merges)
 }
 
-/// What `read_iolog` asks for: the file of this copy, or all of them where they are merged.
+/// What `read_iolog` names: the file for this copy, or all files if they are merged.
 fn asked(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, Wrong> {
     let replay = &job.replay;
     let waits = if compat == Compat::Strict { Waits::Fio } else { Waits::Manual };
     let paths = replay.read_iolog.as_deref().map(listed).unwrap_or_default();
     let Some(first) = paths.first() else {
-        let why = "it says what is repeated or merged";
+        let why = "it names the recordings to merge";
         return Err(Wrong::Needs { option: "merge_blktrace_file", needs: "read_iolog", why });
     };
     if replay.merge_file.is_none() {
@@ -57,8 +57,10 @@ fn asked(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, Wron
         [("merge_blktrace_scalars", replay.merge_scalars.len()), ("merge_blktrace_iters", replay.merge_iters.len())]
     {
         if given > 0 && given != paths.len() {
-            let why =
-                format!("it has {given} numbers for {} recordings; give one for each of `read_iolog`", paths.len());
+            let why = format!(
+                "it has {given} numbers for {} recordings; give one per recording in `read_iolog`",
+                paths.len()
+            );
             return Err(Wrong::Unsupported { option: option.to_owned(), why });
         }
     }
@@ -67,7 +69,7 @@ fn asked(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, Wron
         let percent = replay.merge_scalars.get(number).copied().unwrap_or(100.0);
         let times = replay.merge_iters.get(number).copied().unwrap_or(1.0);
         if !(times >= 1.0 && times.fract() == 0.0 && times <= f64::from(u32::MAX)) {
-            let why = format!("{times} times is no number of repetitions; use a whole number from 1");
+            let why = format!("{times} is not a valid number of repetitions; use a whole number, 1 or more");
             return Err(Wrong::Unsupported { option: "merge_blktrace_iters".to_owned(), why });
         }
         parts.push(RecordingPart { path, percent, times: times as u32 });
@@ -99,7 +101,7 @@ fn listed(text: &str) -> Vec<String> {
     names
 }
 
-/// Looks at the recording of a copy; nothing where it repeats none.
+/// Reads the recording of a copy; `None` if it replays none.
 pub(super) fn recorded(
     job: &FioJob,
     copy: u32,
@@ -111,7 +113,7 @@ pub(super) fn recorded(
     }
     let asked = asked(job, copy, compat)?;
     if let Some(part) = asked.parts.iter().find(|part| part.path == "-") {
-        let why = format!("`{}` can be read once, and a recording is read twice; name a file", part.path);
+        let why = format!("a recording is read twice, but `{}` can be read only once; name a file", part.path);
         return Err(Wrong::Unsupported { option: "read_iolog".to_owned(), why });
     }
     let files = places
@@ -144,8 +146,8 @@ pub(super) fn names(job: &FioJob, recorded: &Recorded, places: &mut dyn Places) 
                 Some(path) => PathBuf::from(path),
                 None => {
                     let why = format!(
-                        "{} is of the device {major}:{minor}, which this machine has not; send it to another one with \
-                         `replay_redirect`",
+                        "{} was recorded on device {major}:{minor}, which this machine does not have; replay it on \
+                         another with `replay_redirect`",
                         recorded.path
                     );
                     return Err(Wrong::Unsupported { option: "read_iolog".to_owned(), why });
@@ -156,7 +158,7 @@ pub(super) fn names(job: &FioJob, recorded: &Recorded, places: &mut dyn Places) 
     Ok(Names::Said(names))
 }
 
-/// How long the files have to be.
+/// The lengths the files need.
 pub(super) fn layout(copy: &JobClone<'_>, places: &mut dyn Places) -> Layout {
     let Some(recorded) = &copy.recorded else { return Layout::default() };
     let scale = u64::from(copy.job.replay.scale.max(1));
@@ -211,8 +213,8 @@ pub(super) fn recording(copy: &mut JobClone<'_>, recorded: &Recorded) -> Recordi
     };
     if recorded.files.waits > 0 && recorded.waits == Waits::Manual && !replay.no_stall {
         copy.warnings.push(format!(
-            "{}: its waits are taken for microseconds after the wait before, as fio's manual says; fio itself takes them \
-             for milliseconds since its start (--compat=strict)",
+            "{}: waits are read as microseconds since the previous wait, as fio's manual says; fio itself reads them \
+             as milliseconds since the start (--compat=strict)",
             recorded.path
         ));
     }

@@ -1,6 +1,7 @@
-//! How large a job's files are and which part of them it uses.
+//! The sizes of a job's files, and the parts it uses.
 //!
-//! `size` is of the whole job and is divided over its files; `filesize` is of each file; `io_size` is how much is moved.
+//! `size` is for the whole job and is divided between its files; `filesize` is per file; `io_size` is the amount to
+//! transfer.
 
 use super::clone::JobClone;
 use super::error::Wrong;
@@ -15,7 +16,7 @@ use plumb_workload::blocks::fio::FileRange;
 /// One file before it is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct File {
-    /// Nothing where it has no length of its own.
+    /// `None` if it has no known length.
     length: Option<u64>,
     is_regular: bool,
 }
@@ -62,8 +63,8 @@ fn start(copy: &JobClone<'_>, file: &File) -> Result<u64, Wrong> {
         return Ok(file.length.unwrap_or(0));
     }
     let whole = |option: &'static str| {
-        let why = "per cent are of a file that exists";
-        file.length.ok_or(Wrong::Needs { option, needs: "a file with a length", why })
+        let why = "a percentage refers to an existing file";
+        file.length.ok_or(Wrong::Needs { option, needs: "a file of known length", why })
     };
     let (increment, is_relative) = match work.offset_increment {
         FileRegion::Bytes(bytes) => (bytes, false),
@@ -76,7 +77,7 @@ fn start(copy: &JobClone<'_>, file: &File) -> Result<u64, Wrong> {
         FileRegion::Percent(percent) => (percent_of(whole("offset")?, percent), true),
     };
     let start = first.saturating_add(increment.saturating_mul(copy.number.into()));
-    // Only what is relative to a file needs to be rounded to where a block can begin.
+    // Only offsets relative to a file's size need rounding to a block boundary.
     if !is_relative {
         return Ok(start);
     }
@@ -112,10 +113,10 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
     ] {
         if region.is_some_and(JobClone::is_zones) {
             if copy.is_zoned() {
-                // How large a zone is, only the device knows.
+                // Only the device knows the size of a zone.
                 return Ok(Layout::default());
             }
-            let why = "zones are counted on a zoned device";
+            let why = "zones exist only on a zoned device";
             return Err(Wrong::Needs { option, needs: "zonemode=zbd", why });
         }
     }
@@ -130,7 +131,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
     let nothing_there = total.is_none_or(|total| total == 0);
     if nothing_there && said_bytes == 0 && rules.filesize.is_none() && !rules.fill_device {
         if copy.is_foreign() {
-            // What is behind the engine has a size that only the engine can tell.
+            // Only the engine knows the size of its target.
             return Ok(Layout::default());
         }
         return Err(Wrong::NoSize);
@@ -155,7 +156,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
         let behind = |length: u64| Wrong::OffsetBehindEnd { offset: start, path: path(copy, number), length };
         let mut length = match rules.filesize {
             None if rules.fill_device && said_bytes == 0 => {
-                // All that is free, and a little more, so that the end is where no space is left.
+                // All free space and a little more, so that the job ends with ENOSPC.
                 let there = file.length.unwrap_or(0);
                 (there.saturating_add(free).div_ceil(block) + 1).saturating_mul(block).saturating_sub(start)
             }
@@ -190,7 +191,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
         let Some(end) = end else {
             return Err(Wrong::Unsupported {
                 option: "offset and size".to_owned(),
-                why: format!("they lead behind {LONGEST}, where every file ends"),
+                why: format!("the end is beyond the maximum file size, {LONGEST}"),
             });
         };
         moved = moved.saturating_add(match work.io_size {
@@ -221,7 +222,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
     Ok(layout)
 }
 
-/// An engine that calls files does it once for each, when fio would open it, however large the file is.
+/// A file engine makes one call per file, when fio would open it, whatever the file's size.
 fn one_op_a_file(copy: &mut JobClone<'_>, layout: &mut Layout, block: u64) -> Result<(), Wrong> {
     let longest = layout.ranges.iter().map(|range| range.length.0).max().unwrap_or(0);
     if let Some(short) = layout.ranges.iter().find(|range| range.length.0 < block) {
@@ -229,10 +230,7 @@ fn one_op_a_file(copy: &mut JobClone<'_>, layout: &mut Layout, block: u64) -> Re
     }
     if longest >= 2 * block {
         let blocks = longest / block;
-        copy.fix(format!(
-            "each file is called once, and counts as one op of {}; fio counts {blocks} ops for it",
-            Bytes(block)
-        ));
+        copy.fix(format!("each file counts as one op of {}; fio counts {blocks} ops per file", Bytes(block)));
     }
     for range in &mut layout.ranges {
         *range = FileRange { start: Bytes(0), length: Bytes(block) };
@@ -242,7 +240,7 @@ fn one_op_a_file(copy: &mut JobClone<'_>, layout: &mut Layout, block: u64) -> Re
     Ok(())
 }
 
-/// Says nothing that the last one said already.
+/// Drops trailing entries that repeat the one before.
 fn finish(copy: &JobClone<'_>, layout: &mut Layout) {
     if layout.lengths.iter().all(|length| length.0 == 0) {
         layout.lengths.clear();

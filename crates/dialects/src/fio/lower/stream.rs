@@ -1,4 +1,4 @@
-//! What a job's ops are.
+//! The ops of a job.
 
 use super::clone::JobClone;
 use super::error::Wrong;
@@ -67,7 +67,7 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
         seed: copy.seed,
         // As in fio 3.42; in earlier versions offsets did not follow from a seed unless `randrepeat` was off.
         seeding: Seeding::All,
-        // A seed that is said holds for the whole job; the default one begins anew with each loop.
+        // A seed that is said holds for the whole job; the default one begins again with each loop.
         reseed_each_loop: !work.seed_is_said && work.randrepeat,
         worker_number: copy.thread_number,
         ranges: layout.ranges.clone(),
@@ -119,13 +119,11 @@ fn coverage(copy: &mut JobClone<'_>) -> Coverage {
         return Coverage::default();
     }
     if copy.has_own_alignment() && !work.norandommap {
-        copy.fix(
-            "norandommap, because `ba` differs from the block size, and what is done cannot be remembered by blocks",
-        );
+        copy.fix("norandommap is set, because `ba` differs from the block size and covered blocks cannot be tracked");
     }
     if work.distribution != RandomDistribution::Uniform {
         if !work.norandommap {
-            copy.fix("norandommap, because the offsets are not spread evenly, and blocks must come again");
+            copy.fix("norandommap is set, because a non-uniform distribution repeats blocks");
         }
         return Coverage::Again;
     }
@@ -149,7 +147,7 @@ fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {
         ZoneMode::Strided => true,
         ZoneMode::None if zones.size_bytes.is_some() => {
             if copy.is_said("zonemode") {
-                let why = "a zone's size has no meaning without zones; leave one of them out";
+                let why = "zonesize has no meaning without zones; remove one of them";
                 copy.wrong(Wrong::Contradiction { first: "zonemode=none", second: "zonesize", why });
                 return None;
             }
@@ -161,19 +159,19 @@ fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {
         return None;
     }
     let Some(size) = zones.size_bytes else {
-        let why = "a stride goes from zone to zone";
+        let why = "a stride is from zone to zone";
         copy.wrong(Wrong::Needs { option: "zonemode=strided", needs: "zonesize", why });
         return None;
     };
     let open = copy.job.files.openfiles.map_or(copy.names.count(), |open| (open as usize).min(copy.names.count()));
     if open > 1 {
-        copy.fix("no zones, because strides are over one file, and several are open");
+        copy.fix("zones are ignored, because strides need a single open file");
         return None;
     }
     let skip = match zones.skip {
         FileRegion::Bytes(bytes) => bytes,
         FileRegion::Percent(percent) => {
-            copy.unsupported("zoneskip", format!("{percent} % of what, is not said; use bytes"));
+            copy.unsupported("zoneskip", format!("{percent} % has no base; use bytes"));
             0
         }
         FileRegion::Zones(count) => u64::from(count).saturating_mul(size),
@@ -187,7 +185,7 @@ fn no_overlap(copy: &mut JobClone<'_>) -> bool {
     }
     let one_reader_or_depth = !(copy.writes() || copy.trims()) || copy.job.queue.iodepth <= 1;
     if one_reader_or_depth && copy.job.queue.submit_mode == SubmitMode::Inline {
-        copy.fix("no look at overlaps, because ops that only read, or one at a time, never get into one another's way");
+        copy.fix("serialize_overlap is ignored, because reads, or ops one at a time, never overlap");
         return false;
     }
     true

@@ -193,7 +193,7 @@ fn size_is_of_the_job_and_filesize_of_each_file() {
     assert_eq!(stream(&more, 0).io_bytes, Some(Bytes(3 << 20)));
     assert_eq!(stream(&lowered("[a]\nsize=1m\nio_size=50%\n"), 0).io_bytes, Some(Bytes(1 << 19)));
     assert!(refusal("[a]\nrw=read\n").contains("set `size` or `filesize`"));
-    assert!(refusal("[a]\nsize=1k\nbs=4k\n").contains("smaller than one op"));
+    assert!(refusal("[a]\nsize=1k\nbs=4k\n").contains("is smaller than one block"));
 }
 
 /// As fio's manual has it: a rate is held on the whole, unless pauses are to be left out of it.
@@ -227,7 +227,7 @@ fn per_cent_are_of_what_is_there() {
     let whole = on(&disk, "[a]\nfilename=f\n").unwrap();
     assert_eq!(stream(&whole, 0).ranges, [FileRange { start: Bytes(0), length: Bytes(10_000) }]);
     let behind = on(&disk, "[a]\nfilename=f\noffset=20k\n").unwrap_err().to_string();
-    assert!(behind.contains("lies behind the end of `f` at 10000"), "{behind}");
+    assert!(behind.contains("is beyond the end of `f` (10000 bytes)"), "{behind}");
     // A job that is named like a device works on it.
     assert_eq!(files(&on(&disk, "[/dev/x]\nrw=read\n").unwrap(), 0).names, Names::Said(vec!["/dev/x".into()]));
 }
@@ -264,7 +264,7 @@ fn fix_ups_follow_from_what_is_said() {
     assert!(!group(&one("rw=write\n"), 0).files.prepare.write);
     let aligned = one("rw=randread\nba=8k\n");
     assert_eq!(stream(&aligned, 0).coverage, Coverage::Again);
-    assert!(fixes(&aligned, 0).contains("norandommap, because `ba`"));
+    assert!(fixes(&aligned, 0).contains("norandommap is set, because `ba`"));
     assert_eq!(stream(&one("rw=read\nba=8k\n"), 0).align.read, Bytes(4_096));
     assert_eq!(stream(&one("rw=randread\nrandom_distribution=zipf:1.2\n"), 0).coverage, Coverage::Again);
     assert_eq!(stream(&one("rw=randread\n"), 0).coverage, Coverage::Once);
@@ -287,7 +287,7 @@ fn only_engines_with_a_queue_have_a_depth() {
     let one = |text: &str| lowered(&format!("[a]\nsize=1m\niodepth=16\n{text}"));
     let sync = one("ioengine=psync\n");
     assert_eq!((group(&sync, 0).depth, group(&sync, 0).time_submission), (1, false));
-    assert!(fixes(&sync, 0).contains("one op in flight rather than 16"));
+    assert!(fixes(&sync, 0).contains("iodepth is 1 instead of 16"));
     assert_eq!(group(&one("ioengine=vsync\n"), 0).depth, 16);
     let queued = one("ioengine=libaio\niodepth_batch=32\niodepth_batch_complete_min=8\niodepth_low=4\n");
     let deep = group(&queued, 0);
@@ -310,7 +310,7 @@ fn errors_are_passed_over_by_number() {
     assert_eq!(passed("ignore_error=EINVAL:5"), [(ErrorOrigin::Read, 22), (ErrorOrigin::Read, 5)]);
 }
 
-// Protects: jobs that are told as one have one ramp, as with fio.
+// Protects: jobs that are reported as one have one ramp, as with fio.
 #[test]
 fn a_ramp_of_bytes_is_that_of_the_group() {
     let all = lowered("[global]\nsize=1m\nramp_size=64k\ngroup_reporting\n[a]\n[b]\n[c]\nnew_group\n");
@@ -338,18 +338,18 @@ fn options_that_contradict_one_another_are_refused() {
         let told = refusal(&format!("[a]\nsize=1m\n{text}"));
         assert!(told.contains(says), "{told}");
     };
-    wrong("rate=1m\nrate_iops=10\n", "`rate` and `rate_iops` do not go together");
-    wrong("rate=1m\nrate_min=2m\n", "the smallest rate is above the largest");
+    wrong("rate=1m\nrate_iops=10\n", "`rate` and `rate_iops` cannot be combined");
+    wrong("rate=1m\nrate_min=2m\n", "the minimum rate exceeds the rate limit");
     wrong("zonemode=strided\n", "needs `zonesize`");
-    wrong("zonemode=none\nzonesize=64k\n", "do not go together");
-    wrong("rw=write\nverify=md5\nbs=512\nverify_offset=500\n", "the stamp does not fit");
+    wrong("zonemode=none\nzonesize=64k\n", "cannot be combined");
+    wrong("rw=write\nverify=md5\nbs=512\nverify_offset=500\n", "the header does not fit");
     wrong("ioengine=psync\natomic=1\nrw=write\n", "`atomic` needs");
-    wrong("ioengine=net\nport=1\nrw=randread\n", "a socket has an order");
+    wrong("ioengine=net\nport=1\nrw=randread\n", "a socket is sequential");
     wrong("ioengine=net\n", "needs `port`");
     wrong("ioengine=cpuio\n", "needs `cpuload`");
     wrong("rw=randtrim\nnum_range=8\nioengine=libaio\n", "needs `ioengine=io_uring_cmd`");
     wrong("ss=iops:1%\nss_dur=3\nss_interval=2\n", "a multiple of the interval");
-    wrong("numa_cpu_nodes=9\n", "no memory node 9");
+    wrong("numa_cpu_nodes=9\n", "no NUMA node 9");
     wrong("offset=5z\n", "needs `zonemode=zbd`");
     wrong("rw=read\nunlink_each_loop=1\nloops=2\n", "cannot be read again");
     let read_only = fio::read(
@@ -391,7 +391,7 @@ fn engines_that_are_not_run_are_translated_and_told() {
     let all = lowered("[a]\nioengine=rbd\nrbdname=x\npool=p\nbs=8k\niodepth=4\nrw=randwrite\n");
     let Backend::Foreign { engine, options } = &group(&all, 0).backend else { panic!("it is foreign") };
     assert_eq!((engine.as_str(), options["rbdname"].as_str(), options["pool"].as_str()), ("rbd", "x", "p"));
-    assert!(all.unrunnable[0].why.contains("library of its own"), "{:?}", all.unrunnable);
+    assert!(all.unrunnable[0].why.contains("an external library"), "{:?}", all.unrunnable);
     let zoned = lowered("[a]\nfilename=/dev/x\nzonemode=zbd\nsize=4z\nrw=write\n");
     assert_eq!(zoned.unrunnable[0].what, "zonemode=zbd");
     assert!(matches!(&group(&zoned, 0).backend, Backend::Foreign { engine, .. } if engine == "psync"));
@@ -447,7 +447,7 @@ fn names_are_made_by_the_format() {
 }
 
 proptest! {
-    /// Whatever is read, lowering gives a workload that can be printed and read, or says what is wrong.
+    /// Whatever is read, lowering gives a workload that can be printed and read, or says the problem.
     #[test]
     fn lowering_never_panics(text in job_texts()) {
         let words = ["a.fio".to_owned()];

@@ -17,13 +17,13 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Stamps and checks, where they are asked for.
+/// Verification, if requested.
 pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<Verify> {
     let said = &copy.job.verify;
     let method = said.method?;
     let interval = interval(copy, said.interval.unwrap_or(0).into());
     if u64::from(said.offset) + STAMP_BYTES > interval {
-        let why = "the stamp does not fit into its interval; use larger blocks, or an earlier place";
+        let why = "the header does not fit into its interval; use larger blocks or a smaller offset";
         copy.wrong(Wrong::Contradiction { first: "verify_offset", second: "verify_interval", why });
     }
     doubts(copy);
@@ -57,7 +57,7 @@ pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<Verify> 
     })
 }
 
-/// What one stamp covers: no more than the smallest block, and a divisor of the smallest and the largest.
+/// Bytes per header: at most the smallest block, and a divisor of the smallest and the largest.
 fn interval(copy: &mut JobClone<'_>, said: u64) -> u64 {
     let sizes = copy.job.direction.sizes();
     let (low, high) = (smallest(&sizes.write).max(1), largest(&sizes.write).max(1));
@@ -71,12 +71,12 @@ fn interval(copy: &mut JobClone<'_>, said: u64) -> u64 {
         interval = gcd(low, high);
     }
     if said != 0 && said != interval {
-        copy.fix(format!("a stamp covers {}, because it must be a divisor of every block", Bytes(interval)));
+        copy.fix(format!("verify_interval is {}, because it must divide every block size", Bytes(interval)));
     }
     interval
 }
 
-/// A block may have been written more than once, in an order that nobody knows.
+/// A block may have been written more than once, in an unknown order.
 fn may_overlap(copy: &JobClone<'_>, layout: &Layout) -> bool {
     let work = &copy.job.direction;
     let moved = layout.io_bytes.map_or(layout.bytes, |bytes| bytes.0);
@@ -94,9 +94,7 @@ fn forgets_number(copy: &mut JobClone<'_>, layout: &Layout) -> bool {
     let out_of_order = copy.forgets_blocks() && copy.depth() > 1;
     let forgets = copy.job.verify.only || out_of_order || (copy.job.verify.experimental && may_overlap(copy, layout));
     if forgets {
-        copy.fix(
-            "the number of the write in a stamp is not checked, because it cannot be known (verify_write_sequence)",
-        );
+        copy.fix("verify_write_sequence is off, because the sequence numbers cannot be known");
     }
     forgets
 }
@@ -108,7 +106,7 @@ fn forgets_seed(copy: &mut JobClone<'_>, layout: &Layout) -> bool {
     let forgets =
         copy.job.verify.only || !copy.writes() || copy.job.verify.backlog.is_some() || may_overlap(copy, layout);
     if forgets {
-        copy.fix("the seed in a stamp is not checked, because it cannot be known (verify_header_seed)");
+        copy.fix("verify_header_seed is off, because the seeds cannot be known");
     }
     forgets
 }
@@ -119,13 +117,14 @@ fn doubts(copy: &mut JobClone<'_>) {
     let names_are_shared =
         !job.files.filenames.is_empty() || !job.files.filename_format.to_lowercase().contains("$jobnum");
     if reads_back && job.identity.numjobs > 1 && names_are_shared && copy.number == 0 {
-        copy.warnings
-            .push("several copies write to the same files, and may find one another's blocks wrong".to_owned());
+        copy.warnings.push(
+            "several copies write to the same files, so verification may fail on blocks of another copy".to_owned(),
+        );
     }
     let never_ends = job.stop.time_based && job.stop.runtime.is_some();
     if reads_back && never_ends && !copy.reads() && job.verify.backlog.is_none() {
-        let text = "nothing is ever read back, because writing takes all of the runtime; leave out `time_based`, or set \
-                    `verify_backlog`";
+        let text = "nothing is ever verified, because writing takes the whole runtime; remove `time_based` or set \
+         `verify_backlog`";
         copy.warnings.push(text.to_owned());
     }
     let sizes = job.direction.sizes();
@@ -133,8 +132,7 @@ fn doubts(copy: &mut JobClone<'_>) {
         .into_iter()
         .all(|each| smallest(each) == largest(each) && smallest(each) == smallest(&sizes.read));
     if copy.forgets_blocks() && !one_size {
-        let text = "blocks of several sizes overlap, because nothing remembers what is done (norandommap); verifying may find \
-                    less than it should";
+        let text = "with norandommap, blocks of several sizes may overlap, so verification may miss errors";
         copy.warnings.push(text.to_owned());
     }
 }

@@ -12,25 +12,25 @@ pub(super) static SHELF: Shelf = Shelf {
     category: Category::Content,
     options: &[
         row("zero_buffers", UsageTier::Two, Kind::Flag).doc("Write zeros."),
-        row("refill_buffers", UsageTier::One, Kind::Flag).doc("Draw new random data for every write."),
+        row("refill_buffers", UsageTier::One, Kind::Flag).doc("Generate new random data for every write."),
         row("scramble_buffers", UsageTier::Two, Kind::Switch)
             .default("1")
-            .doc("Change a little of each buffer, so that no two are alike."),
-        row("buffer_pattern", UsageTier::Two, Kind::Special(Special::Pattern)).doc("Write this pattern."),
+            .doc("Change a few bytes of each buffer, so that no two writes are identical."),
+        row("buffer_pattern", UsageTier::Two, Kind::Special(Special::Pattern)).doc("Pattern to fill buffers with."),
         row("buffer_compress_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
-            .doc("Per cent by which each buffer can be compressed."),
+            .doc("Target compressibility of the buffers, in percent."),
         row("buffer_compress_chunk", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("512")
-            .doc("Bytes within which that per cent is kept."),
+            .doc("Granularity of buffer_compress_percentage, in bytes."),
         row("dedupe_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
-            .doc("Per cent of buffers that repeat earlier ones."),
+            .doc("Percentage of duplicate buffers."),
         row("dedupe_mode", UsageTier::Two, Kind::Choice(DedupeMode::WORDS))
             .default("repeat")
-            .doc("Repeat the last buffer, or one of a set."),
+            .doc("Source of duplicates: the previous buffer, or a working set."),
         row("dedupe_working_set_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
             .default("5")
-            .doc("Size of that set, in per cent of the job."),
-        row("dedupe_global", UsageTier::Two, Kind::Switch).default("0").doc("Share that set among all jobs."),
+            .doc("Size of that working set, as a percentage of the job's size."),
+        row("dedupe_global", UsageTier::Two, Kind::Switch).default("0").doc("Share the working set between all jobs."),
     ],
 };
 
@@ -43,17 +43,17 @@ pub struct ContentOptions {
     pub refill: bool,
     /// A little change in each buffer.
     pub scramble: bool,
-    /// This pattern; empty where none is said.
+    /// This pattern; empty if none is given.
     pub pattern: Vec<Piece>,
-    /// Per cent each buffer can be compressed by.
+    /// Percent each buffer can be compressed by.
     pub compress_percentage: Option<u32>,
     /// Within this many bytes.
     pub compress_chunk_bytes: u32,
-    /// Per cent of buffers that repeat.
+    /// Percentage of buffers that repeat.
     pub dedupe_percentage: Option<u32>,
     /// Which ones.
     pub dedupe_mode: DedupeMode,
-    /// Size of the set, in per cent of the job.
+    /// Size of the set, in percent of the job.
     pub dedupe_working_set_percentage: u32,
     /// Share the set among all jobs.
     pub dedupe_global: bool,

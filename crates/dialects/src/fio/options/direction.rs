@@ -14,98 +14,100 @@ use plumb_workload::blocks::fio::Sequencer;
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Direction,
     options: &[
-        row("rw", UsageTier::One, Kind::Special(Special::Direction))
-            .or("readwrite")
-            .default("read")
-            .doc("Reads, writes, trims or a mix, in sequence or at random; a number after a colon paces jumps."),
+        row("rw", UsageTier::One, Kind::Special(Special::Direction)).or("readwrite").default("read").doc(
+            "I/O direction and pattern; `:N` draws a random offset only every N ops, or skips N bytes after each \
+             sequential op.",
+        ),
         row("rw_sequencer", UsageTier::Two, Kind::Choice(Sequencer::WORDS))
             .default("sequential")
-            .doc("What a number after rw means: jump on, or repeat the same offset."),
+            .doc("What the `:N` of rw does: continue sequentially, or repeat the same offset."),
         row("rwmixread", UsageTier::One, Kind::Whole(Slots::One, at_most(100)))
             .default("50")
-            .doc("Per cent of ops that read, where reads and writes mix."),
+            .doc("Percentage of reads in a mixed workload."),
         row("rwmixwrite", UsageTier::One, Kind::Whole(Slots::One, at_most(100)))
             .default("50")
-            .doc("Per cent of ops that write, where reads and writes mix."),
+            .doc("Percentage of writes in a mixed workload."),
         row("size", UsageTier::One, Kind::Region)
-            .doc("How much of the files this job covers: bytes, per cent or zones."),
-        row("io_size", UsageTier::One, Kind::Region)
-            .or("io_limit")
-            .doc("How much it transfers in all; the size when absent."),
+            .doc("Region of the files the job uses: bytes, a percentage or zones."),
+        row("io_size", UsageTier::One, Kind::Region).or("io_limit").doc("Total amount to transfer; defaults to size."),
         row("ramp_size", UsageTier::Two, Kind::Wide(Slots::One, at_least(1)))
-            .doc("Transfer so much before measuring begins; refused for now, `ramp_time` does it by time."),
+            .doc("A ramp by size is not supported yet; use `ramp_time`."),
         row("offset", UsageTier::One, Kind::Region)
             .or("fileoffset")
             .default("0")
-            .doc("Where in the file the job begins."),
+            .doc("Offset in the file at which the job starts."),
         row("offset_align", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Round a relative offset to a multiple of this."),
+            .doc("Alignment of an offset given as a percentage."),
         row("offset_increment", UsageTier::Two, Kind::Region)
             .default("0")
-            .doc("Each further copy begins so much later."),
-        row("number_ios", UsageTier::One, Kind::Wide(Slots::One, ANY)).default("0").doc("Stop after this many ops."),
+            .doc("Added to the offset of each further copy of the job."),
+        row("number_ios", UsageTier::One, Kind::Wide(Slots::One, ANY)).default("0").doc("Stop after N ops."),
         row("bs", UsageTier::One, Kind::Wide(Slots::Three, at_least(1)))
             .or("blocksize")
             .default("4096")
-            .doc("Bytes of one op, for reads, writes and trims."),
+            .doc("Block size, for reads, writes and trims."),
         row("ba", UsageTier::Two, Kind::Wide(Slots::Three, at_least(1)))
             .or("blockalign")
-            .doc("Random offsets are multiples of this; the block size when absent."),
-        row("bsrange", UsageTier::One, Kind::Ranges).or("blocksize_range").doc("Bytes of one op, drawn from a range."),
+            .doc("Alignment of random offsets; defaults to the block size."),
+        row("bsrange", UsageTier::One, Kind::Ranges)
+            .or("blocksize_range")
+            .doc("Range from which block sizes are drawn."),
         row("bssplit", UsageTier::One, Kind::Special(Special::Split))
-            .doc("Bytes of one op, drawn from a list with shares."),
+            .doc("List of block sizes and the percentage of each."),
         row("bs_unaligned", UsageTier::Two, Kind::Flag)
             .or("blocksize_unaligned")
-            .doc("Allow block sizes that are no multiple of the smallest."),
+            .doc("Allow any block size within the range, not only multiples of the smallest."),
         row("bs_is_seq_rand", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("The first block size holds for sequential ops and the second for random ones."),
+            .doc("Use the first block size for sequential ops and the second for random ops."),
         row("num_range", UsageTier::Two, Kind::Whole(Slots::One, at_most(256)))
             .default("1")
-            .doc("How many ranges one trim names. More than one needs ioengine=io_uring_cmd, as in fio."),
-        row("serialize_overlap", UsageTier::Two, Kind::Switch).default("0").doc("Do not let ops in flight overlap."),
+            .doc("Number of ranges per trim. More than one needs ioengine=io_uring_cmd, as in fio."),
+        row("serialize_overlap", UsageTier::Two, Kind::Switch)
+            .default("0")
+            .doc("Never have overlapping ops in flight."),
         row("atomic", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("Ask that each write be torn by no crash (RWF_ATOMIC)."),
+            .doc("Issue writes that cannot be torn by a crash (RWF_ATOMIC)."),
         row("percentage_random", UsageTier::Two, Kind::Whole(Slots::Three, at_most(100)))
             .default("100,100,100")
-            .doc("Per cent of ops that are random, for reads, writes and trims."),
+            .doc("Percentage of random ops, for reads, writes and trims."),
         row("random_distribution", UsageTier::Two, Kind::Special(Special::Distribution))
             .default("random")
-            .doc("How random offsets spread over the file."),
+            .doc("Distribution of random offsets over the file."),
         row("random_generator", UsageTier::Two, Kind::Choice(Generator::WORDS))
             .default("tausworthe")
-            .doc("Which generator gives random numbers."),
+            .doc("Random number generator."),
         row("randseed", UsageTier::One, Kind::Wide(Slots::One, ANY))
             .default("0x89")
-            .doc("The seed of every random choice."),
+            .doc("Seed of the random number generators."),
         row("randrepeat", UsageTier::One, Kind::Switch)
             .or("allrandrepeat")
             .default("1")
-            .doc("The same seed gives the same ops in every run."),
+            .doc("Use the same seed, and so the same ops, in every run."),
         row("norandommap", UsageTier::One, Kind::Flag)
-            .doc("Draw random offsets without remembering which blocks are done."),
+            .doc("Do not track which blocks were covered; random offsets may repeat."),
         row("softrandommap", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("Go on without the memory of done blocks where there is no room for it."),
+            .doc("Continue without tracking covered blocks if the map does not fit in memory."),
         row("random_sequence_stride", UsageTier::Three, Kind::Switch)
             .default("0")
-            .doc("Go on behind a listed sequence of blocks, rather than begin it anew."),
+            .doc("At the end of a listed sequence, continue after it instead of repeating it."),
         row("sprandom", UsageTier::Three, Kind::Switch)
             .default("0")
-            .not_yet("Preconditioning with sprandom is not translated; `plumb run --precondition` is the native way."),
+            .not_yet("Preconditioning with sprandom is not supported yet; use `plumb run --precondition`."),
         row("spr_num_regions", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("100")
-            .not_yet("Preconditioning with sprandom is not translated."),
+            .not_yet("Preconditioning with sprandom is not supported yet."),
         row("spr_op", UsageTier::Three, Kind::Floats { most: 1, bounds: None })
             .default("0.15")
-            .not_yet("Preconditioning with sprandom is not translated."),
+            .not_yet("Preconditioning with sprandom is not supported yet."),
         row("spr_cs", UsageTier::Three, Kind::Wide(Slots::One, ANY))
             .default("0")
-            .not_yet("Preconditioning with sprandom is not translated."),
+            .not_yet("Preconditioning with sprandom is not supported yet."),
         row("percentage_sequential", UsageTier::Gone, Kind::Flag).never("it was superseded by percentage_random."),
-        row("rwmixcycle", UsageTier::Gone, Kind::Flag).never("fio dropped it; a mix is drawn op by op."),
+        row("rwmixcycle", UsageTier::Gone, Kind::Flag).never("fio removed it; a mix is drawn op by op."),
     ],
 };
 
@@ -116,29 +118,29 @@ pub struct DirectionOptions {
     pub rw: JobDirection,
     /// What the number after `rw` means.
     pub sequencer: Sequencer,
-    /// Per cent of ops that read, where reads and writes mix; from `rwmixread` or `rwmixwrite`, whichever came last.
+    /// Percentage of ops that read, where reads and writes mix; from `rwmixread` or `rwmixwrite`, whichever came last.
     pub read_percent: u8,
-    /// How much of the files is covered by the job; all of them where absent.
+    /// The region of the files that the job uses; all of them if absent.
     pub size: Option<FileRegion>,
-    /// How much is transferred; the size where absent.
+    /// The amount to transfer; `size` if absent.
     pub io_size: Option<FileRegion>,
     /// Bytes transferred before measuring begins.
     pub ramp_size: Option<u64>,
     /// Where in the file it begins.
     pub offset: FileRegion,
-    /// Round a relative offset to a multiple of this.
+    /// Alignment of an offset given as a percentage.
     pub offset_align: Option<u32>,
-    /// Each further copy begins so much later.
+    /// Added to the offset of each further copy of the job.
     pub offset_increment: FileRegion,
-    /// Stop after this many ops.
+    /// Stop after N ops.
     pub number_ios: Option<u64>,
     /// Bytes of an op, unless drawn from a range or a split; see [`Work::sizes`].
     pub bs: PerDirection<u64>,
-    /// Random offsets are multiples of this; the block size where absent.
+    /// Random offsets are multiples of this; the block size if absent.
     pub ba: PerDirection<Option<u64>>,
     /// Bytes of an op, drawn from a range.
     pub bs_range: PerDirection<Option<Between<u64>>>,
-    /// Bytes of an op, drawn from a list; empty where there is none.
+    /// Bytes of an op, drawn from a list; empty if there is none.
     pub bs_split: PerDirection<Vec<SplitShare>>,
     /// Sizes need not be multiples of the smallest.
     pub bs_unaligned: bool,
@@ -150,11 +152,11 @@ pub struct DirectionOptions {
     pub serialize_overlap: bool,
     /// Writes are torn by no crash (RWF_ATOMIC).
     pub atomic: bool,
-    /// Per cent of the ops of a random job that are random.
+    /// Percentage of the ops of a random job that are random.
     pub percentage_random: PerDirection<u32>,
     /// How random offsets spread.
     pub distribution: RandomDistribution,
-    /// A listed sequence goes on behind itself.
+    /// After a listed sequence, continue instead of repeating it.
     pub sequence_goes_on: bool,
     /// Which generator gives random offsets.
     pub generator: Generator,
@@ -166,7 +168,7 @@ pub struct DirectionOptions {
     pub seed_is_said: bool,
     /// Do not remember which blocks are done.
     pub norandommap: bool,
-    /// Go on without that memory where there is no room for it.
+    /// Continue without the map if it does not fit in memory.
     pub softrandommap: bool,
 }
 
@@ -233,7 +235,7 @@ pub enum KindSizes {
     Split(Vec<SplitShare>),
 }
 
-/// fio's block size where none is said.
+/// fio's block size if none is given.
 const DEFAULT_BLOCK_BYTES: u64 = 4_096;
 
 /// Whichever of the two shares was said last has taken the other back.

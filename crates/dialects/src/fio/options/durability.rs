@@ -16,18 +16,18 @@ pub(super) static SHELF: Shelf = Shelf {
             .default("0")
             .doc("Call fdatasync after every N writes."),
         row("sync_file_range", UsageTier::Two, Kind::Special(Special::SyncRange))
-            .doc("Call sync_file_range after every N writes, with these flags."),
+            .doc("Call sync_file_range with these flags after every N writes."),
         row("write_barrier", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .ignored("fio marks these writes, and none of its engines reads the mark; say fsync for a flush."),
+            .ignored("fio sets a flag on these writes that none of its engines reads; use fsync to flush."),
         row("sync", UsageTier::One, Kind::Choice(OpenMode::WORDS))
             .default("none")
             .doc("Open files with O_SYNC or O_DSYNC."),
-        row("end_fsync", UsageTier::One, Kind::Switch).default("0").doc("Sync files at the end of the job."),
-        row("fsync_on_close", UsageTier::Two, Kind::Switch).default("0").doc("Sync a file whenever it is closed."),
-        row("end_syncfs", UsageTier::Two, Kind::Switch)
+        row("end_fsync", UsageTier::One, Kind::Switch)
             .default("0")
-            .doc("Sync the whole file system at the end of the job."),
+            .doc("Call fsync on the files at the end of the job."),
+        row("fsync_on_close", UsageTier::Two, Kind::Switch).default("0").doc("Call fsync whenever a file is closed."),
+        row("end_syncfs", UsageTier::Two, Kind::Switch).default("0").doc("Call syncfs at the end of the job."),
     ],
 };
 

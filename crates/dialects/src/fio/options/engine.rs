@@ -18,103 +18,106 @@ pub(super) static SHELF: Shelf = Shelf {
         row("hipri_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
             .default("100")
             .only(&["pvsync2"])
-            .doc("Per cent of ops that are polled for."),
+            .doc("Percentage of ops to poll for."),
         row("uncached", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .only(&["pvsync2", "io_uring", "io_uring_cmd"])
-            .doc("Use the page cache, but leave nothing in it (RWF_DONTCACHE)."),
+            .doc("Use the page cache, but evict the pages afterwards (RWF_DONTCACHE)."),
         row("nowait", UsageTier::Two, Kind::Switch)
             .only(&["pvsync2", "io_uring", "io_uring_cmd", "libaio"])
-            .doc("Fail an op instead of letting it block (RWF_NOWAIT)."),
+            .doc("Fail an op that would block (RWF_NOWAIT)."),
         row("fixedbufs", UsageTier::One, Kind::Flag)
             .only(&["io_uring", "io_uring_cmd"])
-            .doc("Register the buffers with the ring once."),
+            .doc("Register I/O buffers with the ring."),
         row("registerfiles", UsageTier::One, Kind::Flag)
             .only(&["io_uring", "io_uring_cmd"])
-            .doc("Register the files with the ring once."),
+            .doc("Register files with the ring."),
         row("sqthread_poll", UsageTier::Two, Kind::Flag)
             .only(&["io_uring", "io_uring_cmd", "xnvme"])
-            .doc("Let a kernel thread pick ops up."),
+            .doc("Let a kernel thread poll the submission queue (SQPOLL)."),
         row("sqthread_poll_cpu", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .only(&["io_uring", "io_uring_cmd"])
-            .doc("The CPU that kernel thread runs on."),
+            .doc("CPU for that kernel thread."),
         row("nonvectored", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("-1")
             .only(&["io_uring", "io_uring_cmd"])
-            .doc("Hand over plain reads and writes instead of vectored ones; -1 chooses by itself."),
+            .doc("Submit plain instead of vectored reads and writes; -1 chooses automatically."),
         row("force_async", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .only(&["io_uring", "io_uring_cmd"])
-            .doc("Ask for every Nth op to be done asynchronously."),
+            .doc("Force every Nth op to run asynchronously (IOSQE_ASYNC)."),
         row("userspace_reap", UsageTier::Two, Kind::Flag)
             .only(&["libaio"])
-            .doc("Take completions from the shared ring without a system call."),
-        row("libaio_vectored", UsageTier::Two, Kind::Switch)
-            .only(&["libaio"])
-            .doc("Hand over vectored reads and writes."),
+            .doc("Reap completions from the shared ring without a system call."),
+        row("libaio_vectored", UsageTier::Two, Kind::Switch).only(&["libaio"]).doc("Submit vectored reads and writes."),
         row("cmdprio_percentage", UsageTier::Two, Kind::Whole(Slots::Two, at_most(100)))
             .only(&["io_uring", "io_uring_cmd", "libaio"])
-            .doc("Per cent of ops with a higher priority, for reads and writes."),
+            .doc("Percentage of ops with a set I/O priority, for reads and writes."),
         row("cmdprio_class", UsageTier::Two, Kind::Whole(Slots::Two, between(1, 3)))
             .only(&["io_uring", "io_uring_cmd", "libaio"])
-            .doc("Priority class of those ops."),
+            .doc("I/O priority class of those ops."),
         row("cmdprio_hint", UsageTier::Two, Kind::Whole(Slots::Two, at_most(1023)))
             .only(&["io_uring", "io_uring_cmd", "libaio"])
-            .doc("Priority hint of those ops."),
+            .doc("I/O priority hint of those ops."),
         row("cmdprio", UsageTier::Two, Kind::Whole(Slots::Two, at_most(7)))
             .only(&["io_uring", "io_uring_cmd", "libaio"])
-            .doc("Priority of those ops."),
+            .doc("I/O priority of those ops."),
         row("cmdprio_bssplit", UsageTier::Two, Kind::Special(Special::PrioritySplit))
             .only(&["io_uring", "io_uring_cmd", "libaio"])
-            .doc("Shares of priorities by block size."),
+            .doc("Percentage of each I/O priority by block size."),
         row("cpuload", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .only(&["cpuio"])
-            .doc("Per cent of a CPU to keep busy."),
+            .doc("Percentage of a CPU to keep busy."),
         row("cpumode", UsageTier::Two, Kind::Choice(CpuMode::WORDS))
             .default("noop")
             .only(&["cpuio"])
-            .doc("How the CPU is kept busy."),
+            .doc("How to keep the CPU busy."),
         row("cpuchunks", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("50000")
             .only(&["cpuio"])
-            .doc("Length of one busy piece, in microseconds."),
+            .doc("Length of one busy period, in microseconds."),
         row("exit_on_io_done", UsageTier::Two, Kind::Switch)
             .default("0")
             .only(&["cpuio"])
-            .doc("End when the jobs that do I/O have ended."),
+            .doc("End when all jobs that do I/O have ended."),
         row("hostname", UsageTier::Two, Kind::Text)
             .only(&["net", "netsplice", "rdma", "libhdfs"])
-            .doc("The other host, or the group of a multicast."),
+            .doc("Remote host name or address, or multicast group."),
         row("port", UsageTier::Two, Kind::Whole(Slots::One, between(1, 65535)))
             .only(&["net", "netsplice", "rdma", "libhdfs"])
-            .doc("The port to listen at or connect to."),
+            .doc("Port to listen on or connect to."),
         row("protocol", UsageTier::Two, Kind::Choice(SocketKind::WORDS))
             .or("proto")
             .default("tcp")
             .only(&["net", "netsplice"])
-            .doc("The transport."),
-        row("nodelay", UsageTier::Two, Kind::Switch).only(&["net", "netsplice"]).doc("Send at once (TCP_NODELAY)."),
+            .doc("Transport protocol."),
+        row("nodelay", UsageTier::Two, Kind::Switch)
+            .only(&["net", "netsplice"])
+            .doc("Disable Nagle's algorithm (TCP_NODELAY)."),
         row("listen", UsageTier::Two, Kind::Flag)
             .only(&["net", "netsplice"])
-            .doc("Wait for a connection instead of making one."),
+            .doc("Listen for a connection instead of making one."),
         row("pingpong", UsageTier::Two, Kind::Flag)
             .only(&["net", "netsplice"])
-            .doc("Answer every message before the next."),
+            .doc("Wait for a reply to each message before sending the next."),
         row("window_size", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .only(&["net", "netsplice"])
-            .doc("Bytes of the socket's window."),
+            .doc("Socket buffer size, in bytes."),
         row("mss", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .only(&["net", "netsplice"])
-            .doc("Largest segment (TCP_MAXSEG)."),
+            .doc("Maximum segment size (TCP_MAXSEG)."),
         row("stat_type", UsageTier::Two, Kind::Choice(FileCall::WORDS))
             .default("stat")
             .only(&["filestat", "dirstat"])
-            .doc("Which call asks for a file's attributes."),
-        row("program", UsageTier::Two, Kind::Text).only(&["exec"]).doc("The program to run."),
-        row("arguments", UsageTier::Two, Kind::Text).only(&["exec"]).doc("Its arguments."),
+            .doc("System call that reads the attributes."),
+        row("program", UsageTier::Two, Kind::Text).only(&["exec"]).doc("Program to run."),
+        row("arguments", UsageTier::Two, Kind::Text).only(&["exec"]).doc("Arguments of that program."),
         row("grace_time", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("1")
             .only(&["exec"])
-            .doc("Seconds between asking it to end and killing it."),
-        row("std_redirect", UsageTier::Two, Kind::Switch).default("1").only(&["exec"]).doc("Send its output to files."),
+            .doc("Seconds between SIGTERM and SIGKILL when the job ends."),
+        row("std_redirect", UsageTier::Two, Kind::Switch)
+            .default("1")
+            .only(&["exec"])
+            .doc("Redirect its output to files."),
     ],
 };
 
@@ -123,7 +126,7 @@ pub(super) static SHELF: Shelf = Shelf {
 pub struct EngineOptions {
     /// Poll for completions.
     pub hipri: bool,
-    /// Per cent of ops polled for.
+    /// Percentage of ops polled for.
     pub hipri_percentage: u32,
     /// Leave nothing in the page cache (RWF_DONTCACHE).
     pub uncached: bool,
@@ -137,7 +140,7 @@ pub struct EngineOptions {
     pub sqthread_poll: bool,
     /// That thread's CPU.
     pub sqthread_poll_cpu: Option<u32>,
-    /// Plain instead of vectored calls; by itself where absent.
+    /// Plain instead of vectored calls; automatic if absent.
     pub nonvectored: Option<bool>,
     /// Every Nth op is done asynchronously.
     pub force_async: Option<u32>,
@@ -184,7 +187,7 @@ impl EngineOptions {
 /// Priorities of some of the ops.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriorityOptions {
-    /// Per cent of ops that get it.
+    /// Percentage of ops that get it.
     pub percentage: ReadWrite<Option<i64>>,
     /// The class they get.
     pub class: ReadWrite<Option<i64>>,
@@ -192,7 +195,7 @@ pub struct PriorityOptions {
     pub hint: ReadWrite<Option<i64>>,
     /// The priority they get.
     pub level: ReadWrite<Option<i64>>,
-    /// By block size; empty where none is said.
+    /// By block size; empty if none is given.
     pub split: ReadWrite<Vec<PriorityShare>>,
 }
 
@@ -211,7 +214,7 @@ impl PriorityOptions {
 /// Of the engine cpuio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuOptions {
-    /// Per cent of a CPU.
+    /// Percentage of a CPU.
     pub load_percent: Option<u32>,
     /// With what.
     pub mode: CpuMode,

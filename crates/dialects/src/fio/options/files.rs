@@ -1,4 +1,4 @@
-//! Which files and devices, how they are made, opened and left.
+//! Files and devices: how they are chosen, created, opened and removed.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_least};
@@ -8,85 +8,84 @@ use crate::fio::value::Between;
 use plumb_workload::blocks::fio::FileChoice;
 use plumb_workload::files::{Allocation, FileLock, WriteLife};
 
-/// Which files and devices, how they are made, opened and left.
+/// Files and devices: how they are chosen, created, opened and removed.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Files,
     options: &[
         row("filename", UsageTier::One, Kind::Names)
             .last()
-            .doc("The files or devices to work on, shared by all copies of the job."),
+            .doc("Files or devices to use, shared by all copies of the job."),
         row("directory", UsageTier::One, Kind::Names)
-            .doc("Where generated files go; several are used in turn by the copies of the job."),
+            .doc("Directory for generated files; with several, the copies of the job take turns."),
         row("filename_format", UsageTier::Two, Kind::Text)
             .default("$jobname.$jobnum.$filenum")
             .last()
-            .doc("How generated files are named, from $jobname, $jobnum, $filenum and $clientuid."),
+            .doc("Pattern for generated file names, from $jobname, $jobnum, $filenum and $clientuid."),
         row("unique_filename", UsageTier::Two, Kind::Switch)
             .default("1")
-            .doc("Prefix generated names with the client's address in client and server runs."),
+            .doc("In client/server runs, prefix generated file names with the client's address."),
         row("filetype", UsageTier::Two, Kind::Choice(FileType::WORDS))
             .default("none")
-            .doc("What kind of file the names stand for, where it cannot be seen."),
-        row("opendir", UsageTier::Two, Kind::Names).doc("Work on every file found below these directories."),
+            .doc("File type to assume where it cannot be detected."),
+        row("opendir", UsageTier::Two, Kind::Names).doc("Use every file found below these directories."),
         row("nrfiles", UsageTier::One, Kind::Whole(Slots::One, ANY))
             .or("nr_files")
             .default("1")
-            .doc("Spread the job over this many files."),
+            .doc("Number of files the job uses."),
         row("openfiles", UsageTier::One, Kind::Whole(Slots::One, ANY))
-            .doc("Keep at most this many of them open at once."),
+            .doc("Maximum number of files open at the same time."),
         row("file_service_type", UsageTier::Two, Kind::Special(Special::FileService))
             .default("roundrobin")
-            .doc("Which file the next op goes to."),
+            .doc("How the file for the next op is chosen."),
         row("lockfile", UsageTier::Two, Kind::Choice(FileLock::WORDS))
             .default("none")
             .first()
-            .doc("Lock a file before working on it: not at all, one user at a time, or many readers and one writer."),
+            .doc("Lock files during I/O: no lock, an exclusive lock, or a readers-writer lock."),
         row("filesize", UsageTier::One, Kind::Wide(Slots::Two, at_least(1)))
-            .doc("Size of each file; a range draws each size at random."),
-        row("file_append", UsageTier::Two, Kind::Switch).default("0").doc("Work beyond the present end of the file."),
+            .doc("Size of each file; with a range, sizes are random."),
+        row("file_append", UsageTier::Two, Kind::Switch).default("0").doc("Start at the current end of the file."),
         row("fill_device", UsageTier::Two, Kind::Switch)
             .or("fill_fs")
             .default("0")
-            .doc("Write until no space is left, and treat that as the end."),
+            .doc("Write until the device or file system is full, and treat ENOSPC as the end of the job."),
         row("fallocate", UsageTier::One, Kind::Choice(Allocation::WORDS))
             .default("native")
-            .doc("How space is reserved when a file is laid out."),
-        row("allow_file_create", UsageTier::Two, Kind::Switch).default("1").doc("Make files that are missing."),
-        row("allow_mounted_write", UsageTier::Two, Kind::Switch)
-            .default("0")
-            .doc("Permit writes to a device that is mounted."),
-        row("create_serialize", UsageTier::Two, Kind::Switch).default("1").doc("Lay files out one job at a time."),
-        row("create_fsync", UsageTier::Two, Kind::Switch).default("1").doc("Sync a file after laying it out."),
+            .doc("How space is preallocated when a file is laid out."),
+        row("allow_file_create", UsageTier::Two, Kind::Switch).default("1").doc("Create files that do not exist."),
+        row("allow_mounted_write", UsageTier::Two, Kind::Switch).default("0").doc("Allow writes to a mounted device."),
+        row("create_serialize", UsageTier::Two, Kind::Switch).default("1").doc("Lay out files one job at a time."),
+        row("create_fsync", UsageTier::Two, Kind::Switch)
+            .default("1")
+            .doc("Call fsync on each file after laying it out."),
         row("create_on_open", UsageTier::One, Kind::Switch)
             .default("0")
-            .doc("Make each file when it is first opened, not beforehand."),
-        row("create_only", UsageTier::Two, Kind::Switch).default("0").doc("Lay the files out and do nothing else."),
+            .doc("Create each file when it is first opened instead of beforehand."),
+        row("create_only", UsageTier::Two, Kind::Switch).default("0").doc("Only lay out the files; do no other I/O."),
         row("pre_read", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("Read all files into the page cache before the work begins."),
+            .doc("Read all files into the page cache before the job starts."),
         row("overwrite", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("Lay files out fully before writing, so that writes overwrite."),
-        row("unlink", UsageTier::One, Kind::Switch).default("0").doc("Remove the job's files when it is done."),
+            .doc("Lay out files in full before writing, so that writes overwrite existing data."),
+        row("unlink", UsageTier::One, Kind::Switch).default("0").doc("Delete the job's files when it ends."),
         row("unlink_each_loop", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("Remove the job's files between loops; those of the last one stay."),
+            .doc("Delete the job's files between loops; those of the last loop are kept."),
         row("fadvise_hint", UsageTier::Two, Kind::Choice(Advice::WORDS))
             .default("1")
-            .doc("What the kernel is told about the access pattern."),
+            .doc("Access pattern hint given to the kernel (posix_fadvise)."),
         row("invalidate", UsageTier::One, Kind::Switch).default("1").doc(
-            "Drop the pages of the files from the page cache before the work begins, before it is done again, and \
-                 before it is read back.",
+            "Evict the files from the page cache before the job starts, before each loop, and before verification.",
         ),
         row("write_hint", UsageTier::Two, Kind::Choice(WriteLife::WORDS))
-            .doc("How long written data is expected to live."),
+            .doc("Expected lifetime of written data (a hint to the device)."),
     ],
 };
 
-/// Which files and devices, how they are made, opened and left.
+/// Files and devices: how they are chosen, created, opened and removed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileOptions {
-    /// Named files and devices; names are generated where there are none.
+    /// Named files and devices; names are generated if there are none.
     pub filenames: Vec<String>,
     /// Where generated files go, in turn by copy.
     pub directories: Vec<String>,
@@ -98,11 +97,11 @@ pub struct FileOptions {
     pub filetype: FileType,
     /// Work on every file below these directories.
     pub opendirs: Vec<String>,
-    /// So many files, where names are generated.
+    /// Number of files with generated names.
     pub nrfiles: u32,
     /// At most this many open at once.
     pub openfiles: Option<u32>,
-    /// Which file the next op goes to.
+    /// How the file for the next op is chosen.
     pub service: FileChoice,
     /// How files are locked.
     pub lock: FileLock,
@@ -114,7 +113,7 @@ pub struct FileOptions {
     pub fill_device: bool,
     /// How space is reserved.
     pub fallocate: Allocation,
-    /// Make files that are missing.
+    /// Create files that do not exist.
     pub allow_create: bool,
     /// Permit writes to mounted devices.
     pub allow_mounted_write: bool,
@@ -134,11 +133,11 @@ pub struct FileOptions {
     pub unlink: bool,
     /// Remove the files after every loop.
     pub unlink_each_loop: bool,
-    /// What the kernel is told about the pattern.
+    /// The hints that the kernel gets about the pattern.
     pub advice: Advice,
     /// Drop the files' pages from the page cache first.
     pub invalidate: bool,
-    /// How long written data is expected to live.
+    /// Expected lifetime of written data (a hint to the device).
     pub write_hint: Option<WriteLife>,
 }
 
@@ -206,7 +205,7 @@ words! {
 }
 
 words! {
-    /// What the kernel is told about the pattern (posix_fadvise).
+    /// The hints that the kernel gets about the pattern (posix_fadvise).
     Advice, "fadvise_hint":
     /// Nothing.
     None = "0",

@@ -1,4 +1,4 @@
-//! The job itself: its name, copies, order and group.
+//! Name, copies, order and reporting group.
 
 use super::kind::{ANY, Bare, Kind, Slots, between};
 use super::spec::{Category, Shelf, UsageTier, row};
@@ -6,56 +6,55 @@ use super::values::OptionValues;
 use crate::fio::value::Between;
 use plumb_workload::Nanos;
 
-/// The job itself: its name, copies, order and group.
+/// Name, copies, order and reporting group.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Job,
     options: &[
-        row("name", UsageTier::One, Kind::Text)
-            .doc("The job's name; it labels results and begins the names of generated files."),
-        row("description", UsageTier::One, Kind::Text).doc("A sentence for people, shown with the results."),
+        row("name", UsageTier::One, Kind::Text).doc("Job name; labels results and prefixes generated file names."),
+        row("description", UsageTier::One, Kind::Text).doc("Free-text description, shown with the results."),
         row("numjobs", UsageTier::One, Kind::Whole(Slots::One, ANY))
             .default("1")
-            .doc("Start this many copies of the job, each with files and offsets of its own."),
-        row("thread", UsageTier::One, Kind::Flag)
-            .doc("Run the copies as threads of one process instead of as processes."),
+            .doc("Number of copies of the job, each with its own files and offsets."),
+        row("thread", UsageTier::One, Kind::Flag).doc("Run workers as threads instead of processes."),
         row("stonewall", UsageTier::One, Kind::Flag)
             .or("wait_for_previous")
-            .doc("Wait for all earlier jobs to end before this one starts, and open a new group."),
+            .doc("Start this job only after all earlier jobs have finished; begins a new reporting group."),
         row("wait_for", UsageTier::Two, Kind::Text)
-            .doc("Wait for the named earlier job to end before this one starts."),
-        row("new_group", UsageTier::One, Kind::Flag).doc("Report this job and those after it as a group of their own."),
-        row("group_reporting", UsageTier::One, Kind::Flag).doc("Report the jobs of a group as one."),
+            .doc("Start this job only after the named earlier job has finished."),
+        row("new_group", UsageTier::One, Kind::Flag).doc("Begin a new reporting group with this job."),
+        row("group_reporting", UsageTier::One, Kind::Flag).doc("Report one result per group instead of one per job."),
         row("loops", UsageTier::One, Kind::Whole(Slots::One, ANY))
             .default("1")
             .doc("Repeat the whole job this many times."),
         row("startdelay", UsageTier::One, Kind::Time(Slots::Two, Bare::Seconds))
             .default("0")
-            .doc("Wait so long before the job starts; a range draws the delay at random."),
+            .doc("Delay before the job starts; with a range, the delay is random."),
         row("nice", UsageTier::Two, Kind::Whole(Slots::One, between(-20, 19)))
             .default("0")
-            .doc("Run the workers with this niceness."),
-        row("uid", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("Run the workers as this user."),
-        row("gid", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("Run the workers as this group."),
-        row("exec_prerun", UsageTier::Two, Kind::Text).doc("Run this command line before the job."),
-        row("exec_postrun", UsageTier::Two, Kind::Text).doc("Run this command line after the job."),
-        row("comm", UsageTier::Three, Kind::Text).not_yet("Names of worker threads are Plumb's own for now."),
+            .doc("Niceness of the workers."),
+        row("uid", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("User ID the workers run as."),
+        row("gid", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("Group ID the workers run as."),
+        row("exec_prerun", UsageTier::Two, Kind::Text).doc("Shell command to run before the job."),
+        row("exec_postrun", UsageTier::Two, Kind::Text).doc("Shell command to run after the job."),
+        row("comm", UsageTier::Three, Kind::Text).not_yet("Worker threads cannot be renamed yet."),
         row("profile", UsageTier::Three, Kind::Text)
-            .not_yet("The built-in profiles (act, tiobench) are not translated."),
-        row("cgroup", UsageTier::Three, Kind::Text).doc(
-            "Run the workers in this control group, below the root of the hierarchy that controls I/O; it is made.",
-        ),
-        row("cgroup_nodelete", UsageTier::Three, Kind::Switch).default("0").doc("Leave that group behind."),
+            .not_yet("The built-in profiles (act, tiobench) are not supported yet."),
+        row("cgroup", UsageTier::Three, Kind::Text)
+            .doc("Run the workers in this control group, created below the root of the I/O controller's hierarchy."),
+        row("cgroup_nodelete", UsageTier::Three, Kind::Switch)
+            .default("0")
+            .doc("Keep that control group after the run."),
         row("cgroup_weight", UsageTier::Three, Kind::Whole(Slots::One, between(100, 1000)))
-            .doc("That group's share of I/O in proportion to others."),
+            .doc("I/O weight of that control group."),
     ],
 };
 
-/// The job itself: its name, copies, order and group.
+/// Name, copies, order and reporting group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobOptions {
-    /// A sentence for people.
+    /// A sentence for human readers.
     pub description: Option<String>,
-    /// So many copies, each with files and offsets of its own.
+    /// Number of copies, each with its own files and offsets.
     pub numjobs: u32,
     /// The copies are threads of one process.
     pub thread: bool,
@@ -69,7 +68,7 @@ pub struct JobOptions {
     pub group_reporting: bool,
     /// Repeat it all this many times.
     pub loops: u32,
-    /// Wait so long first.
+    /// Delay before the start.
     pub start_delay: Between<Nanos>,
     /// Niceness, -20 to 19.
     pub nice: i32,

@@ -1,16 +1,16 @@
-//! Options that take one word of a list: the words exist once, here for the table and for the type that they mean.
+//! Options with a fixed list of values: each list exists once, for both the table and the type of the values.
 
 use super::values::OptionValues;
 
-/// The words of one option, as a type.
+/// The values of one option, as a type.
 pub(in crate::fio) trait Word: Sized {
     /// The option, by its name in the table.
     const OPTION: &str;
 
-    /// The words that it takes, for the table.
+    /// Its values, for the table.
     const WORDS: &[&str];
 
-    /// What was said, or the table's default; nothing where there is neither.
+    /// The given value or the table's default; `None` if there is neither.
     fn maybe(values: &OptionValues) -> Option<Self>;
 
     /// The same for options that have a default.
@@ -19,8 +19,8 @@ pub(in crate::fio) trait Word: Sized {
     }
 }
 
-/// What the words of one option mean: a type of the workload where it has one for them (`for`), else an enum that is
-/// declared here. The word behind `nothing` means that there is no value.
+/// The type of an option's values: one of the workload's (`for`), or an enum declared here. The value after `nothing`
+/// stands for no value.
 macro_rules! words {
     (for $name:ident, $option:literal $(, nothing $nothing:literal)?:
      $($variant:ident = $first:literal $(| $other:literal)*),+ $(,)?) => {

@@ -11,19 +11,19 @@ pub enum Kind {
     Wide(Slots, Bounds),
     /// A length of time.
     Time(Slots, Bare),
-    /// Bytes, per cent of a file, or zones.
+    /// Bytes, percent of a file, or zones.
     Region,
     /// `0` or `1`.
     Switch,
-    /// Said or not said; `0` takes it back.
+    /// Present or absent; `0` turns it off again.
     Flag,
     /// Any text.
     Text,
     /// Texts between colons; `\:` is a colon inside one.
     Names,
-    /// One of these words.
+    /// One of these values.
     Choice(&'static [&'static str]),
-    /// Some of these words, between commas.
+    /// Some of these values, separated by commas.
     Choices(&'static [&'static str]),
     /// Numbers between colons.
     Floats {
@@ -34,7 +34,7 @@ pub enum Kind {
     },
     /// Ranges of bytes, for reads, writes and trims.
     Ranges,
-    /// A small language of its own.
+    /// A special syntax.
     Special(Special),
 }
 
@@ -70,7 +70,7 @@ pub enum Special {
 }
 
 impl Kind {
-    /// In a few words, for help.
+    /// A short description, for help.
     pub fn words(&self) -> &'static str {
         match self {
             Kind::Whole(Slots::One, _) => "a whole number",
@@ -83,20 +83,20 @@ impl Kind {
             Kind::Time(Slots::One, Bare::Micros) => "a time such as 500us or 2ms; a bare number is microseconds",
             Kind::Time(Slots::Two, _) => "a time or a range of times; a bare number is seconds",
             Kind::Time(Slots::Three, _) => "times: reads,writes,trims; a bare number is microseconds",
-            Kind::Region => "a size, per cent such as 50%, or zones such as 4z",
+            Kind::Region => "a size, a percentage such as 50%, or zones such as 4z",
             Kind::Switch => "0 or 1",
-            Kind::Flag => "no value needed",
+            Kind::Flag => "no value",
             Kind::Text => "text",
-            Kind::Names => "names between colons",
+            Kind::Names => "names separated by colons",
             Kind::Choice(_) => "one of a list",
-            Kind::Choices(_) => "some of a list, between commas",
-            Kind::Floats { .. } => "numbers between colons",
+            Kind::Choices(_) => "values from a list, separated by commas",
+            Kind::Floats { .. } => "numbers separated by colons",
             Kind::Ranges => "ranges of sizes such as 4k-64k: reads,writes,trims",
             Kind::Special(special) => special.words(),
         }
     }
 
-    /// The words that may be said, where only some may.
+    /// The allowed values, if there is a fixed list.
     pub fn choices(&self) -> &'static [&'static str] {
         match self {
             Kind::Choice(words) | Kind::Choices(words) => words,
@@ -111,21 +111,22 @@ impl Kind {
 impl Special {
     fn words(self) -> &'static str {
         match self {
-            Special::Direction => "a direction, and a number after a colon: randread:8",
-            Special::Split => "sizes with shares: 4k/60:64k/40, per direction with commas",
+            Special::Direction => "a direction, optionally with a number: randread:8",
+            Special::Split => "sizes and percentages: 4k/60:64k/40; directions separated by commas",
             Special::Distribution => {
-                "random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:SHARE/SIZE:…, zoned_abs:SHARE/BYTES:… or sequence:I,J,…"
+                "random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:PERCENT/SIZE:…, zoned_abs:PERCENT/BYTES:… or \
+                 sequence:I,J,…"
             }
-            Special::Pattern => "strings in quotes, 0x numbers, decimal numbers, 'files' and %o, one after another",
-            Special::Cpus => "numbers and ranges: 0,5,8-15",
+            Special::Pattern => "a sequence of quoted strings, 0x numbers, decimal numbers, 'files' and %o",
+            Special::Cpus => "a list of numbers and ranges: 0,5,8-15",
             Special::NumaPolicy => "default, local, prefer:NODE, bind:NODES or interleave:NODES",
             Special::IgnoreError => "lists for reads, writes and verification: EIO:28,ENOSPC",
-            Special::Steady => "iops, bw or lat, with or without _slope, and a limit: iops_slope:0.3%",
+            Special::Steady => "iops, bw or lat, optionally with _slope, and a limit: iops_slope:0.3%",
             Special::SyncRange => "flags and a number: wait_before,write:8",
             Special::FileService => "roundrobin, sequential, random:N, zipf:THETA, pareto:H or normal:DEVIATION",
-            Special::Memory => "where from, and a file for the mapped kinds: mmap:/path",
-            Special::LogName => "the beginning of the file names; the job's name when empty",
-            Special::PrioritySplit => "BLOCK/SHARE/CLASS/LEVEL/HINT:…",
+            Special::Memory => "a kind, for mapped kinds with a file: mmap:/path",
+            Special::LogName => "a file name prefix; defaults to the job's name",
+            Special::PrioritySplit => "BLOCK/PERCENT/CLASS/LEVEL/HINT:…",
         }
     }
 }

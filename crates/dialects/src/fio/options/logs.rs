@@ -11,42 +11,42 @@ pub(super) static SHELF: Shelf = Shelf {
     category: Category::Logs,
     options: &[
         row("write_bw_log", UsageTier::One, Kind::Special(Special::LogName))
-            .doc("Log bandwidth over time into files that begin with this."),
+            .doc("Log bandwidth over time to files with this prefix."),
         row("write_lat_log", UsageTier::One, Kind::Special(Special::LogName))
-            .doc("Log latencies into files that begin with this."),
+            .doc("Log latencies to files with this prefix."),
         row("write_iops_log", UsageTier::One, Kind::Special(Special::LogName))
-            .doc("Log ops per second over time into files that begin with this."),
+            .doc("Log IOPS over time to files with this prefix."),
         row("write_hist_log", UsageTier::Two, Kind::Special(Special::LogName))
-            .doc("Log latency histograms into files that begin with this."),
+            .doc("Log latency histograms to files with this prefix."),
         row("log_avg_msec", UsageTier::One, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Log averages over this many milliseconds instead of every op."),
+            .doc("Log averages over N milliseconds instead of every op."),
         row("log_hist_msec", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
             .doc("Log a histogram every N milliseconds."),
         row("log_hist_coarseness", UsageTier::Two, Kind::Whole(Slots::One, at_most(6)))
             .default("0")
-            .doc("Halve the number of histogram columns so often."),
+            .doc("Number of times to halve the histogram's resolution."),
         row("log_window_value", UsageTier::Two, Kind::Choice(WindowValue::WORDS))
             .or("log_max_value")
             .default("avg")
-            .doc("Log the average of each window, the largest value, or both."),
+            .doc("What to log per window: the average, the maximum, or both."),
         row("log_offset", UsageTier::Two, Kind::Switch).default("0").doc("Log the offset of each op."),
         row("log_prio", UsageTier::Two, Kind::Switch).default("0").doc("Log the priority of each op."),
-        row("log_issue_time", UsageTier::Two, Kind::Switch).default("0").doc("Log when each op was issued."),
+        row("log_issue_time", UsageTier::Two, Kind::Switch).default("0").doc("Log the issue time of each op."),
         row("log_entries", UsageTier::Two, Kind::Whole(Slots::One, between(1024, 1048576)))
             .default("1024")
             .ignored("Logs grow as needed."),
-        row("per_job_logs", UsageTier::Two, Kind::Switch).default("1").doc("One log for each copy of the job."),
+        row("per_job_logs", UsageTier::Two, Kind::Switch).default("1").doc("Write one log per copy of the job."),
         row("log_compression", UsageTier::Two, Kind::Whole(Slots::One, between(1024, 536870912)))
-            .doc("Compress logs in memory; a log needs none here before it is written."),
+            .doc("Accepted for compatibility: logs are compressed when they are written."),
         row("log_store_compressed", UsageTier::Two, Kind::Switch)
-            .doc("Store logs compressed, for `fio --inflate-log`; histograms stay as they are."),
+            .doc("Store logs compressed, for `fio --inflate-log`; histogram logs stay uncompressed."),
         row("log_compression_cpus", UsageTier::Three, Kind::Special(Special::Cpus))
-            .ignored("Logs are written when the job is over, and disturb nobody."),
-        row("log_alternate_epoch", UsageTier::Two, Kind::Switch).or("log_unix_epoch").doc("Log absolute times."),
+            .ignored("Logs are written after the job has ended, so they disturb no measurement."),
+        row("log_alternate_epoch", UsageTier::Two, Kind::Switch).or("log_unix_epoch").doc("Log absolute timestamps."),
         row("log_alternate_epoch_clock_id", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("The clock of those times."),
+            .doc("Clock for those timestamps (a clock ID)."),
     ],
 };
 
@@ -61,11 +61,11 @@ pub struct LogOptions {
     pub iops: Option<LogName>,
     /// Histograms of latency.
     pub hist: Option<LogName>,
-    /// Average over this many milliseconds; every op where absent.
+    /// Average over this many milliseconds; every op if absent.
     pub avg_ms: Option<u32>,
     /// A histogram every N milliseconds.
     pub hist_ms: Option<u32>,
-    /// Halve the columns so often, 0 to 6.
+    /// Halve the columns this many times, 0 to 6.
     pub hist_coarseness: u32,
     /// What a window says.
     pub window_value: WindowValue,

@@ -1,4 +1,4 @@
-//! Buffers, CPUs, memory nodes and priorities.
+//! Buffers, CPUs, NUMA nodes and priorities.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_most};
@@ -7,52 +7,49 @@ use super::values::OptionValues;
 use crate::fio::value::choice::MemoryKind as MemorySource;
 use crate::fio::value::lists::NumaPolicy;
 
-/// Buffers, CPUs, memory nodes and priorities.
+/// Buffers, CPUs, NUMA nodes and priorities.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Memory,
     options: &[
         row("mem", UsageTier::Two, Kind::Special(Special::Memory))
             .or("iomem")
             .default("malloc")
-            .doc("Where buffers come from."),
+            .doc("How I/O buffers are allocated."),
         row("iomem_align", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .or("mem_align")
             .default("0")
-            .doc("Buffers begin at multiples of this."),
-        row("hugepage-size", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .default("2097152")
-            .doc("Size of a huge page."),
+            .doc("Alignment of I/O buffers."),
+        row("hugepage-size", UsageTier::Two, Kind::Whole(Slots::One, ANY)).default("2097152").doc("Huge page size."),
         row("lockmem", UsageTier::Two, Kind::Wide(Slots::One, ANY))
             .default("0")
-            .doc("Pin so much memory for the length of the run."),
-        row("cpumask", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("The CPUs workers may use, as bits."),
-        row("cpus_allowed", UsageTier::One, Kind::Special(Special::Cpus)).doc("The CPUs workers may use."),
+            .doc("Amount of memory to lock during the run."),
+        row("cpumask", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("CPUs the workers may use, as a bit mask."),
+        row("cpus_allowed", UsageTier::One, Kind::Special(Special::Cpus)).doc("CPUs the workers may use, as a list."),
         row("cpus_allowed_policy", UsageTier::Two, Kind::Choice(CpuPolicy::WORDS))
             .first()
-            .doc("Let all workers use all of those CPUs, or give each one of its own."),
-        row("numa_cpu_nodes", UsageTier::Two, Kind::Special(Special::Cpus))
-            .doc("Run on the CPUs of these memory nodes."),
+            .doc("Share those CPUs between all workers, or give each worker its own."),
+        row("numa_cpu_nodes", UsageTier::Two, Kind::Special(Special::Cpus)).doc("Run on the CPUs of these NUMA nodes."),
         row("numa_mem_policy", UsageTier::Two, Kind::Special(Special::NumaPolicy))
-            .doc("Which memory node buffers come from."),
+            .doc("NUMA memory policy for buffers."),
         row("prio", UsageTier::Two, Kind::Whole(Slots::One, at_most(7)))
-            .doc("Priority of ops within its class, 0 the highest."),
+            .doc("I/O priority within its class; 0 is the highest."),
         row("prioclass", UsageTier::Two, Kind::Whole(Slots::One, at_most(3)))
-            .doc("Priority class: 1 realtime, 2 best effort, 3 idle."),
+            .doc("I/O priority class: 1 realtime, 2 best effort, 3 idle."),
         row("priohint", UsageTier::Three, Kind::Whole(Slots::One, at_most(1023)))
-            .not_yet("Priority hints are not connected yet."),
+            .not_yet("I/O priority hints are not supported yet."),
     ],
 };
 
-/// Buffers, CPUs, memory nodes and priorities.
+/// Buffers, CPUs, NUMA nodes and priorities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryOptions {
-    /// Where buffers come from.
+    /// How I/O buffers are allocated.
     pub source: MemorySource,
-    /// Buffers begin at multiples of this.
+    /// Alignment of I/O buffers.
     pub align_bytes: Option<u32>,
     /// Bytes of a huge page.
     pub hugepage_bytes: u32,
-    /// Pin so much memory.
+    /// Bytes of memory to lock.
     pub lock_bytes: Option<u64>,
     /// The CPUs workers may use; from `cpus_allowed` or `cpumask`.
     pub cpus: Option<Vec<u32>>,
@@ -90,6 +87,6 @@ words! {
     CpuPolicy, "cpus_allowed_policy":
     /// All use all.
     Shared = "shared",
-    /// Each has one of its own.
+    /// Each has its own.
     Split = "split",
 }

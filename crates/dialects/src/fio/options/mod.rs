@@ -74,7 +74,7 @@ pub(super) fn values() -> OptionValues {
     OptionValues::new(DEFAULTS.get_or_init(|| Defaults::of(all())))
 }
 
-/// The name most like this one.
+/// The closest name.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let names = all().flat_map(|option| std::iter::once(option.name).chain(option.alias));
     plumb_workload::suggest::nearest(name, names)

@@ -1,4 +1,4 @@
-//! How fast: rates, pauses and latency goals.
+//! Rate limits, pauses and latency targets.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Bare, Kind, Slots, at_most};
@@ -9,72 +9,72 @@ use plumb_workload::Arrival;
 use plumb_workload::Nanos;
 use plumb_workload::pace::ThinkBasis;
 
-/// How fast: rates, pauses and latency goals.
+/// Rate limits, pauses and latency targets.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Pace,
     options: &[
         row("rate", UsageTier::One, Kind::Wide(Slots::Three, ANY))
-            .doc("At most this many bytes per second, for reads, writes and trims."),
+            .doc("Bandwidth limit in bytes per second, for reads, writes and trims."),
         row("rate_min", UsageTier::Two, Kind::Wide(Slots::Three, ANY))
             .or("ratemin")
-            .doc("Fail the job where it falls below this many bytes per second."),
+            .doc("Minimum bandwidth in bytes per second; the job fails below it."),
         row("rate_iops", UsageTier::One, Kind::Whole(Slots::Three, ANY))
-            .doc("At most this many ops per second, for reads, writes and trims."),
+            .doc("IOPS limit, for reads, writes and trims."),
         row("rate_iops_min", UsageTier::Two, Kind::Whole(Slots::Three, ANY))
-            .doc("Fail the job where it falls below this many ops per second."),
+            .doc("Minimum IOPS; the job fails below it."),
         row("rate_process", UsageTier::Two, Kind::Choice(Arrival::WORDS))
             .default("linear")
-            .doc("Ops of a limited rate come evenly, or at random (Poisson)."),
+            .doc("Arrival process under a rate limit: evenly spaced, or Poisson."),
         row("rate_cycle", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .or("ratecycle")
             .default("1000")
-            .doc("The window, in milliseconds, over which minimum rates are judged."),
+            .doc("Averaging window for minimum rates, in milliseconds."),
         row("rate_ignore_thinktime", UsageTier::Two, Kind::Switch)
-            .doc("Go on at the rate behind a pause, and do not make up for it."),
+            .doc("Do not catch up after a thinktime pause; continue at the set rate."),
         row("thinktime", UsageTier::One, Kind::Time(Slots::One, Bare::Micros))
             .default("0")
-            .doc("Pause so long between blocks of ops."),
+            .doc("Length of the pause between blocks of ops."),
         row("thinktime_spin", UsageTier::Two, Kind::Time(Slots::One, Bare::Micros))
             .default("0")
-            .doc("Spend so much of the pause busy instead of asleep."),
+            .doc("Part of the pause spent spinning instead of sleeping."),
         row("thinkcycles", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Spin for this many cycles before each pause."),
+            .doc("CPU cycles to spin before each pause."),
         row("thinktime_blocks", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("1")
-            .doc("Ops between two pauses."),
+            .doc("Number of ops between pauses."),
         row("thinktime_blocks_type", UsageTier::Two, Kind::Choice(ThinkBasis::WORDS))
             .default("complete")
-            .doc("Count those ops when they complete, or when they are issued."),
+            .doc("Count those ops at completion or at issue."),
         row("thinktime_iotime", UsageTier::Two, Kind::Time(Slots::One, Bare::Seconds))
             .default("0")
-            .doc("Time of work between two pauses."),
+            .doc("Time between pauses."),
         row("max_latency", UsageTier::Two, Kind::Time(Slots::Three, Bare::Micros))
-            .doc("End the job where an op takes longer than this."),
+            .doc("Maximum latency of an op; the job ends when one exceeds it."),
         row("latency_target", UsageTier::Two, Kind::Time(Slots::One, Bare::Micros))
-            .doc("Find the highest depth that keeps latency below this."),
+            .doc("Find the highest queue depth that keeps latency below this."),
         row("latency_window", UsageTier::Two, Kind::Time(Slots::One, Bare::Micros))
-            .doc("How long each depth is tried for that."),
+            .doc("Time spent at each queue depth during that search."),
         row("latency_percentile", UsageTier::Two, Kind::Floats { most: 1, bounds: Some((0.0, 100.0)) })
             .default("100")
-            .doc("The share of ops that must stay below the target."),
+            .doc("Percentage of ops that must stay below the latency target."),
         row("latency_run", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("Keep on adjusting the depth instead of stopping at the first answer."),
+            .doc("Keep adjusting the queue depth instead of stopping at the first result."),
         row("flow", UsageTier::Two, Kind::Whole(Slots::One, at_most(1000)))
             .default("0")
-            .doc("Weight of this job in shared flow control."),
+            .doc("Weight of this job in its flow-control group."),
         row("flow_id", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Jobs with the same number control one another's flow."),
+            .doc("Flow-control group of this job."),
         row("flow_sleep", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("How long a job that is ahead sleeps before it looks again."),
-        row("flow_watermark", UsageTier::Gone, Kind::Flag).ignored("Dropped by fio; flow control needs no threshold."),
+            .doc("Time that a job that is ahead of its group sleeps before it tries again."),
+        row("flow_watermark", UsageTier::Gone, Kind::Flag).ignored("fio removed it; flow control needs no threshold."),
     ],
 };
 
-/// How fast: rates, pauses and latency goals.
+/// Rate limits, pauses and latency targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaceOptions {
     /// At most this many bytes per second.
@@ -91,11 +91,11 @@ pub struct PaceOptions {
     pub rate_cycle_ms: u32,
     /// Do not make up for pauses.
     pub rate_ignore_thinktime: bool,
-    /// Pause so long.
+    /// Length of a pause.
     pub thinktime: Option<Nanos>,
-    /// So much of it busy.
+    /// Part of it spent spinning.
     pub thinktime_spin: Option<Nanos>,
-    /// Spin for this many cycles before each pause.
+    /// CPU cycles to spin before each pause.
     pub thinkcycles: Option<u32>,
     /// Ops between pauses; 0 where only `thinktime_iotime` counts.
     pub thinktime_blocks: u32,
@@ -109,7 +109,7 @@ pub struct PaceOptions {
     pub latency_target: Option<Nanos>,
     /// How long each depth is tried.
     pub latency_window: Option<Nanos>,
-    /// Per cent of ops that must stay below.
+    /// Percentage of ops that must stay below.
     pub latency_percentile: f64,
     /// Keep on adjusting.
     pub latency_run: bool,
@@ -117,7 +117,7 @@ pub struct PaceOptions {
     pub flow: Option<u32>,
     /// Which flow control.
     pub flow_id: u32,
-    /// Sleep so long when ahead.
+    /// Length of a sleep when ahead.
     pub flow_sleep_us: u32,
 }
 

@@ -1,44 +1,44 @@
-//! What only engines know that Plumb does not run.
+//! Options of engines that Plumb does not run.
 
 use super::kind::{ANY, Kind, Slots, at_most};
 use super::spec::{Category, Shelf, UsageTier, row};
 
-const NOT_RUN: &str = "its engine is not run here; `--translate` keeps it as it is said.";
+const NOT_RUN: &str = "Plumb does not have its engine; `--translate` keeps the option unchanged.";
 
 const GLUSTER: &[&str] = &["gfapi", "gfapi_async"];
 
-/// What only engines know that Plumb does not run.
+/// Options of engines that Plumb does not run.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Passthrough,
     options: &[
         row("thp", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .only(&["mmap"])
-            .not_yet("Transparent huge pages are not asked for yet."),
+            .not_yet("Transparent huge pages are not supported yet."),
         row("interface", UsageTier::Three, Kind::Text)
             .only(&["net", "netsplice"])
-            .not_yet("Choosing the interface of a multicast is not connected yet."),
+            .not_yet("Choosing a multicast interface is not supported yet."),
         row("ttl", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("1")
             .only(&["net", "netsplice"])
-            .not_yet("Choosing the interface of a multicast is not connected yet."),
+            .not_yet("Choosing a multicast interface is not supported yet."),
         row("donorname", UsageTier::Three, Kind::Text)
             .only(&["e4defrag"])
-            .never("the kernel call it needs exists for ext4 alone, and it moves data instead of measuring it."),
+            .never("it uses an ext4-only ioctl that moves data rather than measuring I/O."),
         row("inplace", UsageTier::Three, Kind::Whole(Slots::One, at_most(1)))
             .only(&["e4defrag"])
-            .never("the kernel call it needs exists for ext4 alone, and it moves data instead of measuring it."),
+            .never("it uses an ext4-only ioctl that moves data rather than measuring I/O."),
         row("skip_bad", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(&["mtd"])
-            .not_yet("The mtd engine is not connected yet."),
+            .not_yet("The mtd engine is not supported yet."),
         row("readfua", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(&["sg", "io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("writefua", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(&["sg", "io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row(
             "sg_write_mode",
             UsageTier::Three,
@@ -57,146 +57,143 @@ pub(super) static SHELF: Shelf = Shelf {
         )
         .default("write")
         .only(&["sg"])
-        .not_yet("SCSI and NVMe passthrough are not connected yet."),
+        .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("stream_id", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0")
             .only(&["sg"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("write_mode", UsageTier::Three, Kind::Text)
             .default("write")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("verify_mode", UsageTier::Three, Kind::Choice(&["read", "compare"]))
             .default("read")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("cmd_type", UsageTier::Three, Kind::Choice(&["nvme", "bsg"]))
             .default("nvme")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("cdb_len", UsageTier::Three, Kind::Choice(&["0", "10", "16", "32"]))
             .default("0")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("verify_bytchk", UsageTier::Three, Kind::Choice(&["0", "1", "3"]))
             .default("0")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("read_mode", UsageTier::Three, Kind::Choice(&["read", "prefetch"]))
             .default("read")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("md_per_io_size", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0")
             .only(&["io_uring", "io_uring_cmd", "xnvme"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("pi_act", UsageTier::Three, Kind::Switch)
             .default("1")
             .only(&["io_uring", "io_uring_cmd", "xnvme"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("pi_chk", UsageTier::Three, Kind::Text)
             .only(&["io_uring", "io_uring_cmd", "xnvme"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("apptag", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0x1234")
             .only(&["io_uring", "io_uring_cmd", "xnvme"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("apptag_mask", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0xffff")
             .only(&["io_uring", "io_uring_cmd", "xnvme"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("deac", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not connected yet."),
+            .not_yet("SCSI and NVMe passthrough are not supported yet."),
         row("https", UsageTier::Three, Kind::Choice(&["off", "on", "insecure"]))
             .default("off")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("http_host", UsageTier::Three, Kind::Text)
             .default("localhost")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
-        row("http_user", UsageTier::Three, Kind::Text).only(&["http"]).not_yet("The http engine is not connected yet."),
-        row("http_pass", UsageTier::Three, Kind::Text).only(&["http"]).not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
+        row("http_user", UsageTier::Three, Kind::Text).only(&["http"]).not_yet("The http engine is not supported yet."),
+        row("http_pass", UsageTier::Three, Kind::Text).only(&["http"]).not_yet("The http engine is not supported yet."),
         row("http_s3_key", UsageTier::Three, Kind::Text)
             .default("")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("http_s3_keyid", UsageTier::Three, Kind::Text)
             .default("")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("http_s3_security_token", UsageTier::Three, Kind::Text)
             .default("")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("http_swift_auth_token", UsageTier::Three, Kind::Text)
             .default("")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("http_s3_region", UsageTier::Three, Kind::Text)
             .default("us-east-1")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("http_s3_sse_customer_key", UsageTier::Three, Kind::Text)
             .default("")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("http_s3_sse_customer_algorithm", UsageTier::Three, Kind::Text)
             .default("AES256")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("http_s3_storage_class", UsageTier::Three, Kind::Text)
             .default("STANDARD")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("http_mode", UsageTier::Three, Kind::Choice(&["webdav", "s3", "swift"]))
             .default("webdav")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("http_verbose", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("http_object_mode", UsageTier::Three, Kind::Choice(&["block", "range"]))
             .default("block")
             .only(&["http"])
-            .not_yet("The http engine is not connected yet."),
+            .not_yet("The http engine is not supported yet."),
         row("rbdname", UsageTier::Three, Kind::Text).only(&["rbd"]).doc("The image.").never(NOT_RUN),
         row("clustername", UsageTier::Three, Kind::Text).only(&["rbd", "rados"]).doc("The cluster.").never(NOT_RUN),
         row("pool", UsageTier::Three, Kind::Text).only(&["rbd", "rados", "dfs"]).doc("The pool.").never(NOT_RUN),
         row("clientname", UsageTier::Three, Kind::Text)
             .only(&["rbd", "rados"])
-            .doc("The user, without the type.")
+            .doc("User name, without the type.")
             .never(NOT_RUN),
-        row("conf", UsageTier::Three, Kind::Text)
-            .only(&["rados"])
-            .doc("The configuration of the cluster.")
-            .never(NOT_RUN),
+        row("conf", UsageTier::Three, Kind::Text).only(&["rados"]).doc("Cluster configuration file.").never(NOT_RUN),
         row("busy_poll", UsageTier::Three, Kind::Switch)
             .only(&["rbd", "rados"])
-            .doc("Look for completions again and again instead of waiting.")
+            .doc("Poll for completions instead of waiting.")
             .never(NOT_RUN),
         row("touch_objects", UsageTier::Three, Kind::Switch)
             .only(&["rados"])
-            .doc("Make the objects beforehand.")
+            .doc("Create the objects beforehand.")
             .never(NOT_RUN),
         row("rbd_encryption_format", UsageTier::Three, Kind::Text)
             .only(&["rbd"])
-            .doc("How the image is encrypted.")
+            .doc("Encryption format of the image.")
             .never(NOT_RUN),
         row("rbd_encryption_passphrase", UsageTier::Three, Kind::Text)
             .only(&["rbd"])
-            .doc("The file with the passphrase of the image.")
+            .doc("File with the passphrase of the image.")
             .never(NOT_RUN),
         row("volume", UsageTier::Three, Kind::Text).only(GLUSTER).doc("The volume.").never(NOT_RUN),
-        row("brick", UsageTier::Three, Kind::Text).only(GLUSTER).doc("A server of the volume.").never(NOT_RUN),
+        row("brick", UsageTier::Three, Kind::Text).only(GLUSTER).doc("A server (brick) of the volume.").never(NOT_RUN),
         row("single-instance", UsageTier::Three, Kind::Switch)
             .only(GLUSTER)
             .doc("One connection for all threads.")
             .never(NOT_RUN),
-        row("namenode", UsageTier::Three, Kind::Text).only(&["libhdfs"]).doc("The server of names.").never(NOT_RUN),
+        row("namenode", UsageTier::Three, Kind::Text).only(&["libhdfs"]).doc("The name node.").never(NOT_RUN),
         row("hdfsdirectory", UsageTier::Three, Kind::Text)
             .only(&["libhdfs"])
             .doc("The directory for the files.")
@@ -204,7 +201,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("chunk_size", UsageTier::Three, Kind::Wide(Slots::One, ANY))
             .or("chunck_size")
             .only(&["libhdfs", "dfs"])
-            .doc("Bytes of a piece of a file.")
+            .doc("Chunk size.")
             .never(NOT_RUN),
         row("single_instance", UsageTier::Three, Kind::Switch)
             .only(&["libhdfs"])
@@ -212,44 +209,41 @@ pub(super) static SHELF: Shelf = Shelf {
             .never(NOT_RUN),
         row("hdfs_use_direct", UsageTier::Three, Kind::Switch)
             .only(&["libhdfs"])
-            .doc("Read into memory that is registered.")
+            .doc("Read into registered memory.")
             .never(NOT_RUN),
         row("initiator", UsageTier::Three, Kind::Text)
             .only(&["libiscsi"])
             .doc("The name of the initiator.")
             .never(NOT_RUN),
         row("cont", UsageTier::Three, Kind::Text).only(&["dfs"]).doc("The container.").never(NOT_RUN),
-        row("object_class", UsageTier::Three, Kind::Text)
+        row("object_class", UsageTier::Three, Kind::Text).only(&["dfs"]).doc("Object class.").never(NOT_RUN),
+        row("svcl", UsageTier::Three, Kind::Text)
             .only(&["dfs"])
-            .doc("The class of the objects.")
+            .doc("Replica ranks of the pool service.")
             .never(NOT_RUN),
-        row("svcl", UsageTier::Three, Kind::Text).only(&["dfs"]).doc("The replicas of the service.").never(NOT_RUN),
-        row("nfs_url", UsageTier::Three, Kind::Text).only(&["nfs"]).doc("The address of the directory.").never(NOT_RUN),
-        row("uri", UsageTier::Three, Kind::Text).only(&["nbd"]).doc("The address of the device.").never(NOT_RUN),
-        row("bindname", UsageTier::Three, Kind::Text)
-            .only(&["rdma"])
-            .doc("The address of its own to use.")
-            .never(NOT_RUN),
+        row("nfs_url", UsageTier::Three, Kind::Text).only(&["nfs"]).doc("NFS URL of the directory.").never(NOT_RUN),
+        row("uri", UsageTier::Three, Kind::Text).only(&["nbd"]).doc("URI of the device.").never(NOT_RUN),
+        row("bindname", UsageTier::Three, Kind::Text).only(&["rdma"]).doc("Local address to bind to.").never(NOT_RUN),
         row("verb", UsageTier::Three, Kind::Choice(&["write", "read", "send", "recv"]))
             .only(&["rdma"])
-            .doc("Which command moves the data.")
+            .doc("RDMA verb that moves the data.")
             .never(NOT_RUN),
         row("gpu_dev_ids", UsageTier::Three, Kind::Text)
             .only(&["libcufile", "libhipfile"])
-            .doc("The graphics cards, in turn.")
+            .doc("GPU device IDs, used in turn.")
             .never(NOT_RUN),
         row("cuda_io", UsageTier::Three, Kind::Choice(&["cufile", "posix"]))
             .only(&["libcufile"])
-            .doc("Move data to the card at once, or by way of memory.")
+            .doc("Transfer data to the GPU directly or through host memory.")
             .never(NOT_RUN),
         row("rocm_io", UsageTier::Three, Kind::Choice(&["hipfile", "posix"]))
             .only(&["libhipfile"])
-            .doc("Move data to the card at once, or by way of memory.")
+            .doc("Transfer data to the GPU directly or through host memory.")
             .never(NOT_RUN),
         row("libblkio_driver", UsageTier::Three, Kind::Text).only(&["libblkio"]).doc("The driver.").never(NOT_RUN),
         row("libblkio_path", UsageTier::Three, Kind::Text)
             .only(&["libblkio"])
-            .doc("The path that the driver opens.")
+            .doc("Path for the driver.")
             .never(NOT_RUN),
         row("libblkio_pre_connect_props", UsageTier::Three, Kind::Text)
             .only(&["libblkio"])
@@ -257,11 +251,11 @@ pub(super) static SHELF: Shelf = Shelf {
             .never(NOT_RUN),
         row("libblkio_num_entries", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .only(&["libblkio"])
-            .doc("Entries of the driver's ring.")
+            .doc("Number of entries in the driver's ring.")
             .never(NOT_RUN),
         row("libblkio_queue_size", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .only(&["libblkio"])
-            .doc("Entries of a queue of the device.")
+            .doc("Number of entries per device queue.")
             .never(NOT_RUN),
         row("libblkio_pre_start_props", UsageTier::Three, Kind::Text)
             .only(&["libblkio"])
@@ -269,33 +263,33 @@ pub(super) static SHELF: Shelf = Shelf {
             .never(NOT_RUN),
         row("libblkio_vectored", UsageTier::Three, Kind::Flag)
             .only(&["libblkio"])
-            .doc("Hand over vectored ops.")
+            .doc("Use vectored ops.")
             .never(NOT_RUN),
         row("libblkio_write_zeroes_on_trim", UsageTier::Three, Kind::Flag)
             .only(&["libblkio"])
-            .doc("Write zeros in place of trims.")
+            .doc("Write zeros instead of trimming.")
             .never(NOT_RUN),
         row("libblkio_wait_mode", UsageTier::Three, Kind::Choice(&["block", "eventfd", "loop"]))
             .only(&["libblkio"])
-            .doc("How completions are waited for.")
+            .doc("How to wait for completions.")
             .never(NOT_RUN),
         row("libblkio_force_enable_completion_eventfd", UsageTier::Three, Kind::Flag)
             .only(&["libblkio"])
-            .doc("Have completions announced even where nobody waits for them so.")
+            .doc("Enable the completion eventfd even where it is not used.")
             .never(NOT_RUN),
         row("xnvme_be", UsageTier::Three, Kind::Text).only(&["xnvme"]).doc("The backend.").never(NOT_RUN),
-        row("xnvme_mem", UsageTier::Three, Kind::Text).only(&["xnvme"]).doc("Where buffers come from.").never(NOT_RUN),
+        row("xnvme_mem", UsageTier::Three, Kind::Text).only(&["xnvme"]).doc("Memory backend.").never(NOT_RUN),
         row("xnvme_async", UsageTier::Three, Kind::Text)
             .only(&["xnvme"])
-            .doc("How commands are handed over.")
+            .doc("Asynchronous command interface.")
             .never(NOT_RUN),
         row("xnvme_sync", UsageTier::Three, Kind::Text)
             .only(&["xnvme"])
-            .doc("How single commands are handed over.")
+            .doc("Synchronous command interface.")
             .never(NOT_RUN),
         row("xnvme_admin", UsageTier::Three, Kind::Text)
             .only(&["xnvme"])
-            .doc("How commands of administration go.")
+            .doc("Admin command interface.")
             .never(NOT_RUN),
         row("xnvme_dev_nsid", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .only(&["xnvme"])
@@ -303,15 +297,12 @@ pub(super) static SHELF: Shelf = Shelf {
             .never(NOT_RUN),
         row("xnvme_dev_subnqn", UsageTier::Three, Kind::Text)
             .only(&["xnvme"])
-            .doc("The name of the subsystem.")
+            .doc("NQN of the subsystem.")
             .never(NOT_RUN),
-        row("xnvme_iovec", UsageTier::Three, Kind::Flag)
-            .only(&["xnvme"])
-            .doc("Hand over vectored commands.")
-            .never(NOT_RUN),
+        row("xnvme_iovec", UsageTier::Three, Kind::Flag).only(&["xnvme"]).doc("Use vectored commands.").never(NOT_RUN),
         row("no_completion_thread", UsageTier::Three, Kind::Flag)
             .only(&["windowsaio"])
-            .doc("Take completions in the worker itself.")
+            .doc("Reap completions in the worker itself.")
             .never(NOT_RUN),
     ],
 };

@@ -1,10 +1,10 @@
-//! Options of fio's built-in profiles. fio takes them in any job, where they change nothing.
+//! Options of fio's built-in profiles. fio accepts them in any job, without effect.
 
 use super::kind::Kind;
 use super::spec::{Category, Shelf, UsageTier, row};
 
-const TIOBENCH: &str = "It belongs to the profile tiobench, and does nothing in a job.";
-const ACT: &str = "It belongs to the profile act, and does nothing in a job.";
+const TIOBENCH: &str = "It belongs to the tiobench profile and has no effect in a job.";
+const ACT: &str = "It belongs to the act profile and has no effect in a job.";
 
 /// Options of fio's built-in profiles.
 pub(super) static SHELF: Shelf = Shelf {

@@ -1,50 +1,52 @@
-//! How ops are handed over and how many are in flight.
+//! How ops are submitted and how many are in flight.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, at_least};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 
-/// How ops are handed over and how many are in flight.
+/// How ops are submitted and how many are in flight.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Queue,
     options: &[
-        row("ioengine", UsageTier::One, Kind::Text).default("psync").doc("How ops reach the kernel."),
-        row("iodepth", UsageTier::One, Kind::Whole(Slots::One, at_least(1))).default("1").doc("Ops in flight."),
+        row("ioengine", UsageTier::One, Kind::Text).default("psync").doc("I/O engine (see Engines)."),
+        row("iodepth", UsageTier::One, Kind::Whole(Slots::One, at_least(1)))
+            .default("1")
+            .doc("Queue depth: ops in flight."),
         row("iodepth_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .or("iodepth_batch_submit")
             .default("1")
-            .doc("Submit this many ops at once."),
+            .doc("Number of ops to submit at once."),
         row("iodepth_batch_complete_min", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .or("iodepth_batch_complete")
             .default("1")
-            .doc("Wait for at least this many completions at once."),
+            .doc("Minimum number of completions to wait for at once."),
         row("iodepth_batch_complete_max", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Take at most this many completions at once."),
+            .doc("Maximum number of completions to reap at once."),
         row("iodepth_low", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Once the queue is full, let it drain to this depth before filling it again."),
+            .doc("Queue depth to which a full queue drains before it is refilled."),
         row("io_submit_mode", UsageTier::Two, Kind::Choice(SubmitMode::WORDS))
             .default("inline")
-            .doc("Hand ops over from the worker itself, or from threads of their own."),
+            .doc("Submit ops from the worker itself (inline) or from separate threads (offload)."),
         row("direct", UsageTier::One, Kind::Switch).default("0").doc("Bypass the page cache (O_DIRECT)."),
         row("buffered", UsageTier::One, Kind::Switch).default("1").doc("Use the page cache; the opposite of direct."),
         row("ioscheduler", UsageTier::Three, Kind::Text)
-            .never("it changes the scheduler of the device for everybody on the machine; set it beforehand."),
+            .never("it would change the device's scheduler for the whole machine; set the scheduler before the run."),
     ],
 };
 
-/// How ops are handed over and how many are in flight.
+/// How ops are submitted and how many are in flight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueOptions {
     /// The engine, by fio's name.
     pub ioengine: String,
     /// Ops in flight, for engines that can.
     pub iodepth: u32,
-    /// Ops handed over at once; as many as there is room for at 0.
+    /// Ops submitted at once; 0 for as many as fit.
     pub batch_submit: u32,
     /// Completions waited for at once; at 0 none are waited for.
     pub batch_complete_min: u32,
-    /// Completions taken at once; as many as are waited for where absent.
+    /// Completions reaped at once; the minimum if absent.
     pub batch_complete_max: Option<u32>,
     /// A full queue drains to this depth before it is filled again.
     pub low: Option<u32>,
@@ -74,6 +76,6 @@ words! {
     SubmitMode, "io_submit_mode":
     /// The worker itself.
     Inline = "inline",
-    /// Threads of their own.
+    /// Separate threads.
     Offload = "offload",
 }

@@ -1,4 +1,4 @@
-//! Ops from a recording.
+//! Recording ops, and replaying recordings.
 
 use super::kind::{ANY, Kind, Slots, at_least};
 use super::spec::{Category, Shelf, UsageTier, row};
@@ -8,29 +8,32 @@ use super::values::OptionValues;
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Replay,
     options: &[
-        row("write_iolog", UsageTier::Two, Kind::Text).doc("Record every op into this file."),
-        row("read_iolog", UsageTier::Two, Kind::Text).doc("Repeat the ops of this recording."),
-        row("read_iolog_chunked", UsageTier::Two, Kind::Switch).default("0").doc("Read the recording piece by piece."),
+        row("write_iolog", UsageTier::Two, Kind::Text).doc("Write a log of every op to this file, for read_iolog."),
+        row("read_iolog", UsageTier::Two, Kind::Text).doc("Replay this recording (an iolog or a blktrace)."),
+        row("read_iolog_chunked", UsageTier::Two, Kind::Switch)
+            .default("0")
+            .doc("Read the recording in chunks instead of all at once."),
         row("replay_no_stall", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("Repeat as fast as possible, without the recorded pauses."),
-        row("replay_redirect", UsageTier::Two, Kind::Text).doc("Send all recorded ops to this file or device."),
+            .doc("Replay as fast as possible, ignoring recorded timing."),
+        row("replay_redirect", UsageTier::Two, Kind::Text).doc("Replay all ops on this file or device."),
         row("replay_scale", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("1")
-            .doc("Divide recorded offsets by this."),
+            .doc("Divisor for recorded offsets."),
         row("replay_align", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .power_of_two()
-            .doc("Round recorded offsets to a multiple of this power of two."),
+            .doc("Alignment of replayed offsets; a power of two."),
         row("replay_time_scale", UsageTier::Two, Kind::Whole(Slots::One, at_least(1)))
             .default("100")
-            .doc("Per cent of the recorded speed."),
+            .doc("Time scale of the replay, in percent."),
         row("replay_skip", UsageTier::Two, Kind::Choices(&["read", "write", "trim", "sync"]))
-            .doc("Kinds of recorded op that are left out."),
-        row("merge_blktrace_file", UsageTier::Two, Kind::Text).doc("Merge several recordings into this file first."),
+            .doc("Kinds of ops to skip."),
+        row("merge_blktrace_file", UsageTier::Two, Kind::Text)
+            .doc("Merge the recordings into this file before replaying it."),
         row("merge_blktrace_scalars", UsageTier::Two, Kind::Floats { most: 20, bounds: None })
-            .doc("Stretch the time of each merged recording by these per cents."),
+            .doc("Time scale of each merged recording, in percent."),
         row("merge_blktrace_iters", UsageTier::Two, Kind::Floats { most: 20, bounds: None })
-            .doc("Repeat each merged recording so often."),
+            .doc("Number of repetitions of each merged recording."),
     ],
 };
 
@@ -51,7 +54,7 @@ pub struct ReplayOptions {
     pub scale: u32,
     /// Round offsets to a multiple of this.
     pub align: Option<u32>,
-    /// Per cent of the recorded speed.
+    /// Time scale of the replay, in percent.
     pub time_scale_percent: u32,
     /// Kinds of op left out: read, write, trim, sync.
     pub skip: Vec<&'static str>,
@@ -59,7 +62,7 @@ pub struct ReplayOptions {
     pub merge_file: Option<String>,
     /// Stretch each by these per cents.
     pub merge_scalars: Vec<f64>,
-    /// Repeat each so often.
+    /// Repeat each this many times.
     pub merge_iters: Vec<f64>,
 }
 

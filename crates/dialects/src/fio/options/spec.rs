@@ -1,43 +1,43 @@
-//! What a row of the table says.
+//! A row of the table of options.
 
 use super::kind::Kind;
 
-/// What an option is about.
+/// Subject of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
-    /// The job itself: its name, copies, order and group.
+    /// Name, copies, order and reporting group.
     Job,
-    /// Which files and devices, how they are made, opened and left.
+    /// Files and devices: how they are chosen, created, opened and removed.
     Files,
-    /// What is done: reads, writes and trims, where, and in which sizes.
+    /// Direction, offsets and block sizes.
     Direction,
-    /// How ops are handed over and how many are in flight.
+    /// How ops are submitted and how many are in flight.
     Queue,
-    /// How fast: rates, pauses and latency goals.
+    /// Rate limits, pauses and latency targets.
     Pace,
-    /// When it ends, and what errors do.
+    /// When the job ends, and what happens on errors.
     Stop,
-    /// When data is made to last.
+    /// When data is flushed.
     Durability,
-    /// Is what comes back what was written?
+    /// Checking that data reads back as written.
     Verify,
-    /// Trims amid other work.
+    /// Trims in a mixed workload.
     Trim,
     /// Ops from a recording.
     Replay,
-    /// What is written.
+    /// What the written buffers contain.
     Content,
-    /// Buffers, CPUs, memory nodes and priorities.
+    /// Buffers, CPUs, NUMA nodes and priorities.
     Memory,
-    /// Series over time, in files.
+    /// Time series, written to files.
     Logs,
-    /// What is measured and how it is told.
+    /// What is measured and how it is reported.
     Statistics,
-    /// Devices and files in zones.
+    /// Zoned devices and zoned access to files.
     Zones,
-    /// What only some engines know.
+    /// Options that only some engines have.
     Engine,
-    /// What only engines know that Plumb does not run.
+    /// Options of engines that Plumb does not run.
     Passthrough,
     /// Options of fio's built-in profiles.
     Profiles,
@@ -47,62 +47,62 @@ impl Category {
     /// Its heading.
     pub fn title(self) -> &'static str {
         match self {
-            Category::Job => "The job",
+            Category::Job => "Job",
             Category::Files => "Files",
-            Category::Direction => "What is done",
-            Category::Queue => "The queue",
-            Category::Pace => "Pace",
-            Category::Stop => "The end, and errors",
+            Category::Direction => "I/O pattern",
+            Category::Queue => "Queue",
+            Category::Pace => "Rate and latency control",
+            Category::Stop => "Run time, end and errors",
             Category::Durability => "Durability",
             Category::Verify => "Verification",
             Category::Trim => "Trims",
-            Category::Replay => "Recordings",
-            Category::Content => "Content",
+            Category::Replay => "Record and replay",
+            Category::Content => "Buffer contents",
             Category::Memory => "Memory, CPUs and priorities",
             Category::Logs => "Logs",
             Category::Statistics => "Statistics",
             Category::Zones => "Zones",
-            Category::Engine => "Options of engines",
-            Category::Passthrough => "Options of engines that are not run, or of parts of them",
+            Category::Engine => "Engine options",
+            Category::Passthrough => "Options of unsupported engines",
             Category::Profiles => "Profiles",
         }
     }
 
-    /// What its options are about, in a sentence.
+    /// One-line description of its options.
     pub fn about(self) -> &'static str {
         match self {
-            Category::Job => "The job itself: its name, copies, order and group.",
-            Category::Files => "Which files and devices, how they are made, opened and left.",
-            Category::Direction => "Reads, writes and trims, where, and in which sizes.",
-            Category::Queue => "How ops are handed over and how many are in flight.",
-            Category::Pace => "How fast: rates, pauses and latency goals.",
-            Category::Stop => "When it ends, and what errors do.",
-            Category::Durability => "When data is made to last.",
-            Category::Verify => "Is what comes back what was written?",
-            Category::Trim => "Trims amid other work.",
-            Category::Replay => "Ops from a recording, and recordings of ops.",
-            Category::Content => "What is written.",
-            Category::Memory => "Buffers, CPUs, memory nodes and priorities.",
-            Category::Logs => "Series over time, in files.",
-            Category::Statistics => "What is measured and how it is told.",
-            Category::Zones => "Devices and files in zones.",
-            Category::Engine => "What only some engines know.",
-            Category::Passthrough => "What is kept by `--translate`, and refused when it is to be run.",
-            Category::Profiles => "What fio's built-in profiles ask.",
+            Category::Job => "Name, copies, order and reporting group.",
+            Category::Files => "Files and devices: how they are chosen, created, opened and removed.",
+            Category::Direction => "Direction, offsets and block sizes.",
+            Category::Queue => "How ops are submitted and how many are in flight.",
+            Category::Pace => "Rate limits, pauses and latency targets.",
+            Category::Stop => "When the job ends, and what happens on errors.",
+            Category::Durability => "When data is flushed.",
+            Category::Verify => "Checking that data reads back as written.",
+            Category::Trim => "Trims in a mixed workload.",
+            Category::Replay => "Recording ops, and replaying recordings.",
+            Category::Content => "What the written buffers contain.",
+            Category::Memory => "Buffers, CPUs, NUMA nodes and priorities.",
+            Category::Logs => "Time series, written to files.",
+            Category::Statistics => "What is measured and how it is reported.",
+            Category::Zones => "Zoned devices and zoned access to files.",
+            Category::Engine => "Options that only some engines have.",
+            Category::Passthrough => "`--translate` keeps these; running them is refused.",
+            Category::Profiles => "Options of fio's built-in profiles.",
         }
     }
 }
 
-/// How often an option is used in the wild, and so how soon it must work.
+/// How common an option is, and so how soon Plumb must support it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UsageTier {
     /// In nearly every job.
     One,
-    /// By those who know fio well.
+    /// Used by experienced fio users.
     Two,
     /// Rarely, or for special hardware.
     Three,
-    /// Dropped by fio itself.
+    /// Removed from fio itself.
     Gone,
 }
 
@@ -111,11 +111,11 @@ pub enum UsageTier {
 pub enum Support {
     /// The job's meaning includes it.
     Works,
-    /// It may be said, and changes nothing, for this reason.
+    /// Accepted without effect, for this reason.
     Ignored(&'static str),
-    /// A job that says it is refused for now, for this reason.
+    /// Not supported yet, for this reason; a job that uses it is refused.
     NotYet(&'static str),
-    /// A job that says it is refused for good, for this reason.
+    /// Will not be supported, for this reason; a job that uses it is refused.
     Never(&'static str),
 }
 
@@ -139,11 +139,11 @@ pub struct OptionSpec {
     pub alias: Option<&'static str>,
     /// What kind of value it takes.
     pub kind: Kind,
-    /// What holds where it is not said, written as it would be said.
+    /// Its default, as it would be written in a job file.
     pub default: Option<&'static str>,
-    /// How soon it must work.
+    /// How soon Plumb must support it.
     pub tier: UsageTier,
-    /// The engines that know it; empty where all do.
+    /// The engines that have it; empty if all do.
     pub engines: &'static [&'static str],
     /// When it takes effect.
     pub order: Precedence,

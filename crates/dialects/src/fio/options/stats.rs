@@ -1,38 +1,38 @@
-//! What is measured and how it is told.
+//! What is measured and how it is reported.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, between};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 
-/// What is measured and how it is told.
+/// What is measured and how it is reported.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Statistics,
     options: &[
         row("bwavgtime", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("500")
-            .doc("Window of bandwidth samples, in milliseconds."),
+            .doc("Averaging window for bandwidth, in milliseconds."),
         row("iopsavgtime", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("500")
-            .doc("Window of samples of ops per second, in milliseconds."),
-        row("stats", UsageTier::Two, Kind::Switch).default("1").doc("Collect statistics at all."),
+            .doc("Averaging window for IOPS, in milliseconds."),
+        row("stats", UsageTier::Two, Kind::Switch).default("1").doc("Collect statistics."),
         row("clat_percentiles", UsageTier::One, Kind::Switch)
             .default("1")
-            .doc("Tell percentiles of completion latency."),
-        row("lat_percentiles", UsageTier::One, Kind::Switch).default("0").doc("Tell percentiles of total latency."),
+            .doc("Report percentiles of completion latency."),
+        row("lat_percentiles", UsageTier::One, Kind::Switch).default("0").doc("Report percentiles of total latency."),
         row("slat_percentiles", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("Tell percentiles of submission latency."),
+            .doc("Report percentiles of submission latency."),
         row("percentile_list", UsageTier::One, Kind::Floats { most: 20, bounds: Some((0.0, 100.0)) })
             .default("1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99")
-            .doc("Which percentiles are told."),
+            .doc("Percentiles to report."),
         row("significant_figures", UsageTier::Two, Kind::Whole(Slots::One, between(1, 10)))
             .default("4")
-            .doc("Digits in printed figures."),
-        row("disk_util", UsageTier::One, Kind::Switch).default("1").doc("Tell what the block devices did."),
+            .doc("Significant digits of printed values."),
+        row("disk_util", UsageTier::One, Kind::Switch).default("1").doc("Report block device statistics."),
         row("gtod_reduce", UsageTier::One, Kind::Switch)
             .default("0")
-            .doc("Take fewer timestamps: no latencies and no bandwidth samples."),
+            .doc("Take fewer timestamps: no latencies, no bandwidth samples."),
         row("disable_lat", UsageTier::One, Kind::Switch).default("0").doc("Do not measure total latency."),
         row("disable_clat", UsageTier::One, Kind::Switch).default("0").doc("Do not measure completion latency."),
         row("disable_slat", UsageTier::One, Kind::Switch).default("0").doc("Do not measure submission latency."),
@@ -42,30 +42,30 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Take no bandwidth samples."),
         row("unified_rw_reporting", UsageTier::Two, Kind::Choice(Unified::WORDS))
             .default("none")
-            .doc("Tell reads, writes and trims apart, together, or both."),
+            .doc("Report reads, writes and trims separately, combined, or both."),
         row("kb_base", UsageTier::Two, Kind::Choice(&["1024", "1000"]))
             .default("1024")
             .first()
-            .doc("Whether k is 1024 or 1000."),
+            .doc("Base of the unit k: 1024 or 1000."),
         row("unit_base", UsageTier::Two, Kind::Choice(UnitWord::WORDS))
             .first()
-            .doc("Tell bandwidth in bytes or in bits."),
+            .doc("Report bandwidth in bytes (8) or bits (1)."),
         row("clocksource", UsageTier::Two, Kind::Choice(&["gettimeofday", "clock_gettime", "cpu"]))
             .ignored("Plumb uses one monotonic clock."),
         row("gtod_cpu", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .ignored("Plumb reads the clock in each worker; no CPU is set apart for it."),
+            .ignored("Each worker reads the clock itself; no CPU is reserved for it."),
         row("job_start_clock_id", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("The clock that a job's start is told in."),
+            .doc("Clock for the job's start time (a clock ID)."),
         row("block_error_percentiles", UsageTier::Three, Kind::Switch)
             .default("0")
-            .ignored("Percentiles of errors per block are not told."),
+            .ignored("Percentiles of errors per block are not reported."),
     ],
 };
 
-/// What is measured and how it is told.
+/// What is measured and how it is reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatsOptions {
-    /// Collect statistics at all.
+    /// Collect statistics.
     pub stats: bool,
     /// Window of bandwidth samples.
     pub bw_avg_ms: u32,
@@ -93,7 +93,7 @@ pub struct StatsOptions {
     pub measure_slat: bool,
     /// Take bandwidth samples.
     pub measure_bw: bool,
-    /// How reads, writes and trims are told.
+    /// How reads, writes and trims are reported.
     pub unified: Unified,
     /// What k is: 1024 or 1000.
     pub kb_base: u32,
@@ -133,7 +133,7 @@ fn kb_base(values: &OptionValues) -> u32 {
 }
 
 words! {
-    /// How reads, writes and trims are told.
+    /// How reads, writes and trims are reported.
     Unified, "unified_rw_reporting":
     /// Apart.
     None = "none" | "0",
@@ -144,7 +144,7 @@ words! {
 }
 
 words! {
-    /// What bandwidth is told in.
+    /// What bandwidth is reported in.
     UnitWord, "unit_base":
     /// What fits the engine.
     Auto = "0",

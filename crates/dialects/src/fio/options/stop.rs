@@ -1,4 +1,4 @@
-//! When it ends, and what errors do.
+//! When the job ends, and what happens on errors.
 
 use super::keywords::{Word, words};
 use super::kind::{Bare, Kind, Slots, Special};
@@ -7,55 +7,55 @@ use super::values::OptionValues;
 use crate::fio::value::choice::{ErrorsIgnored, SteadyCriterion};
 use plumb_workload::Nanos;
 
-/// When it ends, and what errors do.
+/// When the job ends, and what happens on errors.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Stop,
     options: &[
         row("runtime", UsageTier::One, Kind::Time(Slots::One, Bare::Seconds))
             .or("timeout")
             .default("0")
-            .doc("End after this long; with time_based, not earlier either."),
-        row("time_based", UsageTier::One, Kind::Flag).doc("Start over until the runtime is up."),
+            .doc("Maximum run time; with time_based, the exact run time."),
+        row("time_based", UsageTier::One, Kind::Flag).doc("Repeat the job until runtime has elapsed."),
         row("ramp_time", UsageTier::One, Kind::Time(Slots::One, Bare::Seconds))
-            .doc("Run so long before measuring begins."),
-        row("exitall", UsageTier::One, Kind::Flag).doc("When this job ends, end the others too."),
+            .doc("Time to run before measuring starts."),
+        row("exitall", UsageTier::One, Kind::Flag).doc("End all other jobs when this one ends."),
         row("exit_what", UsageTier::Two, Kind::Choice(ExitWhat::WORDS))
             .default("group")
-            .doc("Whom exitall ends: the group, up to the next stonewall, or all."),
-        row("exitall_on_error", UsageTier::Two, Kind::Flag).doc("When this job fails, end the others too."),
+            .doc("Jobs that exitall ends: the group, those up to the next stonewall, or all."),
+        row("exitall_on_error", UsageTier::Two, Kind::Flag).doc("End all other jobs when this one fails."),
         row("continue_on_error", UsageTier::Two, Kind::Choice(ContinueOnError::WORDS))
             .default("none")
-            .doc("Which errors do not end the job."),
+            .doc("Kinds of errors that do not end the job."),
         row("ignore_error", UsageTier::Two, Kind::Special(Special::IgnoreError))
-            .doc("Which error numbers are no errors, for reads, writes and verification."),
-        row("error_dump", UsageTier::Two, Kind::Switch).default("0").doc("Show every op that ended in an error."),
+            .doc("Error codes to ignore, for reads, writes and verification."),
+        row("error_dump", UsageTier::Two, Kind::Switch).default("0").doc("Print every op that failed."),
         row("steadystate", UsageTier::Two, Kind::Special(Special::Steady))
             .or("ss")
             .default("iops_slope:0.01%")
-            .doc("End when a figure has become steady: the criterion and its limit."),
+            .doc("End the job when this criterion shows a steady state."),
         row("steadystate_duration", UsageTier::Two, Kind::Time(Slots::One, Bare::Seconds))
             .or("ss_dur")
             .default("0")
-            .doc("The window that must be steady."),
+            .doc("Window over which the job must be steady."),
         row("steadystate_ramp_time", UsageTier::Two, Kind::Time(Slots::One, Bare::Seconds))
             .or("ss_ramp")
             .default("0")
-            .doc("Ignore so much of the beginning when judging steadiness."),
+            .doc("Time at the start to ignore when checking for a steady state."),
         row("steadystate_check_interval", UsageTier::Two, Kind::Time(Slots::One, Bare::Seconds))
             .or("ss_interval")
             .default("1")
-            .doc("How often steadiness is judged."),
+            .doc("Interval between steady-state checks."),
     ],
 };
 
-/// When it ends, and what errors do.
+/// When the job ends, and what happens on errors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StopOptions {
     /// End after this long.
     pub runtime: Option<Nanos>,
     /// Do not end earlier either.
     pub time_based: bool,
-    /// Run so long before measuring.
+    /// Time to run before measuring.
     pub ramp_time: Option<Nanos>,
     /// End the others when this one ends.
     pub exitall: bool,
@@ -95,9 +95,9 @@ impl StopOptions {
 pub struct SteadyStop {
     /// Which figure, how judged, and how far it may be off.
     pub criterion: SteadyCriterion,
-    /// The window that must be steady.
+    /// Window over which the job must be steady.
     pub duration: Nanos,
-    /// So much of the beginning is ignored.
+    /// Time at the start that is ignored.
     pub ramp_time: Nanos,
     /// How often it is judged.
     pub check_interval: Nanos,
@@ -115,7 +115,7 @@ fn steady(values: &OptionValues) -> Option<SteadyStop> {
 }
 
 words! {
-    /// Whom `exitall` ends.
+    /// The jobs that `exitall` ends.
     ExitWhat, "exit_what":
     /// The jobs of its group.
     Group = "group",
@@ -126,7 +126,7 @@ words! {
 }
 
 words! {
-    /// Which errors do not end the job.
+    /// Kinds of errors that do not end the job.
     ContinueOnError, "continue_on_error":
     /// None.
     None = "none" | "0",

@@ -10,23 +10,24 @@ pub(super) static SHELF: Shelf = Shelf {
     options: &[
         row("trim_percentage", UsageTier::Two, Kind::Whole(Slots::One, at_most(100)))
             .default("0")
-            .doc("Per cent of written blocks that are trimmed later."),
+            .doc("Percentage of written blocks to trim later."),
         row("trim_verify_zero", UsageTier::Two, Kind::Switch)
             .default("1")
-            .doc("Expect zeros where a block was trimmed."),
-        row("trim_backlog", UsageTier::Two, Kind::Wide(Slots::One, ANY)).doc("Trim after this many written blocks."),
-        row("trim_backlog_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("Trim this many blocks at a time."),
+            .doc("Verify that trimmed blocks read as zeros."),
+        row("trim_backlog", UsageTier::Two, Kind::Wide(Slots::One, ANY)).doc("Trim after N blocks have been written."),
+        row("trim_backlog_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY))
+            .doc("Number of blocks to trim at a time."),
     ],
 };
 
 /// Trims amid other work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrimOptions {
-    /// Per cent of written blocks that are trimmed later.
+    /// Percentage of written blocks to trim later.
     pub percentage: u32,
-    /// Expect zeros where a block was trimmed.
+    /// Verify that trimmed blocks read as zeros.
     pub verify_zero: bool,
-    /// Trim after this many written blocks.
+    /// Trim after N blocks have been written.
     pub backlog: Option<u64>,
     /// Trim this many at a time.
     pub backlog_batch: Option<u32>,

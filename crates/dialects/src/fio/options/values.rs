@@ -1,4 +1,4 @@
-//! The values of one job, by option: said ones over defaults.
+//! The values of one job, by option: given values override defaults.
 
 use super::by_name::ByName;
 use super::spec::OptionSpec;
@@ -187,12 +187,12 @@ impl OptionValues {
         self.time(option).filter(|time| time.0 > 0)
     }
 
-    /// [`OptionValue::Names`]; none where nothing is said.
+    /// [`OptionValue::Names`]; none if not given.
     pub(in crate::fio) fn names(&self, option: &str) -> Vec<String> {
         self.maybe_names(option).unwrap_or_default()
     }
 
-    /// [`OptionValue::Floats`]; none where nothing is said.
+    /// [`OptionValue::Floats`]; none if not given.
     pub(in crate::fio) fn floats(&self, option: &str) -> Vec<f64> {
         self.maybe_floats(option).unwrap_or_default()
     }

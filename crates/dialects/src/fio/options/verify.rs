@@ -1,4 +1,4 @@
-//! Is what comes back what was written?
+//! Checking that data reads back as written.
 
 use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_least};
@@ -7,78 +7,81 @@ use super::values::OptionValues;
 use crate::fio::value::pattern::Piece;
 use plumb_workload::verify::VerifyMethod;
 
-/// Is what comes back what was written?
+/// Checking that data reads back as written.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Verify,
     options: &[
         row("verify", UsageTier::One, Kind::Choice(VerifyMethod::WORDS))
             .default("0")
-            .doc("How written blocks are stamped and checked."),
-        row("do_verify", UsageTier::One, Kind::Switch).default("1").doc("Read back and check after writing."),
-        row("verify_only", UsageTier::Two, Kind::Flag).doc("Write nothing; check what an earlier run wrote."),
+            .doc("Checksum or stamp used to verify written blocks."),
+        row("do_verify", UsageTier::One, Kind::Switch).default("1").doc("Read back and verify after writing."),
+        row("verify_only", UsageTier::Two, Kind::Flag).doc("Write nothing; verify what an earlier run wrote."),
         row("verify_policy", UsageTier::Two, Kind::Choices(&["completed", "fsynced"]))
             .default("completed")
-            .doc("Which writes are expected to be there: those completed, or those synced."),
+            .doc("Which writes must be present: those that completed, or those that were synced."),
         row("verify_interval", UsageTier::Two, Kind::Whole(Slots::One, at_least(96)))
-            .doc("Bytes that one stamp covers."),
+            .doc("Bytes covered by each verification header."),
         row("verify_offset", UsageTier::Two, Kind::Whole(Slots::One, at_least(48)))
-            .doc("Where in the block the stamp lies."),
-        row("verify_pattern", UsageTier::Two, Kind::Special(Special::Pattern))
-            .doc("The content that is written and expected."),
+            .doc("Offset of the verification header within the block."),
+        row("verify_pattern", UsageTier::Two, Kind::Special(Special::Pattern)).doc("Pattern to write and to verify."),
         row("verify_pattern_interval", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Repeat the pattern from its start after this many bytes."),
-        row("verify_fatal", UsageTier::One, Kind::Switch).default("0").doc("End the job at the first wrong block."),
+            .doc("Restart the pattern every N bytes."),
+        row("verify_fatal", UsageTier::One, Kind::Switch)
+            .default("0")
+            .doc("End the job at the first block that fails verification."),
         row("verify_dump", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("Save the expected and the received block where they differ."),
+            .doc("Save the expected and the actual contents of blocks that fail verification."),
         row("verify_async", UsageTier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .doc("Check in this many threads of their own."),
-        row("verify_async_cpus", UsageTier::Two, Kind::Special(Special::Cpus)).doc("The CPUs those threads run on."),
+            .doc("Number of separate threads that verify."),
+        row("verify_async_cpus", UsageTier::Two, Kind::Special(Special::Cpus))
+            .doc("CPUs for the verification threads."),
         row("verify_backlog", UsageTier::Two, Kind::Wide(Slots::One, ANY))
-            .doc("Check after every N writes instead of at the end."),
+            .doc("Verify after every N writes instead of at the end."),
         row("verify_backlog_batch", UsageTier::Two, Kind::Whole(Slots::One, ANY))
-            .doc("Check this many blocks at a time then."),
+            .doc("Number of blocks to verify at a time; defaults to verify_backlog."),
         row("experimental_verify", UsageTier::Two, Kind::Switch)
-            .doc("Find the blocks to check by repeating the draws, not from a list."),
-        row("verify_state_load", UsageTier::Two, Kind::Switch).doc("Begin with the state an earlier run saved."),
+            .doc("Regenerate the sequence of blocks to verify instead of keeping a list."),
+        row("verify_state_load", UsageTier::Two, Kind::Switch)
+            .doc("Load the verification state saved by an earlier run."),
         row("verify_state_save", UsageTier::Two, Kind::Switch)
             .default("1")
-            .doc("Save what was written, so that a later run can check it."),
+            .doc("Save the verification state at the end of the run."),
         row("verify_write_sequence", UsageTier::Two, Kind::Switch)
             .default("1")
-            .doc("Check the sequence number in each stamp."),
-        row("verify_header_seed", UsageTier::Two, Kind::Switch).default("1").doc("Check the seed in each stamp."),
-        row("verifysort", UsageTier::Gone, Kind::Flag).ignored("Has no effect in fio any more."),
-        row("verifysort_nr", UsageTier::Gone, Kind::Flag).ignored("Has no effect in fio any more."),
+            .doc("Verify the sequence number in each header."),
+        row("verify_header_seed", UsageTier::Two, Kind::Switch).default("1").doc("Verify the seed in each header."),
+        row("verifysort", UsageTier::Gone, Kind::Flag).ignored("It no longer has any effect in fio."),
+        row("verifysort_nr", UsageTier::Gone, Kind::Flag).ignored("It no longer has any effect in fio."),
     ],
 };
 
-/// Is what comes back what was written?
+/// Checking that data reads back as written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifyOptions {
-    /// How blocks are stamped; not at all where absent.
+    /// How blocks are stamped; not at all if absent.
     pub method: Option<VerifyMethod>,
-    /// Read back and check after writing.
+    /// Read back and verify after writing.
     pub do_verify: bool,
     /// Write nothing; check what is there.
     pub only: bool,
     /// Only writes that were synced are expected to be there.
     pub after_fsync: bool,
-    /// Bytes one stamp covers; the smallest block where absent.
+    /// Bytes one stamp covers; the smallest block if absent.
     pub interval: Option<u32>,
-    /// Where in the block the stamp lies.
+    /// Offset of the verification header within the block.
     pub offset: u32,
-    /// The content; empty where none is said.
+    /// The content; empty if none is given.
     pub pattern: Vec<Piece>,
-    /// The pattern starts anew after this many bytes.
+    /// The pattern starts again after this many bytes.
     pub pattern_interval: Option<u32>,
     /// End at the first wrong block.
     pub fatal: bool,
     /// Save blocks that differ.
     pub dump: bool,
-    /// Check in this many threads of their own.
+    /// Number of separate threads that verify.
     pub async_threads: u32,
     /// The CPUs of those threads.
     pub async_cpus: Option<Vec<u32>>,

@@ -6,7 +6,7 @@ use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 use crate::fio::value::FileRegion;
 
-/// Engines that tell a device where to place data.
+/// Engines that support data placement.
 const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
 
 /// Devices and files in zones.
@@ -15,54 +15,52 @@ pub(super) static SHELF: Shelf = Shelf {
     options: &[
         row("zonemode", UsageTier::Two, Kind::Choice(ZoneMode::WORDS))
             .default("none")
-            .doc("How zones are treated: not at all, as strides, or as a zoned device."),
-        row("zonesize", UsageTier::Two, Kind::Wide(Slots::One, ANY)).default("0").doc("Bytes of one zone."),
+            .doc("Zone mode: none, strided access, or a zoned block device."),
+        row("zonesize", UsageTier::Two, Kind::Wide(Slots::One, ANY)).default("0").doc("Zone size."),
         row("zonerange", UsageTier::Two, Kind::Wide(Slots::One, ANY))
             .default("0")
-            .doc("Bytes from the start of one zone to the start of the next."),
-        row("zoneskip", UsageTier::Two, Kind::Region).default("0").doc("Bytes that are passed over after a zone."),
-        row("zonecapacity", UsageTier::Two, Kind::Wide(Slots::One, ANY))
-            .default("0")
-            .doc("Bytes of a zone that can be used."),
-        row("read_beyond_wp", UsageTier::Two, Kind::Switch).default("0").doc("Allow reads of what was never written."),
+            .doc("Distance between the starts of consecutive zones."),
+        row("zoneskip", UsageTier::Two, Kind::Region).default("0").doc("Amount to skip after each zone."),
+        row("zonecapacity", UsageTier::Two, Kind::Wide(Slots::One, ANY)).default("0").doc("Usable bytes of each zone."),
+        row("read_beyond_wp", UsageTier::Two, Kind::Switch).default("0").doc("Allow reads beyond the write pointer."),
         row("max_open_zones", UsageTier::Two, Kind::Whole(Slots::One, at_most(4096)))
             .default("0")
-            .doc("Zones that all jobs together keep open."),
+            .doc("Maximum number of open zones, all jobs together."),
         row("job_max_open_zones", UsageTier::Two, Kind::Whole(Slots::One, at_most(4096)))
             .default("0")
-            .doc("Zones that one job keeps open."),
+            .doc("Maximum number of open zones per job."),
         row("ignore_zone_limits", UsageTier::Two, Kind::Switch)
             .default("0")
-            .doc("Do not keep to the device's own limit of open zones."),
+            .doc("Ignore the device's limit on open zones."),
         row("zone_reset_threshold", UsageTier::Two, Kind::Floats { most: 1, bounds: Some((0.0, 1.0)) })
-            .doc("Reset zones once this share of the capacity is written."),
+            .doc("Share of the capacity that may be written before zones are reset."),
         row("zone_reset_frequency", UsageTier::Two, Kind::Floats { most: 1, bounds: Some((0.0, 1.0)) })
-            .doc("How often a zone is reset then."),
+            .doc("Frequency of those resets, as a share of the writes."),
         row("recover_zbd_write_error", UsageTier::Three, Kind::Switch)
-            .not_yet("Recovery from write errors in zones is not translated."),
+            .not_yet("Recovery from zone write errors is not supported yet."),
         row("write_zone_remainder", UsageTier::Three, Kind::Switch)
-            .not_yet("Filling the rest of a zone is not translated."),
+            .not_yet("Writing the remainder of a zone is not supported yet."),
         row("fdp", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(PLACING)
-            .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
+            .not_yet("Data placement needs NVMe passthrough, which is not supported yet."),
         row("dataplacement", UsageTier::Three, Kind::Choice(&["none", "fdp", "streams"]))
             .or("data_placement")
             .default("none")
             .only(PLACING)
-            .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
+            .not_yet("Data placement needs NVMe passthrough, which is not supported yet."),
         row("plid_select", UsageTier::Three, Kind::Choice(&["random", "roundrobin", "scheme"]))
             .or("fdp_pli_select")
             .default("roundrobin")
             .only(PLACING)
-            .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
+            .not_yet("Data placement needs NVMe passthrough, which is not supported yet."),
         row("plids", UsageTier::Three, Kind::Text)
             .or("fdp_pli")
             .only(PLACING)
-            .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
+            .not_yet("Data placement needs NVMe passthrough, which is not supported yet."),
         row("dp_scheme", UsageTier::Three, Kind::Text)
             .only(PLACING)
-            .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
+            .not_yet("Data placement needs NVMe passthrough, which is not supported yet."),
     ],
 };
 
@@ -77,7 +75,7 @@ pub struct ZoneOptions {
     pub range_bytes: Option<u64>,
     /// What is passed over after a zone.
     pub skip: FileRegion,
-    /// Bytes of a zone that can be used.
+    /// Usable bytes of each zone.
     pub capacity_bytes: Option<u64>,
     /// Read what was never written.
     pub read_beyond_wp: bool,

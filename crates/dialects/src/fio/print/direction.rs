@@ -68,7 +68,7 @@ pub struct DirectionReport {
     pub short: Figure<u64>,
     /// Ops that were dropped.
     pub dropped: Figure<u64>,
-    /// The time its rates are over, ms; 0 where nothing was done.
+    /// The time that its rates refer to, ms; 0 if nothing was done.
     pub runtime_ms: u64,
     /// Submission latency: from preparing an op to the return of the call that submitted it.
     pub slat: Figure<Latency>,

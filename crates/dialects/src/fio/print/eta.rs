@@ -1,4 +1,4 @@
-//! The line that `--eta` rewrites while a run goes on.
+//! The progress line of `--eta`.
 
 use super::number::{NumberUnit, Prefix, fixed, scaled};
 use super::report::Display;

@@ -1,6 +1,6 @@
-//! fio's own histogram: 64 buckets an octave, values below 128 ns exact, a bucket read at its middle. Plumb's buckets are
-//! half as wide and lie inside these, so that changing over loses nothing that fio would have kept; where fio's grid
-//! ends (2^34 ns, 17.18 s), this one goes on by the same rule.
+//! fio's histogram: 64 buckets per octave, exact below 128 ns, a bucket read at its middle. Plumb's buckets are half as
+//! wide and nested in these, so converting loses nothing that fio would have kept; beyond the end of fio's grid (2^34
+//! ns, 17.18 s), this one continues by the same rule.
 
 use super::report::Latency;
 use crate::fio::Compat;
@@ -9,7 +9,7 @@ use plumb_result::Histogram;
 /// Sub-buckets per octave, as a power of two.
 const BITS: u32 = 6;
 
-/// Columns of a line of a histogram log: the buckets of fio's grid. What lies beyond is counted in the last.
+/// Columns of a line of a histogram log: the buckets of fio's grid. What is beyond is counted in the last.
 pub const LOG_COLUMNS: usize = 29 << BITS;
 
 /// The bucket of a value.
@@ -67,7 +67,7 @@ pub(super) struct Percentile {
 /// The most percentiles that fio keeps.
 pub(super) const PERCENTILES_MAX: usize = 20;
 
-/// The percentiles that are asked for, in order; what is none is left out.
+/// The requested percentiles, in order; invalid ones are dropped.
 pub(super) fn wanted(percentiles: &[f64]) -> Vec<f64> {
     let mut wanted: Vec<f64> = percentiles.iter().copied().filter(|p| *p > 0.0 && *p <= 100.0).collect();
     wanted.sort_by(f64::total_cmp);
@@ -89,7 +89,7 @@ pub(super) fn percentiles(latency: &Latency, asked: &[f64], compat: Compat) -> V
         }
         let value_ns = value(bins[bin].bucket);
         let value_ns = match compat {
-            // A middle of a bucket can lie beyond the values in it.
+            // The middle of a bucket can be beyond the values in it.
             Compat::Meant => value_ns.clamp(latency.min_ns, latency.max_ns.max(latency.min_ns)),
             Compat::Strict => value_ns,
         };

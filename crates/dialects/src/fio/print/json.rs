@@ -59,7 +59,7 @@ fn job(report: &Report, job: &JobReport, format: JsonFormat) -> JsonObject {
     let mut late = None;
     for (name, one) in job.io.named() {
         let block = maker.direction(name, one);
-        // Mixed numbers stand in the place of the others, or behind the flushes where the others are there too.
+        // Mixed numbers replace the others, or follow the flushes if the others are present too.
         match (name, &job.io) {
             ("mixed", Io::Both(..)) => late = Some(block),
             _ => drop(object.set(name, block)),

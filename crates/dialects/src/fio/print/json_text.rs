@@ -24,7 +24,7 @@ pub(super) enum JsonValue {
 pub(super) struct JsonObject(Vec<(String, JsonValue)>);
 
 impl JsonObject {
-    /// Adds a member. A key that is there already gets the new value, as a reader would see it.
+    /// Adds a member. An existing key gets the new value, as a reader would see it.
     pub fn set(&mut self, key: &str, value: impl Into<JsonValue>) -> &mut JsonObject {
         let value = value.into();
         match self.0.iter_mut().find(|(own, _)| own == key) {

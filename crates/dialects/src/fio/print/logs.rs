@@ -104,7 +104,7 @@ pub fn log_line(sample: &LogSample) -> String {
     )
 }
 
-/// fio's bits beside the direction, which tell what else a packed sample has. Source: iolog.h of fio 3.42.
+/// fio's flag bits next to the direction, which say what else a packed sample has. Source: iolog.h of fio 3.42.
 const HAS_OFFSET: u32 = 0x8000_0000;
 const HAS_PRIORITY: u32 = 0x4000_0000;
 const HAS_BOTH: u32 = 0x2000_0000;

@@ -1,11 +1,11 @@
-//! What fio prints, printed from a [`Report`]: pure functions from data to text, one module a format.
+//! fio's output, printed from a [`Report`]: pure functions from data to text, one module per format.
 //!
 //! | fio's name | function |
 //! |---|---|
 //! | `normal` | [`opening()`], then [`normal()`] |
 //! | `terse`, `minimal`, `csv` (three names of one format) | [`terse()`] |
 //! | `json`, `json+` | [`json()`] |
-//! | `write_bw_log` and its kin | [`log_line()`], [`hist_log_line()`], [`samples_log()`] |
+//! | `write_bw_log` and the other logs | [`log_line()`], [`hist_log_line()`], [`samples_log()`] |
 //! | `--eta` | [`eta_line()`] |
 //! | `write_iolog` | [`iolog_header()`], [`iolog_line()`] |
 //!

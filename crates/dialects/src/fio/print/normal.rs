@@ -1,4 +1,4 @@
-//! `normal`: the text for people, and for the many scripts that cut it apart.
+//! `normal`: the default text, which many scripts parse too.
 
 use super::grid::{self, BucketShares};
 use super::group::{self, share_of_group, together};
@@ -286,7 +286,7 @@ fn steady(job: &JobReport, state: &SteadyReport, compat: Compat) -> String {
     let figures = display.significant_figures;
     let (rate, rate_other) = match compat {
         Compat::Meant => (display.rate(mean), display.rate_other(mean)),
-        // fio divides by its own base and then writes the other's prefix behind it.
+        // fio divides by its own base and then writes the other's prefix after it.
         Compat::Strict => {
             let thousands = mean
                 / match display.kb_base {

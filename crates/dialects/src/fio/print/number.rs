@@ -58,7 +58,7 @@ pub(super) fn scaled(number: u64, digits: u8, prefix: Prefix, unit: NumberUnit) 
     scaled_from(number, 0, digits, prefix, unit)
 }
 
-/// The same for a number that is already divided by the prefix's step so many times.
+/// The same for a number that is already divided by the prefix's step this many times.
 pub(super) fn scaled_from(number: u64, power: usize, digits: u8, prefix: Prefix, unit: NumberUnit) -> String {
     let digits = usize::from(digits.max(1));
     let (name, mut rest) = match unit {
@@ -91,7 +91,7 @@ pub(super) fn float(value: f64) -> String {
     fixed(value, 6)
 }
 
-/// A decimal. What is no number is 0, and there is no negative 0.
+/// A decimal. What is not a number is 0, and there is no negative 0.
 pub(super) fn fixed(value: f64, places: usize) -> String {
     let value = if value.is_finite() { value + 0.0 } else { 0.0 };
     format!("{value:.places$}")

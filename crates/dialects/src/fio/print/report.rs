@@ -1,4 +1,4 @@
-//! The data of a report: what fio keeps of a run, in named units, with what is unknown said to be unknown.
+//! The data of a report: what fio keeps of a run, in named units, with unknown values marked as such.
 
 pub use super::direction::*;
 pub use super::disk::*;
@@ -35,7 +35,7 @@ pub struct ReportTime {
 }
 
 impl ReportTime {
-    /// The moment, its text in a zone so many seconds east of UTC. Civil date from a day count: the proleptic Gregorian
+    /// The time, its text in a zone this many seconds east of UTC. Civil date from a day count: the proleptic Gregorian
     /// calendar in cycles of 400 years.
     pub fn at_offset(unix_ms: u64, offset_seconds: i32) -> ReportTime {
         const DAY_S: i64 = 86_400;
@@ -81,7 +81,7 @@ pub struct JobReport {
     pub group: u32,
     /// How many jobs are reported here.
     pub members: u32,
-    /// It does no I/O (cpuio, exec), and is told of all the same: its processor time is what there is.
+    /// It does no I/O (cpuio, exec), and is reported all the same: its CPU time is what there is.
     pub is_beside: bool,
     /// Process id of the first member.
     pub pid: u32,
@@ -103,15 +103,15 @@ pub struct JobReport {
     pub io: Io,
     /// Flushes.
     pub sync: SyncReport,
-    /// Run times of all members added up, ms. Processor shares are shares of it.
+    /// Total run time of all members, ms. CPU percentages are relative to it.
     pub runtime_ms: u64,
-    /// Processor time of all members.
+    /// CPU time of all members.
     pub cpu: CpuReport,
     /// How many requests were in flight, and how many went in and came out at a time.
     pub depths: Depths,
     /// Shares of the completion latencies, by class.
     pub latency_shares: BucketShares,
-    /// `latency_target` and its kin; fio reports them for every job.
+    /// `latency_target` and the like; fio reports them for every job.
     pub latency_target: Option<LatencyTarget>,
     /// `steadystate`.
     pub steady: Option<SteadyReport>,
@@ -124,7 +124,7 @@ pub struct JobReport {
 pub struct JobError {
     /// The system's error number.
     pub code: i32,
-    /// What was tried, and the error in words: `file:io_u.c … , func=io_u error, error=Input/output error`.
+    /// What was tried, and the error text: `file:io_u.c … , func=io_u error, error=Input/output error`.
     pub text: String,
 }
 
@@ -135,7 +135,7 @@ pub struct ContinuedErrors {
     pub total: u64,
     /// The first one's number; 0 where there was none.
     pub first_code: i32,
-    /// The first one in words.
+    /// The text of the first one.
     pub first_text: String,
 }
 
@@ -148,7 +148,7 @@ pub struct SyncReport {
     pub latency: Figure<Latency>,
 }
 
-/// Processor time and its kin.
+/// CPU time and the like.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CpuReport {
     /// In user mode, ns.
@@ -174,7 +174,7 @@ pub struct Depths {
     pub complete: Figure<[f64; 7]>,
 }
 
-/// `latency_target` and its kin.
+/// `latency_target` and the like.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyTarget {
     /// The depth that was reached, or `iodepth` without a target.

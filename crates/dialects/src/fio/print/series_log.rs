@@ -5,7 +5,7 @@ use crate::fio::options::logs::WindowValue;
 use plumb_result::Histogram;
 use std::io::{self, Write};
 
-/// One op, as logs tell it.
+/// One op, as logs record it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedIo {
     /// What it did.
@@ -14,7 +14,7 @@ pub struct LoggedIo {
     pub issue_ns: u64,
     /// When it was over, from the same start, ns.
     pub complete_ns: u64,
-    /// How long handing it over took, ns, where that was timed.
+    /// The time of its submission, ns, if it was timed.
     pub submission_ns: Option<u64>,
     /// Where in the file.
     pub offset: u64,
@@ -29,7 +29,7 @@ impl LoggedIo {
     }
 }
 
-/// What a log tells.
+/// The quantity of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogQuantity {
     /// Bandwidth, KiB/s.
@@ -45,7 +45,7 @@ pub enum LogQuantity {
 }
 
 impl LogQuantity {
-    /// The part of a log's name that tells it.
+    /// The part of a log's name for it.
     pub const fn suffix(self) -> &'static str {
         match self {
             LogQuantity::Bandwidth => "bw",
@@ -143,7 +143,7 @@ pub struct JobLog<W: Write> {
     out: W,
     quantity: LogQuantity,
     form: LogForm,
-    /// Directions that the job has; rates of all of them are told in every window.
+    /// Directions that the job has; rates of all of them are reported in every window.
     directions: Vec<LogDirection>,
     number: u64,
     sums: [Sums; 3],
@@ -195,7 +195,8 @@ impl<W: Write> JobLog<W> {
         Ok(())
     }
 
-    /// The end, so long after the job's start. The rest of a window is told if it is long enough to say something.
+    /// The end, at this time after the job's start. The rest of a window is reported if it is long enough to say
+    /// something.
     ///
     /// # Errors
     /// Those of writing.
@@ -214,7 +215,7 @@ impl<W: Write> JobLog<W> {
         Ok(self.out)
     }
 
-    /// Tells a window that lasted so long, and begins the next.
+    /// Writes a window of this length and begins the next.
     fn close(&mut self, window: Window, lasted_ms: u64) -> io::Result<()> {
         let start_ms = self.number * window.length_ms;
         self.number += 1;
@@ -302,7 +303,7 @@ impl<W: Write> HistLog<W> {
         Ok(())
     }
 
-    /// The end, so long after the job's start.
+    /// The end, at this time after the job's start.
     ///
     /// # Errors
     /// Those of writing.

@@ -1,4 +1,4 @@
-//! Jobs as they are reported: what their options say of names, groups and how numbers are shown.
+//! How jobs are reported: names, groups and number formats, from their options.
 
 use super::build::{JobMember, JobSource, KeptLog, Latencies, Windows};
 use super::opening::{BlockRange, JobLine, MissingFiles, RunOpening};
@@ -89,7 +89,7 @@ pub fn given(said: &[SaidOption]) -> Vec<GivenOption> {
     };
     let mut given: Vec<GivenOption> = Vec::new();
     for option in said.iter().map(one) {
-        // A name twice would be read once: what was said last holds.
+        // Of repeated names, the last one counts.
         given.retain(|before| before.name != option.name);
         given.push(option);
     }
@@ -225,7 +225,7 @@ fn line(job: &FioJob, group: u32) -> JobLine {
     }
 }
 
-/// What a job of cpuio or exec does, as fio tells it.
+/// The activity of a cpuio or exec job, as fio prints it.
 fn beside(job: &FioJob) -> Option<String> {
     match job.queue.ioengine.as_str() {
         "cpuio" => {

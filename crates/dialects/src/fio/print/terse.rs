@@ -46,7 +46,7 @@ impl TerseVersion {
     }
 }
 
-/// A line for each job. In version 2 a description has a line of its own, as in fio.
+/// A line for each job. In version 2 a description has a separate line, as in fio.
 pub fn terse(report: &Report, version: TerseVersion) -> String {
     report.jobs.iter().map(|job| line(report, job, version)).collect()
 }
@@ -108,7 +108,7 @@ fn line(report: &Report, job: &JobReport, version: TerseVersion) -> String {
     fields.0
 }
 
-/// Fields, each behind its separator.
+/// Fields, each after its separator.
 struct Fields(String);
 
 impl Fields {

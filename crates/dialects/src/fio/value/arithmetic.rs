@@ -37,7 +37,7 @@ pub struct SumValue {
 /// Sums in sums are read to this depth.
 const DEEPEST: usize = 64;
 
-/// The value of a sum, in microseconds where it is a time. `implied` is the unit of a sum that names none. Nothing where
+/// The value of a sum, in microseconds where it is a time. `implied` is the unit of a sum that names none. `None` if
 /// it cannot be read or computed. Source of the grammar: fio's `exp/expression-parser`, restated.
 pub fn evaluate(text: &str, letter: Letter, flavour: Flavour, implied: i64) -> Option<SumValue> {
     let mut parser = Parser { rest: text, letter, flavour, units: false, depth: 0 };

@@ -1,14 +1,14 @@
-//! Words of a list, and words with something behind a colon.
+//! Values from a list, and values with a part after a colon.
 
 use super::number::{self, Amount, time, wide};
 use super::reading::{Compat, ValueError, ValueReading};
 use crate::fio::options::shape::Bare;
 use plumb_workload::Nanos;
 
-/// The words of `mem`.
+/// The values of `mem`.
 pub const MEMORY: &[&str] = &["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared", "cudamalloc"];
 
-/// One of the words. What stands after a comma or a colon changes nothing in fio.
+/// One of the values. fio ignores text after a comma or a colon.
 pub fn one(
     text: &str,
     words: &'static [&'static str],
@@ -20,7 +20,7 @@ pub fn one(
     match found {
         Some(found) => {
             if end < text.len() && reading.compat == Compat::Meant {
-                reading.doubt(text, (*found).to_owned(), "ignores the rest as well".to_owned());
+                reading.doubt(text, (*found).to_owned(), "also ignores the rest".to_owned());
             }
             Ok(found)
         }
@@ -28,7 +28,7 @@ pub fn one(
     }
 }
 
-/// Some of the words, between commas.
+/// Some of the values, separated by commas.
 pub fn some(text: &str, words: &'static [&'static str]) -> Result<Vec<&'static str>, ValueError> {
     text.split(',')
         .map(str::trim)
@@ -49,7 +49,7 @@ pub struct SyncRange {
     pub write: bool,
     /// Wait for writeback to end (SYNC_FILE_RANGE_WAIT_AFTER).
     pub wait_after: bool,
-    /// After every so many writes.
+    /// After every N writes.
     pub every: u32,
 }
 
@@ -81,7 +81,7 @@ pub enum MemoryKind {
     MmapHuge(Option<String>),
     /// A shared mapping, or of this file.
     MmapShared(Option<String>),
-    /// Memory of a graphics card.
+    /// Memory of a GPU.
     Cuda,
 }
 
@@ -129,7 +129,7 @@ pub enum ErrorNumber {
     Number(u32),
 }
 
-/// The errors that are no errors.
+/// The errors to ignore.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ErrorsIgnored {
     /// Of reads.
@@ -157,7 +157,7 @@ pub fn errors_ignored(text: &str) -> Result<ErrorsIgnored, ValueError> {
                 };
                 match number {
                     Ok(number @ 1..) => Ok(ErrorNumber::Number(number)),
-                    _ => Err(ValueError::grammar(format!("`{error}` is no error such as EIO or 5"))),
+                    _ => Err(ValueError::grammar(format!("`{error}` is not an error code such as EIO or 5"))),
                 }
             })
             .collect::<Result<Vec<_>, _>>()
@@ -193,7 +193,7 @@ pub enum SteadyTest {
 /// How far it may be off.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SteadyLimit {
-    /// Per cent of the mean.
+    /// Percentage of the mean.
     Percent(f64),
     /// Ops per second.
     Iops(f64),
@@ -229,7 +229,7 @@ pub fn steady(text: &str, reading: &mut ValueReading<'_>) -> Result<SteadyCriter
     };
     let limit = limit.trim();
     if limit.is_empty() {
-        return Err(ValueError::grammar(format!("a limit is needed, such as {word}:0.3%")));
+        return Err(ValueError::grammar(format!("a limit is required, such as {word}:0.3%")));
     }
     let float = |text: &str| match text.trim().parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),

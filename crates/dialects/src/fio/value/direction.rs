@@ -3,7 +3,7 @@
 use super::number::plain;
 use super::reading::{ValueError, ValueReading};
 
-/// The words of `rw`.
+/// The values of `rw`.
 pub const WORDS: &[&str] = &[
     "read",
     "write",
@@ -33,15 +33,15 @@ pub enum Ops {
     TrimWrite,
 }
 
-/// Whether offsets follow one another.
+/// Whether offsets follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessOrder {
-    /// One after another; after each op skip so many bytes, backwards where negative.
+    /// One after another; after each op skip this many bytes, backwards where negative.
     Sequential {
         /// Bytes skipped.
         skip_bytes: i64,
     },
-    /// At random; draw a new offset only every so many ops.
+    /// At random; draw a new offset only every N ops.
     Random {
         /// Ops for one draw, 1 or more.
         ops_per_draw: u32,

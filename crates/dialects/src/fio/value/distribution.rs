@@ -6,15 +6,15 @@ use super::shapes::PerDirection;
 use super::split::{directions, percent};
 use plumb_workload::blocks::fio::{Curve, FileChoice};
 
-/// The words of `random_distribution`.
+/// The values of `random_distribution`.
 pub const WORDS: &[&str] = &["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence"];
 
-/// The words of `file_service_type`.
+/// The values of `file_service_type`.
 pub const FILE_SERVICE: &[&str] = &["roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"];
 
-/// fio's exponent of `zipf` where none is given.
+/// fio's exponent of `zipf` if none is given.
 const ZIPF_THETA: f64 = 1.1;
-/// fio's power of `pareto` where none is given.
+/// fio's power of `pareto` if none is given.
 const PARETO_H: f64 = 0.2;
 /// Zones of a `zoned` distribution.
 const MOST_ZONES: usize = 256;
@@ -24,7 +24,7 @@ const MOST_STEPS: usize = 64;
 /// A part of the file, and how many of the ops go to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileZone<T> {
-    /// Per cent of the ops.
+    /// Percentage of the ops.
     pub access_percent: u8,
     /// How large it is.
     pub size: T,
@@ -35,16 +35,16 @@ pub struct FileZone<T> {
 pub enum RandomDistribution {
     /// Evenly.
     Uniform,
-    /// Along a curve; its peak lies at this share of the file, and is scattered all over it where absent.
+    /// Along a curve; its peak is at this share of the file, and is scattered all over it if absent.
     Curved {
         /// The curve.
         curve: Curve,
         /// 0 is the start of the file, 1 its end.
         center: Option<f64>,
     },
-    /// In zones, each a share of the file in per cent.
+    /// In zones, each a share of the file in percent.
     Zoned(PerDirection<Vec<FileZone<u8>>>),
-    /// In zones, each of so many bytes.
+    /// In zones, each of this many bytes.
     ZonedBytes(PerDirection<Vec<FileZone<u64>>>),
     /// These blocks, one after another, again and again.
     Sequence(Vec<u64>),
@@ -66,7 +66,7 @@ pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<RandomDistribu
                     .into_iter()
                     .map(|zone| match zone.size {
                         Some(size) => Ok(FileZone { access_percent: zone.access_percent, size }),
-                        None => Err(ValueError::grammar("every zone needs its bytes")),
+                        None => Err(ValueError::grammar("every zone needs a size in bytes")),
                     })
                     .collect()
             },
@@ -101,7 +101,7 @@ pub fn file_service(text: &str) -> Result<FileChoice, ValueError> {
     }
 }
 
-/// A curve with its parameter and the place of its peak; nothing where the word names none.
+/// A curve with its parameter and the place of its peak; `None` if the word names none.
 fn curve(word: &str, rest: &str, compat: Compat) -> Result<Option<(Curve, Option<f64>)>, ValueError> {
     if !matches!(word, "zipf" | "pareto" | "normal") {
         return Ok(None);
@@ -119,12 +119,12 @@ fn curve(word: &str, rest: &str, compat: Compat) -> Result<Option<(Curve, Option
             // fio's own mark for "no centre".
             -1.0 if compat == Compat::Strict => None,
             center if (0.0..=1.0).contains(&center) => Some(center),
-            center => return outside(center, "0 to 1, for the centre"),
+            center => return outside(center, "0 to 1 (the centre)"),
         },
     };
     let curve = match word {
         "zipf" => match value.unwrap_or(ZIPF_THETA) {
-            theta if theta == 1.0 || theta < 0.0 => return outside(theta, "0 and more, but not 1"),
+            theta if theta == 1.0 || theta < 0.0 => return outside(theta, "0 or more, except 1"),
             theta => Curve::Zipf { theta },
         },
         "pareto" => match value.unwrap_or(PARETO_H) {
@@ -154,7 +154,7 @@ fn zones<T: Copy, U>(
     mut complete: impl FnMut(Vec<FileZone<Option<T>>>) -> Result<Vec<FileZone<U>>, ValueError>,
 ) -> Result<PerDirection<Vec<FileZone<U>>>, ValueError> {
     if text.trim().is_empty() {
-        return Err(ValueError::grammar(format!("zones are needed, such as {example}")));
+        return Err(ValueError::grammar(format!("zones are required, such as {example}")));
     }
     let texts = directions(text)?;
     let mut one = |text: &str| {
@@ -162,7 +162,7 @@ fn zones<T: Copy, U>(
         for entry in text.split(':').map(str::trim).filter(|entry| !entry.is_empty()) {
             let (access, rest) = entry.split_once('/').unwrap_or((entry, ""));
             let access_percent = percent(access, Compat::Meant)?
-                .ok_or_else(|| ValueError::grammar(format!("`{entry}` says no share of the ops")))?;
+                .ok_or_else(|| ValueError::grammar(format!("`{entry}` has no percentage of the ops")))?;
             let size = if rest.trim().is_empty() { None } else { size(rest.trim())? };
             zones.push(FileZone { access_percent, size });
         }
@@ -171,7 +171,7 @@ fn zones<T: Copy, U>(
         }
         let sum: u32 = zones.iter().map(|zone| u32::from(zone.access_percent)).sum();
         if !zones.is_empty() && sum != 100 {
-            return Err(ValueError::grammar(format!("the shares of the ops add up to {sum} %, not to 100 %")));
+            return Err(ValueError::grammar(format!("the percentages of the ops add up to {sum} %, not 100 %")));
         }
         complete(zones)
     };
@@ -200,7 +200,7 @@ fn sequence(text: &str) -> Result<RandomDistribution, ValueError> {
         .map(|step| step.parse().map_err(|_| ValueError::NotANumber { text: step.to_owned() }))
         .collect();
     match steps? {
-        steps if steps.is_empty() => Err(ValueError::grammar("blocks are needed, such as sequence:0,8,16")),
+        steps if steps.is_empty() => Err(ValueError::grammar("block numbers are required, such as sequence:0,8,16")),
         steps if steps.len() > MOST_STEPS => Err(ValueError::TooMany { most: MOST_STEPS }),
         steps => Ok(RandomDistribution::Sequence(steps)),
     }

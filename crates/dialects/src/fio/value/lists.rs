@@ -1,4 +1,4 @@
-//! Lists: file names, CPUs, memory nodes, figures.
+//! Lists: file names, CPUs, NUMA nodes, figures.
 
 use super::reading::ValueError;
 
@@ -46,7 +46,7 @@ pub fn cpus(text: &str) -> Result<Vec<u32>, ValueError> {
             None => (number(part)?, number(part)?),
         };
         if first > last {
-            return Err(ValueError::grammar(format!("the range {first}-{last} runs backwards")));
+            return Err(ValueError::grammar(format!("the range {first}-{last} is reversed")));
         }
         cpus.extend(first..=last);
     }
@@ -58,7 +58,7 @@ pub fn cpus(text: &str) -> Result<Vec<u32>, ValueError> {
     Ok(cpus)
 }
 
-/// Which memory node buffers come from.
+/// Which NUMA node buffers come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NumaPolicy {
     /// As the system does.
@@ -69,7 +69,7 @@ pub enum NumaPolicy {
     Prefer(u32),
     /// Only these nodes.
     Bind(Vec<u32>),
-    /// These nodes in turn; all where none is named.
+    /// These nodes in turn; all if none is given.
     Interleave(Vec<u32>),
 }
 

@@ -1,4 +1,4 @@
-//! What the text of one option means.
+//! The meaning of an option's text.
 
 mod any;
 pub mod arithmetic;

@@ -6,7 +6,7 @@ use crate::fio::options::shape::{Bare, Bounds};
 use plumb_workload::Nanos;
 use std::fmt;
 
-/// A number of bytes or ops, or per cent.
+/// A number of bytes or ops, or percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Amount {
     Plain(i128),
@@ -55,7 +55,7 @@ fn choose<T: PartialEq>(
             Ok(meant)
         }
         (Compat::Meant, Some(fio), None) => {
-            reading.doubt(text, shown(&fio), "ignores the rest as well".to_owned());
+            reading.doubt(text, shown(&fio), "also ignores the rest".to_owned());
             Ok(fio)
         }
     }
@@ -73,7 +73,7 @@ fn shown_time(nanos: i128) -> String {
     }
 }
 
-/// C's `strtoll`: blanks, a sign, digits. Nothing where there is no digit, or too many.
+/// C's `strtoll`: blanks, a sign, digits. `None` if there is no digit, or too many.
 fn leading_integer(text: &str) -> Option<i64> {
     let hex = text.contains("0x") || text.contains("0X");
     let trimmed = text.trim_start();
@@ -273,14 +273,14 @@ pub(super) fn wide(value: i128, compat: Compat) -> Result<u64, ValueError> {
     }
 }
 
-/// A number of 64 bits, without per cent.
+/// A number of 64 bits, without percent.
 pub(super) fn plain(text: &str, reading: &mut ValueReading<'_>) -> Result<u64, ValueError> {
     if text.ends_with('z') {
-        return Err(ValueError::grammar("zones are not allowed here"));
+        return Err(ValueError::grammar("a number of zones is not allowed here"));
     }
     match amount(text, reading)? {
         Amount::Plain(value) => wide(value, reading.compat),
-        Amount::Percent(_) => Err(ValueError::grammar("per cent are not allowed here")),
+        Amount::Percent(_) => Err(ValueError::grammar("a percentage is not allowed here")),
     }
 }
 
@@ -292,7 +292,7 @@ pub(super) fn within(value: i128, bounds: Bounds) -> Result<i128, ValueError> {
     if low.is_some_and(|low| value < low) || high.is_some_and(|high| value > high) {
         let bounds = match (bounds.least, bounds.most) {
             (Some(low), Some(high)) => format!("{low} to {high}"),
-            (Some(low), None) => format!("{low} and more"),
+            (Some(low), None) => format!("{low} or more"),
             (None, Some(high)) => format!("0 to {high}"),
             (None, None) => "all numbers".to_owned(),
         };

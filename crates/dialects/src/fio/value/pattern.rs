@@ -37,11 +37,11 @@ pub fn read(text: &str) -> Result<Vec<Piece>, ValueError> {
 
 fn piece(text: &str) -> Result<(Piece, &str), ValueError> {
     if let Some(quoted) = text.strip_prefix('"') {
-        let end = quoted.find('"').ok_or_else(|| ValueError::grammar("a string does not end; it wants a `\"`"))?;
+        let end = quoted.find('"').ok_or_else(|| ValueError::grammar("unterminated string: missing `\"`"))?;
         return Ok((Piece::Bytes(quoted.as_bytes()[..end].to_vec()), &quoted[end + 1..]));
     }
     if let Some(quoted) = text.strip_prefix('\'') {
-        let end = quoted.find('\'').ok_or_else(|| ValueError::grammar("a file name does not end; it wants a `'`"))?;
+        let end = quoted.find('\'').ok_or_else(|| ValueError::grammar("unterminated file name: missing `'`"))?;
         return Ok((Piece::File(quoted[..end].to_owned()), &quoted[end + 1..]));
     }
     if let Some(after) = text.strip_prefix("%o") {
@@ -63,9 +63,8 @@ fn piece(text: &str) -> Result<(Piece, &str), ValueError> {
     if end > 1 && digits[..end].ends_with('0') && digits[end..].starts_with(['x', 'X']) {
         end -= 1;
     }
-    let refused = || {
-        ValueError::grammar(format!("`{text}` is no string in quotes, no number, no file in single quotes and not %o"))
-    };
+    let refused =
+        || ValueError::grammar(format!("`{text}` is not a quoted string, a number, a file in single quotes or %o"));
     let magnitude: i64 = digits[..end].parse().map_err(|_| refused())?;
     let value = if negative { -magnitude } else { magnitude };
     // An int of C, without the zero bytes at its end; at least one byte.

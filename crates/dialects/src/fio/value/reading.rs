@@ -1,18 +1,18 @@
-//! How values are read, and what may be wrong with them.
+//! How values are read, and the errors in them.
 
-/// Whose way holds where fio silently misreads, or prints something that is wrong or that readers stumble over.
+/// Whose reading applies where fio silently misreads a value, or prints something wrong or misleading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compat {
-    /// What was meant, with a warning. In print, what is right, in fio's layout: no percentile lies outside the smallest
-    /// and largest value, a separator in a name does not shift the fields behind it, and zeros that were not measured are
-    /// named.
+    /// The intended meaning, with a warning. Output has fio's layout but correct values: no percentile is outside the
+    /// minimum and maximum, a separator in a name does not shift the fields after it, and zeros that were not measured
+    /// are named.
     #[default]
     Meant,
-    /// fio's, without a word, and to the byte what it prints.
+    /// fio's reading, without a warning, and its output byte for byte.
     Strict,
 }
 
-/// What holds while values are read, and what was noticed.
+/// Settings for reading values, and the doubts found.
 #[derive(Debug)]
 pub struct ValueReading<'a> {
     /// Whose reading holds.
@@ -29,7 +29,7 @@ impl ValueReading<'_> {
     }
 }
 
-/// A text that fio reads otherwise than it was meant.
+/// A value that fio reads differently from what was meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doubt {
     /// The text.
@@ -40,14 +40,14 @@ pub struct Doubt {
     pub fio: String,
 }
 
-/// Why a value cannot be taken.
+/// Why a value is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ValueError {
     /// Nothing is there.
-    #[error("a value is needed")]
+    #[error("a value is required")]
     Missing,
-    /// It is no number.
-    #[error("`{text}` is no number")]
+    /// Not a number.
+    #[error("`{text}` is not a number")]
     NotANumber {
         /// The text.
         text: String,
@@ -60,20 +60,20 @@ pub enum ValueError {
         /// What is allowed.
         bounds: String,
     },
-    /// It is no word of the list.
-    #[error("`{text}` is not among {allowed}{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+    /// Not in the list.
+    #[error("`{text}` is not one of {allowed}{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     NotAChoice {
         /// The text.
         text: String,
-        /// The words that may be said.
+        /// The allowed values.
         allowed: String,
-        /// The word most like it.
+        /// The closest match.
         nearest: Option<&'static str>,
     },
     /// There are too many of them.
     #[error("at most {most} are allowed")]
     TooMany {
-        /// So many are allowed.
+        /// The maximum.
         most: usize,
     },
     /// It does not follow its grammar.

@@ -27,7 +27,7 @@ impl<T> PerDirection<T> {
 }
 
 impl<T> PerDirection<Option<T>> {
-    /// Each value, or the one of `others` where there is none.
+    /// Each value, or the one of `others` if there is none.
     pub fn or(self, others: PerDirection<T>) -> PerDirection<T> {
         PerDirection {
             read: self.read.unwrap_or(others.read),
@@ -58,10 +58,10 @@ pub struct Between<T> {
 /// A part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileRegion {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
-    /// So many per cent of the file or device, 0 to 100.
+    /// This percentage of the file or device, 0 to 100.
     Percent(u8),
-    /// So many zones of a zoned device.
+    /// This many zones of a zoned device.
     Zones(u32),
 }

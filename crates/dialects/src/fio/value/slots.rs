@@ -1,7 +1,7 @@
 //! Values for reads, writes and trims: `4k,8k,16k`.
 //!
-//! The last one given holds for those that follow, unless a comma ends the text; an empty one leaves the default. Where
-//! there is no comma, a colon or a dash parts values as well.
+//! The last value applies to the remaining slots, unless a comma ends the text; an empty one keeps the default. Without
+//! commas, a colon or a dash also separates values.
 
 use super::any::OptionValue;
 use super::number::{Amount, amount, plain, time, wide, within};
@@ -90,21 +90,21 @@ fn two<T: Copy>(
 /// A whole number of 32 bits, as an `int` or an `unsigned int` of C.
 fn whole(text: &str, bounds: Bounds, reading: &mut ValueReading<'_>) -> Result<i64, ValueError> {
     if text.ends_with('z') {
-        return Err(ValueError::grammar("zones are not allowed here"));
+        return Err(ValueError::grammar("a number of zones is not allowed here"));
     }
     let value = match amount(text, reading)? {
         Amount::Plain(value) => value,
-        // fio takes `50%` for a number just below zero; nobody means that.
+        // fio reads `50%` as a negative number, which nobody means.
         Amount::Percent(percent) if reading.compat == Compat::Meant && bounds.most == Some(100) => {
             let doubt = Doubt {
                 written: text.to_owned(),
                 here: percent.to_string(),
-                fio: "takes it for a number below zero".to_owned(),
+                fio: "reads it as a negative number".to_owned(),
             };
             reading.doubts.push(doubt);
             percent
         }
-        Amount::Percent(_) => return Err(ValueError::grammar("per cent are not allowed here")),
+        Amount::Percent(_) => return Err(ValueError::grammar("a percentage is not allowed here")),
     };
     let fits = i128::from(i32::MIN)..=i128::from(u32::MAX);
     let value = match (fits.contains(&value), reading.compat) {
@@ -117,7 +117,7 @@ fn whole(text: &str, bounds: Bounds, reading: &mut ValueReading<'_>) -> Result<i
     within(value, bounds).map(|value| value as i64)
 }
 
-/// [`OptionValue::Whole`] and its kin.
+/// [`OptionValue::Whole`] and the like.
 pub(super) fn wholes(
     text: &str,
     slots: Slots,
@@ -130,7 +130,7 @@ pub(super) fn wholes(
             let value = whole(text, bounds, reading)?;
             let is_power = u64::try_from(value).is_ok_and(u64::is_power_of_two);
             if power_of_two && !is_power {
-                return Err(ValueError::grammar(format!("{value} is no power of two")));
+                return Err(ValueError::grammar(format!("{value} is not a power of two")));
             }
             Ok(OptionValue::Whole(value))
         }
@@ -144,7 +144,7 @@ pub(super) fn wholes(
     }
 }
 
-/// [`OptionValue::Wide`] and its kin.
+/// [`OptionValue::Wide`] and the like.
 pub(super) fn wides(
     text: &str,
     slots: Slots,
@@ -162,7 +162,7 @@ pub(super) fn wides(
     }
 }
 
-/// [`OptionValue::Time`] and its kin.
+/// [`OptionValue::Time`] and the like.
 pub(super) fn times(
     text: &str,
     slots: Slots,
@@ -181,12 +181,12 @@ pub(super) fn times(
 pub(super) fn ranges(text: &str, reading: &mut ValueReading<'_>) -> Result<OptionValue, ValueError> {
     let one = |part: &str, reading: &mut ValueReading<'_>| {
         let cut = outside_parentheses(part, '-', 0).or_else(|| outside_parentheses(part, ':', 0));
-        let cut = cut.ok_or_else(|| ValueError::grammar(format!("`{part}` is no range such as 4k-64k")))?;
+        let cut = cut.ok_or_else(|| ValueError::grammar(format!("`{part}` is not a range such as 4k-64k")))?;
         let first = plain(part[..cut].trim(), reading)?;
         let second = plain(part[cut + 1..].trim(), reading)?;
         let (low, high) = (first.min(second), first.max(second));
         if low == 0 {
-            return Err(ValueError::OutOfBounds { value: "0".to_owned(), bounds: "1 and more".to_owned() });
+            return Err(ValueError::OutOfBounds { value: "0".to_owned(), bounds: "1 or more".to_owned() });
         }
         Ok(Between { low, high })
     };

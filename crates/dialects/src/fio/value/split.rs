@@ -4,7 +4,7 @@ use super::number::plain;
 use super::reading::{Compat, ValueError, ValueReading};
 use super::shapes::{PerDirection, ReadWrite};
 
-/// A list may have so many entries.
+/// A list may have this many entries.
 pub(super) const MOST_SHARES: usize = 64;
 
 /// A size, and how often it is drawn.
@@ -12,7 +12,7 @@ pub(super) const MOST_SHARES: usize = 64;
 pub struct SplitShare {
     /// Bytes.
     pub bytes: u64,
-    /// Per cent of ops.
+    /// Percentage of ops.
     pub percent: u8,
 }
 
@@ -21,9 +21,9 @@ pub struct SplitShare {
 pub struct PriorityShare {
     /// Bytes.
     pub bytes: u64,
-    /// Per cent of ops of that size; what the others of that size leave where absent.
+    /// Percentage of ops of that size; what the others of that size leave if absent.
     pub percent: Option<u8>,
-    /// Priority class; that of `cmdprio_class` where absent.
+    /// Priority class; that of `cmdprio_class` if absent.
     pub class: Option<u8>,
     /// Priority within the class.
     pub level: Option<u8>,
@@ -42,7 +42,7 @@ pub(super) fn directions(text: &str) -> Result<PerDirection<&str>, ValueError> {
     }
 }
 
-/// A number of per cent, 0 to 100; fio takes more for 100.
+/// A number of percent, 0 to 100; fio takes more for 100.
 pub(super) fn percent(text: &str, compat: Compat) -> Result<Option<u8>, ValueError> {
     let text = text.trim().trim_end_matches('%').trim_end();
     if text.is_empty() {
@@ -74,7 +74,7 @@ fn one_list(text: &str, reading: &mut ValueReading<'_>) -> Result<Vec<SplitShare
         let (size, share) = entry.split_once('/').unwrap_or((entry, ""));
         let bytes = plain(size.trim(), reading)?;
         if bytes == 0 {
-            return Err(ValueError::OutOfBounds { value: "0".to_owned(), bounds: "1 and more".to_owned() });
+            return Err(ValueError::OutOfBounds { value: "0".to_owned(), bounds: "1 or more".to_owned() });
         }
         entries.push((bytes, percent(share, reading.compat)?));
     }
@@ -84,7 +84,7 @@ fn one_list(text: &str, reading: &mut ValueReading<'_>) -> Result<Vec<SplitShare
     let said: u32 = entries.iter().filter_map(|(_, percent)| *percent).map(u32::from).sum();
     let open = entries.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
     if said > 100 {
-        return Err(ValueError::grammar(format!("the shares add up to {said} %, more than 100 %")));
+        return Err(ValueError::grammar(format!("the percentages add up to {said} %, more than 100 %")));
     }
     let each = (100 - said).checked_div(open).unwrap_or(0) as u8;
     Ok(entries.into_iter().map(|(bytes, percent)| SplitShare { bytes, percent: percent.unwrap_or(each) }).collect())

@@ -1,4 +1,4 @@
-//! The quirks of values, one by one; [M] examples of the specification are among them.
+//! Tests of the quirks of values.
 
 use super::choice::{ErrorNumber, LogName, MemoryKind, SteadyCriterion, SteadyFigure, SteadyLimit, SteadyTest};
 use super::direction::{AccessOrder, JobDirection, Ops};

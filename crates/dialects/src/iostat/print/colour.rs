@@ -1,6 +1,6 @@
 //! Colours of text, by the variables S_COLORS and S_COLORS_SGR.
 
-/// The escape in front of each kind of text, and the one behind it; all empty where there is no colour.
+/// The escape in front of each kind of text, and the one after it; all empty where there is no colour.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Palette {
     /// Percentages of 75 and more.
@@ -13,7 +13,7 @@ pub struct Palette {
     pub number: String,
     /// Names.
     pub name: String,
-    /// Behind all of them.
+    /// After all of them.
     pub normal: String,
 }
 

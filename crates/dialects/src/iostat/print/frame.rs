@@ -1,4 +1,4 @@
-//! What all forms need beside the report.
+//! What all formats need in addition to the report.
 
 use super::super::DeviceRow;
 use super::colour::Palette;

@@ -1,4 +1,4 @@
-//! JSON, set as iostat sets it.
+//! JSON, laid out as iostat's.
 
 use super::{FrameEnvironment, Rates, Report, Settings};
 use crate::iostat::{Columns, DataUnit, DeviceRow};

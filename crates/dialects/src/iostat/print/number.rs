@@ -2,18 +2,18 @@
 
 use super::colour::Palette;
 
-/// In what a number is, for people.
+/// In what a number is, for human readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scale {
     /// A plain number, never with a unit.
     Plain,
-    /// Sectors, which are told in kB and more.
+    /// Sectors, which are reported in kB and more.
     Sectors,
     /// kB.
     Kilobytes,
 }
 
-/// Writes numbers, each behind a space.
+/// Writes numbers, each after a space.
 pub(super) struct Pen<'a> {
     pub(super) palette: &'a Palette,
     pub(super) decimals: Option<usize>,
@@ -44,7 +44,7 @@ impl Pen<'_> {
         }
     }
 
-    /// For people a decimal less, to make room for the sign.
+    /// For human readers a decimal less, to make room for the sign.
     pub(super) fn percent(&mut self, width: usize, value: f64) {
         let mut decimals = self.decimals.unwrap_or(2);
         let (mut width, mut sign) = (width, "");

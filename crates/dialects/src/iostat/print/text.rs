@@ -142,7 +142,7 @@ fn line(pen: &mut Pen, row: &DeviceRow, interval_cs: u64, settings: &Settings, p
     pen.text.push('\n');
 }
 
-/// An amount a second, in the unit that was asked for; for people the pen finds one.
+/// An amount a second, in the unit that was asked for; for human readers the pen finds one.
 fn amount(sectors_per_second: f64, settings: &Settings) -> f64 {
     if settings.human { sectors_per_second } else { sectors_per_second / settings.unit.sectors() as f64 }
 }

@@ -145,7 +145,7 @@ impl Golden {
 }
 
 fn assert_same(name: &str, ours: &str, theirs: &str) {
-    // Behind a group all devices come in the order of a directory, which is nobody's.
+    // After a group, all devices come in directory order, which is arbitrary.
     let lines = |text: &str| {
         let mut lines: Vec<String> = text.lines().map(|line| format!("{line}\n")).collect();
         if name.starts_with("unordered") {

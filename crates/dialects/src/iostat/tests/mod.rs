@@ -1,5 +1,5 @@
-//! The same counters give the same text as the real iostat 12.6.1, which was given them in place of `/proc` and `/sys`
-//! (`golden/iostat`: three looks, one second or so apart, and what it printed).
+//! Compares with the real iostat 12.6.1, run with the same counters in place of `/proc` and `/sys` (`golden/iostat`:
+//! three samples, about one second apart, and its output).
 
 mod goldens;
 mod words;

@@ -54,7 +54,7 @@ fn what_is_refused() {
         ("--dec=12", "--dec=12"),
         ("1 0", "0 reports"),
         ("0 3", "interval of 0"),
-        ("1 2 3", "third"),
+        ("1 2 3", "unexpected `3`"),
         ("-f /nowhere", "-f"),
         ("-f /there +f /there", "+f"),
         ("-j", "-j"),
@@ -90,7 +90,7 @@ fn every_option_of_the_table_is_known() {
 }
 
 proptest! {
-    // Protects: no words are a panic.
+    // Protects: no arguments cause a panic.
     #[test]
     fn any_words_have_an_answer(words in proptest::collection::vec("(-[a-zA-Z]{1,3}|--[a-z]{0,6}=?[0-9]?|[0-9]{0,22}|[a-z,!/]{0,6}|\\PC{0,4})", 0..6)) {
         let _ = read(&words, true, &mut Described);

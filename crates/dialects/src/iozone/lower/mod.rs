@@ -1,4 +1,4 @@
-//! From settings to a workload: each pass of a test is a phase, and each process of it a script.
+//! Lowers settings to a workload: each pass of a test is a phase, and each of its processes a program.
 
 mod children;
 mod program;
@@ -21,7 +21,7 @@ pub struct LoweredPhase {
     pub pass: Pass,
     /// On which sizes.
     pub point: SizePoint,
-    /// With how many processes; 0 for a stream of its own.
+    /// Number of processes; 0 for a single-process test.
     pub children: u32,
     /// Which time over.
     pub round: u32,
@@ -98,13 +98,13 @@ pub fn measured(settings: &Settings) -> Vec<Pass> {
     }
 }
 
-/// The passes of a stream of its own, with those that are not printed.
+/// The passes with a single process, including those that are not printed.
 fn stream(settings: &Settings) -> Vec<(Pass, bool)> {
     let tests = settings.table().iter().filter(|test| settings.includes(**test));
     tests.flat_map(|test| passes(settings, *test)).collect()
 }
 
-/// The passes of a test in a stream of its own, with those that are not printed.
+/// The passes of one test with a single process, including those that are not printed.
 fn passes(settings: &Settings, test: Test) -> Vec<(Pass, bool)> {
     let wanted = |pass: &Pass| {
         let second = pass.repeats() && settings.no_retest;

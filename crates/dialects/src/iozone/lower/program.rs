@@ -9,7 +9,7 @@ use plumb_workload::program::{
 };
 use plumb_workload::{Bytes, Distribution, Nanos, Program};
 
-/// A page, from whose beginning a word is written and checked.
+/// A page; a word at its start is written and checked.
 const PAGE_BYTES: u64 = 4096;
 
 /// Bytes of the memory of `-m`.
@@ -23,7 +23,7 @@ const DETOUR_RECORDS: u64 = 100;
 pub(super) struct PassStep {
     pub(super) pass: Pass,
     pub(super) point: SizePoint,
-    /// The process's own where absent.
+    /// The process's own if absent.
     pub(super) file: Option<Pick>,
     /// The first of its file.
     pub(super) first: bool,

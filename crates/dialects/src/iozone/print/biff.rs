@@ -31,7 +31,7 @@ impl Sheet {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// A label, in a row of its own.
+    /// A label, in a separate row.
     fn line(&mut self, text: &str) {
         self.label(0, text);
         self.row += 1;
@@ -54,7 +54,7 @@ impl Sheet {
     }
 }
 
-/// The sheet of streams of their own.
+/// The sheet of single-process tests.
 pub fn surfaces(command: &str, surfaces: &[Surface]) -> Vec<u8> {
     let mut sheet = Sheet::new();
     sheet.line(command);

@@ -33,7 +33,7 @@ pub fn settings(settings: &Settings, command: &[String]) -> String {
     text
 }
 
-/// The lines behind.
+/// The lines after it.
 pub fn rest(settings: &Settings) -> String {
     let mut text = compute(settings);
     // Time is read in nanoseconds, and nothing is subtracted.

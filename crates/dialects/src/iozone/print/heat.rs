@@ -5,7 +5,7 @@ use super::report::Surface;
 /// From nothing to the most.
 const SHADES: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Where caches end, kB; 0 where nobody knows.
+/// Cache sizes, kB; 0 if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Edges {
     /// The processor's last cache.
@@ -26,7 +26,7 @@ impl Edges {
     }
 }
 
-/// How hot a value is, from 0 to 1, on a scale of powers: rates of caches and of devices lie far apart.
+/// How hot a value is, from 0 to 1, on a scale of powers: rates of caches and of devices are far apart.
 pub fn heat(value: f64, least: f64, most: f64) -> f64 {
     if value <= 0.0 || least <= 0.0 || most <= least {
         return if value > 0.0 { 1.0 } else { 0.0 };

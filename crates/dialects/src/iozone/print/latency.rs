@@ -30,7 +30,7 @@ pub fn tail(system_s: f64, user_s: f64, real_s: f64) -> String {
     format!("\nSystem time {system_s:>10.3} User time {user_s:>10.3} Real {real_s:>10.3}  (seconds)\n")
 }
 
-/// Upper ends of the bands, µs, with what they are called.
+/// Upper ends of the bands, µs, with their labels.
 const BANDS: [&[(u64, &str)]; 9] = [
     &[(20, " 20us"), (40, " 40us"), (60, " 60us"), (80, " 80us"), (100, "100us")],
     &[(200, "200us"), (400, "400us"), (600, "600us"), (800, "800us"), (1000, "  1ms")],
@@ -49,7 +49,7 @@ const BANDS: [&[(u64, &str)]; 9] = [
     &[(u64::MAX, "120+s")],
 ];
 
-/// What a pass is called in histograms.
+/// The name of a pass in histograms.
 fn word(pass: Pass) -> &'static str {
     match pass {
         Pass::Write => "write",
@@ -64,7 +64,7 @@ fn word(pass: Pass) -> &'static str {
     }
 }
 
-/// The histogram of one child. `below` counts the ops that took no longer than so many µs.
+/// The histogram of one child. `below` counts the ops that took no longer than this many µs.
 pub fn histogram(pass: Pass, child: u32, below: &dyn Fn(u64) -> u64) -> String {
     let mut text = format!("Child: {child} Op: {}\n", word(pass));
     let mut seen = 0;

@@ -12,14 +12,14 @@ use super::pass::Pass;
 use super::settings::Rate;
 use super::sweep::SizePoint;
 
-/// What a pass came to, of all rounds together.
+/// The result of a pass over all rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredPass {
     /// What was measured.
     pub pass: Pass,
     /// On which sizes.
     pub point: SizePoint,
-    /// With how many processes; 0 for a stream of its own.
+    /// Number of processes; 0 for a single-process test.
     pub children: u32,
     /// Of each round.
     pub rounds: Vec<Round>,
@@ -60,7 +60,7 @@ fn per_second(amount: u64, elapsed_ns: u64) -> f64 {
 }
 
 impl Child {
-    /// In the unit that rates are told in.
+    /// In the unit that rates are reported in.
     pub fn rate(&self, unit: Rate) -> f64 {
         match unit {
             Rate::Kb => per_second(self.bytes, self.elapsed_ns) / 1024.0,
@@ -85,14 +85,14 @@ impl Round {
         Child { bytes: self.bytes, ops: self.ops, elapsed_ns: self.elapsed_ns, cpu_ns: self.cpu_ns }
     }
 
-    /// Processor time of the elapsed time, per cent.
+    /// CPU time of the elapsed time, percent.
     pub fn cpu_percent(&self) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { self.cpu_ns as f64 * 100.0 / self.elapsed_ns as f64 }
     }
 }
 
 impl MeasuredPass {
-    /// The mean of the rounds, in the unit that rates are told in: for a stream of its own that of its time, for several
+    /// The mean of the rounds, in the unit that rates are reported in: for a single process the rate over its time, for several
     /// processes the sum of theirs.
     pub fn rate(&self, unit: Rate) -> f64 {
         mean(&self.rates(unit))
@@ -112,7 +112,7 @@ impl MeasuredPass {
         self.rate(unit) as u64
     }
 
-    /// Processor time of the elapsed time, per cent; the mean of the rounds.
+    /// CPU time of the elapsed time, percent; the mean of the rounds.
     pub fn cpu_percent(&self) -> f64 {
         mean(&self.rounds.iter().map(Round::cpu_percent).collect::<Vec<_>>())
     }

@@ -12,9 +12,9 @@ pub struct Surface {
     pub pass: Pass,
     /// Record sizes of its head, kB.
     pub records_kb: Vec<u64>,
-    /// File sizes in kB, with a value for each record size that was looked at.
+    /// File sizes in kB, with a value for each record size that was checked.
     pub rows: Vec<(u64, Vec<f64>)>,
-    /// Whether it shows the use of processors, per cent.
+    /// Whether it shows the use of processors, percent.
     pub is_cpu: bool,
 }
 

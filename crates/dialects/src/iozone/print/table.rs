@@ -1,4 +1,4 @@
-//! The table of streams of their own.
+//! The table of single-process tests.
 
 use super::MeasuredPass;
 use crate::iozone::pass::{Pass, Test};

@@ -5,7 +5,7 @@ use crate::iozone::pass::Pass;
 use crate::iozone::settings::{Rate, Settings, TestMode};
 use crate::iozone::sweep::SizePoint;
 
-/// The line before the blocks of so many processes.
+/// The line before the blocks of this many processes.
 pub fn head(settings: &Settings, point: SizePoint) -> String {
     let port = port(settings);
     match settings.writes.is_some() {
@@ -25,7 +25,7 @@ fn port(settings: &Settings) -> &'static str {
     }
 }
 
-/// Who is at work, with the blanks that IOzone puts behind it, for the children's line and the parent's.
+/// Who is at work, with the blanks that IOzone puts after it, for the children's line and the parent's.
 pub(in crate::iozone) fn who(pass: Pass, count: u32) -> [String; 2] {
     let both = |text: String| [text.clone(), text];
     match pass {
@@ -132,7 +132,7 @@ fn children(measured: &MeasuredPass) -> Vec<Child> {
     sums
 }
 
-/// The longest time of a process, and the processor time of all, s.
+/// The longest time of a process, and the CPU time of all, s.
 fn cpu(children: &[Child]) -> (f64, f64) {
     let wall_ns = children.iter().map(|child| child.elapsed_ns).max().unwrap_or(0);
     let cpu_ns: u64 = children.iter().map(|child| child.cpu_ns).sum();
@@ -168,7 +168,7 @@ pub struct ThroughputReport {
     pub heads: Vec<String>,
     /// Labels with their rates.
     pub rates: Vec<(String, Vec<f64>)>,
-    /// The same for processors, per cent, where asked for.
+    /// The same for processors, percent, where asked for.
     pub cpu: Option<Vec<(String, Vec<f64>)>>,
 }
 

@@ -16,7 +16,7 @@ pub(super) fn number(pass: Pass, printed: &str, value: f64, rate: Rate, conditio
     PublishedNumber::new(pass.kind(), format!("{printed} {words}"), value * factor, unit, conditions)
 }
 
-/// `8MiB by 64KiB`, of sizes in kB of 1024 bytes; a record of 0 is none that was told.
+/// `8MiB by 64KiB`, of sizes in kB of 1024 bytes; a record of 0 means that none was given.
 pub(super) fn sizes(file_kb: u64, record_kb: u64) -> String {
     let size = |kb: u64| Bytes(kb.saturating_mul(1024));
     match record_kb {

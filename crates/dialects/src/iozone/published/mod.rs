@@ -1,5 +1,5 @@
-//! The numbers of what IOzone has printed: the table and the blocks of its text, the reports of `-R`, the spreadsheet of
-//! `-b`. Nothing of it is a run of ours: rates are told as they stand there, with the sizes they were had on.
+//! Reads numbers from IOzone's output: the table and the blocks of its text, the reports of `-R`, the spreadsheet of
+//! `-b`. Rates are taken as printed, with the sizes they belong to.
 
 mod cells;
 mod sheet;
@@ -11,11 +11,11 @@ use cells::{number, sizes};
 use plumb_result::PublishedNumber;
 use plumb_result::published::Unread;
 
-/// Reads the numbers of IOzone's text or spreadsheet. A 0 stands for a test that was not made, and is no number; the use of
+/// Reads the numbers of IOzone's text or spreadsheet. A 0 stands for a test that was not made, and is not a number; the use of
 /// processors is none of ours.
 ///
 /// # Errors
-/// A file that is none of IOzone's, or that ends before its numbers do, with the place.
+/// A file that is not IOzone's, or is truncated, with the place.
 pub fn published(bytes: &[u8]) -> Result<Vec<PublishedNumber>, Unread> {
     // What later spreadsheets begin with: an archive, or a compound file.
     let is_workbook = bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"\xd0\xcf\x11\xe0");
@@ -24,7 +24,7 @@ pub fn published(bytes: &[u8]) -> Result<Vec<PublishedNumber>, Unread> {
         true => sheet::of_records(bytes)?,
         false => {
             let text = String::from_utf8_lossy(bytes);
-            // The report behind a table says the same again.
+            // The report after a table repeats it.
             match table::numbers(&text)? {
                 numbers if numbers.is_empty() => sheet::of_text(&text)?,
                 numbers => numbers,
@@ -34,7 +34,7 @@ pub fn published(bytes: &[u8]) -> Result<Vec<PublishedNumber>, Unread> {
     if found.is_empty() {
         return Err(Unread {
             place: String::new(),
-            message: if is_workbook { "a workbook of a later kind" } else { "no number of IOzone's is in it" }
+            message: if is_workbook { "a workbook of a later kind" } else { "there are no IOzone results in it" }
                 .to_owned(),
             help: "what is read is IOzone's own text, its `-R` report, and the spreadsheet of `-b` (BIFF 2)".to_owned(),
         });

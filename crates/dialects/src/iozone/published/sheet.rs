@@ -51,7 +51,7 @@ pub(super) fn of_text(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
         let indent = usize::from(text.starts_with([' ', '\t']));
         let cells = fields(text).ok_or_else(|| Unread {
             place: format!("line {line}"),
-            message: format!("`{}` has a quotation mark too few", text.trim()),
+            message: format!("`{}` has an unbalanced quotation mark", text.trim()),
             help: "give the report as IOzone printed it".to_owned(),
         });
         // Other lines may hold what they like.
@@ -130,7 +130,7 @@ impl Record<'_> {
     }
 }
 
-/// What a command line of IOzone's tells rates in; kB a second where it says nothing else.
+/// The unit of rates for an IOzone command line; kB/s by default.
 fn rate_of_command(command: &str) -> Rate {
     struct Nobody;
     impl Machine for Nobody {

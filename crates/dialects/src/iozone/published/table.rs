@@ -1,4 +1,4 @@
-//! IOzone's text: the table of streams of their own, and the blocks of several processes.
+//! IOzone's text: the table of single-process tests, and the blocks of throughput tests.
 
 use super::{number, sizes};
 use crate::iozone::pass::Pass;
@@ -42,7 +42,7 @@ pub(super) fn numbers(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     Ok(found)
 }
 
-/// In what the text tells rates.
+/// The unit of rates in the text.
 pub(super) fn rate(text: &str) -> Rate {
     let says = |words: &str| text.lines().any(|line| line.trim().trim_matches('"').starts_with(words));
     if says("OPS Mode") || says("Output is in ops/sec") {
@@ -95,7 +95,7 @@ fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, U
     };
     let words = words(text);
     let size = |at: usize| match words.get(at) {
-        Some((_, word)) => word.parse::<u64>().map_err(|_| wrong(word, "is no size in kB")),
+        Some((_, word)) => word.parse::<u64>().map_err(|_| wrong(word, "is not a size in kB")),
         None => Err(wrong(text.trim(), "has no record size")),
     };
     let (file_kb, record_kb) = (size(0)?, size(1)?);
@@ -104,15 +104,15 @@ fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, U
     for (end, word) in words.iter().skip(2) {
         let value: f64 = match word.parse() {
             Ok(value) if word.starts_with(|digit: char| digit.is_ascii_digit()) => value,
-            _ => return Err(wrong(word, "is no number")),
+            _ => return Err(wrong(word, "is not a number")),
         };
         if word.len() > DIGITS_MAX {
-            return Err(wrong(word, "are numbers that have run into each other"));
+            return Err(wrong(word, "is two numbers run together"));
         }
         let column = (next..ends.len()).min_by_key(|column| ends[*column].abs_diff(*end));
         let pass = column.and_then(|column| Pass::ALL.get(column - 2));
         let (Some(column), Some(pass)) = (column, pass) else {
-            return Err(wrong(word, "stands under no column"));
+            return Err(wrong(word, "is not below any column"));
         };
         next = column + 1;
         found.extend(number(*pass, word, value, rate, sizes(file_kb, record_kb)));

@@ -16,7 +16,7 @@ fn all_of(numbers: &[PublishedNumber], kind: CellMetric) -> Vec<(&str, &str)> {
 #[test]
 fn a_table_is_read_column_by_column() {
     let numbers = read(include_bytes!("../../../golden/iozone/auto_Ra_small.out"));
-    // 35 rows of 13 rates; the report behind the table says them again.
+    // 35 rows of 13 rates; the report after the table says them again.
     assert_eq!(numbers.len(), 35 * 13);
     let first: Vec<(CellMetric, &str)> =
         numbers[..13].iter().map(|number| (number.kind, number.printed.as_str())).collect();
@@ -33,7 +33,7 @@ fn a_table_is_read_column_by_column() {
     assert_eq!(every[16].printed, "1217583 kBytes/sec");
 }
 
-// Protects: tests that were left out shift no column, and a 0 is no number.
+// Protects: tests that were left out shift no column, and a 0 is not a number.
 #[test]
 fn what_was_not_measured_is_no_number() {
     let head = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   \
@@ -46,7 +46,7 @@ fn what_was_not_measured_is_no_number() {
     assert_eq!(numbers[1].kind, CellMetric::BackwardRead);
 }
 
-// Protects: what several processes did is told with their number.
+// Protects: what several processes did is reported with their number.
 #[test]
 fn blocks_of_several_processes_are_read() {
     let numbers = read(include_bytes!("../../../golden/iozone/throughput_t1_t2_t4_R_C.out"));
@@ -94,15 +94,15 @@ fn what_cannot_be_read_is_told_with_its_place() {
     assert!(cut.place.starts_with("byte ") && cut.message.contains("ends within a record"), "{cut}");
     let head = "  KB  reclen   write rewrite    read    reread\n";
     for (row, place, message) in [
-        ("  64  4  123x  5\n", "line 2", "`123x` is no number"),
-        ("  64  4  12345678901234  5\n", "line 2", "run into each other"),
-        ("  64  x  5\n", "line 2", "`x` is no size"),
+        ("  64  4  123x  5\n", "line 2", "`123x` is not a number"),
+        ("  64  4  12345678901234  5\n", "line 2", "two numbers run together"),
+        ("  64  x  5\n", "line 2", "`x` is not a size"),
     ] {
         let unread = published(format!("{head}{row}").as_bytes()).unwrap_err();
         assert!(unread.place == place && unread.message.contains(message), "{unread}");
     }
     assert!(published(b"PK\x03\x04abc").unwrap_err().message.contains("later kind"));
-    assert!(published(b"hello").unwrap_err().message.contains("no number"));
+    assert!(published(b"hello").unwrap_err().message.contains("no IOzone results"));
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! What follows from all options together: what does not go together, and which sizes are run.
+//! Checks and conclusions over all options: conflicts, and the sizes to run.
 
 use super::{RECORD_MAX_BYTES, Rate, Seen, Settings, TestMode, Trouble, WrittenContent};
 use crate::iozone::Wrong;
@@ -68,11 +68,7 @@ fn contradiction(settings: &Settings, seen: &Seen, auto: bool) -> Option<Trouble
         (settings.existing && !seen.file && !seen.named_files, 20, "You must use -f or -F when using -+E\n"),
         (seen.copies && seen.no_copies, 20, "\n\tCan not do both -H and -k\n"),
         (seen.duplicate.is_some() && seen.diagnostic, 20, "\n\tCan not do both -+d and -+w\n"),
-        (
-            seen.mapped && settings.direct,
-            17,
-            "\n\tA mapping always goes through the page cache; use -B or -I, not both.\n\n",
-        ),
+        (seen.mapped && settings.direct, 17, "\n\tA mapping always uses the page cache; use -B or -I, not both.\n\n"),
     ];
     rules.into_iter().find(|(wrong, ..)| *wrong).and_then(|(_, code, message)| trouble(code, message))
 }
@@ -102,7 +98,7 @@ pub(super) fn conclude(settings: &mut Settings, mut seen: Seen) -> Result<(), Wr
             WrittenContent::Reducible { compress: seen.compress.unwrap_or(50), duplicate: seen.duplicate.unwrap_or(0) };
     }
     if settings.purge && !settings.line_bytes.is_power_of_two() {
-        return Err(Wrong::refuse(2, format!("-L {}: a line of a cache is a power of two", settings.line_bytes)));
+        return Err(Wrong::refuse(2, format!("-L {}: a cache line size must be a power of two", settings.line_bytes)));
     }
     settings.trouble = contradiction(settings, &seen, auto);
     silent(settings, &seen);
@@ -165,21 +161,21 @@ fn sweep(settings: &mut Settings, seen: &Seen) -> SizeSweep {
     SizeSweep::new(&SweepRange { files_kb, records, crossover_kb })
 }
 
-/// What IOzone leaves out without a word.
+/// Tests that IOzone skips silently.
 fn silent(settings: &mut Settings, seen: &Seen) {
     let mut said: Vec<String> =
-        seen.missing.iter().map(|what| format!("{what} is in no IOzone 3.489 of Debian's")).collect();
+        seen.missing.iter().map(|what| format!("{what} is not in Debian's IOzone 3.489")).collect();
     let included = |test| settings.include.contains(&test);
     if !seen.throughput {
         if included(Test::Mix) {
-            said.push("-i 8 is of throughput tests; add -t".to_owned());
+            said.push("-i 8 is a throughput test; add -t".to_owned());
         }
         if !settings.extended && (included(Test::Pwrite) || included(Test::Pread)) {
             said.push("-i 9 and -i 10 need -E".to_owned());
         }
     }
     if seen.throughput && included(Test::RecordRewrite) {
-        said.push("-i 4 is of no throughput test".to_owned());
+        said.push("-i 4 is not a throughput test".to_owned());
     }
     if !said.is_empty() && !settings.strict {
         settings.notes.push(format!("not run: {}", said.join("; ")));

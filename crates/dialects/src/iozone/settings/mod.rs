@@ -1,4 +1,4 @@
-//! What the words mean.
+//! The settings of a command line.
 
 mod conclude;
 mod number;
@@ -32,7 +32,7 @@ pub enum TestMode {
     },
 }
 
-/// What rates are told in.
+/// What rates are reported in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rate {
     /// kB of 1024 bytes a second.
@@ -51,13 +51,13 @@ pub enum WrittenContent {
     Pages(u8),
     /// This byte everywhere.
     Whole(u8),
-    /// Words that tell their places.
+    /// Words that encode their offsets.
     Told,
-    /// Such that so much of it, per cent, is found again and can be compressed.
+    /// Percentages of it that are duplicates and that are compressible.
     Reducible {
-        /// Per cent.
+        /// Percent.
         compress: u8,
-        /// Per cent.
+        /// Percent.
         duplicate: u8,
     },
     /// What an existing file holds.
@@ -67,7 +67,7 @@ pub enum WrittenContent {
 /// Records of a telemetry file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Telemetry {
-    /// As it was said.
+    /// As given.
     pub path: String,
     /// In its order.
     pub records: Vec<ListedRecord>,
@@ -107,11 +107,11 @@ pub struct Settings {
     pub include: Vec<Test>,
     /// The extension tests too.
     pub extended: bool,
-    /// The file of a stream of its own.
+    /// The file of a single-process test.
     pub file: String,
     /// Files of children.
     pub files: Vec<String>,
-    /// What rates are told in.
+    /// What rates are reported in.
     pub rate: Rate,
     /// The report for spreadsheets.
     pub report: bool,
@@ -133,7 +133,7 @@ pub struct Settings {
     pub mapped: Option<Option<bool>>,
     /// POSIX async I/O: depth, and whether it copies.
     pub aio: Option<(u32, bool)>,
-    /// What the kernel is told of mappings.
+    /// The hints that the kernel gets about mappings.
     pub advice: Advice,
     /// From one record of the stride test to the next.
     pub stride: u64,
@@ -175,9 +175,9 @@ pub struct Settings {
     pub compute_counts: bool,
     /// Between tests.
     pub rest: Nanos,
-    /// Bytes of a burst, and the pause behind it.
+    /// Bytes of a burst, and the pause after it.
     pub burst: Option<(u64, Nanos)>,
-    /// How many children of the mix read; every other one where nobody says.
+    /// How many children of the mix read; every other one by default.
     pub mix_readers: Option<MixReaders>,
     /// The mix is sequential.
     pub mix_sequential: bool,
@@ -210,9 +210,9 @@ pub struct Settings {
 /// Which children of the mix read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MixReaders {
-    /// Per cent of them.
+    /// Percentage of them.
     Percent(u32),
-    /// So many.
+    /// This many.
     Count(u32),
 }
 
@@ -313,9 +313,9 @@ impl Settings {
         !self.selects || self.include.contains(&test)
     }
 
-    /// The tests of a stream of its own that have a place in the table.
+    /// The single-process tests with a column in the table.
     pub fn table(&self) -> &'static [Test] {
-        // IOzone has no streams and no positioned calls beside mappings and async I/O.
+        // IOzone has no streams and no positioned calls with mappings and async I/O.
         if self.mapped.is_some() || self.aio.is_some() {
             &Test::ALL[..6]
         } else if self.extended {
@@ -326,7 +326,7 @@ impl Settings {
     }
 }
 
-/// What is only known when all words are read.
+/// What is known only once all arguments are read.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) auto: bool,

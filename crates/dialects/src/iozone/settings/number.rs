@@ -10,7 +10,7 @@ pub(super) fn bytes_of(settings: &mut Settings, name: &str, text: &str) -> i64 {
         return said.taken_bytes;
     }
     settings.notes.push(format!(
-        "-{name} {text} is taken as {} kB; IOzone takes it as {} kB",
+        "-{name} {text} is read as {} kB; IOzone reads it as {} kB",
         said.meant_bytes / 1024,
         said.taken_bytes / 1024
     ));

@@ -1,4 +1,4 @@
-//! Goes over the words, option by option.
+//! Reads the command line, option by option.
 
 use super::conclude::conclude;
 use super::take::take;
@@ -9,10 +9,10 @@ use crate::iozone::{Action, Machine, Wrong, help};
 /// What Plumb does not do, and why.
 fn refusal(name: &str) -> Option<&'static str> {
     Some(match name {
-        "+m" | "+c" | "+s" | "+i" | "+h" => "cluster mode (-+m) is not done yet; run it on each machine",
-        "+t" => "the network test (-+t) belongs to cluster mode, which is not done yet; use iperf3",
-        "+H" | "+P" => "time comes from this machine's own clock, of nanoseconds; leave -+H and -+P out",
-        "+M" | "+Q" | "+S" | "+W" => "this part of IOzone's duplicates is not done; use -+w, -+y, -+C and -+a",
+        "+m" | "+c" | "+s" | "+i" | "+h" => "cluster mode (-+m) is not supported yet; run it on each machine",
+        "+t" => "the network test (-+t) belongs to cluster mode, which is not supported yet; use iperf3",
+        "+H" | "+P" => "time comes from this machine's own nanosecond clock; remove -+H and -+P",
+        "+M" | "+Q" | "+S" | "+W" => "this deduplication option is not supported; use -+w, -+y, -+C and -+a",
         _ => return None,
     })
 }
@@ -20,7 +20,7 @@ fn refusal(name: &str) -> Option<&'static str> {
 /// Reads a command line without the program's name.
 ///
 /// # Errors
-/// What is wrong, with the code that IOzone ends with.
+/// The error, with IOzone's exit code.
 pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Wrong> {
     let mut settings = Settings::new();
     settings.processors = machine.processors().max(1);
@@ -48,7 +48,7 @@ pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Wrong
     Ok(Action::Run(Box::new(settings)))
 }
 
-/// Takes Plumb's own options out; `--xlsx FILE` may take its file from behind.
+/// Removes Plumb's own options; the file of `--xlsx FILE` may be the next argument.
 fn own_words(settings: &mut Settings, own: &[String], words: &[String]) -> Result<Vec<String>, Wrong> {
     let words = words.to_vec();
     for word in own {
@@ -70,7 +70,7 @@ fn own_words(settings: &mut Settings, own: &[String], words: &[String]) -> Resul
             _ => {
                 return Err(Wrong::refuse(
                     255,
-                    format!("--{name} is none of --compat=strict, --xlsx=FILE, --repeat=N"),
+                    format!("unknown option --{name}; use --compat=strict, --xlsx=FILE or --repeat=N"),
                 ));
             }
         }
@@ -100,7 +100,7 @@ fn named_files(
     Ok(())
 }
 
-/// As many names as there are children, from the words of a file.
+/// As many names as there are children, from a file.
 fn listed_files(
     settings: &mut Settings,
     seen: &mut Seen,

@@ -1,4 +1,4 @@
-//! What each option says.
+//! The meaning of each option.
 
 use super::number::{bytes_of, percent, record_max};
 use super::telemetry::telemetry;

@@ -32,7 +32,7 @@ pub(super) fn telemetry(path: &str, machine: &mut dyn Machine) -> Result<Telemet
         else {
             return Err(Wrong::refuse(
                 178,
-                format!("{path}:{}: `{line}` is no line of offset, size and delay", number + 1),
+                format!("{path}:{}: `{line}` is not a line of offset, size and delay", number + 1),
             ));
         };
         telemetry.records.push(ListedRecord {
@@ -43,7 +43,7 @@ pub(super) fn telemetry(path: &str, machine: &mut dyn Machine) -> Result<Telemet
         });
     }
     match telemetry.records.is_empty() {
-        true => Err(Wrong::refuse(178, format!("{path} holds no records"))),
+        true => Err(Wrong::refuse(178, format!("{path} has no records"))),
         false => Ok(telemetry),
     }
 }

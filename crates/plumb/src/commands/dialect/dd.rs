@@ -50,7 +50,7 @@ impl Dialect for Copying {
             Action::Version => page(help::VERSION),
             Action::Plan => page(&lower::plan(&said)),
             Action::Translate => match native::to_toml(&lower::lower(&said)) {
-                Ok(text) => page(&format!("# Translated from operands of dd.\n{text}")),
+                Ok(text) => page(&format!("# Translated from a dd command line.\n{text}")),
                 Err(error) => {
                     error_line!("{called}: {error}");
                     Err(End::DialectFailed.into())

@@ -22,10 +22,7 @@ pub enum DialectError {
     #[error("{}", .0.message)]
     Print(Stopped),
     /// Files end before they should.
-    #[error(
-        "{count} times a {what} moved less than a block: files are shorter than {length}; write them first, or use \
-         --trunctosize"
-    )]
+    #[error("{count} short {what}(s): files are shorter than {length}; write them first, or use --trunctosize")]
     Short {
         /// How often.
         count: u64,
@@ -35,10 +32,10 @@ pub enum DialectError {
         length: String,
     },
     /// The time to begin at is over.
-    #[error("--start: that time has passed; give one to come, in seconds since 1970")]
+    #[error("--start is in the past; give a future time, in seconds since the epoch")]
     StartPassed,
     /// The system's caches stay.
-    #[error("--dropcache: /proc/sys/vm/drop_caches: {0}; run as root, or leave the option out")]
+    #[error("--dropcache: /proc/sys/vm/drop_caches: {0}; run as root, or remove the option")]
     DropCaches(io::Error),
 }
 

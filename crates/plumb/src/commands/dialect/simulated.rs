@@ -42,19 +42,19 @@ pub enum Unsimulated {
     #[error("simulated and real files cannot be mixed in one run; name `sim:` devices only, or none")]
     Mixed,
     /// Nothing says how large the files are.
-    #[error("`{name}` has no size of its own; say how large it is")]
+    #[error("`{name}` has no size here; give one")]
     Size {
         /// The device.
         name: String,
     },
     /// The tool's work needs real files.
-    #[error("`{name}`: this work needs real files; name a file")]
+    #[error("`{name}`: this needs real files; name a file")]
     Work {
         /// The device.
         name: String,
     },
     /// A companion needs real time.
-    #[error("`{name}`: programs and CPU load need real time; a simulated device has a virtual clock; leave it out")]
+    #[error("`{name}`: programs and CPU load take real time, which a simulated device does not have; remove it")]
     Companion {
         /// The job that it is.
         name: String,

@@ -1,4 +1,4 @@
-//! fio's own example jobs, where its source is at hand: `FIO_SOURCE` names the folder.
+//! fio's own example jobs, if `FIO_SOURCE` names the directory with its source.
 
 use crate::fio::lower::{
     AskedRecording, Entropy, Found, Lowered, Places, RecordedFile, RecordedFiles, RecordedName, lower,
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The table of what becomes of each.
+/// The table of their status.
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fio-examples.md");
 
-/// Begins what was found when they ran.
+/// Heads the part with results of running them.
 const RAN: &str = "\n## What ran\n";
 
 struct Folder(PathBuf);
@@ -91,13 +91,13 @@ fn jobs_of(folder: &Path) -> Vec<String> {
 #[test]
 fn the_examples_of_fio_are_translated() {
     let Ok(source) = std::env::var("FIO_SOURCE") else {
-        eprintln!("SKIPPED: FIO_SOURCE does not say where fio's source is");
+        eprintln!("SKIPPED: set FIO_SOURCE to a directory with fio's source");
         return;
     };
     let mut table = String::from(
-        "# fio's example jobs\n\nWhat `plumb as fio` makes of the jobs that come with fio 3.42. *Runs*: as it is. \
-         *Translated*: `--translate` and `--plan` tell what it would do, and running it is refused for the reason \
-         beside. A test of the crate `dialects` writes this table where `FIO_SOURCE` names a folder with fio's source.\n",
+        "# fio's example jobs\n\nStatus of the example jobs that come with fio 3.42. *Runs*: unchanged. *Translated*: `--translate` \
+         and `--plan` show what it would do, but running it is refused for the reason given. A test of the crate \
+         `dialects` writes this table if `FIO_SOURCE` names a directory with fio's source.\n",
     );
     let mut counts = Vec::new();
     for (title, folder) in [("examples", "examples"), ("t/jobs", "t/jobs")] {
@@ -126,7 +126,7 @@ fn the_examples_of_fio_are_translated() {
         }
         counts.push((title, good));
     }
-    // What became of them on a machine is a measurement, and stays below as it is.
+    // The results of running them on a machine are measurements and are kept below.
     let committed = std::fs::read_to_string(TABLE).unwrap_or_default();
     if let Some((_, ran)) = committed.split_once(RAN) {
         table.push_str(RAN);
@@ -139,6 +139,6 @@ fn the_examples_of_fio_are_translated() {
     assert_eq!(
         std::fs::read_to_string(TABLE).unwrap_or_default(),
         table,
-        "set FIO_EXAMPLES_WRITE=1 to write the table anew"
+        "set FIO_EXAMPLES_WRITE=1 to update the table"
     );
 }

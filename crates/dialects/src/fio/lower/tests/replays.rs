@@ -1,4 +1,4 @@
-//! Jobs that repeat a recording.
+//! Jobs that replay a recording.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn a_redirect_takes_all_ops_as_far_as_they_reach() {
 fn devices_are_found_by_their_numbers_or_refused() {
     let all = on(&[("/dev/loop7", Found::Block { bytes: GIB })], "[a]\nread_iolog=rec.bin\n").unwrap();
     assert_eq!(names(&all, 0), ["/dev/loop7", "/x/b"]);
-    assert!(refusal("[a]\nread_iolog=rec.bin\n").contains("7:7, which this machine has not"));
+    assert!(refusal("[a]\nread_iolog=rec.bin\n").contains("7:7, which this machine does not have"));
     lowered("[a]\nread_iolog=rec.bin\nreplay_redirect=to\n");
 }
 
@@ -63,7 +63,7 @@ fn what_is_merged_is_what_is_repeated() {
     assert!(refusal("[a]\nmerge_blktrace_file=m\n").contains("read_iolog"));
 }
 
-/// fio and its manual differ, and so do we where we are told to be strict.
+/// fio and its manual differ, and so do we with `--compat=strict`.
 #[test]
 fn doubtful_waits_are_told_once() {
     let all = lowered("[a]\nread_iolog=rec.waits\nnumjobs=2\n");

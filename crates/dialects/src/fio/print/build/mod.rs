@@ -1,8 +1,8 @@
-//! A [`Report`] of what Plumb measured: every number of a job is of the workers that did it.
+//! Builds a [`Report`] from a measurement: every number of a job comes from its workers.
 //!
-//! What fio calls total latency (`lat`) is the time of an op from its start to its completion. Where handing over was
-//! timed, its parts are `slat`, what handing it over took, and `clat`, the time from then on. Where an op completes inside
-//! the call that submits it, `clat` is `lat`, as in fio, and `slat` is absent.
+//! Total latency (`lat`) runs from an op's start to its completion. If submission was timed, its parts are `slat`, the
+//! time of the submission, and `clat`, the time from then on. If an op completes within the submitting call, `clat` is
+//! `lat`, as in fio, and there is no `slat`.
 
 mod disks;
 mod part;
@@ -38,7 +38,7 @@ pub struct Heading {
     pub elapsed_s: u64,
 }
 
-/// Whether a report is the last word.
+/// Whether a report is final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stage {
     /// Results so far, of a run that goes on.
@@ -69,7 +69,7 @@ pub struct JobSource {
     pub members: Vec<JobMember>,
     /// Which latencies are kept.
     pub latencies: Latencies,
-    /// Lengths of the pieces whose rates are told.
+    /// Lengths of the pieces whose rates are reported.
     pub windows: Windows,
 }
 
@@ -101,7 +101,7 @@ impl Default for Latencies {
     }
 }
 
-/// `bwavgtime` and `iopsavgtime`: what is not as long at the end of a job has no rate of its own, as with fio.
+/// `bwavgtime` and `iopsavgtime`: a shorter rest at the end of a job has no rate, as in fio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
     /// Of bandwidth, ns.
@@ -257,7 +257,7 @@ const EIO: i32 = 5;
 /// How a worker that a signal stopped says so.
 const INTERRUPTED: &str = "interrupted";
 
-/// What the system calls an error, without its number.
+/// The system's name of an error, without its number.
 fn name_of(errno: i32) -> String {
     let name = std::io::Error::from_raw_os_error(errno).to_string();
     name.split(" (os error").next().unwrap_or_default().to_owned()
@@ -267,7 +267,7 @@ fn errors(job: &mut JobReport, workers: &[&WorkerMeasurement]) {
     let first = workers.iter().find_map(|one| one.faults.first());
     let code = first.map_or(EIO, |fault| fault.errno.unwrap_or(EILSEQ));
     let told = first.map(|fault| {
-        // What keeps a file from being opened may be a long story; the number has a short name.
+        // The reason why a file cannot be opened may be long; the error number has a short name.
         let error = fault.errno.filter(|_| fault.op == OpKind::Open).map_or_else(|| fault.message.clone(), name_of);
         format!("file:{}, func={}, error={error}", fault.path.display(), fault.op.name())
     });
@@ -278,7 +278,7 @@ fn errors(job: &mut JobReport, workers: &[&WorkerMeasurement]) {
         continued.first_code = if count > 0 { code } else { 0 };
         continued.first_text = told.clone().unwrap_or_default();
     }
-    // Errors that are passed over fail nobody.
+    // Ignored errors fail no job.
     let failed = ended.is_some() || (count > 0 && job.continued.is_none());
     if failed && job.error.is_none() {
         let text = told.or_else(|| ended.cloned()).unwrap_or_else(|| "failed".to_owned());

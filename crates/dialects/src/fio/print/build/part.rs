@@ -1,4 +1,4 @@
-//! What the workers of a job did, in fio's terms.
+//! The results of a job's workers, in fio's terms.
 
 use super::{KeptLog, Latencies, Windows, series};
 use crate::fio::print::report::*;
@@ -40,7 +40,7 @@ impl Part<'_> {
         }
         let lat = merged(ops.iter().map(|op| &op.service));
         let slat = merged(ops.iter().filter_map(|op| op.submission.as_ref()));
-        // What completes in the call that hands it over has no parts: its completion takes as long as all of it.
+        // An op that completes within the submitting call has no parts: `clat` is its whole latency.
         let clat = merged(ops.iter().map(|op| op.completion.as_ref().unwrap_or(&op.service)));
         let spent_ns = |one: &WorkerMeasurement| {
             let each = kinds.iter().map(|kind| one.spent_ns.get(kind).copied().unwrap_or(one.wall_ns));
@@ -49,7 +49,7 @@ impl Part<'_> {
         let longest_ns = self.workers.iter().map(|one| spent_ns(one)).max().unwrap_or(0);
         let latencies = self.latencies;
         let kept = |kept: KeptLog, histogram: &Histogram| match (kept, histogram.is_empty()) {
-            // An op that completes in the call that submits it has no submission of its own; fio keeps none either.
+            // An op that completes within the submitting call has no submission time, as in fio.
             (KeptLog::No, _) | (_, true) => Figure::Off,
             (KeptLog::Yes, false) => Figure::Is(Latency::of(histogram)),
         };
@@ -62,7 +62,7 @@ impl Part<'_> {
             ios,
             short: Figure::Is(ops.iter().map(|op| op.short_count).sum()),
             dropped,
-            // A job that did something took time, be it less than fio can tell.
+            // A job that did something took time, even if less than fio's resolution.
             runtime_ms: whole_ms(longest_ns).max(1),
             slat: kept(latencies.slat, &slat),
             clat: kept(latencies.clat, &clat),
@@ -81,7 +81,7 @@ impl Part<'_> {
         }
     }
 
-    /// Processor time and its kin.
+    /// CPU time and the like.
     pub(super) fn cpu(&self) -> CpuReport {
         let sum = |pick: fn(&WorkerMeasurement) -> Option<u64>, what: &str| {
             let counted: Option<u64> = self.workers.iter().map(|one| pick(one)).sum();

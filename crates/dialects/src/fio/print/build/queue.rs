@@ -7,7 +7,7 @@ use plumb_result::measurement::QueueCounts;
 /// Classes of a row.
 const CLASSES: usize = 7;
 
-/// The class of so many ops in flight: 1, 2–3, 4–7, and so on to 64 and more.
+/// The class of this many ops in flight: 1, 2–3, 4–7, and so on to 64 and more.
 fn level(depth: usize) -> usize {
     (depth.max(1).ilog2() as usize).min(CLASSES - 1)
 }
@@ -21,7 +21,7 @@ fn batch(size: usize) -> usize {
     }
 }
 
-/// Levels and batches of all these workers. One without a queue has one op in flight, handed over and taken alone.
+/// Levels and batches of all these workers. A worker without a queue has one op in flight.
 pub(super) fn depths(workers: &[&WorkerMeasurement]) -> Depths {
     let mut rows = [[0u64; CLASSES]; 3];
     for worker in workers {

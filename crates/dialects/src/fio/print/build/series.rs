@@ -1,4 +1,4 @@
-//! What workers did over time, piece by piece.
+//! The workers' rates over time.
 
 use crate::fio::print::report::{Figure, Samples};
 use plumb_result::WorkerMeasurement;

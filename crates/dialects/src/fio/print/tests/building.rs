@@ -229,7 +229,7 @@ fn directions_are_mixed_where_that_is_asked_for() {
     let mut phase = readers();
     phase.workers[0].ops.insert(OpKind::Write, ops(300, 400_000));
     phase.workers[0].ops.insert(OpKind::Fdatasync, ops(5, 1_000_000));
-    // What comes at the end of a job is none of fio's syncs.
+    // Syncs at the end of a job do not count as fio's syncs.
     phase.workers[0].ops.insert(OpKind::EndFsync, ops(2, 1_000_000));
     let mut asked = source(&["a"]);
     asked.job.io = Io::Both(Split::default(), Box::default());

@@ -1,4 +1,4 @@
-//! The printers against what fio itself printed, against any data at all, and against what reads fio's output.
+//! Tests of the printers against fio's own output, random data, and programs that read fio's output.
 
 mod building;
 mod consumers;

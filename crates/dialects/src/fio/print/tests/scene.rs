@@ -3,7 +3,7 @@
 use crate::fio::print::grid;
 use plumb_result::Histogram;
 
-/// A percentile whose value is known to lie in a range, ns.
+/// A percentile whose value is known to be in a range, ns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     pub percent: f64,
@@ -11,7 +11,7 @@ pub(super) struct Step {
     pub to_ns: u64,
 }
 
-/// A histogram of so many values with these percentiles on fio's grid.
+/// A histogram of this many values with these percentiles on fio's grid.
 pub(super) fn shaped(total: u64, steps: &[Step]) -> Histogram {
     let mut histogram = Histogram::new();
     let mut placed = 0;

@@ -31,7 +31,7 @@ impl Dialect for GetcPutc {
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
         if let Some(correction) = self.settings.correction() {
-            error_line!("plumb: {correction}; `--compat=strict` does as it does");
+            error_line!("plumb: {correction}; `--compat=strict` follows the tool");
         }
         Ok(lower::lower(&self.settings, std::process::id()))
     }

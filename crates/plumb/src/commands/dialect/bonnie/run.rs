@@ -51,7 +51,7 @@ impl Dialect for Bonnie {
             error_line!("plumb: {}; {exact}", corrections.join("; "));
         }
         if settings.version == Version::V103 && settings.size_mib > FILE_103_MIB {
-            error_line!("plumb: one file of {} MiB, where 1.03e makes files of 1 GiB", settings.size_mib);
+            error_line!("plumb: one file of {} MiB, where 1.03e creates files of 1 GiB", settings.size_mib);
         }
         let semaphores = match settings.meeting {
             Meeting::Wait => match Semaphores::find(SEMAPHORE_KEY, SEMAPHORES) {

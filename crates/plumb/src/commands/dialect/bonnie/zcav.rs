@@ -47,7 +47,7 @@ impl Dialect for Zcav {
             return Err(End::DialectCode(TOO_SMALL).into());
         }
         if let Some(correction) = settings.correction() {
-            error_line!("plumb: {correction}; `--compat=strict` counts as it does");
+            error_line!("plumb: {correction}; `--compat=strict` counts as the tool does");
         }
         Ok(Zcav { settings, plans })
     }

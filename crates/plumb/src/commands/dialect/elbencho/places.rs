@@ -157,7 +157,7 @@ mod tests {
                 .keep_tree(name, "# encoding=base64\n")
                 .unwrap_err()
                 .to_string()
-                .contains("no scan made it")
+                .contains("not the result of a scan")
         );
         assert_eq!(std::fs::read(&path).unwrap(), b"my own");
     }

@@ -44,7 +44,7 @@ impl Files for DiskFiles {
         let mut bytes = Vec::new();
         if path == "-" {
             if std::mem::replace(&mut self.stdin_taken, true) {
-                return Err(missing("standard input was read already".to_owned()));
+                return Err(missing("standard input has already been read".to_owned()));
             }
             std::io::stdin().read_to_end(&mut bytes).map_err(|error| missing(error.to_string()))?;
         } else {

@@ -78,7 +78,7 @@ impl Dialect for Jobs {
 
 fn has_jobs(fio: &Fio) -> Step<()> {
     if fio.jobs.is_empty() {
-        return told(Err(["no job is defined; name a job file, or begin a job with --name=NAME"]));
+        return told(Err(["no job given; name a job file, or define a job with --name=NAME"]));
     }
     Ok(())
 }

@@ -40,6 +40,6 @@ pub(super) fn warning(warnings: &[Warning], more: &[String]) -> Option<String> {
         return None;
     }
     let misread = warnings.iter().any(|warning| matches!(warning, Warning::Misread { .. }));
-    let way_out = if misread { " (--compat=strict reads all values as fio does)" } else { "" };
+    let way_out = if misread { " (--compat=strict reads values as fio does)" } else { "" };
     Some(format!("fio: warning: {}{way_out}", all.join("; ")))
 }

@@ -68,9 +68,9 @@ fn lowered(fio: &Fio, places: &mut dyn Places) -> Step<Lowered> {
 
 /// A comment above the workload: where it comes from, and what of it cannot be run.
 fn heading(fio: &Fio, lowered: &Lowered) -> String {
-    let mut lines = vec!["# Translated from jobs of fio.".to_owned()];
+    let mut lines = vec!["# Translated from fio jobs.".to_owned()];
     let untold = |one: &Unrunnable| {
-        format!("# The job {} cannot be run here: {}: {}.", one_line(&fio.jobs[one.job].name), one.what, one.why)
+        format!("# Plumb cannot run the job {}: {}: {}.", one_line(&fio.jobs[one.job].name), one.what, one.why)
     };
     lines.extend(lowered.unrunnable.iter().map(untold));
     lines.join("\n")

@@ -47,8 +47,8 @@ fn warn(settings: &Settings) {
     let differs = has_parts || (shows_use && settings.count != Some(1));
     if settings.compat == Compat::Meant && settings.list.has_groups() && differs {
         error_line!(
-            "iostat: groups have their true numbers here; sysstat 12.6.1 divides %util by more devices in each report, and \
-             loses sums with --pretty (--compat=strict prints that)"
+            "iostat: group totals are corrected; sysstat 12.6.1 divides %util by more devices in each report and \
+             loses totals with --pretty (--compat=strict prints its numbers)"
         );
     }
 }

@@ -64,13 +64,13 @@ impl Dialect for Shell {
                 "--compat=strict" => Compat::Strict,
                 "--compat=meant" => Compat::Meant,
                 other => {
-                    complain(format!("there is no option `{other}`, only --compat=meant and --compat=strict"));
+                    complain(format!("unknown option `{other}`; use --compat=meant or --compat=strict"));
                     return Err(End::DialectFailed.into());
                 }
             };
         }
         if files.len() > 1 && compat == Compat::Meant {
-            complain(format!("one file of commands is read, not {}; use `load` for more", files.len()));
+            complain(format!("one command file expected, got {}; use `load` for more", files.len()));
             return Err(End::DialectFailed.into());
         }
         let mut shell = Shell {
@@ -150,7 +150,7 @@ impl Shell {
         let loaded = self.sources.iter().filter(|source| !source.ends_all).count();
         match std::fs::read(path) {
             Ok(_) if loaded >= DEPTH_MAX => {
-                complain(format!("'{path}' is loaded within {DEPTH_MAX} other files; does it load itself?"));
+                complain(format!("'{path}' is nested in {DEPTH_MAX} other files; does it load itself?"));
             }
             Ok(text) => self.file(path, &text, false)?,
             Err(_) => complain(format!("cannot read configuration file '{path}'")),

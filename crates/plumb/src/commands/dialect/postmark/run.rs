@@ -45,7 +45,7 @@ impl Shell {
         };
         if let Some(directory) = plan.run.directories().find(|path| path.exists()) {
             complain(format!(
-                "'{}' is there already, and the run would remove it; remove it, or use another `set location`",
+                "'{}' exists, and the run would delete it; remove it, or use another `set location`",
                 directory.display()
             ));
             return Ok(None);
@@ -95,8 +95,8 @@ impl Shell {
         let (counts, spent) = if self.compat == Compat::Strict { strict } else { meant };
         if self.compat == Compat::Meant && !self.warned.replace(true) {
             error_line!(
-                "plumb: times are exact; PostMark's are whole seconds, at least 1, by which it would tell {} transactions \
-                 per second (--compat=strict)",
+                "plumb: times are exact; PostMark rounds to whole seconds, at least 1, and would print {} \
+                 transactions per second (--compat=strict)",
                 (strict.0.transactions as f64 / strict.1.transactions_s) as u64
             );
         }
@@ -116,7 +116,7 @@ fn crash(settings: &Settings) -> Result<Option<u8>, Stopped> {
     } else {
         return Ok(None);
     };
-    error_line!("plumb: PostMark crashes here: {why}; nothing was run (without --compat=strict it is)");
+    error_line!("plumb: PostMark crashes here: {why}; nothing was run (remove --compat=strict to run it)");
     Ok(Some(code))
 }
 
