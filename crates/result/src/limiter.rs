@@ -63,7 +63,7 @@ impl Bound {
             Bound::IoLimit => "the control group's I/O limit",
             Bound::Network => "the network",
             Bound::Pace => "the requested rate",
-            Bound::Depth => "queue depth",
+            Bound::Depth => "concurrency",
             Bound::Unknown => "unknown",
         }
     }

@@ -16,6 +16,7 @@ pub use survey::side_by_side;
 
 use crate::assertion;
 use crate::format;
+use crate::measure;
 use crate::style::{Ink, Style};
 use plumb_result::assertion::{Asserted, Steadiness};
 use plumb_result::medians::Spread;
@@ -166,7 +167,10 @@ fn last_line(result: &RunResult, options: &PageOptions<'_>, style: &Style) -> St
         let more = if options.detail == Detail::Brief { " -v" } else { "" };
         words.push(format!("plumb show {}{more}", short_id(&result.id)));
     }
-    format!("{}\n", words.join("   "))
+    // The escapes of colour take no columns.
+    let columns = measure::width(&words.join("   ")) - measure::width(&verdict) + measure::width(result.verdict.name());
+    let gap = if columns <= style.width { "   " } else { "\n  " };
+    format!("{}\n", words.join(gap))
 }
 
 /// The shortest form of an id that is still unlikely to be ambiguous: UUIDv7 begins with the time in milliseconds, and

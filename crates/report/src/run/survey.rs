@@ -324,8 +324,8 @@ pub fn side_by_side(results: &[&RunResult], style: &Style) -> String {
         text.push_str(&format!("{row}\n"));
     }
     let hint = match paths.as_slice() {
-        [a, b] => format!("One measurement each is no verdict. For one: plumb compare {a} {b}"),
-        _ => "One measurement each is no verdict. For one, compare them two by two: plumb compare A B".to_owned(),
+        [a, b] => format!("Single measurements are no verdict. To get one: plumb compare {a} {b}"),
+        _ => "Single measurements are no verdict. To get one: plumb compare A B".to_owned(),
     };
     format!("{text}\n{}\n", style.wrap(&hint, 0))
 }
