@@ -172,6 +172,6 @@ mod tests {
         };
         assert_eq!(note(&looks(&[false, false])), None);
         let told = note(&looks(&[false, true, false, true, true])).unwrap();
-        assert!(told.starts_with("evidence: 2 of the phase's 5 targets were looked at"), "{told}");
+        assert!(told.starts_with("evidence: 2 of the phase's 5 targets were checked"), "{told}");
     }
 }
