@@ -63,7 +63,7 @@ impl PhaseMemory {
 
 #[cfg(test)]
 impl PhaseMemory {
-    /// For so many workers without anybody to use it.
+    /// For this many workers without anybody to use it.
     pub(crate) fn for_tests(clock: Clock, workers: usize) -> PhaseMemory {
         PhaseMemory {
             clock,
@@ -196,7 +196,7 @@ impl Barrier {
         measured_at.saturating_add(self.memory.clock.ticks(time_ns)).min(control.deadline())
     }
 
-    /// How this worker shares a rate with its group of so many.
+    /// How this worker shares a rate with its group of this many.
     pub(crate) fn sharing(&self, workers: u32) -> Sharing<'_> {
         Sharing::Group { workers, numbers: self.memory.control.schedule(self.group) }
     }

@@ -253,7 +253,7 @@ impl BlockWorker {
         })?)
     }
 
-    /// Buffers for so many ops in flight; what their content costs goes into the report.
+    /// Buffers for this many ops in flight; what their content costs goes into the report.
     fn payload(&self, barrier: &Barrier, slots: usize) -> Result<Payload, WorkerError> {
         let largest = block_bytes(self.plan.largest_block_bytes())?;
         let make = |slots: usize| {

@@ -97,7 +97,7 @@ pub(crate) struct BackendRequest {
     /// Pages are dropped as soon as they were used, where the backend goes through the page cache against the user's wish
     /// (a mapping of a file that was to be used directly).
     pub(crate) drops_pages: bool,
-    /// What the kernel is told about mappings, in this order.
+    /// Advice to the kernel about mappings, in this order.
     pub(crate) mapping_advice: Vec<MappingAdvice>,
     /// Writes that no crash tears (`RWF_ATOMIC`), where the backend's own flags do not say so.
     pub(crate) atomic_writes: bool,
@@ -107,7 +107,7 @@ pub(crate) struct BackendRequest {
     pub(crate) priorities: Vec<CommandPriority>,
     /// Where the backend's own choices come from: which ops are polled for, which get a priority.
     pub(crate) choices: StreamId,
-    /// What was asked for and is not had, as far as that is known before there is a backend.
+    /// What was asked for and cannot be used, as far as that is known before there is a backend.
     pub(crate) notes: Vec<String>,
 }
 
@@ -158,7 +158,7 @@ impl BackendRequest {
 }
 
 /// Builds the backend in the calling thread, and says in the barrier's report which one really runs. `payload` makes buffers
-/// for so many ops in flight; it is called again where a backend has to be built again.
+/// for this many ops in flight; it is called again where a backend has to be built again.
 pub(crate) fn build_backend<'a>(
     mut request: BackendRequest,
     barrier: &'a Barrier,

@@ -27,7 +27,7 @@ pub(crate) struct BuiltPhase {
     /// Targets that it writes to.
     pub(crate) written: Vec<String>,
     pub(crate) flows: Vec<SetGroup>,
-    /// What was asked for and is not had.
+    /// What was asked for and cannot be used.
     pub(crate) notes: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct SetGroup {
 enum SetMember {
     /// A thread leaves its state here.
     Thread(ReturnedState),
-    /// A process' state is had by going its way again; with the number of the worker in the phase.
+    /// A process' state is recovered by going its way again; with the number of the worker in the phase.
     Process { replay: Box<FileSetReplay>, worker: usize },
 }
 
@@ -297,7 +297,7 @@ impl WorkingSets {
     }
 }
 
-/// Ops per second that so many workers reach on the null backend, which no result of this machine can exceed.
+/// Ops per second that this many workers reach on the null backend, which no result of this machine can exceed.
 pub fn null_ceiling_ops(workers: u32) -> Result<f64, crate::phase_error::PhaseError> {
     ceiling::measure(workers)
 }

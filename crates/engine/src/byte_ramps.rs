@@ -1,4 +1,4 @@
-//! Ramps that last until so many bytes are moved: the coordinator looks, and the workers count nothing for it.
+//! Ramps that last until this many bytes are moved: the coordinator looks, and the workers count nothing for it.
 
 use crate::barrier::PhaseMemory;
 use crate::clock::{Clock, Ticks};

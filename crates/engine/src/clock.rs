@@ -172,7 +172,7 @@ impl Clock {
         }
     }
 
-    /// Waits so many nanoseconds.
+    /// Waits this many nanoseconds.
     pub(crate) fn sleep(&self, ns: u64) {
         match self.kind {
             ClockKind::Virtual => virtual_time::sleep_until(virtual_time::now().saturating_add(ns)),

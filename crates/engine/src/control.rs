@@ -257,7 +257,7 @@ pub(crate) struct ControlBlock {
 }
 
 impl ControlBlock {
-    /// Words of a phase with so many groups and workers that has not begun.
+    /// Words of a phase with this many groups and workers that has not begun.
     pub(crate) fn new(groups: usize, workers: usize) -> io::Result<ControlBlock> {
         let workers: SharedSlice<WorkerWords> = SharedSlice::new(workers)?;
         for worker in workers.iter() {

@@ -58,7 +58,7 @@ pub(crate) struct ReportCells {
     kept: AtomicU64,
     /// Why it could not start, or failed, or died.
     pub(crate) failure: TextCell,
-    /// What was asked for and not had, a line each.
+    /// What was asked for and could not be used, a line each.
     pub(crate) fallbacks: TextCell,
     /// The backend that really ran.
     pub(crate) backend: TextCell,
@@ -83,8 +83,10 @@ pub(crate) struct ReportCells {
     pub(crate) failed: AtomicU64,
     /// Longest time of all calls that were made of one record, ns; 0 where one call is all.
     pub(crate) longest_record_ns: AtomicU64,
-    /// Time to make the content of one write, ns.
+    /// Time to make the content of one write, ns; of this many bytes, where writes differ in length.
     pub(crate) fill_cost_ns: AtomicU64,
+    /// Bytes of the write that took `fill_cost_ns`; 0 where all writes take as long.
+    pub(crate) fill_cost_bytes: AtomicU64,
     /// Time to verify the content of one read, ns.
     pub(crate) check_cost_ns: AtomicU64,
     /// Time of reading back behind its load, ns.
@@ -103,7 +105,7 @@ pub(crate) struct ReportCells {
     undone_ops: [AtomicU64; UNDONE_KEPT],
 }
 
-/// So many ops that were not done are remembered by number. Pages that are not written take no memory.
+/// This many ops that were not done are remembered by number. Pages that are not written take no memory.
 const UNDONE_KEPT: usize = 8192;
 
 /// How far a worker's source came.
@@ -144,7 +146,7 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    /// Empty reports for so many workers.
+    /// Empty reports for this many workers.
     pub(crate) fn new(workers: usize) -> io::Result<Reports> {
         Ok(Reports { cells: SharedSlice::new(workers)? })
     }
@@ -166,7 +168,7 @@ impl ReportCells {
         let _ = self.ended_at.compare_exchange(0, now, Release, Relaxed);
     }
 
-    /// Adds a line to what was asked for and not had.
+    /// Adds a line to what was asked for and could not be used.
     pub(crate) fn add_fallback(&self, note: &str) {
         let mut notes = self.fallbacks.read();
         if !notes.is_empty() {

@@ -25,7 +25,7 @@ pub(crate) struct FirstDone {
 }
 
 impl FirstDone {
-    /// For so many workers.
+    /// For this many workers.
     pub(crate) fn new(workers: usize) -> io::Result<FirstDone> {
         Ok(FirstDone { words: SharedSlice::new(1 + 2 * OpKind::COUNT)?, workers })
     }

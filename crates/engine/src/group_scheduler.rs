@@ -10,7 +10,7 @@ const RELEASE_DELAY_NS: u64 = 300_000;
 /// The same for each worker beyond: to wake them takes so long.
 const RELEASE_DELAY_EACH_NS: u64 = 5_000;
 
-/// From the decision that so many workers start to their start. On virtual time everybody sees everything at once.
+/// From the decision that this many workers start to their start. On virtual time everybody sees everything at once.
 pub(crate) fn release_delay(clock: &Clock, workers: usize) -> Ticks {
     if clock.is_virtual() { 0 } else { clock.ticks(RELEASE_DELAY_NS + RELEASE_DELAY_EACH_NS * workers as u64) }
 }

@@ -98,7 +98,7 @@ pub trait Observer {
     /// Something slow goes on that is not measured: laying out files, evicting, warming.
     fn preparing(&mut self, _what: &str) {}
 
-    /// The files of a job cannot be had; it fails when its turn comes, and the others run.
+    /// The files of a job cannot be obtained; it fails when its turn comes, and the others run.
     fn job_failed(&mut self, _target: &str, _why: &JobFilesError) {}
 
     /// The targets exist; none of the phases has begun.

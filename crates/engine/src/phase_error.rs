@@ -5,7 +5,7 @@ use std::io;
 /// Why a phase could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum PhaseError {
-    /// Shared memory, threads or processes could not be had.
+    /// Shared memory, threads or processes could not be obtained.
     #[error("cannot start {what}: {source}; lower `count` or raise the limit on processes and memory")]
     Start {
         /// What was started.

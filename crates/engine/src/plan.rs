@@ -64,7 +64,7 @@ pub(crate) struct GroupRun {
     pub(crate) steady: Option<SteadyTogether>,
 }
 
-/// A ramp that lasts until so many bytes are moved by all workers of some groups.
+/// A ramp that lasts until this many bytes are moved by all workers of some groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RampTogether {
     pub(crate) bytes: u64,

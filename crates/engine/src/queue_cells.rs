@@ -80,7 +80,7 @@ fn add(cells: &[AtomicU64], at: usize, amount: u64) {
 }
 
 impl QueueTally<'_> {
-    /// So many ops were handed over together, with so many in flight before.
+    /// This many ops were handed over together, with this many in flight before.
     pub(crate) fn submitted(&self, in_flight_before: usize, ops: usize) {
         add(self.submitted, ops, 1);
         for number in 1..=ops {
@@ -88,7 +88,7 @@ impl QueueTally<'_> {
         }
     }
 
-    /// So many completions were taken together.
+    /// This many completions were taken together.
     pub(crate) fn completed(&self, ops: usize) {
         add(self.completed, ops, 1);
     }

@@ -92,7 +92,7 @@ impl<'a> Recorder<'a> {
         place
     }
 
-    /// So many ops that were timed together, each of the same part of that.
+    /// This many ops that were timed together, each of the same part of that.
     pub(crate) fn record_many(&mut self, kind: OpKind, ops: u64, bytes: u64, service_ns: u64) {
         if ops == 0 {
             return;
@@ -101,7 +101,7 @@ impl<'a> Recorder<'a> {
         self.record_like(kind, ops - 1, 0, service_ns, service_ns.saturating_mul(ops - 1));
     }
 
-    /// So many ops of one kind and length that were not timed by themselves: counted at the time of an op that was, which
+    /// This many ops of one kind and length that were not timed by themselves: counted at the time of an op that was, which
     /// is recorded already, and with the time that they took together.
     pub(crate) fn record_like(&mut self, kind: OpKind, ops: u64, length: u64, like_ns: u64, together_ns: u64) {
         let words = &self.cells.kinds[kind as usize];
@@ -172,7 +172,7 @@ pub(crate) struct PhaseCells {
 }
 
 impl PhaseCells {
-    /// Zeroed cells for so many workers.
+    /// Zeroed cells for this many workers.
     pub(crate) fn new(workers: usize, ramps: Ramps) -> io::Result<PhaseCells> {
         let ramps = if ramps == Ramps::Some { workers } else { 0 };
         Ok(PhaseCells { workers: SharedSlice::new(workers)?, ramps: SharedSlice::new(ramps)? })

@@ -31,7 +31,7 @@ pub struct Setting<'a> {
     pub content_seed: u64,
     /// Opens the recordings of jobs that replay one.
     pub recordings: Option<&'static dyn Recordings>,
-    /// Whom it ends when the files of a job cannot be had.
+    /// Whom it ends when the files of a job cannot be obtained.
     pub unopened: Unopened,
     /// Hears at once what happens in copies.
     pub copy_listener: Option<SharedListener>,

@@ -1,4 +1,4 @@
-//! Groups that end when a figure of theirs is steady: looked at piece by piece while they run, counts and sums only.
+//! Groups that end when a figure of theirs is steady: checked piece by piece while they run, counts and sums only.
 
 use crate::barrier::PhaseMemory;
 use crate::clock::{Clock, Ticks};

@@ -155,7 +155,14 @@ impl Coordinator {
         let report = memory.reports.worker(number);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let count = |kind: OpKind| reading.kinds.get(&kind).map_or(0, |kind| kind.service.count());
-        let fill_ns = report.fill_cost_ns.load(Relaxed) * count(OpKind::Write);
+        let fill_cost_ns = report.fill_cost_ns.load(Relaxed);
+        let fill_ns = match report.fill_cost_bytes.load(Relaxed) {
+            0 => fill_cost_ns * count(OpKind::Write),
+            bytes => {
+                let written = reading.kinds.get(&OpKind::Write).map_or(0, |kind| kind.bytes);
+                (u128::from(fill_cost_ns) * u128::from(written) / u128::from(bytes)) as u64
+            }
+        };
         let check_ns = report.check_cost_ns.load(Relaxed) * count(OpKind::Read);
         let failure = text(report.failure.read());
         let ended_by = match (failure.is_empty(), report.ended_at.load(Acquire)) {

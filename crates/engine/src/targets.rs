@@ -35,7 +35,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Workers share the descriptors of targets with more files than this: a process has only so many, and with so many
+/// Workers share the descriptors of targets with more files than this: a process has only so many, and with as many
 /// files two workers seldom stream through the same one.
 const OWN_FILES_MAX: usize = 16;
 

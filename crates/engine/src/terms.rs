@@ -61,7 +61,7 @@ impl Budget {
         u32::try_from(ops).unwrap_or(u32::MAX)
     }
 
-    /// So many ops of together so many bytes were made.
+    /// This many ops were made, of this many bytes together.
     #[inline(always)]
     pub(crate) fn spend(&mut self, ops: u32, bytes: u64) {
         self.ops -= u64::from(ops);

@@ -83,7 +83,7 @@ thread_local! {
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
-/// So many stacks are kept for the next phase.
+/// This many stacks are kept for the next phase.
 const KEPT_STACKS: usize = 64;
 
 /// The virtual time of this thread.

@@ -261,7 +261,7 @@ struct Times {
 
 /// What was made of a group.
 struct Made<O> {
-    /// So many ops moved all their bytes.
+    /// This many ops moved all their bytes.
     ops: u32,
     /// Where it ended early.
     odd: Option<Odd<O>>,

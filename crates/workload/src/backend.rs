@@ -102,7 +102,7 @@ pub enum Backend {
         /// Vectored ops.
         #[serde(default, skip_serializing_if = "is_off")]
         vectored: bool,
-        /// Every so many-th op is done by a kernel thread (`IOSQE_ASYNC`).
+        /// Every Nth op is done by a kernel thread (`IOSQE_ASYNC`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         async_every: Option<u32>,
         /// RWF_ flags.

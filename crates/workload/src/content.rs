@@ -62,7 +62,7 @@ pub struct BufferContent {
     pub pattern: Vec<PatternPiece>,
     /// Per cent by which each buffer can be compressed.
     pub compress_percent: u8,
-    /// Within so many bytes.
+    /// Within this many bytes.
     pub compress_chunk: Bytes,
     /// Per cent of buffers that repeat earlier ones.
     pub dedupe_percent: u8,

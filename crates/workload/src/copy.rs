@@ -14,9 +14,9 @@ pub struct CopySpec {
     /// Name of the target that is written; standard output when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Each read asks for so many bytes: the input's block.
+    /// Each read asks for this many bytes: the input's block.
     pub read_block: Bytes,
-    /// Each write is of so many bytes where blocks are gathered: the output's block.
+    /// Each write is of this many bytes where blocks are gathered: the output's block.
     pub write_block: Bytes,
     /// Gather what was read into whole output blocks. Otherwise each read is written by itself, short ones too.
     pub gathers: bool,
@@ -87,7 +87,7 @@ impl Default for CopySpec {
     }
 }
 
-/// So many blocks, and so many bytes beyond.
+/// This many blocks, and this many bytes beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]

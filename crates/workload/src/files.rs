@@ -38,7 +38,7 @@ pub enum Names {
         path: PathBuf,
         /// How many.
         count: u32,
-        /// So many files of a directory: `{dir}` then stands for the number of the directory, and `{}` for that of the
+        /// This many files of a directory: `{dir}` then stands for the number of the directory, and `{}` for that of the
         /// file in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         per_directory: Option<u32>,
@@ -94,9 +94,9 @@ pub struct FileRules {
     pub drop_cached: bool,
     /// Read all of them into the page cache first.
     pub read_first: bool,
-    /// What the kernel is told about the pattern.
+    /// Advice to the kernel about the pattern.
     pub hint: AccessHint,
-    /// What the kernel is told about each file beside that, where being refused is an error.
+    /// Advice to the kernel about each file beside that, where being refused is an error.
     #[serde(skip_serializing_if = "Advices::is_nothing")]
     pub advice: Advices,
     /// How long written data is expected to live.
@@ -179,7 +179,7 @@ impl FileRules {
         *self == FileRules::default()
     }
 
-    /// What the kernel is told about a mapping of a file, in this order.
+    /// Advice to the kernel about a mapping of a file, in this order.
     pub fn mapping_advice(&self) -> Vec<MappingAdvice> {
         let hint = match self.hint {
             AccessHint::Sequential => Some(MappingAdvice::Sequential),
@@ -256,7 +256,7 @@ pub enum OpenMode {
     Dsync,
 }
 
-/// What the kernel is told about a file as soon as it is open, in this order.
+/// Advice to the kernel about a file as soon as it is open, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -312,7 +312,7 @@ pub enum MappingAdvice {
     NoHugePage,
 }
 
-/// What the kernel is told about the pattern. Source: posix_fadvise(2).
+/// Advice to the kernel about the pattern. Source: posix_fadvise(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -376,13 +376,13 @@ pub enum RecordLock {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Syncs {
-    /// `fsync` after every so many writes; 0 is never.
+    /// `fsync` after every N writes; 0 is never.
     #[serde(default)]
     pub fsync_every: u32,
-    /// `fdatasync` after every so many writes; 0 is never.
+    /// `fdatasync` after every N writes; 0 is never.
     #[serde(default)]
     pub fdatasync_every: u32,
-    /// `sync_file_range` after every so many writes.
+    /// `sync_file_range` after every N writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<SyncRange>,
     /// `fsync` of every file at the end, inside the job's time.
@@ -408,7 +408,7 @@ impl Syncs {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SyncRange {
-    /// After every so many writes, over the bytes written since.
+    /// After every N writes, over the bytes written since.
     pub every: u32,
     /// Wait for writeback that is under way.
     #[serde(default)]

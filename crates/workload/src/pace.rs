@@ -12,10 +12,10 @@ pub struct Pace {
     /// Open: each op has an intended start, kept whether or not earlier ops are late.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenLoad>,
-    /// At most so many bytes per second, of each worker. What came late is made up for.
+    /// At most this many bytes per second, of each worker. What came late is made up for.
     #[serde(skip_serializing_if = "is_unset")]
     pub bytes_per_second: ByKind<Option<PerSecond>>,
-    /// At most so many ops per second, of each worker. What came late is made up for.
+    /// At most this many ops per second, of each worker. What came late is made up for.
     #[serde(skip_serializing_if = "is_unset")]
     pub ops_per_second: ByKind<Option<PerSecond>>,
     /// The rates of writes hold for reads and writes together; those of reads are then left out.
@@ -50,7 +50,7 @@ impl Pace {
         Pace { open: Some(OpenLoad { rate, arrival, shared }), ..Pace::default() }
     }
 
-    /// A pause after every so many ops.
+    /// A pause after every N ops.
     pub fn think(every: u64, pause: Nanos) -> Pace {
         Pace { think: Some(ThinkTime::every(every, pause)), ..Pace::default() }
     }
@@ -165,7 +165,7 @@ fn every_op() -> u64 {
 }
 
 impl ThinkTime {
-    /// A pause after every so many ops.
+    /// A pause after every N ops.
     pub const fn every(every: u64, pause: Nanos) -> ThinkTime {
         ThinkTime {
             pause,
@@ -191,7 +191,7 @@ pub enum ThinkBasis {
     Started,
 }
 
-/// Find the largest depth at which so many of the ops stay below a latency.
+/// Find the largest depth at which `percent` of the ops stay below a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -221,7 +221,7 @@ pub struct WeightedFlow {
     pub sleep: Nanos,
 }
 
-/// End a group when a figure is steady: the rule of fio. It is judged over the last so many of the figure's values, one for
+/// End a group when a figure is steady: the rule of fio. It is judged over the last values of the figure, one for
 /// each piece of time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -238,7 +238,7 @@ pub struct SteadyRule {
     pub limit_is_percent: bool,
     /// How long it must have been steady; a multiple of `check-every`.
     pub window: Nanos,
-    /// How often it is looked at, and the length of the pieces of time.
+    /// How often it is checked, and the length of the pieces of time.
     pub check_every: Nanos,
     /// So much of the beginning is left out.
     #[serde(default)]

@@ -93,10 +93,10 @@ pub struct Stop {
     /// After so long, the ramp not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Nanos>,
-    /// After so many bytes, of all workers together.
+    /// After this many bytes, of all workers together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// After so many ops, of all workers together.
+    /// After this many ops, of all workers together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
     /// When the workers' own limits end the phase.
@@ -132,7 +132,7 @@ pub struct Steady {
     pub range: f64,
     /// Largest allowed rise or fall of the fitted line over the window, relative to the mean.
     pub slope: f64,
-    /// Give up after so many rounds.
+    /// Give up after this many rounds.
     pub max_rounds: u32,
 }
 
@@ -188,7 +188,7 @@ pub enum ClockScope {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RampUntil {
-    /// So many bytes.
+    /// This many bytes.
     pub bytes: Bytes,
     /// By the workers of all these groups together; by those of its own where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

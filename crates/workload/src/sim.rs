@@ -45,7 +45,7 @@ pub struct SimDevice {
     pub throttle_after: Option<Nanos>,
     /// `throttle-slow=50%`: … the device is slower by this share …
     pub throttle_slow: f64,
-    /// `throttle-rate=50MiB`: … or, in place of that, passes exactly so many bytes a second, as a token bucket does that
+    /// `throttle-rate=50MiB`: … or, in place of that, passes exactly this many bytes a second, as a token bucket does that
     /// has run dry; 0 is none.
     pub throttle_rate: Bytes,
     /// `resync=30%`: share of the device's time that a RAID resync takes.

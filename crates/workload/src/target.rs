@@ -189,7 +189,7 @@ pub struct SimTarget {
     pub device: SimDevice,
     /// The range of offsets.
     pub size: Bytes,
-    /// As a file set of so many files instead of one range, for flows. Each file's size is `size / files`.
+    /// As a file set of this many files instead of one range, for flows. Each file's size is `size / files`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u64>,
     /// Share of those files that exist before the first phase, in percent.

@@ -43,7 +43,7 @@ pub struct PerSecond(pub f64);
 /// A size that may depend on the machine; [`Size::resolve`] makes it bytes before a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Size {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(Bytes),
     /// A multiple of the memory that a run may use (`ram*2`): the smaller of RAM and the cgroup's limit.
     Ram(f64),

@@ -38,7 +38,7 @@ pub struct Verify {
     /// The content between stamps; random where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pattern: Vec<PatternPiece>,
-    /// The pattern starts anew every so many bytes.
+    /// The pattern starts anew every N bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern_interval: Option<Bytes>,
     /// End at the first wrong block.
@@ -47,16 +47,16 @@ pub struct Verify {
     /// Keep blocks that differ in files beside: what was read, and what was expected.
     #[serde(default)]
     pub dump: bool,
-    /// Check in so many threads of their own.
+    /// Check in this many threads of their own.
     #[serde(default)]
     pub threads: u32,
     /// The CPUs of those threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thread_cpus: Vec<u32>,
-    /// Read back after every so many writes.
+    /// Read back after every N writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
-    /// So many blocks at a time; the backlog where absent.
+    /// This many blocks at a time; the backlog where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_batch: Option<u32>,
     /// Find what was written by drawing it again, instead of remembering it.

@@ -21,7 +21,7 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Room for so many ops.
+    /// Room for this many ops.
     pub(crate) fn new(depth: u32, context: BlockContext) -> Gathered {
         let depth = depth as usize;
         let (ops, vectors) = (Vec::with_capacity(depth), Vec::with_capacity(depth));

@@ -28,7 +28,7 @@ pub(crate) struct RingModes {
     pub(crate) fixed_buffers: bool,
     pub(crate) fixed_files: bool,
     pub(crate) vectored: bool,
-    /// Every so many-th op is done by a kernel thread.
+    /// Every Nth op is done by a kernel thread.
     pub(crate) async_every: Option<u32>,
     pub(crate) flags: Vec<RwFlag>,
 }
@@ -147,7 +147,7 @@ pub(crate) struct Ring {
     polls_submissions: bool,
     /// Ops that were submitted since the last enter.
     submitted: u32,
-    /// What only some rings do; nothing is looked at where there is none of it.
+    /// What only some rings do; nothing is checked where there is none of it.
     extras: Option<Box<Extras>>,
     inline: Inline,
     fallbacks: Vec<String>,
@@ -180,7 +180,7 @@ impl Extras {
         }))
     }
 
-    /// Whether this op goes to a kernel thread: every so many-th.
+    /// Whether this op goes to a kernel thread: every Nth.
     fn goes_async(&mut self) -> bool {
         let Some(every) = self.async_every else { return false };
         self.since_async += 1;
@@ -379,7 +379,7 @@ impl Ring {
         std::mem::take(&mut self.context.files)
     }
 
-    /// What was asked for and not had.
+    /// What was asked for and could not be used.
     pub(crate) fn fallbacks(&self) -> &[String] {
         &self.fallbacks
     }

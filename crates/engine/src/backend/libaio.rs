@@ -113,7 +113,7 @@ impl Drop for KernelQueue {
 }
 
 impl KernelQueue {
-    /// A queue for so many ops in flight.
+    /// A queue for this many ops in flight.
     pub(crate) fn new(depth: u32) -> io::Result<KernelQueue> {
         let mut context = 0u64;
         // SAFETY: writes the context's number into a live u64 that is 0, as the kernel demands.
@@ -131,7 +131,7 @@ impl KernelQueue {
 }
 
 impl Libaio {
-    /// Ops of this worker in the kernel's queue, which was made for so many.
+    /// Ops of this worker in the kernel's queue, which was made for this many.
     pub(crate) fn new(
         kernel: KernelQueue,
         depth: u32,
@@ -213,7 +213,7 @@ impl Libaio {
         taken
     }
 
-    /// Takes events, waiting for so many of them and no longer than so many ns.
+    /// Takes events, waiting for this many of them and no longer than this many ns.
     fn take(&mut self, wanted: u32, timeout_ns: Option<u64>) -> io::Result<()> {
         // What nobody has asked for yet stays at the front.
         self.events.copy_within(self.next_event..self.last_event, 0);

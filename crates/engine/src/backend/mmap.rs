@@ -25,7 +25,7 @@ pub(crate) struct Mmap {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MapRules {
     pub(crate) access: FileAccess,
-    /// What the kernel is told, in this order.
+    /// Advice to the kernel, in this order.
     pub(crate) advice: Vec<MappingAdvice>,
     /// Pages are written back and dropped as soon as they were used.
     pub(crate) drops_pages: bool,
@@ -110,7 +110,7 @@ impl SyncBackend for Mmap {
         let (files, memory) = self.context.parts(0);
         let moved = match op.kind {
             OpKind::Read | OpKind::Write => {
-                // SAFETY: `memory` holds at least so many bytes and is this op's alone.
+                // SAFETY: `memory` holds at least this many bytes and is this op's alone.
                 let memory = unsafe { std::slice::from_raw_parts_mut(memory, op.length as usize) };
                 match op.kind {
                     OpKind::Read => mapping.load(op.offset, memory)?,

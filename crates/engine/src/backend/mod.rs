@@ -277,9 +277,9 @@ pub(crate) use has_context;
 /// What [`QueuedBackend::enter`] waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// So many completions.
+    /// This many completions.
     For(u32),
-    /// One completion, or so many nanoseconds.
+    /// One completion, or this many nanoseconds.
     Timeout(u64),
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct NullQueue {
 }
 
 impl NullQueue {
-    /// Room for so many ops in flight.
+    /// Room for this many ops in flight.
     pub(crate) fn new(depth: u32) -> NullQueue {
         NullQueue { submitted: Vec::with_capacity(depth as usize), started: 0, taken: 0 }
     }

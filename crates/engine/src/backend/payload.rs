@@ -21,7 +21,7 @@ pub(crate) struct Payload {
     pool: Option<SlotPool>,
     /// Content that does not change from op to op is made once, at the start.
     fills_each_op: bool,
-    /// Whether completed ops are looked at.
+    /// Whether completed ops are checked.
     looks_after: bool,
     /// Whether flushes are taken note of.
     notes_flushes: bool,
@@ -192,7 +192,7 @@ pub(crate) struct PayloadCosts {
 }
 
 /// Time of something short, ns: the median of a few.
-fn median_ns(mut work: impl FnMut()) -> u64 {
+pub(crate) fn median_ns(mut work: impl FnMut()) -> u64 {
     let clock = crate::clock::Clock::best();
     let mut times: Vec<u64> = (0..9)
         .map(|_| {

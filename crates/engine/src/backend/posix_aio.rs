@@ -18,7 +18,7 @@ pub(crate) struct PosixAio {
 }
 
 impl PosixAio {
-    /// Room for so many ops in flight.
+    /// Room for this many ops in flight.
     pub(crate) fn new(depth: u32, context: BlockContext) -> PosixAio {
         let depth = depth as usize;
         PosixAio {
@@ -55,7 +55,7 @@ impl PosixAio {
         });
     }
 
-    /// Waits until one op has come to its end, a signal comes, or so many ns are over.
+    /// Waits until one op has come to its end, a signal comes, or this many ns are over.
     fn wait(&mut self, timeout_ns: Option<u64>) {
         self.blocks.suspend(self.flying.iter().map(|&slot| usize::from(slot)), timeout_ns);
     }

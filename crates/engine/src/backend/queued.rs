@@ -14,7 +14,7 @@ pub(crate) struct Inline {
 }
 
 impl Inline {
-    /// Room for so many ops in flight.
+    /// Room for this many ops in flight.
     pub(crate) fn new(depth: usize) -> Inline {
         Inline { waiting: Vec::with_capacity(depth), done: VecDeque::with_capacity(depth) }
     }
@@ -59,7 +59,7 @@ impl Inline {
     }
 }
 
-/// How many completions are still to be waited for, with so many at hand; and for how long, ns.
+/// How many completions are still to be waited for, with this many at hand; and for how long, ns.
 pub(crate) fn still_to_wait(wait: Wait, ready: usize) -> (u32, Option<u64>) {
     match wait {
         Wait::For(wanted) => (wanted.saturating_sub(ready as u32), None),

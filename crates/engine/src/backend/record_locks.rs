@@ -130,7 +130,7 @@ pub(crate) struct LockedQueue {
 }
 
 impl LockedQueue {
-    /// Room for so many ops in flight.
+    /// Room for this many ops in flight.
     pub(crate) fn new(rule: LockRule, depth: u32, inner: Box<dyn QueuedBackend>) -> LockedQueue {
         let slots = depth as usize;
         LockedQueue {

@@ -48,7 +48,7 @@ impl Region {
         Region::with_rules(bytes, &BufferRules::default())
     }
 
-    /// Memory of the kind and alignment that `rules` ask for. The error says what to do where the kind is not to be had.
+    /// Memory of the kind and alignment that `rules` ask for. The error says what to do where the kind is not available.
     pub(crate) fn with_rules(bytes: usize, rules: &BufferRules) -> io::Result<Region> {
         let align = align_bytes(rules)?;
         let huge = huge_page_bytes(rules)?;

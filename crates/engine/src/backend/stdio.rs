@@ -61,7 +61,7 @@ impl SyncBackend for Stdio {
                 if stream.position != Some(op.offset) || stream.last != op.kind {
                     stream.library.seek(op.offset as i64, libc::SEEK_SET)?;
                 }
-                // SAFETY: `memory` holds at least so many bytes and is this op's alone.
+                // SAFETY: `memory` holds at least this many bytes and is this op's alone.
                 let memory = unsafe { std::slice::from_raw_parts_mut(memory, op.length as usize) };
                 let moved = match op.kind {
                     OpKind::Read => stream.library.read(memory),

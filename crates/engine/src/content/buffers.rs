@@ -46,7 +46,7 @@ enum Kind {
     Random(Filler),
     /// Random, from a pool of its own.
     Premade(Premade),
-    /// Random at its start, so many per cent of it; then one word.
+    /// Random at its start, this many per cent of it; then one word.
     RandomStart(Filler, u8),
     Reducible(Reducible),
 }
@@ -146,7 +146,7 @@ impl Buffers {
     }
 }
 
-/// Fills so many per cent of a buffer, and repeats one word behind, so that the rests of two blocks differ as well.
+/// Fills this many per cent of a buffer, and repeats one word behind, so that the rests of two blocks differ as well.
 fn fill_start(filler: &mut Filler, percent: u8, buffer: &mut [u8]) {
     let random_bytes = buffer.len() as u64 * u64::from(percent) / 100;
     let (random, rest) = buffer.split_at_mut(random_bytes as usize);
@@ -289,7 +289,7 @@ mod tests {
         BufferRequest { content, stream, smallest: BLOCK, total_bytes: 64 << 20, base: Path::new("") }
     }
 
-    /// The bytes of so many writes, one after another.
+    /// The bytes of this many writes, one after another.
     fn written(buffers: &mut Buffers, count: u64) -> Vec<Vec<u8>> {
         let mut slot = vec![0xee; BLOCK as usize];
         buffers.fill(&mut slot);

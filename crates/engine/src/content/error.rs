@@ -78,7 +78,7 @@ pub enum ContentError {
         /// What the system said.
         source: io::Error,
     },
-    /// No thread can be had.
+    /// No thread can be started.
     #[error("cannot start a verifying thread: {0}")]
     Thread(io::Error),
     /// A CPU is none.

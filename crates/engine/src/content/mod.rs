@@ -5,8 +5,8 @@
 //! place, its order and its run ([`headers`]): a [`Stamper`] writes it and a [`Verifier`] checks it. fio's stamps
 //! ([`mod@stamp`], [`checksum`]) stand on content that follows from the seed in the stamp ([`random`]) or is a [`pattern`];
 //! [`mod@check`] holds what was read back against them, in the worker or in threads of its own ([`pool`]), and
-//! [`mismatch_reporter`] gives what is wrong its address ([`Mismatch`]). [`writes`] knows whose bytes lie where, for jobs whose writes overlap in ways
-//! that stamps cannot explain; [`state`] keeps how far the writes came.
+//! [`mismatch_reporter`] gives a mismatch its address ([`Mismatch`]). [`writes`] knows which write left which bytes, for jobs
+//! whose writes overlap in ways that stamps cannot explain; [`state`] keeps how far the writes came.
 
 mod buffers;
 mod check;
@@ -179,7 +179,7 @@ impl BlockBytes {
         }
     }
 
-    /// Whether completed ops are looked at: to verify them, or to know which slots reads overwrote.
+    /// Whether completed ops are checked: to verify them, or to know which slots reads overwrote.
     pub(crate) fn looks_after(&self) -> bool {
         self.keeps_slots() || matches!(self.kind, Kind::Headed(_))
     }

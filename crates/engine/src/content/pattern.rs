@@ -16,7 +16,7 @@ pub(super) struct FillPattern {
     bytes: Vec<u8>,
     /// Where in it offsets go.
     offsets_at: Vec<OffsetAt>,
-    /// It starts anew every so many bytes.
+    /// It starts anew every N bytes.
     interval: Option<usize>,
 }
 

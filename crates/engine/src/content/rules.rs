@@ -13,7 +13,7 @@ use std::path::Path;
 pub(super) struct StampRules {
     pub(super) method: VerifyMethod,
     pub(super) layout: HeaderLayout,
-    /// One stamp covers so many bytes; one whole write where absent.
+    /// One stamp covers this many bytes; one whole write where absent.
     interval: Option<u32>,
     /// Where in its interval the stamp lies.
     pub(super) stamp_at: usize,
@@ -135,7 +135,7 @@ impl StampRules {
         }
     }
 
-    /// Bytes that stamps of a write of so many are apart.
+    /// Bytes that stamps of a write of this many are apart.
     #[inline]
     pub(super) fn step(&self, length: u32) -> usize {
         match self.interval {

@@ -391,7 +391,7 @@ fn threads_find_the_same() {
     bench.rules().thread_cpus = vec![1_000_000];
     let mut run = bench.start();
     let op = run.write(0, 4096);
-    assert!(run.read(&op).unwrap_err().contains("no CPU 1000000"));
+    assert!(run.read(&op).unwrap_err().contains("CPU 1000000"));
 }
 
 #[test]

@@ -83,7 +83,7 @@ struct WriteProgress {
 enum StampedFlight {
     /// The write of this number.
     Write(u32),
-    /// A flush, after so many writes were issued.
+    /// A flush, after this many writes were issued.
     Flush(u32),
 }
 

@@ -22,7 +22,7 @@ const PIECE_BYTES: usize = 256 << 10;
 /// What is copied in the kernel, and how.
 pub(super) struct Plan {
     way: Way,
-    /// So many bytes at most.
+    /// This many bytes at most.
     left: u64,
     block_bytes: u64,
     /// As which op it counts: at the end that is storage.

@@ -24,7 +24,7 @@ const WRITE_BYTES: usize = 4 << 20;
 /// More files than this are flushed together, by flushing their file systems: one by one, each would wait for the device.
 const FLUSHED_ALONE_MAX: usize = 64;
 
-/// So many files are looked at between two looks at the stop flag.
+/// This many files are checked between two looks at the stop flag.
 const FILES_A_LOOK: usize = 256;
 
 /// Makes content for a group, of the file of that number at that offset.
@@ -38,7 +38,7 @@ pub(crate) struct JobLayout<'a> {
     pub(crate) base: &'a Path,
     pub(crate) stop: StopFlag,
     pub(crate) fill: &'a mut JobFill<'a>,
-    /// Is told what is being done.
+    /// Receives what is being done.
     pub(crate) say: &'a mut dyn FnMut(&str),
     /// Devices that the run holds already.
     pub(crate) held: &'a mut Vec<HeldDevice>,

@@ -12,19 +12,19 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// So many files of all targets of a phase together are looked at; of more, some that are evenly spread.
+/// This many files of all targets of a phase together are checked; of more, some that are evenly spread.
 const LOOKED_MAX: usize = 256;
 
 /// Descriptors that are left to others.
 const SPARE_DESCRIPTORS: usize = 1000;
 
-/// Files of one target, open to be looked at.
+/// Files of one target, open to be checked.
 pub(crate) struct Look {
     pub(crate) name: String,
     files: Vec<File>,
     /// How many it has.
     count: usize,
-    /// There are more targets than are looked at, and it is none of those.
+    /// There are more targets than are checked, and it is none of those.
     passed_over: bool,
 }
 
@@ -59,7 +59,7 @@ impl Look {
     }
 }
 
-/// Says that some targets of a phase are not looked at; `None` where all are.
+/// Says that some targets of a phase are not checked; `None` where all are.
 pub(crate) fn note(looks: &[Look]) -> Option<String> {
     let passed_over = looks.iter().filter(|look| look.passed_over).count();
     (passed_over > 0).then(|| {
@@ -76,7 +76,7 @@ pub(crate) fn note(looks: &[Look]) -> Option<String> {
 struct Share {
     /// Files of one target.
     each: usize,
-    /// One of so many targets is looked at.
+    /// One of this many targets is checked.
     step: usize,
 }
 
@@ -85,7 +85,7 @@ fn share(targets: usize) -> Share {
     Share { each: (LOOKED_MAX / targets).max(1), step: targets.div_ceil(LOOKED_MAX) }
 }
 
-/// Files under names of their own, that can be looked at.
+/// Files under names of their own, that can be checked.
 #[derive(Clone, Copy)]
 pub(crate) enum Named<'a> {
     Job(&'a JobTarget),
@@ -124,7 +124,7 @@ fn has_open_files(group: &WorkerGroup) -> bool {
     }
 }
 
-/// Opens what the workers of a phase have open. What cannot be opened is not looked at.
+/// Opens what the workers of a phase have open. What cannot be opened is not checked.
 pub(crate) fn look<'a>(phase: &Phase, targets: impl Iterator<Item = (&'a str, Named<'a>)>) -> Vec<Look> {
     // A file that is open is removed more cheaply: where calls on names are measured, nothing is open.
     let is_looked_at = |name: &str| {
@@ -172,6 +172,6 @@ mod tests {
         };
         assert_eq!(note(&looks(&[false, false])), None);
         let told = note(&looks(&[false, true, false, true, true])).unwrap();
-        assert!(told.starts_with("evidence: 2 of the phase's 5 targets were looked at"), "{told}");
+        assert!(told.starts_with("evidence: 2 of the phase's 5 targets were checked"), "{told}");
     }
 }

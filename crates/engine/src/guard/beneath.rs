@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
 
-/// `openat2` asks to be called again when something was renamed meanwhile; after so many times it is no accident.
+/// `openat2` asks to be called again when something was renamed meanwhile; after this many times it is no accident.
 const ATTEMPTS_MAX: u32 = 100;
 
 /// Which file it is, whatever it is called.

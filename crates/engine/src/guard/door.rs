@@ -94,7 +94,7 @@ impl Door {
         }
     }
 
-    /// Refuses where so many bytes more would leave too little of the file system on which `path` lies or will lie.
+    /// Refuses where this many bytes more would leave too little of the file system on which `path` lies or will lie.
     ///
     /// # Errors
     /// [`Refusal::Space`], [`Refusal::NoDirectory`], [`Refusal::Io`].
@@ -246,7 +246,7 @@ impl Door {
     }
 }
 
-/// So many files can be made at once under names that the user said.
+/// This many files can be made at once under names that the user said.
 const MAKING_MAX: usize = 64;
 
 /// Keeps other workers of this process from making the same file.

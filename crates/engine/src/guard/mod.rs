@@ -5,8 +5,8 @@
 //! held device, a file in use as a device, a path through a symbolic link, the last 5 % of a file system. Nothing is
 //! truncated unless it is test data or was named, *and* the caller's [`Intent`] says so.
 //!
-//! Every answer is about the opened file, not about its name: a path is looked at, opened without following links, and
-//! what was opened is compared with what was looked at. From then on only the descriptor counts; workers that need a
+//! Every answer is about the opened file, not about its name: a path is checked, opened without following links, and
+//! what was opened is compared with what was checked. From then on only the descriptor counts; workers that need a
 //! descriptor of their own get it by [`GuardedFile::again`].
 
 pub(crate) mod beneath;

@@ -99,7 +99,7 @@ impl Guard {
                 input: input.to_owned(),
                 setting,
             }),
-            // The room that is left is not looked at: how much a copy moves shows only while it runs.
+            // The room that is left is not checked: how much a copy moves shows only while it runs.
             (passed, _, _) => passed.map(|passed| passed.file),
         }
     }

@@ -206,7 +206,7 @@ impl Guard {
             Errno::ROFS | Errno::ACCESS if machine.is_read_only(number) => read_only_device(path),
             error => Refusal::io(path, "open it for writing")(error),
         })?;
-        // O_EXCL keeps others from mounting it from here on; what was looked at must be what is held.
+        // O_EXCL keeps others from mounting it from here on; what was checked must be what is held.
         let opened = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "check the opened file"))?;
         let is_same = FileType::from_raw_mode(opened.st_mode) == FileType::BlockDevice
             && opened.st_rdev == stat.st_rdev
@@ -386,7 +386,7 @@ impl FileLocation<'_> {
         })
     }
 
-    /// Opens what was looked at, without changing it.
+    /// Opens what was checked, without changing it.
     pub(super) fn open(&self, looked_at: &Stat, access: OFlags) -> Result<OwnedFd, Refusal> {
         // O_NONBLOCK: a pipe put in its place must not make the guard wait.
         let fd =

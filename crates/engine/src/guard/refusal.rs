@@ -79,7 +79,7 @@ pub enum Refusal {
         path: PathBuf,
     },
 
-    /// What was opened is not what was looked at: something exchanged it in between.
+    /// What was opened is not what was checked: something exchanged it in between.
     #[error("{path} was replaced while it was being opened: {found}; keep other programs out of this directory, then try again", path = path.display())]
     Swapped {
         /// The path.

@@ -28,9 +28,9 @@ impl fmt::Display for Signature {
 /// Where a magic number lies.
 #[derive(Clone, Copy)]
 enum MagicPlace {
-    /// So many bytes from the start.
+    /// This many bytes from the start.
     Start(u64),
-    /// So many bytes before the end.
+    /// This many bytes before the end.
     End(u64),
 }
 

@@ -6,7 +6,7 @@ use plumb_workload::{OpKind, Pace};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// So many kinds have rates of their own: reads, writes and trims.
+/// This many kinds have rates of their own: reads, writes and trims.
 pub(super) const KINDS: usize = 3;
 
 pub(super) const KIND: [OpKind; KINDS] = [OpKind::Read, OpKind::Write, OpKind::Trim];

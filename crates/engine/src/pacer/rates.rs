@@ -92,7 +92,7 @@ impl<'a> Schedule<'a> {
         self.origin + self.next as Ticks
     }
 
-    /// An op of so many bytes starts.
+    /// An op of this many bytes starts.
     #[inline]
     fn advance(&mut self, length: u64) {
         match &mut self.spread {

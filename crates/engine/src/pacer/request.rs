@@ -32,7 +32,7 @@ pub(crate) struct Pacing {
 pub(crate) enum Sharing<'a> {
     /// Each has the rate for itself.
     Own,
-    /// So many workers share one rate.
+    /// This many workers share one rate.
     Group {
         /// How many.
         workers: u32,

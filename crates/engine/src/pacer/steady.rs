@@ -51,7 +51,7 @@ impl SteadyJudge {
     }
 
     /// Takes the next piece of time, which began so long after the job. True when the job is steady with it; the pieces
-    /// after that are not looked at any more. Those that began in the rule's own ramp are left out.
+    /// after that are not checked any more. Those that began in the rule's own ramp are left out.
     pub(crate) fn push(&mut self, began_ns: u64, sample: SteadySample) -> bool {
         if self.attained || began_ns < self.rule.ramp.0 {
             return self.attained;

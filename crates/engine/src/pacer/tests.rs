@@ -215,7 +215,7 @@ fn poisson_gaps_are_exponential_with_the_asked_mean_from_slow_to_fast() {
     for per_second in [1e3, 1e5, 1e6, 5e6] {
         const COUNT: usize = 400_000;
         let pace = Pace { ops_per_second: for_all(per_second), arrival: Arrival::Poisson, ..Pace::default() };
-        // Fractions of a tick are kept: the schedule is looked at before it is rounded.
+        // Fractions of a tick are kept: the schedule is checked before it is rounded.
         let words = SearchWords::default();
         let mut rates = Rates::new(&request(&pace, 1, &words));
         rates.start(0);
@@ -228,7 +228,7 @@ fn poisson_gaps_are_exponential_with_the_asked_mean_from_slow_to_fast() {
             .collect();
         let mean = 1e9 / per_second;
         let found = gaps.iter().sum::<f64>() / COUNT as f64;
-        // Four standard errors of the mean of so many.
+        // Four standard errors of the mean of this many.
         assert!((found / mean - 1.0).abs() < 4.0 / (COUNT as f64).sqrt(), "{per_second}/s: mean gap {found} ns");
         let distance = distance_from_exponential(&mut gaps, mean);
         // The critical value at 1 %.

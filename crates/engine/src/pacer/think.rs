@@ -8,7 +8,7 @@ use plumb_workload::pace::{ThinkBasis, ThinkTime};
 /// Being busy goes by slices of this, so that a stop is noticed between two.
 const SLICE_NS: u64 = 1_000_000;
 
-/// Pauses after every so many ops, or so much time. A pause begins when what is in flight has come to its end, unless it
+/// Pauses after every N ops, or so much time. A pause begins when what is in flight has come to its end, unless it
 /// is to begin at once.
 pub(super) struct Thinking {
     clock: Clock,

@@ -72,7 +72,7 @@ pub enum NotCold {
         /// What else could be done.
         advice: &'static str,
     },
-    /// The cache cannot be looked at, so that there is no proof.
+    /// The cache cannot be checked, so that there is no proof.
     #[error("residency in the page cache cannot be checked: {reason}; use the cache policy `direct` or `as-is`")]
     Unseen {
         /// Why.

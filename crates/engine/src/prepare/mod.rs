@@ -162,7 +162,7 @@ pub struct LayoutRequest<'a> {
     pub stop: StopFlag,
     /// Makes content.
     pub fill: &'a mut FillContent<'a>,
-    /// Is told how far it is, after each write.
+    /// Receives the progress, after each write.
     pub progress: &'a mut (dyn FnMut(LayoutProgress) + 'a),
 }
 

@@ -200,7 +200,7 @@ fn can_be_cold(files: &TargetFiles) -> bool {
     !in_memory
 }
 
-/// Whether so many bytes in the cache are the whole file: the kernel may have taken a page back meanwhile, as DAMON does.
+/// Whether this many bytes in the cache are the whole file: the kernel may have taken a page back meanwhile, as DAMON does.
 fn is_all(resident_bytes: u64) -> bool {
     (SIZE - SIZE / 100..=SIZE).contains(&resident_bytes)
 }

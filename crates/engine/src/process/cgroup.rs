@@ -83,7 +83,7 @@ pub(crate) enum GroupError {
 /// the whole process.
 ///
 /// # Errors
-/// What could not be had.
+/// What could not be obtained.
 pub(crate) fn join(group: &ControlGroup) -> Result<Joined, GroupError> {
     let name = group.name.trim_matches('/');
     let failed = |what: &str| {

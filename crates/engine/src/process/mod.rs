@@ -86,7 +86,7 @@ pub(crate) enum CommandProblem {
 /// rights.
 ///
 /// # Errors
-/// What could not be had.
+/// What could not be obtained.
 pub(crate) fn apply(rules: &ProcessRules) -> Result<Option<Joined>, ProcessError> {
     if let Some(nice) = rules.nice {
         outcome(set_nice(nice), || format!("cannot set niceness {nice}"))?;
@@ -147,7 +147,7 @@ fn set_cpus(cpus: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Bits of a node mask. Source: set_mempolicy(2), which takes so many bits and one more.
+/// Bits of a node mask. Source: set_mempolicy(2), which takes this many bits and one more.
 #[cfg(target_os = "linux")]
 const NODE_BITS: usize = 1024;
 

@@ -36,14 +36,14 @@ pub(super) struct Aio {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AioSlot {
     None,
-    /// Of so many bytes.
+    /// Of this many bytes.
     Write(u64),
     /// At this place.
     Read(u64),
 }
 
 impl Aio {
-    /// Room for so many ops of up to so many bytes.
+    /// Room for this many ops of up to this many bytes.
     pub(super) fn new(depth: u32, slot_bytes: usize, copies: bool) -> io::Result<Aio> {
         let depth = depth as usize;
         let slot_bytes = slot_bytes.next_multiple_of(crate::backend::region::SLOT_ALIGN_BYTES);

@@ -1,5 +1,6 @@
 //! The memory that a program's transfers use: what it holds, and whether what was read is that.
 
+use crate::backend::payload::median_ns;
 use crate::backend::region::Region;
 use crate::content::{Filler, Mismatch, Pool, Premade};
 use crate::rng::StreamId;
@@ -31,7 +32,7 @@ fn align_bytes(rules: ProgramMemory) -> usize {
     (rules.align.0 as usize).max(4096)
 }
 
-/// So many words are compared in less time than a reading of the clock takes.
+/// Up to this many words are compared in less time than a reading of the clock takes.
 const FEW_WORDS: usize = 4;
 
 enum Held {
@@ -120,7 +121,7 @@ impl RecordMemory {
         Ok(RecordMemory { content, at: pool_bytes, changes: true, ..memory })
     }
 
-    /// Zeros, for ops of up to `largest_bytes`, behind a pool of so many.
+    /// Zeros for ops of up to `largest_bytes`, behind a pool of `pool_bytes`.
     fn zeros(rules: ProgramMemory, largest_bytes: usize, pool_bytes: usize) -> Result<RecordMemory, WorkerError> {
         let spread_bytes = rules.spread.map_or(0, |bytes| bytes.0 as usize).max(largest_bytes);
         let spread_bytes = if rules.spread.is_some() { spread_bytes } else { 0 };
@@ -203,6 +204,12 @@ impl RecordMemory {
             }
             Held::Filled(filler) => filler.fill(piece),
         }
+    }
+
+    /// What filling a write of the largest length costs, ns.
+    pub(super) fn fill_cost_ns(&mut self) -> u64 {
+        let bytes = self.largest_bytes as u64;
+        median_ns(|| self.fill(0, bytes))
     }
 
     /// Whether the op's own piece holds what was written.

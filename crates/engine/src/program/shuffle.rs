@@ -2,7 +2,7 @@
 
 use plumb_workload::program::Shuffle;
 
-/// The numbers of so many records, shuffled.
+/// The numbers of this many records, shuffled.
 pub(super) fn shuffled(shuffle: Shuffle, count: u64) -> Vec<u32> {
     match shuffle {
         Shuffle::Iozone => {

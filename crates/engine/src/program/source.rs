@@ -21,7 +21,7 @@ use crate::source::Source;
 use plumb_workload::OpKind;
 use std::sync::Arc;
 
-/// So many instructions in a row without an op end a program with a mix.
+/// This many instructions in a row without an op end a program with a mix.
 const IDLE_INSTRUCTIONS_MAX: u32 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, Default)]

@@ -81,7 +81,11 @@ impl SetWorker {
                 barrier.report().backend.write(b"psync");
                 let largest = (self.program.max_request as usize).max(LINK_BYTES);
                 let memory =
-                    RecordMemory::with_content(ProgramMemory::default(), self.content, largest, self.content_stream)?;
+                    || RecordMemory::with_content(ProgramMemory::default(), self.content, largest, self.content_stream);
+                // Not with the worker's own, so that a run's bytes do not depend on what was measured.
+                barrier.report().fill_cost_ns.store(memory()?.fill_cost_ns(), Relaxed);
+                barrier.report().fill_cost_bytes.store(largest as u64, Relaxed);
+                let memory = memory()?;
                 let files = Files::Set(Box::new(SetPlace::new(root, place, self.shape)));
                 let handles = self.program.handles;
                 let mut calls = Calls::new(files, handles, Streams::none(), memory, false, *barrier.clock());
@@ -101,7 +105,7 @@ impl SetWorker {
 }
 
 /// The way a worker's files went, for a worker that was a process: its memory is gone, but the same source yields the
-/// same ops, so its state is had by going through them again without doing them.
+/// same ops, so its state is recovered by going through them again without doing them.
 pub(crate) struct FileSetReplay {
     pub(crate) program: Arc<Compiled>,
     pub(crate) state: SetState,
@@ -110,7 +114,7 @@ pub(crate) struct FileSetReplay {
 }
 
 impl FileSetReplay {
-    /// The state after so many ops, of which some were not done.
+    /// The state after this many ops, of which some were not done.
     pub(crate) fn after(self, yielded: &Yielded) -> Option<SetState> {
         let mut source = ProgramSource::new(&self.program, 0, Some(self.state), self.stream, self.passes);
         let mut undone = yielded.undone.iter().peekable();
@@ -188,7 +192,7 @@ pub(crate) struct NamedWorker {
 pub(crate) enum NamedTarget<'a> {
     /// Files.
     Files(&'a ScratchFiles),
-    /// A simulated device of so many equal parts.
+    /// A simulated device of this many equal parts.
     Sim { device: &'a SimDevice, files: u64, bytes: u64, postmark: Option<&'a NamedRun> },
 }
 

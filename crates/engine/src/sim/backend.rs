@@ -61,7 +61,7 @@ pub(crate) struct SimQueue {
 }
 
 impl SimQueue {
-    /// Room for so many ops in flight.
+    /// Room for this many ops in flight.
     pub(crate) fn new(device: SimDevice, depth: u32) -> SimQueue {
         let slots = depth as usize;
         SimQueue {

@@ -170,7 +170,7 @@ impl Disk {
     const SEEK_STROKE_NS: f64 = 11_000_000.0;
     /// A gap of this length is waited out rather than sought over.
     const SKIP_BYTES: u64 = 1 << 20;
-    /// Native command queueing holds so many ops.
+    /// Native command queueing holds this many ops.
     const QUEUE: u64 = 32;
     /// Positioning of writes out of the cache, which the disk sorts, relative to that of a lone op.
     const SORTED: f64 = 0.4;

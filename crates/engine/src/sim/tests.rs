@@ -33,7 +33,7 @@ use std::ops::ControlFlow;
 const SECOND: u64 = 1_000_000_000;
 const GIB: u64 = 1 << 30;
 
-/// Ops of one size: random or sequential, some of them writes, with a flush after every so many.
+/// Ops of one size: random or sequential, some of them writes, with a flush after every N.
 #[derive(Debug, Clone)]
 struct TestSource {
     size: u64,
@@ -268,7 +268,7 @@ fn simulate(device: &str, index: u32, phase: &Phase, workers: Vec<SimWorker>) ->
     simulation.run_phase(phase, workers, None, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
-/// One worker for so many virtual seconds, cache bypassed.
+/// One worker for this many virtual seconds, cache bypassed.
 fn measure(device: &str, seconds: u64, source: TestSource, depth: u32) -> PhaseMeasurement {
     simulate(device, 0, &phase(seconds), vec![worker(source, depth)]).measurement
 }

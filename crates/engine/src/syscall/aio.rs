@@ -36,7 +36,7 @@ pub(crate) struct AioRange {
 }
 
 impl AioBlocks {
-    /// Room for so many ops in flight.
+    /// Room for this many ops in flight.
     pub(crate) fn new(count: usize) -> AioBlocks {
         // SAFETY: aiocb is plain data, valid when zeroed.
         let blocks = (0..count).map(|_| unsafe { std::mem::zeroed() }).collect();
@@ -86,7 +86,7 @@ impl AioBlocks {
         Some(if error == 0 { Ok(moved as u64) } else { Err(Errno(error)) })
     }
 
-    /// Waits until one of these has come to its end, a signal comes, or so many ns are over. Which it was shows in what
+    /// Waits until one of these has come to its end, a signal comes, or this many ns are over. Which it was shows in what
     /// became of them.
     pub(crate) fn suspend(&mut self, slots: impl Iterator<Item = usize>, timeout_ns: Option<u64>) {
         self.watched.clear();

@@ -43,7 +43,7 @@ impl Mapping {
         Ok(Mapping { start: start.cast(), bytes })
     }
 
-    /// What the kernel is told about all of it: `MADV_` of madvise(2).
+    /// Advice to the kernel about all of it: `MADV_` of madvise(2).
     pub(crate) fn advise(&self, advice: libc::c_int) -> io::Result<()> {
         // SAFETY: the whole mapping, as it was made.
         match unsafe { libc::madvise(self.start.cast(), self.bytes, advice) } {

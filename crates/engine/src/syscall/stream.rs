@@ -55,7 +55,7 @@ impl LibraryStream {
         unsafe { __fsetlocking(self.file, BY_CALLER) };
     }
 
-    /// Gives it a buffer of so many bytes, before anything is read or written.
+    /// Gives it a buffer of this many bytes, before anything is read or written.
     pub(crate) fn set_buffer(&mut self, bytes: usize) -> io::Result<()> {
         let mut memory = vec![0u8; bytes];
         // SAFETY: nothing was read or written yet; the buffer lives as long as the stream, and does not move.

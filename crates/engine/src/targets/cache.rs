@@ -32,7 +32,7 @@ impl OpenTargets {
         Ok(())
     }
 
-    /// Brings the phase's targets into the cache state that it asks for. Answers what could not be had, with the reason.
+    /// Brings the phase's targets into the cache state that it asks for. Answers what could not be obtained, with the reason.
     pub(crate) fn apply_cache_policy(
         &mut self,
         phase: &Phase,

@@ -146,7 +146,7 @@ impl TestDirs {
     }
 }
 
-/// How a directory came to be looked at.
+/// How a directory came to be checked.
 enum FoundBy {
     Registered,
     Scanned,

@@ -16,10 +16,10 @@ pub const MAX_LEAVES: u64 = 1 << 24;
 /// Most files of a tree.
 pub const MAX_FILES: u64 = 1 << 40;
 
-/// File numbers are at least so many digits wide.
+/// File numbers are at least this many digits wide.
 pub(super) const FILE_DIGITS_MIN: usize = 8;
 
-/// Directory numbers are at least so many digits wide.
+/// Directory numbers are at least this many digits wide.
 pub(super) const DIRECTORY_DIGITS_MIN: usize = 2;
 
 /// Number of a file of a tree, from 0; or of a leaf directory, for `readdir`.

@@ -277,7 +277,7 @@ where
 /// How completions are taken.
 #[derive(Clone, Copy)]
 struct Reaping {
-    /// So many at once at most.
+    /// This many at once at most.
     most: usize,
     end: Ticks,
 }

@@ -9,7 +9,7 @@ use crate::clock::{Clock, Ticks};
 use crate::recorder::Recorder;
 use plumb_workload::OpKind;
 
-/// One op in so many is timed by itself. Odd, so that it falls on each place of a page, a folio or an extent in turn.
+/// One op in this many is timed by itself. Odd, so that it falls on each place of a page, a folio or an extent in turn.
 const PERIOD: u32 = 15;
 /// Ops that usually take no more than this are short.
 const SHORT_NS: u64 = 2_000;
@@ -17,7 +17,7 @@ const SHORT_NS: u64 = 2_000;
 const STALL_NS: u64 = 4_000;
 /// Part of a group's usual time by which groups differ without a stall.
 const SPREAD: u64 = 4;
-/// So many ops in a row are timed, and none of them stalls, before any is not timed.
+/// This many ops in a row are timed, and none of them stalls, before any is not timed.
 const CALM: u32 = 64;
 /// Share of a new value in the usual time, as a power of two.
 const WEIGHT_BITS: u32 = 3;
@@ -43,7 +43,7 @@ pub(crate) struct OpGroup {
     pub(crate) kind: OpKind,
     /// Of each.
     pub(crate) length: u64,
-    /// So many, or fewer.
+    /// This many, or fewer.
     pub(crate) most: u32,
     begun_at: Ticks,
     /// Time of the op that was timed, which stands for theirs.
@@ -93,7 +93,7 @@ impl Sampler {
         })
     }
 
-    /// So many ops of a group were made: what they took is recorded.
+    /// This many ops of a group were made: what they took is recorded.
     pub(crate) fn made(&mut self, recorder: &mut Recorder<'_>, group: OpGroup, ops: u32, now: Ticks) {
         let OpGroup { kind, length, begun_at, like_ns, .. } = group;
         if ops == 0 {
@@ -113,7 +113,7 @@ impl Sampler {
         }
     }
 
-    /// So many ops of a group were made, and the one behind them needs a time of its own after all, which is over now. When
+    /// This many ops of a group were made, and the one behind them needs a time of its own after all, which is over now. When
     /// it began, by the usual time of those before it.
     #[cold]
     pub(crate) fn made_before(&mut self, recorder: &mut Recorder<'_>, group: OpGroup, ops: u32, now: Ticks) -> Ticks {

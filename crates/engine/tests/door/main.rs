@@ -6,6 +6,7 @@
 mod backends;
 mod cache;
 mod common;
+mod content;
 mod deaths;
 mod ends;
 mod errors;

@@ -58,7 +58,7 @@ pub struct Stream {
     /// Which file the next op goes to.
     #[serde(default)]
     pub file_choice: FileChoice,
-    /// At most so many files are open at once; all where absent.
+    /// At most this many files are open at once; all where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u32>,
     /// Bytes to move in one loop, of all files together; what the ranges hold where absent.
@@ -67,7 +67,7 @@ pub struct Stream {
     /// Stop after this many ops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ops: Option<u64>,
-    /// Do it all so many times.
+    /// Do it all this many times.
     #[serde(default = "one")]
     pub loops: u64,
     /// Begin again instead of ending, until the group's time is over.
@@ -96,7 +96,7 @@ impl Stream {
         self.loops > 1 || self.repeat_until_time
     }
 
-    /// Reads in blocks of one size, from the beginning of each file over so many bytes of it; all else as where nothing is
+    /// Reads in blocks of one size, from the beginning of each file over this many bytes of it; all else as where nothing is
     /// said of it.
     pub fn sequential(block: Bytes, length: Bytes) -> Stream {
         Stream {
@@ -301,7 +301,7 @@ pub enum OffsetDistribution {
     },
     /// In zones, each with a share of the range in per cent.
     Zoned(ByKind<Vec<Zone<u8>>>),
-    /// In zones, each of so many bytes.
+    /// In zones, each of this many bytes.
     ZonedBytes(ByKind<Vec<Zone<Bytes>>>),
     /// These blocks, one after another, again and again.
     Sequence(Vec<u64>),

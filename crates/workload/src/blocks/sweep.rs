@@ -113,7 +113,7 @@ pub enum SweepOrder {
     Forward,
     /// The last one of each part first.
     Backward,
-    /// Every so many-th of all parts together, from a first one on.
+    /// Every Nth of all parts together, from a first one on.
     Strided {
         /// The first.
         first: u64,
@@ -168,7 +168,7 @@ impl Sweep {
         }
     }
 
-    /// The same of the first so many files: one look at each part, however many files there are.
+    /// The same of the first N files: one look at each part, however many files there are.
     pub fn ends(&self, files: usize) -> Vec<u64> {
         match &self.parts {
             SweepParts::Files { .. } => (0..files).map(|file| self.end_in(file)).collect(),

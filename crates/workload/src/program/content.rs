@@ -12,14 +12,14 @@ pub enum ProgramContent {
     /// Zeros.
     #[default]
     Zeros,
-    /// A word of eight equal bytes at the beginning of each so many bytes, zeros else.
+    /// A word of eight equal bytes at the beginning of each N bytes, zeros else.
     Words {
         /// Eight times.
         byte: u8,
         /// From one word to the next; 8 fills everything.
         every: Bytes,
     },
-    /// Every word is told from all others by its record and its place in it.
+    /// Every word differs from all others, by its record and its place in it.
     Told {
         /// Added to all of them.
         seed: u64,
@@ -30,7 +30,7 @@ pub enum ProgramContent {
     Ascending,
     /// Random bytes, different in every run.
     Random,
-    /// Such that so much of it can be left out by compressing, and so many blocks by finding them again.
+    /// Random, but compressible and deduplicable by these shares.
     Reducible {
         /// Per cent.
         compress_percent: u8,

@@ -260,7 +260,7 @@ pub enum Step {
     },
     /// The same for each of several named files.
     Each(Each),
-    /// Steps so many times over.
+    /// Steps this many times over.
     Loop {
         /// How often.
         times: u64,
@@ -363,7 +363,7 @@ impl OpenStep {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct StdioBuffer {
-    /// `setvbuf` with a full buffer of so many bytes; the library's own when absent.
+    /// `setvbuf` with a full buffer of this many bytes; the library's own when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
     /// Who keeps other threads away from the stream.
@@ -419,7 +419,7 @@ pub struct MapStep {
     /// For stores too; the file then gets this length first, where it is shorter.
     #[serde(default)]
     pub write: bool,
-    /// What the kernel is told about the pattern.
+    /// Advice to the kernel about the pattern.
     #[serde(default)]
     pub advice: Advice,
 }

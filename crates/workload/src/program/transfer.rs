@@ -46,7 +46,7 @@ pub struct Transfer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Detours {
-    /// Ahead of the first of every so many records.
+    /// Ahead of the first of every N records.
     pub every: u64,
     /// Where, in bytes from the beginning of the file.
     pub to: Vec<Bytes>,
@@ -59,7 +59,7 @@ pub struct Detours {
 pub struct Pauses {
     /// How long each is.
     pub time: Nanos,
-    /// One behind every so many records.
+    /// One behind every N records.
     pub every: u64,
 }
 
@@ -195,7 +195,7 @@ pub enum RecordOrder {
     Forward,
     /// From the end: one record back from there before the first, and two back after each.
     Backward,
-    /// Every so many-th record, from the beginning. Where the next would lie behind the last but one, the next round
+    /// Every Nth record, from the beginning. Where the next would lie behind the last but one, the next round
     /// begins one record later than the one before. A seek after each.
     Strided {
         /// From one record to the next, in records.
@@ -261,7 +261,7 @@ pub enum Via {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sync: Option<bool>,
     },
-    /// `aio_read`/`aio_write` of the C library: writes go on while up to so many are in flight, reads are made ahead.
+    /// `aio_read`/`aio_write` of the C library: writes go on while up to this many are in flight, reads are made ahead.
     PosixAio {
         /// Ops in flight.
         depth: u32,

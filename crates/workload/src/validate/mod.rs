@@ -1,7 +1,7 @@
 //! What a workload means must make sense before it runs: every semantic rule is here, one function a concept.
 //!
 //! Reading TOML checks shape and types; [`validate`] checks the rest, on workloads of any origin. It reports all
-//! problems at once, each with its place, what is wrong and the way out. It never panics, whatever the numbers.
+//! problems at once, each with its place, the problem and the way out. It never panics, whatever the numbers.
 
 mod blocks;
 mod checker;

@@ -54,7 +54,7 @@ impl Ends {
         Ok(outcomes.into_iter().map(|outcome| outcome.completion).collect())
     }
 
-    /// So many messages fit into every buffer: datagrams that find no room are lost.
+    /// This many messages fit into every buffer: datagrams that find no room are lost.
     fn messages(&self) -> u32 {
         if matches!(self.kind, SocketKind::Udp | SocketKind::Udp6) { 8 } else { 32 }
     }

@@ -55,7 +55,7 @@ impl TreeState {
         TreeState { shape, shares: states }
     }
 
-    /// One state for each of so many workers (at least one), in order.
+    /// One state for each of this many workers (at least one), in order.
     pub fn split(self, workers: u32) -> Result<Vec<SetState>, ShareError> {
         let workers = workers.max(1);
         if self.shares.len() == workers as usize {

@@ -51,7 +51,7 @@ pub(super) struct Files {
     kinds: usize,
     /// By [`Kind`]: its place among them.
     place: [usize; 3],
-    /// So many of each file as there are kinds.
+    /// This many of each file as there are kinds.
     lasts: Box<[Last]>,
     /// First byte of each now, where zones move it.
     firsts: Box<[u64]>,
@@ -193,7 +193,7 @@ impl Files {
         self.last_mut(file, kind).start = NOWHERE;
     }
 
-    /// Marks blocks as used; tells how many of them, from the first on, were not.
+    /// Marks blocks as used; returns how many of them, from the first on, were not.
     #[inline]
     pub(super) fn mark_run(&mut self, file: usize, block: u64, wanted: u64) -> Option<u64> {
         match &mut self.covers {

@@ -56,7 +56,7 @@ enum Stage {
         role: Role,
     },
     ReadBack,
-    /// Draws again what was written; so many draws of the load are left.
+    /// Draws again what was written; this many draws of the load are left.
     Redraw {
         left: u64,
     },
@@ -123,7 +123,7 @@ impl General {
         self.most_ops.is_some_and(|most| self.machine.counts.all_ops.saturating_sub(self.before.all_ops) >= most)
     }
 
-    /// Whether another loop follows: so many as were asked for, and more where fewer bytes were moved than asked for.
+    /// Whether another loop follows: this many as were asked for, and more where fewer bytes were moved than asked for.
     fn goes_on(&mut self) -> bool {
         let limits = &self.script.limits;
         if limits.until_time {

@@ -72,7 +72,7 @@ pub(super) struct Counts {
     after_flush: bool,
     /// The last op that moved data.
     pub(super) last: Kind,
-    /// The kind of a mix that goes on until so many of it were done.
+    /// The kind of a mix that goes on until this many of it were done.
     mix_kind: Kind,
     mix_until: u64,
     /// Ops until the next draw of an offset.

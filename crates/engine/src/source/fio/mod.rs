@@ -27,7 +27,7 @@
 //!   are moved; writes in sequence begin again at the start of their file instead, as in fio 3.42. Ops that are read back count
 //!   against `max-ops`.
 //! * **Trims with writes**: the limit of ops counts both, and doubles with each loop.
-//! * **Read-back** comes behind each loop, or in batches behind so many writes; see `history.rs` for its order. A batch
+//! * **Read-back** comes behind each loop, or in batches behind N writes; see `history.rs` for its order. A batch
 //!   waits for the writes in flight. With `verify.only` the writes are drawn and not done. Reads of a job that only reads
 //!   have [`Role::ReadBack`](crate::op::Role::ReadBack) at once. Writes and what reads them back carry the number of the
 //!   write, counted over all loops.

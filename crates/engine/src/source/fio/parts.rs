@@ -24,7 +24,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The same part of so many files.
+    /// The same part of this many files.
     pub(super) fn same(part: Part, count: usize) -> Parts {
         Parts { each: [part].into(), count }
     }

@@ -110,7 +110,7 @@ impl Loops {
         self.done_ops += self.ops;
     }
 
-    /// The limits begin anew amid a loop of which so many ops are left to be yielded; so many are left from now on.
+    /// The limits begin anew amid a loop of which this many ops are left to be yielded; this many are left from now on.
     fn begin_anew(&mut self, left: u64, at_hand: u64) -> u64 {
         if self.first {
             return left;

@@ -46,7 +46,7 @@ impl Map {
         }
     }
 
-    /// Marks `wanted` blocks from `block` on, up to the first that is used; tells how many.
+    /// Marks `wanted` blocks from `block` on, up to the first that is used; returns how many.
     pub(super) fn mark_run(&mut self, block: u64, wanted: u64) -> u64 {
         let free = (0..wanted).take_while(|step| !self.is_used(block + step)).count() as u64;
         (0..free).for_each(|step| self.mark(block + step));
@@ -100,7 +100,7 @@ impl Map {
 pub(super) struct SmallMap(u64);
 
 impl SmallMap {
-    /// So many blocks fit.
+    /// This many blocks fit.
     pub(super) const BLOCKS_MAX: u64 = u64::BITS as u64;
 
     pub(super) fn clear(&mut self) {
@@ -120,7 +120,7 @@ impl SmallMap {
         free
     }
 
-    /// As [`Map::free_from`], of a map of so many blocks.
+    /// As [`Map::free_from`], of a map of this many blocks.
     #[inline]
     pub(super) fn free_from(self, block: u64, blocks: u64) -> Option<u64> {
         if !self.is_used(block) {

@@ -44,7 +44,7 @@ pub(super) fn three<T: Clone>(by_kind: &ByKind<T>) -> [T; 3] {
 pub(super) enum Mix {
     /// One kind.
     Only(Kind),
-    /// Reads and writes, with so many per cent of reads.
+    /// Reads and writes, with this many per cent of reads.
     ReadWrite(u8),
     /// Trims, each followed by a write to the same place.
     TrimWrite,
@@ -63,7 +63,7 @@ impl Mix {
 /// How offsets follow one another.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Way {
-    /// One after another, with so many bytes between; wrapping, so that it is backwards where it would be negative.
+    /// One after another, with this many bytes between; wrapping, so that it is backwards where it would be negative.
     Sequential {
         skip: u64,
     },
@@ -124,9 +124,9 @@ pub(super) struct Verifying {
     pub(super) read_back: bool,
     /// Nothing is written.
     pub(super) only: bool,
-    /// Read back after so many writes.
+    /// Read back after this many writes.
     pub(super) backlog: Option<u64>,
-    /// So many at a time.
+    /// This many at a time.
     pub(super) batch: u64,
     /// Found by drawing again, whatever the order.
     pub(super) redraw: bool,

@@ -21,7 +21,7 @@
 //! * **Lists** hold offsets within the range; an op that would run over the end of its file is shortened.
 //! * **A pass** is: every byte, for patterns that walk; every position once, for permutations; every offset once, for
 //!   lists; as many bytes as the whole blocks of the range have, for the other patterns.
-//! * **Flushes** come behind every so many writes, on the file of the last of them, and count in no limit.
+//! * **Flushes** come behind every N writes, on the file of the last of them, and count in no limit.
 //!
 //! Offsets, sizes and kinds come from three streams of random numbers, so that another block size leaves the sequence
 //! of positions as it was. What has only one value (one size, one kind) draws nothing.

@@ -142,7 +142,7 @@ pub(crate) fn only(mix: Mix) -> Option<OpKind> {
     if kinds.next().is_none() { first } else { None }
 }
 
-/// Puts an `fsync` or `fdatasync` behind every so many writes, on the file of the last of them. Where both are due at
+/// Puts an `fsync` or `fdatasync` behind every N writes, on the file of the last of them. Where both are due at
 /// once there is only the `fsync`, which includes the other.
 #[derive(Debug, Clone)]
 pub(crate) struct Flushes {

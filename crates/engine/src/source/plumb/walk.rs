@@ -15,7 +15,7 @@ pub(crate) enum Direction {
     Stride(u64),
 }
 
-/// Walks through pieces, so many times.
+/// Walks through pieces, this many times.
 #[derive(Debug, Clone)]
 pub(crate) struct Walk {
     pieces: Box<[Piece]>,

@@ -76,7 +76,7 @@ pub enum PostmarkPart {
     Delete,
 }
 
-/// From so many transactions on, each of the things that may be drawn for them is drawn: one in ten is missed by all with a
+/// From this many transactions on, each of the things that may be drawn for them is drawn: one in ten is missed by all with a
 /// chance below 10⁻⁹.
 pub(super) const CERTAIN_TRANSACTIONS: u32 = 200;
 

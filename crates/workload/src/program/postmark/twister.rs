@@ -35,7 +35,7 @@ impl Twister {
         self.next = 0;
     }
 
-    /// Draws so many numbers and forgets them.
+    /// Draws this many numbers and forgets them.
     pub fn skip(&mut self, mut count: u64) {
         while count > 0 {
             if self.next == STATE {

@@ -346,7 +346,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A name of a target that has so many.
+    /// A name of a target that has this many.
     fn named(&mut self, file: Pick, files: usize) {
         let (number, what) = match file {
             Pick::Nth(number) => (u64::from(number), "the step names it"),

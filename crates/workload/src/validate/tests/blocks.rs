@@ -91,8 +91,18 @@ fn block_sizes_ranges_and_mixes() {
             "no room for one block",
             "larger",
         ),
-        (|w| blocks(w).offset = Bytes(u64::MAX), "phase[0].workers[0].work.blocks.offset", "beyond what", "largest offset"),
-        (|w| blocks(w).span = Some(Bytes(u64::MAX)), "phase[0].workers[0].work.blocks.span", "beyond what", "largest offset"),
+        (
+            |w| blocks(w).offset = Bytes(u64::MAX),
+            "phase[0].workers[0].work.blocks.offset",
+            "beyond what",
+            "largest offset",
+        ),
+        (
+            |w| blocks(w).span = Some(Bytes(u64::MAX)),
+            "phase[0].workers[0].work.blocks.span",
+            "beyond what",
+            "largest offset",
+        ),
         (
             |w| {
                 group(w).count = 5;

@@ -54,7 +54,12 @@ fn phases_end_and_measure() {
         ),
         (|w| w.phase[0].stop.steady = steady(|s| s.range = 0.0), "phase[0].stop.steady.range", "above 0", "0.2"),
         (|w| w.phase[0].stop.steady = steady(|s| s.slope = f64::NAN), "phase[0].stop.steady.slope", "NaN", "0.1"),
-        (|w| w.phase[0].stop.steady = steady(|_| {}), "phase[0].stop.steady", "before 5 rounds have passed", "at least 5s"),
+        (
+            |w| w.phase[0].stop.steady = steady(|_| {}),
+            "phase[0].stop.steady",
+            "before 5 rounds have passed",
+            "at least 5s",
+        ),
     ]);
     none_fires(&[
         |w| w.phase[0].stop = Stop::default(),
@@ -223,7 +228,7 @@ fn workers_and_their_backends() {
     ]);
 }
 
-/// What cannot be had is said, never passed over.
+/// What cannot be obtained is said, never passed over.
 #[test]
 fn what_a_group_asks_of_files_memory_and_processes() {
     each_fires(&[

@@ -89,7 +89,7 @@ pub(super) fn plan(tried: &Tried, file_lengths: &[u64], handing: Handing) -> Res
     })
 }
 
-/// The first ops of a plan, at most so many, by the long way.
+/// The first ops of a plan, at most this many, by the long way.
 pub(super) fn ops(plan: &FioPlan, most: usize) -> Vec<BlockOp> {
     let mut source = General::new(&plan.script, None);
     std::iter::from_fn(|| source.next()).take(most).collect()

@@ -9,14 +9,14 @@ use plumb_workload::blocks::fio::{Curve, FileChoice, TrimAmid, Zone};
 use plumb_workload::files::{FileRules, Syncs};
 use proptest::prelude::*;
 
-/// So many ops of a plan's source, whichever it is.
+/// This many ops of a plan's source, whichever it is.
 fn taken(plan: &FioPlan, count: usize) -> Vec<BlockOp> {
     let mut source = FioSource::new(plan, None);
     let source = source.table();
     std::iter::from_fn(|| source.next()).take(count).collect()
 }
 
-/// Ops of a source whose limits begin anew after so many, of which the last may still wait for its start.
+/// Ops of a source whose limits begin anew after this many, of which the last may still wait for its start.
 fn taken_anew(plan: &FioPlan, at: usize, waits: bool) -> Vec<BlockOp> {
     begun_anew(FioSource::new(plan, None).table(), at, waits)
 }
