@@ -108,7 +108,7 @@ fn a_flush_that_does_nothing_is_seen() {
     let home = Home::new();
     let result = home.plumb("run stream-write --at sim:ssd?lying-flush --json").expect(0).json();
     assert_eq!(result["verdict"], "caution");
-    assert_found(&result, "A5", "warn", "no flush request");
+    assert_found(&result, "A5", "warn", "No flush request reached the device");
     let result = home.plumb("run stream-write --at sim:hdd?lying-flush&write-cache=2GiB --json").expect(3).json();
     assert_eq!(result["verdict"], "reject");
 }
