@@ -74,7 +74,7 @@ fn a_bad_command_line_is_2_and_suggests() {
     line("check nowhere", &["`nowhere`", "name an existing file, directory or device"]);
     line("compare sim:ssd nowhere", &["`nowhere` cannot be used"]);
     line("compare sim:ssd sim:ssd --for random-reed", &["did you mean `random-read`?"]);
-    line("compare sim:ssd sim:ssd --varying colour", &["`colour` is no factor", "fs, mount, device"]);
+    line("compare sim:ssd sim:ssd --varying colour", &["unknown factor `colour`", "fs, mount, device"]);
     line("compare sim:ssd sim:ssd --budget soon", &["soon"]);
     line("show 123", &["no run \"123\"", "plumb list"]);
     line("comapre sim:ssd sim:ssd", &["compare"]);

@@ -177,8 +177,7 @@ fn generator(view: &PhaseView<'_>) -> Option<Limiter> {
     }
     if view.ground == Ground::Nothing {
         let busiest = busiest_worker(view)?;
-        let text =
-            format!("there is no storage; worker {} used {} of a processor", busiest.name, percent(busiest.total));
+        let text = format!("no storage; worker {} used {} of a processor", busiest.name, percent(busiest.total));
         return bound(Bound::Generator, busiest.total.min(1.0), text);
     }
     let ceiling = *view.seen.null_ceiling_ops.value()?;
@@ -361,7 +360,7 @@ fn unknown(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Limiter {
         _ => {}
     }
     let text = match said.is_empty() {
-        true => "no counter tells".to_owned(),
+        true => "no evidence".to_owned(),
         false => said.join("; "),
     };
     Limiter { what: Bound::Unknown, utilisation: None, text }
