@@ -36,7 +36,7 @@ impl SampleSet {
         let mut devices = BTreeMap::new();
         for layer in targets.into_iter().flat_map(|target| &target.stack) {
             let counted = match layer.settings.get("iostats").map(String::as_str) {
-                Some("0") => Seen::no(format!("queue/iostats of {} is 0: its counters do not move", layer.name)),
+                Some("0") => Seen::no(format!("queue/iostats of {} is 0, so it does not count", layer.name)),
                 _ => Seen::Yes(()),
             };
             devices.insert(layer.name.clone(), counted);

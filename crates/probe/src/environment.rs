@@ -144,7 +144,7 @@ fn virtualisation(sys: &Sysroot, cpuinfo: &str, hypervisor: Hypervisor) -> Seen<
     match cpuinfo_value(cpuinfo, "flags") {
         Some(flags) if flags.split(' ').any(|flag| flag == "hypervisor") => Seen::Yes("unnamed".to_owned()),
         Some(_) => Seen::Yes("none".to_owned()),
-        None => Seen::no("neither the processor nor the firmware says whether there is a hypervisor"),
+        None => Seen::no("neither the processor nor the firmware reports whether there is a hypervisor"),
     }
 }
 
@@ -179,7 +179,7 @@ fn governor(sys: &Sysroot) -> Seen<String> {
     governors.sort();
     governors.dedup();
     if governors.is_empty() {
-        return Seen::no("this kernel does not govern the processor's frequency");
+        return Seen::no("this kernel does not control the processor frequency");
     }
     Seen::Yes(governors.join(", "))
 }

@@ -1,9 +1,9 @@
-//! Why something of the machine was not seen, with the place where it was looked for.
+//! Why a fact about the machine is not known, and where it was looked for.
 
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
-/// Why something of the machine was not seen.
+/// Why a fact about the machine is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
     /// Another platform would have to answer.
@@ -42,7 +42,7 @@ pub enum ProbeError {
         reason: String,
     },
     /// A file of the kernel's has another form than it is known by.
-    #[error("{place} has {found:?} where {expected} belongs")]
+    #[error("{place}: found {found:?}, expected {expected}")]
     Form {
         /// The file.
         place: &'static str,
@@ -60,13 +60,13 @@ pub enum ProbeError {
         what: String,
     },
     /// Block statistics hold something else than numbers.
-    #[error("block statistics have {word:?} where a number belongs")]
+    #[error("block statistics: {word:?} is not a number")]
     StatWord {
         /// What stands there.
         word: String,
     },
     /// Block statistics are of no known length.
-    #[error("block statistics have {count} fields, at least 11 were expected")]
+    #[error("block statistics have {count} fields (minimum 11)")]
     StatFields {
         /// How many there are.
         count: usize,

@@ -141,7 +141,7 @@ impl IoWatch {
         if others.is_empty() && (after.unreadable > 0 || seen == 0) {
             let all = seen + after.unreadable;
             return Seen::no(format!(
-                "the I/O of {} out of {all} processes is closed to this user: run as root to see who else works",
+                "the I/O of {} of {all} processes is hidden from this user; run as root to see all",
                 after.unreadable
             ));
         }
@@ -339,7 +339,7 @@ mod tests {
         let tree = Tree::new();
         process(&tree, 10, "mine", 0, 5);
         tree.file("/proc/20/stat", &stat("theirs", 0, 5));
-        assert!(IoWatch::start_in(&tree.sys()).finish(&[]).as_result().unwrap_err().contains("1 out of 2"));
+        assert!(IoWatch::start_in(&tree.sys()).finish(&[]).as_result().unwrap_err().contains("1 of 2"));
         let tree = Tree::new();
         process(&tree, 10, "mine", 0, 5);
         assert_eq!(IoWatch::start_in(&tree.sys()).finish(&[]), Seen::Yes(Vec::new()));

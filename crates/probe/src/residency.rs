@@ -99,7 +99,7 @@ fn look(fd: BorrowedFd<'_>, means: Means) -> Result<Residency, ProbeError> {
     }
     // To those who are not told, `mincore` says that everything is resident.
     if !residency_is_told(fd)? {
-        let why = "the kernel tells a file's residency only to its owner and to those who may write it";
+        let why = "the kernel reports a file's residency only to its owner and to those who may write it";
         return Err(ProbeError::Unseeable(why));
     }
     let resident_bytes = mincore(fd, total_bytes).map_err(ProbeError::call("mincore"))?;

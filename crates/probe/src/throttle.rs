@@ -60,7 +60,7 @@ impl LimitWatch {
             }
         };
         let network = match self.network {
-            Network::Ignored => Seen::no("no target lies behind a network"),
+            Network::Ignored => Seen::no("no target is behind a network"),
             Network::Watched => {
                 let before = |link: &NetworkLink| self.links.iter().find(|other| other.name == link.name);
                 let since = links(&self.sys).into_iter().filter_map(|link| {

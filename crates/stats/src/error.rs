@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StatsError {
     /// Too few values for any estimate of the spread.
-    #[error("{found} values are too few: {needed} are needed; run more blocks")]
+    #[error("{found} values are too few (minimum {needed}); run more blocks")]
     TooFew {
         /// The least that works.
         needed: usize,
@@ -13,7 +13,7 @@ pub enum StatsError {
     },
     /// The log scale has no place for zero, negative numbers, infinities and NaN.
     #[error(
-        "value {index} is {value}, but rates and times must be above 0 and finite; leave the run out, with its reason"
+        "value {index} is {value}, but rates and times must be above 0 and finite; leave the run out and record why"
     )]
     NotPositive {
         /// Position in the slice.
@@ -22,7 +22,7 @@ pub enum StatsError {
         value: f64,
     },
     /// Ranks and distances have no place for NaN and infinities.
-    #[error("value {index} is {value}, which is no number to reckon with; leave it out, with its reason")]
+    #[error("value {index} is {value}, not a finite number; leave it out and record why")]
     NotFinite {
         /// Position in the slice.
         index: usize,
@@ -30,7 +30,7 @@ pub enum StatsError {
         value: f64,
     },
     /// Each block needs both sides.
-    #[error("{baseline} baseline values and {candidate} candidate values do not pair; leave incomplete blocks out")]
+    #[error("{baseline} baseline and {candidate} candidate values cannot be paired; leave incomplete blocks out")]
     Unpaired {
         /// Values of the baseline.
         baseline: usize,
@@ -38,7 +38,7 @@ pub enum StatsError {
         candidate: usize,
     },
     /// The analysis is for designs in which all groups are of one size.
-    #[error("groups of {least} to {most} values are not balanced; leave the surplus out, or complete the plan")]
+    #[error("groups of {least} to {most} values are unbalanced; drop the surplus or complete the plan")]
     Unbalanced {
         /// Values of the smallest group.
         least: usize,

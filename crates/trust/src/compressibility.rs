@@ -41,7 +41,7 @@ pub(crate) fn compressor(facts: &TargetFacts) -> Option<String> {
         match option {
             Some(option) => Some(format!("{} mounted with {option}", fs.kind)),
             // Compression is on by default from OpenZFS 2.2 on. Source: zfsprops(7).
-            None if fs.kind == "zfs" => Some("zfs, which compresses unless told otherwise".to_owned()),
+            None if fs.kind == "zfs" => Some("zfs, which compresses by default".to_owned()),
             None => None,
         }
     });

@@ -154,15 +154,17 @@ impl LiveJudge {
         PhaseNews { found: self.tell(new), withdrawn }
     }
 
-    /// Whether it is worth the cost to look who else does I/O: the devices under the last phase moved more than it asked
-    /// for, and that was not told yet.
+    /// Whether it is worth the cost to find out who else does I/O: the devices under the last phase moved more than it
+    /// requested, and that was not reported yet.
     pub fn suspects_others(&self, workload: &Workload, measurement: &Measurement, observations: &Observations) -> bool {
         const TOLERATED_BYTES: u64 = 1 << 20;
         let Some(phase) = PhaseView::last(workload, measurement, observations) else { return false };
         if self.told.contains_key(&("C1".to_owned(), Some(phase.measured.name.clone()))) {
             return false;
         }
-        let (Ground::Device, Ok(device)) = (&phase.ground, &phase.traffic.device) else { return false };
+        let (Ground::Device | Ground::Memory, Ok(device)) = (&phase.ground, &phase.traffic.device) else {
+            return false;
+        };
         let read = phase.traffic.own.as_ref().map_or(phase.traffic.app_read, |own| own.read_bytes);
         let expected = read + phase.traffic.app_write.saturating_mul(phase.traffic.copies);
         let beyond = (device.read_bytes + device.write_bytes).saturating_sub(expected);

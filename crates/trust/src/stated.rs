@@ -6,7 +6,7 @@ use plumb_result::{Better, Metric, Unit};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StatedError {
     /// No unit that Plumb knows.
-    #[error("`{unit}` is no unit that is known for {metric}; there are {known}")]
+    #[error("unknown unit `{unit}` for {metric}; known: {known}")]
     Unknown {
         /// The metric.
         metric: Metric,
@@ -16,7 +16,7 @@ pub enum StatedError {
         known: &'static str,
     },
     /// A unit of something else.
-    #[error("{metric} is in {expected}, and `{unit}` measures something else")]
+    #[error("{metric} is in {expected}, which `{unit}` does not measure")]
     Dimension {
         /// The metric.
         metric: Metric,
@@ -26,7 +26,7 @@ pub enum StatedError {
         expected: &'static str,
     },
     /// Drawn the wrong way round.
-    #[error("{metric} is better when {}, and is stated the other way round", direction(metric.better()))]
+    #[error("{metric} is better when {}, not the other way round", direction(metric.better()))]
     Direction {
         /// The metric.
         metric: Metric,
@@ -144,6 +144,6 @@ mod tests {
         }
         assert!(matches!(conversion(BW, Some("furlongs"), None), Err(StatedError::Unknown { .. })));
         let error = conversion(LAT, Some("ms"), Some(Better::Higher)).unwrap_err();
-        assert_eq!(error.to_string(), "read.lat.p99 is better when lower, and is stated the other way round");
+        assert_eq!(error.to_string(), "read.lat.p99 is better when lower, not the other way round");
     }
 }

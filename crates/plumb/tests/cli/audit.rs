@@ -80,7 +80,7 @@ fn codes_and_schemas_are_explained() {
     let home = Home::new();
     assert!(home.plumb("explain P3").out.contains("mounted"));
     // A code that both have is explained for both.
-    home.plumb("explain e1").expect(0).says(&["Too few runs", "How it was settled", "beneath-noise"]);
+    home.plumb("explain e1").expect(0).says(&["Too few runs", "Why this threshold", "beneath-noise"]);
     home.plumb("explain Z9").expect(2).complains(&["A1–A10", "P1–P10"]);
     for (code, has_check) in [("E1", true), ("P3", false)] {
         let said = home.plumb(&format!("explain {code} --json")).expect(0);

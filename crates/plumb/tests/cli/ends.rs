@@ -82,7 +82,7 @@ fn a_bad_command_line_is_2_and_suggests() {
     line("check nowhere", &["`nowhere`", "name an existing file, directory or device"]);
     line("compare sim:ssd nowhere", &["`nowhere` cannot be used"]);
     line("compare sim:ssd sim:ssd --for random-reed", &["did you mean `random-read`?"]);
-    line("compare sim:ssd sim:ssd --varying colour", &["`colour` is no factor", "fs, mount, device"]);
+    line("compare sim:ssd sim:ssd --varying colour", &["unknown factor `colour`", "fs, mount, device"]);
     line("compare sim:ssd sim:ssd --budget soon", &["soon"]);
     line("show 123", &["no run \"123\"", "plumb list"]);
     line("comapre sim:ssd sim:ssd", &["compare"]);
@@ -116,7 +116,7 @@ fn a_flush_that_does_nothing_is_seen() {
     let home = Home::new();
     let result = home.plumb("run stream-write --at sim:ssd?lying-flush --json").expect(0).json();
     assert_eq!(result["verdict"], "caution");
-    assert_found(&result, "A5", "warn", "no flush request");
+    assert_found(&result, "A5", "warn", "No flush request reached the device");
     let result = home.plumb("run stream-write --at sim:hdd?lying-flush&write-cache=2GiB --json").expect(3).json();
     assert_eq!(result["verdict"], "reject");
 }

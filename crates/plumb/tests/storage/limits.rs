@@ -3,7 +3,7 @@
 use crate::alone;
 use crate::common::disks::{Loop, Mounted, Swap};
 use crate::common::groups::{Controller, Group, Version};
-use crate::common::{Home, Said, alarms, assert_found, assert_quiet, findings, needs};
+use crate::common::{Home, Said, alarms, assert_found, assert_quiet, findings, metric, needs};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -159,12 +159,34 @@ fn a_working_set_around_the_memory_of_a_control_group_is_on_the_cliff() {
         show(&result, "B6");
         result
     };
-    assert_found(&run(102), "B6", "warn", "0.8 times the memory of 128 MiB: on the cliff");
+    assert_found(&run(102), "B6", "warn", "0.8 times the memory of 128 MiB");
     let far_below = run(12);
     assert_quiet(&far_below, "B6");
-    assert_found(&far_below, "B6", "note", "this is a cache workload");
+    assert_found(&far_below, "B6", "note", "this measures the cache");
     let far_above = run(320);
     assert_eq!(findings(&far_above, "B6", "pass").len(), 1, "{:#}", far_above["checks"]);
+}
+
+/// Protects: over a cached loop device, A1, A7 and the tier name the same shares.
+#[test]
+fn a_read_through_two_caches_is_told_alike_everywhere() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let Some(group) = with_memory(40 * MIB) else { return };
+    let (mounted, home) = (Mounted::on(Loop::new(256 * MIB), "ext4", ""), Home::new());
+    // More than the group may cache, and all of it in the cache of the image.
+    home.file("limits.toml", &reading(90, "as-is", 1));
+    let result = group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).ran().json();
+    show(&result, "A1");
+    show(&result, "A7");
+    assert_found(&result, "A1", "note", "from the cache of the loop device's backing file");
+    assert_found(&result, "A7", "note", "came from the cached backing file of loop");
+    let rate = metric(&result, "read", "read.bw");
+    let device = findings(&result, "A1", "note")[0]["observed"].as_str().unwrap().to_owned();
+    let share = rate["device_share"].as_f64().unwrap();
+    assert!(rate["tier"] != "device" && share < 0.9, "{rate}: {device}");
 }
 
 /// Protects: buffers that do not fit into memory go to swap, and what is measured then is the swap.
@@ -191,7 +213,7 @@ fn buffers_that_are_swapped_out_reject_the_run() {
         };
         let swapped = group.plumb(&home, &line).expect(3).json();
         show(&swapped, "C9");
-        assert_found(&swapped, "C9", "fail", "of Plumb's own memory were");
+        assert_found(&swapped, "C9", "fail", "of Plumb's own memory was");
     }
     // Without swap, and with the memory that it needs.
     let Some(group) = with_memory(512 * MIB) else { return };

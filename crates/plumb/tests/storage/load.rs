@@ -1,7 +1,7 @@
 //! Loads that are not what they seem, on real file systems.
 
 use crate::alone;
-use crate::common::disks::Mounted;
+use crate::common::disks::{Loop, Mounted};
 use crate::common::{Home, assert_found, findings, needs};
 use std::io::{Seek, Write};
 use std::path::Path;
@@ -45,7 +45,7 @@ fn streams_over_the_same_bytes_are_called_so() {
     let (mounted, home) = (Mounted::on_loop("ext4", 512 << 20, ""), Home::new());
     home.file("load.toml", &streams("random", 4));
     let result = home.plumb(&format!("run load.toml --at {} --json", mounted.as_str())).json();
-    assert_found(&result, "B7", "warn", "4 workers went in order over the same bytes");
+    assert_found(&result, "B7", "warn", "4 sequential workers covered the same bytes");
 }
 
 /// Writes durably over and over, until told to stop.
@@ -67,7 +67,14 @@ fn another_process_on_the_device_is_seen() {
     if !needs::root_and(&["losetup", "mkfs.ext4"]) {
         return;
     }
-    let (mounted, home) = (Mounted::on_loop("ext4", 512 << 20, ""), Home::new());
+    // A loop device over memory has users as any other has.
+    for disk in [Loop::uncached(512 << 20), Loop::in_memory(512 << 20)] {
+        is_seen_on(&Mounted::on(disk, "ext4", ""));
+    }
+}
+
+fn is_seen_on(mounted: &Mounted) {
+    let home = Home::new();
     home.file(
         "load.toml",
         "name = \"load\"\n[target.data.file]\npath = \"data\"\nsize = \"64MiB\"\n[[phase]]\nname = \"read\"\ncache = \"direct\"\n\
@@ -86,7 +93,7 @@ fn another_process_on_the_device_is_seen() {
     eprintln!("{told:#?}");
     let at = |level: &str| told.iter().filter(|line| line.trim_start().starts_with(level)).count();
     assert!(at("fail") + at("warn") >= 1 && at("fail") <= 1 && at("warn") <= 1, "{}", said.err);
-    assert!(told.iter().any(|line| line.contains("Others took about")), "{}", said.err);
+    assert!(told.iter().any(|line| line.contains("Others used about")), "{}", said.err);
     let result = said.json();
     let found = findings(&result, "C1", "fail").len() + findings(&result, "C1", "warn").len();
     assert_eq!(found, 1, "{:#}", result["checks"]);

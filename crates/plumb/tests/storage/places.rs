@@ -40,7 +40,7 @@ fn a_loop_device_in_memory_is_no_device() {
         let result = read(&home, mounted.as_str(), "16MiB");
         show(&result, "A1");
         assert_eq!(metric(&result, "read", "read.iops")["tier"], "cache", "{:#}", result["target"]);
-        assert_found(&result, "A1", "warn", "is in memory");
+        assert_found(&result, "A1", "warn", "storage is memory");
         home.plumb(&format!("run place.toml --at {}", mounted.as_str())).ran().says(&["memory"]);
     }
     // The device itself, without a file system.
@@ -61,6 +61,61 @@ fn a_loop_device_in_memory_is_no_device() {
     assert_eq!(metric(&result, "read", "read.iops")["tier"], "device");
 }
 
+/// Protects: a loop device stands on memory also where its image has no name any more.
+#[test]
+fn a_loop_device_over_a_deleted_image_in_memory_is_no_device() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on(Loop::in_memory(128 * MIB), "ext4", ""), Home::new());
+    std::fs::remove_file(mounted.disk.as_ref().unwrap().image()).unwrap();
+    let result = read(&home, mounted.as_str(), "16MiB");
+    assert_eq!(metric(&result, "read", "read.iops")["tier"], "cache", "{:#}", result["target"]);
+    assert_found(&result, "A1", "warn", "storage is memory");
+    home.plumb(&format!("check {}", mounted.as_str())).ran().says(&["in memory: tmpfs at /dev/shm"]);
+}
+
+/// Protects: what a run would find or be refused for, `plumb check` says before.
+#[test]
+fn a_check_says_what_a_run_would_find() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4", "mount"]) {
+        return;
+    }
+    let home = Home::new();
+    let check = |path: &str| home.plumb(&format!("check {path} --json")).ran().json();
+    // The cache of a loop device's image, which direct reads meet.
+    let cached = Mounted::on(Loop::new(128 * MIB), "ext4", "");
+    let foretold = check(cached.as_str());
+    assert_found(&foretold, "A7", "warn", "is cached");
+    assert!(foretold["refused"].is_null(), "{foretold:#}");
+    assert_found(&read(&home, cached.as_str(), "16MiB"), "A7", "warn", "cached backing file");
+    let direct = Mounted::on_loop("ext4", 128 * MIB, "");
+    assert_quiet(&check(direct.as_str()), "A7");
+    // A device that is mounted, and a file system that is read-only.
+    let refused = |path: &str| check(path)["refused"].as_str().unwrap_or_default().to_owned();
+    let device = refused(direct.disk.as_ref().unwrap().device());
+    assert!(device.contains("is mounted"), "{device}");
+    crate::common::disks::system("mount", &["-o", "remount,ro", direct.as_str()]);
+    let read_only = refused(direct.as_str());
+    assert!(read_only.contains("mounted read-only"), "{read_only}");
+    home.file("place.toml", READING);
+    home.plumb(&format!("run place.toml --at {}", direct.as_str())).expect(5);
+}
+
+/// Protects: compression below the files is said before a run.
+#[test]
+fn a_check_names_compression() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.btrfs"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on_loop("btrfs", 256 * MIB, "compress=zstd"), Home::new());
+    let result = home.plumb(&format!("check {} --json", mounted.as_str())).ran().json();
+    assert_found(&result, "A9", "note", "compress=zstd");
+}
+
 /// Protects: blocks that lie over two pages each are not measured in silence.
 #[test]
 fn partitions_and_loop_devices_that_lie_across_pages_are_called_so() {
@@ -79,7 +134,7 @@ fn partitions_and_loop_devices_that_lie_across_pages_are_called_so() {
         &look(Loop::partition(128 * MIB, 63)),
         "B8",
         "warn",
-        "p1 starts at byte 32256, which is no multiple of 4 KiB",
+        "p1 starts at byte 32256, not at a multiple of 4 KiB",
     );
     assert_eq!(findings(&look(Loop::partition(128 * MIB, 2048)), "B8", "pass").len(), 1);
     assert_found(&look(Loop::from_byte(128 * MIB, 63 * 512)), "B8", "warn", "starts at byte 32256 of its file");
@@ -117,9 +172,9 @@ fn a_nearly_full_file_system_is_graded() {
     home.file("place.toml", READING);
     home.plumb(&format!("run place.toml --at {}", mounted.as_str())).expect(5).complains(&["less than 5 %"]);
     let check = home.plumb(&format!("check {} --json", mounted.as_str())).expect(3).json();
-    assert_found(&check, "D1", "fail", "are free");
+    assert_found(&check, "D1", "fail", "is free");
     let tight = leave(10);
-    assert_found(&tight, "D1", "warn", "are free");
+    assert_found(&tight, "D1", "warn", "is free");
     assert_eq!(findings(&tight, "D1", "fail").len(), 0);
     assert_eq!(findings(&leave(30), "D1", "pass").len(), 1);
 }
@@ -136,7 +191,7 @@ fn an_ext4_whose_inode_tables_are_not_done_rejects_the_run() {
         let lazy = Mounted::lazily_made(Loop::uncached(8192 * MIB));
         let result = read(&home, lazy.as_str(), "4MiB");
         show(&result, "C3");
-        assert_found(&result, "C3", "fail", "still zeroed the inode tables of the fresh ext4 on loop");
+        assert_found(&result, "C3", "fail", "still zeroing inode tables of loop");
         assert_eq!(result["verdict"], "reject");
     }
     // The thread may live on for somebody else's.
@@ -185,7 +240,7 @@ fn a_quiet_run_of_five_seconds_is_not_warned_of_its_series() {
             show(&result, code);
             assert_quiet(&result, code);
         }
-        assert_found(&result, "E7", "note", "took 5");
+        assert_found(&result, "E7", "note", "is only 5");
     }
 }
 

@@ -53,7 +53,7 @@ fn all_traps(path: &Path) {
     assert_found(&as_is, "A1", "note", "came from memory");
     // Twice over a cold file: the second time it is in memory, and a cold read was asked for.
     let twice = run(&format!("{}limit.passes = 4\n", reading("write", "cold"))).expect(3).json();
-    assert_found(&twice, "A1", "fail", "though a cold cache was asked for");
+    assert_found(&twice, "A1", "fail", "despite `cache = \"cold\"`");
     assert_ne!(tier(&twice, "read.bw"), "device");
     // Really cold, it is the device's.
     let cold = run(&reading("write", "cold")).json();
@@ -65,7 +65,7 @@ fn all_traps(path: &Path) {
     assert_found(&outside, "A3", "fail", "still in memory when the clock stopped");
     assert_ne!(tier(&outside, "write.bw"), "device");
     let declared = run(&writing("end.flush = \"none\"")).json();
-    assert_found(&declared, "A3", "note", "as asked");
+    assert_found(&declared, "A3", "note", "by design");
     assert_ne!(tier(&declared, "write.bw"), "device");
     assert_eq!(findings(&declared, "A3", "fail").len(), 0);
     let durable = run(&writing("end.flush = \"fsync\"")).json();

@@ -24,7 +24,7 @@ pub(super) fn of(sys: &Sysroot, leaf: &str) -> Seen<DeviceHealth> {
 fn look(sys: &Sysroot, leaf: &str) -> Result<DeviceHealth, ProbeError> {
     let interface = interface(sys, leaf)?;
     if !sys.is_real() {
-        return Err(ProbeError::cannot(leaf, "is described by files, and cannot be asked"));
+        return Err(ProbeError::cannot(leaf, "is described by files and cannot be queried"));
     }
     let root = rustix::process::geteuid().is_root();
     let explained = |error| if root { error } else { ProbeError::OnlyRoot(Box::new(error)) };
@@ -56,10 +56,7 @@ fn interface(sys: &Sysroot, leaf: &str) -> Result<Interface, ProbeError> {
     }
     let driver = sys.resolve(directory.join("device/driver"));
     let driver = driver.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or("its driver");
-    Err(ProbeError::cannot(
-        format!("{leaf} ({driver})"),
-        "is neither NVMe nor SATA, and tells no health that could be read",
-    ))
+    Err(ProbeError::cannot(format!("{leaf} ({driver})"), "is neither NVMe nor SATA and reports no health"))
 }
 
 fn u16_at(page: &[u8; PAGE_BYTES], at: usize) -> u64 {

@@ -37,7 +37,7 @@ pub(super) fn devices(targets: &[TargetFacts]) -> BTreeSet<String> {
     devices
 }
 
-/// Looks at the kernel's thread and at each file system.
+/// Checks the kernel's thread and each file system.
 pub(super) fn look(
     sys: &Sysroot,
     devices: &BTreeSet<String>,
@@ -79,11 +79,11 @@ fn tables(sys: &Sysroot, device: &str) -> Ext4Tables {
             return Ok(GroupCount { total: layout.groups, uninitialised: 0 });
         }
         if layout.scattered {
-            return Err(ProbeError::cannot(path.as_str(), "scatters its group descriptors (meta_bg)"));
+            return Err(ProbeError::cannot(path.as_str(), "has scattered group descriptors (meta_bg)"));
         }
         let bytes = layout.groups.saturating_mul(layout.descriptor_bytes);
         if bytes > DESCRIPTORS_BYTES_MAX {
-            let why = format!("has {} block groups, too many to look through", layout.groups);
+            let why = format!("has {} block groups, too many to scan", layout.groups);
             return Err(ProbeError::cannot(path.as_str(), why));
         }
         let mut descriptors = vec![0u8; bytes as usize];

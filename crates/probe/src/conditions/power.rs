@@ -9,7 +9,7 @@ const DIRECTORY: &str = "/sys/class/power_supply";
 /// Mains as soon as one supply is online, or where there is no battery of the machine's own.
 pub(super) fn source(sys: &Sysroot) -> Seen<PowerSource> {
     if !sys.exists("/sys") {
-        return Seen::no("there is no /sys to tell what the machine runs on");
+        return Seen::no("there is no /sys, so the power source is unknown");
     }
     let mut on_battery = false;
     for name in sys.names(DIRECTORY) {

@@ -56,7 +56,7 @@ impl Frequencies {
     pub(super) fn spread(&self) -> Seen<FrequencySpread> {
         if self.samples < 2 {
             let reason = match self.samples {
-                0 => "this kernel does not tell the processors' frequency, or the phase was over within a second",
+                0 => "this kernel does not report processor frequencies, or the phase was shorter than a second",
                 _ => "the phase was too short to look at the processors' frequency twice",
             };
             return Seen::no(reason);
@@ -96,7 +96,7 @@ mod tests {
         let tree = Tree::new();
         let mut gathered = Frequencies::default();
         gathered.tick(&tree.sys());
-        assert!(gathered.spread().as_result().unwrap_err().contains("does not tell"));
+        assert!(gathered.spread().as_result().unwrap_err().contains("does not report"));
         for khz in [3_000_000, 1_000_000] {
             tree.file("/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "800000\n")
                 .file("/sys/devices/system/cpu/cpufreq/policy1/scaling_cur_freq", &format!("{khz}\n"));

@@ -19,7 +19,7 @@ pub(super) fn due(sys: &Sysroot) -> Seen<Vec<TimerDue>> {
         return Seen::No(without_systemd(sys));
     }
     if !sys.is_real() {
-        return Seen::no("systemd cannot be asked about another machine");
+        return Seen::no("systemd cannot be queried about another machine");
     }
     list().and_then(|text| parse(&text)).into()
 }
@@ -32,8 +32,8 @@ fn without_systemd(sys: &Sysroot) -> String {
     jobs.sort();
     jobs.dedup();
     match jobs.as_slice() {
-        [] => "systemd does not run here, and there are no jobs of cron".to_owned(),
-        jobs => format!("systemd does not run here, and when cron runs {} is not known", jobs.join(", ")),
+        [] => "systemd does not run here, and there are no cron jobs".to_owned(),
+        jobs => format!("systemd does not run here; when cron runs {} is unknown", jobs.join(", ")),
     }
 }
 
@@ -69,7 +69,7 @@ fn list() -> Result<String, ProbeError> {
     if !status.success() {
         return Err(ProbeError::Unseeable("systemctl list-timers failed"));
     }
-    text.ok_or(ProbeError::Unseeable("what systemctl said could not be read"))
+    text.ok_or(ProbeError::Unseeable("the output of systemctl could not be read"))
 }
 
 fn parse(text: &str) -> Result<Vec<TimerDue>, ProbeError> {
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn without_systemd_jobs_are_named() {
         let tree = Tree::new();
-        assert!(due(&tree.sys()).as_result().unwrap_err().contains("no jobs"));
+        assert!(due(&tree.sys()).as_result().unwrap_err().contains("no cron jobs"));
         tree.file("/etc/cron.daily/plocate", "").file("/etc/cron.d/mdadm", "").file("/etc/cron.d/.placeholder", "");
         assert!(due(&tree.sys()).as_result().unwrap_err().contains("cron runs mdadm, plocate is"));
         tree.directory("/run/systemd/system");

@@ -65,7 +65,7 @@ impl Places {
             match mapped {
                 Some(mapped) if is_move(&mapped) => places.moves.push(mapped),
                 Some(mapped) if mapped.contains("_rimage_") => {
-                    let reason = format!("the state of the LVM RAID that {mapped} belongs to: only `lvs` can tell it");
+                    let reason = format!("the state of the LVM RAID of {mapped}: only `lvs` reports it");
                     places.unseen.push(reason);
                 }
                 _ => {}
@@ -85,13 +85,11 @@ impl Places {
                 let pool = fs.source.split('/').next().unwrap_or_default().to_owned();
                 places
                     .unseen
-                    .push(format!("scrubs and resilvers of the pool {pool}: only `zpool status` can tell them"));
+                    .push(format!("scrubs and resilvers of the pool {pool}: only `zpool status` reports them"));
                 places.pools.push(pool);
             }
             if facts.stack.iter().any(|layer| matches!(layer.kind, LayerKind::Stacked)) {
-                places
-                    .unseen
-                    .push("what a cache or a replicated device does by itself: it is not looked at".to_owned());
+                places.unseen.push("background work of a cache or a replicated device: not monitored".to_owned());
             }
         }
         places

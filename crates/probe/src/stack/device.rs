@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// sysfs counts sizes and starts in these, whatever the device's block.
 const SECTOR_BYTES: u64 = 512;
 
-/// Files under `queue/` that are told as they are.
+/// Files under `queue/` that are recorded as they are.
 const QUEUE: [&str; 14] = [
     "nr_requests",
     "read_ahead_kb",

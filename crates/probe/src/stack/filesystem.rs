@@ -100,7 +100,7 @@ fn uuid(sys: &Sysroot, path: &Path, top: &str) -> Seen<String> {
     const NIL: &str = "00000000-0000-0000-0000-000000000000";
     let of_kernel = if sys.is_real() { platform::fs_uuid(path) } else { None };
     match of_kernel {
-        Some(nil) if nil == NIL => return Seen::no("the file system has none: it is all zeros"),
+        Some(nil) if nil == NIL => return Seen::no("the file system has none (all zeros)"),
         Some(uuid) => return Seen::Yes(uuid),
         None => {}
     }
@@ -115,6 +115,6 @@ fn uuid(sys: &Sysroot, path: &Path, top: &str) -> Seen<String> {
     let notes = sys.read(format!("/run/udev/data/b{number}")).unwrap_or_default();
     match notes.lines().find_map(|line| line.strip_prefix("E:ID_FS_UUID=")) {
         Some(uuid) => Seen::Yes(uuid.to_owned()),
-        None => Seen::no("the kernel does not tell it (Linux 6.9 would), and neither does udev"),
+        None => Seen::no("neither the kernel (before Linux 6.9) nor udev reports it"),
     }
 }

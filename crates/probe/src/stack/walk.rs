@@ -40,7 +40,7 @@ impl<'a> Walk<'a> {
         let mut unseen = self.unseen;
         for layer in self.layers.iter().filter(|layer| layer.below.is_empty()) {
             if layer.settings.get("iostats").is_some_and(|value| value == "0") {
-                unseen.push(format!("what {} does: its queue/iostats is 0, so the kernel does not count", layer.name));
+                unseen.push(format!("the counters of {}: its queue/iostats is 0", layer.name));
             }
         }
         (self.layers, leaves, unseen)
@@ -51,7 +51,7 @@ impl<'a> Walk<'a> {
         if self.depth >= DEPTH_MAX {
             return Err(ProbeError::cannot(
                 path.display().to_string(),
-                format!("lies under more than {DEPTH_MAX} file systems"),
+                format!("is below more than {DEPTH_MAX} file systems"),
             ));
         }
         self.depth += 1;
@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
         if mount.kind == "overlay" {
             tops = self.overlay(mount, &mut found);
         } else if found.remote {
-            self.unseen.push(format!("the storage behind {}: {} is served from elsewhere", mount.source, mount.kind));
+            self.unseen.push(format!("the storage behind {}: {} is served remotely", mount.source, mount.kind));
         } else if !found.in_memory {
             tops = self.devices_of(mount);
         }
@@ -82,7 +82,7 @@ impl<'a> Walk<'a> {
     fn overlay(&mut self, mount: &Mount, found: &mut FileSystem) -> Vec<String> {
         let lower = mount.option("lowerdir").and_then(|list| split_colons(list).into_iter().next());
         let Some(directory) = mount.option("upperdir").map(str::to_owned).or(lower) else {
-            self.unseen.push("the directories of the overlay: its options do not name them".to_owned());
+            self.unseen.push("the directories of the overlay: not in its mount options".to_owned());
             return Vec::new();
         };
         // The kernel shows a comma as it was typed, with a backslash; a name may also have a backslash of its own.
@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
         });
         if tops.is_empty() {
             self.unseen.push(format!(
-                "the devices under {}: no block device is known as {} or {}",
+                "the devices under {}: no block device is called {} or {}",
                 mount.point.display(),
                 mount.number,
                 mount.source
@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
         match self.sys.resolve(format!("/sys/dev/block/{number}")) {
             Some(directory) => self.layer(&directory),
             None => {
-                self.unseen.push(format!("the block device {number}: /sys/dev/block does not have it"));
+                self.unseen.push(format!("the block device {number}: not in /sys/dev/block"));
                 None
             }
         }
@@ -265,7 +265,7 @@ impl<'a> Walk<'a> {
             }
         }
         let file = backing.display();
-        self.unseen.push(format!("what {name} stands on: {file} was deleted, or is in another mount namespace"));
+        self.unseen.push(format!("the storage under {name}: {file} was deleted, or is in another mount namespace"));
         self.set_medium(at, device::UNKNOWN_MEDIUM);
         Vec::new()
     }

@@ -30,7 +30,7 @@ const FLAGS: [(u32, &str); 18] = [
 /// Adds the geometry; no privilege is needed.
 pub(super) fn features(sys: &Sysroot, path: &Path, features: &mut BTreeMap<String, String>, unseen: &mut Vec<String>) {
     if !sys.is_real() {
-        unseen.push("the geometry of XFS: only the running machine can be asked".to_owned());
+        unseen.push("the geometry of XFS: only the running machine reports it".to_owned());
         return;
     }
     // A file may be closed to us where its directory is not.

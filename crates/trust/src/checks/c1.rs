@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome, grade};
-use crate::evidence::{Ground, PhaseView, is_virtual_disk};
+use crate::evidence::{Ground, PhaseView, Traffic, is_virtual_disk, share};
 use crate::text::{bytes, percent};
+use crate::tier::CACHE_SHARE;
 use plumb_result::Level;
 use plumb_result::observe::{DeviceCounters, LayerKind};
 use plumb_workload::{CachePolicy, OpKind};
@@ -42,7 +43,8 @@ pub(crate) static CHECK: Check = Check {
           load's own; the other requests are divided by bytes. A request counts as 1 MiB on a disk that seeks and as \
           64 KiB, divided by the ops in flight, on flash; all of it times the share of the phase in which the device \
           was busy.",
-    threshold: "more than 2 % of the device's time, and more than 1 MiB, warns; more than 10 % fails",
+    threshold: "more than 2 % of the device's time, and more than 1 MiB, warns; more than 10 % fails; noted where the phase moved no \
+                data, or all it read came from memory",
     settled: "2 % and 10 % as in A1, of time instead of bytes. Judged by bytes alone, a small random load was rejected \
               because of a neighbour's journal, and a log because of ten writes at the same time; both are tests now. \
               The cost of a request follows from hardware: 8 ms at 130 MB/s are 1 MiB; on flash 80 µs at 550 MB/s are \
@@ -107,9 +109,17 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         _ => "by no visible process: a rebuild, a scrub or another guest".to_owned(),
     };
     let message = format!("Others used about {} of the device's time ({}), {who}.", percent(of_time), bytes(foreign));
-    // Without reads and writes there is no expectation to hold the traffic against.
-    let level = if app_read + app_write == 0 { Level::Note } else { level };
+    // Without reads and writes there is no expected traffic to compare with; and what memory answered, the device's other
+    // users did not slow down.
+    let level = if app_read + app_write == 0 || all_from_memory(view) { Level::Note } else { level };
     Outcome::found(level, observed, message)
+}
+
+/// The phase only read, and hardly any of it came from the devices.
+fn all_from_memory(view: &PhaseView<'_>) -> bool {
+    let Traffic { app_read, app_write, .. } = view.traffic;
+    let served = view.traffic.read_sources().ok().and_then(|sources| share(sources.device, app_read));
+    app_write == 0 && served.is_some_and(|served| served <= CACHE_SHARE)
 }
 
 /// Bytes that others moved.
@@ -229,6 +239,14 @@ mod tests {
         let finding = scene(200).finding("C1").unwrap();
         assert_eq!(finding.level, Level::Fail);
         assert!(finding.message.contains("updatedb"), "{}", finding.message);
+    }
+
+    /// Memory answered: who kept the disk busy meanwhile took nothing from it.
+    #[test]
+    fn others_on_a_disk_that_was_not_needed_are_noted() {
+        let cached = Scene::reading(1000 * MIB).cache(CachePolicy::AsIs).own_read(0);
+        let scene = cached.device_read(0).device_write(600 * MIB).other("backup", 0, 600 * MIB);
+        assert_eq!(scene.level("C1"), Some(Level::Note));
     }
 
     #[test]

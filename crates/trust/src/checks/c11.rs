@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{count, nanos, short};
+use plumb_workload::OpKind;
 
 /// An op shorter than so many readings of the clock carries the clock's cost.
 const OP_PER_COST: f64 = 20.0;
@@ -8,6 +9,8 @@ const OP_PER_COST: f64 = 20.0;
 const SLOW_SOURCES: &[&str] = &["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
 /// Clock sources of the processor itself.
 const FAST_SOURCES: &[&str] = &["tsc", "arch_sys_counter"];
+/// Ops that make durable what was written.
+const FLUSHES: [OpKind; 3] = [OpKind::Fsync, OpKind::Fdatasync, OpKind::EndFsync];
 /// A step beyond this is a clock that was set …
 const STEP_NS: f64 = 10e6;
 /// … once what NTP may slew (500 ppm, adjtimex(2)) is allowed for twice over.
@@ -38,7 +41,10 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     let cost = view.measured.clock_cost_ns;
-    let medians = view.measured.ops.iter().filter_map(|(kind, op)| Some((*kind, op, op.service.quantile(0.5)?)));
+    // A flush of memory does nothing: how long nothing takes is no number that anybody reads.
+    let is_timed = |kind: OpKind| view.ground != Ground::Memory || !FLUSHES.contains(&kind);
+    let timed = view.measured.ops.iter().filter(|(kind, _)| is_timed(**kind));
+    let medians = timed.filter_map(|(kind, op)| Some((*kind, op, op.service.quantile(0.5)?)));
     let shortest = medians.min_by_key(|(_, _, median)| *median);
     if let Some((kind, op, median)) = shortest
         && (median as f64) < OP_PER_COST * cost

@@ -35,10 +35,11 @@ fn look(view: &RunView<'_>) -> Outcome {
     let free = fs.free_share();
     let observed = format!("{} free on {}", percent(free), fs.mount_point);
     let message = |fs: &FileSystem| format!("Only {} of the {} at {} is free.", percent(free), fs.kind, fs.mount_point);
+    const REMEDY: &str = "Free some space, or use another file system.";
     if free < FAIL_FREE {
-        Outcome::fail(observed, message(fs))
+        Outcome::fail(observed, message(fs)).remedy(REMEDY)
     } else if free < WARN_FREE {
-        Outcome::warn(observed, message(fs))
+        Outcome::warn(observed, message(fs)).remedy(REMEDY)
     } else {
         Outcome::pass(observed)
     }

@@ -58,7 +58,7 @@ pub static FACTORS: &[Factor] = &[
 
 /// The word is no factor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no factor that can vary; there are {known}")]
+#[error("unknown factor `{word}`; known: {known}")]
 pub struct UnknownFactor {
     /// What was found.
     pub word: String,

@@ -82,7 +82,12 @@ fn pace(view: &PhaseView<'_>) -> Option<Limiter> {
         let slack = 0.03f64.max(3.0 / (asked * seconds).max(1.0).sqrt());
         let kept = reached >= asked * (1.0 - slack);
         let text = || {
-            format!("{} of the asked {} ({})", ops_rate(reached), ops_rate(asked), percent((reached / asked).min(1.0)))
+            format!(
+                "{} of the requested {} ({})",
+                ops_rate(reached),
+                ops_rate(asked),
+                percent((reached / asked).min(1.0))
+            )
         };
         return if kept { bound(Bound::Pace, (reached / asked).min(1.0), text()) } else { None };
     }
@@ -90,7 +95,7 @@ fn pace(view: &PhaseView<'_>) -> Option<Limiter> {
     if paused < PACED {
         return None;
     }
-    bound(Bound::Pace, paused, format!("workers paused, as they were asked to, {} of the time", percent(paused)))
+    bound(Bound::Pace, paused, format!("workers paused {} of the time, as requested", percent(paused)))
 }
 
 fn cpu_limit(view: &PhaseView<'_>) -> Option<Limiter> {
@@ -102,11 +107,11 @@ fn cpu_limit(view: &PhaseView<'_>) -> Option<Limiter> {
     if quota.periods == 0 || throttled < THROTTLED {
         return None;
     }
-    let held_back = format!("it was held back in {} of its periods", percent(throttled));
+    let held_back = format!("throttled in {} of the periods", percent(throttled));
     match view.environment.cgroup.cpus {
         Some(allowed) if allowed > 0.0 => {
             let used = used::own_cpus(view);
-            let text = format!("of {} processors allowed, Plumb used {}; {held_back}", cpus(allowed), cpus(used));
+            let text = format!("Plumb used {} of {} allowed processors; {held_back}", cpus(used), cpus(allowed));
             bound(Bound::CpuLimit, (used / allowed).min(1.0), text)
         }
         _ => bound(Bound::CpuLimit, throttled, held_back),
@@ -126,7 +131,7 @@ fn io_limit(view: &PhaseView<'_>) -> Option<Limiter> {
         .max_by(|one, other| one.0.total_cmp(&other.0))?;
     let IoLimit { file, device, allowed, used, in_bytes } = limit;
     let amount = |value| if in_bytes { rate(value) } else { ops_rate(value) };
-    let text = format!("of {} allowed on {device} by {file}, {} were used", amount(allowed), amount(used));
+    let text = format!("{} of the {} that {file} allows on {device}", amount(used), amount(allowed));
     bound(Bound::IoLimit, share.min(1.0), text)
 }
 
@@ -143,7 +148,7 @@ fn device_link(view: &PhaseView<'_>) -> Option<Limiter> {
     if share < REACHED {
         return None;
     }
-    bound(Bound::Link, share.min(1.0), format!("{} of the {} that it carries", rate(moved), rate(carried)))
+    bound(Bound::Link, share.min(1.0), format!("{} of the {} it can carry", rate(moved), rate(carried)))
 }
 
 fn network(view: &PhaseView<'_>) -> Option<Limiter> {
@@ -172,8 +177,7 @@ fn generator(view: &PhaseView<'_>) -> Option<Limiter> {
     }
     if view.ground == Ground::Nothing {
         let busiest = busiest_worker(view)?;
-        let text =
-            format!("there is no storage; worker {} used {} of a processor", busiest.name, percent(busiest.total));
+        let text = format!("no storage; worker {} used {} of a processor", busiest.name, percent(busiest.total));
         return bound(Bound::Generator, busiest.total.min(1.0), text);
     }
     let ceiling = *view.seen.null_ceiling_ops.value()?;
@@ -182,7 +186,7 @@ fn generator(view: &PhaseView<'_>) -> Option<Limiter> {
     if ceiling <= 0.0 || share < CEILING {
         return None;
     }
-    let text = format!("{} of the {} that Plumb's workers reach against nothing", ops_rate(result), ops_rate(ceiling));
+    let text = format!("{} of the {} that Plumb's workers reach without storage", ops_rate(result), ops_rate(ceiling));
     bound(Bound::Generator, share.min(1.0), text)
 }
 
@@ -214,7 +218,7 @@ fn processors(view: &PhaseView<'_>) -> Option<Limiter> {
     let used = busiest.total.min(1.0);
     if busiest.system > busiest.user && comes_from_memory(view) {
         let text = format!(
-            "no device was asked; worker {} used {} of a processor, {} of that to copy in the kernel",
+            "no device was involved; worker {} used {} of a processor, {} of that copying in the kernel",
             busiest.name,
             percent(busiest.total),
             percent(busiest.system / busiest.total)
@@ -293,7 +297,7 @@ fn lock(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
         return None;
     }
     let text = format!(
-        "{} waited {} of their time, for no device and no processor; they went to sleep {} times an op",
+        "{} waited {} of their time, for neither a device nor a processor, and slept {} times per op",
         count(workers as u64, "worker"),
         percent(share),
         short(sleeps as f64 / view.measured.count() as f64)
@@ -331,7 +335,7 @@ fn depth(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
     };
     let crowded = match used::machine_cpu(view) {
         Some(machine) if machine >= FULL_MACHINE && !view.is_virtual_time() => {
-            format!("; all processors busy {} of the time, so that part of it is waiting for one", percent(machine))
+            format!("; all processors were busy {} of the time, so part of this is waiting for one", percent(machine))
         }
         _ => String::new(),
     };
@@ -351,12 +355,12 @@ fn unknown(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Limiter {
         }
     }
     match &view.ground {
-        Ground::Unseen(reason) => said.push(format!("the storage could not be seen ({reason})")),
-        Ground::Remote => said.push("the server could not be seen".to_owned()),
+        Ground::Unseen(reason) => said.push(format!("the storage is unknown ({reason})")),
+        Ground::Remote => said.push("the server cannot be seen from here".to_owned()),
         _ => {}
     }
     let text = match said.is_empty() {
-        true => "nothing that would tell was seen".to_owned(),
+        true => "no evidence".to_owned(),
         false => said.join("; "),
     };
     Limiter { what: Bound::Unknown, utilisation: None, text }

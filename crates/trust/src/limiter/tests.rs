@@ -129,7 +129,7 @@ fn against_nothing_there_is_only_the_generator() {
 fn a_cpu_quota_that_held_back() {
     let scene = reading().cpu(0.1, 0.39).quota(0.5, 0.96);
     assert_eq!(what(&scene), Bound::CpuLimit);
-    assert!(limiter(&scene).text.starts_with("of 0.5 processors allowed, Plumb used 0.49"), "{}", limiter(&scene).text);
+    assert!(limiter(&scene).text.starts_with("Plumb used 0.49 of 0.5 allowed processors"), "{}", limiter(&scene).text);
     assert_ne!(what(&reading().cpu(0.1, 0.39).quota(0.5, 0.49)), Bound::CpuLimit);
 }
 
@@ -140,7 +140,7 @@ fn an_io_limit_that_was_reached() {
     {
         let scene = reading().io_limit(line);
         assert_eq!(what(&scene), Bound::IoLimit, "{line}");
-        assert!(limiter(&scene).text.contains("of 106 MB/s allowed on vda"), "{}", limiter(&scene).text);
+        assert!(limiter(&scene).text.contains("of the 106 MB/s that "), "{}", limiter(&scene).text);
     }
     assert_eq!(what(&reading().device_used(0.1, 0.1, MIB).io_limit("io.max 8:0 riops=100")), Bound::IoLimit);
     for line in [

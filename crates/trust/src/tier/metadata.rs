@@ -49,12 +49,12 @@ fn lookup_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
         Ok(moved) if moved.bytes == 0 => {
             RateTier::of_share(0.0, format!("nothing was read from the device ({})", moved.witness))
         }
-        Ok(_) if data > 0 => RateTier::unknown("data was read in the same phase, and the two cannot be told apart"),
+        Ok(_) if data > 0 => RateTier::unknown("data was read in the same phase, so the two cannot be separated"),
         Ok(moved) => {
             let share = moved.bytes as f64 / (looked.max(1) * LOOKUP_BYTES) as f64;
             RateTier::of_share(
                 share.min(1.0),
-                format!("{} were read for {looked} ops ({})", bytes(moved.bytes), moved.witness),
+                format!("{} read for {looked} ops ({})", bytes(moved.bytes), moved.witness),
             )
         }
     }

@@ -108,13 +108,13 @@ pub(crate) fn phase_tiers(view: &PhaseView<'_>) -> PhaseTiers {
 /// The tier of one kind of op of a phase.
 pub(crate) fn rate_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
     match &view.ground {
-        Ground::Nothing => RateTier::unknown("a null target has no storage; this is what Plumb itself can do"),
+        Ground::Nothing => RateTier::unknown("a null target has no storage; this is Plumb's own speed"),
         Ground::Remote => RateTier::unknown("the counters of a network file system's client are not read"),
         Ground::Unseen(reason) => RateTier::unknown(reason.clone()),
         Ground::Memory => RateTier {
             tier: Tier::Cache,
             device_share: Some(0.0),
-            because: "this storage lives in memory; there is no device".to_owned(),
+            because: "this storage is memory; there is no device".to_owned(),
         },
         Ground::Device => match kind {
             OpKind::Read => read_tier(view),
@@ -175,7 +175,7 @@ fn trim_tier(view: &PhaseView<'_>) -> RateTier {
         Some(share) if share >= DEVICE_SHARE => {
             RateTier::of_share(share, format!("the device discarded {}", bytes(device.discard_bytes)))
         }
-        _ => RateTier::unknown("punching a hole in a file need not tell the device"),
+        _ => RateTier::unknown("punching a hole in a file need not reach the device"),
     }
 }
 
