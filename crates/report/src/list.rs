@@ -97,10 +97,10 @@ mod tests {
 
     #[test]
     fn a_row_that_is_wider_than_the_page_becomes_a_block() {
-        let rows = vec![vec!["01a2".to_owned(), "a long path of words".to_owned(), String::new()]];
-        let style = Style { width: 20, ..Style::PLAIN };
+        let rows = vec![vec!["01a2".to_owned(), "a path of several words".to_owned(), String::new()]];
+        let style = Style { width: 26, ..Style::PLAIN };
         let text = table(&["run", "path", "tags"], &rows, &style);
-        assert_eq!(text, "run   01a2\npath  a long path of\n      words\n\n");
+        assert_eq!(text, "run   01a2\npath  a path of several\n      words\n\n");
     }
 
     #[test]
