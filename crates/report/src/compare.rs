@@ -112,6 +112,9 @@ fn titles(contrasts: &[Contrast], style: &Style) -> [String; 2] {
 /// When the column of p leaves; those that leave before it are less important than the sides' names.
 const P_LEAVES: u32 = 2;
 
+/// When the column of the phase leaves, where all numbers are of one; the legend names it.
+const PHASE_LEAVES: u32 = 4;
+
 fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
     let column = |title: &str, align, leaves, cell: &dyn Fn(&Contrast) -> String| Column {
         title: title.to_owned(),
@@ -138,12 +141,12 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
     };
     let mut columns = vec![
         column("", Align::Left, None, &|contrast| contrast.verdict.name().to_owned()),
-        column("", Align::Left, one_phase.then_some(6), &|contrast| contrast.phase.clone()),
+        column("", Align::Left, one_phase.then_some(PHASE_LEAVES), &|contrast| contrast.phase.clone()),
         column("", Align::Left, None, &|contrast| contrast.metric.to_string()),
-        column(a, Align::Right, Some(5), &|contrast| {
+        column(a, Align::Right, Some(6), &|contrast| {
             value(contrast.baseline_value, &contrast.baseline_modes, contrast.metric)
         }),
-        column(b, Align::Right, Some(5), &|contrast| {
+        column(b, Align::Right, Some(6), &|contrast| {
             value(contrast.candidate_value, &contrast.candidate_modes, contrast.metric)
         }),
         column("ratio", Align::Right, None, &|contrast| {
@@ -157,7 +160,7 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
         }),
     ];
     if common_tiers(contrasts).is_none() {
-        columns.push(column("measured", Align::Left, Some(4), &tiers));
+        columns.push(column("measured", Align::Left, Some(5), &tiers));
     }
     if contrasts.len() > 1 {
         columns.push(column("p", Align::Right, Some(P_LEAVES), &|contrast| {
@@ -208,6 +211,7 @@ fn legend(contrasts: &[Contrast], [a, b]: &[String; 2]) -> String {
         said.push(format!("A: {}", first.baseline));
         said.push(format!("B: {}", first.candidate));
     }
+    said.extend(common(contrasts, |contrast| contrast.phase.clone()));
     if let Some(blocks) = common(contrasts, |contrast| contrast.blocks) {
         said.push(count(blocks, first.unit, ""));
     }

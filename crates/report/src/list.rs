@@ -45,6 +45,26 @@ pub fn table(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
     text
 }
 
+/// The same, with one column whose cells may lose their beginning, down to 12 columns, so that the table fits.
+pub fn table_with_paths(head: &[&str], rows: &[Vec<String>], paths: usize, style: &Style) -> String {
+    const LEAST: usize = 12;
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| measure::width(cell)).max().unwrap_or(0)
+    };
+    let whole: usize =
+        head.iter().enumerate().map(|(column, title)| width(column).max(measure::width(title)) + 2).sum::<usize>();
+    let over = whole.saturating_sub(2).saturating_sub(style.width);
+    let room = width(paths).saturating_sub(over);
+    if over == 0 || room < LEAST {
+        return table(head, rows, style);
+    }
+    let mut rows = rows.to_vec();
+    for cell in rows.iter_mut().filter_map(|row| row.get_mut(paths)) {
+        *cell = measure::cut_front(cell, room);
+    }
+    table(head, &rows, style)
+}
+
 /// `run      01a2091f-d406`, a line each, and an empty line behind each row.
 fn blocks(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
     let width = head.iter().map(|title| measure::width(title)).max().unwrap_or(0);
@@ -64,11 +84,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_path_loses_its_beginning_before_a_table_becomes_blocks() {
+        let rows = vec![vec!["01a2".to_owned(), "/a/long/way/to/the/data".to_owned(), "ok".to_owned()]];
+        let style = Style { width: 26, ..Style::PLAIN };
+        let text = table_with_paths(&["run", "path", "is"], &rows, 1, &style);
+        assert_eq!(text, "run   path              is\n01a2  …way/to/the/data  ok\n");
+        assert!(
+            table_with_paths(&["run", "path", "is"], &rows, 1, &Style { width: 20, ..style })
+                .starts_with("run   01a2\n")
+        );
+    }
+
+    #[test]
     fn a_row_that_is_wider_than_the_page_becomes_a_block() {
-        let rows = vec![vec!["01a2".to_owned(), "a long path of words".to_owned(), String::new()]];
-        let style = Style { width: 20, ..Style::PLAIN };
+        let rows = vec![vec!["01a2".to_owned(), "a path of several words".to_owned(), String::new()]];
+        let style = Style { width: 26, ..Style::PLAIN };
         let text = table(&["run", "path", "tags"], &rows, &style);
-        assert_eq!(text, "run   01a2\npath  a long path of\n      words\n\n");
+        assert_eq!(text, "run   01a2\npath  a path of several\n      words\n\n");
     }
 
     #[test]

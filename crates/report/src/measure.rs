@@ -30,6 +30,24 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     text.chars().take_while(fits).chain(['…']).collect()
 }
 
+/// The same, without its beginning.
+pub(crate) fn cut_front(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut taken = 0;
+    let mut kept: Vec<char> = Vec::new();
+    for letter in text.chars().rev() {
+        taken += letter.width().unwrap_or(0);
+        if taken >= columns {
+            break;
+        }
+        kept.push(letter);
+    }
+    kept.push('…');
+    kept.into_iter().rev().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,5 +66,6 @@ mod tests {
         assert_eq!(cut("abcd", 4), "abcd");
         assert_eq!(cut("abcde", 4), "abc…");
         assert_eq!(cut("磁盘磁盘", 6), "磁盘…");
+        assert_eq!((cut_front("abcde", 4), cut_front("磁盘磁盘", 6)), ("…cde".to_owned(), "…磁盘".to_owned()));
     }
 }

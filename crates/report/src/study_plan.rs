@@ -181,7 +181,7 @@ fn power(plan: &PlanView) -> String {
     }
     match plan.detectable_ratio {
         Some(ratio) => format!(
-            "Can see differences of {} or more (4 times in 5, at a spread of 5 % from {} to the next; {} a side).",
+            "Detects differences of {} or more (power 80 %, at a spread of 5 % from {} to the next; {} a side).",
             format::percent(ratio - 1.0),
             if plan.counted.contains("provisioning") { "one provisioning" } else { "one run" },
             plan.counted

@@ -546,7 +546,7 @@ mod tests {
         };
         assert!(
             said(knee(LevelPlace::Inside, 8.0))
-                .contains("The knee is at depth 8 (8.00 k/s at a mean service time of 1.00 ms)")
+                .contains("The knee is at depth 8 (8.00 k IOPS at a mean service time of 1.00 ms)")
         );
         assert!(said(knee(LevelPlace::Inside, 16.0)).contains("anywhere from 8 to 16"));
         assert!(said(knee(LevelPlace::First, 8.0)).contains("at or below depth 8"));
@@ -561,7 +561,7 @@ mod tests {
         };
         assert_eq!(
             saturation(4.0, LevelPlace::Inside),
-            "Saturated from threads 4 on, within 5 % of the largest rate of 10.0 k/s; certain from 8 on."
+            "Saturated from threads 4 on, within 5 % of the largest rate of 10.0 k IOPS; certain from 8 on."
         );
         assert!(saturation(8.0, LevelPlace::Last).starts_with("Not saturated: the rate still rises at threads 16"));
     }

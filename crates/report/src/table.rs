@@ -4,6 +4,9 @@ use crate::measure;
 
 const GAP: &str = "  ";
 
+/// Before a line that goes on with a row.
+const FOLD: &str = "    ";
+
 /// To which side of its column a cell is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -48,7 +51,20 @@ pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
         columns.retain(|column| column.leaves != Some(first));
     }
     let line = |cell: &dyn Fn(&Column) -> String| {
-        columns.iter().map(|column| format!("{GAP}{}", cell(column))).collect::<String>().trim_end().to_owned()
+        let mut text = String::new();
+        let mut taken = 0;
+        for column in &columns {
+            let needed = GAP.len() + column.width();
+            // No column can leave any more: the rest of the row goes on in a line of its own.
+            if taken > 0 && taken + needed > width {
+                text.truncate(text.trim_end().len());
+                text.push_str(&format!("\n{FOLD}"));
+                taken = FOLD.len();
+            }
+            text.push_str(&format!("{GAP}{}", cell(column)));
+            taken += needed;
+        }
+        text.trim_end().to_owned()
     };
     let rows = columns.first().map_or(0, |column| column.cells.len());
     Lines {
@@ -101,5 +117,14 @@ mod tests {
     fn columns_leave_in_their_order_and_the_last_stay() {
         assert_eq!(set(columns(), 17).head, "  name         n");
         assert_eq!(set(columns(), 5).head, "  name");
+    }
+
+    #[test]
+    fn what_cannot_leave_goes_on_in_the_next_line() {
+        let mut columns = columns();
+        columns.iter_mut().for_each(|column| column.leaves = None);
+        let lines = set(columns, 17);
+        assert_eq!(lines.head, "  name         n\n      also");
+        assert_eq!(lines.rows, ["  a            5\n      x", "  long one  1000"]);
     }
 }

@@ -343,6 +343,7 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         order: vec!["AB".to_owned()],
         runs: vec![FIRST.to_owned(), SECOND.to_owned()],
         left_out: Vec::new(),
+        run_checks: Vec::new(),
         notes: Vec::new(),
         checks: Vec::new(),
         varying: None,

@@ -81,7 +81,7 @@ mod tests {
         let not_had = fit(&mut workload, shm);
         assert!(!asked.is_empty());
         assert_eq!(not_had.iter().map(|one| one.phase.clone()).collect::<Vec<_>>(), asked);
-        assert!(not_had.iter().all(|one| one.note.contains("tmpfs lives in memory")));
+        assert!(not_had.iter().all(|one| one.note.contains("tmpfs is in memory")));
         assert_eq!(asking(&workload), [""; 0]);
     }
 

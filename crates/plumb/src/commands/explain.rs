@@ -17,8 +17,11 @@ pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
         None => {
             let line = |code: &str, title: &str| format!("{code:4} {title}\n");
             let mut lines: String = plumb_trust::CHECKS.iter().map(|check| line(check.code, check.title)).collect();
-            let of_audits = plumb_audit::RULES.iter().filter(|rule| rule.code.starts_with('P'));
-            lines.extend(of_audits.map(|rule| line(rule.code, &format!("{} (plumb audit)", rule.name))));
+            let number = |rule: &&Rule| rule.code.strip_prefix('P').and_then(|number| number.parse::<u32>().ok());
+            let mut of_audits: Vec<(u32, &Rule)> =
+                plumb_audit::RULES.iter().filter_map(|rule| Some((number(rule)?, *rule))).collect();
+            of_audits.sort_by_key(|(number, _)| *number);
+            lines.extend(of_audits.iter().map(|(_, rule)| line(rule.code, &format!("{} (plumb audit)", rule.name))));
             output::print(&lines);
         }
         Some(code) => {

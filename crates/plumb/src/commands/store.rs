@@ -46,7 +46,8 @@ pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stop
         })
         .collect();
     let head = ["run", "started (UTC)", "workload", "path", "status", "trust", "tags"];
-    output::print(&list::table(&head, &cells, &session::table_style()));
+    const PATHS: usize = 3;
+    output::print(&list::table_with_paths(&head, &cells, PATHS, &session::table_style()));
     if rows.iter().any(|row| row.verdict == Some(RunVerdict::Reject)) {
         output::print("\nComparisons ignore rejected runs; `plumb show RUN` says why they were rejected.\n");
     }
@@ -107,7 +108,8 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
 fn changed_settings(left: &RunResult, right: &RunResult, differences: &[FactDifference]) -> Vec<ChangedSetting> {
     let side = |value: &Option<String>| value.clone().unwrap_or_else(|| MISSING.to_owned());
     let of_work = differences.iter().filter_map(|difference| {
-        let name = difference.fact.strip_prefix("workload.")?;
+        // Where the target is, is said as its path.
+        let name = difference.fact.strip_prefix("workload.").filter(|name| !name.ends_with(".sim.device"))?;
         let name = name.strip_prefix("phase.").unwrap_or(name);
         Some(ChangedSetting { name: name.to_owned(), left: side(&difference.left), right: side(&difference.right) })
     });

@@ -92,8 +92,8 @@ pub(crate) fn found(a: &str, b: &str, contrasts: &[Contrast], margin: f64, left_
         [only] if faster == 1 => format!("{b} is faster than {a}{}.", one(only)),
         [only] if slower == 1 => format!("{b} is slower than {a}{}.", one(only)),
         _ if equivalent == total => format!("{a} and {b} are equivalent, within {}.", percent(margin, Digits::Spoken)),
-        _ if faster == total => format!("{b} is faster than {a} in every number{}.", range(contrasts)),
-        _ if slower == total => format!("{b} is slower than {a} in every number{}.", range(contrasts)),
+        _ if faster == total => format!("{b} is faster than {a} on every metric{}.", range(contrasts)),
+        _ if slower == total => format!("{b} is slower than {a} on every metric{}.", range(contrasts)),
         _ if faster + slower + equivalent == 0 => {
             format!("Inconclusive: cannot tell {a} and {b} apart, nor call them equal.")
         }

@@ -109,21 +109,21 @@ fn a_number_that_is_a_level_stays_a_number() {
 #[test]
 fn errors_point_at_the_line_and_name_the_way_out() {
     for (from, to, place, message, help) in [
-        ("by = \"device\"", "by = \"devize\"", "26:6", "there is no factor `devize`", "did you mean `device`?"),
+        ("by = \"device\"", "by = \"devize\"", "26:6", "unknown factor `devize`", "did you mean `device`?"),
         ("[compare]", "[compere]", "25:2", "unknown key `compere`", "did you mean `compare`?"),
         (
             "by = \"device\"",
             "by = \"device\"\nmetrics = [\"device.written-byte\"]",
             "27:11",
-            "nothing counts `device.written-byte`",
+            "no device counter is called `device.written-byte`",
             "did you mean `device.written-bytes`?",
         ),
-        ("${depth}", "${dpeth}", "22:43", "there is no factor `dpeth`", "did you mean `depth`?"),
+        ("${depth}", "${dpeth}", "22:43", "unknown factor `dpeth`", "did you mean `depth`?"),
         ("\"${depth}\"", "0", "", "0", ""),
-        ("random-read =", "random-raed =", "22:1", "`size` has no meaning", "did you mean `random-read`?"),
+        ("random-read =", "random-raed =", "22:1", "`size` does not apply", "did you mean `random-read`?"),
         ("depth = \"${depth}\",", "dpeth = 4,", "22:34", "unknown key `dpeth`", "did you mean `depth`?"),
-        ("path = \"${device}\"", "path = \"data\"", "19:8", "`data` is below nothing", "full path"),
-        ("levels = [1, 16]", "levels = [1, 1]", "16:10", "stands there twice", "remove one of the two"),
+        ("path = \"${device}\"", "path = \"data\"", "19:8", "`data` is relative", "full path"),
+        ("levels = [1, 16]", "levels = [1, 1]", "16:10", "duplicate level", "remove one of the two"),
         ("change = \"hard\"", "change = \"heavy\"", "12:10", "`heavy` is not one of the choices", "`easy` and `hard`"),
     ] {
         let text = SMALL.replacen(from, to, 1);
@@ -141,9 +141,14 @@ fn what_a_kind_of_step_does_not_know_is_told_at_its_key() {
     for (from, to, message, help) in [
         ("kind    = \"mkfs\"", "kind    = \"mksf\"", "`mksf` is not one of the choices", "did you mean `mkfs`?"),
         ("chunk   = \"256k\"", "chunck  = \"256k\"", "unknown key `chunck`", "did you mean `chunk`?"),
-        ("level   = \"${level}\"", "level   = \"${depth}\"", "what is built depends on `depth`", "change = \"hard\""),
+        (
+            "level   = \"${level}\"",
+            "level   = \"${depth}\"",
+            "a provisioning step depends on `depth`",
+            "change = \"hard\"",
+        ),
         ("depth = \"${depth}\", direct = true }", "depth = 0, direct = true }", "0", ""),
-        ("engine = \"uring\"", "engine = \"urign\"", "there is no engine `urign`", "did you mean `uring`?"),
+        ("engine = \"uring\"", "engine = \"urign\"", "unknown engine `urign`", "did you mean `uring`?"),
     ] {
         let text = study.replacen(from, to, 1);
         assert_ne!(text, study, "{from}");
@@ -160,7 +165,7 @@ fn words_of_other_tools_are_tried_before_anything_is_built() {
     for (from, to, message) in [
         ("transactions = 50000", "transacions = 50000", "PostMark has no setting `transacions`"),
         ("transactions = 50000", "transactions = \"many\"", "PostMark would not take `set transactions many`"),
-        ("dialect = \"postmark\"", "dialect = \"postmrak\"", "no tool `postmrak` is spoken here"),
+        ("dialect = \"postmark\"", "dialect = \"postmrak\"", "unknown tool `postmrak`"),
     ] {
         let error = refused(&study.replacen(from, to, 1));
         assert!(error.contains(message), "{error}");
@@ -229,7 +234,7 @@ fn what_reads_a_file_takes_its_size_from_what_writes_it() {
 fn one_provisioning_is_no_sample() {
     let text = format!("{SMALL}\n[design]\nplots = 1\n");
     let error = refused(&text);
-    assert!(error.contains("one sample") && error.contains("--exploratory"), "{error}");
+    assert!(error.contains("single sample") && error.contains("--exploratory"), "{error}");
     let plan = planned_with(&text, &PlanOptions { exploratory: true, ..PlanOptions::default() });
     assert!(plan.exploratory && plan.estimate.detectable_ratio.is_none() && !plan.warnings.is_empty());
     assert!(planned(&format!("{text}exploratory = true\n")).exploratory);
@@ -342,9 +347,9 @@ fn placeless_and_hostless_studies_are_refused() {
     let error = refused(&SMALL.replacen("[target]\npath = \"${device}\"", "", 1));
     assert!(error.contains("no place to run is given"), "{error}");
     let error = refused(&format!("{SMALL}\n[hosts]\na = {{ ssh = \"a\" }}\nb = {{ ssh = \"b\" }}\n"));
-    assert!(error.contains("nothing says which host") && error.contains("binds"), "{error}");
+    assert!(error.contains("no factor chooses between the hosts") && error.contains("binds"), "{error}");
     let error = refused(&SKETCHES[0].1.replacen("\"fedora\"]", "\"fedroa\"]", 1));
-    assert!(error.contains("there is no host `fedroa`") && error.contains("`fedora`"), "{error}");
+    assert!(error.contains("unknown host `fedroa`") && error.contains("`fedora`"), "{error}");
 }
 
 proptest! {
@@ -472,13 +477,13 @@ fn an_import_that_is_wrong_is_told_at_its_place() {
     for (from, to, place, message, help) in [
         ("old.toml", "new.toml", "23:8", "cannot read `new.toml`: No such file", "relative to the study"),
         ("\"audit\"", "\"fio\"", "24:11", "published numbers of `fio` cannot be read", "`iozone` (its text"),
-        ("\"b\"", "\"bb\"", "25:8", "there is no side `bb`", "did you mean `b`?"),
+        ("\"b\"", "\"bb\"", "25:8", "unknown side `bb`", "did you mean `b`?"),
         ("\"b\"", "\"a\"", "25:8", "has no number of `a` in its test `t`", "another side"),
-        ("\"t\"", "\"u\"", "26:8", "there is no test `u`", "did you mean `t`?"),
+        ("\"t\"", "\"u\"", "26:8", "unknown test `u`", "did you mean `t`?"),
         ("side = \"b\"\n", "", "23:8", "has numbers of 2 sides", "say which with `side`: `a`, `b`"),
         ("\"audit\"", "\"iozone\"", "25:8", "a file of `iozone` has no side to choose", "leave it out"),
         ("\"audit\"\nside = \"b\"\ntest = \"t\"", "\"bonnie++\"", "23:8", "no Bonnie++ results", "CSV lines"),
-        ("device = ", "devise = ", "27:10", "there is no factor `devise`", "did you mean `device`?"),
+        ("device = ", "devise = ", "27:10", "unknown factor `devise`", "did you mean `device`?"),
     ] {
         let import = IMPORT.replacen(from, to, 1);
         assert_ne!(import, IMPORT, "{from}");

@@ -269,7 +269,7 @@ mod tests {
         assert!(error("colour=1..2").contains("there are depth, rate, block, size, threads, read"));
         assert!(error("depth=0..4").contains("1 to 32768"));
         assert!(error("depth=8..2").contains("smaller end first"));
-        assert!(error("depth=").contains("no levels") && error("depth=1..4:x").contains("no number"));
+        assert!(error("depth=").contains("no levels") && error("depth=1..4:x").contains("not a number"));
         assert!(error("depth=1..4:1").contains("2 to 64 points"));
         assert!(error("depth=1..4:4000000000").contains("2 to 64 points"));
         assert!(error("read=0..101").contains("0 to 100"));

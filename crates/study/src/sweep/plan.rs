@@ -214,7 +214,7 @@ mod tests {
         assert!(error(&["depth=1..256", "size=4k..4G"], None).contains("more than 64"));
         assert!(error(&["depth=1..4", "depth=8..16"], None).contains("twice"));
         assert!(error(&["depth=1..4", "block=4k,8k", "read=0..100"], None).contains("two for a grid"));
-        assert!(error(&["rate=1..10"], Some("auto")).contains("leave --rate out"));
+        assert!(error(&["rate=1..10"], Some("auto")).contains("leave out --rate"));
         assert!(error(&["rate=auto", "block=4k,8k"], None).contains("differs with block"));
         assert!("fast".parse::<RateOption>().unwrap_err().to_string().contains("nor `auto`"));
     }
