@@ -26,8 +26,14 @@ fn schemas() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// What each schema says about itself, above its own description.
+const PROMISE: &str =
+    "What stays the same between versions and what may be added: docs/json.md. Ignore fields that you do not know.";
+
 fn text_of(schema: &Value) -> Result<String> {
-    Ok(serde_json::to_string_pretty(schema)? + "\n")
+    let mut schema = schema.clone();
+    schema.as_object_mut().context("a schema is an object")?.insert("$comment".to_owned(), PROMISE.into());
+    Ok(serde_json::to_string_pretty(&schema)? + "\n")
 }
 
 /// Writes every schema.

@@ -21,23 +21,23 @@ const ASSUMED_SPREAD: f64 = 0.05;
 pub(crate) static CACHE_REMAINS: Rule = Rule {
     code: "A3",
     name: "cache-remains",
-    what: "Flags that are said to take the cache out, and do not.",
-    fix: "Flush within the measured time, and read cold.",
+    what: "Flags that are said to bypass the cache but do not.",
+    fix: "Flush within the measured time, and read with cold caches.",
     look: AppliedTo::Claim,
 };
 
 pub(crate) static NOT_BEYOND_MEMORY: Rule = Rule {
     code: "B6",
     name: "not-beyond-memory",
-    what: "Files that are said to exceed memory, and fit.",
-    fix: "Compare the files that exist at one time, not the bytes moved, with memory.",
+    what: "Files that are said to exceed memory but fit in it.",
+    fix: "Compare memory with the files that exist at one time, not with the bytes transferred.",
     look: AppliedTo::Claim,
 };
 
 pub(crate) static BENEATH_NOISE: Rule = Rule {
     code: "E1",
     name: "beneath-noise",
-    what: "A difference that the noise of so few runs shows by itself.",
+    what: "A difference that noise alone can cause with this number of runs.",
     fix: "Repeat each side at least six times, and claim no difference below the spread.",
     look: AppliedTo::Claim,
 };
@@ -45,7 +45,7 @@ pub(crate) static BENEATH_NOISE: Rule = Rule {
 pub(crate) static NOT_REPEATED: Rule = Rule {
     code: "E1",
     name: "not-repeated",
-    what: "A difference larger than usual noise, of which nothing shows that it comes back.",
+    what: "A difference larger than usual noise, but not shown to be reproducible.",
     fix: "Repeat each side at least six times, on at least two provisionings.",
     look: AppliedTo::Claim,
 };
@@ -53,15 +53,15 @@ pub(crate) static NOT_REPEATED: Rule = Rule {
 pub(crate) static DIRECTION: Rule = Rule {
     code: "E11",
     name: "direction",
-    what: "A number whose smaller value is taken for the better one, or the other way round.",
-    fix: "Read which direction is better from the metric, not from the number.",
+    what: "A metric read in the wrong direction: its smaller value is taken as better, or the reverse.",
+    fix: "Take the direction from the metric, not from the number.",
     look: AppliedTo::Claim,
 };
 
 pub(crate) static DIFFERENCE: Rule = Rule {
     code: "P1",
     name: "difference",
-    what: "A stated difference that the numbers do not have.",
+    what: "A stated difference that the numbers do not show.",
     fix: "Compute differences from the printed numbers.",
     look: AppliedTo::Claim,
 };
@@ -69,12 +69,12 @@ pub(crate) static DIFFERENCE: Rule = Rule {
 pub(crate) static CONTRADICTED: Rule = Rule {
     code: "P10",
     name: "contradicted",
-    what: "A conclusion that rows of the same study deny.",
-    fix: "Conclude only what every row says, or name the rows for which it holds.",
+    what: "A conclusion contradicted by rows of the same study.",
+    fix: "Conclude only what every row says, or name the rows it holds for.",
     look: AppliedTo::Claim,
 };
 
-/// A claim, and what was found while it was looked at.
+/// A claim, and what was found while it was checked.
 pub(crate) struct Looked {
     pub(crate) claim: AuditedClaim,
     pub(crate) findings: Vec<AuditFinding>,
@@ -161,7 +161,7 @@ fn direction(claim: &Claim, cells: &[&CellView<'_>], state: &mut State) {
         Level::Fail,
         wrong.iter().map(|cell| cell.id()).collect(),
         format!("{unit}: {real} is better"),
-        format!("{} is read as if {word} were better; its unit is {unit}, and {real} is better.", listed(&tests_once)),
+        format!("{} is read as if {word} were better; with the unit {unit}, {real} is better.", listed(&tests_once)),
     );
 }
 
@@ -234,7 +234,7 @@ fn contradictions(view: &View<'_>, better: &str, pairs: &[SidePair<'_, '_>], sta
         Level::Fail,
         cells,
         format!("{} of {} say otherwise", against.len(), count(pairs.len() as u64, "comparison")),
-        format!("{} is not the better one on {}.", side_name(view.study, better), listed(&rows)),
+        format!("{} is not better on {}.", side_name(view.study, better), listed(&rows)),
     );
 }
 
@@ -254,7 +254,7 @@ fn stated_difference(claim: &Claim, pairs: &[SidePair<'_, '_>], state: &mut Stat
         Level::Warn,
         cells,
         parts.join(", "),
-        format!("The difference is said to be {} %, and the numbers give {}.", stated.0, listed(&parts)),
+        format!("The difference is said to be {} %; the numbers give {}.", stated.0, listed(&parts)),
     );
     state.lower(ClaimVerdict::Unsupported);
 }
@@ -274,10 +274,12 @@ fn noise(pairs: &[SidePair<'_, '_>], state: &mut State) {
         let chance = by_chance(smallest.ratio, ASSUMED_SPREAD, runs(smallest));
         let stated = if bare.iter().all(|pair| pair.claimed.repetitions.is_none()) { " (not stated)" } else { "" };
         state.lower(ClaimVerdict::Unsupported);
-        let (which, rest) =
-            if bare.len() > 1 { ("The smallest difference,", ", rests") } else { ("A difference of", " rests") };
-        let rests =
-            format!("{which} {}{rest} on {} a side{stated}", percent(difference), count(u64::from(fewest), "run"));
+        let (which, rest) = if bare.len() > 1 {
+            ("The smallest difference,", ", comes from")
+        } else {
+            ("A difference of", " comes from")
+        };
+        let rests = format!("{which} {}{rest} {} a side{stated}", percent(difference), count(u64::from(fewest), "run"));
         // Beyond this, no usual spread between runs makes such a difference; one provisioning a side still may.
         const CHANCE_MIN: f64 = 0.01;
         let (rule, message) = if chance >= CHANCE_MIN {
@@ -288,7 +290,7 @@ fn noise(pairs: &[SidePair<'_, '_>], state: &mut State) {
                 format!("{rests}: if runs spread by {spread}, equal systems show it in {often} of such comparisons."),
             )
         } else {
-            (&NOT_REPEATED, format!("{rests}: large, but nothing shows that another run, mkfs or boot gives it again."))
+            (&NOT_REPEATED, format!("{rests}: large, but not shown to be reproducible with another run, mkfs or boot."))
         };
         let cells = bare.iter().flat_map(|pair| [pair.claimed.id(), pair.other.id()]).collect();
         let observed = format!("{} from {}{stated}", percent(difference), count(u64::from(fewest), "run"));
@@ -323,7 +325,7 @@ fn noise(pairs: &[SidePair<'_, '_>], state: &mut State) {
 fn beyond_memory(view: &View<'_>, cells: &[&CellView<'_>], state: &mut State) {
     let Some((whose, ram)) = view.memories().into_iter().max_by_key(|(_, ram)| *ram) else {
         state.lower(ClaimVerdict::Unsupported);
-        state.because.push("Nothing is said of the memory.".to_owned());
+        state.because.push("The size of memory is not stated.".to_owned());
         return;
     };
     let mut tests: Vec<usize> = cells.iter().map(|cell| cell.test_index).collect();
@@ -348,7 +350,7 @@ fn beyond_memory(view: &View<'_>, cells: &[&CellView<'_>], state: &mut State) {
                 of_test.iter().map(|cell| cell.id()).collect(),
                 format!("{} against {}", bytes(set), bytes(ram)),
                 format!(
-                    "The files of {} are at most {}{blocks}, and the memory of {whose} is {}: they fit.",
+                    "The files of {} are at most {}{blocks}; {whose} has {} of memory: they fit.",
                     test.test.id,
                     bytes(set),
                     bytes(ram)
@@ -387,7 +389,7 @@ fn cache_removed(cells: &[&CellView<'_>], state: &mut State) {
         Level::Fail,
         wrong.iter().map(|cell| cell.id()).collect(),
         format!("{} of {}", wrong.len(), count(cells.len() as u64, "number")),
-        "The flags take no cache out: a flush waits for what the cache holds at one moment, and caches beneath keep \
+        "The flags bypass no cache: a flush waits for what the cache holds at that moment, and caches below keep \
          what they have."
             .to_owned(),
     );

@@ -18,7 +18,7 @@ pub struct PublishedStudy {
     pub machine: TestMachine,
     /// The things compared.
     pub side: Vec<ComparedThing>,
-    /// What was varied besides the sides.
+    /// What was varied, apart from the sides.
     #[serde(default)]
     pub factor: Vec<VariedFactor>,
     /// Commands that prepared the system, in their order, before the tests.
@@ -151,7 +151,7 @@ pub struct ComparedThing {
     pub partition_start: Option<u64>,
 }
 
-/// Something that was varied besides the sides.
+/// Something that was varied, apart from the sides.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -194,10 +194,10 @@ pub struct PublishedTest {
     /// The command as printed; for PostMark its settings, parted by `;`.
     #[serde(default)]
     pub command: Option<String>,
-    /// Size of the file or of all files, where the command does not tell.
+    /// Size of the file or of all files, where the command does not say.
     #[serde(default)]
     pub file_size: Option<Bytes>,
-    /// How the writes were made durable within the measured time, where the command does not tell.
+    /// How the writes were made durable within the measured time, where the command does not say.
     #[serde(default)]
     pub durability: Option<Durability>,
     /// What was done about cached data before reads.
@@ -241,7 +241,7 @@ pub enum Durability {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheControl {
-    /// Nothing that the study tells of.
+    /// Nothing that the study mentions.
     #[default]
     None,
     /// Caches were dropped, or the file system unmounted.
@@ -361,7 +361,7 @@ pub struct Claim {
     pub asserts: Option<PublishedAssertion>,
 }
 
-/// Something that can be said of a test besides who won.
+/// Something that can be said about a test, apart from who won.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -36,7 +36,7 @@ pub(crate) fn problems(study: &PublishedStudy) -> Vec<Problem> {
             if twice {
                 found.add(
                     path.with("metric"),
-                    format!("`{}` of side `{}` is there twice", cell.metric.name(), cell.side),
+                    format!("`{}` of side `{}` appears twice", cell.metric.name(), cell.side),
                     "make another [[test]] of it where the command differs, or use `quoted` for another place of the \
                      same number"
                         .to_owned(),
@@ -91,7 +91,7 @@ impl Found {
         for (index, id) in ids.iter().enumerate() {
             if !seen.insert(id) {
                 let path = root(list).with(index).with("id");
-                self.add(path, format!("there are two of `{id}`"), "give each an `id` of its own".to_owned());
+                self.add(path, format!("`{id}` is used twice"), "give each its own `id`".to_owned());
             }
         }
     }
@@ -102,14 +102,14 @@ impl Found {
         }
         let help = match nearest(name, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are {}", names.join(", ")),
+            None => format!("known: {}", names.join(", ")),
         };
-        self.add(path, format!("there is no {what} `{name}`"), help);
+        self.add(path, format!("unknown {what} `{name}`"), help);
     }
 
     fn unit(&mut self, path: KeyPath, unit: Option<&str>) {
         if let Some(unit) = unit.filter(|unit| PrintedUnit::parse(unit).is_none()) {
-            self.add(path, format!("`{unit}` is no unit"), format!("write {UNIT_EXAMPLES}"));
+            self.add(path, format!("unknown unit `{unit}`"), format!("write {UNIT_EXAMPLES}"));
         }
     }
 
@@ -120,17 +120,17 @@ impl Found {
         }
         if cell.value.is_some() && cell.unit.is_none() {
             let help = format!("add `unit`: {UNIT_EXAMPLES}");
-            self.add(path.with("value"), "a number without a unit says nothing".to_owned(), help);
+            self.add(path.with("value"), "the number has no unit".to_owned(), help);
         }
         match (&cell.value, &cell.missing) {
             (Some(_), Some(_)) => self.add(
                 path.with("missing"),
-                "there is a value, so it is not missing".to_owned(),
-                "take one away; what a chart shows in its place is `drawn`".to_owned(),
+                "a cell with a value cannot be missing".to_owned(),
+                "remove one of them; what a chart shows in its place is `drawn`".to_owned(),
             ),
             (None, None) => self.add(
                 path.with("side"),
-                "there is neither a value nor a reason why it is missing".to_owned(),
+                "neither a value nor the reason why it is missing".to_owned(),
                 "add `value = …`, or `missing = \"why\"`".to_owned(),
             ),
             _ => {}
@@ -138,7 +138,7 @@ impl Found {
         let spread_is_share = cell.spread.is_none_or(|spread| spread.is_finite() && (0.0..10.0).contains(&spread));
         if !spread_is_share {
             let help = "write it as a share of the value: 0.03 is 3 %".to_owned();
-            self.add(path.with("spread"), "this is no spread".to_owned(), help);
+            self.add(path.with("spread"), "not a spread".to_owned(), help);
         }
     }
 }

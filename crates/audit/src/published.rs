@@ -1,4 +1,4 @@
-//! The numbers of a published study, for those who set their own beside them.
+//! The numbers of a published study, for those who compare their own with them.
 
 use crate::form::PublishedStudy;
 use crate::numbers::PrintedUnit;

@@ -274,11 +274,11 @@ fn mirrors() {
     assert_says(&audit, "E11", "mixed-units", &["understates FreeBSD by 4.9 %"]);
     assert_says(&audit, "E11", "unit", &["10 rates of FreeBSD", "51.40 MB/s or 49.02 MiB/s"]);
     assert_says(&audit, "E13", "tool-generations", &["131 times"]);
-    assert_says(&audit, "P2", "quoted", &["35.0", "38.0", "which is the number of dd-1m-write", "38.04 MB/s"]);
-    assert_says(&audit, "P2", "quoted", &["23.9", "35.0", "which is the number of dd-4k-write"]);
-    assert_says(&audit, "P4", "swapped", &["emptied testfile of 100 GiB"]);
+    assert_says(&audit, "P2", "quoted", &["35.0", "38.0", "the number of dd-1m-write", "38.04 MB/s"]);
+    assert_says(&audit, "P2", "quoted", &["23.9", "35.0", "the number of dd-4k-write"]);
+    assert_says(&audit, "P4", "swapped", &["truncated testfile of 100 GiB"]);
     assert_says(&audit, "P6", "misread-option", &["100 × 1024 = 102 400 files"]);
-    assert_says(&audit, "E10", "unused", &["yields 13 results and 9 of them", "stride-read"]);
+    assert_says(&audit, "E10", "unused", &["gives 13 results; 9 of them", "stride-read"]);
     assert_eq!(verdicts(&audit), [ClaimVerdict::Contradicted]);
 }
 
@@ -462,7 +462,7 @@ fn errors_name_line_key_value_and_way_out() {
         (
             "side = \"a\", metric = \"write\"",
             "side = \"aa\", metric = \"write\"",
-            "there is no side `aa`",
+            "unknown side `aa`",
             "did you mean `a`?",
         ),
         (
@@ -471,14 +471,14 @@ fn errors_name_line_key_value_and_way_out() {
             "`wrote`",
             "did you mean `write`?",
         ),
-        ("unit = \"MB/s\", bytes", "unit = \"MB\", bytes", "`MB` is no unit", "`MB/s`"),
-        ("unit = \"MB/s\", bytes", "bytes", "without a unit", "add `unit`"),
+        ("unit = \"MB/s\", bytes", "unit = \"MB\", bytes", "unknown unit `MB`", "`MB/s`"),
+        ("unit = \"MB/s\", bytes", "bytes", "the number has no unit", "add `unit`"),
         ("value = \"143\"", "value = \"fast\"", "`fast` is not a number as printed", ""),
         ("repetitions = 8", "repetition = 8", "unknown key `repetition`", "did you mean `repetitions`?"),
-        ("on = [\"write\"]", "on = [\"wrte\"]", "there is no test or test.metric `wrte`", "did you mean `write`?"),
-        ("id = \"b\"", "id = \"a\"", "there are two of `a`", "an `id` of its own"),
-        ("value = \"143\"", "missing = \"lost\", value = \"143\"", "it is not missing", "`drawn`"),
-        ("spread = 0.012", "spread = 12", "this is no spread", "0.03 is 3 %"),
+        ("on = [\"write\"]", "on = [\"wrte\"]", "unknown test or test.metric `wrte`", "did you mean `write`?"),
+        ("id = \"b\"", "id = \"a\"", "`a` is used twice", "its own `id`"),
+        ("value = \"143\"", "missing = \"lost\", value = \"143\"", "cannot be missing", "`drawn`"),
+        ("spread = 0.012", "spread = 12", "not a spread", "0.03 is 3 %"),
         ("[[claim]]", "[[claim", "this is not TOML", ""),
     ] {
         let error = read("study.toml", &CLEAN.replacen(from, to, 1)).expect_err(to).to_string();

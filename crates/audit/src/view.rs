@@ -43,7 +43,7 @@ pub(crate) struct CellView<'a> {
     pub(crate) set_bytes: Option<u64>,
     /// The same at the start, where files come and go.
     pub(crate) set_bytes_start: Option<u64>,
-    /// How its writes became durable within the measured time; `None` where nobody can tell.
+    /// How its writes became durable within the measured time; `None` where that is unknown.
     pub(crate) durability: Option<Durability>,
     pub(crate) repetitions: Option<u32>,
 }
@@ -98,7 +98,7 @@ impl<'a> View<'a> {
     }
 
     /// Bonnie++ 1.0x writes characters with putc and flushes nothing; from 1.9x on it makes one system call a byte and
-    /// flushes every phase. Where no version is stated, its rate of characters tells.
+    /// flushes every phase. Where no version is stated, its character rate shows it.
     fn infer_bonnie(&mut self) {
         let generations: Vec<Option<BonnieGeneration>> = (0..self.cells.len()).map(|at| self.generation(at)).collect();
         for (cell, generation) in self.cells.iter_mut().zip(generations) {

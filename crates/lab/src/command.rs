@@ -35,7 +35,7 @@ pub(crate) struct Command {
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// It is not installed.
-    #[error("`{command}`: there is no {program} on this system{package}", package = package_hint(package))]
+    #[error("`{command}`: {program} is not installed{package}", package = package_hint(package))]
     Missing {
         /// The command line.
         command: String,
@@ -55,7 +55,7 @@ pub enum CommandError {
         stderr: String,
     },
     /// It took too long, and was killed.
-    #[error("`{command}` was killed after {seconds} s{said}; give it more `timeout` if it needs that", said = quoted(stderr))]
+    #[error("`{command}` was killed after {seconds} s{said}; set a longer `timeout` if it needs one", said = quoted(stderr))]
     TooLong {
         /// The command line.
         command: String,
@@ -259,7 +259,7 @@ pub enum LineError {
         stderr: String,
     },
     /// It took too long, and was killed.
-    #[error("killed after {seconds} s, with all that it had started{said}", said = quoted(stderr))]
+    #[error("killed after {seconds} s, with every process it started{said}", said = quoted(stderr))]
     TooLong {
         /// How long it had, seconds.
         seconds: u64,
@@ -422,7 +422,7 @@ mod tests {
             program: "mdadm".to_owned(),
             package: package_of("mdadm"),
         };
-        let text = "`mdadm --create`: there is no mdadm on this system; on Debian: apt install mdadm";
+        let text = "`mdadm --create`: mdadm is not installed; on Debian: apt install mdadm";
         assert_eq!(missing.to_string(), text);
         let error = run(&Command::new("plumb-has-no-such-program", ["x"])).unwrap_err();
         assert!(matches!(error, CommandError::Missing { package: None, .. }), "{error:?}");
@@ -456,7 +456,7 @@ mod tests {
     #[test]
     fn a_line_of_the_users_is_killed_in_time_and_says_why() {
         let error = run_line("sleep 1000 & echo booting >&2; wait", Duration::from_millis(300), None).unwrap_err();
-        assert_eq!(error.to_string(), "killed after 0 s, with all that it had started: booting");
+        assert_eq!(error.to_string(), "killed after 0 s, with every process it started: booting");
         let failed = run_line("echo no such machine >&2; exit 3", TIMEOUT, None).unwrap_err().to_string();
         assert!(failed.contains('3') && failed.ends_with(": no such machine"), "{failed}");
         assert_eq!(run_line("echo up", TIMEOUT, None).unwrap(), "up\n");

@@ -22,13 +22,13 @@ pub enum LabError {
         left: Vec<Left>,
     },
     /// Other steps stand.
-    #[error("`{tag}` stands already, and is another system: take it down first")]
+    #[error("`{tag}` is already built, as a different system; take it down first")]
     Standing {
         /// What stands.
         tag: String,
     },
     /// What was built is gone.
-    #[error("{what} was built and is gone: take `{tag}` down and build it again")]
+    #[error("{what} was built but is gone; take `{tag}` down and build it again")]
     Vanished {
         /// The study and the plot.
         tag: String,
@@ -36,7 +36,7 @@ pub enum LabError {
         what: String,
     },
     /// The undo journal cannot be written, so nothing is built.
-    #[error("the undo journal in {}: {source}; nothing is built that could not be taken down", dir.display())]
+    #[error("undo journal in {}: {source}; nothing was built, because it could not be undone", dir.display())]
     Journal {
         /// The directory of journals.
         dir: PathBuf,
@@ -44,7 +44,7 @@ pub enum LabError {
         source: io::Error,
     },
     /// Something could not be taken down.
-    #[error("not all could be taken down{}; `plumb clean` tries it again", left_behind(.0))]
+    #[error("some of it could not be taken down{}; `plumb clean` tries again", left_behind(.0))]
     Left(Vec<Left>),
     /// A process could not be put under the limits that steps have set.
     #[error("process {pid} cannot join the control group {}: {source}", group.display())]
@@ -78,7 +78,7 @@ pub enum Cause {
         expected: String,
     },
     /// Nothing has this name.
-    #[error("no step before this one made `@{name}`; what there is: {known}")]
+    #[error("no earlier step made `@{name}`; known: {known}")]
     Unnamed {
         /// The name.
         name: String,
@@ -110,7 +110,7 @@ pub enum Cause {
     #[error("interrupted")]
     Interrupted,
     /// The undo journal cannot be written.
-    #[error("the undo journal cannot be written: {0}")]
+    #[error("cannot write the undo journal: {0}")]
     Journal(io::Error),
 }
 

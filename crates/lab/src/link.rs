@@ -164,7 +164,7 @@ impl Link {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let said = if noise.is_empty() { String::new() } else { format!("; it said: {}", noise.join(" ")) };
-                    return Err(HostError::Lost(format!("it has ended{said}")));
+                    return Err(HostError::Lost(format!("it has exited{said}")));
                 }
             }
             if limit.is_some_and(|limit| start.elapsed() > limit) {

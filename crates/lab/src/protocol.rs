@@ -67,7 +67,7 @@ impl std::fmt::Display for SimPlace {
 
 /// A text is no place of a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no RUN,PLOT, two whole numbers such as 4,1")]
+#[error("`{text}` is not RUN,PLOT: two whole numbers such as 4,1")]
 pub struct SimPlaceError {
     /// What was written.
     pub text: String,

@@ -221,7 +221,7 @@ impl Site<'_> {
             Cause::field(
                 field,
                 parent.display(),
-                format!("there is no such directory; make it: mkdir -p {}", parent.display()),
+                format!("no such directory; create it: mkdir -p {}", parent.display()),
             )
         })?;
         loop {

@@ -71,7 +71,7 @@ impl Ssh {
     /// It is not reached, does not come back, or what was copied does not run there.
     pub fn connect(spec: &SshSpec, surroundings: &Surroundings) -> Result<Ssh, HostError> {
         if spec.to.is_empty() || spec.to.starts_with('-') {
-            return Err(failed(format!("ssh = \"{}\": that is no host; write for example root@box", spec.to)));
+            return Err(failed(format!("ssh = \"{}\": not a host; write for example root@box", spec.to)));
         }
         if let Some(command) = &spec.boot {
             boot(spec, command, surroundings)?;
@@ -242,7 +242,7 @@ fn wait_for(reader: &mut impl BufRead, wanted: &str) -> std::io::Result<()> {
             return Ok(());
         }
     }
-    Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the other side ended before it had all"))
+    Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the remote end exited before it had everything"))
 }
 
 fn command(ssh: &[String]) -> Result<Command, HostError> {
@@ -271,7 +271,10 @@ fn boot(spec: &SshSpec, boot_command: &str, surroundings: &Surroundings) -> Resu
     };
     let (up, before, said) = ask(WHICH_BOOT)?;
     if !up || before.is_empty() {
-        return Err(HostError::Lost(format!("{}: it must be up to be booted; ssh said: {said}", spec.to)));
+        return Err(HostError::Lost(format!(
+            "{}: it must be reachable before it can be rebooted; ssh: {said}",
+            spec.to
+        )));
     }
     // A machine that goes down takes the connection with it, so that the command's own end says nothing.
     let (_, _, said) = ask(boot_command)?;
@@ -286,7 +289,7 @@ fn boot(spec: &SshSpec, boot_command: &str, surroundings: &Surroundings) -> Resu
         if start.elapsed() > surroundings.boot_timeout.unwrap_or(BOOT_TIMEOUT) {
             let said = if said.is_empty() { String::new() } else { format!("; `{boot_command}` said: {said}") };
             let waited = start.elapsed().as_secs();
-            return Err(HostError::Lost(format!("{}: not booted anew within {waited} s{said}", spec.to)));
+            return Err(HostError::Lost(format!("{}: did not reboot within {waited} s{said}", spec.to)));
         }
         if surroundings.interrupted.is_some_and(StopFlag::requested) {
             return Err(HostError::Lost("interrupted".into()));
@@ -323,7 +326,7 @@ mod tests {
     fn a_host_is_no_option() {
         let spec = SshSpec { to: "-oProxyCommand=x".into(), boot: None };
         let error = Ssh::connect(&spec, &here("exit 0")).err().unwrap();
-        assert!(error.to_string().contains("that is no host"), "{error}");
+        assert!(error.to_string().contains("not a host"), "{error}");
     }
 
     // Protects: the same boot is not taken for a new one, and what the command said is told. A shell stands for ssh.

@@ -104,8 +104,9 @@ pub(crate) fn device_number(path: &Path) -> Option<u64> {
 
 /// The directory of a block device below /sys.
 pub(crate) fn sys_dir(device: &Path) -> io::Result<PathBuf> {
-    let number = device_number(device)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("{} is no block device", device.display())))?;
+    let number = device_number(device).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::NotFound, format!("{} is not a block device", device.display()))
+    })?;
     let name = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
     fs::canonicalize(Path::new("/sys/dev/block").join(name))
 }

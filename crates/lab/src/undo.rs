@@ -76,16 +76,16 @@ pub(crate) enum UndoError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A directory is not of the lab's own.
-    #[error("its name does not begin with `{OWN_PREFIX}`")]
+    #[error("its name does not start with `{OWN_PREFIX}`")]
     NotOwn,
     /// A directory holds a mount.
-    #[error("something is mounted in it: `umount {}` first", target.display())]
+    #[error("something is mounted in it; run `umount {}` first", target.display())]
     MountedInside {
         /// Where.
         target: PathBuf,
     },
     /// A directory holds the image of a loop device.
-    #[error("{} is in use as {}: `losetup -d {}` first", image.display(), device.display(), device.display())]
+    #[error("{} is in use as {}; run `losetup -d {}` first", image.display(), device.display(), device.display())]
     InUse {
         /// The image.
         image: PathBuf,
@@ -93,7 +93,7 @@ pub(crate) enum UndoError {
         device: PathBuf,
     },
     /// The kernel has not let go of it.
-    #[error("it is still in use")]
+    #[error("still in use")]
     StillInUse,
 }
 

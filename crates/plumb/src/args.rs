@@ -25,44 +25,44 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum PlumbCommand {
-    /// What can this storage do? Safe on a system in use, about a minute.
+    /// Measure what this storage can do. Safe on a system in use, about a minute.
     Try(TryArguments),
-    /// Which of two is faster for this work? Interleaved blocks, an honest verdict.
+    /// Compare two places: which is faster, and is the difference larger than the noise?
     Compare(CompareArguments),
-    /// How small a difference can this set-up show? Measures the noise floor (A/A).
+    /// Measure the noise floor (A/A): the smallest difference that this set-up can show.
     Noise(NoiseArguments),
-    /// Run one workload: a file, or one of the named ones.
+    /// Run one workload: a named one, or a file.
     Run(RunArguments),
-    /// Sweep a parameter: curves of load, block size and working set, and what they mean.
+    /// Sweep a parameter: queue depth, load, block size or working set.
     Sweep(SweepArguments),
-    /// A whole comparison from one file: build each system, measure it in a sound order, answer in words.
+    /// Run a whole comparison from one file: build each system, measure it, report the answer.
     Study {
         /// What to do with it.
         #[command(subcommand)]
         command: crate::commands::study::StudyCommand,
     },
-    /// Recompute published numbers: rates, units, directions, sizes against memory, claims. No load.
+    /// Check published numbers: rates, units, sizes against memory, claims. No load.
     Audit(AuditArguments),
     /// Run another tool's command line: fio, elbencho, dd, IOzone, Bonnie++, PostMark or iostat. Prints that tool's format; Plumb's checks still apply.
     As {
-        /// The tool, and its words as they are.
+        /// The tool and its arguments, unchanged.
         #[command(subcommand)]
         tool: Tool,
     },
-    /// What would make a result wrong here? No load.
+    /// Look for problems that would make a result wrong here. No load.
     Check {
-        /// A path on the storage in question.
+        /// A path on the storage to check.
         #[arg(default_value = ".")]
         path: PathBuf,
     },
-    /// What the devices do now, live: rates, latency, queue, use, and who makes them. No load.
+    /// Watch devices live: rates, latency, queue, utilisation, and which processes cause them. No load.
     Watch(WatchArguments),
-    /// What a check means, why it matters, and what to do about it.
+    /// Explain a check: what it means, why it matters, what to do.
     Explain {
-        /// The check, such as A3; all of them when absent.
+        /// The check, such as A3 [default: list all].
         code: Option<String>,
     },
-    /// Stored runs, newest first.
+    /// List stored runs, newest first.
     List {
         /// Only runs with this tag.
         #[arg(long)]
@@ -71,35 +71,35 @@ pub enum PlumbCommand {
         #[arg(long, short = 'n', default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         number: u32,
     },
-    /// A stored run.
+    /// Show a stored run.
     Show {
-        /// A run's id, any unique beginning of it, or `last`.
+        /// A run's id or a unique prefix of it, or `last`.
         #[arg(default_value = "last")]
         run: String,
-        /// Only what differs from another run.
+        /// Show only what differs from another run.
         #[arg(long, value_name = "RUN")]
         diff: Option<String>,
     },
-    /// Ask the store in SQL, read-only.
+    /// Query stored results in SQL, read-only.
     Query {
-        /// A SELECT. Without one: the tables.
+        /// A SELECT statement [default: list the tables].
         sql: Option<String>,
     },
-    /// Put a tag on a run, or take it off.
+    /// Add a tag to a run, or remove it.
     Tag {
-        /// A run's id, any unique beginning of it, or `last`.
+        /// A run's id or a unique prefix of it, or `last`.
         run: String,
         /// The tag.
         tag: String,
-        /// Take it off.
+        /// Remove the tag.
         #[arg(long, short)]
         delete: bool,
     },
-    /// Write stored runs out, as JSON or CSV.
+    /// Export stored runs as JSON or CSV.
     Export {
-        /// Runs: ids, unique beginnings, or `last`; all runs when absent.
+        /// Runs: ids, unique prefixes of ids, or `last` [default: all runs].
         runs: Vec<String>,
-        /// CSV, a line a number.
+        /// Write CSV, one line per number.
         #[arg(long)]
         csv: bool,
     },
@@ -109,19 +109,24 @@ pub enum PlumbCommand {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// The JSON Schema of a form that Plumb reads or writes.
+    /// Print the JSON Schema of a format that Plumb reads or writes.
+    ///
+    /// What stays the same between versions, what may be added, and how a break is announced: docs/json.md. In short: a
+    /// field keeps its name, type, unit and meaning; fields and values may be added; anything else changes the number in
+    /// `schema`, such as `plumb.result/1`.
     Schema {
-        /// Which form.
+        /// The format.
+        #[arg(value_name = "FORMAT")]
         form: Form,
     },
-    /// Remove what a killed run left behind.
+    /// Remove what killed runs left behind.
     Clean {
-        /// Also look for left test directories here.
+        /// Also search for leftover test directories below these paths.
         paths: Vec<PathBuf>,
     },
-    /// Completions for a shell.
+    /// Print completions for a shell.
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: Shell,
     },
     /// Print the manual, in roff.
@@ -166,7 +171,7 @@ pub struct AgentArguments {
 /// Arguments of `plumb try`.
 #[derive(Debug, Args)]
 pub struct TryArguments {
-    /// A directory; or a block device or a file, which is only read; or a simulated device such as `sim:ssd`. Several are
+    /// A directory on the storage to measure; or a block device or a file, which is only read; or a simulated device such as `sim:ssd`. Several are
     /// measured one after the other.
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
@@ -179,7 +184,7 @@ pub struct TryArguments {
     /// Size of the test file [default: 1 GiB, 256 MiB with --quick; never more than 10 % of free space].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
-    /// Seed of every random choice.
+    /// Seed of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
     /// Repeats, and where the page goes.
@@ -205,69 +210,69 @@ pub struct ReportArguments {
 #[derive(Debug, Args)]
 #[command(after_long_help = COMPARE_PLACES)]
 pub struct CompareArguments {
-    /// The baseline: a directory, several provisioned alike with commas, or a simulated device such as `sim:hdd`.
+    /// The baseline: a directory, several of them separated by commas (see below), or a simulated device such as `sim:hdd`.
     pub a: String,
-    /// The candidate: in the same way, such as `sim:hdd?slow=5%`.
+    /// The candidate, in the same form, such as `sim:hdd?slow=5%`.
     pub b: String,
-    /// For which work: a named workload, several with commas, or `all`.
+    /// The work: a named workload, several separated by commas, or `all`.
     #[arg(long = "for", value_name = "NAME", default_value = "random-read")]
     pub work: String,
-    /// How long it may take altogether.
+    /// Time for all of it.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub budget: plumb_workload::Nanos,
-    /// The only factor that is meant to differ; anything else that differs is then said to confound. One of fs, mount,
+    /// The only factor that should differ; anything else that differs is reported as confounding. One of fs, mount,
     /// device, raid, scheduler, kernel, os, sysctl, host, limits, layout, fullness and sim.
     #[arg(long, value_name = "FACTOR")]
     pub varying: Option<String>,
-    /// Provision each simulated device this many times; the provisioning is then the sample, as with several places a side.
+    /// Provision each simulated device this many times; each provisioning is then one sample, as with several directories.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub plots: u32,
     /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
-    /// Length of each timed phase of a run [default: what the budget allows, 1 to 10 s].
+    /// Length of each timed phase of a run [default: 1 to 10 s, as the budget allows].
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
-    /// Seed of the order of runs and of every random choice.
+    /// Seed of the order of runs and of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
 }
 
-/// Why a side may have several places.
+/// Why a side may have several directories.
 const COMPARE_PLACES: &str = "\
-Several places a side:
-  One mkfs, one RAID build or one boot is one sample, however often it is measured: what it does cannot be told from \
-what its kind does. To claim that xfs is faster than ext4, and not only that this xfs is faster than this ext4, provision \
-each side anew two or three times (on other partitions or loop devices), and name all places with commas:
+Several directories per side:
+  One mkfs, one RAID build or one boot is one sample, however often it is measured. To claim that xfs is faster than \
+ext4, and not only that this xfs is faster than this ext4, provision each side two or three times (on other partitions or \
+loop devices) and list all directories, separated by commas:
 
     plumb compare /mnt/e1,/mnt/e2,/mnt/e3 /mnt/x1,/mnt/x2,/mnt/x3 --varying fs
 
-  The provisioning (the plot) is then what is counted, and every round of runs visits each once. Both sides have one \
-place, or both have at least two. Directories of one file system are one provisioning. Of a simulated device --plots 3 \
-makes as many by itself. Without --varying, one place a side is enough: the verdict is then about these two places.";
+  Each provisioning (plot) is then one sample, and each round of runs visits every one once. Both sides have one \
+directory, or both have at least two. Directories on one file system are one provisioning. For simulated devices, --plots 3 \
+provisions three. Without --varying, one directory per side is enough; the verdict is then about these two directories.";
 
 /// Arguments of `plumb noise`.
 #[derive(Debug, Args)]
 pub struct NoiseArguments {
-    /// A directory, several provisioned alike with commas, or a simulated device such as `sim:hdd`.
+    /// A directory, several of them separated by commas, or a simulated device such as `sim:hdd`.
     #[arg(default_value = ".")]
     pub path: String,
-    /// For which work: a named workload, several with commas, or `all`.
+    /// The work: a named workload, several separated by commas, or `all`.
     #[arg(long = "for", value_name = "NAME", default_value = "random-read")]
     pub work: String,
-    /// How long it may take altogether.
+    /// Time for all of it.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub budget: plumb_workload::Nanos,
     /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
-    /// Length of each timed phase of a run [default: what the budget allows, 1 to 10 s].
+    /// Length of each timed phase of a run [default: 1 to 10 s, as the budget allows].
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
-    /// Provision a simulated device this many times a side: the noise floor of provisioning.
+    /// Provision a simulated device this many times per side, to measure the noise floor of provisioning.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub plots: u32,
-    /// Seed of the order of runs and of every random choice.
+    /// Seed of the order of runs and of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
 }
@@ -277,35 +282,34 @@ pub struct NoiseArguments {
 pub struct RunArguments {
     /// A workload file, or the name of a named workload.
     pub workload: String,
-    /// Where test data is made.
+    /// The directory in which test data is created.
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub at: PathBuf,
-    /// Change a value: a path such as `phase.0.workers.0.depth=32`, or a short name such as `depth=32`.
+    /// Change a setting, by its path such as `phase.0.workers.0.depth=32` or by a short name such as `depth=32`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Seed of every random choice; the workload's own when absent.
+    /// Seed of all random choices [default: the workload's].
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Let every timed phase go on until it is steady by SNIA's rule (over 5 rounds, range within 20 % and slope within
-    /// 10 %), or for 25 rounds; `steady:10s` for rounds of ten seconds instead of one.
+    /// Run each timed phase until it is steady by SNIA's rule (over 5 rounds, range within 20 % and slope within 10 %), for
+    /// at most 25 rounds; `steady:10s` makes each round ten seconds instead of one.
     #[arg(long, value_name = "steady[:ROUND]")]
     pub until: Option<plumb_study::precondition::Until>,
-    /// First bring the storage to a steady state, as SNIA does: write twice the size of each file or device in sequence,
-    /// then the workload's own writes in rounds until they are steady.
+    /// First bring the storage to a steady state, as SNIA does: write each file or device twice sequentially, then repeat
+    /// the workload's own writes in rounds until they are steady.
     #[arg(long)]
     pub precondition: bool,
-    /// A condition on the result, such as `read.lat.p99 < 5ms` or `PHASE/read.bw >= 1GB/s`; exit code 1 where it is
-    /// false. A result that the checks reject ends with 3 all the same: its numbers are not to be believed. May be given
-    /// several times.
+    /// A condition on the result, such as `read.lat.p99 < 5ms` or `PHASE/read.bw >= 1GB/s`. If one is false, the exit code
+    /// is 1; if a check rejects the result, it is 3 in any case. May be given several times.
     #[arg(long = "assert", value_name = "CONDITION")]
     pub assertions: Vec<String>,
     /// Repeats, and where the page goes.
     #[command(flatten)]
     pub report: ReportArguments,
-    /// Print the workload, resolved, instead of running it.
+    /// Print the workload with all its settings, and do not run it.
     #[arg(long)]
     pub translate: bool,
-    /// Allow dropping the whole page cache of the machine where files cannot be made cold otherwise (root only).
+    /// Allow dropping the machine's whole page cache where files cannot be evicted otherwise (root only).
     #[arg(long)]
     pub drop_caches: bool,
     /// Which run of a study this is, for simulated devices; studies give it.
@@ -316,46 +320,46 @@ pub struct RunArguments {
 /// Arguments of `plumb sweep`.
 #[derive(Debug, Args)]
 pub struct SweepArguments {
-    /// What to sweep, and where: one key or two with their levels, such as `depth=1..256`, `size=64M..4G:7`,
-    /// `block=4k,64k,1M` or `rate=auto` (keys: depth, rate, block, size, threads, read); and a directory, a file or block
-    /// device to read, or a simulated device such as `sim:ssd` [default: the working directory].
+    /// One or two parameters with their levels, such as `depth=1..256`, `size=64M..4G:7`, `block=4k,64k,1M` or `rate=auto`
+    /// (known: depth, rate, block, size, threads, read); and where: a directory, a file or block device to read, or a
+    /// simulated device such as `sim:ssd` [default: the working directory].
     #[arg(required = true, value_name = "KEY=A..B | PATH")]
     pub what: Vec<String>,
     /// The work: a named workload or a workload file [default: random-read; reads through the page cache for `size`].
     #[arg(long = "for", value_name = "NAME|FILE")]
     pub work: Option<String>,
-    /// Which phase is swept and measured, where the work has several.
+    /// The phase to sweep and measure, if the work has several.
     #[arg(long, value_name = "NAME")]
     pub phase: Option<String>,
-    /// Change a value of the work, as in `plumb run`.
+    /// Change a setting of the work, as in `plumb run`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Ops arrive at random times (Poisson) at this rate, whatever else is swept; `auto`: at 10 % to 120 % of the
-    /// largest rate that was had without.
+    /// Open loop: ops arrive at random times (Poisson) at this rate, whatever else is swept; `auto`: 10 % to 120 % of the
+    /// highest rate reached in a closed loop.
     #[arg(long, value_name = "RATE|auto")]
     pub rate: Option<plumb_study::sweep::plan::RateOption>,
-    /// Find the highest rate whose p99 is within this.
+    /// Find the highest rate with a p99 of at most this.
     #[arg(long, value_name = "TIME")]
     pub p99: Option<plumb_workload::Nanos>,
-    /// Points of a range that names no number of its own.
+    /// Number of points in a range that does not give it.
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..=64))]
     pub points: Option<u32>,
-    /// Runs of every point; each repeat is a block that holds every point once, in random order.
+    /// Runs per point; each repeat runs all points once, in random order.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
-    /// How long it may take altogether; the first repeat always runs.
+    /// Time for all of it; the first repeat always runs to its end.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub budget: plumb_workload::Nanos,
-    /// Length of the timed phase of each run [default: what the budget allows, 1 to 10 s].
+    /// Length of the timed phase of each run [default: 1 to 10 s, as the budget allows].
     #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
-    /// Size of the test file, where `size` is not swept [default: 256 MiB, never more than 10 % of free space].
+    /// Size of the test file, if `size` is not swept [default: 256 MiB, never more than 10 % of free space].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,
-    /// Seed of the order of runs and of every random choice.
+    /// Seed of the order of runs and of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
-    /// Refuse whatever would write: for devices and files that must stay as they are.
+    /// Refuse to write anything, for devices and files that must not change.
     #[arg(long)]
     pub read_only: bool,
 }
@@ -363,10 +367,10 @@ pub struct SweepArguments {
 /// Arguments of `plumb audit`.
 #[derive(Debug, Args)]
 pub struct AuditArguments {
-    /// Files of published studies, in TOML (`plumb schema audit`); `-` is standard input.
+    /// Descriptions of published studies, in TOML (`plumb schema audit`); `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Show notes as well, and name every number that a finding rests on.
+    /// Show notes too, and name every number behind a finding.
     #[arg(long)]
     pub notes: bool,
 }
@@ -375,42 +379,42 @@ pub struct AuditArguments {
 #[derive(Debug, Args)]
 #[command(after_long_help = WATCH_WORDS)]
 pub struct WatchArguments {
-    /// Devices (`sda`, `/dev/nvme0n1`), or paths whose devices are meant [default: all whole devices that were ever used].
+    /// Devices (`sda`, `/dev/nvme0n1`), or paths on them [default: all whole devices in use since boot].
     #[arg(value_name = "DEV")]
     pub devices: Vec<String>,
-    /// Time between pictures, 100ms at least.
+    /// Time between updates, at least 100ms.
     #[arg(long, short, default_value = "1s", value_name = "TIME")]
     pub interval: plumb_workload::Nanos,
-    /// So many intervals, then end.
+    /// Stop after this many intervals.
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Lines instead of a screen, as where standard output is no terminal.
+    /// Print lines instead of a full screen; the default where standard output is not a terminal.
     #[arg(long)]
     pub plain: bool,
 }
 
-/// What the words and numbers of the live view are.
+/// What the live view shows.
 const WATCH_WORDS: &str = "\
-Keys: q, Escape or Ctrl-C ends it, p or the space bar holds the picture.
+Keys: q, Escape or Ctrl-C quits; p or the space bar pauses.
 
-  a read, a write  mean time of a request, waiting in the kernel included
+  a read, a write  mean time of a request, including time queued in the kernel
   queue            mean number of requests in flight
   busy             time with a request in flight; a device that works in parallel may be
-                   100 % busy and have room
-  written          dirtied in memory or written directly; it may reach a device later
+                   100 % busy and still have capacity
+  written          written to the page cache or directly; it may reach a device later
 
-The kernel counts each process's I/O, but not on which device; that of other users is open to root only. With --json each \
-interval is a JSON object on a line of its own (`plumb schema watch`).";
+The kernel counts the I/O of each process, but not per device; only root sees that of other users. With --json, each \
+interval is one line with a JSON object (`plumb schema watch`).";
 
-/// The tool whose language is spoken; its words are not looked at here.
+/// The tool whose command line is run; its arguments are not parsed here.
 #[derive(Debug, Subcommand)]
 pub enum Tool {
-    /// The tool's name, then its words.
+    /// The tool's name, then its arguments.
     #[command(external_subcommand)]
     Words(Vec<OsString>),
 }
 
-/// A form that Plumb reads or writes.
+/// A format that Plumb reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// A workload file.
@@ -423,11 +427,11 @@ pub enum Form {
     Noise,
     /// The result of a sweep.
     Sweep,
-    /// An interval of `plumb watch`.
+    /// One interval of `plumb watch`.
     Watch,
-    /// A published study, for `plumb audit`.
+    /// The description of a published study, for `plumb audit`.
     Audit,
-    /// What an audit says.
+    /// The result of an audit.
     AuditResult,
     /// A study file.
     Study,

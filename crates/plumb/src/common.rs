@@ -1,9 +1,9 @@
-//! What holds for every command.
+//! Options of every command.
 
 use clap::Args;
 use std::path::PathBuf;
 
-/// What holds for every command.
+/// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
     /// Print JSON instead of text.
@@ -18,7 +18,7 @@ pub struct Common {
     #[arg(long, global = true, value_name = "FILE", env = "PLUMB_DB")]
     pub db: Option<PathBuf>,
 
-    /// The serial of a device whose content may be destroyed; may be given several times.
+    /// The serial of a device whose contents may be destroyed; may be given several times.
     #[arg(long, global = true, value_name = "SERIAL")]
     pub destroy: Vec<String>,
 
@@ -26,13 +26,13 @@ pub struct Common {
     #[arg(long, global = true)]
     pub no_store: bool,
 
-    /// What may be overwritten: paths or serials of devices, separated by commas. Their contents will be destroyed.
+    /// Devices that may be overwritten: paths or serials, separated by commas. Their contents will be destroyed.
     #[arg(long, global = true, value_name = "PATH-OR-SERIAL,…", env = "PLUMB_ALLOW", hide_env_values = true)]
     pub plumb_allow: Option<String>,
 }
 
 impl Common {
-    /// What the environment says, for words that are not Plumb's own.
+    /// From the environment only, for another tool's command line.
     pub fn of_environment() -> Common {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         Common {

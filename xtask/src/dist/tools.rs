@@ -16,6 +16,7 @@ const fn tool(name: &'static str, probe: &'static [&'static str], install: &'sta
 
 /// What making needs.
 pub const TO_MAKE: &[Tool] = &[
+    tool("musl-gcc", &["musl-gcc", "--version"], "apt-get install musl-tools"),
     tool("zig", &["python3", "-m", "ziglang", "version"], "pip install ziglang"),
     tool("maturin", &["maturin", "--version"], "pip install maturin"),
     tool("cargo-deb", &["cargo-deb", "--version"], "cargo install cargo-deb --locked"),

@@ -157,7 +157,7 @@ pub struct IozoneCommand {
     said: iozone::Settings,
 }
 
-/// A machine of which nothing is known.
+/// A machine about which nothing is known.
 struct Unknown;
 
 impl iozone::Machine for Unknown {

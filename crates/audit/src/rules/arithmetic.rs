@@ -19,14 +19,14 @@ pub(crate) static QUOTED: Rule = Rule {
     code: "P2",
     name: "quoted",
     what: "A number that the study states differently in another place.",
-    fix: "Let tables and text come from the stored result, never from a hand.",
+    fix: "Generate tables and text from the stored result, never by hand.",
     look: AppliedTo::Study(quoted),
 };
 
 pub(crate) static EXCHANGED: Rule = Rule {
     code: "P9",
     name: "exchanged",
-    what: "Two numbers of one side that fit far better into each other's places.",
+    what: "Two numbers of one side that look swapped.",
     fix: "Look at the tool's own output again.",
     look: AppliedTo::Study(exchanged),
 };
@@ -34,7 +34,7 @@ pub(crate) static EXCHANGED: Rule = Rule {
 pub(crate) static UNIT: Rule = Rule {
     code: "E11",
     name: "unit",
-    what: "A rate that is right in another unit than the printed one.",
+    what: "A rate that is correct in another unit than the printed one.",
     fix: "Write MB/s for 1000 and MiB/s for 1024.",
     look: AppliedTo::Study(unit),
 };
@@ -50,16 +50,16 @@ pub(crate) static MIXED_UNITS: Rule = Rule {
 pub(crate) static POINT_MOVED: Rule = Rule {
     code: "E11",
     name: "point-moved",
-    what: "Units of 1024 bytes that became megabytes by moving the decimal point.",
-    fix: "Multiply by 1024 and divide by 1 000 000, or call the outcome by its name.",
+    what: "Units of 1024 bytes converted to megabytes by moving the decimal point.",
+    fix: "Multiply by 1024 and divide by 1 000 000, or keep the unit of 1024 bytes.",
     look: AppliedTo::Study(point_moved),
 };
 
 pub(crate) static HEADING: Rule = Rule {
     code: "E11",
     name: "heading",
-    what: "A column whose heading names another kind of unit than its numbers have.",
-    fix: "Head the column with the unit of its numbers.",
+    what: "A column whose heading names a different kind of unit than its numbers.",
+    fix: "Give the unit of the numbers in the heading.",
     look: AppliedTo::Study(heading),
 };
 
@@ -73,7 +73,7 @@ fn rate(view: &View<'_>) -> Vec<Draft> {
                 cells: vec![cell.id()],
                 observed: both(exact, unit),
                 message: format!(
-                    "{printed} is not what its own bytes and seconds give, which is {}.",
+                    "{printed} does not match its own bytes and seconds, which give {}.",
                     both(exact, unit)
                 ),
             })
@@ -111,7 +111,7 @@ fn unit(view: &View<'_>) -> Vec<Draft> {
             let name = side_name(view.study, &side);
             let message = match explanation? {
                 Explanation::Moved { digits, .. } => format!(
-                    "{printed} of {name} has its decimal point {} from where bytes and seconds put it.",
+                    "{printed} of {name}: the decimal point is {} off, by its own bytes and seconds.",
                     count(digits.unsigned_abs() as usize, "place")
                 ),
                 _ => format!(
@@ -166,7 +166,7 @@ fn mixed_units(view: &View<'_>) -> Vec<Draft> {
         cells: ids(mixed.iter().copied()),
         observed: format!("{bias:.1} % between the units"),
         message: format!(
-            "{} are compared as if in one unit, which understates {} by {bias:.1} %.",
+            "{} are compared as if they had the same unit, which understates {} by {bias:.1} %.",
             listed(&parts),
             listed(&understated)
         ),
@@ -184,7 +184,7 @@ fn quoted(view: &View<'_>) -> Vec<Draft> {
             level: Level::Warn,
             cells: ids(wrong.iter().map(|wrong| wrong.cell)),
             observed: format!("{stated} against {}", listed(&real)),
-            message: format!("The {place} speaks of blocks of {stated} where the commands have {}.", listed(&real)),
+            message: format!("The {place} gives a block size of {stated}, but the commands use {}.", listed(&real)),
         }
     }));
     found
@@ -207,7 +207,7 @@ fn quoted_value(view: &View<'_>, cell: &CellView<'_>, quoted: &Quoted) -> Option
             && other.test_index != cell.test_index
             && other.cell.value.as_ref().is_some_and(|value| value.value() == there.value())
     });
-    let slipped = slipped.map(|other| format!(", which is the number of {}", other.test.id)).unwrap_or_default();
+    let slipped = slipped.map(|other| format!(", the number of {}", other.test.id)).unwrap_or_default();
     let computed = cell.exact.zip(cell.unit).map(|(exact, unit)| both(exact, unit));
     let observed = match computed {
         Some(computed) => format!("{here} against {there} {unit}; bytes and seconds give {computed}"),
@@ -217,7 +217,7 @@ fn quoted_value(view: &View<'_>, cell: &CellView<'_>, quoted: &Quoted) -> Option
         level: Level::Fail,
         cells: vec![cell.id()],
         observed,
-        message: format!("The {} says {there} {unit} where the result is {here} {unit}{slipped}.", quoted.place),
+        message: format!("The {} says {there} {unit}, but the result is {here} {unit}{slipped}.", quoted.place),
     })
 }
 
@@ -267,7 +267,7 @@ fn point_moved(view: &View<'_>) -> Vec<Draft> {
         cells: ids(cells.iter().copied()),
         observed: both(exact, unit),
         message: format!(
-            "{} {} became {there} {} by moving the decimal point; {} counts 1024, so it is {}.",
+            "{} {} became {there} {} by moving the decimal point; {} uses units of 1024, so the value is {}.",
             cell.cell.value.as_ref().map(ToString::to_string).unwrap_or_default(),
             cell.cell.unit.as_deref().unwrap_or_default(),
             unit.clear(Base::Decimal),
@@ -292,7 +292,7 @@ fn heading(view: &View<'_>) -> Vec<Draft> {
                 level: Level::Warn,
                 cells: ids(cells.iter().copied()),
                 observed: format!("{heading} over {unit}"),
-                message: format!("The column of {} is headed {heading}, and its numbers are {unit}.", listed(&tests)),
+                message: format!("The column of {} is headed {heading}, but its numbers are {unit}.", listed(&tests)),
             }
         })
         .collect()
@@ -330,10 +330,10 @@ fn exchanged(view: &View<'_>) -> Vec<Draft> {
                         level: Level::Warn,
                         cells: vec![one.id(), other.id()],
                         observed: format!(
-                            "{a:.0} and {b:.0} a second, where the same in order is {one_like:.0} and {other_like:.0}"
+                            "{a:.0} and {b:.0} per second; the sequential ones are {one_like:.0} and {other_like:.0}"
                         ),
                         message: format!(
-                            "{} and {} of {} look exchanged.",
+                            "{} and {} of {} look swapped.",
                             one_metric.name(),
                             other_metric.name(),
                             side_name(view.study, &side.id)

@@ -10,15 +10,15 @@ use plumb_trust::text::{bytes, bytes_exact, percent};
 pub(crate) static ONE_FLUSH: Rule = Rule {
     code: "A3",
     name: "one-flush",
-    what: "A flag that flushes each write, on a command of one write.",
-    fix: "Use blocks of the size that the work has, or flush once at the end and say so.",
+    what: "A flag that flushes each write, on a command that makes one write.",
+    fix: "Use the block size of the real workload, or flush once at the end and say so.",
     look: AppliedTo::Study(one_flush),
 };
 
 pub(crate) static RESYNC: Rule = Rule {
     code: "C2",
     name: "resync",
-    what: "Tests on an array that was just created, with no word of waiting for its first resync.",
+    what: "Tests on a newly created array, without mention of waiting for its first resync.",
     fix: "Wait for the resync (mdadm --wait) before the first test.",
     look: AppliedTo::Study(resync),
 };
@@ -26,7 +26,7 @@ pub(crate) static RESYNC: Rule = Rule {
 pub(crate) static BUFFER: Rule = Rule {
     code: "C9",
     name: "buffer",
-    what: "A block size that is most of the memory, so that the buffer alone makes the system swap.",
+    what: "A block size close to the size of memory, so that the buffer alone makes the system swap.",
     fix: "Use blocks of at most a few MiB.",
     look: AppliedTo::Study(buffer),
 };
@@ -35,14 +35,14 @@ pub(crate) static DESTROYS: Rule = Rule {
     code: "P3",
     name: "destroys",
     what: "A command that overwrites a device while a file system on it is mounted.",
-    fix: "Write to a file on the file system, or to a device that holds nothing.",
+    fix: "Write to a file on the file system, or to an unused device.",
     look: AppliedTo::Study(destroys),
 };
 
 pub(crate) static SWAPPED: Rule = Rule {
     code: "P4",
     name: "swapped",
-    what: "A dd whose input is /dev/null: its two ends are exchanged, and the file that it should read is emptied.",
+    what: "A dd with /dev/null as input: input and output are swapped, and the file that it should read is truncated.",
     fix: "Read with if=FILE of=/dev/null.",
     look: AppliedTo::Study(swapped),
 };
@@ -50,15 +50,15 @@ pub(crate) static SWAPPED: Rule = Rule {
 pub(crate) static IDLE_OPTION: Rule = Rule {
     code: "P5",
     name: "idle-option",
-    what: "An option that does nothing in its command.",
-    fix: "Leave it out, or use the option that does what was wanted.",
+    what: "An option without effect in its command.",
+    fix: "Leave it out, or use the option that does what was intended.",
     look: AppliedTo::Study(idle_option),
 };
 
 pub(crate) static MISREAD_OPTION: Rule = Rule {
     code: "P6",
     name: "misread-option",
-    what: "An option that does something else than the study says.",
+    what: "An option that does not do what the study says.",
     fix: "Read the tool's manual for the unit and the meaning of the option.",
     look: AppliedTo::Study(misread_option),
 };
@@ -66,8 +66,8 @@ pub(crate) static MISREAD_OPTION: Rule = Rule {
 pub(crate) static CANNOT_RUN: Rule = Rule {
     code: "P7",
     name: "cannot-run",
-    what: "A command that the tool refuses as printed, so that something else was run.",
-    fix: "Print commands by machine, from what was run.",
+    what: "A command that the tool rejects as printed, so something else was run.",
+    fix: "Generate the printed commands from what was run.",
     look: AppliedTo::Study(cannot_run),
 };
 
@@ -107,7 +107,7 @@ fn one_flush(view: &View<'_>) -> Vec<Draft> {
             Level::Warn,
             format!("1 write of {block}, 1 flush"),
             format!(
-                "oflag={flag} flushes after each write, and there is one write of {block}: one flush, not a disk \
+                "oflag={flag} flushes after each write, and there is only one write of {block}: one flush, not a disk \
                  without cache."
             ),
         ))
@@ -142,8 +142,8 @@ fn resync(view: &View<'_>) -> Vec<Draft> {
                 cells: ids(hit),
                 observed: format!("mdadm --create of {device}, level {}", listed(&levels)),
                 message: format!(
-                    "mdadm starts a resync of {device} as it creates it, and nothing is said of waiting for its end: \
-                     the tests may have shared the disks with it."
+                    "mdadm starts a resync of {device} when it creates it, and the study does not mention waiting for it: \
+                     the tests may have competed with it for the disks."
                 ),
             }
         })
@@ -164,7 +164,7 @@ fn buffer(view: &View<'_>) -> Vec<Draft> {
             if share >= FAIL { Level::Fail } else { Level::Warn },
             format!("{} of {} ({})", bytes(block), bytes_exact(ram), percent(share)),
             format!(
-                "dd holds one block of {} in a memory of {}: {}, and the disk under test may be the one that it swaps to.",
+                "dd needs a buffer of one block, {}, with {} of memory: {}, perhaps to the disk under test.",
                 bytes(block),
                 bytes_exact(ram),
                 if share >= FAIL { "the system has to swap" } else { "the system may have swapped" }
@@ -209,7 +209,7 @@ fn destroys(view: &View<'_>) -> Vec<Draft> {
             level: Level::Fail,
             cells: ids(view.of_test(index).chain(after)),
             observed: format!("of={device}, mounted at {at}"),
-            message: format!("dd overwrote {device} beneath the file system mounted at {at}{and_then}."),
+            message: format!("dd overwrote {device} under the file system mounted at {at}{and_then}."),
         });
     }
     found
@@ -231,7 +231,7 @@ fn swapped(view: &View<'_>) -> Vec<Draft> {
         Some((
             Level::Fail,
             format!("if=/dev/null of={file}"),
-            format!("dd has its two ends exchanged: it read nothing, and emptied {file}{lost}{missing}."),
+            format!("dd has input and output swapped: it read nothing and truncated {file}{lost}{missing}."),
         ))
     })
 }
@@ -244,7 +244,7 @@ fn idle_option(view: &View<'_>) -> Vec<Draft> {
                 Level::Warn,
                 format!("{} with of=/dev/null", listed(&flags)),
                 format!(
-                    "{} is about the output, which is /dev/null here: on a read it does nothing, and the cache stays.",
+                    "{} applies to the output, which is /dev/null here: it has no effect on a read, and the page cache stays.",
                     listed(&flags)
                 ),
             )
@@ -252,7 +252,7 @@ fn idle_option(view: &View<'_>) -> Vec<Draft> {
     })
 }
 
-/// What an option does, and words of which a right explanation has one.
+/// What an option does, and words, one of which a correct explanation contains.
 struct Meaning {
     does: String,
     words: Vec<String>,
@@ -280,7 +280,7 @@ fn meaning(actions: &[CommandAction], tool: &str, option: &str) -> Option<Meanin
             })
         }
         ("iozone", "-S") => Some(Meaning {
-            does: "only tells IOzone the size to which it aligns its buffers".to_owned(),
+            does: "only sets the size to which IOzone aligns its buffers".to_owned(),
             words: words(&["align"]),
         }),
         ("iozone", "-R") => {
@@ -307,7 +307,7 @@ fn misread_option(view: &View<'_>) -> Vec<Draft> {
                 level: Level::Warn,
                 cells: ids(view.of_test(index)),
                 observed: format!("{option}: {}", meaning.does),
-                message: format!("{option} of {} is explained as \"{words}\", and {}.", test.test.tool, meaning.does),
+                message: format!("{option} of {} is explained as \"{words}\", but {}.", test.test.tool, meaning.does),
             });
         }
     }
@@ -323,7 +323,7 @@ fn cannot_run(view: &View<'_>) -> Vec<Draft> {
             (
                 Level::Warn,
                 listed(&refused),
-                format!("GNU dd refuses {}: what was run is not what was printed.", listed(&refused)),
+                format!("GNU dd rejects {}: what was run is not what was printed.", listed(&refused)),
             )
         })
     })

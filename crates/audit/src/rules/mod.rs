@@ -105,12 +105,12 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Findings are told apart by code and rule, in tests and by whoever reads the JSON.
+    /// Code and rule identify a finding, in tests and for whoever reads the JSON.
     #[test]
     fn every_rule_has_a_name_of_its_own_and_its_words() {
         let mut names = BTreeSet::new();
         for rule in RULES {
-            assert!(names.insert((rule.code, rule.name)), "{} {} is there twice", rule.code, rule.name);
+            assert!(names.insert((rule.code, rule.name)), "{} {} appears twice", rule.code, rule.name);
             for words in [rule.what, rule.fix] {
                 assert!(words.ends_with('.') && !words.contains(". "), "{}: {words}", rule.name);
             }

@@ -11,15 +11,15 @@ use plumb_trust::text::{bytes, bytes_exact, count, percent, rate, short};
 pub(crate) static READ_FROM_MEMORY: Rule = Rule {
     code: "A1",
     name: "read-from-memory",
-    what: "Reads of a file that memory holds, at rates that the disks do not have.",
-    fix: "Read cold, or files well beyond memory.",
+    what: "Reads of a file that fits in memory, at rates above those of the disks.",
+    fix: "Read with cold caches, or use files much larger than memory.",
     look: AppliedTo::Study(read_from_memory),
 };
 
 pub(crate) static NOT_FLUSHED: Rule = Rule {
     code: "A3",
     name: "not-flushed",
-    what: "Writes whose measured time holds no flush.",
+    what: "Writes without a flush in the measured time.",
     fix: "Flush within the measured time: dd conv=fsync, iozone -e, bonnie++ from 1.96 on.",
     look: AppliedTo::Study(not_flushed),
 };
@@ -27,7 +27,7 @@ pub(crate) static NOT_FLUSHED: Rule = Rule {
 pub(crate) static IMPOSSIBLE_RATE: Rule = Rule {
     code: "A6",
     name: "impossible-rate",
-    what: "Rates above what the link to the disks carries.",
+    what: "Rates above the bandwidth of the link to the disks.",
     fix: "Look for a cache above the link.",
     look: AppliedTo::Study(impossible_rate),
 };
@@ -35,7 +35,7 @@ pub(crate) static IMPOSSIBLE_RATE: Rule = Rule {
 pub(crate) static ZERO_BYTES: Rule = Rule {
     code: "A8",
     name: "zero-bytes",
-    what: "A result that moved nothing.",
+    what: "A result that transferred nothing.",
     fix: "Leave it out, and say why it failed.",
     look: AppliedTo::Study(zero_bytes),
 };
@@ -43,24 +43,24 @@ pub(crate) static ZERO_BYTES: Rule = Rule {
 pub(crate) static SQUEEZABLE: Rule = Rule {
     code: "A9",
     name: "zeros",
-    what: "Data that is all zeros or nearly so, which disks, hypervisors and file systems can compress.",
-    fix: "Write data that does not compress.",
+    what: "Data that is all or mostly zeros, which disks, hypervisors and file systems can compress.",
+    fix: "Write incompressible data.",
     look: AppliedTo::Study(compressible),
 };
 
 pub(crate) static WORKING_SET: Rule = Rule {
     code: "B6",
     name: "working-set",
-    what: "Files that memory holds, of the system itself or of the host beneath it.",
-    fix: "Use files of several times all memory, or read cold and flush, or sweep the size and show the curve.",
+    what: "Files that fit in the memory of the system or of the host under it.",
+    fix: "Use files several times larger than all memory, or read cold and flush, or sweep the size and show the curve.",
     look: AppliedTo::Study(working_set),
 };
 
 pub(crate) static AVERAGE: Rule = Rule {
     code: "E4",
     name: "average",
-    what: "One mean over conditions that differ in kind.",
-    fix: "Show the numbers one by one, and compare condition by condition.",
+    what: "One mean over different conditions.",
+    fix: "Show each number, and compare condition by condition.",
     look: AppliedTo::Study(average),
 };
 
@@ -113,7 +113,7 @@ fn read_from_memory(view: &View<'_>) -> Vec<Draft> {
             let times = seen.iter().filter_map(|seen| seen.times).fold(0.0, f64::max);
             let range = if low == high { rate(high) } else { format!("{} to {}", rate(low), rate(high)) };
             let compared =
-                if times > 0.0 { format!(", up to {} times the writing", short(times)) } else { String::new() };
+                if times > 0.0 { format!(", up to {} times the write rate", short(times)) } else { String::new() };
             let meaning = match level {
                 Level::Fail => "this is the speed of memory",
                 _ => "memory has probably answered in the disks' place",
@@ -123,7 +123,7 @@ fn read_from_memory(view: &View<'_>) -> Vec<Draft> {
                 cells: ids(seen.iter().map(|seen| seen.cell)),
                 observed: format!("{range}{compared}"),
                 message: format!(
-                    "{tool} read files that memory holds, which were just written, at {range}{compared}: {meaning}."
+                    "{tool} read files that were just written and fit in memory, at {range}{compared}: {meaning}."
                 ),
             }
         })
@@ -144,7 +144,7 @@ fn not_flushed(view: &View<'_>) -> Vec<Draft> {
                 cells: ids(cells.iter().copied()),
                 observed: format!("{}: {}", tool, rule.words()),
                 message: format!(
-                    "The time of {tool} ends with data still in memory ({}): part of its writing was never measured.",
+                    "The time of {tool} ends with data still in memory ({}): part of the write was not measured.",
                     rule.words()
                 ),
             }
@@ -168,7 +168,7 @@ fn impossible_rate(view: &View<'_>) -> Vec<Draft> {
                 cells: ids(cells.iter().copied()),
                 observed: format!("{} against {}", rate(highest), rate(link.0)),
                 message: format!(
-                    "{} of {tool}, up to {}, are above what the link to the disks carries, {}.",
+                    "{} of {tool}, up to {}, are above the bandwidth of the link to the disks, {}.",
                     count(cells.len() as u64, "rate"),
                     rate(highest),
                     rate(link.0)
@@ -185,7 +185,7 @@ fn zero_bytes(view: &View<'_>) -> Vec<Draft> {
             level: Level::Fail,
             cells: vec![cell.id()],
             observed: "0 bytes".to_owned(),
-            message: format!("{} moved nothing, so it measured nothing.", cell.id()),
+            message: format!("{} transferred nothing, so it measured nothing.", cell.id()),
         })
         .collect()
 }
@@ -207,7 +207,7 @@ fn compressible(view: &View<'_>) -> Vec<Draft> {
         level: if virtual_disk.is_empty() { Level::Note } else { Level::Warn },
         cells: ids(cells.iter().copied()),
         observed: format!("zeros from {}", listed(&tools)),
-        message: format!("{} wrote zeros or nearly so{virtual_disk}.", listed(&tools)),
+        message: format!("{} wrote all or mostly zeros{virtual_disk}.", listed(&tools)),
     }]
 }
 
@@ -243,8 +243,8 @@ fn working_set(view: &View<'_>) -> Vec<Draft> {
                 cells: ids(cells.iter().copied()),
                 observed: format!("{range} against {} ({shares})", bytes_exact(ram)),
                 message: format!(
-                    "The files of {tool} are {range}, {shares} of the {} of memory of {whose}, and nothing was done \
-                     about caching: {meaning}.",
+                    "The files of {tool} are {range}, {shares} of the {} of memory of {whose}, and caching was not \
+                     prevented: {meaning}.",
                     bytes_exact(ram)
                 ),
             });

@@ -12,7 +12,7 @@ use plumb_trust::text::{bytes, bytes_decimal, percent};
 pub(crate) static DEFAULTS: Rule = Rule {
     code: "D7",
     name: "defaults",
-    what: "PostMark settings that are not stated, and decide what it moves.",
+    what: "PostMark settings that are not stated and determine what it transfers.",
     fix: "State the version, seed, buffering and block sizes.",
     look: AppliedTo::Study(defaults),
 };
@@ -20,15 +20,15 @@ pub(crate) static DEFAULTS: Rule = Rule {
 pub(crate) static CLOCK: Rule = Rule {
     code: "E8",
     name: "clock",
-    what: "Results that come from a clock of whole seconds.",
-    fix: "Run for several minutes at least, or use a tool with a finer clock.",
+    what: "Results from a clock with a resolution of 1 s.",
+    fix: "Run for at least several minutes, or use a tool with a finer clock.",
     look: AppliedTo::Study(clock),
 };
 
 pub(crate) static WHOLE_RUN: Rule = Rule {
     code: "E12",
     name: "whole-run",
-    what: "Rates called reading and writing that are bytes of the whole run over its whole time.",
+    what: "Rates called read and write that are bytes of the whole run divided by its whole time.",
     fix: "Call them what they are, or use transactions per second.",
     look: AppliedTo::Study(whole_run),
 };
@@ -36,7 +36,7 @@ pub(crate) static WHOLE_RUN: Rule = Rule {
 pub(crate) static ONE_MEASUREMENT: Rule = Rule {
     code: "E12",
     name: "one-measurement",
-    what: "Two metrics in a constant ratio, which are one measurement.",
+    what: "Two metrics in a constant ratio: one measurement shown twice.",
     fix: "Show one of them.",
     look: AppliedTo::Study(one_measurement),
 };
@@ -44,15 +44,15 @@ pub(crate) static ONE_MEASUREMENT: Rule = Rule {
 pub(crate) static PARAMETERS: Rule = Rule {
     code: "P8",
     name: "parameters",
-    what: "Rates that no time explains, given what the stated settings move.",
-    fix: "Print the settings from the run itself.",
+    what: "Rates that no run time explains, given what the stated settings transfer.",
+    fix: "Copy the settings from the run itself.",
     look: AppliedTo::Study(parameters),
 };
 
 pub(crate) static MOVED: Rule = Rule {
     code: "P8",
     name: "moved",
-    what: "A stated total that is not what the settings move.",
+    what: "A stated total that does not match the settings.",
     fix: "Take totals from the tool's own report.",
     look: AppliedTo::Study(moved),
 };
@@ -157,7 +157,7 @@ fn defaults(view: &View<'_>) -> Vec<Draft> {
         level: Level::Note,
         cells,
         observed: format!("not stated: {}", listed(&missing)),
-        message: format!("Nothing is said of PostMark's settings {}{reproduced}.", listed(&missing)),
+        message: format!("PostMark's settings {} are not stated{reproduced}.", listed(&missing)),
     }]
 }
 
@@ -176,7 +176,7 @@ fn clock(view: &View<'_>) -> Vec<Draft> {
                     cells: vec![pair.read.id(), pair.write.id()],
                     observed: text.clone(),
                     message: format!(
-                        "{} of {} took {text} by a clock of whole seconds, which alone errs by {}.",
+                        "{} of {} took {text} by a clock that counts whole seconds, an error of up to {} by itself.",
                         test.test.id,
                         side_name(view.study, pair.side),
                         percent(1.0 / *longest as f64)
@@ -201,7 +201,7 @@ fn whole_run(view: &View<'_>) -> Vec<Draft> {
         level: Level::Warn,
         cells: ids(cells.iter().copied()),
         observed: "bytes of the whole run over the time of the whole run".to_owned(),
-        message: "What PostMark calls reading and writing per second is all bytes over all time, with creating, \
+        message: "PostMark's read and write rates are all bytes divided by the whole time, with creating, \
                   deleting and the other one in it: neither is a speed of reading or of writing."
             .to_owned(),
     }]
@@ -242,7 +242,7 @@ fn one_measurement(view: &View<'_>) -> Vec<Draft> {
     found
 }
 
-/// Between which ratios of write to read the printed digits lie.
+/// The range of the write-to-read ratio that the printed digits allow.
 fn ratio_bounds(pair: &Pair<'_, '_>) -> Option<(f64, f64)> {
     let (read, write) = (pair.read.cell.value.as_ref()?, pair.write.cell.value.as_ref()?);
     let units = factor(pair.write)? / factor(pair.read)?;
@@ -347,7 +347,7 @@ fn moved(view: &View<'_>) -> Vec<Draft> {
             cells: ids(view.of_test(index)),
             observed: format!("{} against {}", set(stated), set(real)),
             message: format!(
-                "{} is said to move {}, and its settings read {} and write {}, together {}.",
+                "{} is said to transfer {}, but its settings read {} and write {}, together {}.",
                 test.test.id,
                 set(stated),
                 set(totals.bytes_read),

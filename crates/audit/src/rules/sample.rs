@@ -11,23 +11,23 @@ pub(crate) static FEW_RUNS: Rule = Rule {
     code: "E1",
     name: "few-runs",
     what: "Fewer repetitions than a claim needs.",
-    fix: "Repeat each test at least six times, in an order drawn by lot, and show the spread.",
+    fix: "Repeat each test at least six times, in random order, and show the spread.",
     look: AppliedTo::Study(few_runs),
 };
 
 pub(crate) static NO_SPREAD: Rule = Rule {
     code: "E1",
     name: "no-spread",
-    what: "Repetitions of which only a mean is shown.",
-    fix: "Show the spread between repetitions beside each mean.",
+    what: "Repeated runs shown only as a mean.",
+    fix: "Show the spread between runs next to each mean.",
     look: AppliedTo::Study(no_spread),
 };
 
 pub(crate) static ORDER: Rule = Rule {
     code: "E5",
     name: "order",
-    what: "Sides that were tested one after the other, so that whatever drifts with time counts for one of them.",
-    fix: "Test in blocks that hold every side, in an order drawn by lot.",
+    what: "Sides tested one after the other, so that drift over time affects one of them.",
+    fix: "Test in blocks that contain every side, in random order.",
     look: AppliedTo::Study(order),
 };
 
@@ -35,14 +35,14 @@ pub(crate) static DRAWN_AS_ZERO: Rule = Rule {
     code: "E9",
     name: "drawn-as-zero",
     what: "Missing numbers that a chart or table shows as a number.",
-    fix: "Leave the place empty, and say why.",
+    fix: "Leave the field empty and say why.",
     look: AppliedTo::Study(drawn_as_zero),
 };
 
 pub(crate) static SELECTED: Rule = Rule {
     code: "E10",
     name: "selected",
-    what: "Levels that were run and are not shown.",
+    what: "Levels that were run but are not shown.",
     fix: "Show every level that was run, or say how many were left out and why.",
     look: AppliedTo::Study(selected),
 };
@@ -50,7 +50,7 @@ pub(crate) static SELECTED: Rule = Rule {
 pub(crate) static UNUSED: Rule = Rule {
     code: "E10",
     name: "unused",
-    what: "Results that the command yields and the study does not show.",
+    what: "Results of the command that the study does not show.",
     fix: "Show them, or do not measure them.",
     look: AppliedTo::Study(unused),
 };
@@ -85,7 +85,7 @@ fn few_runs(view: &View<'_>) -> Vec<Draft> {
                 cells: ids(cells.iter().copied()),
                 observed: runs.map_or("not stated".to_owned(), |runs| count(u64::from(runs), "run")),
                 message: format!(
-                    "Each number rests on {stated} where a claim needs {MIN_RUNS_TO_CLAIM}: if runs spread by 5 %, two \
+                    "Each number comes from {stated}; a claim needs {MIN_RUNS_TO_CLAIM}: if runs spread by 5 %, two \
                      equal systems differ by 5 % or more in {chance:.0} % of such comparisons."
                 ),
             }
@@ -108,7 +108,7 @@ fn no_spread(view: &View<'_>) -> Vec<Draft> {
         level: Level::Warn,
         cells: ids(bare.iter().copied()),
         observed: "no spread".to_owned(),
-        message: "Only means of repetitions are shown: nobody can tell a difference from noise.".to_owned(),
+        message: "Only means of repeated runs are shown: a difference cannot be distinguished from noise.".to_owned(),
     }]
 }
 
@@ -118,10 +118,8 @@ fn order(view: &View<'_>) -> Vec<Draft> {
     }
     let message = match view.study.study.order {
         TestOrder::Randomised => return Vec::new(),
-        TestOrder::Fixed => "The sides were tested in a fixed order: whatever drifts with time counts for one of them.",
-        TestOrder::NotStated => {
-            "Nothing is said of the order of the tests, so that a drift with time may count for one side."
-        }
+        TestOrder::Fixed => "The sides were tested in a fixed order: drift over time affects one of them.",
+        TestOrder::NotStated => "The order of the tests is not stated: drift over time may affect one side.",
     };
     vec![Draft {
         level: Level::Warn,
@@ -145,7 +143,7 @@ fn drawn_as_zero(view: &View<'_>) -> Vec<Draft> {
         cells: ids(drawn.iter().copied()),
         observed: format!("{} shown as {shown}", count(drawn.len() as u64, "missing number")),
         message: format!(
-            "{} of {} {} missing ({why}) and shown as {shown}, which reads as a measurement.",
+            "{} of {} {} missing ({why}) and shown as {shown}, which looks like a measurement.",
             count(drawn.len() as u64, "number"),
             listed(&sides),
             if drawn.len() == 1 { "is" } else { "are" }
@@ -163,7 +161,7 @@ fn selected(view: &View<'_>) -> Vec<Draft> {
                 cells: Vec::new(),
                 observed: format!("{} of {} shown", factor.shown.len(), factor.run.len()),
                 message: format!(
-                    "Of {} levels of {} that were run only {} {} shown; {} {} not.",
+                    "Of the {} levels of {} that were run, only {} {} shown; {} {} not.",
                     factor.run.len(),
                     factor.name,
                     listed(&factor.shown),
@@ -197,7 +195,7 @@ fn unused(view: &View<'_>) -> Vec<Draft> {
                 cells: ids(of_tests()),
                 observed: format!("{} of {} shown", yields.len() - left.len(), yields.len()),
                 message: format!(
-                    "{} ({}) yields {} results and {} of them are not shown: {}.",
+                    "{} ({}) gives {} results; {} of them are not shown: {}.",
                     first.test.id,
                     first.test.tool,
                     yields.len(),

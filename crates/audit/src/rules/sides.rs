@@ -18,23 +18,23 @@ pub(crate) static ALIGNMENT: Rule = Rule {
 pub(crate) static VIRTUAL: Rule = Rule {
     code: "C14",
     name: "virtual",
-    what: "Caches beneath the system under test, of a hypervisor or of a server.",
-    fix: "Say what the layer beneath caches, and take it out where it can be.",
+    what: "Caches under the system being tested, in a hypervisor or a server.",
+    fix: "State what the layer below caches, and disable it where possible.",
     look: AppliedTo::Study(virtual_machine),
 };
 
 pub(crate) static CONFOUNDED: Rule = Rule {
     code: "D5",
     name: "confounded",
-    what: "Facts that differ between the sides besides what was compared.",
-    fix: "Hold everything but one factor equal, or name the whole set-ups in the conclusion.",
+    what: "Differences between the sides other than the one being compared.",
+    fix: "Keep everything but one factor equal, or compare whole set-ups in the conclusion.",
     look: AppliedTo::Study(confounded),
 };
 
 pub(crate) static BRINGS_ALONG: Rule = Rule {
     code: "D5",
     name: "brings-along",
-    what: "Operating systems that differ, and of what comes with each nothing is said.",
+    what: "Different operating systems, without a description of what comes with each.",
     fix: "State kernel, C library, mkfs options and I/O scheduler of every side, and equalise what can be.",
     look: AppliedTo::Study(brings_along),
 };
@@ -42,7 +42,7 @@ pub(crate) static BRINGS_ALONG: Rule = Rule {
 pub(crate) static BUILD: Rule = Rule {
     code: "D5",
     name: "build",
-    what: "A tool built for another processor than the system.",
+    what: "A tool built for a different architecture than the system's.",
     fix: "Build the tool for the system.",
     look: AppliedTo::Study(build),
 };
@@ -50,15 +50,15 @@ pub(crate) static BUILD: Rule = Rule {
 pub(crate) static FLUSH_RULES: Rule = Rule {
     code: "D6",
     name: "flush-rules",
-    what: "Writes of one study that end by different rules of durability.",
-    fix: "Make every tool flush alike, within the measured time.",
+    what: "Writes within one study that follow different rules of durability.",
+    fix: "Make every tool flush in the same way, within the measured time.",
     look: AppliedTo::Study(flush_rules),
 };
 
 pub(crate) static LAYERS: Rule = Rule {
     code: "D6",
     name: "layers",
-    what: "Tools of one study that measure different layers.",
+    what: "Tools within one study that measure different layers.",
     fix: "Measure the device, or the file system, with all tools.",
     look: AppliedTo::Study(layers),
 };
@@ -66,7 +66,7 @@ pub(crate) static LAYERS: Rule = Rule {
 pub(crate) static SIZES: Rule = Rule {
     code: "D6",
     name: "sizes",
-    what: "Tools of one study that write files of different sizes.",
+    what: "Tools within one study that write files of different sizes.",
     fix: "Give all tools the same size.",
     look: AppliedTo::Study(sizes),
 };
@@ -121,7 +121,7 @@ fn alignment(view: &View<'_>) -> Vec<Draft> {
                 cells,
                 observed: format!("sector {start} on sectors of {}", bytes(sector)),
                 message: format!(
-                    "The partitions of {name} start at sector {start}, which is no multiple of {}: each block touches \
+                    "The partitions of {name} start at sector {start}, which is not a multiple of {}: each block touches \
                      two sectors.",
                     bytes(sector)
                 ),
@@ -136,7 +136,7 @@ fn alignment(view: &View<'_>) -> Vec<Draft> {
                     cells,
                     observed: format!("{} on sectors of {}", listed(&side.devices), bytes(sector)),
                     message: format!(
-                        "{name} was on partitions{against}, of disks with sectors of {}, and nothing is said of where \
+                        "{name} was on partitions{against}, on disks with sectors of {}, and the study does not say where \
                          the partitions start.",
                         bytes(sector)
                     ),
@@ -156,12 +156,12 @@ fn virtual_machine(view: &View<'_>) -> Vec<Draft> {
     if parts.is_empty() {
         return Vec::new();
     }
-    // Where nothing is said of the host's memory, nobody can tell whether it held the files.
+    // Where the host's memory is not stated, it may have held the files.
     vec![Draft {
         level: Level::Note,
         cells: Vec::new(),
         observed: listed(&parts),
-        message: format!("The tests ran on {}: caches that the study does not see lie beneath.", listed(&parts)),
+        message: format!("The tests ran on {}: there are caches below that the study does not see.", listed(&parts)),
     }]
 }
 
@@ -188,7 +188,10 @@ fn confounded(view: &View<'_>) -> Vec<Draft> {
         level: Level::Warn,
         cells: Vec::new(),
         observed: differing.join(", "),
-        message: format!("The sides differ in {}, and {meant}: no effect belongs to one of them.", listed(&differing)),
+        message: format!(
+            "The sides differ in {}, and {meant}: an effect cannot be attributed to one of these.",
+            listed(&differing)
+        ),
     }]
 }
 
@@ -215,7 +218,7 @@ fn brings_along(view: &View<'_>) -> Vec<Draft> {
         cells: Vec::new(),
         observed: systems.join(" | "),
         message: format!(
-            "Each operating system brings its own {}, desktop and services along, and the study does not say what \
+            "Each operating system has its own {}, desktop and services, and the study does not say what \
              they were: any of them may be the cause.",
             unstated.join(", ")
         ),
@@ -232,7 +235,7 @@ fn build(view: &View<'_>) -> Vec<Draft> {
             continue;
         }
         let message = format!(
-            "{} was built for {built} and ran on {arch}: its time holds the emulation of calls.",
+            "{} was built for {built} and ran on {arch}: its time includes the emulation of system calls.",
             cell.test.tool
         );
         match found.iter_mut().find(|draft| draft.message == message) {
@@ -291,7 +294,7 @@ fn layers(view: &View<'_>) -> Vec<Draft> {
         cells: ids(devices.iter().chain(&files).copied()),
         observed: format!("{}: device, {}: file system", tools(&devices), tools(&files)),
         message: format!(
-            "{} measures the bare device and {} a file system: their numbers cannot confirm each other.",
+            "{} measures the raw device and {} a file system: their numbers cannot confirm each other.",
             tools(&devices),
             tools(&files)
         ),
@@ -325,7 +328,7 @@ fn sizes(view: &View<'_>) -> Vec<Draft> {
         level: Level::Note,
         cells: ids(writes()),
         observed: parts.join(", "),
-        message: format!("The tools were not given the same sizes ({}).", parts.join(", ")),
+        message: format!("The tools used different sizes ({}).", parts.join(", ")),
     }]
 }
 
@@ -340,7 +343,7 @@ fn version_not_stated(view: &View<'_>) -> Vec<Draft> {
         level: Level::Note,
         cells: ids(cells.iter().copied()),
         observed: listed(&tools),
-        message: format!("Nothing is said of which version of {} was used.", listed(&tools)),
+        message: format!("The version of {} is not stated.", listed(&tools)),
     }]
 }
 
@@ -408,7 +411,7 @@ fn by_stated_version(view: &View<'_>) -> Vec<Draft> {
                 cells: ids(view.of_test(index)),
                 observed: versions.join(" | "),
                 message: format!(
-                    "The sides were measured with {} {}, which need not measure the same.",
+                    "The sides were measured with {} {}, which may not measure the same thing.",
                     test.test.tool,
                     listed(&versions)
                 ),

@@ -12,7 +12,7 @@ pub(super) enum ExpandError {
         text: String,
     },
     /// No step has this name.
-    #[error("no step made `{name}`; the steps that have names made: {}", known.join(", "))]
+    #[error("no step made `{name}`; known: {}", known.join(", "))]
     Unnamed {
         /// The name.
         name: String,
@@ -79,7 +79,7 @@ fn with_memory(text: &str, ram_bytes: u64) -> Result<String, ExpandError> {
             Some(("/", by)) => number(by).map(f64::recip),
             Some(_) => None,
         };
-        let factor = factor.ok_or_else(|| wrong("is no multiple of memory"))?;
+        let factor = factor.ok_or_else(|| wrong("is not a multiple of memory"))?;
         done.push_str(&rest[..start]);
         done.push_str(&((ram_bytes as f64 * factor) as u64).to_string());
         rest = &inside[end + 1..];
@@ -117,7 +117,7 @@ mod tests {
     fn wrong_expressions_are_named() {
         for (text, why) in [
             ("x ${ram*2", "no closing brace"),
-            ("${ram*two}", "`${ram*two}` is no multiple"),
+            ("${ram*two}", "`${ram*two}` is not a multiple"),
             ("${ram*-1}", "no multiple"),
             ("${ram 3}", "no multiple"),
         ] {
@@ -131,7 +131,7 @@ mod tests {
         let made = MadeNames::from([("array".to_owned(), vec!["/dev/md0".to_owned()])]);
         assert_eq!(super::expand("path = \"${made.array}\"", 1, &made).unwrap(), "path = \"/dev/md0\"");
         let said = super::expand("${made.aray}", 1, &made).unwrap_err().to_string();
-        assert!(said.contains("`aray`") && said.contains("made: array"), "{said}");
+        assert!(said.contains("`aray`") && said.contains("known: array"), "{said}");
         assert!(super::expand("${made.array", 1, &made).unwrap_err().to_string().contains("closing brace"));
     }
 }

@@ -83,7 +83,9 @@ impl RunSurroundings<'_> {
                 let tail = said.tail();
                 let said = if tail.is_empty() { String::new() } else { format!("; it said:\n{tail}") };
                 return Err(match cut {
-                    RunCut::TimedOut => failed(format!("not done within {} s, and ended{said}", job.timeout_s)),
+                    RunCut::TimedOut => {
+                        failed(format!("not finished within {} s, so it was stopped{said}", job.timeout_s))
+                    }
                     RunCut::Stopped => failed("stopped before it was done"),
                 });
             }
@@ -96,7 +98,7 @@ impl RunSurroundings<'_> {
             self.clean(&files);
         }
         if let Some(signal) = status.signal() {
-            said.keep(format!("it was ended by signal {signal}"));
+            said.keep(format!("it was killed by signal {signal}"));
         }
         let result = self.result(&files)?;
         Ok(RunAnswer { exit_code: code(status), result, devices: after.since(&before), stderr: said.tail() })
@@ -201,7 +203,7 @@ impl RunSurroundings<'_> {
             return Ok(None);
         }
         let result = plumb_document::json::from_value(value)
-            .map_err(|error| failed(format!("what `plumb show last --json` says is no result: {error}")))?;
+            .map_err(|error| failed(format!("`plumb show last --json` did not print a result: {error}")))?;
         Ok(Some(result))
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn degrade(step: &Degrade, site: &mut Site<'_>) -> Result<MadePaths, 
     let member = site.resolve_one("member", &step.member)?;
     let shown = Array::at(&array);
     if shown.member(&member).is_none() {
-        return Err(Cause::field("member", &step.member, "it is no member of the array"));
+        return Err(Cause::field("member", &step.member, "not a member of the array"));
     }
     let [fail, remove] = degrade_commands(&array, &member);
     site.run(&fail)?;

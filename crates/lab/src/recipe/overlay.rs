@@ -29,7 +29,7 @@ fn options(step: &Overlay, lower: &[PathBuf], dir: &Path) -> Result<Vec<String>,
         return Err(Cause::field("lower", path.display(), expected));
     }
     if let Some(path) = lower.iter().find(|path| !path.is_dir()) {
-        return Err(Cause::field("lower", path.display(), "there is no such directory"));
+        return Err(Cause::field("lower", path.display(), "no such directory"));
     }
     let layers: Vec<String> = lower.iter().map(|path| text(path)).collect();
     let mut options = vec![

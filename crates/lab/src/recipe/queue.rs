@@ -91,7 +91,7 @@ pub(super) fn write(path: &Path, name: &str, value: &Word) -> Result<(), Cause> 
     let said = format!("{name} = {value}");
     fs::write(path, &value.0).map_err(|error| {
         let now = system::text(path).unwrap_or_default();
-        Cause::field("set", &said, format!("the kernel does not take it ({error}); {} shows `{now}`", path.display()))
+        Cause::field("set", &said, format!("the kernel rejects it ({error}); {} shows `{now}`", path.display()))
     })?;
     let now = setting_now(path).map_err(Cause::io(format!("read {}", path.display())))?;
     if !is_same(&now, &value.0) {

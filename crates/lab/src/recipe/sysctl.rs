@@ -19,7 +19,7 @@ pub(super) fn build(step: &Sysctl, site: &mut Site<'_>) -> Result<MadePaths, Cau
     for (name, value) in &step.set {
         let said = || format!("{name} = {value}");
         let path = path_of(name)
-            .ok_or_else(|| Cause::field("set", said(), "write a name as sysctl(8) has it, `vm.dirty_ratio`"))?;
+            .ok_or_else(|| Cause::field("set", said(), "write the name as sysctl(8) does: `vm.dirty_ratio`"))?;
         let old =
             system::text(&path).map_err(|error| Cause::field("set", said(), format!("{}: {error}", path.display())))?;
         let (path_old, old) = to_restore(name, path.clone(), old);

@@ -65,14 +65,14 @@ pub(super) enum VmError {
         unpacked: &'static str,
     },
     /// An image does not tell its release.
-    #[error("{} does not say which kernel it is; name it vmlinuz-RELEASE, as Debian does", image.display())]
+    #[error("{}: the kernel release is unknown; name the file vmlinuz-RELEASE, as Debian does", image.display())]
     Nameless {
         /// The image.
         image: PathBuf,
     },
     /// A kernel has no modules.
     #[error(
-        "{} is Linux {release}, whose modules are neither in lib/modules/{release} beside it nor in /lib/modules",
+        "{} is Linux {release}, whose modules are neither in lib/modules/{release} next to it nor in /lib/modules",
         image.display()
     )]
     NoModulesOf {
@@ -96,13 +96,13 @@ pub(super) enum VmError {
         name: String,
     },
     /// A module's file is something else.
-    #[error("{} is no kernel module", path.display())]
+    #[error("{} is not a kernel module", path.display())]
     NotModule {
         /// The file.
         path: PathBuf,
     },
     /// A module needs another one.
-    #[error("{} needs the module `{name}`, which is not there", path.display())]
+    #[error("{} needs the module `{name}`, which is missing", path.display())]
     NeedsModule {
         /// The module.
         path: PathBuf,
@@ -126,6 +126,6 @@ pub(super) enum NoKvm {
         source: io::Error,
     },
     /// The processor does not help.
-    #[error("there is a /dev/kvm, but /proc/cpuinfo names neither vmx nor svm")]
+    #[error("/dev/kvm exists, but /proc/cpuinfo shows neither vmx nor svm")]
     NoExtensions,
 }

@@ -393,7 +393,7 @@ mod tests {
                 && target.starts_with('/')
                 && !target.starts_with("/proc")
             {
-                assert!(image.entries.contains_key(target), "{path} is a link to {target}, which is not there");
+                assert!(image.entries.contains_key(target), "{path} is a link to {target}, which is missing");
             }
         }
         let ends = |end: &str| image.entries.keys().any(|path| path.ends_with(end));

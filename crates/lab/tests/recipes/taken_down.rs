@@ -32,7 +32,7 @@ fn root_what_was_built_is_there_and_then_gone() {
     assert_eq!(bench.build(&text).unwrap(), made);
     assert_eq!(bench.standing(), with);
     let error = bench.build(r#"[{"kind": "cmd", "run": "true"}]"#).unwrap_err();
-    assert!(error.to_string().contains("stands already"), "{error}");
+    assert!(error.to_string().contains("already built"), "{error}");
     assert_eq!(bench.standing(), with);
     // More steps come on top.
     let more = format!(r#"[{MOUNTED}, {{"kind": "cmd", "run": "touch DIR/a/mnt/file"}}]"#);

@@ -1,4 +1,4 @@
-//! `plumb agent`: the far end of a host, where nobody types. Studies start it, in virtual machines and on other hosts.
+//! `plumb agent`: the remote end of a host; nobody types it. Studies start it, in virtual machines and on other hosts.
 
 use crate::args::AgentArguments;
 use crate::exit::{End, Stopped};
@@ -29,7 +29,7 @@ pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
         return Err(become_program(parent, arguments.gently, &arguments.program));
     }
     let program = std::env::current_exe()
-        .map_err(|error| Stopped::io(format!("this program does not know where it lies: {error}")))?;
+        .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
     if let Some(file) = &arguments.vm {
         return relay(file, program);
     }
@@ -84,12 +84,12 @@ fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
 /// Becomes another program that the kernel ends together with this one's parent. Returns only why not.
 fn become_program(parent: u32, gently: bool, program: &[OsString]) -> Stopped {
     let Some((name, words)) = program.split_first() else {
-        return Stopped::usage("--with-parent needs a program behind `--`");
+        return Stopped::usage("--with-parent needs a program after `--`");
     };
     if let Err(error) = set_parent_process_death_signal(Some(if gently { Signal::TERM } else { Signal::KILL })) {
-        return Stopped::io(format!("the kernel does not tie processes to their parents: {error}"));
+        return Stopped::io(format!("the kernel cannot end a process with its parent: {error}"));
     }
-    // Where it has died already, nobody tells.
+    // If it has already died, no signal comes.
     if getppid().map(Pid::as_raw_nonzero).map(|pid| pid.get().cast_unsigned()) != Some(parent) {
         return Stopped::io(format!("process {parent}, which started this, is gone"));
     }

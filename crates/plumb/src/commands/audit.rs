@@ -10,7 +10,7 @@ use plumb_result::Audit;
 use std::io::Read;
 use std::path::Path;
 
-/// Audits each file. All are read before any is shown, so that a bad one costs no half of the output.
+/// Audits each file. All are read before any is shown, so that a bad one does not leave half of the output.
 pub fn run(arguments: &AuditArguments, common: &Common) -> Result<End, Stopped> {
     let mut audits = Vec::with_capacity(arguments.files.len());
     let mut bad = Vec::new();

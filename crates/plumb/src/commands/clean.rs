@@ -21,7 +21,7 @@ pub fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
         }
         for living in &report.living {
             let (path, pid) = (living.path.display(), living.pid);
-            lines.push(format!("left {path}: process {pid} is still running `{}`", living.label));
+            lines.push(format!("kept {path}: process {pid} is still running `{}`", living.label));
         }
         for kept in &report.kept {
             lines.push(format!("could not remove {}: {}", kept.path.display(), kept.reason));
@@ -30,15 +30,15 @@ pub fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
     }
     for run in session::recovered_store(common)?.recovered {
         let (id, seconds) = (short_id(&run.id), run.intervals);
-        lines.push(format!("run {id} was killed; what it measured is kept ({seconds} s): plumb show {id}"));
+        lines.push(format!("run {id} was killed; the {seconds} s that it measured are stored: plumb show {id}"));
     }
     let surroundings = session::surroundings(std::env::current_exe().map_err(Stopped::io)?)?;
     for found in plumb_lab::recover(&surroundings.journals(), &mut |_| {}).map_err(Stopped::io)? {
         if found.undone > 0 {
-            lines.push(format!("took down what process {} had left of {}", found.pid, found.tag));
+            lines.push(format!("took down what process {} left of {}", found.pid, found.tag));
         }
     }
-    // Every scan looks at the registered ones, too.
+    // Every scan includes the registered ones.
     let mut said: Vec<&str> = Vec::new();
     for line in &lines {
         if !said.contains(&line.as_str()) {
@@ -46,7 +46,7 @@ pub fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
         }
     }
     if said.is_empty() {
-        said.push("nothing was left behind");
+        said.push("nothing to clean");
     }
     output::print(&format!("{}\n", said.join("\n")));
     Ok(end)

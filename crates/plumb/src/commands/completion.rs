@@ -1,4 +1,4 @@
-//! Completion of other tools' options, which the shells' scripts of Plumb itself cannot know: made from the table of options.
+//! Completion of other tools' options, made from the tables of options; the generated scripts know only Plumb's own.
 
 use clap_complete::Shell;
 use plumb_dialects::fio::commandline::{Fate, PROGRAM_OPTIONS};
@@ -7,8 +7,7 @@ use plumb_dialects::fio::options::{self, Support};
 use plumb_dialects::iostat;
 use std::fmt::Write;
 
-/// What is added to the script of a shell for `plumb as fio` and `plumb as iostat`, and links of these names; nothing for shells that are not
-/// known to this.
+/// What is added to a shell's script for `plumb as fio`, `plumb as iostat` and links with these names; empty for other shells.
 pub fn of_fio(shell: Shell) -> String {
     match shell {
         Shell::Bash => bash(),
@@ -17,13 +16,13 @@ pub fn of_fio(shell: Shell) -> String {
     }
 }
 
-/// A name that can be said, and its sentence.
+/// An option's name and description.
 struct Name {
     name: &'static str,
     doc: &'static str,
 }
 
-/// Everything that can be said with two dashes and is not refused.
+/// Every option that takes two dashes and is supported.
 fn names() -> Vec<Name> {
     let program = PROGRAM_OPTIONS
         .iter()
@@ -35,7 +34,7 @@ fn names() -> Vec<Name> {
     program.chain(jobs).collect()
 }
 
-/// Options of which only some words may be said, with these words.
+/// Options with a fixed set of values, and the values.
 fn choices() -> Vec<(&'static str, Vec<&'static str>)> {
     let engines = ENGINES.iter().filter(|engine| engine.support == Support::Works).map(|engine| engine.name);
     let mut all = vec![
@@ -52,11 +51,11 @@ fn choices() -> Vec<(&'static str, Vec<&'static str>)> {
     all
 }
 
-/// bash: Plumb's own function stays in charge of all that is not fio's.
+/// bash: Plumb's own function completes everything else.
 fn bash() -> String {
     let mut script = String::from(
         "
-# Options of `plumb as fio`, and of a link named `fio` where `complete -F _plumb_fio fio` is said.
+# Options of `plumb as fio`; for a link named `fio`, run `complete -F _plumb_fio fio`.
 _plumb_fio() {
     local cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"${COMP_WORDS[COMP_CWORD-1]}\" option=\"\" words=\"\"
     if [[ \"$cur\" == \"=\" ]]; then
@@ -85,7 +84,7 @@ _plumb_fio() {
     return 0
 }
 
-# Options and devices of `plumb as iostat`, and of a link named `iostat` where `complete -F _plumb_iostat iostat` is said.
+# Options and devices of `plumb as iostat`; for a link named `iostat`, run `complete -F _plumb_iostat iostat`.
 _plumb_iostat() {
     local words=\"IOSTAT_WORDS\"
     if [[ -d /sys/class/block ]]; then
@@ -117,7 +116,7 @@ complete -F _plumb_or_fio -o bashdefault -o default plumb
     script.replace("IOSTAT_WORDS", &options.join(" "))
 }
 
-/// fish: its own rules, with a sentence for each option.
+/// fish: one rule per option, with a description.
 fn fish() -> String {
     let mut script = String::from(
         "

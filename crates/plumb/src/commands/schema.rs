@@ -10,7 +10,7 @@ use std::ops::Range;
 /// The text of all of them.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.xz"));
 
-/// Where each one's stands in it.
+/// The name of each, and its range in the text.
 const PLACES: &[(&str, Range<usize>)] = include!(concat!(env!("OUT_DIR"), "/schemas.rs"));
 
 /// Prints the schema of a form.

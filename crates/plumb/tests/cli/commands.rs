@@ -1,7 +1,8 @@
 //! Every command answers, and what it publishes about itself is true.
 
-use crate::common::{Home, needs, schema};
+use crate::common::{Home, Said, flat, needs, schema};
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Commands of `plumb --help`.
@@ -35,25 +36,163 @@ fn every_command_has_help() {
     home.plumb("").expect(2).complains(&["Usage: plumb"]);
 }
 
+/// Every command, with those of `plumb study`.
+fn all_commands(home: &Home) -> Vec<String> {
+    let mut all: Vec<String> = commands(home).into_iter().filter(|command| command != "help").collect();
+    all.extend(["plan", "run", "resume", "report", "list"].map(|command| format!("study {command}")));
+    all
+}
+
 #[test]
-fn the_manual_names_every_command_and_is_sound_roff() {
+fn long_help_has_examples_and_exit_codes_and_short_help_stays_short() {
     let home = Home::new();
-    let page = home.plumb("man").expect(0).out;
-    assert!(page.contains(".TH plumb 1"), "{}", &page[..200.min(page.len())]);
-    for command in commands(&home) {
+    for command in all_commands(&home).iter().map(String::as_str).chain([""]) {
+        home.plumb(&format!("{command} --help")).expect(0).says(&["Examples: ", "Exit codes: "]);
+        let short = home.plumb(&format!("{command} -h")).expect(0).out;
+        assert!(!short.contains("Examples:"), "{command}: {short}");
+    }
+}
+
+/// What is read on a narrow terminal is what is read on a wide one: lines break between words.
+#[test]
+fn help_splits_no_word_at_40_columns() {
+    let home = Home::new();
+    for command in all_commands(&home).iter().map(String::as_str).chain([""]) {
+        let at = |columns: &str| {
+            let mut help = home.command(command.split_whitespace().chain(["--help"]));
+            help.env("COLUMNS", columns);
+            flat(&Said::of(help).expect(0).out)
+        };
+        assert_eq!(at("40"), at("100"), "{command}");
+    }
+}
+
+/// What Plumb starts itself is offered to nobody.
+#[test]
+fn errors_and_completions_offer_only_what_people_type() {
+    let home = Home::new();
+    let said = home.plumb("agnt").expect(2);
+    assert!(said.err.contains("'agnt'") && !said.err.contains("agent"), "{}", said.err);
+    let said = home.plumb("run random-read --sim-rum 1,1").expect(2);
+    assert!(said.err.contains("'--sim-rum'") && !said.err.contains("--sim-run"), "{}", said.err);
+    home.plumb("run random-read --tim 1s").expect(2).complains(&["unexpected argument '--tim'"]);
+    home.plumb("try --sede 1").expect(2).complains(&["'--seed'"]);
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(!home.plumb(&format!("completions {shell}")).expect(0).out.contains("agent"), "{shell}");
+    }
+}
+
+/// The usage line is that of the command, whatever was typed or set.
+#[test]
+fn usage_does_not_show_options_as_required() {
+    let home = Home::new();
+    let mut command = home.command(["compare"]);
+    command.env("PLUMB_DB", "x.db");
+    for said in
+        [Said::of(command), home.plumb("compare --db x.db"), home.plumb("compare --json"), home.plumb("compare")]
+    {
+        let said = said.expect(2).complains(&["<A>", "Usage: plumb compare [OPTIONS] <A> <B>"]);
+        assert!(!said.err.contains("--db"), "{}", said.err);
+    }
+}
+
+/// The program's page and one for each command: complete, sound, and referring to pages that are there.
+#[test]
+fn the_manual_has_a_page_for_every_command() {
+    let home = Home::new();
+    let main = home.plumb("man").expect(0).out;
+    let sections = ["NAME", "SYNOPSIS", "EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES", "SEE ALSO"];
+    for section in sections {
         assert!(
-            page.contains(&format!("plumb {command}")) || page.contains(&format!("plumb\\-{command}")),
-            "{command}"
+            main.contains(&format!(".SH {section}\n")) || main.contains(&format!(".SH \"{section}\"\n")),
+            "{section}"
         );
     }
+    home.plumb("man --all pages").expect(0);
+    let reference = regex::Regex::new(r"plumb(?:\\-[a-z]+)*(?:\\f[RB])?\(1\)").unwrap();
+    let mut files = Vec::new();
+    for command in all_commands(&home).iter().map(String::as_str).chain([""]) {
+        let name = format!("plumb {command}").trim().replace(' ', "-");
+        let path = home.work().join(format!("pages/{name}.1"));
+        let page = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(home.plumb(&format!("man {command}")).expect(0).out, page, "{command}");
+        assert!(page.contains(&format!(".TH {}", name.to_uppercase())), "{command}: {}", &page[..200]);
+        for section in ["NAME", "SYNOPSIS", "EXAMPLES", "EXIT", "SEE"] {
+            assert!(
+                page.contains(&format!(".SH {section}")) || page.contains(&format!(".SH \"{section}")),
+                "{command}: {section}"
+            );
+        }
+        let mut referred = 0;
+        for found in reference.find_iter(&page) {
+            let named = found.as_str().replace("\\-", "-").replace("\\fR", "").replace("\\fB", "").replace("(1)", "");
+            assert!(home.work().join(format!("pages/{named}.1")).is_file(), "{command} refers to {named}");
+            referred += 1;
+        }
+        assert!(referred > 0, "{command} refers to nothing");
+        files.push(path);
+    }
+    assert_eq!(std::fs::read_dir(home.work().join("pages")).unwrap().count(), files.len(), "no page but these");
+    home.plumb("man nonsense").expect(2).complains(&["no command `plumb nonsense`", "--help"]);
     if !needs::tools(&["groff"]) {
         return;
     }
-    let path = home.file("plumb.1", &page);
-    let mut groff = Command::new("groff");
-    let output = groff.args(["-k", "-ww", "-man", "-Tutf8", "-z"]).arg(path).output().unwrap();
-    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && complaints.is_empty(), "{complaints}");
+    for file in files {
+        let mut groff = Command::new("groff");
+        let output = groff.args(["-k", "-ww", "-man", "-Tutf8", "-z"]).arg(&file).output().unwrap();
+        let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && complaints.is_empty(), "{}: {complaints}", file.display());
+    }
+}
+
+/// Every variable of Plumb's own that the code reads is in the manual.
+#[test]
+fn the_manual_names_every_variable() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let variable = regex::Regex::new(r#""(PLUMB_[A-Z_]+|NO_COLOR|XDG_[A-Z]+_HOME)""#).unwrap();
+    let main = Home::new().plumb("man").expect(0).out;
+    let mut seen = 0;
+    let mut open: Vec<PathBuf> =
+        std::fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path().join("src")).collect();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for name in variable.captures_iter(&text).map(|found| found[1].to_owned()) {
+            // Only tests read these.
+            if name == "PLUMB_BLESS" || name.starts_with("PLUMB_TEST_") {
+                continue;
+            }
+            assert!(main.contains(&name), "{} reads {name}, which the manual does not name", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 8, "{seen}");
+}
+
+/// The promise of `docs/json.md` is where people look for it.
+#[test]
+fn the_promise_of_stability_is_pointed_to() {
+    let home = Home::new();
+    let help = home.plumb("schema --help").expect(0).says(&["docs/json.md"]).out;
+    let promise = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json.md");
+    let promise = std::fs::read_to_string(promise).unwrap();
+    let formats: Vec<&str> = help
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- "))
+        .filter_map(|line| line.split(':').next())
+        .collect();
+    assert!(formats.len() >= 10, "{formats:?}");
+    for format in formats {
+        let schema = home.plumb(&format!("schema {format}")).expect(0).json();
+        assert!(schema["$comment"].as_str().unwrap_or_default().contains("docs/json.md"), "{format}");
+        assert!(promise.contains(&format!("`{format}`")), "docs/json.md does not name {format}");
+        // A reader must not reject what a later version adds to a result; in a file that people write, an unknown key is a mistake.
+        let is_read = ["workload", "study", "audit"].contains(&format);
+        assert_eq!(schema["additionalProperties"] == false, is_read, "{format}");
+    }
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn a_signal_ends_a_run_keeps_what_was_measured_and_cleans_up() {
         home.plumb("show last").expect(0).says(&["The run was interrupted"]);
         assert_no_test_data(&home.work());
         assert_eq!(processes(&home), [""; 0], "no process is left");
-        home.plumb("clean").expect(0).says(&["nothing was left behind"]);
+        home.plumb("clean").expect(0).says(&["nothing to clean"]);
     }
 }
 
@@ -120,9 +120,9 @@ fn what_kill_9_leaves_is_kept_and_cleaned() {
         assert_eq!(left.len(), 1, "a killed run leaves its test directory");
 
         let removed = format!("removed {}", left[0].canonicalize().unwrap().display());
-        home.plumb("clean").expect(0).says(&[&removed, "was killed; what it measured is kept"]);
+        home.plumb("clean").expect(0).says(&[&removed, "was killed; the"]);
         assert_no_test_data(&home.work());
-        home.plumb("clean").expect(0).says(&["nothing was left behind"]);
+        home.plumb("clean").expect(0).says(&["nothing to clean"]);
 
         assert_eq!(home.query("PRAGMA integrity_check")[0][0], "ok");
         let row = &home.plumb("list --json").expect(0).json()[0];
@@ -151,7 +151,7 @@ fn cleaning_leaves_a_living_run_alone() {
     for line in ["clean", "clean .", "clean . . /tmp"] {
         let said = home.plumb(line);
         let left = format!(
-            "left {}: process {} is still running `long`",
+            "kept {}: process {} is still running `long`",
             dirs[0].canonicalize().unwrap().display(),
             child.id()
         );

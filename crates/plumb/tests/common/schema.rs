@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Words that say nothing about a document.
-const SILENT: &[&str] = &["$schema", "$defs", "title", "description", "default"];
+const SILENT: &[&str] = &["$schema", "$comment", "$defs", "title", "description", "default"];
 
 /// Every way in which a document breaks a schema.
 pub fn problems(schema: &Value, document: &Value) -> Vec<String> {

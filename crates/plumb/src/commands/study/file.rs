@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 pub struct StudyFile {
     /// A study file.
     pub file: PathBuf,
-    /// One of the file's scales, such as `small` [default: the file as it stands].
+    /// One of the file's scales, such as `small` [default: the file unchanged].
     #[arg(long, value_name = "NAME")]
     pub scale: Option<String>,
-    /// Seed of the order and of every random choice [default: the file's, else one made from its name].
+    /// Seed of the order and of all random choices [default: the file's, or one derived from its name].
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Allow fewer provisionings than a claim needs; no verdict but `cannot-tell` is then given.
+    /// Allow fewer provisionings than a claim needs; the only verdict is then `cannot-tell`.
     #[arg(long)]
     pub exploratory: bool,
-    /// Change a value of the file by its path, such as `design.plots=2` or `factor.level.levels=[4]`.
+    /// Change a setting of the file by its path, such as `design.plots=2` or `factor.level.levels=[4]`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }

@@ -16,15 +16,15 @@ use clap::Subcommand;
 /// What to do with a study.
 #[derive(Debug, Subcommand)]
 pub enum StudyCommand {
-    /// What would be done: every cell, the order of runs, time, bytes, and which differences it can show. Nothing is touched.
+    /// Show what a study would do: cells, order of runs, time, bytes, and which differences it can show. Nothing is changed.
     Plan(plan::PlanArguments),
-    /// Build, measure, take down, and answer. Every run is kept as it ends, so that `resume` can go on after anything.
+    /// Build, measure, take down, report. Each run is stored as it ends, so that `resume` can continue.
     Run(conduct::StudyRunArguments),
-    /// Go on with a study that was interrupted or killed: the same plan and seed, and nothing that had ended again.
+    /// Continue a study that was interrupted or killed, with the same plan and seed; finished runs are not repeated.
     Resume(conduct::ResumeArguments),
-    /// What a study found: the answer, what limits it, and every planned cell.
+    /// Report what a study found: the answer, what limits it, and every planned cell.
     Report(report::ReportArguments),
-    /// Stored studies, newest first.
+    /// List stored studies, newest first.
     List,
 }
 

@@ -48,13 +48,13 @@ fn meant(word: &str, look: &MachineLook) -> Result<Vec<String>, Stopped> {
         }
         let why = facts.unseen.first().map_or(String::new(), |why| format!(" ({why})"));
         return Err(Stopped::usage(format!(
-            "no block device lies under `{word}`{why}; name one, or none for all of them"
+            "no block device under `{word}`{why}; name one, or leave it out to watch all"
         )));
     }
     let names = look.devices.iter().map(|device| device.name.as_str());
     let hint = plumb_workload::suggest::nearest(short, names).map(|name| format!("; did you mean `{name}`?"));
     Err(Stopped::usage(format!(
-        "`{word}` is no block device and no path{}; `plumb watch` without a name shows all that were ever used",
+        "`{word}` is neither a block device nor a path{}; without a name, `plumb watch` shows all devices in use",
         hint.unwrap_or_default()
     )))
 }
