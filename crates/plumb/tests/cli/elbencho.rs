@@ -209,7 +209,9 @@ fn files_of_a_tree_that_plumb_did_not_make_are_safe() {
     home.plumb("as elbencho -F -b 4k --treescan src --nolive src").expect(1);
     assert_eq!(std::fs::read_to_string(home.work().join("src/mine")).unwrap(), "what I wrote");
     home.file("list", "f 8 ../mine\n");
-    home.plumb("as elbencho -w -b 4k --treefile list --nolive src").expect(1).complains(&["list:1", "leaves the benchmark directory"]);
+    home.plumb("as elbencho -w -b 4k --treefile list --nolive src")
+        .expect(1)
+        .complains(&["list:1", "leaves the benchmark directory"]);
 }
 
 #[test]
