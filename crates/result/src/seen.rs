@@ -16,7 +16,7 @@ pub enum Seen<T> {
 
 impl<T> Default for Seen<T> {
     fn default() -> Seen<T> {
-        Seen::No("not looked at".to_owned())
+        Seen::No("not checked".to_owned())
     }
 }
 

@@ -199,7 +199,7 @@ fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> See
     let seen = |target: &TargetView<'_>| match (target.files.is_empty(), target.file_count) {
         (false, _) => look(target),
         (true, 0) => Seen::no("it has no files that are open all the time"),
-        (true, count) => Seen::no(format!("of its files, {count} in number, none was opened to be looked at")),
+        (true, count) => Seen::no(format!("none of its {count} files could be opened for checking")),
     };
     short_list::keyed(targets.iter().map(|target| (target.name.to_owned(), seen(target))))
 }

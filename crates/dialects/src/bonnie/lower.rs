@@ -14,18 +14,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const NAME_CHARACTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-/// Most characters of a name that mean nothing.
+/// Maximum number of random characters in a name.
 const EXTRA_CHARACTERS: u64 = 12;
 /// Every Nth seek writes its chunk back.
 const UPDATE_EVERY: u32 = 10;
-/// How long the seekers are left to themselves before they start, ns.
+/// The wait before the seekers start, ns.
 const SEEKERS_SETTLE_NS: u64 = 3_000_000_000;
 const SEEKERS_SETTLE_103_NS: u64 = 5_000_000_000;
 
 const TARGET: &str = "bonnie";
-/// What the groups of those who seek begin with.
+/// Prefix of the names of the seekers' groups.
 pub(super) const SEEKER: &str = "seeker-";
-/// The large file, and the directory of the small ones: they are never there together.
+/// The large file, and the directory of the small ones; they never exist at the same time.
 const LARGE: u32 = 0;
 
 /// One run's workload. `numbers` is drawn from as the tool draws; `pid` is in the names.
@@ -61,7 +61,7 @@ fn large_name(settings: &Settings, pid: u32) -> String {
 
 fn phase(test: Test, workers: Vec<WorkerGroup>) -> Phase {
     Phase {
-        // What is flushed is flushed by the steps.
+        // The steps do the flushing.
         end: End { flush: Flush::None, clock: ClockScope::Inside },
         ..Phase::new(test.phase(), workers)
     }
@@ -71,7 +71,7 @@ fn alone(test: Test, script: Program) -> Phase {
     phase(test, vec![group(script)])
 }
 
-/// A worker; where it fails, no later test has what it needs.
+/// A worker; if it fails, later tests lack what they need.
 fn group(script: Program) -> WorkerGroup {
     let when_done = WhenDone::RunIfFailed;
     WorkerGroup { when_done, ..WorkerGroup::new(TARGET, Work::Program(Box::new(script))) }
@@ -82,7 +82,7 @@ fn is_direct(settings: &Settings, test: Test) -> bool {
     let single_bytes = matches!(test, Test::BytesOut | Test::BytesIn);
     settings.direct
         && match (settings.is_exact || settings.version == Version::V103, test) {
-            // Those of 1.03 go through the C library.
+            // 1.03 uses the C library's streams.
             (true, Test::BytesOut) => settings.version != Version::V103,
             (true, _) => test == Test::BlocksOut,
             (false, _) => !single_bytes,
@@ -109,7 +109,7 @@ fn unlink() -> Step {
     Step::Unlink { file: Pick::Nth(LARGE), missing: MissingFile::Passes }
 }
 
-/// What closing is in the clock: of a file, with a flush before it, which 1.03 makes only when asked.
+/// What is timed when closing a file: the flush before it, which 1.03 does only on request, and the close.
 fn close(settings: &Settings, test: Test) -> Vec<Step> {
     let stream = settings.version == Version::V103 && matches!(test, Test::BytesOut | Test::BytesIn);
     let flushes = match settings.version {
@@ -134,7 +134,7 @@ fn large_file(settings: &Settings, numbers: &mut NumberSource, phases: &mut Vec<
     let whole = settings.size_mib;
     let bytes_mib = settings.per_char_mib;
     let creates = |test: Test| vec![unlink(), open(settings, test, true)];
-    // The file is opened for the first test even where that is left out.
+    // The file is opened for the first test even if that test is skipped.
     let mut before_blocks: Vec<Step> = Vec::new();
     if bytes_mib > 0 {
         let moves = transfer(settings, Moves::Write, bytes_via, bytes_mib);
@@ -161,7 +161,7 @@ fn large_file(settings: &Settings, numbers: &mut NumberSource, phases: &mut Vec<
     phases.push(seeks(settings, numbers));
 }
 
-/// Random chunks, by several at once, each with its own open file.
+/// Random chunks, by several seekers at once, each with its own open file.
 fn seeks(settings: &Settings, numbers: &mut NumberSource) -> Phase {
     let old = settings.version == Version::V103;
     let settle = Nanos(if old { SEEKERS_SETTLE_103_NS } else { SEEKERS_SETTLE_NS });
@@ -187,7 +187,7 @@ fn seeks(settings: &Settings, numbers: &mut NumberSource) -> Phase {
     });
     let mut workers: Vec<WorkerGroup> = workers.collect();
     if !old {
-        // Whoever hands the tickets out has the file open, too, and flushes it as soon as they are out.
+        // The process that hands out tickets has the file open too, and flushes it once all are handed out.
         let script =
             Program { before: vec![open(settings, Test::Seeks, false)], ..Program::new(close(settings, Test::Seeks)) };
         workers.push(WorkerGroup { name: Some("parent".to_owned()), ..group(script) });
@@ -243,13 +243,13 @@ impl Layout {
         let count = settings.directories.max(1) as u32;
         Layout {
             directories: if several { main + 1..main + 1 + count } else { main..main + 1 },
-            // One more than its share, as the tool counts.
+            // One more than its share, as in the tool.
             per_directory: settings.files() / count + 1,
             several,
         }
     }
 
-    /// Files of the directory with this place among them.
+    /// Files of the directory at this position.
     fn files_in(&self, place: u32, files: u32) -> u32 {
         if !self.several {
             return files;
@@ -315,7 +315,7 @@ fn file_name(settings: &Settings, layout: &Layout, number: u32, in_order: bool, 
     if in_order { format!("{directory}{counted}{extra}") } else { format!("{directory}{extra}{counted}") }
 }
 
-/// Lengths of new files; they are drawn as the files are made.
+/// Lengths of new files; they are drawn when the files are created.
 fn lengths(settings: &Settings, files: u32, numbers: &mut NumberSource) -> Vec<Bytes> {
     if settings.links().is_some() || settings.max_bytes == 0 {
         return Vec::new();
@@ -327,7 +327,7 @@ fn lengths(settings: &Settings, files: u32, numbers: &mut NumberSource) -> Vec<B
     (0..files).map(|_| Bytes(settings.min_bytes as u64 + numbers.below(span + 1))).collect()
 }
 
-/// The tool's own way: each changes places with any.
+/// The tool's shuffle: each element is swapped with any other.
 fn shuffle(order: &mut [u32], numbers: &mut NumberSource) {
     let count = order.len() as u64;
     for place in 0..order.len() {
@@ -339,7 +339,7 @@ fn shuffle(order: &mut [u32], numbers: &mut NumberSource) {
 struct Series<'a> {
     settings: &'a Settings,
     layout: &'a Layout,
-    /// Number of the directory that holds all.
+    /// Number of the parent directory.
     main: u32,
     /// Number of the first file.
     first: u32,

@@ -2,7 +2,7 @@
 
 use super::settings::Settings;
 
-/// A version of Bonnie++, by what its users meet.
+/// A version of Bonnie++.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Version {
     /// 1.03e.
@@ -15,7 +15,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// As it calls itself.
+    /// The name it prints.
     pub fn name(self) -> &'static str {
         match self {
             Version::V103 => "1.03e",
@@ -24,7 +24,7 @@ impl Version {
         }
     }
 
-    /// The version of its lines of values, where they say one.
+    /// The version in its CSV lines, if they have one.
     pub fn format(self) -> &'static str {
         match self {
             Version::V103 => "",

@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 /// A test that took less is reported as `+++++`, s.
 const SHORTEST_S: f64 = 0.5;
 
-/// What a test came to.
+/// The result of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Took {
     /// By the clock, s.
     pub elapsed_s: f64,
-    /// Of processors, s.
+    /// CPU time, s.
     pub cpu_s: f64,
-    /// Longest of what is done at once, s.
+    /// The maximum latency, s.
     pub latency_s: f64,
 }
 
-/// What all tests of a run came to; those that were left out are not there.
+/// The results of a run's tests, without skipped ones.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Results(BTreeMap<Test, Took>);
 
@@ -45,7 +45,7 @@ impl Results {
         );
     }
 
-    /// Says what a test came to.
+    /// The result of a measured test.
     pub fn set(&mut self, test: Test, took: Took) {
         self.0.insert(test, took);
     }
@@ -55,7 +55,7 @@ impl Results {
     }
 }
 
-/// From the first of those who work to the last; of the seeks, of those who seek.
+/// From the first worker's start to the last one's end; for seeks, of the seekers only.
 fn elapsed_ns(test: Test, measured: &PhaseMeasurement) -> u64 {
     let seekers = measured.workers.iter().filter(|worker| test == Test::Seeks && worker.name.starts_with(SEEKER));
     let spans: Vec<(u64, u64)> =
@@ -73,7 +73,7 @@ enum Form {
     Values,
 }
 
-/// Names of the columns of a line of values.
+/// Column names of a CSV line.
 pub fn header(settings: &Settings) -> String {
     const TESTS: &str = "putc,putc_cpu,put_block,put_block_cpu,rewrite,rewrite_cpu,getc,getc_cpu,get_block,get_block_cpu,\
                          seeks,seeks_cpu";
@@ -216,7 +216,7 @@ fn files_text(settings: &Settings) -> String {
     format!("{}{sizes}{directories}", settings.files_ki)
 }
 
-/// The line of values.
+/// The CSV line.
 pub fn values(settings: &Settings, results: &Results) -> String {
     let mut text = match settings.version {
         Version::V103 => settings.name.clone(),
@@ -317,7 +317,7 @@ fn rate(settings: &Settings, test: Test, took: Took, form: Form) -> String {
     }
     if test > Test::Seeks {
         let files = f64::from(settings.files());
-        // A double in an integer's place of a format: what is shown is the last argument that was one.
+        // A double for an integer conversion in a format string: the last integer argument is printed instead.
         let told = if settings.is_exact && settings.version == Version::V200 && form == Form::Table {
             files
         } else {

@@ -4,12 +4,12 @@ use super::keywords::{Options, fields, leading, number, sized};
 use super::refusal::Refusal;
 use super::{Test, Version};
 
-/// Facts of the machine that settings rest on.
+/// Facts about the machine that settings depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Machine {
     /// Memory, MiB.
     pub ram_mib: i64,
-    /// What the machine is called.
+    /// The machine's name.
     pub node: String,
     /// Number of the process; files are named after it.
     pub pid: u32,
@@ -17,7 +17,7 @@ pub struct Machine {
     pub time_s: u64,
 }
 
-/// Where the numbers come from.
+/// The source of random numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seed {
     /// A seed of the C library's `rand`.
@@ -36,15 +36,15 @@ impl Seed {
     }
 }
 
-/// How several Bonnies run in step.
+/// Synchronization between several Bonnie++ processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Meeting {
     /// Not at all.
     #[default]
     None,
-    /// Make the semaphores for this many, and end.
+    /// Create the semaphores for this many processes, and exit.
     Make(i32),
-    /// Remove the semaphores, and end.
+    /// Remove the semaphores, and exit.
     Remove,
     /// Wait for the others before each test.
     Wait,
@@ -76,9 +76,9 @@ pub struct Settings {
     pub size_mib: i64,
     /// Bytes of a chunk of the large file.
     pub chunk_bytes: i64,
-    /// Chunks that are sought.
+    /// Number of seeks.
     pub seeks: i64,
-    /// By this many.
+    /// Number of seekers.
     pub seekers: i64,
     /// `-n`, in units of 1024 files; 0 leaves the tests of files out.
     pub files_ki: i64,
@@ -110,9 +110,9 @@ pub struct Settings {
     pub quiet: bool,
     /// `-p` and `-y`.
     pub meeting: Meeting,
-    /// Both were said.
+    /// Both were given.
     makes_and_waits: bool,
-    /// The letters that were said.
+    /// The option letters given.
     letters: Vec<char>,
     /// `-z` and `-Z`.
     pub seed: Seed,
@@ -120,7 +120,7 @@ pub struct Settings {
 
 const UNIT_BYTES: i64 = 1 << 20;
 
-/// Bytes of memory that Bonnie++ reckons for the name of a file, its version's pointers included.
+/// Bytes of memory that Bonnie++ assumes per file name, including pointers.
 const NAME_BYTES_200: i64 = 37;
 const NAME_BYTES_103: i64 = 30;
 
@@ -282,18 +282,18 @@ impl Settings {
         }
     }
 
-    /// The problem with `-p` and `-y`.
+    /// Checks `-p` and `-y`.
     ///
     /// # Errors
-    /// Both were said.
+    /// Both were given.
     pub fn check_meeting(&self) -> Result<(), Refusal> {
         if self.makes_and_waits { Err(self.usage("")) } else { Ok(()) }
     }
 
-    /// The problem with what was understood.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// What Bonnie++ says of it, when it has become the user that was asked for.
+    /// Bonnie++'s message, printed after switching to the requested user.
     pub fn check(&self) -> Result<(), Refusal> {
         let chunk_is_wrong = |bytes: i64| !(256..=UNIT_BYTES).contains(&bytes) || !(bytes as u64).is_power_of_two();
         let sizes_are_wrong =
@@ -397,7 +397,7 @@ impl Settings {
         all.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
     }
 
-    /// How the program is used, after the error.
+    /// The usage, after the error.
     pub fn usage(&self, wrong: &str) -> Refusal {
         Refusal(format!("{wrong}{}\nVersion: {}\n", usage_of(self.version), self.version.name()))
     }

@@ -3,7 +3,7 @@
 
 const LETTERS: [&str; 9] = ["", "K", "M", "G", "T", "P", "E", "Z", "Y"];
 
-/// Powers of what the amount is in.
+/// The base of an amount's unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
     /// 1000: kB, MB.

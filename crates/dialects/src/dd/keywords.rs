@@ -19,7 +19,7 @@ impl Personality {
         }
     }
 
-    /// What results call it.
+    /// Its name in results.
     pub fn full_name(self) -> &'static str {
         match self {
             Personality::Gnu => "GNU coreutils 9.1",
@@ -33,7 +33,7 @@ impl Personality {
     }
 }
 
-/// Who has a word.
+/// The versions that have a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// Both.
@@ -55,20 +55,20 @@ impl Who {
     }
 }
 
-/// A word with what it stands for.
+/// A keyword with its meaning.
 #[derive(Debug)]
 pub struct Word<T: 'static> {
     /// As it is typed.
     pub name: &'static str,
-    /// Who has it.
+    /// The versions that have it.
     pub who: Who,
-    /// What it stands for.
+    /// Its meaning.
     pub means: T,
-    /// For human readers.
+    /// Its help text.
     pub help: &'static str,
 }
 
-/// What an operand says.
+/// The meaning of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
     /// `bs`.
@@ -144,29 +144,29 @@ pub enum Conv {
     Block,
     /// Records become lines.
     Unblock,
-    /// Capitals become small.
+    /// To lower case.
     Lcase,
-    /// Small letters become capitals.
+    /// To upper case.
     Ucase,
     /// Blocks of zeros become holes.
     Sparse,
     /// Pairs of bytes are swapped.
     Swab,
-    /// Short input blocks are filled.
+    /// Short input blocks are padded.
     Sync,
     /// The output must be new.
     Excl,
-    /// The output must be there.
+    /// The output must exist.
     Nocreat,
-    /// The output keeps what it holds.
+    /// The output is not truncated.
     Notrunc,
-    /// Read errors are passed over.
+    /// Read errors are skipped.
     Noerror,
     /// `fdatasync` at the end.
     Fdatasync,
     /// `fsync` at the end.
     Fsync,
-    /// What is not done here.
+    /// Not supported.
     NotHere,
 }
 
@@ -223,11 +223,11 @@ pub enum Flag {
     Noctty,
     /// `O_NOFOLLOW`.
     Nofollow,
-    /// The count is of bytes.
+    /// The count is in bytes.
     CountBytes,
-    /// The skip is of bytes.
+    /// The skip is in bytes.
     SkipBytes,
-    /// The seek is of bytes.
+    /// The seek is in bytes.
     SeekBytes,
 }
 
@@ -236,9 +236,9 @@ pub enum Flag {
 pub struct OfEnd {
     /// What it says.
     pub flag: Flag,
-    /// It may be said of the input.
+    /// It is valid for the input.
     pub input: bool,
-    /// It may be said of the output.
+    /// It is valid for the output.
     pub output: bool,
 }
 

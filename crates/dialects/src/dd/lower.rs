@@ -18,7 +18,7 @@ const INPUT: &str = "input";
 const OUTPUT: &str = "output";
 const STREAMS: &str = "streams";
 
-/// What keeps nothing: bypassing the page cache or not is a question for the other end.
+/// An end that stores nothing; whether the page cache is bypassed depends on the other end.
 const FORGETFUL: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// The workload of a command line.
@@ -46,7 +46,7 @@ pub fn lower(dd: &Dd) -> Workload {
     let is_direct = kept.peek().is_some() && kept.all(|(_, direct)| *direct);
     let phase = Phase {
         cache: if is_direct { CachePolicy::Direct } else { CachePolicy::AsIs },
-        // A copy flushes what it is asked to, by itself.
+        // A copy does its own flushing.
         end: End { flush: Flush::None, ..End::default() },
         ..Phase::new(
             PHASE,
@@ -138,7 +138,7 @@ fn conversion(dd: &Dd) -> Conversion {
             _ => None,
         },
         swap_pairs: has(Conv::Swab),
-        // Without the length of a record there are none.
+        // Without a record length there are no records.
         lines: match (to_records, from_records) {
             (true, _) => record.map(LineRules::ToRecords),
             (_, true) => record.map(LineRules::FromRecords),

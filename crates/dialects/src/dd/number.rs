@@ -7,7 +7,7 @@ pub struct Number {
     pub value: u64,
     /// It ends in GNU's `B`, and counts bytes rather than blocks.
     pub counts_bytes: bool,
-    /// It begins with `0x`, which is nothing times something.
+    /// It starts with `0x`, which GNU reads as zero times a number.
     pub is_zero_multiplier: bool,
 }
 
@@ -16,7 +16,7 @@ pub struct Number {
 pub enum NotNumber {
     /// Not a number.
     Invalid,
-    /// It has no digits, to the BSDs.
+    /// It has no digits (BSDs).
     NoDigits,
     /// It is too large.
     TooLarge,
@@ -25,8 +25,8 @@ pub enum NotNumber {
 /// The largest number: offsets are signed.
 const MOST: u128 = i64::MAX as u128;
 
-/// A number by the rules of GNU: digits; one of `c w b k K M G T P E Z Y`, where a `B` after it makes it a power of 1000
-/// and `iB` one of 1024; `B` for bytes; numbers multiplied by `x`. A letter without digits is one of it.
+/// A number by the rules of GNU: digits; one of `c w b k K M G T P E Z Y`, where a `B` after it makes it a power of
+/// 1000 and `iB` one of 1024; `B` for bytes; numbers multiplied by `x`. A suffix without digits means one of it.
 pub fn gnu(text: &str) -> Result<Number, NotNumber> {
     let value = match gnu_product(text)? {
         value if value > MOST => return Err(NotNumber::TooLarge),
@@ -39,7 +39,7 @@ pub fn gnu(text: &str) -> Result<Number, NotNumber> {
 fn gnu_product(text: &str) -> Result<u128, NotNumber> {
     let Parsed { value, rest } = gnu_factor(text)?;
     let rest = match rest.strip_prefix('B') {
-        // Bytes, but for the `B` of a suffix.
+        // Bytes, except for the `B` of a suffix.
         Some(behind) if !text[..text.len() - rest.len()].ends_with('B') => behind,
         _ => rest,
     };
@@ -96,7 +96,7 @@ fn gnu_factor(text: &str) -> Result<Parsed<'_>, NotNumber> {
     Ok(Parsed { value, rest: behind })
 }
 
-/// Digits; a number that is far too large stays so.
+/// Digits; an overflow stays an overflow.
 fn decimal(digits: &str) -> u128 {
     digits.bytes().fold(0u128, |value, digit| value.saturating_mul(10).saturating_add(u128::from(digit - b'0')))
 }

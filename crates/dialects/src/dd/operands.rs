@@ -20,10 +20,10 @@ pub enum Action {
     Plan,
 }
 
-/// Whether all is done as dd does it, where Plumb could do better.
+/// Whether to do everything exactly as dd does, where Plumb could do better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compat {
-    /// Where it makes no difference to the data, what is better.
+    /// Do what is better, if the data stays the same.
     #[default]
     Right,
     /// As dd.
@@ -37,7 +37,7 @@ pub struct Dd {
     pub action: Action,
     /// Which dd is followed.
     pub personality: Personality,
-    /// Whether all is done as dd does it.
+    /// Whether to do everything exactly as dd does.
     pub compat: Compat,
     /// `--plumb-allow`.
     pub allow: Option<String>,
@@ -69,7 +69,7 @@ pub struct Dd {
     pub output_flags: Vec<Flag>,
     /// `status`.
     pub status: Status,
-    /// What to say before anything is done, without the program's name.
+    /// Messages to print first, without the program's name.
     pub warnings: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ pub struct Dd {
 pub struct Wrong {
     /// dd's messages, without the program's name; a warning before an error is a separate line.
     pub lines: Vec<String>,
-    /// Whether `--help` is worth a hint.
+    /// Whether to refer to `--help`.
     pub hints_at_help: bool,
     /// What was probably meant, in Plumb's words, after dd's message.
     pub meant: Option<String>,
@@ -97,7 +97,7 @@ impl Wrong {
         Wrong { meant, ..self }
     }
 
-    /// All that dd would print of it.
+    /// Everything that dd would print.
     pub fn text(&self, program: &str) -> String {
         let lines: String = self.lines.iter().map(|line| format!("{program}: {line}\n")).collect();
         if self.hints_at_help { format!("{lines}Try '{program} --help' for more information.\n") } else { lines }
@@ -158,7 +158,7 @@ pub fn read(words: &[String], marks: Marks) -> Result<Dd, Wrong> {
     Ok(dd)
 }
 
-/// Options of Plumb's own; the first two are everybody's.
+/// Plumb's own options; dd has the first two as well.
 const OPTIONS: &[&str] = &["help", "version", "as-version", "compat", "plan", "plumb-allow", "translate"];
 
 impl Dd {
@@ -263,7 +263,7 @@ impl Dd {
                     match is_bsd {
                         true => Wrong::plain(format!("unknown status {value}")),
                         false => {
-                            // As it compares flags, it names what is before the comma or all of it.
+                            // Because of the way it compares flags, it names the part before the comma, or everything.
                             let wrong = value.split(',').find(|part| find(LEVELS, part, self.personality).is_none());
                             Wrong::hinting(format!("invalid status level: {}", marks.quote(wrong.unwrap_or(value))))
                         }
@@ -358,7 +358,7 @@ impl Dd {
         }
     }
 
-    /// What does not go together.
+    /// Checks for conflicts.
     fn check(&self) -> Result<(), Wrong> {
         let has = |one: Conv| self.conversions.contains(&one);
         if self.personality == Personality::FreeBsd {
@@ -372,7 +372,7 @@ impl Dd {
             };
         }
         let several = |of: &[Conv]| of.iter().filter(|&&one| has(one)).count() > 1;
-        // Characters bring lines with them.
+        // Showing lines includes showing counts.
         let to_records = [Conv::Block, Conv::Ebcdic, Conv::Ibm].into_iter().any(has);
         let from_records = [Conv::Unblock, Conv::Ascii].into_iter().any(has);
         let wrong = if several(&[Conv::Ascii, Conv::Ebcdic, Conv::Ibm]) {

@@ -7,7 +7,7 @@ use super::quote;
 use plumb_result::copy::{CopyBlocks, CopyCounts, CopyEvent, CopyStep};
 use std::io;
 
-/// Says what happens, as dd says it. What was printed last decides what comes next.
+/// Prints messages as dd does. What comes next depends on what was printed last.
 #[derive(Debug, Clone)]
 pub struct Reporter {
     program: String,
@@ -16,7 +16,7 @@ pub struct Reporter {
     input: String,
     output: String,
     passes_over_read_errors: bool,
-    /// Length of the line that a carriage return goes over, in characters.
+    /// Length of the line that the next carriage return overwrites, in characters.
     progress_length: usize,
     /// Bytes that were reported by a line of progress.
     told_bytes: Option<u64>,
@@ -56,7 +56,7 @@ impl Reporter {
         self.lost_its_reader
     }
 
-    /// What is printed as something happens; nothing, perhaps.
+    /// The text to print for an event; may be empty.
     pub fn hear(&mut self, event: CopyEvent, counts: &CopyCounts, elapsed_ns: u64) -> String {
         let is_silent = self.status == Status::None;
         match event {
@@ -64,7 +64,7 @@ impl Reporter {
                 self.progress(counts, elapsed_ns, &format!("{:.0}", elapsed_ns as f64 / 1e9))
             }
             CopyEvent::Second => String::new(),
-            // What takes long after the last line would look like a copy that stands still.
+            // A slow end after the last line would look like a stalled copy.
             CopyEvent::Flushes if self.status == Status::Progress => match self.told_bytes {
                 Some(told) if told < counts.written_bytes => {
                     self.progress(counts, elapsed_ns, &general(elapsed_ns as f64 / 1e9))
@@ -136,13 +136,13 @@ impl Reporter {
         }
     }
 
-    /// What kept the input from being opened.
+    /// Why the input could not be opened.
     pub fn cannot_open_input(&mut self, errno: i32) -> String {
         let name = self.input.clone();
         self.cannot_open(&name, &reason(errno))
     }
 
-    /// What kept the output from being opened.
+    /// Why the output could not be opened.
     pub fn cannot_open_output(&mut self, errno: i32) -> String {
         let name = self.output.clone();
         self.cannot_open(&name, &reason(errno))
@@ -162,14 +162,14 @@ impl Reporter {
         self.message(&why.to_string())
     }
 
-    /// What kept a standard stream from being used as it was asked for.
+    /// Why a standard stream could not be used as requested.
     pub fn cannot_set_flags(&mut self, is_input: bool, errno: i32) -> String {
         self.has_failed = true;
         let name = quote::file(if is_input { &self.input } else { &self.output });
         self.message(&format!("setting flags for {name}: {}", reason(errno)))
     }
 
-    /// What kept the output from getting the length at which writing begins.
+    /// Why the output could not be set to its initial length.
     pub fn cannot_set_length(&mut self, bytes: u64, errno: i32) -> String {
         self.failed(CopyStep::SetLength { bytes }, errno)
     }
@@ -184,7 +184,7 @@ impl Reporter {
 
     /// Plumb's own message.
     pub fn message(&mut self, text: &str) -> String {
-        // An error does not run into a line of progress.
+        // An error starts on a new line after progress.
         let head = if std::mem::take(&mut self.progress_length) > 0 { "\n" } else { "" };
         format!("{head}{}: {text}\n", self.program)
     }
@@ -250,14 +250,14 @@ impl Reporter {
             }
         };
         let length = line.chars().count();
-        // What is left of a longer line before is wiped.
+        // Erases the rest of a longer previous line.
         let wiping = " ".repeat(self.progress_length.saturating_sub(length));
         self.progress_length = length;
         format!("\r{line}{wiping}")
     }
 }
 
-/// Whoever read the output went away.
+/// The reader of the output has gone away.
 const EPIPE: i32 = 32;
 
 fn gnu_transfer(bytes: u64, elapsed_ns: u64, seconds: &str) -> String {
@@ -272,7 +272,7 @@ fn gnu_transfer(bytes: u64, elapsed_ns: u64, seconds: &str) -> String {
     format!("{amount}, {seconds} s, {rate}")
 }
 
-/// As C's `%g`: six digits that count, without zeros at the end.
+/// As C's `%g`: six significant digits, without trailing zeros.
 fn general(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -303,7 +303,7 @@ fn grouped(amount: u64) -> String {
     text
 }
 
-/// What the system says of an error.
+/// The system's text for an error.
 fn reason(errno: i32) -> String {
     let text = io::Error::from_raw_os_error(errno).to_string();
     match text.rsplit_once(" (os error") {

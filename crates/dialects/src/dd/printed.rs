@@ -55,7 +55,7 @@ impl PrintedCommand {
         is_bsd
     }
 
-    /// Takes an operand as this dd reads it, where it does.
+    /// Reads an operand as this dd does, if it accepts it.
     fn taken_by(&mut self, personality: Personality, word: &str) -> bool {
         let mut dd = Dd { personality, ..self.dd.clone() };
         let taken = dd.operand(word, Marks::default(), &mut Vec::new()).is_ok();
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(found.only_bsd, ["bs=1m"]);
     }
 
-    // Protects: what one dd takes is not held against it, and what none takes leaves the rest as it was.
+    // Protects: what one dd accepts is accepted, and what none accepts does not affect the rest.
     #[test]
     fn only_what_is_wrong_is_refused() {
         let right = printed("if=a of=b bs=1M count=3 conv=fsync status=none");

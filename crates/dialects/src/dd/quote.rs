@@ -1,9 +1,9 @@
 //! Names in messages, as coreutils quotes them.
 
-/// What quotation marks the user's locale has.
+/// The quotation marks of the user's locale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Marks {
-    /// `‘…’`, where the locale is UTF-8.
+    /// `‘…’`, if the locale is UTF-8.
     #[default]
     Curved,
     /// `'…'`.

@@ -63,7 +63,7 @@ fn lines<'a>(options: impl Iterator<Item = &'a Opt>) -> String {
             Support::NotYet(why) => format!(" Not supported yet: {why}."),
             Support::Never(why) => format!(" Not supported: {why}."),
         };
-        text.push_str(&format!("  {:<24}{}{default}{why}\n", format!("{name}{value}"), option.what));
+        text.push_str(&format!("  {:<25} {}{default}{why}\n", format!("{name}{value}"), option.what));
     }
     text
 }

@@ -22,11 +22,11 @@ pub enum Action {
 /// Which phases are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Phases {
-    /// Directories are made.
+    /// Directories are created.
     pub mkdirs: bool,
     /// Files are written.
     pub write: bool,
-    /// Files are asked about.
+    /// Files are statted.
     pub stat: bool,
     /// Files are read.
     pub read: bool,
@@ -34,9 +34,9 @@ pub struct Phases {
     pub delfiles: bool,
     /// Directories are removed.
     pub deldirs: bool,
-    /// The page cache is written out around each phase.
+    /// `sync` before and after each phase.
     pub sync: bool,
-    /// The caches are dropped around each phase.
+    /// Caches are dropped before and after each phase.
     pub dropcache: bool,
 }
 
@@ -47,7 +47,7 @@ impl Phases {
     }
 }
 
-/// A tree of files that somebody listed.
+/// A tree of files from a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TreeSettings {
     /// Where the list is, or is to be.
@@ -79,7 +79,7 @@ pub enum Rwmix {
 /// What is shown while a phase runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Live {
-    /// One line, rewritten, where somebody looks on.
+    /// One line, rewritten, on a terminal.
     #[default]
     Auto,
     /// One line, rewritten.
@@ -93,7 +93,7 @@ pub enum Live {
 /// Progress as CSV.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCsv {
-    /// Where it goes; nothing for standard output.
+    /// Its file; `None` for standard output.
     pub path: Option<String>,
     /// Each thread as well.
     pub each_thread: bool,
@@ -104,7 +104,7 @@ pub struct LiveCsv {
 pub struct OutputSettings {
     /// When each thread was done.
     pub all_elapsed: bool,
-    /// How busy the processors were.
+    /// CPU utilization.
     pub cpu: bool,
     /// Smallest, mean and largest latency.
     pub latency: bool,
@@ -120,7 +120,7 @@ pub struct OutputSettings {
     pub verbose: bool,
     /// No warning of phases that took no time.
     pub no_zero_warning: bool,
-    /// A word that results carry.
+    /// A label for the results.
     pub label: Option<String>,
     /// Results as CSV.
     pub csv: Option<String>,
@@ -140,7 +140,7 @@ pub struct OutputSettings {
     pub live_interval_ms: u64,
 }
 
-/// A command line, understood.
+/// The settings of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// What is to be done.
@@ -165,13 +165,13 @@ pub struct Settings {
     pub tree: Option<TreeSettings>,
     /// All threads use the directories of the first one.
     pub dirsharing: bool,
-    /// Around the page cache.
+    /// With direct I/O.
     pub direct: bool,
     /// Through a mapping.
     pub mmap: bool,
     /// At random offsets.
     pub rand: bool,
-    /// By a generator that was named, so that writes too are independent draws.
+    /// With an explicit generator, so that writes too are independent draws.
     pub rand_algo_said: bool,
     /// Bytes at random offsets; 0 for those that files have.
     pub rand_amount: u64,
@@ -197,7 +197,7 @@ pub struct Settings {
     pub verify_direct: bool,
     /// Each block is read as soon as it is written.
     pub read_inline: bool,
-    /// Each file is asked about as it is opened.
+    /// Each file is statted when opened.
     pub stat_inline: bool,
     /// Files are emptied as they are opened.
     pub trunc: bool,
@@ -215,7 +215,7 @@ pub struct Settings {
     pub no_delete_errors: bool,
     /// Seconds of a phase; 0 for no limit.
     pub time_limit_s: u64,
-    /// Threads begin again at their end.
+    /// Threads start over at their end.
     pub infinite: bool,
     /// How often all phases are done.
     pub iterations: u32,

@@ -28,7 +28,7 @@ const fn never(name: &'static str, why: &'static str) -> EngineSpec {
 }
 
 const LIBRARY: &str = "it needs an external library that Plumb does not link.";
-const PASSTHROUGH: &str = "NVMe and SCSI passthrough are not supported yet.";
+const PASSTHROUGH: &str = "NVMe and SCSI passthrough are not implemented.";
 const ELSEWHERE: &str = "it is for another operating system.";
 
 /// Every engine.
@@ -60,14 +60,14 @@ pub static ENGINES: &[EngineSpec] = &[
     works("net", "Sends and receives over the network."),
     works("exec", "Runs a program."),
     works("cpuio", "Keeps CPUs busy."),
-    not_yet("netsplice", "splicing to sockets is not supported yet."),
+    not_yet("netsplice", "splicing to sockets is not implemented."),
     not_yet("sg", PASSTHROUGH),
     not_yet("io_uring_cmd", PASSTHROUGH),
-    not_yet("page_fault", "page faults as a workload are not supported yet."),
-    not_yet("http", "object stores are not supported yet."),
-    not_yet("nbd", "network block devices are not supported yet."),
-    not_yet("mtd", "raw flash (MTD) devices are not supported yet."),
-    not_yet("dev-dax", "DAX devices are not supported yet."),
+    not_yet("page_fault", "page faults are not implemented as a workload."),
+    not_yet("http", "object stores are not implemented."),
+    not_yet("nbd", "network block devices are not implemented."),
+    not_yet("mtd", "raw flash (MTD) devices are not implemented."),
+    not_yet("dev-dax", "DAX devices are not implemented."),
     never("e4defrag", "it uses an ext4-only ioctl that moves data rather than measuring I/O."),
     never("external", "it loads C code built against fio's own structures."),
     never("cpp_null", "it loads C++ code built against fio's own structures."),

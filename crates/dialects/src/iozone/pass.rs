@@ -67,7 +67,7 @@ impl Test {
         }
     }
 
-    /// How wide the table is where the test was not asked for.
+    /// Width of its columns in the table if the test is skipped.
     pub fn blank(self) -> usize {
         match self {
             Test::Backward => 9,
@@ -131,7 +131,7 @@ passes! {
 }
 
 impl Pass {
-    /// What its rate is a number of.
+    /// The unit that its rate counts.
     pub fn kind(self) -> CellMetric {
         match self {
             Pass::Write => CellMetric::Write,
@@ -170,13 +170,13 @@ impl Pass {
         matches!(self, Write | Rewrite | RandomWrite | RecordRewrite | Fwrite | Refwrite | Pwrite | Repwrite)
     }
 
-    /// Whether it does once more what a pass before it did.
+    /// Whether it repeats an earlier pass.
     pub fn repeats(self) -> bool {
         use Pass::*;
         matches!(self, Rewrite | Reread | Refwrite | Refread | Repwrite | Repread)
     }
 
-    /// How many characters its rate takes in the table.
+    /// Width of its column in the table.
     pub fn width(self) -> usize {
         match self {
             Pass::RecordRewrite | Pass::Stride => 10,

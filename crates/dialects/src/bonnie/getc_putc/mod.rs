@@ -148,7 +148,7 @@ impl GetcPutcSettings {
         Ok(settings)
     }
 
-    /// The problem with what was understood.
+    /// Checks the settings.
     ///
     /// # Errors
     /// What it says of it, when it has become the user that was asked for.
@@ -170,7 +170,7 @@ impl GetcPutcSettings {
     }
 }
 
-/// How the program is used, after the error.
+/// The usage, after the error.
 pub fn usage(wrong: &str) -> Refusal {
     Refusal(format!(
         "{wrong}usage:\ngetc_putc [-d scratch-dir] [-s size(KiB)] [-m machine-name]\n\

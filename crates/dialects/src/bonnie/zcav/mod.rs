@@ -198,7 +198,7 @@ impl ZcavBlocks {
     }
 }
 
-/// How the program is used, after the error.
+/// The usage, after the error.
 pub fn usage(wrong: &str) -> Refusal {
     Refusal(format!(
         "{wrong}Usage: zcav [-b block-size[:chunk-size]] [-c count]

@@ -78,7 +78,7 @@ fn directories(settings: &Settings, kind: PhaseKind, rank: u32) -> Share {
         (format!("directories-of-r{rank}"), own.into_iter().chain(ranks).collect())
     };
     let call = if makes { FileCall::Mkdir } else { FileCall::Rmdir };
-    // Threads that share directories find some of them made, or removed, already.
+    // Threads that share directories find some already created or removed.
     let passes_over = match makes {
         true => Some(EEXIST),
         false => (settings.dirsharing || settings.no_delete_errors).then_some(ENOENT),
@@ -102,7 +102,7 @@ fn calls(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32) -
     Share { work: Some(work), entries, ..NOTHING }
 }
 
-/// All threads remove all files, each from another one on.
+/// All threads remove all files, each starting at a different one.
 fn remove_files(settings: &Settings, geometry: &Geometry, rank: u32) -> Share {
     let count = settings.paths.len();
     let said = Names::Said(settings.paths.iter().map(PathBuf::from).collect());
@@ -146,7 +146,7 @@ fn call_work(
     }
 }
 
-/// What an earlier phase makes is not there yet.
+/// What an earlier phase creates does not exist yet.
 const LATER: PrepareFiles = PrepareFiles {
     create: false,
     write: false,
@@ -212,7 +212,7 @@ fn of_tree(
         let makes = kind == PhaseKind::MkDirs;
         let (target, dirs, call, op, passes_over) = match makes {
             true => ("new-directories", tree.dirs_of(settings, rank), FileCall::Mkdir, OpKind::Mkdir, EEXIST),
-            // One thread alone knows that what is in a directory is gone before it.
+            // Only with one thread are a directory's contents known to be removed before it.
             false if rank > 0 => return Ok(NOTHING),
             false => ("directories", tree.dirs_to_remove(settings), FileCall::Rmdir, OpKind::Rmdir, ENOENT),
         };
@@ -418,7 +418,7 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
     }
 }
 
-/// The share of a thread where those that read and those that write keep to a balance.
+/// The share of a thread if readers and writers are balanced.
 fn balance(settings: &Settings, kind: PhaseKind, thread: u32) -> Option<WeightedFlow> {
     let Rwmix::Threads(readers) = settings.rwmix else { return None };
     let percent = u32::from(settings.rwmix_balance.filter(|_| kind == PhaseKind::Write)?);
@@ -431,7 +431,7 @@ fn balance(settings: &Settings, kind: PhaseKind, thread: u32) -> Option<Weighted
     Some(WeightedFlow { flow: 0, weight, sleep: Nanos(0) })
 }
 
-/// What `--limitwrite` holds for is the write phase with all that a mix reads in it, but for threads that only read.
+/// `--limitwrite` applies to the write phase including its mixed reads, except for threads that only read.
 fn limits(settings: &Settings, kind: PhaseKind, thread: u32, does: SweepOps) -> ByKind<Option<PerSecond>> {
     let reads = kind == PhaseKind::Read || reads_instead(settings, kind, thread);
     let bytes = if reads { settings.limit_read } else { settings.limit_write };

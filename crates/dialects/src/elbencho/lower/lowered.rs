@@ -6,11 +6,11 @@ use plumb_workload::Workload;
 /// A phase of elbencho.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseKind {
-    /// Directories are made.
+    /// Directories are created.
     MkDirs,
     /// Files are written.
     Write,
-    /// Files are asked about.
+    /// Files are statted.
     Stat,
     /// Files are read.
     Read,
@@ -18,9 +18,9 @@ pub enum PhaseKind {
     RmFiles,
     /// Directories are removed.
     RmDirs,
-    /// The page cache is written out. Never in a workload.
+    /// `sync`. Never part of a workload.
     Sync,
-    /// The caches are dropped. Never in a workload.
+    /// Caches are dropped. Never part of a workload.
     DropCache,
 }
 
@@ -69,7 +69,7 @@ pub struct Between {
 pub struct LoweredPhase {
     /// Which of elbencho's.
     pub kind: PhaseKind,
-    /// As elbencho prints it: `WRITE+s` asks about files as well, `RWMIX30` and `MIX-T2` read.
+    /// As elbencho prints it: `WRITE+s` also stats files; `RWMIX30` and `MIX-T2` also read.
     pub name: String,
     /// Some of its ops read and others write; results list them separately.
     pub mixes: bool,
@@ -79,8 +79,8 @@ pub struct LoweredPhase {
     pub iteration: u32,
     /// It is the first phase of its iteration.
     pub opens_iteration: bool,
-    /// Directories of ranks, which each thread makes (before its own) or removes (after its own), as a number of calls.
-    /// They do not count as entries.
+    /// Number of rank directories that each thread creates (before its own) or removes (after its own). They do not
+    /// count as entries.
     pub rank_dirs: u32,
     /// Entries per thread.
     pub entries_per_thread: u64,

@@ -12,7 +12,7 @@ pub const LABELS: &str = "ISO Date,Label,Phase,RuntimeMS,Rank,MixType,Done%,Done
 pub struct LiveMoment {
     /// Local time.
     pub date: String,
-    /// A word that results carry.
+    /// A label for the results.
     pub label: String,
     /// The phase.
     pub phase: String,

@@ -33,13 +33,13 @@ impl WorkDone {
 /// When the first thread was done, and when the last one was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Both<T> {
-    /// By the first one's end.
+    /// At the end of the first thread.
     pub first: T,
-    /// By the last one's.
+    /// At the end of the last thread.
     pub last: T,
 }
 
-/// How busy all processors were, percent.
+/// Utilization of all CPUs, percent.
 pub type Processors = Both<u32>;
 
 /// Facts that are not part of the measurement.
@@ -183,7 +183,7 @@ pub fn report(
     let counted_mixed = entries.read.counts(if alone { u64::MAX } else { first_ns });
     let own = if phase.kind == PhaseKind::Write { OpKind::Write } else { OpKind::Read };
     let done = |entries: u64, moved: Moved| WorkDone { entries, ios: moved.count, bytes: moved.bytes };
-    // What is read back at once is not a read of a mix.
+    // Reading back immediately is not a read of a mix.
     let reads_apart = phase.mixes;
     let mixed = |moved| if reads_apart { of(moved, OpKind::Read) } else { Moved::default() };
     let service = |kind: OpKind| measured.ops.get(&kind).map_or_else(Histogram::new, |op| op.service.clone());

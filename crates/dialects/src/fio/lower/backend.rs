@@ -123,7 +123,7 @@ pub(super) fn name(job: &FioJob) -> &str {
 pub(super) fn refusal(job: &FioJob) -> Option<String> {
     let why = match engines::find(name(job)).map(|spec| spec.support) {
         Some(Support::NotYet(why) | Support::Never(why)) => why,
-        _ if job.zones.mode == ZoneMode::Zoned => "zoned block devices are not supported yet.",
+        _ if job.zones.mode == ZoneMode::Zoned => "zoned block devices are not implemented.",
         _ => return None,
     };
     Some(why.trim_end_matches('.').to_owned())

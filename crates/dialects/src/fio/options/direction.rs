@@ -31,7 +31,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Region of the files the job uses: bytes, a percentage or zones."),
         row("io_size", UsageTier::One, Kind::Region).or("io_limit").doc("Total amount to transfer; defaults to size."),
         row("ramp_size", UsageTier::Two, Kind::Wide(Slots::One, at_least(1)))
-            .doc("A ramp by size is not supported yet; use `ramp_time`."),
+            .doc("Amount to transfer before measuring starts."),
         row("offset", UsageTier::One, Kind::Region)
             .or("fileoffset")
             .default("0")
@@ -94,18 +94,14 @@ pub(super) static SHELF: Shelf = Shelf {
         row("random_sequence_stride", UsageTier::Three, Kind::Switch)
             .default("0")
             .doc("At the end of a listed sequence, continue after it instead of repeating it."),
-        row("sprandom", UsageTier::Three, Kind::Switch)
-            .default("0")
-            .not_yet("Preconditioning with sprandom is not supported yet; use `plumb run --precondition`."),
+        row("sprandom", UsageTier::Three, Kind::Switch).default("0").not_yet("use `plumb run --precondition` instead."),
         row("spr_num_regions", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("100")
-            .not_yet("Preconditioning with sprandom is not supported yet."),
+            .not_yet("it configures sprandom."),
         row("spr_op", UsageTier::Three, Kind::Floats { most: 1, bounds: None })
             .default("0.15")
-            .not_yet("Preconditioning with sprandom is not supported yet."),
-        row("spr_cs", UsageTier::Three, Kind::Wide(Slots::One, ANY))
-            .default("0")
-            .not_yet("Preconditioning with sprandom is not supported yet."),
+            .not_yet("it configures sprandom."),
+        row("spr_cs", UsageTier::Three, Kind::Wide(Slots::One, ANY)).default("0").not_yet("it configures sprandom."),
         row("percentage_sequential", UsageTier::Gone, Kind::Flag).never("it was superseded by percentage_random."),
         row("rwmixcycle", UsageTier::Gone, Kind::Flag).never("fio removed it; a mix is drawn op by op."),
     ],

@@ -36,9 +36,9 @@ pub(super) static SHELF: Shelf = Shelf {
         row("gid", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("Group ID the workers run as."),
         row("exec_prerun", UsageTier::Two, Kind::Text).doc("Shell command to run before the job."),
         row("exec_postrun", UsageTier::Two, Kind::Text).doc("Shell command to run after the job."),
-        row("comm", UsageTier::Three, Kind::Text).not_yet("Worker threads cannot be renamed yet."),
+        row("comm", UsageTier::Three, Kind::Text).not_yet("worker threads cannot be renamed."),
         row("profile", UsageTier::Three, Kind::Text)
-            .not_yet("The built-in profiles (act, tiobench) are not supported yet."),
+            .not_yet("the built-in profiles (act, tiobench) are not implemented."),
         row("cgroup", UsageTier::Three, Kind::Text)
             .doc("Run the workers in this control group, created below the root of the I/O controller's hierarchy."),
         row("cgroup_nodelete", UsageTier::Three, Kind::Switch)

@@ -36,7 +36,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("prioclass", UsageTier::Two, Kind::Whole(Slots::One, at_most(3)))
             .doc("I/O priority class: 1 realtime, 2 best effort, 3 idle."),
         row("priohint", UsageTier::Three, Kind::Whole(Slots::One, at_most(1023)))
-            .not_yet("I/O priority hints are not supported yet."),
+            .not_yet("I/O priority hints are not implemented."),
     ],
 };
 

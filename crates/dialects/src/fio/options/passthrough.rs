@@ -13,14 +13,14 @@ pub(super) static SHELF: Shelf = Shelf {
     options: &[
         row("thp", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .only(&["mmap"])
-            .not_yet("Transparent huge pages are not supported yet."),
+            .not_yet("transparent huge pages are not implemented."),
         row("interface", UsageTier::Three, Kind::Text)
             .only(&["net", "netsplice"])
-            .not_yet("Choosing a multicast interface is not supported yet."),
+            .not_yet("choosing a multicast interface is not implemented."),
         row("ttl", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("1")
             .only(&["net", "netsplice"])
-            .not_yet("Choosing a multicast interface is not supported yet."),
+            .not_yet("choosing a multicast interface is not implemented."),
         row("donorname", UsageTier::Three, Kind::Text)
             .only(&["e4defrag"])
             .never("it uses an ext4-only ioctl that moves data rather than measuring I/O."),
@@ -30,15 +30,15 @@ pub(super) static SHELF: Shelf = Shelf {
         row("skip_bad", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(&["mtd"])
-            .not_yet("The mtd engine is not supported yet."),
+            .not_yet("it belongs to the mtd engine."),
         row("readfua", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(&["sg", "io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("writefua", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(&["sg", "io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row(
             "sg_write_mode",
             UsageTier::Three,
@@ -57,112 +57,112 @@ pub(super) static SHELF: Shelf = Shelf {
         )
         .default("write")
         .only(&["sg"])
-        .not_yet("SCSI and NVMe passthrough are not supported yet."),
+        .not_yet("it needs SCSI or NVMe passthrough."),
         row("stream_id", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0")
             .only(&["sg"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("write_mode", UsageTier::Three, Kind::Text)
             .default("write")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("verify_mode", UsageTier::Three, Kind::Choice(&["read", "compare"]))
             .default("read")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("cmd_type", UsageTier::Three, Kind::Choice(&["nvme", "bsg"]))
             .default("nvme")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("cdb_len", UsageTier::Three, Kind::Choice(&["0", "10", "16", "32"]))
             .default("0")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("verify_bytchk", UsageTier::Three, Kind::Choice(&["0", "1", "3"]))
             .default("0")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("read_mode", UsageTier::Three, Kind::Choice(&["read", "prefetch"]))
             .default("read")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("md_per_io_size", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0")
             .only(&["io_uring", "io_uring_cmd", "xnvme"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("pi_act", UsageTier::Three, Kind::Switch)
             .default("1")
             .only(&["io_uring", "io_uring_cmd", "xnvme"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("pi_chk", UsageTier::Three, Kind::Text)
             .only(&["io_uring", "io_uring_cmd", "xnvme"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("apptag", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0x1234")
             .only(&["io_uring", "io_uring_cmd", "xnvme"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("apptag_mask", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0xffff")
             .only(&["io_uring", "io_uring_cmd", "xnvme"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("deac", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(&["io_uring", "io_uring_cmd"])
-            .not_yet("SCSI and NVMe passthrough are not supported yet."),
+            .not_yet("it needs SCSI or NVMe passthrough."),
         row("https", UsageTier::Three, Kind::Choice(&["off", "on", "insecure"]))
             .default("off")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("http_host", UsageTier::Three, Kind::Text)
             .default("localhost")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
-        row("http_user", UsageTier::Three, Kind::Text).only(&["http"]).not_yet("The http engine is not supported yet."),
-        row("http_pass", UsageTier::Three, Kind::Text).only(&["http"]).not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
+        row("http_user", UsageTier::Three, Kind::Text).only(&["http"]).not_yet("it belongs to the http engine."),
+        row("http_pass", UsageTier::Three, Kind::Text).only(&["http"]).not_yet("it belongs to the http engine."),
         row("http_s3_key", UsageTier::Three, Kind::Text)
             .default("")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("http_s3_keyid", UsageTier::Three, Kind::Text)
             .default("")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("http_s3_security_token", UsageTier::Three, Kind::Text)
             .default("")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("http_swift_auth_token", UsageTier::Three, Kind::Text)
             .default("")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("http_s3_region", UsageTier::Three, Kind::Text)
             .default("us-east-1")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("http_s3_sse_customer_key", UsageTier::Three, Kind::Text)
             .default("")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("http_s3_sse_customer_algorithm", UsageTier::Three, Kind::Text)
             .default("AES256")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("http_s3_storage_class", UsageTier::Three, Kind::Text)
             .default("STANDARD")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("http_mode", UsageTier::Three, Kind::Choice(&["webdav", "s3", "swift"]))
             .default("webdav")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("http_verbose", UsageTier::Three, Kind::Whole(Slots::One, ANY))
             .default("0")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("http_object_mode", UsageTier::Three, Kind::Choice(&["block", "range"]))
             .default("block")
             .only(&["http"])
-            .not_yet("The http engine is not supported yet."),
+            .not_yet("it belongs to the http engine."),
         row("rbdname", UsageTier::Three, Kind::Text).only(&["rbd"]).doc("The image.").never(NOT_RUN),
         row("clustername", UsageTier::Three, Kind::Text).only(&["rbd", "rados"]).doc("The cluster.").never(NOT_RUN),
         row("pool", UsageTier::Three, Kind::Text).only(&["rbd", "rados", "dfs"]).doc("The pool.").never(NOT_RUN),

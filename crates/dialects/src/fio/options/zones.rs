@@ -37,30 +37,28 @@ pub(super) static SHELF: Shelf = Shelf {
         row("zone_reset_frequency", UsageTier::Two, Kind::Floats { most: 1, bounds: Some((0.0, 1.0)) })
             .doc("Frequency of those resets, as a share of the writes."),
         row("recover_zbd_write_error", UsageTier::Three, Kind::Switch)
-            .not_yet("Recovery from zone write errors is not supported yet."),
+            .not_yet("recovery from zone write errors is not implemented."),
         row("write_zone_remainder", UsageTier::Three, Kind::Switch)
-            .not_yet("Writing the remainder of a zone is not supported yet."),
+            .not_yet("writing the remainder of a zone is not implemented."),
         row("fdp", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(PLACING)
-            .not_yet("Data placement needs NVMe passthrough, which is not supported yet."),
+            .not_yet("data placement needs NVMe passthrough."),
         row("dataplacement", UsageTier::Three, Kind::Choice(&["none", "fdp", "streams"]))
             .or("data_placement")
             .default("none")
             .only(PLACING)
-            .not_yet("Data placement needs NVMe passthrough, which is not supported yet."),
+            .not_yet("data placement needs NVMe passthrough."),
         row("plid_select", UsageTier::Three, Kind::Choice(&["random", "roundrobin", "scheme"]))
             .or("fdp_pli_select")
             .default("roundrobin")
             .only(PLACING)
-            .not_yet("Data placement needs NVMe passthrough, which is not supported yet."),
+            .not_yet("data placement needs NVMe passthrough."),
         row("plids", UsageTier::Three, Kind::Text)
             .or("fdp_pli")
             .only(PLACING)
-            .not_yet("Data placement needs NVMe passthrough, which is not supported yet."),
-        row("dp_scheme", UsageTier::Three, Kind::Text)
-            .only(PLACING)
-            .not_yet("Data placement needs NVMe passthrough, which is not supported yet."),
+            .not_yet("data placement needs NVMe passthrough."),
+        row("dp_scheme", UsageTier::Three, Kind::Text).only(PLACING).not_yet("data placement needs NVMe passthrough."),
     ],
 };
 

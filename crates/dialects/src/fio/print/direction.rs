@@ -6,11 +6,11 @@ use plumb_result::Histogram;
 /// What moved data, as `unified_rw_reporting` groups it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Io {
-    /// Reads, writes and trims apart.
+    /// Reads, writes and trims separately.
     Separate(Split),
-    /// All together.
+    /// Combined.
     Mixed(Box<DirectionReport>),
-    /// Apart, and together.
+    /// Separately and combined.
     Both(Split, Box<DirectionReport>),
 }
 
@@ -20,7 +20,7 @@ impl Default for Io {
     }
 }
 
-/// Reads, writes and trims apart.
+/// Reads, writes and trims separately.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Split {
     /// Reads.

@@ -46,7 +46,7 @@ pub enum RateLimit {
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Remaining {
-    /// Nothing can be said yet.
+    /// Unknown so far.
     #[default]
     Unknown,
     /// All jobs are in their ramp.

@@ -17,7 +17,7 @@ pub enum Format {
 }
 
 /// The report in all these formats, in the order in which fio prints them whatever order was asked for: terse, JSON,
-/// normal. Of two of a kind the one that says more is printed.
+/// normal. Of two similar formats, the more detailed one is printed.
 pub fn print(report: &Report, formats: &[Format]) -> String {
     let version = formats.iter().filter_map(|one| if let Format::Terse(version) = one { Some(*version) } else { None });
     let mut text = version.max().map(|version| terse(report, version)).unwrap_or_default();

@@ -83,12 +83,12 @@ fn block<'a>(io: &'a Io, name: &str) -> Option<&'a DirectionReport> {
     io.named().into_iter().find(|(own, _)| *own == name).map(|(_, one)| one)
 }
 
-/// What the group of a job did in the direction of this name, as a basis of the job's share of it.
+/// The group's result in the direction of this name, as the base of the job's share.
 pub(super) fn together(report: &Report, job: &JobReport, name: &str) -> Together {
     Together::of(report.jobs.iter().filter(|other| other.group == job.group).filter_map(|other| block(&other.io, name)))
 }
 
-/// The share of the group's rate that a job's mean rate is, in percent, at most 100.
+/// A job's mean rate as a percentage of the group's rate, at most 100.
 pub(super) fn share_of_group(mean_kib: f64, group: Together) -> f64 {
     if group.rate <= 1024 { 100.0 } else { (mean_kib * 100.0 / (group.rate as f64 / 1024.0)).min(100.0) }
 }

@@ -5,10 +5,10 @@ pub fn iolog_header() -> &'static str {
     "fio version 3 iolog\n"
 }
 
-/// What is logged of a file.
+/// A file event in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IologAction {
-    /// The file belongs to the log; must come before all else of it.
+    /// The file is added to the log; must come before its other events.
     Add,
     /// Opened.
     Open,

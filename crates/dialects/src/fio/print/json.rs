@@ -65,7 +65,7 @@ fn job(report: &Report, job: &JobReport, format: JsonFormat) -> JsonObject {
             _ => drop(object.set(name, block)),
         }
     }
-    // Where all is mixed, fio leaves the flushes out.
+    // If everything is mixed, fio omits the flushes.
     if report.compat == Compat::Meant || !matches!(job.io, Io::Mixed(_)) {
         let of = job.display.percentiles_of;
         let mut sync = JsonObject::default();
@@ -154,7 +154,7 @@ impl Maker<'_> {
         let bandwidth = one.bandwidth.value().copied().unwrap_or_default();
         let iops = one.iops.value().copied().unwrap_or_default();
         let share = match one.bandwidth.value() {
-            // fio hands the mean on as a whole number here, and only here.
+            // fio truncates the mean to a whole number here, and only here.
             Some(Samples { count: 1.., mean, .. }) => {
                 share_of_group(mean.trunc(), together(self.report, self.job, name))
             }
@@ -268,7 +268,7 @@ fn disk(disk: &DiskReport, compat: Compat) -> JsonObject {
 fn disk_use(object: &mut JsonObject, prefix: &str, counters: &DiskUse) {
     let pair = |figure: &Figure<ReadWriteCounts>| figure.value().copied().unwrap_or_default();
     let (merges, ticks) = (pair(&counters.merges), pair(&counters.ticks_ms));
-    // fio itself leaves the `s` out of this one name, and its readers know it so.
+    // fio omits the `s` in this one name, and programs that read it rely on that.
     let write_merges = if prefix.is_empty() { "write_merges" } else { "write_merge" };
     for (name, value) in [
         ("read_ios", counters.ios.read),

@@ -93,7 +93,7 @@ fn indent(level: usize, out: &mut String) {
     out.extend(std::iter::repeat_n("  ", level));
 }
 
-/// A string with what JSON wants escaped (RFC 8259 §7).
+/// A string with JSON escapes (RFC 8259 §7).
 fn quote(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {

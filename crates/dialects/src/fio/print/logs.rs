@@ -170,8 +170,8 @@ pub enum SampleLog {
     Iops,
 }
 
-/// A windowed log of the measured seconds. A second in which nothing completed has its line, with 0: a stall that left no
-/// line would not be seen.
+/// A windowed log of the measured seconds. A second without completions gets a line with 0; otherwise a stall would be
+/// invisible.
 pub fn samples_log(intervals: &[Interval], directions: &[LogDirection], log: SampleLog) -> String {
     let mut text = String::new();
     for interval in intervals.iter().filter(|interval| interval.length_ns > 0) {

@@ -42,7 +42,7 @@ fn not_measured(missing: &[NotMeasured], compat: Compat) -> String {
 
 fn job_text(report: &Report, job: &JobReport) -> String {
     let nothing = !job.is_beside && job.io.named().iter().all(|(_, one)| one.bytes == 0 && one.ios == 0);
-    // fio says nothing of a job that did nothing; an error that kept it from that is worth its line.
+    // fio prints nothing for a job that did nothing; an error that prevented it from running is printed.
     if nothing && (report.compat == Compat::Strict || (job.error.is_none() && job.sync.count == 0)) {
         return String::new();
     }
@@ -121,7 +121,7 @@ fn direction(report: &Report, job: &JobReport, name: &str, one: &DirectionReport
     let iops = super::direction::rate(one.ios, one.runtime_ms);
     let figures = display.significant_figures;
     let (shown, shown_other) = match (name, &job.io, report.compat) {
-        // fio forgets the unit where it adds the directions up beside them.
+        // fio omits the unit where it prints the sum of the directions.
         ("mixed", Io::Both(..), Compat::Strict) => (
             scaled(rate, figures, display.prefix(), NumberUnit::None),
             scaled(rate, figures, display.prefix().other(), NumberUnit::None),
@@ -155,7 +155,7 @@ fn direction(report: &Report, job: &JobReport, name: &str, one: &DirectionReport
             },
             match (display.unit_base, report.compat) {
                 (UnitBase::Bits, Compat::Meant) => 8.0,
-                // fio means to show bits here too, but never finds out that it should.
+                // fio intends to show bits here too, but never does.
                 (UnitBase::Bits, Compat::Strict) | (UnitBase::Bytes, _) => 1.0,
             },
         );

@@ -89,9 +89,9 @@ pub struct JobReport {
     pub started_unix_ms: u64,
     /// What made it fail.
     pub error: Option<JobError>,
-    /// Errors that were passed over, under `continue_on_error`.
+    /// Errors that were ignored, under `continue_on_error`.
     pub continued: Option<ContinuedErrors>,
-    /// Seconds that are left; 0 in a final report.
+    /// Seconds remaining; 0 in a final report.
     pub eta_s: u64,
     /// Seconds since the program started.
     pub elapsed_s: u64,

@@ -12,7 +12,7 @@ pub struct LoggedIo {
     pub direction: LogDirection,
     /// When it was issued, from the job's start, ns.
     pub issue_ns: u64,
-    /// When it was over, from the same start, ns.
+    /// When it completed, from the same start, ns.
     pub complete_ns: u64,
     /// The time of its submission, ns, if it was timed.
     pub submission_ns: Option<u64>,
@@ -125,14 +125,14 @@ impl LogWriting {
     }
 }
 
-/// What happened in a window, in one direction.
+/// The ops of one direction in a window.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     count: u64,
     bytes: u64,
     value_sum: u128,
     value_max: u64,
-    /// The piece at hand, and the largest rate of those before it.
+    /// The current interval, and the largest rate of the earlier ones.
     piece: u64,
     piece_amount: u64,
     piece_max: u64,

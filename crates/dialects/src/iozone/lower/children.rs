@@ -9,14 +9,14 @@ use plumb_workload::phase::Start;
 use plumb_workload::program::Pick;
 use plumb_workload::{Nanos, RunAs, Work, WorkerGroup};
 
-/// Where a pass stands among those of as many processes.
+/// Position of a pass among those with the same number of processes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) first: bool,
     pub(super) last: bool,
 }
 
-/// The passes, in IOzone's order of them.
+/// The passes, in IOzone's order.
 pub(super) fn passes(settings: &Settings) -> Vec<Pass> {
     let all = [
         (Test::Write, Pass::Write),
@@ -58,7 +58,7 @@ fn mixed(settings: &Settings, child: u32, count: u32) -> Pass {
     }
 }
 
-/// The groups of a pass, and the time that each worker pauses uncounted, ns.
+/// The worker groups of a pass, and the uncounted pause of each worker, ns.
 pub(super) fn groups(
     settings: &Settings,
     pass: Pass,
@@ -78,7 +78,7 @@ pub(super) fn groups(
             (false, true) => Some(Pick::Nth(child)),
             (false, false) => None,
         },
-        // One child is enough to flush what is dirty, and to remove the file that all share.
+        // One child suffices to flush dirty data and to delete the shared file.
         first: place.first,
         last: place.last && (!settings.shared || child == 0),
         in_throughput: true,

@@ -23,15 +23,15 @@ pub struct LoweredPhase {
     pub point: SizePoint,
     /// Number of processes; 0 for a single-process test.
     pub children: u32,
-    /// Which time over.
+    /// Number of the repetition.
     pub round: u32,
-    /// It is made and not printed, as IOzone makes and does not print it.
+    /// It is run but not printed, as in IOzone.
     pub is_silent: bool,
-    /// Time that its workers pause, each, which IOzone does not count, ns.
+    /// Pause of each worker that IOzone does not count, ns.
     pub uncounted_ns: u64,
 }
 
-/// A workload, and what its phases are.
+/// A workload and the meaning of its phases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lowered {
     /// The workload.
@@ -79,7 +79,7 @@ fn target(settings: &Settings) -> Target {
             count: counts.iter().copied().max().unwrap_or(1),
             per_directory: None,
         },
-        // The name that IOzone makes up is test data, whoever left it there.
+        // A file with IOzone's default name is test data, whoever created it.
         TestMode::Single(_) | TestMode::Auto(_) if settings.file == "iozone.tmp" => {
             Names::Made(vec![settings.file.clone().into()])
         }
@@ -88,7 +88,7 @@ fn target(settings: &Settings) -> Target {
     Target::Scratch(ScratchTarget { path: Default::default(), names })
 }
 
-/// What is measured on each size, and printed, in its order.
+/// The passes on each size that are printed, in order.
 pub fn measured(settings: &Settings) -> Vec<Pass> {
     match settings.mode {
         TestMode::Throughput { .. } => children::passes(settings),
@@ -136,7 +136,7 @@ impl Lowered {
         if *round > 0 {
             name.push_str(&format!("-round{}", round + 1));
         }
-        // The same size may be asked for twice.
+        // The same size may be given twice.
         let same = self.workload.phase.iter().filter(|phase| phase.name.split('.').next() == Some(&name)).count();
         if same > 0 {
             name.push_str(&format!(".{}", same + 1));

@@ -15,7 +15,7 @@ const PAGE_BYTES: u64 = 4096;
 /// Bytes of the memory of `-m`.
 const MANY_BUFFERS_BYTES: u64 = 16 << 20;
 
-/// Records from one detour of `-K` to the next.
+/// Records between the extra reads of `-K`.
 const DETOUR_RECORDS: u64 = 100;
 
 /// One pass of one process.
@@ -48,7 +48,7 @@ impl PassStep {
     }
 }
 
-/// The script of a pass, and the time that it pauses uncounted, ns.
+/// The program of a pass, and its uncounted pause, ns.
 pub(super) fn of(settings: &Settings, step: &PassStep) -> (Program, u64) {
     let transfer = transfer(settings, step);
     let paused_ns = transfer.paused().0;
@@ -98,7 +98,7 @@ pub(super) fn of(settings: &Settings, step: &PassStep) -> (Program, u64) {
         after,
         content: content(settings),
         memory: memory(settings),
-        // What was written by somebody else, or differs each time, cannot be checked.
+        // Data from elsewhere, or that differs each time, cannot be verified.
         checks: !matches!(settings.content, WrittenContent::Theirs | WrittenContent::Reducible { .. })
             && settings.writes.is_none()
             && settings.reads.is_none(),
@@ -189,7 +189,7 @@ fn opening(settings: &Settings, step: &PassStep) -> Vec<Step> {
     match step.pass {
         Pass::Fwrite | Pass::Refwrite => {
             let stream = Some(StdioBuffer { bytes: Some(Bytes(step.point.record_bytes)), ..StdioBuffer::default() });
-            // Streams go through the page cache, whatever `-I` says, and have no promise.
+            // Streams use the page cache, even with `-I`, and no synchronous writes.
             let open = OpenStep { stream, direct: false, promise: OpenPromise::Plain, ..open };
             return vec![Step::Open(open), fsync()];
         }
@@ -203,7 +203,7 @@ fn opening(settings: &Settings, step: &PassStep) -> Vec<Step> {
     }
     let mut steps = Vec::new();
     if step.pass == Pass::Write && !step.in_throughput && !settings.no_truncate {
-        // Whether a file can be made at all is tried first.
+        // First tries whether the file can be created.
         steps.extend([
             Step::Open(made(0o000)),
             Step::Truncate { handle: 0, size: Distribution::Fixed(Bytes(0)) },
@@ -243,7 +243,7 @@ fn opening(settings: &Settings, step: &PassStep) -> Vec<Step> {
     steps
 }
 
-/// A file that is written through a mapping gets its length by its last record first.
+/// A file written through a mapping is extended first, by writing its last record.
 fn mapping(settings: &Settings, step: &PassStep) -> Vec<Step> {
     let length = Bytes(step.bytes());
     let writes = step.pass.writes() || step.pass == Pass::RandomRead;
@@ -270,7 +270,7 @@ fn transfer(settings: &Settings, step: &PassStep) -> Transfer {
         Pass::Read | Pass::Reread => listed(&settings.reads).unwrap_or_default(),
         Pass::RandomRead | Pass::RandomWrite => RecordOrder::Shuffled(Shuffle::Iozone),
         Pass::Backward => RecordOrder::Backward,
-        // With async I/O, IOzone goes through the file here, too.
+        // With async I/O, IOzone reads the file here too.
         Pass::RecordRewrite if settings.aio.is_some() => RecordOrder::Forward,
         Pass::RecordRewrite => RecordOrder::Same,
         Pass::Stride => RecordOrder::Strided { records: settings.stride.max(1) },

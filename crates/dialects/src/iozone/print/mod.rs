@@ -34,7 +34,7 @@ pub struct Round {
     pub ops: u64,
     /// Time that counts, ns.
     pub elapsed_ns: u64,
-    /// Time of processors, ns.
+    /// CPU time, ns.
     pub cpu_ns: u64,
     /// Each process.
     pub children: Vec<Child>,
@@ -51,7 +51,7 @@ pub struct Child {
     pub ops: u64,
     /// Time that counts, ns.
     pub elapsed_ns: u64,
-    /// Time of processors, ns.
+    /// CPU time, ns.
     pub cpu_ns: u64,
 }
 
@@ -107,7 +107,7 @@ impl MeasuredPass {
         self.rounds.iter().map(of).collect()
     }
 
-    /// As the table and the report have it: whole, cut off.
+    /// As in the table and the report: truncated to a whole number.
     pub fn told(&self, unit: Rate) -> u64 {
         self.rate(unit) as u64
     }

@@ -87,9 +87,9 @@ impl Telemetry {
 pub struct Settings {
     /// Lines that are printed below the banner.
     pub echo: Vec<String>,
-    /// What was done in place of what IOzone silently does; for standard error.
+    /// Notes about deviations from what IOzone silently does; for standard error.
     pub notes: Vec<String>,
-    /// Why nothing runs, once the head is printed.
+    /// An error reported after the banner.
     pub trouble: Option<Trouble>,
     /// Do and print what IOzone does.
     pub strict: bool,
@@ -123,13 +123,13 @@ pub struct Settings {
     pub flush: bool,
     /// `close` counts.
     pub close: bool,
-    /// With which promise writes return.
+    /// Whether writes are synchronous.
     pub promise: OpenPromise,
     /// Reads too.
     pub read_promise: bool,
-    /// Around the page cache.
+    /// With direct I/O.
     pub direct: bool,
-    /// Through mappings; each record is synced so.
+    /// Through mappings, with this sync per record.
     pub mapped: Option<Option<bool>>,
     /// POSIX async I/O: depth, and whether it copies.
     pub aio: Option<(u32, bool)>,
@@ -161,7 +161,7 @@ pub struct Settings {
     pub shared: bool,
     /// No second pass.
     pub no_retest: bool,
-    /// The first child's end ends all.
+    /// All children stop when the first one ends.
     pub stonewall: bool,
     /// First processor of the children.
     pub bind: Option<u32>,
@@ -197,7 +197,7 @@ pub struct Settings {
     pub limits: Option<(u32, u32)>,
     /// `-J` was said.
     pub says_compute: bool,
-    /// Reads in sequence take detours.
+    /// Sequential reads include extra reads elsewhere (`-K`).
     pub disturbs: bool,
     /// A page is written by a call before a file is written, mapped or not.
     pub mixes_io: bool,
@@ -216,14 +216,14 @@ pub enum MixReaders {
     Count(u32),
 }
 
-/// Why nothing runs, and what is printed before.
+/// An error and the output before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// On standard output.
     pub message: String,
     /// On standard error.
     pub error: String,
-    /// What it ends with.
+    /// The exit code.
     pub code: u8,
     /// The head of the table comes before it.
     pub behind_table: bool,

@@ -16,7 +16,7 @@ use part::Part;
 use plumb_result::{Measurement, Observations, WorkerMeasurement};
 use plumb_workload::OpKind;
 
-/// What a report says apart from what was measured.
+/// The parts of a report that are not measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heading {
     /// As [`Report::version`].
@@ -41,7 +41,7 @@ pub struct Heading {
 /// Whether a report is final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stage {
-    /// Results so far, of a run that goes on.
+    /// Interim results of a running job.
     SoFar,
     /// The run is over.
     #[default]
@@ -58,14 +58,14 @@ pub enum DiskStats {
     Off,
 }
 
-/// A fio job, or a group of them that is reported as one, and where in the measurement its numbers are.
+/// A fio job, or a group of jobs reported as one, and the place of its numbers in the measurement.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobSource {
-    /// All that is known without measuring: names, options, how numbers are shown. The variant of `io` says how
-    /// directions are grouped, `continued` whether errors are passed over, `steady` which rule was asked for; an `error`
-    /// that is there stays. All other numbers are replaced.
+    /// Everything known without measuring: names, options, number formats. The variant of `io` gives the grouping of
+    /// directions, `continued` whether errors are ignored, `steady` the requested rule; an existing `error` is kept.
+    /// All other numbers are replaced.
     pub job: JobReport,
-    /// Who did it.
+    /// Its workers.
     pub members: Vec<JobMember>,
     /// Which latencies are kept.
     pub latencies: Latencies,
@@ -129,7 +129,7 @@ pub enum KeptLog {
 /// Why there is no report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// A job was not measured although the run came to its end.
+    /// A job was not measured although the run completed.
     #[error(
         "job `{job}` should be worker group `{group}` of phase {phase} of the measurement, which has none; the job was lowered to another workload than the one that ran"
     )]
@@ -146,7 +146,7 @@ pub enum BuildError {
 /// The report of a run. `observations` yield the disks.
 ///
 /// # Errors
-/// [`BuildError`], where measurement and jobs do not belong together.
+/// [`BuildError`] if measurement and jobs do not belong together.
 pub fn report_of(
     heading: Heading,
     jobs: Vec<JobSource>,
@@ -249,12 +249,12 @@ fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Re
 
 /// The error number of a job that was never started.
 const ECANCELED: i32 = 125;
-/// The error number that fio gives to data that is not what was written.
+/// fio's error number for failed verification.
 const EILSEQ: i32 = 84;
-/// The error number of a worker that ended for a reason without one.
+/// The error number of a worker that failed without one.
 const EIO: i32 = 5;
 
-/// How a worker that a signal stopped says so.
+/// The error text of a worker that was killed by a signal.
 const INTERRUPTED: &str = "interrupted";
 
 /// The system's name of an error, without its number.

@@ -5,8 +5,8 @@ use crate::fio::print::report::*;
 use plumb_result::{Histogram, OpMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
 
-/// The ops that make data last and that fio counts: those amid the others. What comes at the end of a job or as a file is
-/// closed is in its time alone.
+/// The flushes that fio counts: those between other ops. Flushes at the end of a job or on close are only part of its
+/// time.
 const SYNCS: [OpKind; 3] = [OpKind::Fsync, OpKind::Fdatasync, OpKind::SyncRange];
 
 /// The workers of a job.
@@ -31,9 +31,9 @@ impl Part<'_> {
     pub(super) fn direction(&self, kinds: &[OpKind]) -> DirectionReport {
         let ops = self.ops(kinds);
         let done: u64 = ops.iter().map(|op| op.count).sum();
-        // fio counts what failed among the ops.
+        // fio counts failed ops too.
         let ios = done + self.workers.iter().map(|worker| failed(worker, kinds)).sum::<u64>();
-        // Plumb never gives an op up: it completes, or it fails.
+        // Plumb never drops an op: it completes or fails.
         let dropped = Figure::Is(0);
         if done == 0 {
             return DirectionReport { ios, short: Figure::Is(0), dropped, ..DirectionReport::default() };
@@ -97,8 +97,8 @@ impl Part<'_> {
     }
 }
 
-/// Ops of these kinds that failed, as far as that is known: of many failures, only the first are kept, and the others are
-/// of their kind where all of them are of one.
+/// Failed ops of these kinds, as far as known: of many failures only the first are kept, and the others count as their
+/// kind if all of those are of one kind.
 fn failed(worker: &WorkerMeasurement, kinds: &[OpKind]) -> u64 {
     let of_kinds = worker.faults.iter().filter(|fault| fault.errno.is_some() && kinds.contains(&fault.op)).count();
     let all = worker.faults.len();

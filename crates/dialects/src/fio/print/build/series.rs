@@ -26,8 +26,8 @@ impl Piece {
     }
 }
 
-/// The samples of all workers, those of the same time added up. The rest of a piece at a worker's end counts
-/// where it is most of one.
+/// The samples of all workers, with those of the same time added up. A shorter last sample of a worker counts if it
+/// covers most of its interval.
 pub(super) fn sum(workers: &[&WorkerMeasurement]) -> Vec<Piece> {
     let all = || workers.iter().flat_map(|worker| worker.samples.iter().map(move |sample| (worker.started_ns, sample)));
     let longest = all().map(|(_, sample)| sample.length_ns).max().unwrap_or(0);
@@ -43,11 +43,11 @@ pub(super) fn sum(workers: &[&WorkerMeasurement]) -> Vec<Piece> {
     pieces.into_values().collect()
 }
 
-/// A window may be shorter by this part of its length, since pieces are closed a little early.
+/// A window may be shorter by this fraction, because samples end slightly early.
 const SLACK_PART: u64 = 32;
 
-/// The rates of these kinds of op in windows of this length, those without an op among them. Those of several workers are
-/// counted as often as there are workers, as fio does. What is left at the end and makes no window has no rate.
+/// The rates of these kinds of op in windows of this length, including empty ones. Windows of several workers are
+/// counted once per worker, as in fio. A rest at the end that does not fill a window has no rate.
 pub(super) fn samples(
     pieces: &[Piece],
     window_ns: u64,
