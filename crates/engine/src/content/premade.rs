@@ -103,8 +103,8 @@ impl Pool {
     /// what lies nearby.
     fn free_away_from(&self, taken: usize) -> usize {
         let count = self.owners.len();
-        // An odd stride goes through all of a power of two.
-        let stride = if count.is_power_of_two() { (count / 8 * 3) | 1 } else { 1 };
+        // An odd stride goes through all of a power of two; one and two of these are far from the start, in either direction.
+        let stride = if count.is_power_of_two() { (count * 9 / 32) | 1 } else { 1 };
         let mut place = taken;
         // There is a free one: the place that this slot has just given back.
         while self.owners[place].is_some() {
