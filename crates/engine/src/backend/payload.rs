@@ -32,6 +32,9 @@ pub(crate) struct Payload {
     _locked: Option<Region>,
 }
 
+/// The same offsets of two files come from different parts of the pool: this much apart, as a power of two.
+const FILE_SHIFT: u32 = 14;
+
 /// A pool that writes take their content from, and what reads use.
 struct SlotPool {
     pool: Pool,
@@ -136,7 +139,7 @@ impl Payload {
     fn fill(&mut self, op: &BlockOp, slot: Slot) {
         if let Some(pool) = &mut self.pool {
             let length = op.length as usize;
-            let start = pool.pool.take(usize::from(slot), length);
+            let start = pool.pool.take(slot, op.offset.wrapping_add(u64::from(op.file) << FILE_SHIFT), length);
             self.starts[usize::from(slot)] = start;
             return self.bytes.before(op, usize::from(slot), &mut self.region.as_mut_slice()[start..start + length]);
         }

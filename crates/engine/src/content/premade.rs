@@ -1,24 +1,26 @@
 //! Random content that costs next to nothing while the clock runs.
 //!
-//! A pool of random bytes is filled before the clock starts. Each write takes the next stretch of it ([`Pool`]), and
+//! A pool of random bytes is filled before the clock starts. Each write takes a stretch of it ([`Pool`]), and
 //! each 512 bytes of that stretch get a stamp that no other sector of the run has ([`Premade`]). So no two blocks are
 //! equal, and a compressor finds a repeat only if it looks back further than the pool is long.
 
 use super::fill::Filler;
+use crate::backend::Slot;
 use crate::rng::{Purpose, StreamId, splitmix64};
 use plumb_workload::Content;
-use std::collections::VecDeque;
-use std::ops::Range;
 
 /// Length of a worker's pool, unless its ops in flight need more. File systems compress at most 128 KiB together (btrfs,
 /// ZFS by default), so that repeats at this distance gain them nothing; and it still fits into a processor's own cache.
 const POOL_BYTES: usize = 512 << 10;
 
+/// Places of this length or less are cheap to have more of.
+const FEW_BYTES: usize = 64 << 10;
+
 /// Each of these gets a stamp: the smallest block that anything deduplicates.
 const SECTOR_BYTES: usize = 512;
 
-/// Shorter writes are generated anew: there are too few of them in a pool, and they cost little.
-const SHORTEST_BYTES: usize = 2048;
+/// Shorter writes are generated anew: aligned, too few of them are in a pool, and they cost little.
+const SHORTEST_BYTES: usize = 4096;
 
 /// What stamps are apart: odd, so that a counter that it is added to returns after 2^64 stamps; the golden ratio's part, so
 /// that consecutive stamps have nothing in common for a compressor.
@@ -62,58 +64,76 @@ impl Premade {
     }
 }
 
-/// Which stretch of a pool the next write takes.
+/// Which stretch of a pool a write takes.
 ///
-/// The pool is divided into places, each long enough for the largest write. A slot of the queue keeps its place until its
-/// writes have gone through it, and then takes the one that has been free for longest: repeats are as far apart as the pool
-/// is long, however few ops are in flight, and memory that is in flight is never changed.
+/// The pool is divided into places, each long enough for the largest write. A write takes the place that its position says,
+/// so that whatever lies close together in a file comes from different parts of the pool, in whichever order it is written.
+/// Where another slot of the queue has that place, it takes one far away: memory that is in flight is never changed.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
-    /// Where free places begin. It never holds more than it was made for.
-    free: VecDeque<usize>,
-    /// By slot.
-    taken: Box<[Taken]>,
+    /// By place: the slot that has it.
+    owners: Box<[Option<Slot>]>,
+    /// By slot: its place.
+    places: Box<[usize]>,
     place_bytes: usize,
-    bytes: usize,
     align: usize,
-}
-
-/// What a slot has of a pool.
-#[derive(Debug, Clone, Copy)]
-struct Taken {
-    start: usize,
-    used: usize,
 }
 
 impl Pool {
     /// One for this many slots with writes of up to `largest` bytes. All writes begin at multiples of `align`.
     pub(crate) fn new(largest: usize, slots: usize, align: usize) -> Pool {
         let place_bytes = largest.max(1).next_multiple_of(align);
-        let places = POOL_BYTES.div_ceil(place_bytes).max(slots);
-        let starts = |range: Range<usize>| range.map(move |place| place * place_bytes);
-        let mut free = VecDeque::with_capacity(places);
-        free.extend(starts(slots..places));
-        let taken = starts(0..slots).map(|start| Taken { start, used: 0 }).collect();
-        Pool { free, taken, place_bytes, bytes: places * place_bytes, align }
+        // With twice as many as slots, a free place is never far; large ones would take too much memory for that.
+        let places = POOL_BYTES.div_ceil(place_bytes);
+        let places =
+            if place_bytes <= FEW_BYTES { places.max(2 * slots).next_power_of_two() } else { places.max(slots) };
+        let mut owners = vec![None; places].into_boxed_slice();
+        for slot in 0..slots {
+            owners[slot] = Some(slot as Slot);
+        }
+        Pool { owners, places: (0..slots).collect(), place_bytes, align }
     }
 
     /// Its length.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.owners.len() * self.place_bytes
     }
 
-    /// Where a slot's next write, of this length, begins.
-    #[inline]
-    pub(crate) fn take(&mut self, slot: usize, length: usize) -> usize {
-        let taken = &mut self.taken[slot];
-        if taken.used + length > self.place_bytes {
-            self.free.push_back(taken.start);
-            let start = self.free.pop_front().unwrap_or(taken.start);
-            *taken = Taken { start, used: 0 };
+    /// A free place far from this one, and far from what other writes nearby find in the same way: nearby places belong to
+    /// what lies nearby.
+    fn free_away_from(&self, taken: usize) -> usize {
+        let count = self.owners.len();
+        // An odd stride goes through all of a power of two; one and two of these are far from the start, in either direction.
+        let stride = if count.is_power_of_two() { (count * 9 / 32) | 1 } else { 1 };
+        let mut place = taken;
+        // There is a free one: the place that this slot has just given back.
+        while self.owners[place].is_some() {
+            place = (place + stride) % count;
         }
-        let start = taken.start + taken.used;
-        taken.used += length.next_multiple_of(self.align);
-        start
+        place
+    }
+
+    /// Where a slot's next write begins: of this length, to this position in its file.
+    #[inline]
+    pub(crate) fn take(&mut self, slot: Slot, position: u64, length: usize) -> usize {
+        self.owners[self.places[usize::from(slot)]] = None;
+        // Writes of one odd length lie side by side in a file, and one aligned length after another in the pool.
+        let (align, bytes) = (self.align as u64, length.max(1) as u64);
+        let spread = if bytes.is_multiple_of(align) {
+            position / align * align
+        } else {
+            (position / bytes).wrapping_mul(bytes.next_multiple_of(align))
+        };
+        let block = spread / self.place_bytes as u64;
+        let mut place = (block % self.owners.len() as u64) as usize;
+        if self.owners[place].is_some() {
+            place = self.free_away_from(place);
+        }
+        self.owners[place] = Some(slot);
+        self.places[usize::from(slot)] = place;
+        let room = self.place_bytes - length.min(self.place_bytes);
+        let within = ((spread % self.place_bytes as u64) as usize).min(room);
+        place * self.place_bytes + within / self.align * self.align
     }
 }
 
@@ -136,9 +156,11 @@ mod tests {
         let mut pool = Pool::new(largest, slots, 4096);
         let mut memory = vec![0; pool.bytes()];
         premade.fill(&mut memory);
+        let mut position = 0;
         lengths
             .map(|length| {
-                let start = pool.take(0, length);
+                let start = pool.take(0, position, length);
+                position += length as u64;
                 premade.stamp(&mut memory[start..start + length]);
                 memory[start..start + length].to_vec()
             })
@@ -183,7 +205,7 @@ mod tests {
         assert_eq!(repeats_within(&writes, 128 << 10), 0);
         // Sizes that change from write to write go through the same pool.
         let mut seen = HashSet::new();
-        let lengths = (0..4000).map(|number| [4096, 700, 40_000, 12_288, 3][number % 5]);
+        let lengths = (0..4000).map(|number| [4096, 700, 40_960, 12_288, 3][number % 5]);
         let writes = written(lengths, 1 << 20, STREAM);
         assert!(writes.iter().flat_map(|write| write.chunks_exact(512)).all(|sector| seen.insert(sector)));
         assert!(compressed(&writes) > 0.999);
@@ -217,19 +239,33 @@ mod tests {
         for (largest, slots, align) in [(4096, 1, 4096), (100, 32, 4096), (1 << 20, 4, 1 << 16), (700_000, 1, 4096)] {
             let mut pool = Pool::new(largest, slots, align);
             assert!(pool.bytes() >= POOL_BYTES.max(largest * slots));
-            let room = pool.free.capacity();
             let mut in_flight = vec![0..0; slots];
             let mut rng = crate::rng::Rng::new(3);
             for _ in 0..5000 {
                 let slot = rng.below(slots as u64) as usize;
                 let length = 1 + rng.below(largest as u64) as usize;
-                let start = pool.take(slot, length);
+                let start = pool.take(slot as Slot, rng.below(1 << 30), length);
                 in_flight[slot] = 0..0;
                 assert!(start.is_multiple_of(align) && start + length <= pool.bytes());
                 assert!(in_flight.iter().all(|other| start + length <= other.start || other.end <= start));
                 in_flight[slot] = start..start + length;
             }
-            assert_eq!(pool.free.capacity(), room, "nothing is allocated in the hot loop");
+        }
+    }
+
+    /// Protects random writes: what lies side by side is compressed together, however far apart in time it was written.
+    #[test]
+    fn neighbours_come_from_different_parts_of_the_pool() {
+        let mut pool = Pool::new(4096, 1, 4096);
+        let mut rng = crate::rng::Rng::new(9);
+        let blocks = 4096usize;
+        let mut starts = vec![None; blocks];
+        for _ in 0..100_000 {
+            let block = rng.below(blocks as u64) as usize;
+            starts[block] = Some(pool.take(0, block as u64 * 4096, 4096));
+        }
+        for near in starts.windows((128 << 10) / 4096) {
+            assert_eq!(near.iter().flatten().collect::<HashSet<_>>().len(), near.iter().flatten().count());
         }
     }
 

@@ -27,9 +27,12 @@ pub(super) struct RecordMemory {
     changes: bool,
 }
 
+/// What direct I/O needs everywhere.
+const SMALLEST_ALIGN_BYTES: usize = 4096;
+
 /// Where records begin, and pieces of a pool.
 fn align_bytes(rules: ProgramMemory) -> usize {
-    (rules.align.0 as usize).max(4096)
+    (rules.align.0 as usize).max(SMALLEST_ALIGN_BYTES)
 }
 
 /// Up to this many words are compared in less time than a reading of the clock takes.
@@ -50,6 +53,8 @@ enum Held {
     Premade {
         premade: Box<Premade>,
         pool: Pool,
+        /// Bytes so far, each write rounded up: programs write their files one after another.
+        written: u64,
     },
     Filled(Box<Filler>),
 }
@@ -117,7 +122,7 @@ impl RecordMemory {
         let pool_bytes = pool.bytes();
         let mut memory = RecordMemory::zeros(rules, largest_bytes, pool_bytes)?;
         premade.fill(&mut memory.region.as_mut_slice()[..pool_bytes]);
-        let content = Held::Premade { premade: Box::new(premade), pool };
+        let content = Held::Premade { premade: Box::new(premade), pool, written: 0 };
         Ok(RecordMemory { content, at: pool_bytes, changes: true, ..memory })
     }
 
@@ -183,8 +188,9 @@ impl RecordMemory {
     /// Makes what is about to be written.
     pub(super) fn fill(&mut self, offset: u64, bytes: u64) {
         let RecordMemory { region, content, at, counted, .. } = self;
-        if let Held::Premade { premade, pool } = content {
-            *at = pool.take(0, bytes as usize);
+        if let Held::Premade { premade, pool, written } = content {
+            *at = pool.take(0, *written, bytes as usize);
+            *written = written.wrapping_add(bytes.next_multiple_of(SMALLEST_ALIGN_BYTES as u64));
             return premade.stamp(&mut region.as_mut_slice()[*at..*at + bytes as usize]);
         }
         let piece = &mut region.as_mut_slice()[*at..*at + bytes as usize];

@@ -90,7 +90,7 @@ fn while_a_tree_is_laid_out() {
 
 #[test]
 fn while_the_cache_is_emptied_or_filled() {
-    for (cache, word) in [("cold", "emptying"), ("warm", "filling")] {
+    for (cache, word) in [("cold", "dropping"), ("warm", "filling")] {
         let measurement = when_preparing(&file("16MiB", &format!("cache = \"{cache}\""), "work.blocks = {}"), word);
         assert_eq!(measurement.phases, [], "{cache}");
     }

@@ -285,7 +285,7 @@ fn what_cannot_be_planned_says_why() {
         (
             Blocks { block: BlockSize::Range { min: Bytes(8192), max: Bytes(4096), step: None }, ..default.clone() },
             1 << 20,
-            "no multiple of 8192 lies between",
+            "no multiple of 8192 between",
         ),
         (Blocks { align: Some(Bytes(0)), ..default.clone() }, 8192, "0 is not an alignment"),
         (with_pattern(Pattern::Stride { stride: Bytes(0) }), 8192, "never moves"),
