@@ -98,3 +98,30 @@ fn kind(kind: LayerKind) -> &'static str {
         LayerKind::Sim => "simulated",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(name: &str, kind: LayerKind, settings: &[(&str, &str)]) -> String {
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let layer = BlockLayer {
+            name: name.to_owned(),
+            kind,
+            rotational: Some(true),
+            size_bytes: 1 << 30,
+            settings,
+            ..BlockLayer::default()
+        };
+        stack(&TargetFacts { stack: vec![layer], ..TargetFacts::default() })
+    }
+
+    /// What a hypervisor or a loop device reports about rotation is no evidence of a spinning disk.
+    #[test]
+    fn a_stack_says_what_stores_the_data() {
+        assert_eq!(said("sda", LayerKind::Disk, &[]), "sda (disk, spinning, 1.00 GiB)");
+        assert_eq!(said("vda", LayerKind::Disk, &[("medium", "virtual disk")]), "vda (virtual disk, 1.00 GiB)");
+        let memory = [("medium", "memory"), ("stands_on", "tmpfs at /dev/shm")];
+        assert_eq!(said("loop0", LayerKind::Loop, &memory), "loop0 (loop, in memory: tmpfs at /dev/shm, 1.00 GiB)");
+    }
+}

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 /// Two sides of a comparison, and what was declared to differ.
 pub struct ComparisonView<'a> {
-    /// What the candidate is held against.
+    /// The side that the candidate is compared with.
     pub baseline: ComparisonSide<'a>,
-    /// What is held against it.
+    /// The side in question.
     pub candidate: ComparisonSide<'a>,
     /// The factor that was declared to vary.
     pub varying: Option<&'static Factor>,

@@ -1,4 +1,4 @@
-//! What beneath a target makes bytes smaller, and what content gives way to it.
+//! What below a target shrinks data, and which content it can shrink.
 
 use plumb_result::observe::{BlockLayer, LayerKind, TargetFacts};
 use plumb_workload::{Content, Target, WorkerGroup, Workload};
@@ -34,7 +34,7 @@ fn copies_zeros(workload: &Workload, target: &str) -> bool {
     })
 }
 
-/// What beneath a target compresses or deduplicates, as people know it.
+/// What below a target compresses or deduplicates, as people know it.
 pub(crate) fn compressor(facts: &TargetFacts) -> Option<String> {
     let filesystem = facts.filesystem.value().and_then(|fs| {
         let option = fs.options.iter().find(|option| compresses(option));

@@ -1,4 +1,4 @@
-//! What the checks look at: one view of a phase, of a run, of a comparison, with the counters already subtracted.
+//! What the checks examine: one view of a phase, of a run, of a comparison, with the counters already subtracted.
 
 use crate::compressibility;
 use crate::not_seen::NotSeen;
@@ -94,7 +94,7 @@ pub(crate) struct ReadSources {
     pub(crate) witness: &'static str,
 }
 
-/// Bytes that came from beneath the page cache, and who says so.
+/// Bytes that came from below the page cache, and which counter says so.
 pub(crate) struct StorageBytes {
     pub(crate) bytes: u64,
     pub(crate) witness: &'static str,
@@ -247,7 +247,7 @@ impl<'a> PhaseView<'a> {
         storage_names(self.workload, self.plan, self.targets)
     }
 
-    /// Facts of the phase's targets that were looked at.
+    /// Facts of the phase's targets, as far as known.
     pub(crate) fn facts(&self) -> impl Iterator<Item = &'a TargetFacts> {
         let targets = self.targets;
         self.target_names().into_iter().filter_map(move |name| targets.get(name))
@@ -325,20 +325,20 @@ impl<'a> PhaseView<'a> {
         share(extents.hole_bytes + extents.unwritten_bytes, extents.total_bytes)
     }
 
-    /// Share of the files' bytes that are stored compressed, so that device bytes cannot be held against them.
+    /// Share of the files' bytes that are stored compressed, so that device bytes cannot be compared with them.
     pub(crate) fn encoded_share(&self) -> Option<f64> {
         let extents = self.extents().ok()?;
         share(extents.encoded_bytes, extents.total_bytes)
     }
 
-    /// What is written can become smaller on its way: the content gives way and something beneath compresses.
+    /// What is written can shrink on its way: the content compresses, and so does something below.
     pub(crate) fn may_shrink(&self) -> bool {
         self.target_names().into_iter().any(|name| {
             compressibility::content(self.workload, name) != Content::Random && self.compressor(name).is_some()
         })
     }
 
-    /// What beneath a target compresses or deduplicates.
+    /// What below a target compresses or deduplicates.
     pub(crate) fn compressor(&self, target: &str) -> Option<String> {
         compressibility::compressor(self.targets.get(target)?)
     }
@@ -349,7 +349,7 @@ impl<'a> PhaseView<'a> {
         if names.is_empty() { "the device".to_owned() } else { names.join(" and ") }
     }
 
-    /// The first loop device of the stack that is backed by a file and not by memory.
+    /// The first loop device of the stack.
     pub(crate) fn loop_device(&self) -> Option<&'a BlockLayer> {
         self.layers().find(|layer| layer.kind == LayerKind::Loop)
     }
@@ -441,17 +441,17 @@ pub(crate) fn ground_of_facts(name: &str, facts: &TargetFacts) -> Ground {
     Ground::Device
 }
 
-/// What the probe found the bytes to be stored in, where that is no drive of its own.
+/// What the probe says the bytes are stored in, where that is not a drive.
 pub(crate) fn medium(layer: &BlockLayer) -> Option<&str> {
     layer.settings.get("medium").map(String::as_str)
 }
 
-/// A disk that a hypervisor makes: what it says of its own mechanics is no evidence.
+/// A disk that a hypervisor emulates: what it reports about rotation is no evidence.
 pub(crate) fn is_virtual_disk(layer: &BlockLayer) -> bool {
     medium(layer) == Some("virtual disk")
 }
 
-/// A RAM disk, compressed memory, or a loop device whose backing file lies in memory.
+/// A RAM disk, compressed memory, or a loop device whose backing file is in memory.
 fn is_memory(layer: &BlockLayer) -> bool {
     if medium(layer) == Some("memory") {
         return true;

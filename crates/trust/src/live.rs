@@ -1,4 +1,4 @@
-//! Findings while a run goes on: which checks can already speak part-way through a phase, and when each is told.
+//! Findings while a run goes on: which checks can already speak part-way through a phase, and when each is reported.
 
 use crate::check::Judge;
 use crate::checks::CHECKS;
@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// When a check may speak before the end of its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cadence {
-    /// It rests on what was seen before the first op or on events that cannot be undone, and is told at once.
+    /// It rests on what was seen before the first op or on events that cannot be undone, and is reported at once.
     Fact,
-    /// It rests on rates, which begin roughly: it is told when it held in two seconds running.
+    /// It rests on rates, which begin roughly: it is reported when it held in two seconds in a row.
     Rate,
     /// As [`Cadence::Fact`], but it costs too much for every second: when the seconds are a power of two.
     Sparse,
@@ -49,10 +49,10 @@ const LIVE: &[(&str, Cadence)] = &[
     ("E3", Cadence::Sparse),
 ];
 
-/// [`Cadence::Sparse`] checks look at so many seconds first, and last: a search over a series grows with its square.
+/// [`Cadence::Sparse`] checks look at this many seconds first, and last: a search over a series grows with its square.
 const SPARSE_SECONDS: std::ops::RangeInclusive<usize> = 16..=512;
 
-/// A finding's check and phase: it is told once for each.
+/// A finding's check and phase: it is reported once for each.
 type Key = (String, Option<String>);
 
 fn key(finding: &Finding) -> Key {
@@ -64,7 +64,7 @@ fn key(finding: &Finding) -> Key {
 pub struct LiveJudge {
     /// Seconds of this phase so far.
     seconds: usize,
-    /// True in the second before, and not told yet.
+    /// True in the second before, and not reported yet.
     pending: BTreeSet<Key>,
     told: BTreeMap<Key, Finding>,
 }
@@ -72,20 +72,20 @@ pub struct LiveJudge {
 /// What the end of a phase changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PhaseNews {
-    /// What is true of the whole phase and was not told before, worst first.
+    /// What is true of the whole phase and was not reported before, worst first.
     pub found: Vec<Finding>,
-    /// What was told while it ran and is not true of the whole phase.
+    /// What was reported while it ran and is not true of the whole phase.
     pub withdrawn: Vec<Finding>,
 }
 
 impl LiveJudge {
-    /// Nothing was told yet.
+    /// Nothing was reported yet.
     pub fn new() -> LiveJudge {
         LiveJudge::default()
     }
 
     /// A second has passed. The last phase of `measurement` and of `observations` is the one that runs: counts, bytes,
-    /// intervals and errors so far, and the counters now. Gives what is to be told, worst first.
+    /// intervals and errors so far, and the counters now. Returns what is to be reported, worst first.
     pub fn second(
         &mut self,
         workload: &Workload,
@@ -178,7 +178,7 @@ impl LiveJudge {
     }
 }
 
-/// Whether a check looks at a phase of so many intervals.
+/// Whether a check is due after this many intervals.
 fn due(cadence: Cadence, intervals: usize) -> bool {
     match cadence {
         // Even what was seen before may need some traffic to matter: all of these are looked at every second.

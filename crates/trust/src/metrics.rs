@@ -8,10 +8,10 @@ use plumb_result::{Histogram, Metric, MetricValue, PhaseMeasurement};
 use plumb_workload::{OpKind, Phase};
 use std::collections::BTreeMap;
 
-/// A quantile is shown where at least so many samples lie beyond it (E6).
+/// A quantile is shown where it has at least this many samples beyond it (E6).
 pub const MIN_SAMPLES_BEYOND: u64 = 10;
 
-/// Whether a histogram carries a quantile (0–1): at least [`MIN_SAMPLES_BEYOND`] samples lie beyond it.
+/// Whether a histogram supports a quantile (0–1): at least [`MIN_SAMPLES_BEYOND`] samples are beyond it.
 pub fn quantile_allowed(histogram: &Histogram, quantile: f64) -> bool {
     histogram.beyond(quantile) >= MIN_SAMPLES_BEYOND
 }

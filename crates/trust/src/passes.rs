@@ -23,7 +23,7 @@ pub(crate) fn within(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
     (first >= MIN_PASS_NS && second >= MIN_PASS_NS).then(|| first as f64 / second as f64)
 }
 
-/// A phase held against an earlier one.
+/// A phase compared with an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Against {
     /// Its rate over that of the earlier phase.
@@ -65,7 +65,7 @@ fn moved(measured: &PhaseMeasurement, kind: OpKind) -> u64 {
     measured.ops.get(&kind).map_or(0, |op| op.bytes)
 }
 
-/// When so many bytes had been moved, by interpolation within the interval.
+/// When `bytes` had been moved, by interpolation within the interval.
 fn reached_ns(intervals: &[Interval], kind: OpKind, bytes: u64) -> Option<u64> {
     let mut so_far = 0;
     for interval in intervals {

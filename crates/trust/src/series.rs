@@ -85,11 +85,11 @@ pub(crate) fn drift(rates: &[f64]) -> Option<Drift> {
     (middle > 0.0).then(|| Drift { p, share: rise / middle })
 }
 
-/// From so many seconds on a change of level can be told from chance: six, after the first.
+/// Seconds needed to distinguish a change of level from chance: six, after the first.
 pub(crate) const CHANGE_SECONDS_MIN: usize = 7;
 /// p that a change needs by a t test. It is stricter than by ranks, since the test takes seconds for independent.
 const T_TEST_P: f64 = 0.0001;
-/// So many times the width of a level must then lie between the two.
+/// The two levels must then be this many times the width of a level apart.
 const APART: f64 = 2.0;
 /// Of this share of its lowest and of its highest values a level's width takes no notice.
 const TRIMMED: f64 = 0.1;
@@ -99,7 +99,7 @@ const POINTS_MAX: usize = 300;
 /// The clearest change of level within a run: p < 0.001 and more than 5 %.
 ///
 /// Ranks (Pettitt) find it in noise, but not in fewer than 22 seconds, nor where one of the levels is short: 8 of 24
-/// seconds can never reach p < 0.001. There a t test must find it, and the two levels must lie apart by more than twice
+/// seconds can never reach p < 0.001. There a t test must find it, and the two levels must be apart by more than twice
 /// the width of either: seconds that resemble their neighbours (r = 0.8) else show a change in a third of flat runs, and
 /// so in 1 %. The first second, in which queues and the device's own cache fill, belongs to no level.
 pub(crate) fn level_change(rates: &[f64]) -> Option<ChangePoint> {
@@ -113,7 +113,7 @@ pub(crate) fn level_change(rates: &[f64]) -> Option<ChangePoint> {
     Some(ChangePoint { at: 1 + change.at * group, ..change })
 }
 
-/// The largest of the changes that a t test finds between levels that lie apart.
+/// The largest of the changes that a t test finds between separate levels.
 fn step(points: &[f64]) -> Option<ChangePoint> {
     let rule = History { p: T_TEST_P, magnitude: WITHIN_RUN_MAGNITUDE, ..History::default() };
     let changes = history(points, &rule).ok()?;
@@ -150,7 +150,7 @@ pub(crate) fn mean(rates: &[f64]) -> f64 {
     if rates.is_empty() { 0.0 } else { rates.iter().sum::<f64>() / rates.len() as f64 }
 }
 
-/// Writes go into the page cache first, so that the seconds of a phase show memory filling up and not the device, also
+/// Writes go into the page cache first: the seconds of a phase show memory filling up and not the device, also
 /// where a flush at its end makes the whole an honest number.
 pub(crate) fn memory_takes_the_writes(view: &PhaseView<'_>) -> bool {
     let flushes = view.ops(OpKind::Fsync) + view.ops(OpKind::Fdatasync);

@@ -1,4 +1,4 @@
-//! Units and directions as others state them, held against the metric's own (E11).
+//! Units and directions as others state them, against the metric's own (E11).
 
 use plumb_result::{Better, Metric, Unit};
 
@@ -47,7 +47,7 @@ struct Known {
     factor: f64,
 }
 
-/// Units as tools and papers write them, in lower case; the two whose case tells bits from bytes stand below. Decimal
+/// Units as tools and papers write them, in lower case; the two whose case separates bits from bytes are below. Decimal
 /// and binary prefixes by IEC 80000-13.
 const KNOWN: &[Known] = &[
     Known { names: &["b/s", "bytes/s", "byte/s", "bytes/sec"], unit: Unit::BytesPerSecond, factor: 1.0 },
@@ -71,7 +71,7 @@ const KNOWN: &[Known] = &[
     Known { names: &["%", "percent"], unit: Unit::Cpus, factor: 0.01 },
 ];
 
-/// Of a link's speed; `Mb/s` is bits where the case was kept, and files and disks are never told in bits.
+/// Of a link's speed; `Mb/s` is bits where the case was kept, and files and disks are never measured in bits.
 const BITS: &[&str] = &["b/s", "Kb/s", "kb/s", "Mb/s", "Gb/s", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "bps", "Mbps"];
 
 /// The factor that turns a stated value into the metric's own unit. A unit or direction that is not stated is the

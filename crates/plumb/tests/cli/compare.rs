@@ -290,7 +290,7 @@ fn drift_and_several_speeds_are_told() {
         finding.map(|check| check["message"].as_str().unwrap().to_owned())
     };
     assert!(found("sim:hdd?drift=1%", "E5").unwrap().contains("from the first run to the last"));
-    assert!(found("sim:hdd?bimodal=30%&bimodal-slow=40%", "E4").unwrap().contains("more than one speed"));
+    assert!(found("sim:hdd?bimodal=30%&bimodal-slow=40%", "E4").unwrap().contains("a fast and a slow group"));
     assert_eq!(found("sim:hdd", "E4").or(found("sim:hdd", "E5")), None);
     let page = home.plumb("compare sim:hdd?bimodal=30%&bimodal-slow=40% sim:hdd --seed 3 --no-store").out;
     assert!(page.contains("% of runs, "), "both speeds instead of one mean: {page}");

@@ -46,11 +46,11 @@ fn all_traps(path: &Path) {
     let warm = run(&reading("write", "warm")).json();
     assert_eq!(tier(&warm, "read.bw"), "cache");
     assert_eq!(findings(&warm, "A1", "fail").len(), 0);
-    assert_found(&warm, "A1", "note", "came from memory");
+    assert_found(&warm, "A1", "note", "of the bytes read came from");
     // As it happens to be: just written, so in memory.
     let as_is = run(&reading("write", "as-is")).json();
     assert_eq!(tier(&as_is, "read.bw"), "cache");
-    assert_found(&as_is, "A1", "note", "came from memory");
+    assert_found(&as_is, "A1", "note", "of the bytes read came from");
     // Twice over a cold file: the second time it is in memory, and a cold read was asked for.
     let twice = run(&format!("{}limit.passes = 4\n", reading("write", "cold"))).expect(3).json();
     assert_found(&twice, "A1", "fail", "despite `cache = \"cold\"`");

@@ -7,9 +7,9 @@ use plumb_workload::CachePolicy;
 
 /// Above this share from memory, a cold or direct read misleads.
 const WARN_SHARE: f64 = 0.02;
-/// Above this share from memory, it is no read of the device.
+/// Above this share from memory, the device was not measured.
 const FAIL_SHARE: f64 = 0.10;
-/// Above this share of holes or of compressed extents, device bytes cannot be held against file bytes.
+/// Above this share of holes or of compressed extents, device bytes cannot be compared with file bytes.
 const INCOMPARABLE_SHARE: f64 = 0.10;
 
 pub(crate) static CHECK: Check = Check {
@@ -57,7 +57,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if view.encoded_share().is_some_and(|encoded| encoded > INCOMPARABLE_SHARE) {
         return Outcome::skipped("the file is stored compressed, so device bytes cannot be compared with its bytes");
     }
-    // Below a loop device lies a second cache, that of its backing file: what it answers is A7's to say.
+    // A loop device has a second cache below it, that of its backing file; A7 covers it.
     if view.has_layer(LayerKind::Loop) {
         return match view.traffic.read_sources() {
             Ok(sources) => over_loop(view, sources),
@@ -75,7 +75,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     graded(view, from_memory, observed, &message)
 }
 
-/// Two caches lie above the device; all three shares are said, so that this, A7 and the tier agree.
+/// There are two caches above the device. All three shares are reported, so that this check, A7 and the tier agree.
 fn over_loop(view: &PhaseView<'_>, sources: ReadSources) -> Outcome {
     let of_all = |bytes: u64| share(bytes, view.traffic.app_read).unwrap_or(0.0);
     let cached = of_all(sources.page_cache);

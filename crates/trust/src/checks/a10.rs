@@ -6,7 +6,7 @@ use crate::text::short;
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_workload::{CachePolicy, ClockScope, Flush, OpKind, Phase, Prepare, Size, Target, Workload};
 
-/// A second pass so many times as fast as the first did not have to allocate what the first did.
+/// A second pass this many times as fast as the first did not have to allocate.
 const FASTER: f64 = 1.2;
 /// From this share of a target written before, its first write is behind it.
 const WRITTEN_BEFORE: f64 = 0.90;
@@ -91,7 +91,7 @@ fn passes_of(view: &PhaseView<'_>) -> Option<Passes> {
         .then(|| Passes { ratio: against.ratio, first_was_new: !written_before(view, against.position) })
 }
 
-/// Every target that the phase writes had been written by its preparation, or by the first so many earlier phases.
+/// Every target that the phase writes was written by its preparation, or by one of the first `phases` phases.
 fn written_before(view: &PhaseView<'_>, phases: usize) -> bool {
     let written = view.plan.workers.iter().filter(|group| group.work.writes()).map(|group| group.target.as_str());
     written.into_iter().all(|name| {
@@ -109,7 +109,7 @@ fn written_before(view: &PhaseView<'_>, phases: usize) -> bool {
     })
 }
 
-/// A phase that wrote so many bytes wrote nearly all of a target.
+/// A phase that wrote `bytes` wrote nearly all of a target.
 fn fills(plan: &Phase, target: &str, bytes: u64, size: Option<u64>) -> bool {
     let only = plan.workers.iter().all(|group| group.target == target && group.work.writes());
     let whole = size.is_some_and(|size| bytes as f64 >= WRITTEN_BEFORE * size as f64);

@@ -2,9 +2,10 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView, share};
 use crate::passes;
 use crate::text::{percent, short};
+use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_workload::{CachePolicy, OpKind};
 
-/// A second pass so many times as fast as the first was remembered by something.
+/// A second pass this many times as fast as the first came from a cache.
 const FASTER: f64 = 1.3;
 /// Above this share of what was asked of the block device, something below it answered.
 const BELOW_SHARE: f64 = 0.10;
@@ -62,13 +63,14 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 
 /// What reads to come will meet: the page cache of a loop device's backing file, unless the loop device goes around it.
 fn at_rest(view: &PhaseView<'_>) -> Outcome {
-    if view.ground != Ground::Device {
+    let Some(first) = view.loop_device().filter(|_| view.ground == Ground::Device) else {
         return Outcome::NotApplicable;
-    }
-    let Some(layer) = view.loop_device() else { return Outcome::NotApplicable };
-    if layer.settings.get("dio").is_some_and(|direct| direct == "1") {
-        return Outcome::pass(format!("{} uses direct I/O on its backing file", layer.name));
-    }
+    };
+    let caches = |layer: &&BlockLayer| layer.settings.get("dio").is_none_or(|direct| direct != "1");
+    let mut loops = view.layers().filter(|layer| layer.kind == LayerKind::Loop);
+    let Some(layer) = loops.find(caches) else {
+        return Outcome::pass(format!("{} uses direct I/O on its backing file", first.name));
+    };
     let message = format!("Direct reads may come from memory: the backing file of {} is cached.", layer.name);
     Outcome::warn(format!("{} has no direct I/O", layer.name), message)
         .remedy(format!("Run `losetup --direct-io=on /dev/{}`, or read a file much larger than memory.", layer.name))
@@ -76,7 +78,7 @@ fn at_rest(view: &PhaseView<'_>) -> Outcome {
 
 /// Reads that left the file system and reached no leaf device, where they are many.
 fn answered_below(view: &PhaseView<'_>) -> Option<Outcome> {
-    // Without Plumb's own counter nothing tells reads that left the file system from those that did not.
+    // Without Plumb's own counter, reads that left the file system cannot be distinguished from those that did not.
     view.traffic.own.as_ref().ok()?;
     view.traffic.device.as_ref().ok()?;
     let sources = view.traffic.read_sources().ok()?;
@@ -110,7 +112,7 @@ fn second_over_first(view: &PhaseView<'_>) -> Option<f64> {
     passes::within(view, OpKind::Read).or_else(phases)
 }
 
-/// Why one pass tells nothing, and what would.
+/// Why one pass is no evidence, and what would be.
 fn once_only(view: &PhaseView<'_>) -> String {
     const WAY_OUT: &str = "two direct passes of 2 s or more would show a cache below the kernel";
     match passes::made(view, OpKind::Read) {

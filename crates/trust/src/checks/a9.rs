@@ -5,7 +5,7 @@ use crate::plan;
 use crate::text::percent;
 use plumb_workload::{Content, OpKind, Target};
 
-/// Below this share of what was written and flushed, something beneath made the bytes fewer.
+/// Below this share of what was written and flushed, something below shrank the data.
 const WRITTEN_SHARE: f64 = 0.90;
 /// Above this share stored compressed, a read moves fewer bytes than it returns.
 const ENCODED_SHARE: f64 = 0.10;

@@ -26,7 +26,7 @@ pub(crate) static CHECK: Check = Check {
 fn look(view: &PhaseView<'_>) -> Outcome {
     let workers = &view.measured.workers;
     let Some(asked) = view.depth_asked() else { return Outcome::NotApplicable };
-    // What lies between the ops of a worker that does one at a time is its own time, and B2 looks at that.
+    // The time between the ops of a worker that does one at a time is its own; B2 covers that.
     if view.plan.workers.iter().all(|group| group.depth <= 1) {
         return Outcome::NotApplicable;
     }

@@ -8,7 +8,7 @@ use plumb_result::Tier;
 
 /// Above this share of a processor, a worker has no time left to ask for more.
 const CPU_SHARE: f64 = 0.90;
-/// A load generator that cannot do so many times the result may be what limits it.
+/// A load generator that cannot reach this many times the result may be the limit.
 const CEILING: f64 = 2.0;
 /// Above this share of a processor in user mode, it is Plumb and not the kernel that computes.
 const USER_SHARE: f64 = 0.50;
@@ -53,7 +53,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::warn(observed, message);
     }
     let ceiling_seen = ceiling.map_or_else(String::new, |ceiling| format!("; null ceiling {}", ops_rate(ceiling)));
-    // A worker that waits by spinning is always busy; only the ceiling tells.
+    // A worker that waits by spinning is always busy; only the ceiling is evidence.
     let busiest = if plan::spins(view.plan) { None } else { busiest_worker(view) };
     let Some(cpu) = busiest else {
         return match ceiling {
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(Scene::writing(MIB).cpu(0.3, 0.69).level("B2"), Some(Level::Note));
     }
 
-    /// Processor time that the user asked to have used up is no limit of the workers that do I/O.
+    /// Processor time that the user wants used up does not limit the workers that do I/O.
     #[test]
     fn a_busy_companion_is_not_what_limits() {
         let mut scene = Scene::reading(MIB).cpu(0.2, 0.3);

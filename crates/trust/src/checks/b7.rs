@@ -121,7 +121,7 @@ fn goes_in_order(blocks: &Blocks) -> bool {
     matches!(blocks.pattern, Pattern::Sequential | Pattern::Reverse | Pattern::Stride { .. })
 }
 
-/// The pieces that a worker went over with so many bytes. They are those of the engine's plan: the files in turn, worker
+/// The pieces that a worker covered with `went` bytes. They are those of the engine's plan: the files in turn, worker
 /// `i` from file `i` on, each worker's offset further by the increment.
 fn walked(
     workload: &Workload,

@@ -4,8 +4,8 @@ use crate::text::bytes;
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_workload::{CachePolicy, OpKind};
 
-/// Flash has pages of at least so many bytes, and a file is kept in pages of so many, whatever the device above says of
-/// its physical block: most SSDs and all loop devices say 512.
+/// Flash and the page cache work in pages of at least this size, whatever the device reports as its physical block: most
+/// SSDs and all loop devices report 512.
 const PAGE_BYTES: u64 = 4096;
 
 pub(crate) static CHECK: Check = Check {

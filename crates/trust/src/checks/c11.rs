@@ -3,7 +3,7 @@ use crate::evidence::{Ground, PhaseView};
 use crate::text::{count, nanos, short};
 use plumb_workload::OpKind;
 
-/// An op shorter than so many readings of the clock carries the clock's cost.
+/// The latency of an op shorter than this many clock readings includes the clock's cost.
 const OP_PER_COST: f64 = 20.0;
 /// Clock sources that are read through a slow device or only tick.
 const SLOW_SOURCES: &[&str] = &["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
@@ -41,7 +41,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     let cost = view.measured.clock_cost_ns;
-    // A flush of memory does nothing: how long nothing takes is no number that anybody reads.
+    // A flush of memory does nothing; nobody reads how long that takes.
     let is_timed = |kind: OpKind| view.ground != Ground::Memory || !FLUSHES.contains(&kind);
     let timed = view.measured.ops.iter().filter(|(kind, _)| is_timed(**kind));
     let medians = timed.filter_map(|(kind, op)| Some((*kind, op, op.service.quantile(0.5)?)));

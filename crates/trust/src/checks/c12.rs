@@ -96,7 +96,7 @@ fn parse(line: &str) -> Vec<IoLimit<'_>> {
                 "wiops" => (Way::Write, LimitUnit::Ops),
                 _ => return None,
             };
-            // `max` is no number, and no limit.
+            // `max` is not a number, and not a limit.
             Some((way, unit, value.parse::<f64>().ok()?))
         };
         let limits = words.filter_map(limit);
@@ -141,7 +141,7 @@ fn io_limits(view: &PhaseView<'_>) -> Vec<Limit> {
     found
 }
 
-/// What the load had of the device a second: what the device did, less what it cannot have done for this process. `None`
+/// What the load got from the device per second: what the device did, less what it cannot have done for this process. `None`
 /// where the counters were not seen.
 fn reached(view: &PhaseView<'_>, name: &str, limit: IoLimit<'_>) -> Option<f64> {
     let (before, after) = (view.seen.before.devices.get(name)?.value()?, view.seen.after.devices.get(name)?.value()?);

@@ -59,7 +59,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
 }
 
-/// A simulated device tells its rebuild as md does.
+/// A simulated device reports its rebuild as md does.
 fn simulated(view: &PhaseView<'_>) -> Option<Upkeep> {
     let layer = view.layers().find(|layer| {
         layer.kind == LayerKind::Sim && layer.settings.get("sync_action").is_some_and(|action| action != "idle")

@@ -63,7 +63,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         );
         return Outcome::fail(observed, message);
     }
-    // It may be this one, and there is nothing to show that it is.
+    // It may be this one, but there is no evidence.
     let who = match elsewhere.find(left) {
         Some(other) => format!("The kernel is zeroing inode tables of {}", other.device),
         None => "The kernel is zeroing inode tables of some ext4".to_owned(),
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(scene().lazy_init(Look::Before, groups(0)).level("C3"), Some(Level::Pass));
     }
 
-    /// Who cannot read the tables cannot say whose they are: no ground for a warning, unless there is no other ext4.
+    /// Without the tables nobody knows whose they are: no reason for a warning, unless there is no other ext4.
     #[test]
     fn tables_that_cannot_be_read_are_noted() {
         let closed = || Seen::no("cannot read /dev/vda: permission denied");
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(once.level("C3"), Some(Level::Note), "another may have gone since");
     }
 
-    /// A loop device's own ext4 is finished and can be read; the one that its file lies on cannot.
+    /// A loop device's own ext4 is finished and readable; the one that holds its backing file is not readable.
     #[test]
     fn a_finished_ext4_over_one_that_cannot_be_read_is_no_reason_to_warn() {
         let scene = Scene::writing(MIB).lazy_init(Look::Before, groups(0)).lazy_init(Look::After, groups(0));

@@ -9,9 +9,9 @@ use plumb_result::observe::{Extents, LayerKind, TargetFacts};
 /// Rates of a disk fall from its outer edge to its inner one by half, about evenly: a tenth of the disk is up to 5 % of the
 /// rate, which is what comparisons call equal.
 const WARN_DISTANCE: f64 = 0.10;
-/// From so many extents a GiB on, seeks of 8 ms cost a disk of 200 MB/s about 5 %.
+/// From this many extents per GiB on, seeks of 8 ms cost a disk of 200 MB/s about 5 %.
 const MANY_PER_GIB: f64 = 32.0;
-/// So many times as many pieces are another layout.
+/// This many times as many extents are another layout.
 const UNLIKE: f64 = 4.0;
 
 pub(crate) static CHECK: Check = Check {
@@ -94,7 +94,7 @@ enum Unseen {
     Reason(String),
 }
 
-/// The first target of a side whose extents were looked at, over all of its phases.
+/// The first target of a side whose extents are known, over all of its phases.
 fn lay<'a>(side: &ComparisonSide<'a>) -> Result<Lay<'a>, Unseen> {
     let on_disk = |facts: &TargetFacts| {
         let is_real = |fs: &plumb_result::observe::FileSystem| !fs.in_memory && !fs.remote;
@@ -127,7 +127,7 @@ fn per_gib(extents: &Extents) -> f64 {
     if data == 0 { 0.0 } else { extents.extents as f64 / (data as f64 / GIB) }
 }
 
-/// Where the middle of the files lies on the disk, 0–1; the reason where that cannot be told.
+/// Where the middle of the files is on the disk, 0–1; the reason where that is not known.
 fn position(lay: &Lay<'_>) -> Result<f64, NotSeen> {
     let kind = lay.facts.filesystem.value().map_or("", |fs| fs.kind.as_str());
     if kind == "btrfs" {

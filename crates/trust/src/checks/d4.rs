@@ -69,7 +69,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     let mut differ: Vec<String> = Vec::new();
     for setting in settings {
         let (first, second) = (values(&one, setting.of), values(&other, setting.of));
-        // What one side does not tell is no difference of the drives.
+        // What one side does not report is not a difference.
         if first.is_empty() || second.is_empty() {
             continue;
         }

@@ -14,7 +14,7 @@ const RUNS_MIN: usize = 12;
 /// The chance of a false alarm over all numbers of a comparison together.
 const ALPHA: f64 = 0.01;
 
-/// Times of single ops are looked at through so many of their quantiles: tests of millions of ops find every ripple.
+/// Latencies are tested on this many of their quantiles: tests of millions of ops find every ripple.
 const QUANTILES: usize = 200;
 
 /// Groups of times nearer than this are one hump with a shoulder.

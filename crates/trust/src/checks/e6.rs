@@ -21,6 +21,7 @@ pub(crate) static CHECK: Check = Check {
 fn look(view: &PhaseView<'_>) -> Outcome {
     let mut headline = Vec::new();
     let mut far = Vec::new();
+    let mut lowest_of_all: Option<Stat> = None;
     let mut shown = false;
     // Nobody asks how times of pauses, or of dropping what is cached, are spread.
     let asked = |kind: OpKind| !matches!(kind, OpKind::Delay | OpKind::Evict);
@@ -35,7 +36,15 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         let above = if blank.len() > 1 { " and above" } else { "" };
         let samples = count(op.service.count(), "sample");
         let entry = format!("{}{above} of {} ({samples})", lowest.name(), kind.name());
-        if blank.iter().any(|(stat, _)| *stat != Stat::P9999) { headline.push(entry) } else { far.push(entry) }
+        if *lowest == Stat::P9999 {
+            far.push(entry);
+        } else {
+            headline.push(entry);
+            let is_lower = |known: Stat| lowest.quantile() < known.quantile();
+            if lowest_of_all.is_none_or(is_lower) {
+                lowest_of_all = Some(*lowest);
+            }
+        }
     }
     if headline.is_empty() && far.is_empty() {
         return if shown { Outcome::pass("every quantile has enough samples") } else { Outcome::NotApplicable };
@@ -45,7 +54,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
     headline.extend(far);
     let list = headline.join("; ");
-    Outcome::note(format!("left blank: {list}"), format!("Too few samples for {list}."))
+    let message = match (headline.as_slice(), lowest_of_all) {
+        ([_, _, ..], Some(lowest)) => format!("Too few samples for {} and above. Left blank: {list}.", lowest.name()),
+        _ => format!("Too few samples for {list}."),
+    };
+    Outcome::note(format!("left blank: {list}"), message)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ const MIN_SECONDS: usize = 5;
 const BELIEVED_P: f64 = 0.05;
 /// … where it is more than this share of the rate.
 const DRIFT_SHARE: f64 = 0.10;
-/// So many times the kernel's expiry must pass until writing back has become part of a buffered write.
+/// Writeback is part of a buffered write only after this many times the kernel's expiry.
 const EXPIRIES: u64 = 3;
 /// The kernel's default of `vm.dirty_expire_centisecs`. Source: Documentation/admin-guide/sysctl/vm.rst.
 const DEFAULT_EXPIRY_NS: u64 = 30_000_000_000;
@@ -53,7 +53,7 @@ struct ShortPhase<'a> {
 }
 
 fn look(run: &RunView<'_>) -> Outcome {
-    // What only prepares the storage is no measurement.
+    // What only prepares the storage is not a measurement.
     let measures = |view: &&PhaseView<'_>| !view.measured.name.starts_with(PRECONDITIONING);
     let timed = || {
         run.phases.iter().filter(measures).filter(|view| view.ground != Ground::Nothing && view.measured.count() > 0)

@@ -56,7 +56,7 @@ pub static FACTORS: &[Factor] = &[
     Factor { name: "sim", what: "simulated device", implies: &[], change: Change::Hard },
 ];
 
-/// The word is no factor.
+/// An unknown factor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown factor `{word}`; known: {known}")]
 pub struct UnknownFactor {

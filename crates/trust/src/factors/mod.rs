@@ -243,7 +243,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Layers are held against each other kind by kind, so that one more layer does not shift all below it.
+    /// Layers are compared kind by kind, so an additional layer does not shift all below it.
     fn stacks(&mut self, root: &[String], pair: &Pair<'_>) {
         let (one, other) = (by_kind(&pair.baseline.stack), by_kind(&pair.candidate.stack));
         let kinds = short_list::set(one.keys().chain(other.keys()));
@@ -268,7 +268,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Two disks of one machine that tell no serial are told apart by their names.
+    /// Two disks of one machine without serials are distinguished by their names.
     fn leaves(&mut self, root: &[String], pair: &Pair<'_>) {
         let serials_known = |facts: &TargetFacts| {
             let mut leaves = facts.stack.iter().filter(|layer| facts.leaves.contains(&layer.name));

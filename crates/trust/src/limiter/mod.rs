@@ -1,7 +1,7 @@
 //! What bounded a phase: Gregg's active benchmarking as a pure function. (Gregg, "Systems Performance", 2nd edition, 12.3.2:
 //! analyse the system while the benchmark runs, and name the limiter before believing the number.)
 //!
-//! Candidates are looked at from the outside in: what was imposed (a pace, a quota), then links, then processors, then
+//! Candidates are tried from the outside in: what was imposed (a pace, a quota), then links, then processors, then
 //! the storage, and last the load's own shape. The first that was at its limit is named, with the utilisation that says
 //! so; where none was, nothing is claimed.
 
@@ -26,16 +26,16 @@ const FULL_MACHINE: f64 = 0.95;
 const REACHED: f64 = 0.95;
 /// Beyond this share of a limit, it was not in force for this traffic.
 const NOT_IN_FORCE: f64 = 1.15;
-/// A quota that stopped the group in so many of its periods decided the rate.
+/// A quota that stopped the group in this share of its periods decided the rate.
 const THROTTLED: f64 = 0.50;
 /// Against a null target, workers that come this near to what they can do at all are the limit.
 const CEILING: f64 = 0.80;
 /// A device that had a request in flight this share of the time was busy.
 const BUSY: f64 = 0.90;
-/// So many requests in flight on average keep a device that works in parallel busy inside too. A starting value: flash
-/// of today has at least so many channels.
+/// This many requests in flight on average keep a device that works in parallel busy inside too. A starting value: flash
+/// of today has at least this many channels.
 const DEEP: f64 = 8.0;
-/// So many bytes in flight are striped over all channels, however few requests they are.
+/// This many bytes in flight are striped over all channels, however few requests they are.
 const DEEP_BYTES: f64 = 1_048_576.0;
 /// Workers that spend more than this in think time and delays are paced by them.
 const PACED: f64 = 0.50;

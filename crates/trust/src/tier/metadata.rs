@@ -1,6 +1,6 @@
 //! The tier of ops that move no data of their own: flushes, and ops on names and inodes.
 //!
-//! Which of them needed a device cannot be told op by op. What can be told is whether the device took part at all: a
+//! Which of them needed a device cannot be known op by op. What can be known is whether the device took part at all: a
 //! flush is the device's when the device wrote or flushed; looking things up is the memory's when nothing was read; and a
 //! change is in memory until something makes it durable, which is the device's only when that counts in the clock.
 
