@@ -7,7 +7,6 @@ use crate::style::{Ink, Style};
 use plumb_result::metric::Stat;
 use plumb_result::{Better, Metric, PhaseResult, RunResult};
 use plumb_workload::OpKind;
-use std::collections::BTreeSet;
 
 /// A setting that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub struct ChangedSetting {
     pub right: String,
 }
 
-/// The page: a rate and the p99 of each kind of op, and the settings. A ratio above 1 means that the second run is
+/// The page: a rate and a latency of each kind of op, and the settings. A ratio above 1 means that the second run is
 /// better, whatever the number.
 pub fn page(left: &RunResult, right: &RunResult, settings: &[ChangedSetting], style: &Style) -> String {
     let names = [left, right].map(|run| short_id(&run.id).to_owned());
@@ -55,9 +54,8 @@ fn numbers(left: &RunResult, right: &RunResult) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for phase in &left.phases {
         let Some(other) = right.phases.iter().find(|other| other.name == phase.name) else { continue };
-        for metric in shown(phase) {
-            let value = |of: &PhaseResult| of.metrics.get(&metric).and_then(|value| value.value);
-            let (Some(a), Some(b)) = (value(phase), value(other)) else { continue };
+        for metric in shown(phase, other) {
+            let (Some(a), Some(b)) = (value(phase, metric), value(other, metric)) else { continue };
             let ratio = match metric.better() {
                 Better::Higher => b / a,
                 Better::Lower => a / b,
@@ -75,18 +73,22 @@ fn numbers(left: &RunResult, right: &RunResult) -> Vec<Vec<String>> {
     rows
 }
 
-/// One rate and the p99 of each kind of op: bandwidth where an op moves 64 KiB or more, else ops per second.
-fn shown(phase: &PhaseResult) -> Vec<Metric> {
+fn value(phase: &PhaseResult, metric: Metric) -> Option<f64> {
+    phase.metrics.get(&metric).and_then(|value| value.value)
+}
+
+/// One rate and one latency of each kind of op: bandwidth where an op moves 64 KiB or more, else ops per second; p99, or
+/// the median where a run is too short for it.
+fn shown(phase: &PhaseResult, other: &PhaseResult) -> Vec<Metric> {
     const LARGE_BYTES: f64 = 65_536.0;
-    let value = |metric: Metric| phase.metrics.get(&metric).and_then(|value| value.value);
-    let kinds: BTreeSet<OpKind> =
-        OpKind::ALL.iter().copied().filter(|&kind| value(Metric::rate(kind)).is_some()).collect();
-    kinds
-        .into_iter()
-        .flat_map(|kind| {
-            let (rate, bandwidth) = (Metric::rate(kind), Metric::bandwidth(kind));
-            let is_large = value(bandwidth).zip(value(rate)).is_some_and(|(bytes, ops)| bytes >= ops * LARGE_BYTES);
-            [if is_large { bandwidth } else { rate }, Metric::latency(kind, Stat::P99)]
-        })
-        .collect()
+    let of_kind = |&kind: &OpKind| {
+        let (rate, bandwidth) = (Metric::rate(kind), Metric::bandwidth(kind));
+        let is_large =
+            value(phase, bandwidth).zip(value(phase, rate)).is_some_and(|(bytes, ops)| bytes >= ops * LARGE_BYTES);
+        let [p99, p50] = [Stat::P99, Stat::P50].map(|stat| Metric::latency(kind, stat));
+        let has_p99 = value(phase, p99).and(value(other, p99)).is_some();
+        [if is_large { bandwidth } else { rate }, if has_p99 { p99 } else { p50 }]
+    };
+    let kinds = OpKind::ALL.iter().filter(|&&kind| value(phase, Metric::rate(kind)).is_some());
+    kinds.flat_map(of_kind).collect()
 }

@@ -53,7 +53,9 @@ pub(crate) fn terminal(parts: &[ReportPart], style: &Style) -> String {
     let mut page = String::new();
     for part in parts {
         match part {
-            ReportPart::Heading(title) => page.push_str(&format!("\n{}\n", style.ink(Ink::Strong, title))),
+            ReportPart::Heading(title) => {
+                page.push_str(&format!("\n{}\n", style.ink(Ink::Strong, &style.wrap(title, 0))));
+            }
             ReportPart::Text(ink, text) => page.push_str(&format!("{}\n", style.ink(*ink, &style.wrap(text, 0)))),
             ReportPart::List(items) => page.extend(items.iter().map(|item| line(item, style))),
             ReportPart::Table(table) => page.push_str(&columns(table, style)),

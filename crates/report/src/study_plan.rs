@@ -2,7 +2,7 @@
 
 use crate::format;
 use crate::style::{Ink, Style};
-use crate::table::{Align, Column, set};
+use crate::table::{Align, Column, set, width_of};
 
 /// A plan, as far as it is shown.
 #[derive(Debug, Clone, Default)]
@@ -141,7 +141,7 @@ pub fn page(plan: &PlanView, detail: Detail, style: &Style) -> String {
 
 fn section(lines: &mut Vec<String>, style: &Style, title: &str) {
     lines.push(String::new());
-    lines.push(style.ink(Ink::Strong, title));
+    lines.push(style.ink(Ink::Strong, &style.wrap(title, 0)));
 }
 
 fn counted(number: usize, one: &str) -> String {
@@ -194,18 +194,24 @@ fn factors(lines: &mut Vec<String>, plan: &PlanView, style: &Style) {
     let column =
         |title: &str, cells: Vec<String>, leaves| Column { title: title.to_owned(), cells, align: Align::Left, leaves };
     let each = |text: &dyn Fn(&FactorView) -> String| plan.factors.iter().map(text).collect::<Vec<_>>();
-    let table = set(
-        vec![
-            column("factor", each(&|factor| factor.name.clone()), None),
-            column(
-                "changes",
-                each(&|factor| if factor.hard { "by provisioning" } else { "from run to run" }.to_owned()),
-                Some(1),
-            ),
-            column("levels", each(&|factor| factor.levels.join(", ")), None),
-        ],
-        style.width.max(60),
-    );
+    let columns = vec![
+        column("factor", each(&|factor| factor.name.clone()), None),
+        column(
+            "changes",
+            each(&|factor| if factor.hard { "by provisioning" } else { "from run to run" }.to_owned()),
+            Some(1),
+        ),
+        column("levels", each(&|factor| factor.levels.join(", ")), None),
+    ];
+    if width_of(&columns) > style.width {
+        lines.extend(plan.factors.iter().map(|factor| {
+            let change = if factor.hard { "by provisioning" } else { "from run to run" };
+            let text = format!("{} (changes {change}): {}", factor.name, factor.levels.join(", "));
+            format!("  {}", style.wrap(&text, 4))
+        }));
+        return;
+    }
+    let table = set(columns, style.width);
     lines.push(style.ink(Ink::Faint, &table.head));
     lines.extend(table.rows);
 }
@@ -225,7 +231,8 @@ fn cells(lines: &mut Vec<String>, plan: &PlanView, detail: Detail, style: &Style
         columns.push(column("workload", each(&|_, cell| cell.workload.clone()), Align::Left));
     }
     columns.push(column("runs", each(&|_, cell| cell.runs.to_string()), Align::Right));
-    let table = set(columns, usize::MAX);
+    // What is no narrow terminal may be a file, of which each line is a cell.
+    let table = set(columns, if style.width < Style::PLAIN.width { style.width } else { usize::MAX });
     lines.push(style.ink(Ink::Faint, &table.head));
     for (row, cell) in table.rows.into_iter().zip(&plan.cells) {
         lines.push(row);
@@ -250,8 +257,8 @@ fn plots(lines: &mut Vec<String>, plan: &PlanView, detail: Detail, style: &Style
             .iter()
             .map(|repeat| repeat.iter().map(|cell| (cell + 1).to_string()).collect::<Vec<_>>().join(" "))
             .collect();
-        let head = format!("{:>width$}  {levels}on {}: ", index + 1, plot.host);
-        lines.push(format!("  {head}{}", style.wrap(&orders.join(" | "), 6 + width)));
+        let text = format!("{levels}on {}: {}", plot.host, orders.join(" | "));
+        lines.push(format!("  {:>width$}  {}", index + 1, style.wrap(&text, 6 + width)));
         if detail == Detail::Full || !shown.contains(&plot.levels.as_str()) {
             shown.push(&plot.levels);
             for step in &plot.steps {

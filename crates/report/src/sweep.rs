@@ -366,7 +366,7 @@ fn columns(curve: &SweepCurve) -> Vec<Column> {
         point.in_flight.map_or(MISSING.to_owned(), |spread| format!("{:.1}", spread.value))
     }));
     columns.push(column("tier", Align::Left, None, &tier));
-    columns.push(column("runs", Align::Left, None, &runs));
+    columns.push(column("runs", Align::Left, Some(6), &runs));
     columns
 }
 

@@ -66,11 +66,14 @@ pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
         }
         text.trim_end().to_owned()
     };
+    let head = line(&|column| column.set(&column.title));
+    // A first line of columns without titles says nothing.
+    let head = match head.split_once('\n') {
+        Some((first, rest)) if first.trim().is_empty() => rest.to_owned(),
+        _ => head,
+    };
     let rows = columns.first().map_or(0, |column| column.cells.len());
-    Lines {
-        head: line(&|column| column.set(&column.title)),
-        rows: (0..rows).map(|row| line(&|column| column.set(&column.cells[row]))).collect(),
-    }
+    Lines { head, rows: (0..rows).map(|row| line(&|column| column.set(&column.cells[row]))).collect() }
 }
 
 /// The same without a gap before the first column.

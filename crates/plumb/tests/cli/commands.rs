@@ -317,13 +317,15 @@ fn the_schemas_refuse_what_is_wrong() {
 fn every_check_is_explained() {
     let home = Home::new();
     let all = home.plumb("explain").expect(0).out;
-    let codes: Vec<&str> = all.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(codes.len() >= 24, "{codes:?}");
+    // The rules of published numbers are listed too, and explained more briefly.
+    let checks = all.lines().filter(|line| !line.ends_with("(plumb audit)"));
+    let codes: Vec<&str> = checks.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(codes.len() < all.lines().count() && codes.len() >= 24, "{codes:?}");
     for code in codes {
         home.plumb(&format!("explain {code}")).expect(0).says(&[code, "What", "Why", "How", "Threshold"]);
     }
     home.plumb("explain a3").expect(0).says(&["A3 · Write not flushed"]);
-    home.plumb("explain Z9").expect(2).complains(&["no check `Z9`", "A1"]);
+    home.plumb("explain Z9").expect(2).complains(&["unknown check `Z9`", "A1"]);
 }
 
 /// What `--translate` prints is the same workload again.

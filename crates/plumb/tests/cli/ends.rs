@@ -156,7 +156,7 @@ fn an_error_of_the_device_is_4_and_is_named() {
 fn a_database_that_cannot_be_is_4_and_an_alien_one_is_left_alone() {
     let home = Home::new();
     let alien = home.file("alien.db", "This is no database, and it is precious.");
-    home.plumb("list --db alien.db").expect(4).complains(&["alien.db", "it was left as it is"]);
+    home.plumb("list --db alien.db").expect(4).complains(&["alien.db", "it was not changed"]);
     assert_eq!(std::fs::read_to_string(alien).unwrap(), "This is no database, and it is precious.");
     home.plumb("run random-read --at sim:ssd --db alien.db/below/plumb.db").expect(4).complains(&["alien.db", "--db"]);
     home.plumb("run random-read --at sim:ssd --no-store").expect(0);

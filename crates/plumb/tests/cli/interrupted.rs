@@ -102,7 +102,7 @@ fn a_signal_ends_a_comparison_with_what_it_has() {
     assert_eq!(code, 130);
     let comparison: serde_json::Value = plumb_document::json::from_str(&out).unwrap();
     let note = comparison["verdict_note"].as_str().unwrap();
-    assert!(note.contains("interrupted") && !note.contains("budget"), "{note}");
+    assert!(note.contains("Interrupted") && !note.contains("budget"), "{note}");
     assert_no_test_data(&home.work());
 }
 
