@@ -101,7 +101,7 @@ fn store(common: &Common) -> Result<Store, Stopped> {
 fn go(store: &mut Store, study: &FrozenStudy, common: &Common) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     let mut hosts = LabHosts::new(stop)
-        .map_err(|error| Stopped::io(format!("this program does not know where it lies: {error}")))?;
+        .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
     let mut teller = StudyReporter::new();
     teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
     if let Err(error) = hosts.recover(&mut |line| teller.tell(line)) {
@@ -132,7 +132,7 @@ fn go(store: &mut Store, study: &FrozenStudy, common: &Common) -> Result<End, St
     let said = found(store, &study.id, common)?;
     match conducted.ended {
         ConductEnded::Interrupted => {
-            error_line!("interrupted: every run that had ended is kept; {go_on}");
+            error_line!("interrupted: all finished runs are stored; {go_on}");
             return Ok(End::Interrupted);
         }
         ConductEnded::Budget => error_line!("note: the budget is spent; {go_on}"),
