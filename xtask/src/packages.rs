@@ -38,8 +38,10 @@ const PACKAGES: &[Package] = &[
     Package { name: "fish", purpose: "completions under test" },
     Package { name: "groff", purpose: "manual page under test" },
     Package { name: "valgrind", purpose: "instructions per op" },
-    Package { name: "strace", purpose: "calls of backends beside those of fio" },
+    Package { name: "strace", purpose: "system calls of backends, compared with fio's" },
     Package { name: "musl-tools", purpose: "static build" },
+    Package { name: "mmdebstrap", purpose: "a clean Debian, in which the package is installed" },
+    Package { name: "rpm", purpose: "RPM under test" },
 ];
 
 /// Installs what is missing when that is possible, and says what is missing when it is not. Tests that then lack a
@@ -67,8 +69,8 @@ pub fn provide() -> Result<()> {
     if install(&all).is_ok() {
         return Ok(());
     }
-    // One package that the archive does not have must not keep the others away. What stays missing is told by the
-    // tests that need it, and they fail under CI.
+    // One package that the archive does not have must not keep the others away. Tests that lack a package
+    // say so, and fail under CI.
     for package in missing {
         if let Err(error) = install(&[package.name]) {
             eprintln!("not installed: {} ({}): {error:#}", package.name, package.purpose);
@@ -112,7 +114,7 @@ fn missing() -> Option<Vec<&'static Package>> {
     Some(missing)
 }
 
-/// Adds `non-free` beside `main` in the existing sources of Debian itself, in both of apt's formats. Other people's
+/// Adds `non-free` next to `main` in the existing sources of Debian itself, in both of apt's formats. Other people's
 /// sources are left alone: they have no such component.
 fn add_non_free(apt: &Path) -> Result<()> {
     let mut files: Vec<PathBuf> = vec![apt.join("sources.list")];

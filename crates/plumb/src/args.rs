@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// A storage benchmark that tells the truth.
 ///
-/// Plumb never prints a number without what it measured, and never prints "faster" without the right to say so.
+/// Each number comes with what was measured, and "faster" is only printed where the difference is larger than the noise.
 #[derive(Debug, Parser)]
 #[command(name = "plumb", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Arguments {
@@ -27,7 +27,7 @@ pub struct Arguments {
 pub enum PlumbCommand {
     /// Measure what this storage can do. Safe on a system in use, about a minute.
     Try(TryArguments),
-    /// Compare two places: which is faster, and is the difference larger than the noise?
+    /// Compare two directories: which is faster, and is the difference larger than the noise?
     Compare(CompareArguments),
     /// Measure the noise floor (A/A): the smallest difference that this set-up can show.
     Noise(NoiseArguments),

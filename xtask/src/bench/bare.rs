@@ -51,7 +51,7 @@ fn digits(field: &mut [u8], number: u32) {
     }
 }
 
-/// Makes the files below `folder`, looks at each, removes them; in a thread beside another, as Plumb's workers are: the
+/// Creates the files below `folder`, stats each, removes them; in a second thread, as Plumb's workers are: the
 /// kernel counts references to descriptors that threads share, and does not where there is one thread alone.
 pub fn run(folder: &Path, names: NamesFrom) -> Result<Rates> {
     let worker = std::thread::scope(|scope| scope.spawn(|| run_here(folder, names)).join());

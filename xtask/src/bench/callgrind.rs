@@ -8,7 +8,7 @@ const FEW: u64 = 200_000;
 const MANY: u64 = 1_200_000;
 
 /// Instructions of one op: the difference of a long run and a short one over the difference of their ops, so that
-/// starting, ending and reporting cancel out. `command` makes the run of so many ops.
+/// starting, ending and reporting cancel out. `command` makes the run of N ops.
 pub fn instructions_per_op(mut command: impl FnMut(u64) -> Result<Command>) -> Result<f64> {
     let few = instructions(&command(FEW)?)?;
     let many = instructions(&command(MANY)?)?;

@@ -23,7 +23,7 @@ struct Case {
     unit: f64,
 }
 
-/// Enough that a difference of a few hundredths can be told.
+/// Enough to show a difference of a few hundredths.
 const ROUNDS: usize = 21;
 
 /// Neighbours are busy for seconds at a time.
@@ -36,7 +36,7 @@ const fn case(
     name: &'static str,
     tool: &'static str,
     words: &'static [&'static str],
-    reads: fn(&classics::Told) -> Result<Rates>,
+    reads: fn(&classics::ToolOutput) -> Result<Rates>,
     unit: f64,
 ) -> Case {
     Case { name, line: Line { tool, words, input: "", reads, needs_file: false }, shared: None, unit }
@@ -159,7 +159,7 @@ fn alternated(plumb: &Plumb, case: &Case, place: &Path, store: &Path, rounds: us
         owns.push(own);
         tools.push(tool);
     }
-    // A rate that was missing once was too fast to be told: it is left out.
+    // A rate that was missing once was too fast to be reported: it is left out.
     let names = owns[0].keys().filter(|name| owns.iter().chain(&tools).all(|rates| rates.contains_key(*name)));
     let series = |all: &[Rates], name: &str| -> Vec<Speed> {
         all.iter().map(|rates| Speed { ops_per_second: rates[name] * case.unit, cpu_ns: f64::NAN }).collect()

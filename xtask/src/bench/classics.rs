@@ -16,14 +16,14 @@ pub struct Line {
     pub words: &'static [&'static str],
     /// What it reads from standard input.
     pub input: &'static str,
-    /// What can be told from its run.
-    pub reads: fn(&Told) -> Result<Rates>,
-    /// Whether a file of zeros, [`INPUT`], is to lie beside.
+    /// What its run yields.
+    pub reads: fn(&ToolOutput) -> Result<Rates>,
+    /// Whether a file of zeros, [`INPUT`], must be there too.
     pub needs_file: bool,
 }
 
 /// What a run said, and when.
-pub struct Told {
+pub struct ToolOutput {
     pub output: Output,
     input: &'static str,
     /// Seconds from the start until this much of standard output was there.
@@ -39,7 +39,7 @@ pub const SHARED: &str = "plumb-bench-shared";
 /// Length of the input.
 const INPUT_BYTES: usize = 256 << 20;
 
-impl Told {
+impl ToolOutput {
     /// Seconds from the start until this was on standard output, which must not be buffered.
     fn said_at(&self, what: &str) -> Option<f64> {
         let text = String::from_utf8_lossy(&self.output.stdout);
@@ -89,13 +89,13 @@ impl Line {
         }
         let status = child.wait()?;
         let stderr = errors.join().ok().context("standard error was not read")??;
-        let told = Told { output: Output { status, stdout: said, stderr }, input: self.input, arrivals };
-        if !told.output.status.success() {
-            bail!("{command:?}: {}\n{}", told.output.status, String::from_utf8_lossy(&told.output.stderr));
+        let printed = ToolOutput { output: Output { status, stdout: said, stderr }, input: self.input, arrivals };
+        if !printed.output.status.success() {
+            bail!("{command:?}: {}\n{}", printed.output.status, String::from_utf8_lossy(&printed.output.stderr));
         }
-        let rates = (self.reads)(&told).with_context(|| format!("the output of {command:?}"))?;
+        let rates = (self.reads)(&printed).with_context(|| format!("the output of {command:?}"))?;
         if rates.is_empty() {
-            bail!("{command:?} told no rate");
+            bail!("{command:?} printed no rate");
         }
         Ok(rates)
     }
@@ -125,8 +125,8 @@ fn lay_out(path: &Path) -> Result<()> {
 }
 
 /// dd's last line: `B bytes (…) copied, S s, …`.
-pub fn dd(told: &Told) -> Result<Rates> {
-    let text = String::from_utf8_lossy(&told.output.stderr);
+pub fn dd(printed: &ToolOutput) -> Result<Rates> {
+    let text = String::from_utf8_lossy(&printed.output.stderr);
     let line = text.lines().find(|line| line.contains(" copied, ")).context("no line of what was copied")?;
     let bytes: f64 = number(line.split(' ').next().unwrap_or(""))?;
     let behind = line.split(" copied, ").nth(1).unwrap_or("");
@@ -135,8 +135,8 @@ pub fn dd(told: &Told) -> Result<Rates> {
 }
 
 /// The report of `-R`, or the blocks of a throughput test, in kB/s.
-pub fn iozone(told: &Told) -> Result<Rates> {
-    let text = String::from_utf8_lossy(&told.output.stdout);
+pub fn iozone(printed: &ToolOutput) -> Result<Rates> {
+    let text = String::from_utf8_lossy(&printed.output.stdout);
     let mut rates = Rates::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -153,7 +153,7 @@ pub fn iozone(told: &Told) -> Result<Rates> {
     Ok(rates)
 }
 
-/// Columns of Bonnie++'s values (format 1.98) that are rates. What took less than half a second is no number.
+/// Columns of Bonnie++'s values (format 1.98) that are rates. What took less than half a second has no number.
 const BONNIE: &[(usize, &str)] = &[
     (9, "per char, out"),
     (11, "block, out"),
@@ -170,8 +170,8 @@ const BONNIE: &[(usize, &str)] = &[
 ];
 
 /// Bonnie++'s line of values.
-pub fn bonnie(told: &Told) -> Result<Rates> {
-    let text = String::from_utf8_lossy(&told.output.stdout);
+pub fn bonnie(printed: &ToolOutput) -> Result<Rates> {
+    let text = String::from_utf8_lossy(&printed.output.stdout);
     let line = text.lines().find(|line| line.starts_with("1.98,")).context("no line of values")?;
     let columns: Vec<&str> = line.split(',').collect();
     let rate = |column: usize| columns.get(column).and_then(|text| text.parse::<f64>().ok());
@@ -179,8 +179,8 @@ pub fn bonnie(told: &Told) -> Result<Rates> {
 }
 
 /// PostMark's parts: by its own report where that is exact, else by when it said what.
-pub fn postmark(told: &Told) -> Result<Rates> {
-    let text = String::from_utf8_lossy(&told.output.stdout);
+pub fn postmark(printed: &ToolOutput) -> Result<Rates> {
+    let text = String::from_utf8_lossy(&printed.output.stdout);
     let counted = |label: &str| {
         let line = text.lines().find(|line| line.trim_start().starts_with(label)).context("a line is missing")?;
         number(line.split(':').nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or(""))
@@ -199,11 +199,11 @@ pub fn postmark(told: &Told) -> Result<Rates> {
         };
         [of("Creation alone:")?, told_rate(line)?, of("Deletion alone:")?]
     } else {
-        let at = |what: &str| told.said_at(what).with_context(|| format!("`{what}` was not said"));
+        let at = |what: &str| printed.said_at(what).with_context(|| format!("`{what}` is missing in the output"));
         let (begun, first) = (at("Creating files...")?, at("Creating files...Done")?);
         let (second, third) = (at("Deleting files...")?, at("Deleting files...Done")?);
-        // Transactions that do nothing are in no line of the report, and are told by seconds that are whole.
-        let asked = told.input.lines().find_map(|line| line.strip_prefix("set transactions "));
+        // Transactions that do nothing are in no line of the report, and are recognised by whole seconds.
+        let asked = printed.input.lines().find_map(|line| line.strip_prefix("set transactions "));
         let transactions = number(asked.context("`set transactions` says how many there are")?)?;
         [created / (first - begun), transactions / (second - first), deleted / (third - second)]
     };
@@ -211,7 +211,7 @@ pub fn postmark(told: &Told) -> Result<Rates> {
 }
 
 fn number(text: &str) -> Result<f64> {
-    text.trim().parse().with_context(|| format!("`{text}` is no number"))
+    text.trim().parse().with_context(|| format!("`{text}` is not a number"))
 }
 
 #[cfg(test)]
@@ -219,31 +219,31 @@ mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;
 
-    fn told(stdout: &str, stderr: &str) -> Told {
+    fn printed(stdout: &str, stderr: &str) -> ToolOutput {
         let status = std::process::ExitStatus::from_raw(0);
         let output = Output { status, stdout: stdout.into(), stderr: stderr.into() };
-        Told { output, input: "set transactions 100\nrun\n", arrivals: Vec::new() }
+        ToolOutput { output, input: "set transactions 100\nrun\n", arrivals: Vec::new() }
     }
 
     #[test]
     fn a_copy_is_told_by_its_bytes_and_seconds_not_by_the_rounded_rate() {
         let text = "2+0 records in\n2+0 records out\n1000 bytes (1.0 kB, 1000 B) copied, 0.5 s, 2.0 kB/s\n";
-        assert_eq!(dd(&told("", text)).unwrap()["copied"], 2000.0);
-        assert!(dd(&told("", "dd: failed\n")).is_err());
+        assert_eq!(dd(&printed("", text)).unwrap()["copied"], 2000.0);
+        assert!(dd(&printed("", "dd: failed\n")).is_err());
     }
 
     #[test]
     fn reports_of_one_stream_and_of_several_are_read_by_their_titles() {
         let text = "Excel output is below:\n\n\"Writer report\"\n        \"64\"\n\"1024\"   5042191 \n\n";
-        assert_eq!(iozone(&told(text, "")).unwrap()["Writer"], 5_042_191.0);
+        assert_eq!(iozone(&printed(text, "")).unwrap()["Writer"], 5_042_191.0);
         let text = "\tChildren see throughput for  2 initial writers \t= 8584065.50 kB/sec\n";
-        assert_eq!(iozone(&told(text, "")).unwrap()["2 initial writers"], 8_584_065.5);
+        assert_eq!(iozone(&printed(text, "")).unwrap()["2 initial writers"], 8_584_065.5);
     }
 
     #[test]
     fn what_bonnie_could_not_time_is_no_rate() {
         let text = "1.98,2.00a,golden,1,42,64M,,2000,3,331,9,+++++,+++,1200,8,,,+++++,+++,,,,,,,,,,,,,,,,,,,\n";
-        let rates = bonnie(&told(text, "")).unwrap();
+        let rates = bonnie(&printed(text, "")).unwrap();
         assert_eq!(rates.len(), 2);
         assert_eq!(rates["per char, out"], 331.0);
         assert_eq!(rates["rewrite"], 1200.0);
@@ -256,10 +256,10 @@ mod tests {
                 "pm>Creating files...Done\nPerforming transactions..........Done\nDeleting files...Done\nTime:\n\t1 seconds total\n\t{seconds} seconds of transactions (100 per second)\n\tCreation alone: 50 files (50 per second)\n\tDeletion alone: 60 files (60 per second)\n"
             )
         };
-        assert_eq!(postmark(&told(&report("0.500"), "")).unwrap()["transactions"], 100.0);
+        assert_eq!(postmark(&printed(&report("0.500"), "")).unwrap()["transactions"], 100.0);
         let text = report("1");
         let end = |what: &str| text.find(what).unwrap() + what.len();
-        let mut whole = told(&text, "");
+        let mut whole = printed(&text, "");
         whole.arrivals = vec![
             (end("Creating files..."), 0.5),
             (end("Creating files...Done"), 1.0),

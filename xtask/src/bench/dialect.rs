@@ -38,7 +38,7 @@ impl Bench<'_> {
         command
     }
 
-    /// Runs to the end; anything but success is told with what was said.
+    /// Runs to the end; a failure is an error with the program's output.
     fn output(&self, tool: Tool<'_>, words: &[String]) -> Result<Output> {
         let mut command = self.command(tool, words);
         let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
@@ -49,12 +49,12 @@ impl Bench<'_> {
         Ok(output)
     }
 
-    /// Ops per second of all jobs together, as the JSON output tells.
+    /// Ops per second of all jobs together, from the JSON output.
     fn speed(&self, tool: Tool<'_>, words: &[String]) -> Result<Speed> {
         let mut words = words.to_vec();
         words.push("--output-format=json".to_owned());
         let output = self.output(tool, &words)?;
-        let result: Value = serde_json::from_slice(&output.stdout).context("the output is no JSON")?;
+        let result: Value = serde_json::from_slice(&output.stdout).context("the output is not JSON")?;
         let jobs = result["jobs"].as_array().context("a result without jobs")?;
         let (mut rate, mut cpus) = (0.0, 0.0);
         for job in jobs {
@@ -82,7 +82,7 @@ impl Bench<'_> {
         Ok(Speed { ops_per_second: 1.0 / seconds, cpu_ns: f64::NAN })
     }
 
-    /// The largest memory of the program and its children together, KiB, looked at while it runs.
+    /// The largest memory of the program and its children together, KiB, sampled while it runs.
     fn peak_kib(&self, tool: Tool<'_>, words: &[String]) -> Result<u64> {
         let mut child = self.command(tool, words).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let mut peak = 0;
@@ -188,7 +188,7 @@ pub fn dialect(options: &Options) -> Result<()> {
     lay_out(&data)?;
     let device = LoopDevice::of(&data, true);
     if device.is_none() {
-        println!("SKIPPED: O_DIRECT on a loop device: no loop device can be had (root is needed)");
+        println!("SKIPPED: O_DIRECT on a loop device: no loop device is available (root is needed)");
     }
     let node = device.as_ref().map(|device| format!("--filename={}", device.node()));
     let mut rows = Vec::new();
@@ -211,7 +211,7 @@ pub fn dialect(options: &Options) -> Result<()> {
     poisson(&bench)
 }
 
-/// A file that both read, written out so that no write-back runs beside.
+/// A file that both read, written out so that no write-back runs meanwhile.
 fn lay_out(path: &Path) -> Result<()> {
     use std::io::Write;
     let mut file = std::fs::File::create(path)?;
@@ -280,7 +280,7 @@ fn memory(bench: &Bench<'_>) -> Result<String> {
     Ok(Bar::AtMost(0.5).sentence(&what, ratio).unwrap_or(what))
 }
 
-/// Ops of the recording whose gaps are looked at.
+/// Ops of the recording whose gaps are examined.
 const POISSON_PER_SECOND: f64 = 300_000.0;
 
 /// How well each keeps to a Poisson process of 300,000 ops a second: the rate, and the gaps between ops.
@@ -305,11 +305,11 @@ fn poisson(bench: &Bench<'_>) -> Result<()> {
         bench.output(tool, &logged)?;
         let gaps = gaps_us(&std::fs::read_to_string(&log)?);
         let off = (rate / POISSON_PER_SECOND - 1.0) * 100.0;
-        let told = match distance(&gaps) {
+        let spread = match distance(&gaps) {
             Some(distance) => format!("gaps differ from the exponential law by {distance:.3} (Kolmogorov-Smirnov)"),
             None => "its recording holds no times".to_owned(),
         };
-        println!("  {name:5}  rate off by {off:+.2} %; {told}");
+        println!("  {name:5}  rate off by {off:+.2} %; {spread}");
         std::fs::remove_file(&log)?;
     }
     Ok(())
@@ -326,7 +326,7 @@ fn gaps_us(log: &str) -> Vec<u64> {
     starts.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect()
 }
 
-/// The largest distance between the share of gaps up to so many whole microseconds and that of an exponential law.
+/// The largest distance between the share of gaps up to N whole microseconds and that of an exponential law.
 /// A difference of two times that are cut to microseconds is known to one of them, so both neighbours bound it.
 fn distance(gaps: &[u64]) -> Option<f64> {
     let mut sorted = gaps.to_vec();

@@ -56,7 +56,7 @@ impl Bench {
     }
 }
 
-/// One file for both, in the page cache and written out, so that no write-back runs beside the reads.
+/// One file for both, in the page cache and written out, so that no write-back runs during the reads.
 fn make_data(folder: &Path) -> Result<PathBuf> {
     let path = folder.join("data");
     let mut file = std::fs::File::create(&path)?;

@@ -2,7 +2,7 @@
 //! randomised blocks on one file system, judged by the rule of `plumb compare`.
 
 use super::Options;
-use super::classics::{self, Line, Rates, SHARED, Told};
+use super::classics::{self, Line, Rates, SHARED, ToolOutput};
 use super::mount::Ext4;
 use super::plumb::Plumb;
 use anyhow::{Context, Result, bail};
@@ -160,8 +160,8 @@ const CLASSICS: &[Case] = &[
 ];
 
 /// Ops per second in both directions together, from fio's JSON.
-fn fio_iops(told: &Told) -> Result<Rates> {
-    let document: Value = serde_json::from_slice(&told.output.stdout).context("the output is no JSON")?;
+fn fio_iops(printed: &ToolOutput) -> Result<Rates> {
+    let document: Value = serde_json::from_slice(&printed.output.stdout).context("the output is not JSON")?;
     let job = &document["jobs"][0];
     let iops = ["read", "write"].iter().filter_map(|direction| job[direction]["iops"].as_f64()).sum::<f64>();
     if iops > 0.0 { Ok(Rates::from([(String::new(), iops)])) } else { bail!("no ops were done") }
@@ -195,7 +195,7 @@ pub fn fidelity(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A line of the table for each rate that the command line tells.
+/// A line of the table for each rate that the command line prints.
 fn judged(plumb: &Plumb, case: &Case, folder: &Path, mounted: Option<&Ext4>, blocks: usize) -> Result<Vec<String>> {
     let (line, place, store) = (&case.line, mounted.map_or(folder, Ext4::place), folder);
     let renew = || mounted.map_or(Ok(()), Ext4::renew);
@@ -231,10 +231,10 @@ fn judged(plumb: &Plumb, case: &Case, folder: &Path, mounted: Option<&Ext4>, blo
 fn row(case: &Case, rate: &str, tools: &[Rates], owns: &[Rates]) -> Result<String> {
     let name = [case.line.tool, case.name, rate].join(" ");
     // IOzone prints 0 for what it has done and not timed.
-    let told = |rates: &Rates| rates.get(rate).copied().filter(|rate| *rate > 0.0);
-    let series = |all: &[Rates]| all.iter().map(told).collect::<Option<Vec<f64>>>();
+    let usable = |rates: &Rates| rates.get(rate).copied().filter(|rate| *rate > 0.0);
+    let series = |all: &[Rates]| all.iter().map(usable).collect::<Option<Vec<f64>>>();
     let (Some(tools), Some(owns)) = (series(tools), series(owns)) else {
-        return Ok(format!("{:48} was not told by one of them: too fast, or not timed", name.trim_end()));
+        return Ok(format!("{:48} was not reported by one of them: too fast, or not timed", name.trim_end()));
     };
     let assessment = assess(&tools, &owns, Better::Higher, &VerdictRule::default())?;
     let verdict = match assessment.verdict {

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::process::Command;
 
-/// What every case asks of fio: the work that Plumb does, and nothing beside it. Statistics stay as fio has them by
+/// What every case asks of fio: the work that Plumb does, and nothing else. Statistics stay as fio has them by
 /// default: submission, completion and total latency, and a histogram of completions.
 const SAME_WORK: &[&str] =
     &["--name=peer", "--thread", "--rw=randread", "--bs=4k", "--norandommap", "--invalidate=0", "--size=256m"];
@@ -23,7 +23,7 @@ pub fn version() -> Result<String> {
     Ok(String::from_utf8_lossy(output.stdout.trim_ascii()).into_owned())
 }
 
-/// Runs fio for so many seconds.
+/// Runs fio for this many seconds.
 pub fn run(options: &[&str], seconds: u32) -> Result<Speed> {
     let mut command = command(options);
     command.args(["--time_based", &format!("--runtime={seconds}")]);

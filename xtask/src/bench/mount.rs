@@ -10,7 +10,7 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// A device over `file`; `None` where none can be had.
+    /// A device over `file`; `None` where none can be made.
     pub fn of(file: &Path, read_only: bool) -> Option<LoopDevice> {
         let mut command = Command::new("losetup");
         command.args(["--find", "--show"]).args(read_only.then_some("--read-only")).arg(file);
@@ -40,7 +40,7 @@ pub struct Ext4 {
 }
 
 impl Ext4 {
-    /// A file system of so many bytes, its image and mount point below `folder`; `None` where nothing can be mounted.
+    /// A file system of this many bytes, its image and mount point below `folder`; `None` where nothing can be mounted.
     pub fn on_loop(folder: &Path, bytes: u64) -> Result<Option<Ext4>> {
         let (image, place) = (folder.join("image"), folder.join("mounted"));
         let file = std::fs::File::create(&image).with_context(|| format!("making {}", image.display()))?;
@@ -66,7 +66,7 @@ impl Ext4 {
         self.make()
     }
 
-    /// Makes its device as slow as that; `false` where that cannot be had.
+    /// Makes its device as slow as that; `false` where that is not possible.
     pub fn slow_down(&mut self, bytes_per_second: u64) -> bool {
         self.limit = SpeedLimit::of(&self.device, bytes_per_second);
         self.limit.is_some()
@@ -123,7 +123,7 @@ pub struct Tmpfs {
 }
 
 impl Tmpfs {
-    /// Of so many bytes at most, its mount point below `folder`; `None` where nothing can be mounted.
+    /// Of at most this many bytes, its mount point below `folder`; `None` where nothing can be mounted.
     pub fn below(folder: &Path, bytes: u64) -> Result<Option<Tmpfs>> {
         let place = folder.join("memory");
         std::fs::create_dir(&place)?;

@@ -17,7 +17,7 @@ pub struct Speed {
 /// What Plumb is compared with.
 pub struct Peer<'a> {
     pub name: &'a str,
-    /// Plumb's rate must be at least so many times the peer's.
+    /// Plumb's rate must be at least this many times the peer's.
     pub at_least: Bar,
     pub run: Box<dyn FnMut() -> Result<Speed> + 'a>,
 }
@@ -73,7 +73,7 @@ pub struct Row {
     peer_ops: f64,
     /// Of the rates, round by round.
     ratio: f64,
-    /// In which the ratio lies with 95 % confidence, where there are rounds enough to say.
+    /// The 95 % confidence interval of the ratio, where there are rounds enough to say.
     interval: Option<ConfidenceInterval>,
     /// Of the processor time of an op, round by round: what neighbours on the machine disturb less.
     cpu_ratio: f64,

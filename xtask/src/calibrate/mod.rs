@@ -32,7 +32,7 @@ pub struct Options {
     size: Size,
     seed: u64,
     only: Vec<String>,
-    /// Tell of so many trials each, in place of counting.
+    /// Explain this many trials of each, instead of counting.
     tell: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ fn known(name: &str) -> Result<String> {
         return Ok(name.to_owned());
     }
     let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-    bail!("there is no scenario `{name}`; there are {}", names.join(", "))
+    bail!("unknown scenario `{name}`; known: {}", names.join(", "))
 }
 
 /// Runs the scenarios, prints the table, and fails where a line is missed.

@@ -80,7 +80,7 @@ pub enum Counted {
     Covers(f64),
     /// One of these checks warns or fails.
     Found(&'static [&'static str]),
-    /// The same, where the comparison came to so many blocks.
+    /// The same, for a comparison that ran this many blocks.
     FoundAt {
         /// The checks.
         codes: &'static [&'static str],

@@ -56,7 +56,7 @@ fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     let installed = difference(&before, &root.listing()?);
     for name in ["/usr/bin/plumb", "/usr/share/man/man1/plumb-try.1.gz", "/usr/share/bash-completion/completions/plumb"]
     {
-        // A minimal Debian may be told to leave out manuals.
+        // A minimal Debian may be configured to leave out manuals.
         ensure!(installed.iter().any(|line| line.ends_with(name)), "{name} is not installed: {installed:#?}");
     }
     root.mount()?;

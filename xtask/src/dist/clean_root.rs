@@ -19,7 +19,7 @@ pub struct CleanRoot {
     mounts: Vec<PathBuf>,
 }
 
-/// Every file of a root, with what tells whether it has changed.
+/// Every file of a root, with what shows whether it has changed.
 pub type Listing = BTreeMap<PathBuf, (u32, u64, i64)>;
 
 /// The archive of a Debian, kept between checks; the first needs Debian's mirror.
@@ -84,7 +84,7 @@ impl CleanRoot {
         command.output().with_context(|| words.join(" "))
     }
 
-    /// The same, of which an end with anything but 0 is an error.
+    /// The same; an exit code other than 0 is an error.
     pub fn succeed(&self, words: &[&str]) -> Result<String> {
         let output = self.run(words)?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -70,7 +70,7 @@ fn a_file_that_is_no_study_is_refused() {
     home.file("study.toml", &block("toml part").replace("side = \"b\"", "side = \"c\""));
     let said = home.with(["audit", &study("mirrors.toml"), "study.toml", "nothing.toml"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
-    for words in ["study.toml:", "there is no side `c`", "cannot read nothing.toml"] {
+    for words in ["study.toml:", "unknown side `c`", "cannot read nothing.toml"] {
         assert!(said.err.contains(words), "{}", said.err);
     }
 }

@@ -159,6 +159,9 @@ fn the_manual_names_every_variable() {
             open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
             continue;
         }
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).unwrap();
         for name in variable.captures_iter(&text).map(|found| found[1].to_owned()) {
             // Only tests read these.

@@ -58,7 +58,7 @@ fn who_writes_is_named() {
 fn what_cannot_be_watched() {
     let home = Home::new();
     home.plumb("watch nosuchdisk --count 1").expect(2).complains(&["`nosuchdisk`", "plumb watch"]);
-    home.plumb("watch /proc --count 1").expect(2).complains(&["no block device lies under `/proc`"]);
+    home.plumb("watch /proc --count 1").expect(2).complains(&["no block device under `/proc`"]);
     home.plumb("watch --interval 5ms").expect(2).complains(&["--interval 5ms", "100ms"]);
 }
 

@@ -1,4 +1,4 @@
-//! What fails beside what is measured: files of results, recordings, what is done between phases.
+//! Failures outside the measurement: result files, recordings, steps between phases.
 
 use crate::exit::Stopped;
 use plumb_trace::TraceError;

@@ -28,7 +28,7 @@ struct Tool {
     name: &'static str,
     /// Another name for a link.
     also: Option<&'static str>,
-    /// Does as the tool does: what is wrong is told as it tells it, and the code is the tool's.
+    /// Behaves as the tool does, including its error messages and exit codes.
     run: fn(&ToolCall<'_>) -> Result<End, Stopped>,
 }
 

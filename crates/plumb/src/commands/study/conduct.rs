@@ -131,7 +131,7 @@ fn go(store: &mut Store, study: &FrozenStudy, common: &Common) -> Result<End, St
     let said = found(store, &study.id, common)?;
     match conducted.ended {
         ConductEnded::Interrupted => {
-            error_line!("interrupted: every run that had ended is kept; {go_on}");
+            error_line!("interrupted: all finished runs are stored; {go_on}");
             return Ok(End::Interrupted);
         }
         ConductEnded::Budget => error_line!("note: the budget is spent; {go_on}"),

@@ -28,7 +28,7 @@ impl LabHosts {
     pub fn recover(&self, listener: Listener<'_>) -> Result<(), plumb_lab::LabError> {
         for found in plumb_lab::recover(&self.surroundings.journals(), listener)? {
             if found.undone > 0 {
-                listener(&format!("took down what process {} had left of {}", found.pid, found.tag));
+                listener(&format!("took down what process {} left of {}", found.pid, found.tag));
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// The kernel counts in milliseconds; what is shorter than this shows little else than that.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// Watches until it is told to stop, or so many intervals.
+/// Watches until it is stopped, or for the given number of intervals.
 pub fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> {
     let interval = Duration::from_nanos(arguments.interval.0);
     if interval < SHORTEST {
@@ -41,7 +41,7 @@ pub fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> 
             Ok(format!("{}\n", plumb_document::json::to_string(seen).map_err(Stopped::io)?))
         })
     } else if arguments.plain || !is_terminal {
-        // Named devices are told of even where nothing was asked of them.
+        // Named devices are reported even if they were idle.
         let is_named = !arguments.devices.is_empty();
         write(&plain_opening())
             .and_then(|()| lines(&mut watcher, beat, stop, |seen| Ok(plain(seen, &clock(), is_named))))
@@ -49,7 +49,7 @@ pub fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> 
         screen::run(&mut watcher, beat, stop)
     };
     match outcome {
-        // Whoever read has had enough, or whoever looked.
+        // The reader closed the pipe, or the user quit.
         Ok(()) | Err(Early::Unread) => Ok(End::Done),
         Err(Early::Failed(stopped)) => Err(stopped),
     }

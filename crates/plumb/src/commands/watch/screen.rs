@@ -8,7 +8,7 @@ use plumb_report::watch::{DeviceHistory, PictureState, Title, screen};
 use plumb_result::watch::Watched;
 use std::time::Instant;
 
-/// Draws until a key or a signal ends it, or so many intervals.
+/// Draws until a key, a signal, or the given number of intervals ends it.
 pub(super) fn run(watcher: &mut Watcher, mut beat: Beat, stop: StopFlag) -> Result<(), Early> {
     let failed = |error: std::io::Error| Early::Failed(Stopped::io(format!("the terminal: {error}")));
     let terminal = Screen::take().map_err(failed)?;
