@@ -132,7 +132,9 @@ impl Pool {
         self.owners[place] = Some(slot);
         self.places[usize::from(slot)] = place;
         let room = self.place_bytes - length.min(self.place_bytes);
-        let within = ((spread % self.place_bytes as u64) as usize).min(room);
+        let within = (spread % self.place_bytes as u64) as usize;
+        // What does not fit at the end goes where nothing nearby comes from.
+        let within = if within <= room { within } else { room / 2 };
         place * self.place_bytes + within / self.align * self.align
     }
 }

@@ -189,8 +189,9 @@ impl RecordMemory {
     pub(super) fn fill(&mut self, offset: u64, bytes: u64) {
         let RecordMemory { region, content, at, counted, .. } = self;
         if let Held::Premade { premade, pool, written } = content {
-            *at = pool.take(0, *written, bytes as usize);
-            *written = written.wrapping_add(bytes.next_multiple_of(SMALLEST_ALIGN_BYTES as u64));
+            let room = (bytes as usize).next_multiple_of(SMALLEST_ALIGN_BYTES);
+            *at = pool.take(0, *written, room);
+            *written = written.wrapping_add(room as u64);
             return premade.stamp(&mut region.as_mut_slice()[*at..*at + bytes as usize]);
         }
         let piece = &mut region.as_mut_slice()[*at..*at + bytes as usize];
