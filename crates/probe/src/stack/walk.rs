@@ -238,7 +238,8 @@ impl<'a> Walk<'a> {
         self.layers[at].settings.insert("medium".to_owned(), medium.to_owned());
     }
 
-    /// What lies under a backing file that has no name here: it was deleted, or is in another mount namespace. The kernel still knows the number of its file system.
+    /// What lies under a backing file that has no name here: it was deleted, or is in another mount namespace. The kernel
+    /// still knows the number of its file system.
     fn lost_backing(&mut self, at: usize, backing: &Path) -> Vec<String> {
         let name = self.layers[at].name.clone();
         let number = if self.sys.is_real() { platform::loop_backing_number(&name) } else { None };

@@ -43,8 +43,8 @@ pub(crate) static CHECK: Check = Check {
           load's own; the other requests are divided by bytes. A request counts as 1 MiB on a disk that seeks and as \
           64 KiB, divided by the ops in flight, on flash; all of it times the share of the phase in which the device \
           was busy.",
-    threshold: "more than 2 % of the device's time, and more than 1 MiB, warns; more than 10 % fails; noted where the phase moved no \
-                data, or all it read came from memory",
+    threshold: "more than 2 % of the device's time, and more than 1 MiB, warns; more than 10 % fails; noted where the \
+                phase moved no data, or all it read came from memory",
     settled: "2 % and 10 % as in A1, of time instead of bytes. Judged by bytes alone, a small random load was rejected \
               because of a neighbour's journal, and a log because of ten writes at the same time; both are tests now. \
               The cost of a request follows from hardware: 8 ms at 130 MB/s are 1 MiB; on flash 80 µs at 550 MB/s are \

@@ -99,7 +99,8 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<ShortPhase<'a>> {
                 return found(
                     Level::Note,
                     format!(
-                        "Phase `{phase}` wrote into memory for only {took}; writeback, after {}, would slow a longer run down.",
+                        "Phase `{phase}` wrote into memory for only {took}; writeback, after {}, would slow a longer \
+                         run down.",
                         nanos(expiry_ns as f64)
                     ),
                 );

@@ -17,7 +17,7 @@ mod a8;
 mod a9;
 mod b1;
 mod b10;
-mod b2;
+pub(crate) mod b2;
 mod b3;
 mod b4;
 mod b5;

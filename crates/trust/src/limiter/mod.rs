@@ -9,6 +9,7 @@ mod used;
 
 pub(crate) use used::busiest_worker;
 
+use crate::checks::b2::POSSIBLE;
 use crate::evidence::{Ground, PhaseView};
 use crate::link;
 use crate::plan;
@@ -183,7 +184,8 @@ fn generator(view: &PhaseView<'_>) -> Option<Limiter> {
     let ceiling = *view.seen.null_ceiling_ops.value()?;
     let result = view.measured.per_second(view.measured.count())?;
     let share = result / ceiling;
-    if ceiling <= 0.0 || share < CEILING {
+    // A ceiling far below the result was measured on a disturbed machine.
+    if ceiling < POSSIBLE * result || share < CEILING {
         return None;
     }
     let text = format!("{} of the {} that Plumb's workers reach without storage", ops_rate(result), ops_rate(ceiling));

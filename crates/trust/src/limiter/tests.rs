@@ -123,6 +123,7 @@ fn against_nothing_there_is_only_the_generator() {
     // 25 600 ops/s.
     assert_eq!(what(&reading().null_ceiling(32_000.0)), Bound::Generator);
     assert_ne!(what(&reading().null_ceiling(32_100.0)), Bound::Generator);
+    assert_ne!(what(&reading().null_ceiling(1.0)), Bound::Generator, "measured on a disturbed machine");
 }
 
 #[test]
