@@ -100,8 +100,8 @@ fn store(common: &Common) -> Result<Store, Stopped> {
 
 fn go(store: &mut Store, study: &FrozenStudy, common: &Common) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
-    let mut hosts = LabHosts::new(stop)
-        .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
+    let mut hosts =
+        LabHosts::new(stop).map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
     let mut teller = StudyReporter::new();
     teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
     if let Err(error) = hosts.recover(&mut |line| teller.tell(line)) {
