@@ -58,8 +58,12 @@ impl CleanRoot {
         self.dir.path()
     }
 
-    /// Mounts what programs ask the kernel through.
+    /// Mounts what programs ask the kernel through, and the root itself: a directory that is not a mount point has no line in
+    /// `/proc/self/mountinfo`, by which Plumb finds the file system under a path.
     pub fn mount(&mut self) -> Result<()> {
+        let root = self.path().to_owned();
+        run(Command::new("mount").arg("--bind").args([&root, &root]))?;
+        self.mounts.push(root);
         for (kind, name) in [("proc", "proc"), ("sysfs", "sys"), ("devtmpfs", "dev")] {
             let place = self.path().join(name);
             run(Command::new("mount").args(["-t", kind, kind]).arg(&place))?;
