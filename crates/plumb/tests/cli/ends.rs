@@ -73,7 +73,7 @@ fn a_bad_command_line_is_2_and_suggests() {
     home.plumb("explain p1").expect(0).says(&["P1", "published numbers"]);
     line("run reads.toml --set dpeth=4", &["unknown setting `dpeth`", "did you mean `depth`?"]);
     line("run reads.toml --set depth=much", &["expected a whole number", "depth=much", "^^^^"]);
-    line("run reads.toml --set depth", &["`depth` sets nothing", "KEY=VALUE"]);
+    line("run reads.toml --set depth", &["`depth` has no `=`", "KEY=VALUE"]);
     line("run reads.toml --set phase.7.cache=cold", &["phase.7"]);
     line("run random-read --at sim:floppy", &["`sim:floppy` is no simulated device", "`sim:hdd`"]);
     line("run random-read --at sim:hdd?slwo=5%", &["`slwo` is no fault", "slow"]);

@@ -45,11 +45,7 @@ fn a_device_is_refused_until_its_serial_is_typed() {
     }
     let (disk, home) = (Loop::new(64 * MIB), Home::new());
     home.file("over.toml", &over(&disk.device, ""));
-    let refused = home.plumb("run over.toml").expect(5).complains(&[
-        "was not given",
-        "--destroy",
-        "PLUMB_ALLOW=",
-    ]);
+    let refused = home.plumb("run over.toml").expect(5).complains(&["was not given", "--destroy", "PLUMB_ALLOW="]);
     assert!(beginning(&disk.device).iter().all(|byte| *byte == 0));
     // Both ways that it prints.
     let serial = printed(&refused, "--destroy ");
