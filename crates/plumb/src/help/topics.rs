@@ -74,7 +74,11 @@ pub const TOPICS: &[Topic] = &[
         command: "try",
         examples: &[
             example("Measure the storage under a directory", "plumb try /mnt/data"),
+            example("Take a first look in 10 seconds", "plumb try /mnt/data --quick"),
+            example("Report the medians of 5 runs, and keep the page", "plumb try /mnt/data --runs 5 --output try.txt"),
             example("Use a larger file and longer phases", "plumb try /mnt/data --size 64GiB --time 30s"),
+            example("Measure two storages, one after the other", "plumb try /mnt/a /mnt/b"),
+            example("Read a device, and write nothing", "plumb try /dev/nvme0n1"),
             example("See what a page looks like, without storage", "plumb try sim:ssd --no-store"),
         ],
         exits: MEASURES,
@@ -252,6 +256,14 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Write all runs as JSON", "plumb export"),
             example("Write the latest run as CSV", "plumb export last --csv"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "import",
+        examples: &[
+            example("Add the result that a locked database did not take", "plumb import plumb-result-*.json"),
+            example("Copy a run from another database", "plumb --db other.db export last | plumb import -"),
         ],
         exits: READS,
     },

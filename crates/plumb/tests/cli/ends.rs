@@ -185,7 +185,7 @@ fn an_error_in_a_later_phase_is_4_with_what_was_measured_before() {
     let (first, second) = (phase("first", ""), phase("second", "memory-pressure = \"900TiB\""));
     home.file("later.toml", &format!("{target}{first}{second}"));
     let said = home.plumb("run later.toml").expect(4);
-    said.says(&["The run ended early", "The reason: phase `second`"]);
+    said.says(&["The run ended early", "The run ended early: phase `second`"]);
     let result = home.plumb("run later.toml --json").expect(4).complains(&["error:", "second", "memory"]).json();
     assert_eq!((result["partial"].as_bool(), result["phases"].as_array().unwrap().len()), (Some(true), 1));
     assert!(result["error"].as_str().unwrap().contains("second"), "{}", result["error"]);

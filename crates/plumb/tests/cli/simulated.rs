@@ -92,7 +92,7 @@ fn copies_meet_the_end_of_the_device() {
     ]);
     home.twice("as dd if=sim:hdd of=/dev/null bs=1000 count=2 iflag=direct", 1).complains(&["Invalid argument"]);
     home.twice("as dd if=sim:hdd?size=1MiB of=/dev/null bs=64k skip=15", 0).complains(&["1+0 records in"]);
-    home.twice("as dd if=sim:floppy of=/dev/null", 1).complains(&["`sim:floppy` is no simulated device"]);
+    home.twice("as dd if=sim:floppy of=/dev/null", 1).complains(&["unknown simulated device `sim:floppy`"]);
     home.twice("as dd if=sim:hdd of=x count=1", 1).complains(&["cannot be mixed"]);
     home.twice("as dd if=sim:hdd?size=much of=/dev/null", 1).complains(&["`size=much` is not a size"]);
 }
