@@ -34,7 +34,7 @@ impl Spot {
                 return Ok(Spot::File(absolute()?));
             }
         }
-        Ok(Spot::Place(Place::parse(typed)?))
+        Ok(Spot::Place(Place::parse(typed)?.absolute()))
     }
 
     /// The directory below which test data is made.

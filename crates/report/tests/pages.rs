@@ -91,8 +91,7 @@ fn every_phase_of_the_survey_is_on_its_page() {
 // Colour adds escapes and nothing else: NO_COLOR, a pipe and a file have the same page.
 #[test]
 fn colour_changes_no_word() {
-    let coloured =
-        page(&result("try-ext4"), &PageOptions::STORED, &Style { width: 80, colour: Colour::Ansi });
+    let coloured = page(&result("try-ext4"), &PageOptions::STORED, &Style { width: 80, colour: Colour::Ansi });
     let mut plain = String::new();
     let mut parts = coloured.split('\x1b');
     plain.push_str(parts.next().unwrap());

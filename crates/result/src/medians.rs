@@ -41,7 +41,10 @@ pub fn medians(runs: &[&RunResult]) -> Option<Medians> {
         }
         phase.wall_ns = median(&mut alike.iter().map(|phase| phase.wall_ns as f64).collect::<Vec<_>>()) as u64;
         phase.first_done = None;
-        if alike.iter().any(|other| other.limiter.as_ref().map(|one| one.what) != phase.limiter.as_ref().map(|one| one.what)) {
+        if alike
+            .iter()
+            .any(|other| other.limiter.as_ref().map(|one| one.what) != phase.limiter.as_ref().map(|one| one.what))
+        {
             phase.limiter = None;
         }
         for (metric, value) in &mut phase.metrics {
@@ -82,8 +85,8 @@ fn median(numbers: &mut [f64]) -> f64 {
 /// What all of them measured: runs of different tiers together are mixed, and one that is unknown leaves all unknown.
 fn tier(values: &[MetricValue]) -> (Option<TierName>, Option<f64>) {
     let shares: Vec<f64> = values.iter().filter_map(|value| value.device_share).collect();
-    let share = (shares.len() == values.len() && !shares.is_empty())
-        .then(|| shares.iter().sum::<f64>() / shares.len() as f64);
+    let share =
+        (shares.len() == values.len() && !shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64);
     let first = values.first().and_then(|value| value.tier);
     let tier = match first {
         first if values.iter().all(|value| value.tier == first) => first,

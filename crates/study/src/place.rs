@@ -47,6 +47,14 @@ impl Place {
         Err(error("it is not a directory".to_owned()))
     }
 
+    /// The same with an absolute path, for pages that others read.
+    pub fn absolute(self) -> Place {
+        match self {
+            Place::Directory(path) => Place::Directory(std::path::absolute(&path).unwrap_or(path)),
+            Place::Sim(device) => Place::Sim(device),
+        }
+    }
+
     /// The directory below which test data is made: the temporary directory where nothing is written at all.
     pub fn base(&self) -> &Path {
         match self {

@@ -23,7 +23,7 @@ use std::path::Path;
 
 /// Runs a workload file or a named workload.
 pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
-    let place = Place::parse(&arguments.at)?;
+    let place = Place::parse(&arguments.at)?.absolute();
     let Loaded { mut workload, policies } =
         load(&arguments.workload, &arguments.set, Scale::moderate(place.for_named()))?;
     if let Some(seed) = arguments.seed {
@@ -81,11 +81,10 @@ fn takes(workload: &Workload, place: &Place) -> String {
         words.push(format!("measures for {}", format::time_brief(timed_ns as f64)));
     }
     for (target, path) in workload.target.values().filter_map(|target| Some((target, existing(target)?))) {
-        let changes = workload
-            .phase
-            .iter()
-            .flat_map(|phase| &phase.workers)
-            .any(|group| group.work.changes() && group.targets().any(|name| workload.target.get(name) == Some(target)));
+        let changes =
+            workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| {
+                group.work.changes() && group.targets().any(|name| workload.target.get(name) == Some(target))
+            });
         let what = if changes { "WRITES to" } else { "only reads" };
         words.push(format!("{what} {}", path.display()));
     }

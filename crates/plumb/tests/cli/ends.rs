@@ -26,7 +26,7 @@ fn done_and_trusted_is_0() {
     let result = home.plumb("run reads.toml --json").expect(0).json();
     assert_eq!(result["verdict"], "pass");
     assert_eq!(metric(&result, "read", "read.bw")["tier"], "device");
-    home.plumb("run random-read --at sim:nvme").expect(0).says(&["sim:nvme reads up to", "Trust: pass"]);
+    home.plumb("run random-read --at sim:nvme").expect(0).says(&["sim:nvme   simulated", "k IOPS", "Trust: pass"]);
     home.plumb("compare sim:ssd sim:ssd").expect(0).says(&["equivalent, within 5 %"]);
 }
 
@@ -100,7 +100,7 @@ fn a_cached_read_under_a_cold_name_is_3() {
     assert_eq!(metric(&result, "read", "read.bw")["tier"], "mixed");
     home.plumb("run stream-read --at sim:hdd?cached=100%").expect(3).says(&[
         "The checks reject this run",
-        "fail A1",
+        "✗ A1 stream-read",
         "Trust: reject plumb explain A1",
     ]);
     // Who asks for the cache is told the truth, and not rejected.

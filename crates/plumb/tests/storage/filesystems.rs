@@ -123,10 +123,7 @@ fn memory() {
     let home = Home::new();
     // The user's own words are not bent: a cold cache cannot be had here, and that is said.
     let page = home.plumb(&format!("run stream-read --at {} --set size=16MiB", memory.as_str())).expect(0);
-    page.says(&[
-        "not had stream-read: a cold cache: tmpfs is in memory",
-        "from memory, which says nothing about a device",
-    ]);
+    page.says(&["note stream-read: a cold cache: tmpfs is in memory", "⚠ from memory"]);
     home.plumb(&format!("run stream-read --at {} --set cache=cold --set size=16MiB", memory.as_str()))
         .expect(2)
         .complains(&["is in memory", "as-is"]);

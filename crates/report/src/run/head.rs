@@ -76,7 +76,8 @@ fn data(result: &RunResult) -> Vec<String> {
         .unwrap_or(0);
     let is_device = result.workload.target.values().all(|target| matches!(target, Target::Device(_)));
     let what = if is_device { "" } else { " file" };
-    let mut words: Vec<String> = bytes.map(|bytes| format!("{}{what}", format::bytes_brief(bytes as f64))).into_iter().collect();
+    let mut words: Vec<String> =
+        bytes.map(|bytes| format!("{}{what}", format::bytes_brief(bytes as f64))).into_iter().collect();
     if words.is_empty() && files > 0 {
         words.push(format!("{files} files"));
     }

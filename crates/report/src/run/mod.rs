@@ -76,12 +76,7 @@ pub fn page(result: &RunResult, options: &PageOptions<'_>, style: &Style) -> Str
 }
 
 /// The whole page of a run under conditions: where something was asserted, whether it holds is the answer.
-pub fn page_with(
-    result: &RunResult,
-    conditions: &RunConditions,
-    options: &PageOptions<'_>,
-    style: &Style,
-) -> String {
+pub fn page_with(result: &RunResult, conditions: &RunConditions, options: &PageOptions<'_>, style: &Style) -> String {
     let mut page = assertion::assertions(&conditions.assertions, result.verdict, style);
     page.push_str(&state(result, style));
     page.push_str(&head::head(result, options, style));
@@ -92,11 +87,19 @@ pub fn page_with(
     });
     page.push_str(&spread(options, style));
     page.push_str(&assertion::steadiness(&conditions.steady, style));
+    let notes = notes(result);
+    // A survey is short; who runs a workload reads what of it was not possible.
+    let notes_are_shown = options.detail == Detail::Full || !survey::is_survey(result);
+    if notes_are_shown {
+        let line = |(note, phases): &(&str, Vec<&str>)| not_possible(&format!("{}: {note}", phases.join(", ")), style);
+        page.extend(notes.iter().map(line));
+    }
     match options.detail {
-        Detail::Brief => page.push_str(&findings::brief(&result.checks, notes(result).len(), style)),
+        Detail::Brief => {
+            let behind_v = if notes_are_shown { 0 } else { notes.len() };
+            page.push_str(&findings::brief(&result.checks, behind_v, style));
+        }
         Detail::Full => {
-            let notes = notes(result).into_iter();
-            page.extend(notes.map(|(note, phases)| not_possible(&format!("{}: {note}", phases.join(", ")), style)));
             page.push_str(&findings(&result.checks, style));
         }
     }

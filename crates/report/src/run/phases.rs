@@ -43,7 +43,8 @@ pub(super) fn phases(result: &RunResult, detail: Detail, style: &Style) -> Strin
             text.push_str(row);
             if !line.cautions.is_empty() {
                 let cautions = style.wrap(&format!("⚠ {}", line.cautions.join(", ")), 6);
-                let fits = !cautions.contains('\n') && measure::width(row) + 2 + measure::width(&cautions) <= style.width;
+                let fits =
+                    !cautions.contains('\n') && measure::width(row) + 2 + measure::width(&cautions) <= style.width;
                 text.push_str(if fits { "  " } else { "\n    " });
                 text.push_str(&style.ink(Ink::Caution, &cautions));
             }

@@ -67,7 +67,9 @@ impl<'a> Row<'a> {
         match (value.tier?, value.device_share) {
             (TierName::Device, _) => None,
             (TierName::Cache, _) => Some(format!("{way} memory")),
-            (TierName::Mixed, Some(share)) => Some(format!("{} {way} the device, the rest {way} memory", format::percent(share))),
+            (TierName::Mixed, Some(share)) => {
+                Some(format!("{} {way} the device, the rest {way} memory", format::percent(share)))
+            }
             (TierName::Mixed, None) => Some(format!("partly {way} memory")),
             (TierName::Unknown, _) => Some("memory or device unknown".to_owned()),
         }
@@ -93,9 +95,14 @@ impl<'a> Row<'a> {
     /// Whether its rate counts the flush at the end of the phase, and its latency only the calls before.
     pub(super) fn flush_is_not_in_latency(&self) -> bool {
         let buffered = |plan: &Phase| access::mode(plan) != "direct" && access::flushed(plan) == Some(Flushed::InTime);
-        let flushes_itself = || [OpKind::Fsync, OpKind::Fdatasync].iter().any(|kind| {
-            self.phase.metrics.get(&Metric::rate(*kind)).is_some_and(|value| value.value.is_some_and(|rate| rate > 0.0))
-        });
+        let flushes_itself = || {
+            [OpKind::Fsync, OpKind::Fdatasync].iter().any(|kind| {
+                self.phase
+                    .metrics
+                    .get(&Metric::rate(*kind))
+                    .is_some_and(|value| value.value.is_some_and(|rate| rate > 0.0))
+            })
+        };
         self.kind == OpKind::Write && self.plan.is_some_and(buffered) && !flushes_itself()
     }
 }

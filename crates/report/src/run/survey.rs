@@ -55,8 +55,13 @@ pub(super) fn survey(result: &RunResult, style: &Style) -> Option<String> {
     if lines.is_empty() && others.is_empty() {
         return None;
     }
-    let label_width =
-        lines.iter().map(|line| &line.label).chain(others.iter().map(|other| &other.label)).map(|label| measure::width(label)).max().unwrap_or(0);
+    let label_width = lines
+        .iter()
+        .map(|line| &line.label)
+        .chain(others.iter().map(|other| &other.label))
+        .map(|label| measure::width(label))
+        .max()
+        .unwrap_or(0);
     let columns = columns(&lines, label_width);
     let is_wide = table::width_of_flush(&columns) <= style.width;
     let mut text = if is_wide {
@@ -68,7 +73,8 @@ pub(super) fn survey(result: &RunResult, style: &Style) -> Option<String> {
         text.push_str(&other.text(is_wide.then_some(label_width), style));
     }
     if let Some(depth) = lines.iter().filter_map(Line::batched_depth).max() {
-        let said = format!("QD{depth} submits in batches; fio submits one by one by default, and shows a higher latency.");
+        let said =
+            format!("QD{depth} submits in batches; fio submits one by one by default, and shows a higher latency.");
         text.push_str(&format!("{}\n", style.ink(Ink::Faint, &style.wrap(&said, 2))));
     }
     if let Some(tier) = everywhere {
@@ -246,7 +252,8 @@ fn flushes(result: &RunResult) -> Option<Other> {
     let flush = row(result, FLUSH, OpKind::Fsync)?;
     let appended = row(result, FLUSH, OpKind::Write).and_then(|row| row.op_bytes());
     let appended = appended.map_or(String::new(), |bytes| format!(", {} append", format::bytes_brief(bytes)));
-    let quantile = |stat: Stat| flush.phase.metrics.get(&Metric::latency(OpKind::Fsync, stat)).and_then(|value| value.value);
+    let quantile =
+        |stat: Stat| flush.phase.metrics.get(&Metric::latency(OpKind::Fsync, stat)).and_then(|value| value.value);
     let mut words: Vec<String> = Vec::new();
     words.extend(quantile(Stat::P50).map(|ns| format!("{} median", format::time_brief(ns))));
     words.push(match quantile(Stat::P99) {
@@ -266,7 +273,8 @@ fn small_files(result: &RunResult, everywhere: Option<TierName>) -> Option<Other
         // What a file costs is not counted in bytes.
         let per_second = row.phase.metrics.get(&Metric::rate(kind))?.value?;
         let tier = row.not_device().filter(|_| everywhere.is_none());
-        let short = (row.phase.wall_ns < SHORT_NS).then(|| format!("in {}", format::time_brief(row.phase.wall_ns as f64)));
+        let short =
+            (row.phase.wall_ns < SHORT_NS).then(|| format!("in {}", format::time_brief(row.phase.wall_ns as f64)));
         let aside: Vec<String> = tier.into_iter().chain(short).collect();
         let aside = if aside.is_empty() { String::new() } else { format!(" ({})", aside.join(", ")) };
         Some(format!("{word} {}{aside}", format::per_second(per_second)))
@@ -300,7 +308,8 @@ pub fn side_by_side(results: &[&RunResult], style: &Style) -> String {
     for pair in &PAIRS {
         let line = results.iter().find_map(|result| Line::of(result, pair));
         let Some(line) = line else { continue };
-        let name = |way: &str| line.label.split_once(',').map_or(line.label.as_str(), |(name, _)| name).to_owned() + way;
+        let name =
+            |way: &str| line.label.split_once(',').map_or(line.label.as_str(), |(name, _)| name).to_owned() + way;
         add(name(" read"), &|result| rate(result, pair.read, OpKind::Read));
         add(name(" write"), &|result| rate(result, pair.write, OpKind::Write));
     }
@@ -315,7 +324,8 @@ pub fn side_by_side(results: &[&RunResult], style: &Style) -> String {
             Some(format::per_second(row.phase.metrics.get(&Metric::rate(kind))?.value?))
         });
     }
-    let column = |title: &str, cells: Vec<String>, align| Column { title: title.to_owned(), cells, align, leaves: None };
+    let column =
+        |title: &str, cells: Vec<String>, align| Column { title: title.to_owned(), cells, align, leaves: None };
     let mut columns = vec![column("", labels, Align::Left)];
     columns.extend(paths.iter().zip(cells).map(|(path, cells)| column(path, cells, Align::Right)));
     let set = table::set_flush(columns, style.width);

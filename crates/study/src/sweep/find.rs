@@ -505,7 +505,7 @@ mod tests {
         assert_eq!((knee(SweepKey::Depth, &levels), saturation(SweepKey::Depth, &levels)), (None, None));
         let mut repeated = levels.clone();
         for level in &mut repeated {
-            let run = level.blocks[&1].clone();
+            let run = level.blocks[&1];
             level.blocks.insert(2, run);
         }
         assert_eq!(knee(SweepKey::Depth, &repeated).unwrap().level, 2.0);
