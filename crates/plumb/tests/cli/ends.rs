@@ -26,7 +26,7 @@ fn done_and_trusted_is_0() {
     let result = home.plumb("run reads.toml --json").expect(0).json();
     assert_eq!(result["verdict"], "pass");
     assert_eq!(metric(&result, "read", "read.bw")["tier"], "device");
-    home.plumb("run random-read --at sim:nvme").expect(0).says(&["sim:nvme   simulated", "k IOPS", "Trust: pass"]);
+    home.plumb("run random-read --at sim:nvme").expect(0).says(&["sim:nvme simulated", "k IOPS", "Trust: pass"]);
     home.plumb("compare sim:ssd sim:ssd").expect(0).says(&["equivalent, within 5 %"]);
 }
 

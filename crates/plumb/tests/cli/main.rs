@@ -31,6 +31,7 @@ mod store;
 mod study;
 mod study_conduct;
 mod sweep;
+mod try_storage;
 mod unstored;
 mod watch;
 mod words;

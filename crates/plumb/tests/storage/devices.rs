@@ -167,3 +167,20 @@ fn a_job_trims_what_it_has_just_written_through_the_page_cache() {
     assert_eq!(ops("write"), 16);
     assert!(ops("trim") > 0, "{}", said.out);
 }
+
+/// `plumb try` of a device or a file reads, and writes nothing.
+#[test]
+fn a_survey_of_a_device_only_reads() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup"]) {
+        return;
+    }
+    let (disk, home) = (Loop::new(64 * MIB), Home::new());
+    let before = system("cksum", &[disk.device.to_str().unwrap()]);
+    let said = home.with(["try", disk.device.to_str().unwrap(), "--quick", "--time", "200ms"]).ran();
+    assert!(!said.out.contains("write"), "{}", said.out);
+    said.says(&["64 MiB", "Sequential 1 MiB", "Random 4 KiB QD32"]);
+    assert_eq!(system("cksum", &[disk.device.to_str().unwrap()]), before, "the device has changed");
+    home.file("data", &"x".repeat(8 << 20));
+    home.plumb("try data --quick --time 200ms").ran().says(&["8 MiB", "Sequential 1 MiB"]);
+}
