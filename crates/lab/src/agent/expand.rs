@@ -118,8 +118,8 @@ mod tests {
         for (text, why) in [
             ("x ${ram*2", "no closing brace"),
             ("${ram*two}", "`${ram*two}` is not a multiple"),
-            ("${ram*-1}", "no multiple"),
-            ("${ram 3}", "no multiple"),
+            ("${ram*-1}", "not a multiple"),
+            ("${ram 3}", "not a multiple"),
         ] {
             let said = expand(text, 1).unwrap_err().to_string();
             assert!(said.contains(why), "{said}");

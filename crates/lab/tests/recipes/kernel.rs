@@ -43,10 +43,10 @@ fn root_settings_that_the_kernel_does_not_take_are_told() {
         return;
     }
     for (step, expected) in [
-        (r#"{"kind": "queue", "device": "@d", "set": {"scheduler": "elevator"}}"#, "does not take it"),
+        (r#"{"kind": "queue", "device": "@d", "set": {"scheduler": "elevator"}}"#, "the kernel rejects it"),
         (r#"{"kind": "queue", "device": "@d", "set": {"schedule": "none"}}"#, "the queue has no `schedule`, but"),
         (r#"{"kind": "sysctl", "set": {"vm.no_such_thing": 1}}"#, "/proc/sys/vm/no_such_thing"),
-        (r#"{"kind": "sysctl", "set": {"vm.dirty_ratio": "much"}}"#, "does not take it"),
+        (r#"{"kind": "sysctl", "set": {"vm.dirty_ratio": "much"}}"#, "the kernel rejects it"),
     ] {
         let mut bench = Bench::new();
         let before = bench.standing();

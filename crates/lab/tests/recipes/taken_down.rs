@@ -58,7 +58,7 @@ fn root_what_vanished_is_told_and_the_rest_taken_down() {
     bench.build(&text).unwrap();
     system("umount", &[bench.at("a/mnt").to_str().unwrap()]);
     let error = bench.build(&text).unwrap_err();
-    assert!(error.to_string().contains("was built and is gone"), "{error}");
+    assert!(error.to_string().contains("was built but is gone"), "{error}");
     bench.undo();
     assert_eq!(bench.standing(), before);
 }

@@ -12,6 +12,7 @@ use plumb_engine::sim::SimRun;
 use plumb_report::format;
 use plumb_report::run::side_by_side;
 use plumb_result::RunResult;
+use plumb_study::precondition::capacity_bytes;
 use plumb_study::{Bench, Place, Policies, RunRequest};
 use plumb_workload::named::{self, RunPlace, Scale};
 use plumb_workload::{Bytes, Content, Nanos, Workload};
@@ -19,6 +20,9 @@ use std::path::Path;
 
 /// Size of the test file and length of a phase where there is room and time.
 const USUAL: (Bytes, Nanos) = (Bytes(1 << 30), Nanos(4_000_000_000));
+
+/// A file or device with less holds no block of a stream.
+const LEAST_BYTES: u64 = 1 << 20;
 
 /// The same for a first look.
 const QUICK: (Bytes, Nanos) = (Bytes(256 << 20), Nanos(1_000_000_000));
@@ -86,7 +90,16 @@ impl Planned {
         let DataSizes { file_bytes, files } = sizes;
         let scale = Scale { file_bytes, files, time_ns, seed: arguments.seed, place };
         let workload = match spot.target(Content::default()) {
-            Some(target) => named::try_read_only(&scale, target),
+            Some(target) => {
+                let bytes = capacity_bytes(&target).unwrap_or(0);
+                if bytes < LEAST_BYTES {
+                    return Err(Stopped::usage(format!(
+                        "`{}` is too small to measure ({bytes} bytes); name a directory, a device, or a file of 1 MiB or more",
+                        path.display()
+                    )));
+                }
+                named::try_read_only(&scale, target)
+            }
             None => named::try_workload(&scale),
         };
         let announcement = announcement(&spot, path, sizes, arguments.size);

@@ -263,7 +263,7 @@ pub const TOPICS: &[Topic] = &[
         command: "import",
         examples: &[
             example("Add the result that a locked database did not take", "plumb import plumb-result-*.json"),
-            example("Copy a run from another database", "plumb --db other.db export last | plumb import -"),
+            example("Add runs that `plumb export` wrote on another machine", "plumb import runs.json"),
         ],
         exits: READS,
     },

@@ -75,10 +75,10 @@ fn a_bad_command_line_is_2_and_suggests() {
     line("run reads.toml --set depth=much", &["expected a whole number", "depth=much", "^^^^"]);
     line("run reads.toml --set depth", &["`depth` has no `=`", "KEY=VALUE"]);
     line("run reads.toml --set phase.7.cache=cold", &["phase.7"]);
-    line("run random-read --at sim:floppy", &["`sim:floppy` is no simulated device", "`sim:hdd`"]);
-    line("run random-read --at sim:hdd?slwo=5%", &["`slwo` is no fault", "slow"]);
+    line("run random-read --at sim:floppy", &["unknown simulated device `sim:floppy`", "`sim:hdd`"]);
+    line("run random-read --at sim:hdd?slwo=5%", &["unknown fault `slwo`", "slow"]);
     line("run random-read --at nowhere", &["`nowhere` cannot be used", "name an existing directory"]);
-    line("try reads.toml", &["it is not a directory"]);
+    line("try reads.toml", &["too small to measure", "a directory"]);
     line("check nowhere", &["`nowhere`", "name an existing file, directory or device"]);
     line("compare sim:ssd nowhere", &["`nowhere` cannot be used"]);
     line("compare sim:ssd sim:ssd --for random-reed", &["did you mean `random-read`?"]);

@@ -60,7 +60,7 @@ fn too_long_is_too_long() {
     let dir = site.path("work");
     let mut host = Local::new(&site.surroundings()).unwrap();
     let error = host.run(&job(native(300), &dir, 2), &mut silent()).unwrap_err();
-    assert!(error.to_string().contains("not done within 2 s"), "{error}");
+    assert!(error.to_string().contains("not finished within 2 s"), "{error}");
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
     site.assert_no_process();
 }

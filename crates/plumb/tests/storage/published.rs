@@ -58,7 +58,7 @@ const LINES: &[Published] = &[
     Published {
         line: "dd if=/dev/zero of=test bs=1m count=20 oflag=dsync",
         code: 1,
-        complains: &["dd: invalid number: ‘1m’", "plumb: `bs=1m` is a size of FreeBSD's dd", "say `bs=1M`"],
+        complains: &["dd: invalid number: ‘1m’", "plumb: `bs=1m` is a size for FreeBSD's dd", "use `bs=1M`"],
         tiers: &[],
     },
     Published {
@@ -70,7 +70,7 @@ const LINES: &[Published] = &[
     Published {
         line: "dd if=test of=/dev/null bs=1M oflag/dsync",
         code: 1,
-        complains: &["dd: unrecognized operand ‘oflag/dsync’", "was `oflag=dsync` meant?"],
+        complains: &["dd: unrecognized operand ‘oflag/dsync’", "did you mean `oflag=dsync`?"],
         tiers: &[],
     },
     Published {
