@@ -14,7 +14,7 @@ mod session;
 mod space_budget;
 mod spot;
 
-use crate::output::error_line;
+use crate::output::{error_line, error_text};
 use args::{AgentArguments, Arguments, PlumbCommand, Tool};
 use clap::Parser;
 use commands::study::StudyCommand;
@@ -30,6 +30,11 @@ fn main() -> ExitCode {
         None if is_init => (commands::agent::init(), false),
         None if std::env::args_os().nth(1).is_some_and(|word| word == "agent") => {
             (commands::agent::run(&AgentArguments::parse_from(std::env::args_os().skip(1))), false)
+        }
+        // For clap, what the environment sets was typed.
+        None if std::env::args_os().len() <= 1 => {
+            error_text!("{}", help::command().render_help());
+            (Ok(End::Usage), false)
         }
         None => {
             let arguments = help::parse(std::env::args_os()).unwrap_or_else(|error| error.exit());

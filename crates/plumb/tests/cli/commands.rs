@@ -33,7 +33,12 @@ fn every_command_has_help() {
         home.plumb(&format!("{command} --help")).expect(if command == "help" { 2 } else { 0 });
     }
     home.plumb("--version").expect(0).says(&["plumb 0."]);
-    home.plumb("").expect(2).complains(&["Usage: plumb"]);
+    let mut bare = home.command::<&str>([]);
+    bare.env("PLUMB_DB", "results.db");
+    for said in [home.plumb(""), Said::of(bare)] {
+        let said = said.expect(2).complains(&["Usage: plumb", "Measure what this storage can do", "--verbose"]);
+        assert!(!said.err.contains("error:"), "{}", said.err);
+    }
 }
 
 /// Every command, with those of `plumb study`.
