@@ -3,7 +3,7 @@
 use super::Detail;
 use super::access;
 use super::limits;
-use super::rows;
+use super::rows::{self, Aside};
 use crate::format;
 use crate::measure;
 use crate::style::{Ink, Style};
@@ -23,7 +23,7 @@ struct Line {
     rate: String,
     also: String,
     quantiles: [String; 3],
-    cautions: Vec<String>,
+    aside: Aside,
 }
 
 /// A block for each phase, all of them set as one table.
@@ -41,12 +41,12 @@ pub(super) fn phases(result: &RunResult, detail: Detail, style: &Style) -> Strin
         text.push_str(&format!("{}\n", style.wrap(&heading(result, phase), 4)));
         for (line, row) in lines.iter().zip(&mut rows) {
             text.push_str(row);
-            if !line.cautions.is_empty() {
-                let cautions = style.wrap(&format!("⚠ {}", line.cautions.join(", ")), 6);
-                let fits =
-                    !cautions.contains('\n') && measure::width(row) + 2 + measure::width(&cautions) <= style.width;
+            if let Some(words) = line.aside.words() {
+                let (words, ink) = Aside::marked(&words, !line.aside.cautions.is_empty());
+                let words = style.wrap(&words, 6);
+                let fits = !words.contains('\n') && measure::width(row) + 2 + measure::width(&words) <= style.width;
                 text.push_str(if fits { "  " } else { "\n    " });
-                text.push_str(&style.ink(Ink::Caution, &cautions));
+                text.push_str(&style.ink(ink, &words));
             }
             text.push('\n');
         }
@@ -82,9 +82,9 @@ fn lines(result: &RunResult, phase: &PhaseResult) -> Vec<Line> {
     for row in rows::rows(result, phase) {
         let size = row.op_bytes().map_or(String::new(), format::bytes_brief);
         let blank = || [String::new(), String::new(), String::new()];
-        let mut cautions = row.cautions();
+        let mut aside = row.aside();
         if row.flush_is_not_in_latency() {
-            cautions.push("latency without the flush".to_owned());
+            aside.cautions.push("latency without the flush".to_owned());
         }
         lines.push(Line {
             label: row.kind.name().to_owned(),
@@ -92,7 +92,7 @@ fn lines(result: &RunResult, phase: &PhaseResult) -> Vec<Line> {
             rate: row.rate.clone(),
             also: row.also.clone(),
             quantiles: QUANTILES.map(|(stat, _)| row.latency(stat)),
-            cautions,
+            aside,
         });
         lines.extend(rows::until_first_done(phase, row.kind).map(|(rate, also)| Line {
             label: format!("{} (until one finished)", row.kind.name()),
@@ -100,7 +100,7 @@ fn lines(result: &RunResult, phase: &PhaseResult) -> Vec<Line> {
             rate,
             also,
             quantiles: blank(),
-            cautions: Vec::new(),
+            aside: Aside::default(),
         }));
     }
     lines.extend(rows::transactions(phase).map(|rate| Line {
@@ -109,7 +109,7 @@ fn lines(result: &RunResult, phase: &PhaseResult) -> Vec<Line> {
         rate,
         also: String::new(),
         quantiles: [String::new(), String::new(), String::new()],
-        cautions: Vec::new(),
+        aside: Aside::default(),
     }));
     lines
 }

@@ -2,6 +2,7 @@
 
 use super::access::{self, Flushed};
 use crate::format::{self, MISSING};
+use crate::style::Ink;
 use plumb_result::metric::{Stat, Subject};
 use plumb_result::run::TierName;
 use plumb_result::{Metric, MetricValue, PhaseResult, Quantity, RunResult};
@@ -13,6 +14,26 @@ const LARGE_BYTES: f64 = 65536.0;
 
 /// Block I/O that lasted less is a burst: caches of devices and hosts take that much in.
 const BURST_NS: u64 = 1_000_000_000;
+
+/// What is said beside a rate: cautions make it doubtful, remarks only explain it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Aside {
+    pub(super) cautions: Vec<String>,
+    pub(super) remarks: Vec<String>,
+}
+
+impl Aside {
+    /// All of it in one line; `None` where nothing is to be said.
+    pub(super) fn words(&self) -> Option<String> {
+        let all: Vec<&str> = self.cautions.iter().chain(&self.remarks).map(String::as_str).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+
+    /// That line as it is printed, with the mark and the colour of a caution where one is in it.
+    pub(super) fn marked(words: &str, is_caution: bool) -> (String, Ink) {
+        if is_caution { (format!("⚠ {words}"), Ink::Caution) } else { (words.to_owned(), Ink::Faint) }
+    }
+}
 
 /// What ops of one kind came to.
 #[derive(Debug, Clone)]
@@ -81,15 +102,20 @@ impl<'a> Row<'a> {
         self.phase.wall_ns < BURST_NS && self.plan.is_some_and(is_blocks)
     }
 
+    /// What is said beside the rate.
+    pub(super) fn aside(&self) -> Aside {
+        let burst = || "burst, too short to compare (use a larger file)".to_owned();
+        Aside { cautions: self.cautions(), remarks: self.is_burst().then(burst).into_iter().collect() }
+    }
+
     /// What keeps its rate from being taken at its face, each in a few words.
-    pub(super) fn cautions(&self) -> Vec<String> {
+    fn cautions(&self) -> Vec<String> {
         let flushed = self.plan.and_then(access::flushed).filter(|_| self.kind == OpKind::Write);
-        let burst = || "burst, too short to compare".to_owned();
         let unflushed = |flushed: Flushed| match flushed {
             Flushed::InTime => None,
             flushed => Some(access::flushed_words(flushed).to_owned()),
         };
-        [self.not_device(), self.is_burst().then(burst), flushed.and_then(unflushed)].into_iter().flatten().collect()
+        [self.not_device(), flushed.and_then(unflushed)].into_iter().flatten().collect()
     }
 
     /// Whether its rate counts the flush at the end of the phase, and its latency only the calls before.

@@ -1,7 +1,7 @@
 //! The page of `plumb try`: reads beside writes, in MB/s and IOPS.
 
 use super::access::{self, Flushed};
-use super::rows::Row;
+use super::rows::{Aside, Row};
 use crate::format::{self, MISSING};
 use crate::measure;
 use crate::style::{Ink, Style};
@@ -146,19 +146,24 @@ impl<'a> Line<'a> {
         format!("{} s", walls.join("/"))
     }
 
-    fn cautions(&self, everywhere: Option<TierName>, style: &Style) -> Option<String> {
+    /// What is said beside its rates; what is true everywhere is said once below the table.
+    fn aside(&self, everywhere: Option<TierName>, style: &Style) -> Option<(String, Ink)> {
         let mut said: Vec<(&str, String)> = Vec::new();
+        let mut is_caution = false;
         for (name, row) in self.sides() {
             let tier = row.not_device().filter(|_| everywhere.is_some());
-            let cautions = row.cautions().into_iter().filter(|said| Some(said) != tier.as_ref()).collect::<Vec<_>>();
+            let mut aside = row.aside();
+            aside.cautions.retain(|said| Some(said) != tier.as_ref());
+            is_caution |= !aside.cautions.is_empty();
+            let Some(words) = aside.words() else { continue };
             match said.last_mut() {
-                _ if cautions.is_empty() => {}
-                Some((sides, last)) if *last == cautions.join(", ") => *sides = "both",
-                _ => said.push((name, cautions.join(", "))),
+                Some((sides, last)) if *last == words => *sides = "both",
+                _ => said.push((name, words)),
             }
         }
-        let said: Vec<String> = said.into_iter().map(|(name, cautions)| format!("{name}: {cautions}")).collect();
-        (!said.is_empty()).then(|| style.wrap(&format!("⚠ {}", said.join("; ")), 4))
+        let said: Vec<String> = said.into_iter().map(|(name, words)| format!("{name}: {words}")).collect();
+        let (words, ink) = Aside::marked(&said.join("; "), is_caution);
+        (!said.is_empty()).then(|| (style.wrap(&words, 4), ink))
     }
 
     fn narrow(&self, everywhere: Option<TierName>, style: &Style) -> String {
@@ -169,8 +174,8 @@ impl<'a> Line<'a> {
             let said = format!("{name:5} {}{p99}, {} s", row.rate, format::seconds(row.phase.wall_ns));
             text.push_str(&format!("  {}\n", style.wrap(&said, 4)));
         }
-        if let Some(cautions) = self.cautions(everywhere, style) {
-            text.push_str(&format!("  {}\n", style.ink(Ink::Caution, &cautions)));
+        if let Some((words, ink)) = self.aside(everywhere, style) {
+            text.push_str(&format!("  {}\n", style.ink(ink, &words)));
         }
         text
     }
@@ -220,10 +225,10 @@ fn wide(lines: &[Line<'_>], columns: Vec<Column>, everywhere: Option<TierName>, 
     let mut text = format!("{}\n", style.ink(Ink::Faint, &set.head));
     for (line, plain) in lines.iter().zip(&set.rows) {
         text.push_str(plain);
-        if let Some(cautions) = line.cautions(everywhere, style) {
-            let fits = !cautions.contains('\n') && measure::width(plain) + 2 + measure::width(&cautions) <= style.width;
+        if let Some((words, ink)) = line.aside(everywhere, style) {
+            let fits = !words.contains('\n') && measure::width(plain) + 2 + measure::width(&words) <= style.width;
             text.push_str(if fits { "  " } else { "\n  " });
-            text.push_str(&style.ink(Ink::Caution, &cautions));
+            text.push_str(&style.ink(ink, &words));
         }
         text.push('\n');
     }
@@ -302,7 +307,7 @@ pub fn side_by_side(results: &[&RunResult], style: &Style) -> String {
     };
     let rate = |result: &RunResult, phase: &str, kind| {
         let row = row(result, phase, kind)?;
-        let mark = if row.cautions().is_empty() { "" } else { " ⚠" };
+        let mark = if row.aside() == Aside::default() { "" } else { " ⚠" };
         Some(format!("{}{mark}", row.rate))
     };
     for pair in &PAIRS {
