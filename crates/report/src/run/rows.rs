@@ -104,7 +104,9 @@ impl<'a> Row<'a> {
 
     /// What is said beside the rate.
     pub(super) fn aside(&self) -> Aside {
-        let burst = || "burst, too short to compare (use a larger file)".to_owned();
+        let ended_by_time = self.plan.and_then(|plan| plan.stop.time).is_some_and(|time| self.phase.wall_ns >= time.0);
+        let longer = if ended_by_time { "use a longer time" } else { "use a larger file" };
+        let burst = || format!("burst, too short to compare ({longer})");
         Aside { cautions: self.cautions(), remarks: self.is_burst().then(burst).into_iter().collect() }
     }
 
