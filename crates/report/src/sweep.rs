@@ -207,7 +207,12 @@ fn knee_words(curve: &SweepCurve, knee: &Knee) -> String {
     };
     let numbers = format!("{} at a {latency} time of {}", per_second(curve, knee.rate), format::time(knee.latency_ns));
     let anywhere = format!("anywhere from {} to {}", bare(curve, key, knee.from), bare(curve, key, knee.to));
+    let ends = |end: Option<&SweepPoint>, level: f64| end.is_some_and(|point| point.level == level);
+    let unlimited = ends(curve.points.first(), knee.from) && ends(curve.points.last(), knee.to);
     match knee.place {
+        _ if unlimited && knee.from < knee.to => {
+            format!("No knee found: given the spread of the runs, it may be {anywhere}, or beyond.")
+        }
         LevelPlace::First | LevelPlace::Last if knee.from < knee.to => {
             format!(
                 "No knee found with confidence: it may be {anywhere}, or beyond; the best level is {at} ({numbers})."
@@ -549,6 +554,8 @@ mod tests {
                 .contains("The knee is at depth 8 (8.00 k IOPS at a mean service time of 1.00 ms)")
         );
         assert!(said(knee(LevelPlace::Inside, 16.0)).contains("anywhere from 8 to 16"));
+        let everywhere = Knee { from: 1.0, ..knee(LevelPlace::Inside, 8.0) };
+        assert!(said(everywhere).starts_with("No knee found"), "an interval over all levels locates nothing");
         assert!(said(knee(LevelPlace::First, 8.0)).contains("at or below depth 8"));
         assert!(said(knee(LevelPlace::Last, 8.0)).contains("No knee up to depth 8"));
         let mut threads = sweep(vec![point(1.0, Some(1000.0))], CurveFindings::default());
