@@ -264,7 +264,7 @@ fn noise(pairs: &[SidePair<'_, '_>], state: &mut State) {
         [pair.claimed, pair.other].iter().map(|cell| cell.repetitions.unwrap_or(1)).min().unwrap_or(1)
     };
     let enough = |pair: &SidePair<'_, '_>| {
-        let spreads = pair.claimed.cell.spread.zip(pair.other.cell.spread);
+        let spreads = pair.claimed.spread.zip(pair.other.spread);
         runs(pair) >= MIN_RUNS_TO_CLAIM && spreads.is_some()
     };
     let bare: Vec<&SidePair<'_, '_>> = pairs.iter().filter(|pair| !enough(pair)).collect();
@@ -298,7 +298,7 @@ fn noise(pairs: &[SidePair<'_, '_>], state: &mut State) {
     }
     for pair in pairs.iter().filter(|pair| enough(pair)) {
         let part = |cell: &CellView<'_>| {
-            let spread = cell.cell.spread.unwrap_or(0.0);
+            let spread = cell.spread.unwrap_or(0.0);
             spread * spread / f64::from(cell.repetitions.unwrap_or(1).max(1))
         };
         let half = T_95 * (part(pair.claimed) + part(pair.other)).sqrt();

@@ -1,6 +1,6 @@
 //! The file of a published study: what was printed, and nothing that anybody concluded from it since.
 
-use crate::numbers::PrintedNumber;
+use crate::numbers::{PrintedNumber, PrintedUnit};
 use plumb_result::{Better, CellMetric};
 use plumb_workload::Bytes;
 use serde::Deserialize;
@@ -298,9 +298,10 @@ pub struct PublishedCell {
     /// How often it was measured, where it is not the test's.
     #[serde(default)]
     pub repetitions: Option<u32>,
-    /// Standard deviation between repetitions, as a share of the value: 0.03 is 3 %.
+    /// Standard deviation between repetitions: a share of the value (`0.03`, `"3%"`), or a value with its unit
+    /// (`"4.1 MB/s"`).
     #[serde(default)]
-    pub spread: Option<f64>,
+    pub spread: Option<Spread>,
     /// What it is a mean over, other than repetitions: `record sizes 4 KiB to 16 MiB`.
     #[serde(default)]
     pub mean_over: Option<String>,
@@ -313,6 +314,15 @@ pub struct PublishedCell {
     /// Other places of the study that state the same number.
     #[serde(default)]
     pub quoted: Vec<Quoted>,
+}
+
+/// A standard deviation as it was printed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Spread {
+    /// A share of the value it belongs to: 0.03 is 3 %.
+    Share(f64),
+    /// A value of its own.
+    Value(PrintedNumber, PrintedUnit),
 }
 
 /// The same number in another place of the study.
@@ -399,6 +409,43 @@ macro_rules! text_form {
             }
         }
     };
+}
+
+impl Spread {
+    /// Reads `0.03`, `3%`, `± 3 %` or `4.1 MB/s`.
+    pub fn parse(text: &str) -> Option<Spread> {
+        let text = text.trim().trim_start_matches(['±', '+', '-', '/']).trim();
+        if let Some(percent) = text.strip_suffix('%') {
+            return Some(Spread::Share(PrintedNumber::parse(percent)?.value() / 100.0));
+        }
+        let number = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = (PrintedNumber::parse(&text[..number])?, text[number..].trim());
+        match unit {
+            "" => Some(Spread::Share(number.value())),
+            unit => Some(Spread::Value(number, PrintedUnit::parse(unit)?)),
+        }
+    }
+}
+
+const SPREAD: &str = "a spread such as `0.03`, `\"3%\"` or `\"4.1 MB/s\"`";
+
+impl<'de> Deserialize<'de> for Spread {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Spread, D::Error> {
+        let text = crate::numbers::text_or_number(deserializer, SPREAD)?;
+        let is_negative = text.trim().starts_with('-');
+        let spread = Spread::parse(&text).filter(|_| !is_negative);
+        spread.ok_or_else(|| serde::de::Error::custom(format!("`{text}` is not {SPREAD}")))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Spread {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Spread".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": ["string", "number"], "description": SPREAD })
+    }
 }
 
 text_form!(Percent, "a percentage such as `9%`", |text| text.trim().trim_end_matches('%').trim().parse().ok());

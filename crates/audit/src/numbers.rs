@@ -126,7 +126,10 @@ pub enum PrintedUnit {
         base: Option<Base>,
     },
     /// A number per second.
-    PerSecond,
+    PerSecond {
+        /// 0 for 1, 1 for thousands, 2 for millions.
+        power: u8,
+    },
     /// A length of time, in units of 10^-`thousandths` thousandths of seconds: 0 for s, 1 for ms, 2 for µs, 3 for ns.
     Time {
         /// How often to divide a second by 1000.
@@ -135,7 +138,7 @@ pub enum PrintedUnit {
 }
 
 /// What it may look like, for errors.
-pub const UNIT_EXAMPLES: &str = "a unit such as `MB/s`, `MiB/s`, `K/sec`, `Mbytes/sec`, `/s`, `s` or `ms`";
+pub const UNIT_EXAMPLES: &str = "a unit such as `MB/s`, `MiB/s`, `K/sec`, `Mbytes/sec`, `IOPS`, `/s`, `s` or `ms`";
 
 impl PrintedUnit {
     /// Reads a unit as tools and papers write it.
@@ -152,13 +155,16 @@ impl PrintedUnit {
         if let Some(thousandths) = thousandths {
             return Some(PrintedUnit::Time { thousandths });
         }
+        if let Some(power) = lower.strip_suffix("iops").and_then(|prefix| thousands(prefix.trim())) {
+            return Some(PrintedUnit::PerSecond { power });
+        }
         let (what, per) = lower.rsplit_once('/')?;
         if !matches!(per.trim(), "s" | "sec" | "second") {
             return None;
         }
         let what = what.trim();
         if matches!(what, "" | "ops" | "op" | "files" | "file" | "seeks" | "transactions" | "iops") {
-            return Some(PrintedUnit::PerSecond);
+            return Some(PrintedUnit::PerSecond { power: 0 });
         }
         let power = match what.chars().next()? {
             'b' => 0,
@@ -179,10 +185,21 @@ impl PrintedUnit {
 
     /// What one of it is in bytes per second, for a rate of bytes.
     pub fn bytes_per_second(self, base: Base) -> Option<f64> {
+        matches!(self, PrintedUnit::Bytes { .. }).then(|| self.factor(base))
+    }
+
+    /// What one of it is in its plain unit: bytes per second, a number per second, or seconds.
+    pub fn factor(self, base: Base) -> f64 {
         match self {
-            PrintedUnit::Bytes { power, base: stated } => Some(stated.unwrap_or(base).step().powi(i32::from(power))),
-            PrintedUnit::PerSecond | PrintedUnit::Time { .. } => None,
+            PrintedUnit::Bytes { power, base: stated } => stated.unwrap_or(base).step().powi(i32::from(power)),
+            PrintedUnit::PerSecond { power } => 1000_f64.powi(i32::from(power)),
+            PrintedUnit::Time { thousandths } => 1000_f64.powi(-i32::from(thousandths)),
         }
+    }
+
+    /// Whether both are rates of bytes, numbers per second, or times.
+    pub fn is_same_kind(self, other: PrintedUnit) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 
     /// How it is written without doubt: `MiB/s`.
@@ -194,9 +211,19 @@ impl PrintedUnit {
                 let names = if stated.unwrap_or(base) == Base::Decimal { DECIMAL } else { BINARY };
                 names[usize::from(power.min(4))]
             }
-            PrintedUnit::PerSecond => "/s",
+            PrintedUnit::PerSecond { power } => ["/s", "k/s", "M/s"][usize::from(power.min(2))],
             PrintedUnit::Time { thousandths } => ["s", "ms", "µs", "ns"][usize::from(thousandths.min(3))],
         }
+    }
+}
+
+/// The power of 1000 that a prefix of a count stands for.
+fn thousands(prefix: &str) -> Option<u8> {
+    match prefix {
+        "" => Some(0),
+        "k" => Some(1),
+        "m" => Some(2),
+        _ => None,
     }
 }
 
@@ -284,6 +311,9 @@ mod tests {
             ("B/s", "B/s"),
             ("/s", "/s"),
             ("files/sec", "/s"),
+            ("IOPS", "/s"),
+            ("kIOPS", "k/s"),
+            ("M IOPS", "M/s"),
             ("ms", "ms"),
         ] {
             assert_eq!(PrintedUnit::parse(text).map(|unit| unit.clear(Base::Decimal)), Some(clear), "{text}");

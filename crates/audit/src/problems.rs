@@ -1,6 +1,6 @@
 //! What in a study's file makes no sense, with the way out.
 
-use crate::form::{PublishedCell, PublishedStudy};
+use crate::form::{PublishedCell, PublishedStudy, Spread};
 use crate::numbers::{PrintedUnit, UNIT_EXAMPLES};
 use plumb_workload::suggest::nearest;
 use plumb_workload::{KeyPath, Problem};
@@ -135,10 +135,23 @@ impl Found {
             ),
             _ => {}
         }
-        let spread_is_share = cell.spread.is_none_or(|spread| spread.is_finite() && (0.0..10.0).contains(&spread));
-        if !spread_is_share {
-            let help = "write it as a share of the value: 0.03 is 3 %".to_owned();
-            self.add(path.with("spread"), "not a spread".to_owned(), help);
+        match &cell.spread {
+            Some(Spread::Share(share)) if *share >= 10.0 => {
+                let help = "write it as a share of the value (0.03 is 3 %), or with its unit".to_owned();
+                self.add(path.with("spread"), "not a spread".to_owned(), help);
+            }
+            Some(Spread::Value(_, unit)) => {
+                let of_value = cell.unit.as_deref().and_then(PrintedUnit::parse);
+                if of_value.is_some_and(|of_value| !of_value.is_same_kind(*unit)) {
+                    let help = "use the unit of the value, or a share of it".to_owned();
+                    self.add(path.with("spread"), "a spread in another kind of unit than its value".to_owned(), help);
+                }
+            }
+            _ => {}
+        }
+        if cell.seconds.as_ref().is_some_and(|seconds| seconds.value() <= 0.0) {
+            let help = "give the time that the tool printed, or leave it out".to_owned();
+            self.add(path.with("seconds"), "nothing takes no time".to_owned(), help);
         }
     }
 }

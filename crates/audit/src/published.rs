@@ -19,7 +19,7 @@ fn number(study: &PublishedStudy, cell: &CellView<'_>) -> Option<PublishedNumber
     const NS_PER_S: f64 = 1e9;
     let (unit, factor) = match cell.unit? {
         PrintedUnit::Bytes { .. } => (PlainUnit::BytesPerSecond, 1.0),
-        PrintedUnit::PerSecond => (PlainUnit::OpsPerSecond, 1.0),
+        PrintedUnit::PerSecond { .. } => (PlainUnit::OpsPerSecond, 1.0),
         PrintedUnit::Time { .. } => (PlainUnit::Nanoseconds, NS_PER_S),
     };
     // Bytes and seconds make a rate of bytes, and nothing else.

@@ -1,7 +1,7 @@
 //! A study with everything that follows from its words: what the commands do, what the rates are, how large the sets.
 
 use crate::command::{self, CommandAction};
-use crate::form::{CacheControl, ComparedThing, Durability, PublishedCell, PublishedStudy, PublishedTest};
+use crate::form::{CacheControl, ComparedThing, Durability, PublishedCell, PublishedStudy, PublishedTest, Spread};
 use crate::numbers::{Base, Explanation, PrintedUnit, base_of_tool, explain};
 use crate::postmark::{Totals, replay};
 use plumb_result::CellMetric;
@@ -46,6 +46,8 @@ pub(crate) struct CellView<'a> {
     /// How its writes became durable within the measured time; `None` where that is unknown.
     pub(crate) durability: Option<Durability>,
     pub(crate) repetitions: Option<u32>,
+    /// Standard deviation between repetitions, as a share of the value.
+    pub(crate) spread: Option<f64>,
 }
 
 impl<'a> View<'a> {
@@ -225,12 +227,24 @@ impl<'a> CellView<'a> {
             set_bytes_start: None,
             durability: None,
             repetitions: cell.repetitions.or(test.repetitions).or(study.study.repetitions),
+            spread: None,
         };
         view.value = exact.or_else(|| view.printed_value());
         view.set_bytes = view.find_set(test_view);
         view.set_bytes_start = test_view.totals.map(|totals| totals.set_bytes_start).or(view.set_bytes);
         view.durability = view.find_durability();
+        view.spread = view.find_spread();
         view
+    }
+
+    fn find_spread(&self) -> Option<f64> {
+        match self.cell.spread.as_ref()? {
+            Spread::Share(share) => Some(*share),
+            Spread::Value(number, unit) => {
+                let of = self.printed_value().filter(|value| *value > 0.0)?;
+                Some(number.value() * unit.factor(base_of_tool(&self.test.tool)) / of)
+            }
+        }
     }
 
     fn find_set(&self, test: &TestView<'_>) -> Option<u64> {
@@ -252,11 +266,7 @@ impl<'a> CellView<'a> {
     pub(crate) fn printed_value(&self) -> Option<f64> {
         let value = self.cell.value.as_ref()?.value();
         let printed = self.cell.to.as_ref().map_or(value, |to| (value + to.value()) / 2.0);
-        let factor = match self.unit {
-            Some(PrintedUnit::Time { thousandths }) => 1000_f64.powi(-i32::from(thousandths)),
-            Some(unit) => unit.bytes_per_second(base_of_tool(&self.test.tool)).unwrap_or(1.0),
-            None => 1.0,
-        };
+        let factor = self.unit.map_or(1.0, |unit| unit.factor(base_of_tool(&self.test.tool)));
         Some(printed * factor)
     }
 

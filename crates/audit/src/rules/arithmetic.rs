@@ -280,8 +280,7 @@ fn point_moved(view: &View<'_>) -> Vec<Draft> {
 fn heading(view: &View<'_>) -> Vec<Draft> {
     let of_another_kind = |cell: &&CellView<'_>| {
         let headed = cell.test.heading.as_deref().and_then(PrintedUnit::parse);
-        let kind = |unit: PrintedUnit| std::mem::discriminant(&unit);
-        headed.zip(cell.unit).is_some_and(|(headed, unit)| kind(headed) != kind(unit))
+        headed.zip(cell.unit).is_some_and(|(headed, unit)| !headed.is_same_kind(unit))
     };
     let wrong = view.cells.iter().filter(of_another_kind);
     grouped(wrong, |cell| (cell.test.heading.clone().unwrap_or_default(), cell.cell.unit.clone().unwrap_or_default()))

@@ -98,7 +98,7 @@ fn no_spread(view: &View<'_>) -> Vec<Draft> {
         .cells
         .iter()
         .filter(|cell| {
-            cell.cell.value.is_some() && cell.cell.spread.is_none() && cell.repetitions.is_some_and(|runs| runs > 1)
+            cell.cell.value.is_some() && cell.spread.is_none() && cell.repetitions.is_some_and(|runs| runs > 1)
         })
         .collect();
     if bare.is_empty() {

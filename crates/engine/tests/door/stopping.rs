@@ -65,7 +65,7 @@ fn file(size: &str, phase: &str, workers: &str) -> String {
 
 #[test]
 fn while_a_file_is_laid_out() {
-    let measurement = when_preparing(&file("8GiB", "", "work.blocks = {}"), "writing data");
+    let measurement = when_preparing(&file("512MiB", "", "work.blocks = {}"), "writing data");
     assert_eq!(measurement.phases, []);
 }
 
@@ -75,7 +75,7 @@ fn while_a_tree_is_laid_out() {
         name = "stopped"
         [target.set.tree]
         path = "set"
-        files = 3000000
+        files = 100000
         size = "4KiB"
         preallocated-percent = 100
         [[phase]]

@@ -81,7 +81,7 @@ fn a_signal_ends_a_run_keeps_what_was_measured_and_cleans_up() {
 #[test]
 fn a_signal_while_files_are_laid_out_ends_it_too() {
     let home = Home::new();
-    home.file("long.toml", &long("thread").replace("8MiB", "2GiB"));
+    home.file("long.toml", &long("thread").replace("8MiB", "512MiB"));
     let child = home.start("run long.toml --json");
     wait_until("the file grows", || {
         let file = test_directories(&home.work()).first().map(|dir| dir.join("data"));

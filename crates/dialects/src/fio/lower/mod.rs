@@ -32,6 +32,11 @@ pub use places::{AskedRecording, Found, Places, RecordedFile, RecordedFiles, Rec
 pub use plan::{PlannedJob, plan};
 pub use replay::{Merge, merges};
 
+/// Whether an engine has one op in flight whatever `iodepth` says.
+pub fn has_one_op_in_flight(engine: &str) -> bool {
+    backend::traits(engine).one_at_a_time
+}
+
 /// Lowers all jobs.
 ///
 /// # Errors
