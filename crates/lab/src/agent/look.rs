@@ -7,6 +7,7 @@ use plumb_result::blocks::{BlockExtent, BlockStat};
 use plumb_result::short_list;
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// Bytes in a sector of the kernel's counters, whatever the device says.
@@ -47,7 +48,7 @@ impl DeviceLook {
     pub(super) fn after_sync(directory: &Path) -> Result<DeviceLook, LookError> {
         let file = std::fs::File::open(directory)
             .map_err(|source| LookError::Open { directory: directory.to_owned(), source })?;
-        rustix::fs::syncfs(&file)
+        plumb_engine::sync_file_system(file.as_fd())
             .map_err(|source| LookError::WriteBack { directory: directory.to_owned(), source: source.into() })?;
         let devices = BlockWatch::new().look()?.devices;
         let whole = devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole));

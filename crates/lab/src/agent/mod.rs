@@ -2,6 +2,7 @@
 
 mod build;
 mod expand;
+#[cfg(target_os = "linux")]
 mod init;
 mod jobs;
 mod look;
@@ -9,6 +10,7 @@ mod serve;
 mod settings;
 
 pub use build::Agent;
+#[cfg(target_os = "linux")]
 pub use init::run_as_init;
 pub use serve::serve;
 pub use settings::AgentSettings;

@@ -11,6 +11,7 @@ mod qemu;
 mod spec;
 
 pub(crate) use elf::loaded_part;
+#[cfg(target_os = "linux")]
 pub(crate) use image::MODULES_FILE;
 pub use machine::Vm;
 pub(crate) use spec::PORT_NAME;
