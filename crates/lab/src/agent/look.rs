@@ -1,6 +1,7 @@
 //! What each block device did between two looks.
 
 use crate::protocol::DeviceCounts;
+use crate::vm::ROOT_SERIAL;
 use plumb_probe::ProbeError;
 use plumb_probe::blocks::BlockWatch;
 use plumb_result::blocks::{BlockExtent, BlockStat};
@@ -51,7 +52,8 @@ impl DeviceLook {
         plumb_engine::sync_file_system(file.as_fd())
             .map_err(|source| LookError::WriteBack { directory: directory.to_owned(), source: source.into() })?;
         let devices = BlockWatch::new().look()?.devices;
-        let whole = devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole));
+        let whole =
+            devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole) && !is_root(&device.name));
         Ok(DeviceLook(short_list::keyed(whole.map(|device| (device.name, device.stat)))))
     }
 
@@ -63,6 +65,11 @@ impl DeviceLook {
             (name.clone(), counts(&done))
         }))
     }
+}
+
+/// Whether a virtual machine's userland lies on it: from there come programs, and nothing that is measured.
+fn is_root(name: &str) -> bool {
+    std::fs::read_to_string(format!("/sys/block/{name}/serial")).is_ok_and(|serial| serial.trim() == ROOT_SERIAL)
 }
 
 fn counts(done: &BlockStat) -> DeviceCounts {

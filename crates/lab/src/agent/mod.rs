@@ -6,6 +6,8 @@ mod expand;
 mod init;
 mod jobs;
 mod look;
+#[cfg(target_os = "linux")]
+mod root;
 mod serve;
 mod settings;
 
