@@ -521,7 +521,11 @@ fn devices(report: &StudyReport) -> Vec<ReportPart> {
             let mut row: Vec<String> = factors.iter().map(|factor| level(cell, factor)).collect();
             row.extend([
                 cell.workload.clone(),
-                device.device.clone(),
+                // One name for all builds says more than the role alone; several would say nothing.
+                match device.names.as_slice() {
+                    [name] => format!("{} {name}", device.device),
+                    _ => device.device.clone(),
+                },
                 count(device.reads),
                 bytes(device.read_bytes),
                 per_byte(device.read_per_byte),

@@ -287,8 +287,11 @@ pub struct OurNumber {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellDevice {
-    /// `sda`, `md0`.
+    /// Its name in the recipe, `@disks.1`; the kernel's, `sda`, where the recipe has none for it.
     pub device: String,
+    /// What the kernel called it, where the recipe has a name for it: one for each build, if they differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// In how many runs it was looked at.
     pub runs: u32,
     /// Reads completed.

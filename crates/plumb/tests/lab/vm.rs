@@ -61,7 +61,7 @@ fn measures(series: &str) {
     let copy = dialect("dd", "if=/dev/zero of=out bs=4096 count=256 conv=fsync", "");
     let answer = vm.run(&job(copy, dir, 120), &mut silent()).unwrap();
     assert_eq!(answer.exit_code, 0, "{answer:?}");
-    let disk = answer.devices["vda"];
+    let disk = answer.devices["vda"].counts;
     // The data, and of the file system's own less than as much again.
     assert!((1 << 20..2 << 20).contains(&disk.written_bytes) && disk.flushes >= 1, "{disk:?}");
 
@@ -110,9 +110,9 @@ fn an_array() {
     let answer = vm.run(&job(copy, Path::new("/mnt/a"), 120), &mut silent()).unwrap();
     assert_eq!(answer.exit_code, 0, "{answer:?}");
     let of_array: u64 =
-        answer.devices.iter().filter(|(name, _)| name.starts_with("md")).map(|(_, one)| one.written_bytes).sum();
+        answer.devices.iter().filter(|(name, _)| name.starts_with("md")).map(|(_, one)| one.counts.written_bytes).sum();
     let of_disks: u64 =
-        answer.devices.iter().filter(|(name, _)| name.starts_with("vd")).map(|(_, one)| one.written_bytes).sum();
+        answer.devices.iter().filter(|(name, _)| name.starts_with("vd")).map(|(_, one)| one.counts.written_bytes).sum();
     // Half as much again is parity at least: stripes that are written in part cost more of it.
     assert!(of_array >= 4 << 20 && of_disks >= of_array / 2 * 3, "{:#?}", answer.devices);
     vm.undo(&mut silent()).unwrap();

@@ -94,7 +94,8 @@ fn pairing(
         all[side].push(*value);
     }
     let by_others: Vec<&ByOthers> = units.values().collect();
-    let exact = number.metric.device_count().and_then(|_| counted::exact(&by_others));
+    let is_determined = all.iter().flatten().all(|value| value.is_determined);
+    let exact = number.metric.device_count().and_then(|_| counted::exact(&by_others, is_determined));
     let mut paired: [Vec<Vec<f64>>; 2] = Default::default();
     for cells in units.into_values() {
         let mut means: [Vec<f64>; 2] = Default::default();

@@ -2,7 +2,7 @@
 
 use crate::conduct::FrozenStudy;
 use crate::plan::{HostPlan, Plan};
-use plumb_lab::protocol::DeviceCounts;
+use plumb_lab::protocol::DeviceRecord;
 use plumb_lab::vm::Accel;
 use plumb_result::RunResult;
 use plumb_store::{Store, StoreError, StudyPlotRow, StudyRunStatus};
@@ -22,7 +22,7 @@ pub struct StudyRun {
     /// Its result, where there is one.
     pub result: Option<RunResult>,
     /// What the block devices did meanwhile.
-    pub devices: BTreeMap<String, DeviceCounts>,
+    pub devices: BTreeMap<String, DeviceRecord>,
 }
 
 /// All that is known of a study.

@@ -120,6 +120,7 @@ fn times(ratio: f64) -> String {
 /// A count in its unit.
 fn amount(value: f64, unit: Unit) -> String {
     match unit {
+        Unit::Bytes if value < 1024.0 && value.fract() == 0.0 => format!("{value:.0} B"),
         Unit::Bytes => BYTES.set(value, Digits::Three),
         Unit::BytesPerOp => format!("{} an op", BYTES.set(value, Digits::Three)),
         Unit::BytesPerByte => format!("{value:.3} B/B"),

@@ -2,15 +2,15 @@ use super::*;
 use crate::conduct::fake::{answer as ran, normal, plan};
 use crate::plan::{HostPlan, Plan};
 use crate::plan::{Import, Levels};
-use plumb_lab::protocol::DeviceCounts;
+use plumb_lab::protocol::{DeviceCounts, DeviceRecord};
 use plumb_lab::vm::VmSpec;
 use plumb_result::metric::DeviceCount;
 use plumb_result::observe::TargetFacts;
 use plumb_result::study::StudyContrast;
 use plumb_result::{CellMetric, ContrastVerdict, PublishedNumber, Seen, Unit};
 use plumb_store::StudyPlotRow;
-use plumb_workload::Phase;
 use plumb_workload::program::{Postmark, PostmarkPart, PostmarkStep, Step};
+use plumb_workload::{DeviceTarget, Phase, Target};
 
 /// A study whose runs were all done, at these speeds.
 fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> StudyEvidence {
@@ -286,7 +286,7 @@ fn on_disks(emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> StudyEviden
 fn on_disks_of(sizes: &[&str], emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> StudyEvidence {
     let mut plan = plan(&["a", "b"], sizes, 3, 2);
     plan.compare.metrics =
-        ["write.bw", "device.written-bytes", "device.written-per-byte", "device.reads"].map(str::to_owned).into();
+        ["write.bw", "device.written-bytes", "device.written-per-byte", "device.read-bytes"].map(str::to_owned).into();
     if emulated {
         plan.hosts.insert("local".to_owned(), HostPlan::Vm(plumb_document::json::from_str::<VmSpec>("{}").unwrap()));
     }
@@ -295,13 +295,28 @@ fn on_disks_of(sizes: &[&str], emulated: bool, counts: impl Fn(&Levels, u32) -> 
         let written_bytes = counts(&evidence.plan.cells[run.cell as usize].levels, seq as u32);
         let disk = DeviceCounts { written_bytes, writes: 1, ..DeviceCounts::default() };
         let names = ["vda", "vdb", "md0"];
-        record.devices = names.map(|name| (name.to_owned(), disk)).into();
+        record.devices = names.map(|name| (name.to_owned(), disk.into())).into();
         let result = record.result.as_mut().unwrap();
         result.environment.virtualisation = Seen::Yes("qemu".to_owned());
         let leaves = names[..2].iter().map(|name| (*name).to_owned()).collect();
         result.target = [("data".to_owned(), TargetFacts { leaves, ..TargetFacts::default() })].into();
     }
+    direct(&mut evidence);
     evidence
+}
+
+fn device() -> DeviceTarget {
+    plumb_document::json::from_str(r#"{"path": "/dev/sdb"}"#).unwrap()
+}
+
+/// The runs go around the page cache, as they do on a device.
+fn direct(evidence: &mut StudyEvidence) {
+    let phase: Phase =
+        plumb_document::json::from_str(r#"{"name": "write", "cache": "direct", "workers": []}"#).unwrap();
+    for result in evidence.records.iter_mut().filter_map(|record| record.result.as_mut()) {
+        result.workload.target = [("data".to_owned(), Target::Device(device()))].into();
+        result.workload.phase = vec![phase.clone()];
+    }
 }
 
 fn of<'a>(report: &'a StudyReport, metric: &str) -> &'a StudyContrast {
@@ -323,16 +338,57 @@ fn counts_of_the_leaves_are_claimed_under_emulation_and_are_exact_where_none_var
     );
     let per_byte = &of(&found, "device.written-per-byte").contrast;
     assert!((per_byte.baseline_value.unwrap() - 1.0).abs() < 1e-6, "64 MiB for 64 MiB: {per_byte:?}");
-    let reads = of(&found, "device.reads");
+    let reads = of(&found, "device.read-bytes");
     assert_eq!((reads.contrast.verdict, reads.contrast.ratio), (ContrastVerdict::Equivalent, None));
-    assert!(reads.words.ends_with("a and b have exactly as many: 0 in every run of 3 plots a side"), "{}", reads.words);
+    assert!(
+        reads.words.ends_with("a and b have exactly as many: 0 B in every run of 3 plots a side"),
+        "{}",
+        reads.words
+    );
     assert_eq!(of(&found, "write.bw").contrast.capped.as_ref().unwrap().code, "C14");
     assert_eq!(found.answer[0], "On the devices: b against a: more in 2 of 3 numbers, the same in 1.");
     assert!(found.answer[1].starts_with("No claim about a and b"), "{:?}", found.answer);
-    let cell = found.cells[0].values.iter().find(|value| value.metric.to_string() == "device.reads").unwrap();
+    let cell = found.cells[0].values.iter().find(|value| value.metric.to_string() == "device.read-bytes").unwrap();
     assert_eq!((cell.value, cell.runs), (0.0, 6), "counted, and none: that is a value");
     plumb_document::json::from_str::<StudyReport>(&plumb_document::json::to_string(&found).unwrap())
         .expect("no number is NaN");
+}
+
+// Protects: what a file system writes by its timers is no exact count, however equal two plots are.
+#[test]
+fn equal_counts_through_a_file_system_are_not_called_exact() {
+    let mut evidence = on_disks(true, |levels, _| if levels["system"] == "b" { 9 } else { 8 });
+    for result in evidence.records.iter_mut().filter_map(|record| record.result.as_mut()) {
+        result.workload.target.clear();
+    }
+    let written = of(&answer(&evidence), "device.written-bytes").clone();
+    assert_eq!(written.contrast.verdict, ContrastVerdict::CannotTell);
+    assert!(written.words.contains("3 equal counts may be chance; 6 are needed"), "{}", written.words);
+}
+
+// Protects: 1.000 in each row, whatever loop device the kernel gave to a plot.
+#[test]
+fn a_device_is_known_by_its_role() {
+    let mut evidence = on_disks(true, |_, _| 64 << 20);
+    for (run, record) in evidence.records.iter_mut().enumerate() {
+        let disk = record.devices["vda"].counts;
+        let name = format!("loop{}", run % 3);
+        record.devices = [(name.clone(), DeviceRecord { role: Some("@disks.1".to_owned()), counts: disk })].into();
+        record.result.as_mut().unwrap().target.get_mut("data").unwrap().leaves = vec![name];
+    }
+    for cell in answer(&evidence).cells {
+        let [device] = &cell.devices[..] else { panic!("one device: {:?}", cell.devices) };
+        assert_eq!((device.device.as_str(), device.runs, device.names.len()), ("@disks.1", 6, 3));
+        assert!((device.written_per_byte.unwrap() - 1.0).abs() < 1e-9, "{device:?}");
+    }
+    // As in older results: rows of their own, each with the work of its own runs.
+    for record in &mut evidence.records {
+        record.devices.values_mut().for_each(|device| device.role = None);
+    }
+    for cell in answer(&evidence).cells {
+        assert_eq!(cell.devices.len(), 3);
+        assert!(cell.devices.iter().all(|device| (device.written_per_byte.unwrap() - 1.0).abs() < 1e-9));
+    }
 }
 
 #[test]

@@ -175,7 +175,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
     RunAnswer {
         exit_code: 0,
         result: Some(result),
-        devices: [("sda".to_owned(), counts)].into(),
+        devices: [("sda".to_owned(), counts.into())].into(),
         stderr: String::new(),
     }
 }
