@@ -216,7 +216,7 @@ mod tests {
         let returned = unsafe { libc::fcntl(other.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
         assert_eq!(returned, 0, "{}", io::Error::last_os_error());
         let kind = i32::from(lock.l_type);
-        (kind != libc::F_UNLCK as i32).then_some((kind, lock.l_start, lock.l_len))
+        (kind != libc::F_UNLCK).then_some((kind, lock.l_start, lock.l_len))
     }
 
     /// Looks at what is locked while an op is done.
@@ -269,8 +269,8 @@ mod tests {
         BlockOp { role, ..BlockOp::load(kind, 0, 4096, 8192) }
     }
 
-    const READ: i32 = libc::F_RDLCK as i32;
-    const WRITE: i32 = libc::F_WRLCK as i32;
+    const READ: i32 = libc::F_RDLCK;
+    const WRITE: i32 = libc::F_WRLCK;
 
     // Protects other processes: what is read or written is locked while it is, and not a moment longer.
     #[test]

@@ -142,8 +142,9 @@ fn check_program() -> Result<(), RootError> {
     match output {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            Err(RootError::Foreign { reason: if said.is_empty() { output.status.to_string() } else { said } })
+            // Of a C library that is too old, a line for each version that it lacks.
+            let said = String::from_utf8_lossy(&output.stderr).lines().next().map(str::to_owned);
+            Err(RootError::Foreign { reason: said.unwrap_or_else(|| output.status.to_string()) })
         }
         // A missing loader is "no such file".
         Err(error) => Err(RootError::Foreign { reason: error.to_string() }),

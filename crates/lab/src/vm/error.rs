@@ -41,6 +41,14 @@ pub(super) enum VmError {
         /// What every system has.
         missing: &'static str,
     },
+    /// A part of a root cannot be read.
+    #[error("root: {}: {source}; run as a user who may read all of it, such as root", path.display())]
+    RootPart {
+        /// A directory in it.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A root cannot be packed.
     #[error("root = {}: mkfs.ext4 -d cannot pack it: {reason}; run as a user who may read all of it", path.display())]
     Pack {

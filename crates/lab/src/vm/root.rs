@@ -68,7 +68,7 @@ pub(super) fn provide(root: &Path, cache: &Path) -> Result<RootDisk, VmError> {
             return Err(VmError::NotRoot { path: root.to_owned(), missing: what });
         }
     }
-    let tree = RootTree::of(root).map_err(|source| VmError::Read { path: root.to_owned(), source })?;
+    let tree = RootTree::of(root)?;
     let path = cache.join(format!("root-{}{ROOT_END}", &tree.identity.to_hex()[..16]));
     if !path.is_file() {
         pack(root, &tree, &path, cache)?;
@@ -85,17 +85,22 @@ struct RootTree {
 
 impl RootTree {
     /// By names, kinds, owners, sizes and times of change, and not by content: a root has 200 MB.
-    fn of(root: &Path) -> io::Result<RootTree> {
+    fn of(root: &Path) -> Result<RootTree, VmError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| VmError::RootPart { path, source }
+        };
         let mut hash = blake3::Hasher::new();
         hash.update(root.as_os_str().as_bytes());
         let (mut files, mut bytes) = (0, 0);
-        let device = root.metadata()?.dev();
+        let device = root.metadata().map_err(failed(root))?.dev();
         let mut waiting = vec![root.to_owned()];
         while let Some(dir) = waiting.pop() {
-            let mut entries: Vec<_> = std::fs::read_dir(&dir)?.collect::<io::Result<_>>()?;
+            let entries = std::fs::read_dir(&dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+            let mut entries = entries.map_err(failed(&dir))?;
             entries.sort_by_key(std::fs::DirEntry::file_name);
             for entry in entries {
-                let facts = entry.metadata()?;
+                let facts = entry.metadata().map_err(failed(&dir))?;
                 add(&mut hash, entry.path().as_os_str(), &facts);
                 files += 1;
                 if facts.is_file() {
