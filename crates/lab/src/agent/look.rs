@@ -2,12 +2,14 @@
 
 use crate::protocol::{DeviceCounts, DeviceRecord};
 use crate::step::MadeNames;
+use crate::vm::ROOT_SERIAL;
 use plumb_probe::ProbeError;
 use plumb_probe::blocks::BlockWatch;
 use plumb_result::blocks::{BlockExtent, BlockStat};
 use plumb_result::short_list;
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// Bytes in a sector of the kernel's counters, whatever the device says.
@@ -48,10 +50,11 @@ impl DeviceLook {
     pub(super) fn after_sync(directory: &Path) -> Result<DeviceLook, LookError> {
         let file = std::fs::File::open(directory)
             .map_err(|source| LookError::Open { directory: directory.to_owned(), source })?;
-        rustix::fs::syncfs(&file)
+        plumb_engine::sync_file_system(file.as_fd())
             .map_err(|source| LookError::WriteBack { directory: directory.to_owned(), source: source.into() })?;
         let devices = BlockWatch::new().look()?.devices;
-        let whole = devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole));
+        let whole =
+            devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole) && !is_root(&device.name));
         Ok(DeviceLook(short_list::keyed(whole.map(|device| (device.name, device.stat)))))
     }
 
@@ -63,6 +66,11 @@ impl DeviceLook {
             (name.clone(), DeviceRecord { role: roles.0.get(name).cloned(), counts: counts(&done) })
         }))
     }
+}
+
+/// Whether a virtual machine's userland lies on it: from there come programs, and nothing that is measured.
+fn is_root(name: &str) -> bool {
+    std::fs::read_to_string(format!("/sys/block/{name}/serial")).is_ok_and(|serial| serial.trim() == ROOT_SERIAL)
 }
 
 /// What devices are called in the recipe, by the kernel's name.

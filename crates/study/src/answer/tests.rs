@@ -294,6 +294,33 @@ fn what_differs_undeclared_is_told() {
     assert!(unlike.checks.iter().any(|check| check.code == "D5"));
 }
 
+/// D5: settings of two kernels are the kernels' own, and the C library of two systems is the systems'.
+#[test]
+fn what_comes_with_a_machine_is_declared_by_it() {
+    let speed = noisy(4, 0.01, 0.01);
+    let undeclared = |machines: [&str; 2]| {
+        let mut evidence = evidence(plan(&["a", "b"], &["4k"], 2, 1), |_, plot, run| speed(plot, run));
+        for (name, text) in ["a", "b"].into_iter().zip(machines) {
+            let vm = plumb_document::json::from_str::<VmSpec>(text).unwrap();
+            evidence.plan.hosts.insert(name.to_owned(), HostPlan::Vm(vm));
+        }
+        for plot in &mut evidence.plan.plots {
+            plot.host = plot.levels["system"].clone();
+        }
+        for (run, record) in evidence.plan.runs.iter().zip(&mut evidence.records) {
+            let level = &evidence.plan.cells[run.cell as usize].levels["system"];
+            let environment = &mut record.result.as_mut().unwrap().environment;
+            environment.facts.insert("vm.min_free_kbytes".to_owned(), format!("of {level}"));
+            environment.os = format!("system {level}").into();
+        }
+        let mut factors: Vec<String> = answer(&evidence).undeclared.into_iter().map(|one| one.factor).collect();
+        factors.dedup();
+        factors
+    };
+    assert_eq!(undeclared([r#"{"root": "/a"}"#, r#"{"root": "/b"}"#]), [""; 0]);
+    assert_eq!(undeclared([r#"{"kernel": "6.1"}"#, r#"{"kernel": "6.12"}"#]), ["os"]);
+}
+
 #[test]
 fn metrics_are_picked_by_name_or_last_parts() {
     let mut plan = plan(&["a", "b"], &["4k"], 2, 1);
