@@ -7,7 +7,7 @@ use crate::table::Align;
 use plumb_result::compare::Replicate;
 use plumb_result::short_list;
 use plumb_result::study::{
-    CellValue, EffectLine, EffectTable, GatheredFinding, OurNumber, Published, PublishedBeside, RunCount, StudyCell,
+    CellValue, EffectLine, GatheredFinding, OurNumber, Published, PublishedBeside, RunCount, StudyCell,
     StudyContrast, StudyReport,
 };
 use plumb_result::{ContrastVerdict, Finding, Level, Metric};
