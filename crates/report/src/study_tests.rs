@@ -144,6 +144,7 @@ fn report() -> StudyReport {
         created_at: "2024-05-01T12:00:00Z".to_owned(),
         answer: vec!["level 5 is faster than level 4 (1.31×).".to_owned()],
         counts: StudyCounts {
+            made_again: 2,
             plots: 8,
             plots_failed: 0,
             runs: 32,
@@ -191,7 +192,7 @@ fn report() -> StudyReport {
             runs_per_plot: Some(2),
             advice: "78 % of the spread is between provisionings: add plots, not runs".to_owned(),
         }],
-        effects: vec![EffectTable {
+        effects: vec![plumb_result::study::EffectTable {
             workload: "write".to_owned(),
             phase: "write".to_owned(),
             metric: metric(),

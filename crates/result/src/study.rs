@@ -72,6 +72,9 @@ pub struct StudyCounts {
     pub done: u32,
     /// Those that the checks rejected; left out of all numbers.
     pub rejected: u32,
+    /// Those that were made again because checks rejected their first result, however they ended.
+    #[serde(default)]
+    pub made_again: u32,
     /// Those that failed.
     pub failed: u32,
     /// Those that are still to come.

@@ -194,6 +194,12 @@ pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCou
             counts.open, counts.runs
         ));
     }
+    if counts.made_again > 0 {
+        said.push(format!(
+            "{} made again because checks rejected the first result, which is kept and is in no number.",
+            if counts.made_again == 1 { "1 run was".to_owned() } else { format!("{} runs were", counts.made_again) }
+        ));
+    }
     let mut missing = Vec::new();
     if counts.failed > 0 {
         missing.push(format!("{} failed", counts.failed));

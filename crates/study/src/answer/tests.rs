@@ -25,6 +25,7 @@ fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> StudyEviden
                 reason: None,
                 build: Some(1),
                 seconds: Some(1.0),
+                rejected_before: 0,
                 result: answer.result,
                 devices: answer.devices,
             }
