@@ -66,9 +66,14 @@ impl Options {
     }
 }
 
-/// Where all of it goes.
+/// Where the files of a release go, and nothing else.
 fn directory() -> PathBuf {
     target_directory().join("dist")
+}
+
+/// Where what they are made of lies meanwhile.
+fn work_directory() -> PathBuf {
+    target_directory().join("dist-work")
 }
 
 /// The version of Plumb.
@@ -85,8 +90,15 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 fn make(options: &Options) -> Result<()> {
-    tools::require(tools::TO_MAKE)?;
+    tools::provide(tools::TO_MAKE)?;
+    if options.machines.iter().any(|machine| !machine.is_own()) {
+        tools::provide(tools::TO_EMULATE)?;
+    }
     let dir = directory();
+    // Files of an earlier call are not of this release.
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir)?;
+    }
     std::fs::create_dir_all(&dir)?;
     let mut built = Vec::new();
     for machine in &options.machines {

@@ -111,7 +111,8 @@ impl Vm {
                 } else {
                     String::new()
                 };
-                Err(failed(format!("the virtual machine did not boot ({how}): {reason}{hint}{said}")))
+                // A busy host makes some boots fail: whoever conducts a study tries again.
+                Err(HostError::Lost(format!("the virtual machine did not boot ({how}): {reason}{hint}{said}")))
             }
             Err(error) => Err(error),
         }

@@ -19,6 +19,8 @@ pub struct StudyRun {
     pub build: Option<u32>,
     /// How long it took, s.
     pub seconds: Option<f64>,
+    /// How many results of it were rejected before this one.
+    pub rejected_before: u32,
     /// Its result, where there is one.
     pub result: Option<RunResult>,
     /// What the block devices did meanwhile.
@@ -61,6 +63,7 @@ impl StudyEvidence {
                 reason: row.reason,
                 build: row.build,
                 seconds: row.seconds,
+                rejected_before: row.rejected_before,
                 result,
                 devices,
             });

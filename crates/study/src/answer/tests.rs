@@ -25,6 +25,7 @@ fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> StudyEviden
                 reason: None,
                 build: Some(1),
                 seconds: Some(1.0),
+                rejected_before: 0,
                 result: answer.result,
                 devices: answer.devices,
             }
@@ -209,19 +210,65 @@ fn an_interaction_is_told_from_main_effects_and_each_has_its_own_error() {
         speed(plot, run) * if levels["system"] == "b" && levels["size"] == "64k" { 4.0 } else { 1.0 }
     }));
     let table = &found.effects[0];
-    assert_eq!(table.method, "sign-table");
     let line = |name: &str| table.lines.iter().find(|line| line.name == name).unwrap();
     for name in ["system", "size", "system × size"] {
-        assert!((0.30..0.37).contains(&line(name).share), "{name}: {table:?}");
+        assert!((0.30..0.37).contains(&line(name).share.unwrap()), "{name}: {table:?}");
         assert!(line(name).p.unwrap() < 0.01);
     }
-    assert!((line("size").ratio.unwrap() - 2.0).abs() < 0.05);
+    let size = line("size");
+    assert!((size.ratio.unwrap() - 2.0).abs() < 0.05 && size.lo.unwrap() < 2.0 && size.hi.unwrap() > 2.0, "{size:?}");
+    assert!((line("system × size").ratio.unwrap() - 4.0).abs() < 0.1, "64k is 4 times better on b, and 1 on a");
     assert!(line("system").p > line("size").p, "the hard factor is held against the plots: {table:?}");
-    // Three levels have no sign table.
-    let three = answer(&evidence(plan(&["a", "b", "c"], &["4k", "64k"], 3, 1), |_, plot, run| speed(plot, run)));
-    assert_eq!(three.effects[0].method, "split-plot");
-    let shares: f64 = three.effects[0].lines.iter().map(|line| line.share).sum();
+}
+
+fn names(table: &plumb_result::study::EffectTable) -> Vec<String> {
+    let name = |line: &plumb_result::study::EffectLine| match line.levels.as_slice() {
+        [] => line.name.clone(),
+        levels => format!("{}: {} against {}", line.name, levels.join(", "), line.against.join(", ")),
+    };
+    table.lines.iter().map(name).collect()
+}
+
+// Protects: all factors are answered, however many levels they have.
+#[test]
+fn three_levels_have_a_line_each() {
+    let speed = noisy(3, 0.01, 0.002);
+    let found = answer(&evidence(plan(&["a", "b", "c"], &["4k", "64k"], 3, 1), |_, plot, run| speed(plot, run)));
+    let table = &found.effects[0];
+    assert_eq!(
+        names(table),
+        [
+            "system: b against a",
+            "system: c against a",
+            "size: 64k against 4k",
+            "system × size: b, 64k against a, 4k",
+            "system × size: c, 64k against a, 4k",
+            "between provisionings of one cell",
+        ]
+    );
+    let shares: f64 = table.lines.iter().filter_map(|line| line.share).sum();
     assert!((shares - 1.0).abs() < 1e-9);
+    assert!(table.lines[..5].iter().all(|line| line.lo.is_some() && line.reason.is_none()));
+}
+
+// Protects: in the review, one rejected run a cell took a whole table away.
+#[test]
+fn a_rejected_run_costs_no_table() {
+    let speed = noisy(3, 0.01, 0.002);
+    let mut evidence = evidence(plan(&["a", "b"], &["4k", "64k"], 3, 2), |_, plot, run| speed(plot, run));
+    for cell in 0..4 {
+        let run = evidence.plan.runs.iter().position(|run| run.cell == cell).unwrap();
+        fail(&mut evidence, run, StudyRunStatus::Rejected, "C1");
+    }
+    let found = answer(&evidence);
+    assert!(found.effects[0].lines[..3].iter().all(|line| line.lo.is_some()), "{:?}", found.effects);
+    // Without any value of a cell, what needs it says so, and the rest stands.
+    for run in (0..evidence.plan.runs.len()).filter(|&run| evidence.plan.runs[run].cell == 0).collect::<Vec<_>>() {
+        fail(&mut evidence, run, StudyRunStatus::Rejected, "C1");
+    }
+    let found = answer(&evidence);
+    let reason = found.effects[0].lines[0].reason.as_deref().unwrap();
+    assert!(reason.starts_with("cannot be estimated: system a lacks values"), "{reason}");
 }
 
 /// D5: what differs beside the factor confounds it; what differs between two provisionings of one level does not.
