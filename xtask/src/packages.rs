@@ -79,7 +79,7 @@ pub fn provide() -> Result<()> {
     Ok(())
 }
 
-fn install(packages: &[&str]) -> Result<()> {
+pub(crate) fn install(packages: &[&str]) -> Result<()> {
     let options = ["install", "--yes", "--quiet", "--no-install-recommends"];
     apt(&options.into_iter().chain(packages.iter().copied()).collect::<Vec<_>>())
 }

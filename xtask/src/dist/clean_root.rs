@@ -1,7 +1,7 @@
 //! A Debian in a directory, as small as it gets, to install packages in and look at what they leave.
 
-use super::directory;
 use super::machine::Machine;
+use super::work_directory;
 use crate::packages::is_root;
 use crate::tools::run;
 use anyhow::{Context, Result, ensure};
@@ -24,15 +24,19 @@ pub type Listing = BTreeMap<PathBuf, (u32, u64, i64)>;
 
 /// The archive of a Debian, kept between checks; the first needs Debian's mirror.
 pub fn archive(machine: Machine, suite: &str) -> Result<PathBuf> {
-    let roots = directory().join("roots");
+    let roots = work_directory().join("roots");
     std::fs::create_dir_all(&roots)?;
     let kept = roots.join(format!("{suite}-{}.tar", machine.debian()));
     if !kept.exists() {
         let part = roots.join(format!("{suite}-{}.part.tar", machine.debian()));
-        // A root for another machine is only unpacked: its programs are emulated, its installation scripts need not be.
-        let variant = if machine.is_own() { "minbase" } else { "extract" };
         let mut make = Command::new("mmdebstrap");
-        make.args(["--quiet", &format!("--variant={variant}"), &format!("--architectures={}", machine.debian())]);
+        make.args(["--quiet", &format!("--architectures={}", machine.debian())]);
+        if machine.is_own() {
+            make.arg("--variant=minbase");
+        } else {
+            // A root for another machine is only unpacked: its programs are emulated, its installation scripts need not be.
+            make.args(["--variant=extract", "--include=libc6,libgcc-s1"]);
+        }
         run(make.arg(suite).arg(&part).arg("http://deb.debian.org/debian"))?;
         std::fs::rename(part, &kept)?;
     }

@@ -1,7 +1,7 @@
 //! The two programs of a machine: one for glibc, in a wheel, and a static one.
 
 use super::machine::Machine;
-use super::{OLDEST_GLIBC, directory};
+use super::{OLDEST_GLIBC, tools, work_directory};
 use crate::tools::{cargo, run, target_directory, workspace};
 use anyhow::{Context, Result};
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ pub fn fixed(machine: Machine) -> Result<PathBuf> {
         build.env(format!("CC_{variable}"), zig(machine, "cc")?).env(format!("AR_{variable}"), zig(machine, "ar")?);
         build.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), "rust-lld");
     }
-    run(&mut build)?;
+    run(build.env("PATH", tools::search_path()))?;
     Ok(target_directory().join(target).join("release/plumb"))
 }
 
@@ -28,7 +28,7 @@ pub fn fixed(machine: Machine) -> Result<PathBuf> {
 pub fn shared(machine: Machine, out: &Path) -> Result<PathBuf> {
     let target = machine.shared_target();
     add_target(&target)?;
-    let mut build = Command::new("maturin");
+    let mut build = tools::command("maturin");
     build.current_dir(workspace().join("packaging/wheel"));
     build.args(["build", "--release", "--locked", "--zig", "--target", &target]);
     build.arg("--compatibility").arg(format!("manylinux_{}_{}", OLDEST_GLIBC.major, OLDEST_GLIBC.minor));
@@ -52,7 +52,7 @@ fn zig(machine: Machine, what: &str) -> Result<PathBuf> {
         ),
         what => format!("#!/bin/sh\nexec python3 -m ziglang {what} \"$@\"\n"),
     };
-    let dir = directory().join("tools");
+    let dir = work_directory().join("zig");
     std::fs::create_dir_all(&dir)?;
     let path = dir.join(format!("zig-{what}-{}", machine.name()));
     std::fs::write(&path, script).with_context(|| path.display().to_string())?;

@@ -5,7 +5,7 @@
 use super::machine::Machine;
 use super::stage;
 use super::tarball::{Compression, archive};
-use super::{directory, sums, version};
+use super::{sums, version, work_directory};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const DESCRIPTION: &str = "A storage benchmark that tells the truth. Static: wit
 
 /// Writes the image as an archive of its layout, for `podman load`, `docker load` and `skopeo`.
 pub fn write(out: &Path, programs: &[(Machine, PathBuf)]) -> Result<()> {
-    let layout = directory().join("stage-oci");
+    let layout = work_directory().join("stage-oci");
     let _ = std::fs::remove_dir_all(&layout);
     let blobs = Blobs { dir: layout.join("blobs/sha256") };
     std::fs::create_dir_all(&blobs.dir)?;

@@ -10,6 +10,7 @@ mod glibc;
 mod image;
 mod machine;
 mod packages;
+mod recipes;
 mod sbom;
 mod stage;
 mod sums;
@@ -66,9 +67,14 @@ impl Options {
     }
 }
 
-/// Where all of it goes.
+/// Where the files of a release go, and nothing else.
 fn directory() -> PathBuf {
     target_directory().join("dist")
+}
+
+/// Where what they are made of lies meanwhile.
+fn work_directory() -> PathBuf {
+    target_directory().join("dist-work")
 }
 
 /// The version of Plumb.
@@ -85,14 +91,17 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 fn make(options: &Options) -> Result<()> {
-    tools::require(tools::TO_MAKE)?;
+    tools::provide(&tools::for_machines(tools::TO_MAKE, &options.machines))?;
     let dir = directory();
+    // Files of an earlier call are not of this release.
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir)?;
+    }
     std::fs::create_dir_all(&dir)?;
     let mut built = Vec::new();
     for machine in &options.machines {
         built.push(make_for(*machine, &dir)?);
     }
-    // Manual and completions come from a program that runs here.
     let statics: Vec<(Machine, PathBuf)> = built.iter().map(|one| (one.machine, one.fixed.clone())).collect();
     image::write(&dir, &statics)?;
     sbom::write(&dir)?;

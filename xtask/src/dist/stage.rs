@@ -3,7 +3,7 @@
 use super::compile::program;
 use super::glibc::Version;
 use super::machine::Machine;
-use super::{directory, version};
+use super::{version, work_directory};
 use crate::tools::{run, workspace};
 use anyhow::{Context, Result, ensure};
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use std::process::Command;
 
 /// Lays it out anew.
 pub fn make(machine: Machine, fixed: &Path, shared: &Path, oldest: Version) -> Result<PathBuf> {
-    let dir = directory().join(format!("stage-{}", machine.name()));
+    let dir = work_directory().join(format!("stage-{}", machine.name()));
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(dir.join("completions"))?;
     std::fs::copy(shared, dir.join("plumb"))?;
@@ -47,7 +47,7 @@ fn pack_pages(dir: &Path) -> Result<()> {
 
 /// What an image holds: the static program, licences, and an empty /tmp.
 pub fn image_root(machine: Machine, fixed: &Path) -> Result<PathBuf> {
-    let root = directory().join(format!("stage-image-{}", machine.name()));
+    let root = work_directory().join(format!("stage-image-{}", machine.name()));
     let _ = std::fs::remove_dir_all(&root);
     let docs = root.join("usr/share/doc/plumb");
     for dir in [root.join("usr/bin"), docs.clone(), root.join("tmp")] {

@@ -1,47 +1,90 @@
-//! The programs that a release is made and checked with.
+//! The programs that a release is made and checked with. What is missing is installed: Debian packages as root, all else in a
+//! directory of its own below the target directory.
 
-use anyhow::{Result, bail};
+use super::machine::Machine;
+use crate::packages::{self, is_root};
+use crate::tools::{cargo, run, target_directory};
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A program, how to see that it is here, and how it comes here.
+/// A program, how to see that it is here, and where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tool {
     name: &'static str,
     probe: &'static [&'static str],
-    install: &'static str,
+    origin: Origin,
 }
 
-const fn tool(name: &'static str, probe: &'static [&'static str], install: &'static str) -> Tool {
-    Tool { name, probe, install }
+/// Where a program comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// A package of Debian.
+    Debian(&'static str),
+    /// A crate.
+    Crate(&'static str),
+    /// A package of Python's index.
+    Python(&'static str),
 }
 
-/// What making needs.
+const fn tool(name: &'static str, probe: &'static [&'static str], origin: Origin) -> Tool {
+    Tool { name, probe, origin }
+}
+
+/// What making needs. Python's packages need its venv, so that comes first.
 pub const TO_MAKE: &[Tool] = &[
-    tool("musl-gcc", &["musl-gcc", "--version"], "apt-get install musl-tools"),
-    tool("zig", &["python3", "-m", "ziglang", "version"], "pip install ziglang"),
-    tool("maturin", &["maturin", "--version"], "pip install maturin"),
-    tool("cargo-deb", &["cargo-deb", "--version"], "cargo install cargo-deb --locked"),
-    tool("cargo-generate-rpm", &["cargo-generate-rpm", "--version"], "cargo install cargo-generate-rpm --locked"),
-    tool("tar", &["tar", "--version"], "apt-get install tar"),
+    tool("musl-gcc", &["musl-gcc", "--version"], Origin::Debian("musl-tools")),
+    tool("tar", &["tar", "--version"], Origin::Debian("tar")),
+    VENV,
+    tool("zig", &["python3", "-m", "ziglang", "version"], Origin::Python("ziglang")),
+    tool("maturin", &["maturin", "--version"], Origin::Python("maturin")),
+    tool("cargo-deb", &["cargo-deb", "--version"], Origin::Crate("cargo-deb")),
+    tool("cargo-generate-rpm", &["cargo-generate-rpm", "--version"], Origin::Crate("cargo-generate-rpm")),
 ];
 
 /// What checking needs as well.
 pub const TO_CHECK: &[Tool] = &[
-    tool("mmdebstrap", &["mmdebstrap", "--version"], "apt-get install mmdebstrap"),
-    tool("rpm", &["rpm", "--version"], "apt-get install rpm"),
-    tool("pip", &["python3", "-m", "pip", "--version"], "apt-get install python3-pip"),
-    tool("chroot", &["chroot", "--version"], "apt-get install coreutils"),
+    tool("mmdebstrap", &["mmdebstrap", "--version"], Origin::Debian("mmdebstrap")),
+    tool("rpm", &["rpm", "--version"], Origin::Debian("rpm")),
+    VENV,
+    tool("chroot", &["chroot", "--version"], Origin::Debian("coreutils")),
+    tool("ruby", &["ruby", "-ryaml", "-rjson", "-e", ""], Origin::Debian("ruby")),
+    tool("shellcheck", &["shellcheck", "--version"], Origin::Debian("shellcheck")),
+    tool("nix-instantiate", &["nix-instantiate", "--version"], Origin::Debian("nix-bin")),
+    tool("ansible-playbook", &["ansible-playbook", "--version"], Origin::Debian("ansible-core")),
 ];
 
-/// What checking programs of another machine needs.
-pub const TO_EMULATE: &[Tool] =
-    &[tool("qemu-user", &["qemu-aarch64-static", "--version"], "apt-get install qemu-user-static")];
+const VENV: Tool = tool("Python's venv", &["python3", "-c", "import ensurepip, venv"], Origin::Debian("python3-venv"));
 
-/// Fails with a line for each tool that is missing.
-pub fn require(tools: &[Tool]) -> Result<()> {
+/// What programs of another machine need, to be made and to be checked: its programs print manual and completions.
+const TO_EMULATE: &[Tool] =
+    &[tool("qemu-user", &["qemu-aarch64-static", "--version"], Origin::Debian("qemu-user-static"))];
+
+/// These, and an emulator where one of the machines is not this one.
+pub fn for_machines(tools: &[Tool], machines: &[Machine]) -> Vec<Tool> {
+    let emulated = machines.iter().any(|machine| !machine.is_own());
+    [tools, if emulated { TO_EMULATE } else { &[] }].concat()
+}
+
+/// Installs what is missing.
+///
+/// # Errors
+/// One line for each tool that is missing and cannot be installed, with the command that installs it.
+pub fn provide(tools: &[Tool]) -> Result<()> {
+    // Before anything is installed, which takes minutes.
+    require(tools.iter().filter(|tool| !tool.can_be_installed()))?;
+    for tool in tools.iter().filter(|tool| !tool.starts()) {
+        println!("installing {} ({})", tool.name, tool.by_hand());
+        tool.install().with_context(|| format!("installing {}", tool.name))?;
+    }
+    require(tools.iter())
+}
+
+fn require<'a>(tools: impl Iterator<Item = &'a Tool>) -> Result<()> {
     let missing: Vec<String> = tools
-        .iter()
-        .filter(|tool| !starts(tool.probe))
-        .map(|tool| format!("{} is missing; install it with `{}`", tool.name, tool.install))
+        .filter(|tool| !tool.starts())
+        .map(|tool| format!("{} is missing; install it with `{}`", tool.name, tool.by_hand()))
         .collect();
     if !missing.is_empty() {
         bail!("{}", missing.join("\n"));
@@ -49,22 +92,120 @@ pub fn require(tools: &[Tool]) -> Result<()> {
     Ok(())
 }
 
-fn starts(probe: &[&str]) -> bool {
-    let Some((name, words)) = probe.split_first() else { return false };
-    let started =
-        Command::new(name).args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    started.is_ok_and(|status| status.success())
+/// A command that finds the tools installed here before those of the system.
+pub fn command(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.env("PATH", search_path());
+    command
+}
+
+/// Where programs are looked for: the tools installed here first.
+pub fn search_path() -> OsString {
+    let own = [directory().join("bin"), venv().join("bin")];
+    let inherited = std::env::var_os("PATH").unwrap_or_default();
+    let all = own.into_iter().chain(std::env::split_paths(&inherited));
+    // A directory whose name holds a colon cannot be in a search path at all.
+    std::env::join_paths(all).unwrap_or(inherited)
+}
+
+fn directory() -> PathBuf {
+    target_directory().join("dist-tools")
+}
+
+fn venv() -> PathBuf {
+    directory().join("venv")
+}
+
+impl Tool {
+    fn starts(&self) -> bool {
+        let Some((name, words)) = self.probe.split_first() else { return false };
+        let started =
+            command(name).args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        started.is_ok_and(|status| status.success())
+    }
+
+    fn can_be_installed(&self) -> bool {
+        match self.origin {
+            Origin::Debian(_) => is_root() && command("apt-get").arg("--version").output().is_ok(),
+            Origin::Crate(_) | Origin::Python(_) => true,
+        }
+    }
+
+    fn install(&self) -> Result<()> {
+        match self.origin {
+            Origin::Debian(package) => packages::install(&[package]).or_else(|_| {
+                // The list of packages may be older than the mirror.
+                packages::apt(&["update", "--quiet"])?;
+                packages::install(&[package])
+            }),
+            Origin::Crate(name) => {
+                // What packs files once need not be fast; an optimised build of it takes minutes.
+                let mut install = cargo();
+                install.args(["install", name, "--locked", "--quiet", "--debug", "--root"]).arg(directory());
+                run(install.env("CARGO_TARGET_DIR", directory().join("build")))?;
+                Ok(std::fs::remove_dir_all(directory().join("build"))?)
+            }
+            Origin::Python(name) => {
+                if !venv().join("bin/python3").exists() {
+                    run(Command::new("python3").args(["-m", "venv"]).arg(venv()))?;
+                }
+                run(Command::new(venv().join("bin/python3")).args([
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    name,
+                ]))
+            }
+        }
+    }
+
+    /// The command that installs it.
+    fn by_hand(&self) -> String {
+        match self.origin {
+            Origin::Debian(package) => format!("apt-get install {package}"),
+            Origin::Crate(name) => format!("cargo install {name} --locked"),
+            Origin::Python(name) => format!("pip install {name}"),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{require, tool};
+    use super::{Machine, Origin, TO_CHECK, directory, for_machines, require, search_path, tool};
 
     #[test]
-    fn a_missing_tool_is_named_with_the_way_to_install_it() {
-        let tools =
-            [tool("sh", &["sh", "-c", "true"], "–"), tool("nothing", &["plumb-no-such-tool"], "pip install it")];
-        let error = require(&tools).unwrap_err().to_string();
-        assert_eq!(error, "nothing is missing; install it with `pip install it`");
+    fn every_tool_that_is_missing_is_named_with_the_way_to_install_it() {
+        let tools = [
+            tool("sh", &["sh", "-c", "true"], Origin::Debian("dash")),
+            tool("nothing", &["plumb-no-such-tool"], Origin::Python("nothing")),
+            tool("none", &["plumb-no-such-tool"], Origin::Debian("none-utils")),
+        ];
+        let error = require(tools.iter()).unwrap_err().to_string();
+        let lines: Vec<&str> = error.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "nothing is missing; install it with `pip install nothing`",
+                "none is missing; install it with `apt-get install none-utils`"
+            ]
+        );
+    }
+
+    #[test]
+    fn another_machine_needs_an_emulator() {
+        let emulators = |machines: &[Machine]| {
+            for_machines(TO_CHECK, machines).iter().filter(|tool| tool.name == "qemu-user").count()
+        };
+        assert_eq!(emulators(&Machine::ALL), 1);
+        let own = Machine::ALL.into_iter().filter(|machine| machine.is_own());
+        assert_eq!(emulators(&own.collect::<Vec<_>>()), 0);
+    }
+
+    #[test]
+    fn own_tools_are_found_first() {
+        let first = std::env::split_paths(&search_path()).next();
+        assert_eq!(first, Some(directory().join("bin")));
     }
 }
