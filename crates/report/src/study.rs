@@ -7,8 +7,8 @@ use crate::table::Align;
 use plumb_result::compare::Replicate;
 use plumb_result::short_list;
 use plumb_result::study::{
-    CellValue, EffectLine, GatheredFinding, OurNumber, Published, PublishedBeside, RunCount, StudyCell,
-    StudyContrast, StudyReport,
+    CellValue, EffectLine, GatheredFinding, OurNumber, Published, PublishedBeside, RunCount, StudyCell, StudyContrast,
+    StudyReport,
 };
 use plumb_result::{ContrastVerdict, Finding, Level, Metric};
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ fn verdicts(report: &StudyReport) -> Vec<ReportPart> {
             Replicate::Plot => "plots",
         };
         vec![
-            contrast.word().to_owned(),
+            if one.primary { contrast.word().to_owned() } else { "secondary".to_owned() },
             contrast.workload.clone().unwrap_or_default(),
             levels(&one.within),
             number(&contrast.phase, contrast.metric),
@@ -95,9 +95,10 @@ fn verdicts(report: &StudyReport) -> Vec<ReportPart> {
         rows: report.contrasts.iter().map(row).collect(),
     };
     without_empty(&mut table);
+    let primary: Vec<&StudyContrast> = report.contrasts.iter().filter(|one| one.primary).collect();
     vec![
         ReportPart::Heading("Verdicts".to_owned()),
-        ReportPart::List(sentences(&report.contrasts)),
+        ReportPart::List(sentences(&primary)),
         ReportPart::Text(Ink::Faint, String::new()),
         ReportPart::Table(table),
         ReportPart::Text(
@@ -114,13 +115,13 @@ const SAID_EACH_MAX: usize = 2;
 
 /// What is said of each number. Where nothing can be told of many for one reason, that is one sentence: the table has them
 /// all.
-fn sentences(contrasts: &[StudyContrast]) -> Vec<Item> {
+fn sentences(contrasts: &[&StudyContrast]) -> Vec<Item> {
     let about = |one: &StudyContrast| {
         let untold = one.contrast.verdict == ContrastVerdict::CannotTell;
         one.words.split_once(": ").filter(|_| untold).map(|(_, about)| about.to_owned())
     };
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for about in contrasts.iter().filter_map(about) {
+    for about in contrasts.iter().copied().filter_map(about) {
         *counts.entry(about).or_default() += 1;
     }
     let mut items = Vec::new();

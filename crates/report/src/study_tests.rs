@@ -14,6 +14,7 @@ fn levels(of: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 fn contrast(load: &str, verdict: ContrastVerdict, ratio: f64, words: &str) -> StudyContrast {
     StudyContrast {
+        primary: true,
         within: levels(&[("load", load)]),
         words: words.to_owned(),
         contrast: Contrast {
@@ -311,7 +312,7 @@ fn what_cannot_be_told_of_many_is_said_once() {
     let untold = |load: &str| contrast(load, ContrastVerdict::CannotTell, 1.0, &format!("{load}: nothing is claimed"));
     let faster = contrast("d", ContrastVerdict::Faster, 1.2, "d: nothing is claimed");
     let text = |contrasts: &[StudyContrast]| -> Vec<String> {
-        sentences(contrasts).into_iter().map(|item| item.text).collect()
+        sentences(&contrasts.iter().collect::<Vec<_>>()).into_iter().map(|item| item.text).collect()
     };
     assert_eq!(
         text(&[untold("a"), faster, untold("b"), untold("c")]),

@@ -87,6 +87,11 @@ pub struct StudyCounts {
     pub cells_with_value: u32,
 }
 
+/// In reports of older versions every contrast was.
+const fn is_primary() -> bool {
+    true
+}
+
 /// A contrast, with the levels it is within.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -95,6 +100,10 @@ pub struct StudyContrast {
     pub within: BTreeMap<String, String>,
     /// The verdict in words.
     pub words: String,
+    /// Whether it is one of the numbers that the study decides on. The others have an interval, not corrected for their
+    /// number, and no verdict.
+    #[serde(default = "is_primary")]
+    pub primary: bool,
     /// The numbers.
     #[serde(flatten)]
     pub contrast: Contrast,

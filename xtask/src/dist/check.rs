@@ -3,7 +3,7 @@
 use super::clean_root::{CleanRoot, difference};
 use super::machine::Machine;
 use super::{OLDEST_GLIBC, compile::program};
-use super::{directory, glibc, image, sums, tools, version};
+use super::{directory, glibc, image, recipes, sums, tarball, tools, version};
 use crate::tools::run;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -12,15 +12,13 @@ use std::process::Command;
 
 /// Checks everything that is there for these machines; a file that is missing is an error.
 pub fn all(machines: &[Machine], suite: &str) -> Result<()> {
-    tools::provide(tools::TO_CHECK)?;
-    if machines.iter().any(|machine| !machine.is_own()) {
-        tools::provide(tools::TO_EMULATE)?;
-    }
+    tools::provide(&tools::for_machines(tools::TO_CHECK, machines))?;
+    recipes::check()?;
     let dir = directory();
     run(Command::new("sha256sum").args(["--check", "--quiet", sums::NAME]).current_dir(&dir))?;
     println!("sums: right");
     for machine in machines {
-        tarball(*machine, &dir)?;
+        archive(*machine, &dir)?;
         layout(*machine, &dir)?;
         if machine.is_own() {
             debian(*machine, &dir, suite)?;
@@ -92,7 +90,7 @@ fn rpm(machine: Machine, dir: &Path) -> Result<()> {
     ensure!(requires.contains("glibc >= 2."), "the RPM does not state its glibc: {requires}");
     // Nothing else is in this root, so what it needs is not either.
     run(rpm(&["--install", "--nodeps"]).arg(&package))?;
-    run(program(machine, &root.path().join("usr/bin/plumb")).arg("--version"))?;
+    measures(machine, &root.path().join("usr/bin/plumb"), &[])?;
     run(&mut rpm(&["--erase", "--nodeps", "plumb"]))?;
     let _ = std::fs::remove_dir_all(root.path().join("db"));
     let left = Command::new("find").arg(root.path()).args(["-name", "*plumb*"]).output()?;
@@ -104,6 +102,7 @@ fn rpm(machine: Machine, dir: &Path) -> Result<()> {
 /// Installs the wheel with pip, without an index, runs it, removes it.
 fn wheel(machine: Machine, dir: &Path) -> Result<()> {
     let package = file(dir, [machine.name(), ".whl"])?;
+    licences(&package)?;
     let place = tempfile::tempdir()?;
     run(Command::new("python3").args(["-m", "venv"]).arg(place.path()))?;
     let pip = |words: &[&str]| {
@@ -113,16 +112,27 @@ fn wheel(machine: Machine, dir: &Path) -> Result<()> {
     };
     run(pip(&["install", "--no-index"]).arg(&package))?;
     let installed = place.path().join("bin/plumb");
-    run(Command::new(&installed).arg("--version"))?;
+    measures(machine, &installed, &[])?;
     run(&mut pip(&["uninstall", "--yes", "plumb"]))?;
     ensure!(!installed.exists(), "{} is left", installed.display());
     println!("wheel: installed, run, removed, nothing left");
     Ok(())
 }
 
+/// A wheel has both licences.
+fn licences(wheel: &Path) -> Result<()> {
+    let output = Command::new("python3").args(["-m", "zipfile", "--list"]).arg(wheel).output()?;
+    let names = String::from_utf8_lossy(&output.stdout).into_owned();
+    for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        let inside = format!(".dist-info/licenses/{name}");
+        ensure!(names.contains(&inside), "{} has no *{inside}:\n{names}", wheel.display());
+    }
+    Ok(())
+}
+
 /// The archive has what its README promises, and the program in it measures.
-fn tarball(machine: Machine, dir: &Path) -> Result<()> {
-    let archive = file(dir, [machine.name(), "-linux-static.tar.gz"])?;
+fn archive(machine: Machine, dir: &Path) -> Result<()> {
+    let archive = file(dir, [&tarball::name(machine), ".tar.gz"])?;
     let place = tempfile::tempdir()?;
     run(Command::new("tar")
         .arg("--extract")
@@ -174,9 +184,8 @@ fn foreign(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     let oldest = glibc::oldest(&std::fs::read(&installed)?)?;
     ensure!(oldest <= OLDEST_GLIBC, "{}: glibc {oldest}", package.display());
     measures(machine, &installed, &["-L", &root.path().to_string_lossy()])?;
-    for parts in [[machine.name(), ".rpm"], [machine.name(), ".whl"]] {
-        file(dir, parts)?;
-    }
+    file(dir, [machine.name(), ".rpm"])?;
+    licences(&file(dir, [machine.name(), ".whl"])?)?;
     println!("deb of {}: its program measures on {}'s glibc, emulated", machine.name(), suite);
     Ok(())
 }

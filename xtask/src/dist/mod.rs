@@ -10,6 +10,7 @@ mod glibc;
 mod image;
 mod machine;
 mod packages;
+mod recipes;
 mod sbom;
 mod stage;
 mod sums;
@@ -90,10 +91,7 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 fn make(options: &Options) -> Result<()> {
-    tools::provide(tools::TO_MAKE)?;
-    if options.machines.iter().any(|machine| !machine.is_own()) {
-        tools::provide(tools::TO_EMULATE)?;
-    }
+    tools::provide(&tools::for_machines(tools::TO_MAKE, &options.machines))?;
     let dir = directory();
     // Files of an earlier call are not of this release.
     if dir.exists() {
@@ -104,7 +102,6 @@ fn make(options: &Options) -> Result<()> {
     for machine in &options.machines {
         built.push(make_for(*machine, &dir)?);
     }
-    // Manual and completions come from a program that runs here.
     let statics: Vec<(Machine, PathBuf)> = built.iter().map(|one| (one.machine, one.fixed.clone())).collect();
     image::write(&dir, &statics)?;
     sbom::write(&dir)?;

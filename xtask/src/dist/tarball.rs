@@ -7,9 +7,14 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::Command;
 
+/// The name of the archive without its endings, and of the directory in it.
+pub fn name(machine: Machine) -> String {
+    format!("plumb-{}-{}-linux-static", version(), machine.name())
+}
+
 /// Writes the archive.
 pub fn write(machine: Machine, stage: &Path, fixed: &Path, out: &Path) -> Result<()> {
-    let name = format!("plumb-{}-{}-linux-static", version(), machine.name());
+    let name = name(machine);
     let dir = stage.join(&name);
     std::fs::create_dir_all(&dir)?;
     std::fs::copy(fixed, dir.join("plumb"))?;

@@ -1,6 +1,7 @@
 //! The programs that a release is made and checked with. What is missing is installed: Debian packages as root, all else in a
 //! directory of its own below the target directory.
 
+use super::machine::Machine;
 use crate::packages::{self, is_root};
 use crate::tools::{cargo, run, target_directory};
 use anyhow::{Context, Result, bail};
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A program, how to see that it is here, and where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tool {
     name: &'static str,
     probe: &'static [&'static str],
@@ -47,32 +49,43 @@ pub const TO_CHECK: &[Tool] = &[
     tool("rpm", &["rpm", "--version"], Origin::Debian("rpm")),
     VENV,
     tool("chroot", &["chroot", "--version"], Origin::Debian("coreutils")),
+    tool("ruby", &["ruby", "-ryaml", "-rjson", "-e", ""], Origin::Debian("ruby")),
+    tool("shellcheck", &["shellcheck", "--version"], Origin::Debian("shellcheck")),
+    tool("nix-instantiate", &["nix-instantiate", "--version"], Origin::Debian("nix-bin")),
+    tool("ansible-playbook", &["ansible-playbook", "--version"], Origin::Debian("ansible-core")),
 ];
 
 const VENV: Tool = tool("Python's venv", &["python3", "-c", "import ensurepip, venv"], Origin::Debian("python3-venv"));
 
 /// What programs of another machine need, to be made and to be checked: its programs print manual and completions.
-pub const TO_EMULATE: &[Tool] =
+const TO_EMULATE: &[Tool] =
     &[tool("qemu-user", &["qemu-aarch64-static", "--version"], Origin::Debian("qemu-user-static"))];
+
+/// These, and an emulator where one of the machines is not this one.
+pub fn for_machines(tools: &[Tool], machines: &[Machine]) -> Vec<Tool> {
+    let emulated = machines.iter().any(|machine| !machine.is_own());
+    [tools, if emulated { TO_EMULATE } else { &[] }].concat()
+}
 
 /// Installs what is missing.
 ///
 /// # Errors
 /// One line for each tool that is missing and cannot be installed, with the command that installs it.
 pub fn provide(tools: &[Tool]) -> Result<()> {
-    let mut missing = Vec::new();
-    for tool in tools {
-        if tool.starts() {
-            continue;
-        }
-        if tool.can_be_installed() {
-            println!("installing {} ({})", tool.name, tool.by_hand());
-            tool.install().with_context(|| format!("installing {}", tool.name))?;
-        }
-        if !tool.starts() {
-            missing.push(format!("{} is missing; install it with `{}`", tool.name, tool.by_hand()));
-        }
+    // Before anything is installed, which takes minutes.
+    require(tools.iter().filter(|tool| !tool.can_be_installed()))?;
+    for tool in tools.iter().filter(|tool| !tool.starts()) {
+        println!("installing {} ({})", tool.name, tool.by_hand());
+        tool.install().with_context(|| format!("installing {}", tool.name))?;
     }
+    require(tools.iter())
+}
+
+fn require<'a>(tools: impl Iterator<Item = &'a Tool>) -> Result<()> {
+    let missing: Vec<String> = tools
+        .filter(|tool| !tool.starts())
+        .map(|tool| format!("{} is missing; install it with `{}`", tool.name, tool.by_hand()))
+        .collect();
     if !missing.is_empty() {
         bail!("{}", missing.join("\n"));
     }
@@ -160,14 +173,34 @@ impl Tool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Origin, directory, search_path, tool};
+    use super::{Machine, Origin, TO_CHECK, directory, for_machines, require, search_path, tool};
 
     #[test]
-    fn a_tool_that_is_missing_is_named_with_the_way_to_install_it() {
-        let nothing = tool("nothing", &["plumb-no-such-tool"], Origin::Python("nothing"));
-        assert!(!nothing.starts());
-        assert_eq!(nothing.by_hand(), "pip install nothing");
-        assert!(tool("sh", &["sh", "-c", "true"], Origin::Debian("dash")).starts());
+    fn every_tool_that_is_missing_is_named_with_the_way_to_install_it() {
+        let tools = [
+            tool("sh", &["sh", "-c", "true"], Origin::Debian("dash")),
+            tool("nothing", &["plumb-no-such-tool"], Origin::Python("nothing")),
+            tool("none", &["plumb-no-such-tool"], Origin::Debian("none-utils")),
+        ];
+        let error = require(tools.iter()).unwrap_err().to_string();
+        let lines: Vec<&str> = error.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "nothing is missing; install it with `pip install nothing`",
+                "none is missing; install it with `apt-get install none-utils`"
+            ]
+        );
+    }
+
+    #[test]
+    fn another_machine_needs_an_emulator() {
+        let emulators = |machines: &[Machine]| {
+            for_machines(TO_CHECK, machines).iter().filter(|tool| tool.name == "qemu-user").count()
+        };
+        assert_eq!(emulators(&Machine::ALL), 1);
+        let own = Machine::ALL.into_iter().filter(|machine| machine.is_own());
+        assert_eq!(emulators(&own.collect::<Vec<_>>()), 0);
     }
 
     #[test]

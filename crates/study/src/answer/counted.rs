@@ -111,6 +111,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
             matches!(exact, Exact::Same { .. }),
         ),
         within: pairing.within.clone(),
+        primary: true,
         contrast,
     }
 }

@@ -172,7 +172,8 @@ pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCou
         let a = side(by, baseline);
         for candidate in candidates {
             let b = side(by, candidate);
-            let of_level = contrasts.iter().map(|one| &one.contrast).filter(|one| one.candidate == b).cloned();
+            let primary = contrasts.iter().filter(|one| one.primary).map(|one| &one.contrast);
+            let of_level = primary.filter(|one| one.candidate == b).cloned();
             let (of_devices, of_times): (Vec<Contrast>, Vec<Contrast>) =
                 of_level.partition(|one| one.metric.device_count().is_some());
             let of_devices = counts_found(&a, &b, &of_devices);

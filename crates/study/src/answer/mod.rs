@@ -12,6 +12,7 @@ mod evidence;
 mod judged;
 mod messages;
 mod pairing;
+mod primary;
 mod published;
 mod sides;
 mod spread;

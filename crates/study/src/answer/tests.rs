@@ -428,6 +428,34 @@ fn counts_of_the_leaves_are_claimed_under_emulation_and_are_exact_where_none_var
         .expect("no number is NaN");
 }
 
+/// The numbers of a report that are claims.
+fn primary(report: &StudyReport) -> Vec<String> {
+    let all = report.contrasts.iter().filter(|one| one.primary);
+    all.map(|one| one.contrast.metric.to_string()).collect()
+}
+
+// Protects: a family of 66 contrasts claims nothing, and one measurement costs Holm once.
+#[test]
+fn a_study_decides_on_few_numbers() {
+    let speed = noisy(3, 0.01, 0.002);
+    let compared = |metrics: &[&str], primary: &[&str]| {
+        let mut plan = plan(&["a", "b"], &["4k"], 3, 2);
+        plan.compare.metrics = metrics.iter().map(|name| (*name).to_owned()).collect();
+        plan.compare.primary = primary.iter().map(|name| (*name).to_owned()).collect();
+        answer(&evidence(plan, |levels, plot, run| speed(plot, run) * if levels["system"] == "b" { 2.0 } else { 1.0 }))
+    };
+    // The rate in bytes and that in ops are one measurement: the one that was named first stands for both.
+    let both = compared(&["write.bw", "write.iops"], &[]);
+    assert_eq!((primary(&both), both.contrasts.len()), (vec!["write.bw".to_owned()], 2));
+    let secondary = &of(&both, "write.iops");
+    assert_eq!(secondary.contrast.verdict, ContrastVerdict::CannotTell);
+    assert!(secondary.contrast.lo.is_some(), "its interval is shown");
+    assert!(secondary.words.contains("secondary: shown without a verdict"), "{}", secondary.words);
+    assert_eq!(primary(&compared(&["write.bw", "write.iops"], &["iops"])), ["write.iops"]);
+    assert_eq!(primary(&compared(&[], &[])), ["write.bw"], "one of each workload");
+    assert_eq!(of(&both, "write.bw").contrast.p, of(&both, "write.bw").contrast.p_adjusted, "a family of one");
+}
+
 // Protects: what a file system writes by its timers is no exact count, however equal two plots are.
 #[test]
 fn equal_counts_through_a_file_system_are_not_called_exact() {

@@ -230,7 +230,11 @@ fn a_rejected_run_is_made_again_once() {
     let of = |seq: usize| (rows[seq].status, rows[seq].attempts, rows[seq].rejected_before);
     assert_eq!(of(0), (StudyRunStatus::Done, 1, 0));
     assert_eq!(of(1), (StudyRunStatus::Done, 2, 1));
-    assert_eq!(of(3), (StudyRunStatus::Rejected, 2, 1), "a check that goes on rejecting has found something that lasts");
+    assert_eq!(
+        of(3),
+        (StudyRunStatus::Rejected, 2, 1),
+        "a check that goes on rejecting has found something that lasts"
+    );
     assert_eq!(store.list(&plumb_store::Filter::default()).unwrap().len(), 6, "the first results are kept");
     // By hand, as often as one likes.
     assert_eq!(store.replan_rejected_runs(&study.id, None).unwrap(), 1);
