@@ -37,8 +37,14 @@ pub struct PlanView {
     pub seconds: Option<f64>,
     /// Bytes that are written, where that can be said.
     pub written_bytes: Option<u64>,
-    /// The ratio that can be seen.
+    /// The smallest ratio that is claimed in four of five studies.
     pub detectable_ratio: Option<f64>,
+    /// The spread of units on which that rests, 0.05.
+    pub spread: f64,
+    /// Where the spread is from, `study 018f…`; an assumption, where it is from nowhere.
+    pub spread_from: Option<String>,
+    /// Verdicts that share the chance of a false claim.
+    pub verdicts: u32,
     /// What is counted on each side, in words: `4 provisionings`.
     pub counted: String,
     /// What is wrong with it.
@@ -179,14 +185,28 @@ fn power(plan: &PlanView) -> String {
     if plan.exploratory {
         return "Exploratory: every verdict will be `cannot-tell`.".to_owned();
     }
+    // A difference this large is hardly ever what one is after.
+    const LARGE: f64 = 2.0;
+    let verdicts = match plan.verdicts {
+        0 | 1 => "1 verdict".to_owned(),
+        count => format!("{count} verdicts, corrected"),
+    };
+    let unit = if plan.counted.contains("provisioning") { "one provisioning" } else { "one run" };
+    let spread = format!("a spread of {} from {unit} to the next", format::percent(plan.spread));
+    let from = plan.spread_from.as_ref().map_or(" (assumed)".to_owned(), |from| format!(" (as in {from})"));
     match plan.detectable_ratio {
+        Some(ratio) if ratio >= LARGE => format!(
+            "At {} a side, nothing below {}× can be claimed in four of five studies ({verdicts}; {spread}{from}). Use more, or \
+             fewer `primary` metrics.",
+            plan.counted,
+            format::ratio(ratio)
+        ),
         Some(ratio) => format!(
-            "Detects differences of {} or more (power 80 %, at a spread of 5 % from {} to the next; {} a side).",
+            "Detects a difference of {} or more in four of five studies ({verdicts}; {spread}{from}; {} a side).",
             format::percent(ratio - 1.0),
-            if plan.counted.contains("provisioning") { "one provisioning" } else { "one run" },
             plan.counted
         ),
-        None => format!("Cannot detect any difference: {} a side is not a sample.", plan.counted),
+        None => format!("Cannot detect any difference: {} a side are too few ({verdicts}).", plan.counted),
     }
 }
 

@@ -136,7 +136,7 @@ pub fn shares(levels: &[usize], cells: &[Vec<f64>], terms: &[u32]) -> Result<Sha
         let mut subset = term;
         let mut sum = 0.0;
         loop {
-            let sign = if (term.count_ones() - subset.count_ones()) % 2 == 0 { 1.0 } else { -1.0 };
+            let sign = if (term.count_ones() - subset.count_ones()).is_multiple_of(2) { 1.0 } else { -1.0 };
             sum += sign * marginal(subset);
             if subset == 0 {
                 break sum.max(0.0);

@@ -6,6 +6,8 @@
 
 use crate::StatsError;
 use crate::estimate::t_quantile;
+use crate::random::SplitMix;
+use crate::verdict::{Better, Compared, Family, ReplicationUnit, Sides, Verdict, VerdictRule, assess_family};
 use statrs::distribution::{Chi, Continuous, ContinuousCDF, Normal};
 
 /// Plans beyond so many units are no plans.
@@ -148,6 +150,81 @@ pub fn detectable_ratio(spread: f64, units: u32, alpha: f64, wanted: f64) -> Res
     Ok(high.exp())
 }
 
+/// A family of contrasts that is planned: so many units (blocks, or plots a side), the spread of one unit's log ratio, and the
+/// number of verdicts among which chance is shared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlannedFamily {
+    /// Blocks, or plots a side.
+    pub units: u32,
+    /// What a unit is.
+    pub unit: ReplicationUnit,
+    /// Spread of one unit's log ratio.
+    pub spread: f64,
+    /// Verdicts, at least 1.
+    pub verdicts: u32,
+}
+
+/// Studies that are simulated for each ratio that is tried.
+const SIMULATED: usize = 500;
+/// Beyond so many units the permutation test all but follows t, and takes long.
+const UNITS_SIMULATED_MAX: u32 = 9;
+/// Ratios beyond e⁷ are no plan.
+const LOG_MAX: f64 = 7.0;
+
+/// The smallest ratio above 1 that the verdict's own rule claims with the wanted chance: the same code as for real studies
+/// judges simulated ones, where one contrast of the family has this ratio and no other differs, so that Holm's correction asks its p to
+/// be below the level over the number of verdicts. `None` where no ratio below e⁷ is claimed so often. The draws are the same
+/// in every call.
+///
+/// # Errors
+/// A number out of range.
+pub fn claimable_ratio(planned: PlannedFamily, rule: &VerdictRule, wanted: f64) -> Result<Option<f64>, StatsError> {
+    check_power(wanted)?;
+    let PlannedFamily { units, unit, spread, verdicts } = planned;
+    if !(spread > 0.0 && spread.is_finite()) {
+        return Err(StatsError::Setting { name: "spread", value: spread, allowed: "the numbers above 0" });
+    }
+    let shared = VerdictRule { alpha: rule.alpha / f64::from(verdicts.max(1)), ..*rule };
+    if units > UNITS_SIMULATED_MAX {
+        return Ok(Some(detectable_ratio(spread, units, shared.alpha, wanted)?).filter(|ratio| ratio.is_finite()));
+    }
+    let mut random = SplitMix::new(0x70_6c_75_6d_62);
+    let count = units as usize;
+    let noise: Vec<Vec<f64>> = (0..SIMULATED).map(|_| (0..count).map(|_| spread * random.normal()).collect()).collect();
+    let claimed = |log: f64| -> Result<f64, StatsError> {
+        let mut claims = 0_u32;
+        for noise in &noise {
+            let candidate: Vec<f64> = noise.iter().map(|noise| (log + noise).exp()).collect();
+            let baseline = vec![1.0; count];
+            let as_plots = |values: &[f64]| values.iter().map(|value| vec![*value]).collect::<Vec<Vec<f64>>>();
+            let (one, other) = (as_plots(&baseline), as_plots(&candidate));
+            let sides = match unit {
+                ReplicationUnit::Block => Sides::Blocks { baseline: &baseline, candidate: &candidate },
+                ReplicationUnit::Plot => Sides::Plots { baseline: &one, candidate: &other },
+            };
+            let found = assess_family(&[Compared { sides, better: Better::Higher }], &shared, Family::Holm)?;
+            claims += u32::from(matches!(found[0].verdict, Verdict::Faster(_)));
+        }
+        Ok(f64::from(claims) / SIMULATED as f64)
+    };
+    // What t alone would need is near.
+    let near =
+        if units < 2 { LOG_MAX } else { detectable_ratio(spread, units, shared.alpha, wanted)?.ln().min(LOG_MAX) };
+    let (mut low, mut high) = (near * 0.7, near * 1.2);
+    while claimed(high)? < wanted {
+        if high >= LOG_MAX {
+            return Ok(None);
+        }
+        (low, high) = (high, (high * 1.5).min(LOG_MAX));
+    }
+    // Finer than the simulation is.
+    while high - low > 0.02 * high {
+        let middle = f64::midpoint(low, high);
+        if claimed(middle)? < wanted { low = middle } else { high = middle }
+    }
+    Ok(Some(high.exp()))
+}
+
 fn check_power(wanted: f64) -> Result<(), StatsError> {
     if wanted > 0.0 && wanted < 1.0 {
         return Ok(());
@@ -201,6 +278,28 @@ mod tests {
         assert_eq!(units_for(Goal::Difference { ratio: 1.0001, alpha: 0.05 }, 0.5, 0.8).unwrap(), None);
         assert!(power(equal, 0.0, 5).is_err() && power(equal, 0.1, 1).is_err());
         assert!(units_for(on_the_margin, 0.05, 1.0).is_err());
+    }
+
+    // Protects: the promise is that of the rule: its level, shared by the family, and not 0.05 for one contrast.
+    #[test]
+    fn what_can_be_claimed_follows_the_rule() {
+        let rule = VerdictRule::default();
+        let claimable = |units, verdicts, unit| {
+            claimable_ratio(PlannedFamily { units, unit, spread: 0.05 * 2f64.sqrt(), verdicts }, &rule, 0.8).unwrap()
+        };
+        let plots = |units, verdicts| claimable(units, verdicts, ReplicationUnit::Plot);
+        // Without a cross-check only t decides: its power at this level, exactly, but for the draws.
+        let exact = |alpha| detectable_ratio(0.05 * 2f64.sqrt(), 3, alpha, 0.8).unwrap();
+        for verdicts in [1, 9] {
+            let (found, exact) = (plots(3, verdicts).unwrap().ln(), exact(0.03 / f64::from(verdicts)).ln());
+            assert!((found / exact - 1.0).abs() < 0.1, "{verdicts}: {found} is not {exact}");
+        }
+        // The review's family of 66 on 3 plots: nothing below about 7 times.
+        assert!((4.0..12.0).contains(&plots(3, 66).unwrap()), "{:?}", plots(3, 66));
+        assert!(plots(5, 9).unwrap() < plots(3, 9).unwrap());
+        assert!(claimable(8, 1, ReplicationUnit::Block).unwrap() < claimable(6, 1, ReplicationUnit::Block).unwrap());
+        assert_eq!(claimable(5, 1, ReplicationUnit::Block), None, "five blocks carry no claim");
+        assert_eq!(plots(1, 1), None);
     }
 
     proptest! {

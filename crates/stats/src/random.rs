@@ -36,8 +36,7 @@ impl SplitMix {
         }
     }
 
-    /// Standard normal, by Box and Muller; only tests simulate.
-    #[cfg(test)]
+    /// Standard normal, by Box and Muller.
     pub(crate) fn normal(&mut self) -> f64 {
         let unit = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
         let (u, v) = (unit(self.next()), unit(self.next()));

@@ -4,6 +4,7 @@ pub mod answer;
 pub mod check;
 pub mod compare;
 pub mod conduct;
+pub mod earlier;
 mod evidence;
 pub mod file;
 mod fit;

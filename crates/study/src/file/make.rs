@@ -10,7 +10,7 @@ use super::options::PlanOptions;
 use super::short::FileSizes;
 use super::target::{NOWHERE, PlotPlace, TargetForm};
 use super::workload::{self, MadeWork, WorkloadReader, WorkloadText};
-use crate::plan::estimate::{self, RunCost};
+use crate::plan::estimate::{self, PlannedVerdicts, RunCost};
 use crate::plan::order::{self, RunOrder};
 use crate::plan::{ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlanCell, PlannedRun, Plot, StopPlan};
 use plumb_document::{Node, Spanned, Table, Value};
@@ -237,7 +237,19 @@ impl<'d> Study<'d> {
         let units = if by_hard { plots } else { plots * least };
         let costs: Vec<RunCost> = runs.iter().map(|run| ready[run.cell as usize].cost).collect();
         let hosts = self.hosts(&built);
-        let estimate = estimate::all(&costs, &plan_plots, &hosts, units);
+        let factors: Vec<FactorPlan> = self
+            .factors
+            .all
+            .iter()
+            .map(|factor| FactorPlan {
+                name: factor.name.clone(),
+                levels: factor.levels.iter().map(|level| level.text.clone()).collect(),
+                hard: factor.hard,
+            })
+            .collect();
+        let cells: Vec<PlanCell> = ready.into_iter().map(|ready| ready.cell).collect();
+        let verdicts = PlannedVerdicts::of(&compare, &factors, &cells, units);
+        let estimate = estimate::all(&costs, &plan_plots, &hosts, verdicts, compare.equivalence);
         self.warn(&compare, plots, exploratory, &estimate);
         if !self.form.safety.typed.is_empty() {
             return Err(self.failed(
@@ -257,17 +269,8 @@ impl<'d> Study<'d> {
             exploratory: exploratory && plots < PLOTS_MIN,
             hosts,
             safety: form.safety,
-            factors: self
-                .factors
-                .all
-                .iter()
-                .map(|factor| FactorPlan {
-                    name: factor.name.clone(),
-                    levels: factor.levels.iter().map(|level| level.text.clone()).collect(),
-                    hard: factor.hard,
-                })
-                .collect(),
-            cells: ready.into_iter().map(|ready| ready.cell).collect(),
+            factors,
+            cells,
             plots: plan_plots,
             runs,
             compare,

@@ -71,6 +71,12 @@ impl Plan {
         blake3::hash(&json).to_hex().to_string()
     }
 
+    /// Repetitions of each cell in each plot that run whatever they show.
+    pub fn repeats_least(&self) -> u32 {
+        let all = || self.runs.iter().map(|run| run.repeat + 1).max().unwrap_or(0);
+        self.stop.as_ref().map_or_else(all, |stop| stop.repeats_min)
+    }
+
     /// Whether the hash is that of the rest: nobody changed the plan.
     pub fn is_intact(&self) -> bool {
         self.hash == self.hash_of_rest()
@@ -232,8 +238,11 @@ pub struct PlanEstimate {
     pub seconds: Option<f64>,
     /// Bytes that the runs write.
     pub written_bytes: Option<u64>,
-    /// The smallest true ratio that has a fair chance (80 %) of being seen at a spread of 5 %, as `1.08`.
+    /// The smallest true ratio that has a fair chance (80 %) of being claimed at a spread of 5 %, as `1.08`.
     pub detectable_ratio: Option<f64>,
+    /// The verdicts among which chance is shared.
+    #[serde(default)]
+    pub verdicts: u32,
 }
 
 /// Whether a metric is meant by a wish: its name, or the last parts of it, such as `bw` of `read.bw`.

@@ -7,6 +7,7 @@ use crate::output;
 use crate::session;
 use clap::Args;
 use plumb_report::study_plan::{Detail, page};
+use plumb_study::earlier;
 
 /// Arguments of `plumb study plan`.
 #[derive(Debug, Args)]
@@ -26,7 +27,10 @@ pub fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
         session::print_json(&plan)?;
     } else {
         let detail = if arguments.runs { Detail::Full } else { Detail::Brief };
-        output::print(&page(&super::view::of(&plan), detail, &session::style()));
+        // A database that cannot be read holds no earlier study; the page says that the spread is assumed.
+        let store = if common.no_store { None } else { session::store_to_read(common).ok() };
+        let earlier = store.and_then(|store| earlier::spread(&store, &plan.name, plan.repeats_least()).ok().flatten());
+        output::print(&page(&super::view::of(&plan, earlier.as_ref()), detail, &session::style()));
     }
     Ok(End::Done)
 }

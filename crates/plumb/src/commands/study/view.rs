@@ -3,18 +3,17 @@
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
 use plumb_report::study_plan::{FactorView, PlanView, PlannedCell, PlotView};
+use plumb_study::earlier::EarlierSpread;
+use plumb_study::plan::estimate::{ASSUMED_SPREAD, PlannedVerdicts};
 use plumb_study::plan::{Correction, Levels, Plan};
 use plumb_workload::{CachePolicy, Phase, Target, Workload};
 use serde_json::Value;
 
 /// The plan, as far as it is shown.
-pub fn of(plan: &Plan) -> PlanView {
+pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
     let by_hard = plan.factors.iter().any(|factor| factor.hard && factor.name == plan.compare.by);
-    let least = plan
-        .stop
-        .as_ref()
-        .map(|stop| stop.repeats_min)
-        .unwrap_or_else(|| plan.runs.iter().map(|run| run.repeat + 1).max().unwrap_or(0));
+    let least = plan.repeats_least();
+    let spread = earlier.map(|earlier| if by_hard { earlier.plots } else { earlier.runs });
     let blocks = plan.plots.iter().map(|plot| plot.block + 1).max().unwrap_or(0);
     PlanView {
         name: plan.name.clone(),
@@ -97,7 +96,13 @@ pub fn of(plan: &Plan) -> PlanView {
             .collect(),
         seconds: plan.estimate.seconds,
         written_bytes: plan.estimate.written_bytes,
-        detectable_ratio: plan.estimate.detectable_ratio,
+        detectable_ratio: match spread {
+            Some(spread) => PlannedVerdicts::of_plan(plan).claimable_ratio(spread, plan.compare.equivalence),
+            None => plan.estimate.detectable_ratio,
+        },
+        spread: spread.unwrap_or(ASSUMED_SPREAD),
+        spread_from: earlier.map(|earlier| format!("study {}", earlier.id)),
+        verdicts: plan.estimate.verdicts,
         counted: if by_hard { format!("{blocks} provisionings") } else { format!("{} runs", blocks * least) },
         warnings: plan.warnings.clone(),
     }
