@@ -30,6 +30,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "dmsetup", purpose: "mapped devices under test" },
     Package { name: "thin-provisioning-tools", purpose: "volumes under test" },
     Package { name: "qemu-system-x86", purpose: "virtual machines" },
+    Package { name: "qemu-utils", purpose: "images of virtual machines under test" },
     Package { name: "openssh-client", purpose: "remote hosts under test" },
     Package { name: "openssh-server", purpose: "remote hosts under test" },
     Package { name: "iproute2", purpose: "links that tests cut" },

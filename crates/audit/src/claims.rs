@@ -50,6 +50,14 @@ pub(crate) static NOT_REPEATED: Rule = Rule {
     look: AppliedTo::Claim,
 };
 
+pub(crate) static AVERAGED_DIFFERENCE: Rule = Rule {
+    code: "E4",
+    name: "averaged-difference",
+    what: "One difference, averaged over tests that differ by other amounts.",
+    fix: "State the difference of each test.",
+    look: AppliedTo::Claim,
+};
+
 pub(crate) static DIRECTION: Rule = Rule {
     code: "E11",
     name: "direction",
@@ -247,8 +255,25 @@ fn stated_difference(claim: &Claim, pairs: &[SidePair<'_, '_>], state: &mut Stat
     if real.iter().any(near) {
         return;
     }
-    let parts: Vec<String> = real.iter().map(|share| format!("{share:.1} %")).collect();
     let cells = pairs.iter().flat_map(|pair| [pair.claimed.id(), pair.other.id()]).collect();
+    state.lower(ClaimVerdict::Unsupported);
+    if let Some(shares) = averaged(pairs).into_iter().find(|shares| near(&mean(shares))) {
+        let parts: Vec<String> = shares.iter().map(|share| format!("{share:.1} %")).collect();
+        state.find(
+            &AVERAGED_DIFFERENCE,
+            Level::Warn,
+            cells,
+            parts.join(", "),
+            format!(
+                "The difference of {} % is a mean over {}, which differ by {}.",
+                stated.0,
+                count(pairs.len() as u64, "comparison"),
+                listed(&parts)
+            ),
+        );
+        return;
+    }
+    let parts: Vec<String> = real.iter().map(|share| format!("{share:.1} %")).collect();
     state.find(
         &DIFFERENCE,
         Level::Warn,
@@ -256,7 +281,20 @@ fn stated_difference(claim: &Claim, pairs: &[SidePair<'_, '_>], state: &mut Stat
         parts.join(", "),
         format!("The difference is said to be {} %; the numbers give {}.", stated.0, listed(&parts)),
     );
-    state.lower(ClaimVerdict::Unsupported);
+}
+
+/// The differences of several comparisons in percent, against either side; none where there is nothing to average.
+fn averaged(pairs: &[SidePair<'_, '_>]) -> Vec<Vec<f64>> {
+    if pairs.len() < 2 {
+        return Vec::new();
+    }
+    let against_other = pairs.iter().map(|pair| (pair.ratio - 1.0) * 100.0).collect();
+    let against_claimed = pairs.iter().map(|pair| (1.0 - 1.0 / pair.ratio) * 100.0).collect();
+    vec![against_other, against_claimed]
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 fn noise(pairs: &[SidePair<'_, '_>], state: &mut State) {

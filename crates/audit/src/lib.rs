@@ -19,7 +19,8 @@ mod view;
 
 pub use form::{
     CacheControl, Claim, ComparedThing, Durability, Explained, LinkRate, Percent, PreparationStep, PublishedAssertion,
-    PublishedCell, PublishedStudy, PublishedTest, Quoted, Spread, Storage, StudyHead, TestMachine, TestOrder, VariedFactor,
+    PublishedCell, PublishedStudy, PublishedTest, Quoted, Spread, Storage, StudyHead, TestMachine, TestOrder,
+    VariedFactor,
 };
 pub use numbers::{Base, PrintedNumber, PrintedUnit};
 pub use plumb_result::CellMetric;

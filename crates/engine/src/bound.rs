@@ -5,7 +5,7 @@
 //! system call.
 
 use crate::backend::gathered::Gathered;
-use crate::backend::io_uring::{Ring, RingModes};
+use crate::backend::io_uring::{self, Ring};
 use crate::backend::libaio::{KernelQueue, Libaio, LibaioModes};
 use crate::backend::mmap::{MapRules, Mmap};
 use crate::backend::null::{Null, NullQueue};
@@ -15,6 +15,7 @@ use crate::backend::preadv2::{Preadv, Preadv2};
 use crate::backend::priorities::Priorities;
 use crate::backend::psync::Psync;
 use crate::backend::record_locks::{LockRule, LockedCalls, LockedQueue};
+use crate::backend::ring_modes::RingModes;
 use crate::backend::seek::Seek;
 use crate::backend::socket::{LinkRequest, Socket, StopChecks};
 use crate::backend::space::{Fallocate, Truncate};
@@ -78,7 +79,7 @@ impl BoundBackend {
 
 /// Why this kernel gives no ring; `None` where it does.
 fn io_uring_refusal() -> Option<String> {
-    io_uring::IoUring::new(2).err().map(|error| match error.raw_os_error() {
+    io_uring::refusal().map(|error| match error.raw_os_error() {
         Some(libc::EPERM) => format!("{error} (kernel.io_uring_disabled, or a sandbox)"),
         _ => error.to_string(),
     })

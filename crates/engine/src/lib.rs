@@ -4,6 +4,8 @@
 //! [bound](bind) to a [`source`], a [`backend`](bound) and a [`pacer`], a coordinator ([`phase`]) releases them together
 //! and watches, and each runs one of two hot loops ([`worker`]), of which [`instances`] says which have types of their
 //! own. An [`Observer`] looks on.
+// What only Linux's own ways of I/O use lies idle elsewhere.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 
 mod backend;
 mod barrier;
@@ -29,6 +31,7 @@ pub mod math;
 mod observer;
 pub mod op;
 mod oplog;
+mod os;
 mod pacer;
 mod phase;
 mod phase_error;
@@ -71,6 +74,7 @@ pub use files::JobFilesError;
 pub use files::failed::Unopened;
 pub use observer::{INTERVAL_NS, Live, Nobody, Observer, PhaseNow, TargetView, WorkerNow, WorkerState};
 pub use oplog::LoggedOp;
+pub use os::{ram_bytes, sync_file_system};
 pub use phase_error::PhaseError;
 pub use plan::WorkerPlanError;
 pub use prepare::DropCaches;

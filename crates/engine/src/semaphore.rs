@@ -20,10 +20,10 @@ impl Semaphores {
     /// Those of semget(2) and semctl(2).
     pub fn make(key: i32, count: u16, value: i32) -> io::Result<Semaphores> {
         // SAFETY: no memory is passed.
-        let id = checked(unsafe { libc::semget(key, count.into(), libc::IPC_CREAT | 0o666) })?;
+        let id = checked(unsafe { libc::semget(key as libc::key_t, count.into(), libc::IPC_CREAT | 0o666) })?;
         for number in 0..count {
             // SAFETY: SETVAL takes an int in place of the union, which is passed the same way.
-            checked(unsafe { libc::semctl(id, number.into(), libc::SETVAL, value) })?;
+            checked(unsafe { libc::semctl(id, number.into(), crate::os::SETVAL, value) })?;
         }
         Ok(Semaphores { id })
     }
@@ -34,7 +34,7 @@ impl Semaphores {
     /// Those of semget(2).
     pub fn find(key: i32, count: u16) -> io::Result<Semaphores> {
         // SAFETY: no memory is passed.
-        checked(unsafe { libc::semget(key, count.into(), 0o666) }).map(|id| Semaphores { id })
+        checked(unsafe { libc::semget(key as libc::key_t, count.into(), 0o666) }).map(|id| Semaphores { id })
     }
 
     /// Removes them, whoever waits for them.

@@ -72,7 +72,7 @@ impl<T: Shareable> SharedSlice<T> {
                 std::ptr::null_mut(),
                 bytes,
                 libc::PROT_READ | libc::PROT_WRITE,
-                shared | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                shared | libc::MAP_ANONYMOUS | crate::os::MAP_NORESERVE,
                 -1,
                 0,
             )

@@ -143,7 +143,7 @@ fn wake_waiting() {
         // SAFETY: errno is this thread's own; the calls pass numbers only.
         unsafe {
             let errno = *errno_place();
-            libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, WAKE_SIGNAL);
+            crate::os::signal_thread(libc::getpid(), thread, WAKE_SIGNAL);
             *errno_place() = errno;
         }
     }
@@ -214,7 +214,7 @@ impl WokenBySignals {
             libc::sigaddset(&raw mut set, WAKE_SIGNAL);
             libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
         }
-        WOKEN.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+        WOKEN.store(crate::os::thread_number(), Ordering::Relaxed);
         WokenBySignals(())
     }
 }
@@ -287,15 +287,15 @@ pub struct Waker {
 impl Waker {
     /// For the calling thread.
     pub fn for_this_thread() -> Waker {
-        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        let thread = crate::os::thread_number();
         Waker { process: rustix::process::getpid().as_raw_nonzero().get(), thread }
     }
 
     /// Wakes the thread. If it has ended, nothing happens; if its number has been given to a later thread of this
     /// process, that one has a system call interrupted, which every backend bears.
     pub fn wake(self) {
-        // SAFETY: the call passes numbers only; the signal has a handler that does nothing (or is ignored by default).
-        unsafe { libc::syscall(libc::SYS_tgkill, self.process, self.thread, WAKE_SIGNAL) };
+        // The signal has a handler that does nothing (or is ignored by default).
+        crate::os::signal_thread(self.process, self.thread, WAKE_SIGNAL);
     }
 }
 

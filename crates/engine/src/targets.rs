@@ -432,7 +432,7 @@ impl OpenTargets {
                 };
                 done.map_err(|error| failed(file.path(), error.raw_os_error(), error.to_string()))
             }),
-            Some(OpenTarget::Tree(tree)) if flush != Flush::Close => rustix::fs::syncfs(&tree.root)
+            Some(OpenTarget::Tree(tree)) if flush != Flush::Close => crate::os::sync_file_system(tree.root.as_fd())
                 .map_err(|error| failed(tree.root.path(), Some(error.raw_os_error()), error.to_string())),
             _ => Ok(()),
         }

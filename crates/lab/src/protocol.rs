@@ -153,10 +153,28 @@ pub struct RunAnswer {
     pub exit_code: i32,
     /// The result, where there is one.
     pub result: Option<RunResult>,
-    /// What each block device did meanwhile, by name: `sda`, `md0`; the run's caches flushed before the last look.
-    pub devices: BTreeMap<String, DeviceCounts>,
+    /// What each block device did meanwhile, by the kernel's name: `sda`, `md0`; the run's caches flushed before the last look.
+    pub devices: BTreeMap<String, DeviceRecord>,
     /// The last lines of what it said on standard error.
     pub stderr: String,
+}
+
+/// A block device under a run: what it is in the system that was built, and what it did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceRecord {
+    /// Its name in the recipe: `@disks.1`, `@array`. The kernel's name may be another one after each build. Absent for devices
+    /// that the recipe does not name, and in results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// What it did.
+    #[serde(flatten)]
+    pub counts: DeviceCounts,
+}
+
+impl From<DeviceCounts> for DeviceRecord {
+    fn from(counts: DeviceCounts) -> DeviceRecord {
+        DeviceRecord { role: None, counts }
+    }
 }
 
 /// What one block device did: differences of its counters (the kernel's `Documentation/admin-guide/iostats.rst`).

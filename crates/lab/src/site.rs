@@ -135,29 +135,9 @@ impl Site<'_> {
                 let expected = "the study lists no device that may be destroyed: [safety] expendable = [{ path = \"…\", serial = \"…\" }]";
                 Err(Cause::field("devices", format!("@{name}"), expected))
             }
-            "expendable" | "disks" => self.expendable().map(Some),
+            "expendable" | "disks" => expendable(self.safety).map(Some),
             _ => Ok(None),
         }
-    }
-
-    /// The devices that the study may destroy, found by their paths, or by their serials where it names none.
-    fn expendable(&self) -> Result<Vec<PathBuf>, Cause> {
-        let mut disks = None;
-        let mut found = vec![];
-        for entry in &self.safety.expendable {
-            match (&entry.path, &entry.serial) {
-                (Some(path), _) => found.push(PathBuf::from(path)),
-                (None, Some(serial)) => {
-                    let disks = match &disks {
-                        Some(disks) => disks,
-                        None => disks.insert(guard::disks().map_err(Cause::io("list the disks"))?),
-                    };
-                    found.push(with_serial(disks, serial.trim())?);
-                }
-                (None, None) => return Err(Cause::field("expendable", "{}", "say `path`, `serial`, or both")),
-            }
-        }
-        Ok(found)
     }
 
     /// Asks the write guard for devices whose content is about to be destroyed; they are the lab's own from here on, and what
@@ -238,6 +218,29 @@ impl Site<'_> {
             }
         }
     }
+}
+
+/// The devices that a study may destroy, in its order, found by their paths, or by their serials where it names none.
+///
+/// # Errors
+/// An entry names nothing, or a serial that no disk has.
+pub(crate) fn expendable(safety: &Safety) -> Result<Vec<PathBuf>, Cause> {
+    let mut disks = None;
+    let mut found = vec![];
+    for entry in &safety.expendable {
+        match (&entry.path, &entry.serial) {
+            (Some(path), _) => found.push(PathBuf::from(path)),
+            (None, Some(serial)) => {
+                let disks = match &disks {
+                    Some(disks) => disks,
+                    None => disks.insert(guard::disks().map_err(Cause::io("list the disks"))?),
+                };
+                found.push(with_serial(disks, serial.trim())?);
+            }
+            (None, None) => return Err(Cause::field("expendable", "{}", "say `path`, `serial`, or both")),
+        }
+    }
+    Ok(found)
 }
 
 fn with_serial(disks: &[guard::NamedDevice], serial: &str) -> Result<PathBuf, Cause> {

@@ -135,7 +135,7 @@ fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
                 Some(_) => String::new(),
                 None => format!(" ({:.0} %)", contrast.confidence * 100.0),
             };
-            format!("{} – {}{of}", format::ratio(lo), format::ratio(hi))
+            format!("{}{of}", format::interval(lo, hi))
         }
         _ => MISSING.to_owned(),
     };

@@ -66,8 +66,12 @@ pub fn time(ns: f64) -> String {
 
 /// A ratio: `1.31`, `12.4`, `1708`.
 pub fn ratio(ratio: f64) -> String {
-    let decimals = if ratio < 9.995 { 2 } else { usize::from(ratio < 99.95) };
-    format!("{ratio:.decimals$}")
+    number::ratio(ratio)
+}
+
+/// An interval of a ratio: `0.94 – 1.06`.
+pub fn interval(lo: f64, hi: f64) -> String {
+    number::ratio_interval(lo, hi)
 }
 
 /// A ratio near 1: `1.003`.

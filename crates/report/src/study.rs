@@ -7,8 +7,8 @@ use crate::table::Align;
 use plumb_result::compare::Replicate;
 use plumb_result::short_list;
 use plumb_result::study::{
-    CellValue, EffectLine, EffectTable, GatheredFinding, OurNumber, Published, PublishedBeside, RunCount, StudyCell,
-    StudyContrast, StudyReport,
+    CellValue, EffectLine, GatheredFinding, OurNumber, Published, PublishedBeside, RunCount, StudyCell, StudyContrast,
+    StudyReport,
 };
 use plumb_result::{ContrastVerdict, Finding, Level, Metric};
 use std::collections::BTreeMap;
@@ -49,9 +49,12 @@ fn verdicts(report: &StudyReport) -> Vec<ReportPart> {
         let value = |value: Option<f64>| {
             value.map_or(MISSING.to_owned(), |value| shown(value, contrast.metric, report.emulated))
         };
-        let ratio = |value: Option<f64>| value.map_or(MISSING.to_owned(), format::ratio);
+        // Of counts the sentences say how many times as many; the table says the same.
+        let turns = contrast.metric.device_count().is_some();
+        let said = |value: f64| if turns { 1.0 / value } else { value };
+        let ratio = |value: Option<f64>| value.map_or(MISSING.to_owned(), |value| format::ratio(said(value)));
         let interval = match (contrast.lo, contrast.hi) {
-            (Some(lo), Some(hi)) => format!("{} – {}", format::ratio(lo), format::ratio(hi)),
+            (Some(lo), Some(hi)) => format::interval(said(lo).min(said(hi)), said(lo).max(said(hi))),
             _ => MISSING.to_owned(),
         };
         let unit = match contrast.unit {
@@ -59,7 +62,7 @@ fn verdicts(report: &StudyReport) -> Vec<ReportPart> {
             Replicate::Plot => "plots",
         };
         vec![
-            contrast.word().to_owned(),
+            if one.primary { contrast.word().to_owned() } else { "secondary".to_owned() },
             contrast.workload.clone().unwrap_or_default(),
             levels(&one.within),
             number(&contrast.phase, contrast.metric),
@@ -92,15 +95,16 @@ fn verdicts(report: &StudyReport) -> Vec<ReportPart> {
         rows: report.contrasts.iter().map(row).collect(),
     };
     without_empty(&mut table);
+    let primary: Vec<&StudyContrast> = report.contrasts.iter().filter(|one| one.primary).collect();
     vec![
         ReportPart::Heading("Verdicts".to_owned()),
-        ReportPart::List(sentences(&report.contrasts)),
+        ReportPart::List(sentences(&primary)),
         ReportPart::Text(Ink::Faint, String::new()),
         ReportPart::Table(table),
         ReportPart::Text(
             Ink::Faint,
-            "Ratio above 1: the candidate is better (higher rate, lower latency, or fewer device operations). p is corrected \
-             for the number of verdicts (Holm); counts that never vary have none."
+            "Ratio above 1: the candidate is better (higher rate, lower latency). Of device counts: how many times as many \
+             it has; fewer is better. p is corrected for the number of verdicts (Holm); counts that never vary have none."
                 .to_owned(),
         ),
     ]
@@ -111,13 +115,13 @@ const SAID_EACH_MAX: usize = 2;
 
 /// What is said of each number. Where nothing can be told of many for one reason, that is one sentence: the table has them
 /// all.
-fn sentences(contrasts: &[StudyContrast]) -> Vec<Item> {
+fn sentences(contrasts: &[&StudyContrast]) -> Vec<Item> {
     let about = |one: &StudyContrast| {
         let untold = one.contrast.verdict == ContrastVerdict::CannotTell;
         one.words.split_once(": ").filter(|_| untold).map(|(_, about)| about.to_owned())
     };
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for about in contrasts.iter().filter_map(about) {
+    for about in contrasts.iter().copied().filter_map(about) {
         *counts.entry(about).or_default() += 1;
     }
     let mut items = Vec::new();
@@ -221,29 +225,47 @@ fn effects(report: &StudyReport) -> Vec<ReportPart> {
     if report.effects.is_empty() {
         return Vec::new();
     }
-    let rows = |table: &EffectTable| {
-        let row = |line: &EffectLine| {
-            vec![
-                format!("{} {} {}", table.workload, table.phase, table.metric),
-                line.name.clone(),
-                format::percent(line.share),
-                line.ratio.map_or(String::new(), |ratio| format!("{}×", format::ratio(ratio))),
-                line.p.map_or(String::new(), format::probability),
-            ]
-        };
-        table.lines.iter().map(row).collect::<Vec<_>>()
+    let mut parts = vec![ReportPart::Heading("Effects of the factors".to_owned())];
+    for table in &report.effects {
+        let of_number = format!("{} {}", table.workload, number(&table.phase, table.metric));
+        parts.push(ReportPart::Text(Ink::Strong, of_number));
+        parts.push(ReportPart::Table(ReportTable {
+            columns: vec![
+                ColumnHead::new("effect of", Align::Left, None),
+                ColumnHead::new("ratio", Align::Right, None),
+                ColumnHead::new("95 % interval", Align::Left, None),
+                ColumnHead::new("p", Align::Right, Some(1)),
+                ColumnHead::new("variation", Align::Right, Some(2)),
+            ],
+            rows: table.lines.iter().map(effect).collect(),
+        }));
+    }
+    let legend = "Ratio above 1: the level is better than the factor's first, averaged over all other factors; of counts, it has more. \
+                  Of two factors: how many times larger one ratio is at the other's level. Not corrected for their number: effects are \
+                  no verdicts.";
+    parts.push(ReportPart::Text(Ink::Faint, legend.to_owned()));
+    parts
+}
+
+fn effect(line: &EffectLine) -> Vec<String> {
+    let of = |(factor, level): (&String, &String)| format!("{factor} {level}");
+    let name = match (line.levels.as_slice(), line.against.as_slice()) {
+        ([level], [against]) => format!("{} {level} against {against}", line.name),
+        ([], _) => line.name.clone(),
+        (levels, _) => line.factors.iter().zip(levels).map(of).collect::<Vec<_>>().join(" × "),
     };
-    let table = ReportTable {
-        columns: vec![
-            ColumnHead::new("number", Align::Left, None),
-            ColumnHead::new("effect", Align::Left, None),
-            ColumnHead::new("share of variation", Align::Right, None),
-            ColumnHead::new("level 2 / level 1", Align::Right, Some(1)),
-            ColumnHead::new("p", Align::Right, Some(2)),
-        ],
-        rows: report.effects.iter().flat_map(rows).collect(),
+    let interval = match (line.lo, line.hi, &line.reason) {
+        (Some(lo), Some(hi), _) => format::interval(lo, hi),
+        (_, _, Some(reason)) => reason.clone(),
+        _ => String::new(),
     };
-    vec![ReportPart::Heading("Effects of the factors".to_owned()), ReportPart::Table(table)]
+    vec![
+        name,
+        line.ratio.map_or(String::new(), format::ratio),
+        interval,
+        line.p.map_or(String::new(), format::probability),
+        line.share.map_or(String::new(), format::percent),
+    ]
 }
 
 fn cells(report: &StudyReport) -> Vec<ReportPart> {
@@ -521,7 +543,11 @@ fn devices(report: &StudyReport) -> Vec<ReportPart> {
             let mut row: Vec<String> = factors.iter().map(|factor| level(cell, factor)).collect();
             row.extend([
                 cell.workload.clone(),
-                device.device.clone(),
+                // One name for all builds says more than the role alone; several would say nothing.
+                match device.names.as_slice() {
+                    [name] => format!("{} {name}", device.device),
+                    _ => device.device.clone(),
+                },
                 count(device.reads),
                 bytes(device.read_bytes),
                 per_byte(device.read_per_byte),
@@ -540,7 +566,7 @@ fn devices(report: &StudyReport) -> Vec<ReportPart> {
         ReportPart::Table(table),
         ReportPart::Text(
             Ink::Faint,
-            "Exact counts; ~ marks means where runs differ. Per byte: per byte that the workload moved. Counts include laying \
+            "@ names a device as the study file does; ~ marks means where runs differ. Per byte: per byte that the workload moved. Counts include laying \
              out its files."
                 .to_owned(),
         ),

@@ -14,6 +14,7 @@ fn levels(of: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 fn contrast(load: &str, verdict: ContrastVerdict, ratio: f64, words: &str) -> StudyContrast {
     StudyContrast {
+        primary: true,
         within: levels(&[("load", load)]),
         words: words.to_owned(),
         contrast: Contrast {
@@ -80,6 +81,7 @@ fn cell(level: &str, load: &str, value: Option<f64>) -> StudyCell {
         devices: value
             .map(|_| CellDevice {
                 device: "sda".to_owned(),
+                names: Vec::new(),
                 runs: 8,
                 reads: exact(0),
                 read_bytes: exact(0),
@@ -143,6 +145,7 @@ fn report() -> StudyReport {
         created_at: "2024-05-01T12:00:00Z".to_owned(),
         answer: vec!["level 5 is faster than level 4 (1.31×).".to_owned()],
         counts: StudyCounts {
+            made_again: 2,
             plots: 8,
             plots_failed: 0,
             runs: 32,
@@ -190,20 +193,48 @@ fn report() -> StudyReport {
             runs_per_plot: Some(2),
             advice: "78 % of the spread is between provisionings: add plots, not runs".to_owned(),
         }],
-        effects: vec![EffectTable {
+        effects: vec![plumb_result::study::EffectTable {
             workload: "write".to_owned(),
             phase: "write".to_owned(),
             metric: metric(),
-            method: "sign-table".to_owned(),
+            method: "contrasts".to_owned(),
             lines: vec![
                 EffectLine {
                     factors: vec!["level".to_owned()],
                     name: "level".to_owned(),
-                    share: 0.7,
+                    levels: vec!["5".to_owned()],
+                    against: vec!["4".to_owned()],
+                    share: Some(0.7),
                     ratio: Some(1.31),
+                    lo: Some(1.18),
+                    hi: Some(1.45),
                     p: Some(0.002),
+                    reason: None,
                 },
-                EffectLine { factors: Vec::new(), name: "within".to_owned(), share: 0.3, ratio: None, p: None },
+                EffectLine {
+                    factors: vec!["level".to_owned(), "load".to_owned()],
+                    name: "level × load".to_owned(),
+                    levels: vec!["5".to_owned(), "sixteen-writers".to_owned()],
+                    against: vec!["4".to_owned(), "one-stream".to_owned()],
+                    share: None,
+                    ratio: None,
+                    lo: None,
+                    hi: None,
+                    p: None,
+                    reason: Some("cannot be estimated: level 5 lacks values".to_owned()),
+                },
+                EffectLine {
+                    factors: Vec::new(),
+                    name: "between provisionings of one cell".to_owned(),
+                    levels: Vec::new(),
+                    against: Vec::new(),
+                    share: Some(0.3),
+                    ratio: None,
+                    lo: None,
+                    hi: None,
+                    p: None,
+                    reason: None,
+                },
             ],
         }],
         cells: vec![
@@ -281,7 +312,7 @@ fn what_cannot_be_told_of_many_is_said_once() {
     let untold = |load: &str| contrast(load, ContrastVerdict::CannotTell, 1.0, &format!("{load}: nothing is claimed"));
     let faster = contrast("d", ContrastVerdict::Faster, 1.2, "d: nothing is claimed");
     let text = |contrasts: &[StudyContrast]| -> Vec<String> {
-        sentences(contrasts).into_iter().map(|item| item.text).collect()
+        sentences(&contrasts.iter().collect::<Vec<_>>()).into_iter().map(|item| item.text).collect()
     };
     assert_eq!(
         text(&[untold("a"), faster, untold("b"), untold("c")]),

@@ -37,6 +37,33 @@ pub const COUNT: Units = Units { base: 1000.0, names: &["", "k", "M", "G", "T"] 
 /// Time, from nanoseconds.
 pub const TIME: Units = Units { base: 1000.0, names: &["ns", "µs", "ms", "s"] };
 
+/// Beyond these, the ends of an interval of a ratio say only that it is too wide to use.
+const RATIO_ENDS: [f64; 2] = [0.01, 100.0];
+
+/// A ratio: `1.31`, `12.4`, `317`; two significant digits where it is small: `0.043`.
+pub fn ratio(ratio: f64) -> String {
+    match ratio {
+        r if r <= 0.0 || !r.is_finite() => "–".to_owned(),
+        r if r < 0.0005 => "< 0.001".to_owned(),
+        r if r < 0.00995 => format!("{r:.4}"),
+        r if r < 0.0995 => format!("{r:.3}"),
+        r if r < 9.995 => format!("{r:.2}"),
+        r if r < 99.95 => format!("{r:.1}"),
+        r => format!("{r:.0}"),
+    }
+}
+
+/// An interval of a ratio: `0.94 – 1.06`. An end beyond 0.01 or 100 is shown as just that: `< 0.01 – 2.47`.
+pub fn ratio_interval(lo: f64, hi: f64) -> String {
+    let [least, most] = RATIO_ENDS;
+    let end = |value: f64| match value {
+        value if value < least => format!("< {least}"),
+        value if value > most => format!("> {most}"),
+        value => ratio(value),
+    };
+    format!("{} – {}", end(lo), end(hi))
+}
+
 impl Units {
     /// A value in the smallest unit, with the unit that suits it.
     pub fn set(&self, value: f64, digits: Digits) -> String {
@@ -87,6 +114,26 @@ mod tests {
     use super::*;
 
     // Protects: 999.6 kB/s is not "1000 kB/s", and zero, negative and infinite values are no panic.
+    // Protects: "0.00×" and "0.00 – 678158014878555.25", which nobody can read.
+    #[test]
+    fn ratios_have_the_digits_they_deserve() {
+        for (value, text) in [
+            (1.0, "1.00"),
+            (0.0432, "0.043"),
+            (0.00432, "0.0043"),
+            (0.0001, "< 0.001"),
+            (12.37, "12.4"),
+            (317.2, "317"),
+            (0.0, "–"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(ratio(value), text);
+        }
+        assert_eq!(ratio_interval(0.94, 1.06), "0.94 – 1.06");
+        assert_eq!(ratio_interval(1e-15, 678158014878555.25), "< 0.01 – > 100");
+        assert_eq!(ratio_interval(0.05, 22.21), "0.050 – 22.2");
+    }
+
     #[test]
     fn units_roll_over_where_rounding_does() {
         assert_eq!(BYTES_PER_SECOND.set(999_600.0, Digits::Three), "1.00 MB/s");

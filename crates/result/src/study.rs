@@ -72,6 +72,9 @@ pub struct StudyCounts {
     pub done: u32,
     /// Those that the checks rejected; left out of all numbers.
     pub rejected: u32,
+    /// Those that were made again because checks rejected their first result, however they ended.
+    #[serde(default)]
+    pub made_again: u32,
     /// Those that failed.
     pub failed: u32,
     /// Those that are still to come.
@@ -84,6 +87,11 @@ pub struct StudyCounts {
     pub cells_with_value: u32,
 }
 
+/// In reports of older versions every contrast was.
+const fn is_primary() -> bool {
+    true
+}
+
 /// A contrast, with the levels it is within.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -92,6 +100,10 @@ pub struct StudyContrast {
     pub within: BTreeMap<String, String>,
     /// The verdict in words.
     pub words: String,
+    /// Whether it is one of the numbers that the study decides on. The others have an interval, not corrected for their
+    /// number, and no verdict.
+    #[serde(default = "is_primary")]
+    pub primary: bool,
     /// The numbers.
     #[serde(flatten)]
     pub contrast: Contrast,
@@ -151,9 +163,10 @@ pub struct EffectTable {
     pub phase: String,
     /// The number.
     pub metric: Metric,
-    /// How it was reckoned: `sign-table` or `split-plot`.
+    /// How they were estimated: `contrasts` of the cells' logarithms, with plots as units. Older reports have `sign-table` and
+    /// `split-plot`.
     pub method: String,
-    /// Effects, the largest share first, and the errors behind them.
+    /// Effects of each factor, then of each pair, and the errors behind them.
     pub lines: Vec<EffectLine>,
 }
 
@@ -165,14 +178,31 @@ pub struct EffectLine {
     pub factors: Vec<String>,
     /// `level × load`, `between provisionings`.
     pub name: String,
-    /// Its share of all variation, 0–1.
-    pub share: f64,
-    /// What going from the first to the second level multiplies the value by; only of a factor of two levels, alone.
+    /// The levels that it is about, one for each of its factors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<String>,
+    /// What they are held against: the first level of each of its factors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<String>,
+    /// Share of all variation of the factor or pair, 0–1, in its first line; absent where a cell has no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// How many times better the level is than the factor's first, averaged over all other factors: above 1 is better. Of a count, how
+    /// many times as many. Of a pair of factors: how many times larger the one's ratio is at the other's level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// p that there is no such effect, against the error of its stratum.
+    /// Lower end of its 95 % interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lo: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hi: Option<f64>,
+    /// p that there is no such effect, not corrected: effects are not claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
+    /// Why there is no interval or no estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// One planned cell.
@@ -287,8 +317,11 @@ pub struct OurNumber {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellDevice {
-    /// `sda`, `md0`.
+    /// Its name in the recipe, `@disks.1`; the kernel's, `sda`, where the recipe has none for it.
     pub device: String,
+    /// What the kernel called it, where the recipe has a name for it: one for each build, if they differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// In how many runs it was looked at.
     pub runs: u32,
     /// Reads completed.

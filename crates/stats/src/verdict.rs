@@ -171,7 +171,8 @@ pub struct Assessment {
     pub p_adjusted: Option<f64>,
     /// Two-sided p of the sign-flip test; `None` below two units, and for plots that are fewer than six or do not pair.
     pub p_sign_flip: Option<f64>,
-    /// p of the two one-sided tests that the sides are equivalent within the margin; `None` below two units.
+    /// p of the two one-sided tests that the sides are equivalent within the margin, after correction like `p_adjusted`; `None` below
+    /// two units.
     pub p_equivalence: Option<f64>,
     /// What `blocks` counts.
     pub unit: ReplicationUnit,
@@ -255,16 +256,32 @@ pub fn assess_family(
     let p: Vec<f64> = tested.iter().filter_map(|&i| evidence[i].estimate.map(|estimate| estimate.p())).collect();
     let mut adjusted: Vec<Option<f64>> =
         evidence.iter().map(|evidence| evidence.estimate.map(|estimate| estimate.p())).collect();
-    let corrected = match family {
-        Family::Holm => holm(&p)?,
-        Family::BenjaminiHochberg => benjamini_hochberg(&p)?,
-        Family::Uncorrected => p,
-    };
-    for (&i, p) in tested.iter().zip(corrected) {
+    for (&i, p) in tested.iter().zip(family.correct(p)?) {
         adjusted[i] = Some(p);
     }
+    // Equivalence is a claim, too.
+    let mut equivalence: Vec<Option<f64>> =
+        evidence.iter().map(|evidence| evidence.p_equivalence(rule)).collect::<Result<_, _>>()?;
+    let p: Vec<f64> = tested.iter().filter_map(|&i| equivalence[i]).collect();
+    for (&i, p) in tested.iter().zip(family.correct(p)?) {
+        equivalence[i] = Some(p);
+    }
     let shared_by = if family == Family::Uncorrected { 1 } else { tested.len() };
-    evidence.iter().zip(adjusted).map(|(evidence, adjusted)| evidence.judge(adjusted, shared_by, rule)).collect()
+    evidence
+        .iter()
+        .zip(adjusted.into_iter().zip(equivalence))
+        .map(|(evidence, p)| evidence.judge(p, shared_by, rule))
+        .collect()
+}
+
+impl Family {
+    fn correct(self, p: Vec<f64>) -> Result<Vec<f64>, StatsError> {
+        match self {
+            Family::Holm => holm(&p),
+            Family::BenjaminiHochberg => benjamini_hochberg(&p),
+            Family::Uncorrected => Ok(p),
+        }
+    }
 }
 
 fn check(rule: &VerdictRule) -> Result<(), StatsError> {
@@ -339,7 +356,18 @@ impl ContrastEvidence {
         self.estimate.is_some() && self.units >= self.units_min(rule)
     }
 
-    fn judge(&self, p_adjusted: Option<f64>, family: usize, rule: &VerdictRule) -> Result<Assessment, StatsError> {
+    /// p of the two one-sided tests; `None` where there is no estimate.
+    fn p_equivalence(&self, rule: &VerdictRule) -> Result<Option<f64>, StatsError> {
+        self.estimate.map(|estimate| Ok(tost(&estimate, rule.margin)?.p)).transpose()
+    }
+
+    /// `p_adjusted`: of the difference, and of equivalence.
+    fn judge(
+        &self,
+        (p_adjusted, p_equivalence): (Option<f64>, Option<f64>),
+        family: usize,
+        rule: &VerdictRule,
+    ) -> Result<Assessment, StatsError> {
         let too_few = match self.unit {
             ReplicationUnit::Block => Note::TooFewBlocks,
             ReplicationUnit::Plot => Note::TooFewPlots,
@@ -376,7 +404,7 @@ impl ContrastEvidence {
         let open = Verdict::CannotTell { blocks_needed };
         let (verdict, note) = if !self.may_claim(rule) {
             (open, too_few)
-        } else if narrow.lo > 1.0 / top && narrow.hi < top {
+        } else if p_equivalence.is_some_and(|p| p < rule.alpha) {
             (Verdict::Equivalent(narrow), if t_sees { Note::RealButSmall } else { Note::None })
         } else if !t_sees && !flip_sees {
             (open, Note::TooWide)
@@ -403,7 +431,7 @@ impl ContrastEvidence {
             p_t: Some(p_t),
             p_adjusted: Some(p_adjusted),
             p_sign_flip: self.p_sign_flip,
-            p_equivalence: Some(tost(&estimate, rule.margin)?.p),
+            p_equivalence,
             unit: self.unit,
             blocks: self.units,
             blocks_needed: if is_open { blocks_needed } else { None },

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_noise.sql"),
     include_str!("migrations/0003_study.sql"),
+    include_str!("migrations/0004_rejected.sql"),
 ];
 
 /// The schema that this program writes.

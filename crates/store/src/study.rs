@@ -160,6 +160,8 @@ pub struct StudyRunRow {
     pub attempts: u32,
     /// In how many of these the host was lost.
     pub losses: u32,
+    /// How many results of it were rejected before, and are kept beside its last.
+    pub rejected_before: u32,
     /// On which build of its plot it ran, from 1.
     pub build: Option<u32>,
     /// Why it failed or was rejected, or is to be run again.
@@ -292,8 +294,9 @@ impl Store {
         let mut statement = self
             .connection
             .prepare(
-                "SELECT seq, plot, status, attempts, losses, build, reason, exit_code, run_id, devices, seconds
-                 FROM study_run WHERE study_id = ?1 ORDER BY seq",
+                "SELECT seq, plot, status, attempts, losses, build, reason, exit_code, run_id, devices, seconds,
+                   (SELECT count(*) FROM study_rejected r WHERE r.study_id = s.study_id AND r.seq = s.seq)
+                 FROM study_run s WHERE study_id = ?1 ORDER BY seq",
             )
             .map_err(&failed)?;
         let row = |row: &Row<'_>| {
@@ -314,6 +317,7 @@ impl Store {
                 run_id: row.get(8)?,
                 devices: row.get(9)?,
                 seconds: row.get(10)?,
+                rejected_before: row.get(11)?,
             })
         };
         statement.query_map([id], row).and_then(Iterator::collect).map_err(&failed)
@@ -480,6 +484,30 @@ impl Store {
             let runs = transaction.execute(
                 "UPDATE study_run SET status = 'planned', losses = 0 WHERE study_id = ?1 AND status = 'failed'",
                 [id],
+            )?;
+            Ok(u32::try_from(runs).unwrap_or(u32::MAX))
+        })
+    }
+
+    /// Puts rejected runs back to be run again, all of a study or one of them; what they were is kept. The answer is how many
+    /// that makes.
+    pub fn replan_rejected_runs(&mut self, id: &str, only: Option<u32>) -> Result<u32, StoreError> {
+        self.write("putting rejected runs back", Durability::Power, |transaction| {
+            transaction.execute(
+                "INSERT INTO study_rejected (study_id, seq, attempt, reason, run_id)
+                 SELECT study_id, seq, attempts, reason, run_id FROM study_run
+                 WHERE study_id = ?1 AND status = 'rejected' AND (?2 IS NULL OR seq = ?2)",
+                params![id, only],
+            )?;
+            transaction.execute(
+                "UPDATE study_plot SET state = 'planned' WHERE study_id = ?1 AND state = 'done' AND seq IN
+                   (SELECT plot FROM study_run WHERE study_id = ?1 AND status = 'rejected' AND (?2 IS NULL OR seq = ?2))",
+                params![id, only],
+            )?;
+            let runs = transaction.execute(
+                "UPDATE study_run SET status = 'planned', losses = 0
+                 WHERE study_id = ?1 AND status = 'rejected' AND (?2 IS NULL OR seq = ?2)",
+                params![id, only],
             )?;
             Ok(u32::try_from(runs).unwrap_or(u32::MAX))
         })

@@ -51,8 +51,7 @@ pub(crate) fn spins(phase: &Phase) -> bool {
 /// What the page cache was asked to be. Some work opens its files by rules of its own: where all of it goes around the
 /// cache, so does the phase.
 pub(crate) fn cache(phase: &Phase) -> CachePolicy {
-    let all_direct = !phase.workers.is_empty() && phase.workers.iter().all(|group| group.opens_direct() == Some(true));
-    if all_direct { CachePolicy::Direct } else { phase.cache }
+    if phase.goes_around_cache() { CachePolicy::Direct } else { phase.cache }
 }
 
 /// All that moves bytes is block I/O.

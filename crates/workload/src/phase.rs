@@ -46,6 +46,12 @@ pub struct Phase {
 }
 
 impl Phase {
+    /// Whether all its I/O goes around the page cache: by its own policy, or because all its work opens its files so.
+    pub fn goes_around_cache(&self) -> bool {
+        let own = !self.workers.is_empty() && self.workers.iter().all(|group| group.opens_direct() == Some(true));
+        own || self.cache == CachePolicy::Direct
+    }
+
     /// These workers, until each has reached its own limit.
     pub fn new(name: impl Into<String>, workers: Vec<WorkerGroup>) -> Phase {
         Phase {

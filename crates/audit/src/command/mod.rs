@@ -1,8 +1,10 @@
 //! What printed commands do, as far as an audit needs it. What a tool's words mean is asked of its dialect; here is only
 //! what is around them: the shell, and preparations that no dialect runs.
 
+mod fio;
 mod tools;
 
+pub use fio::FioCommand;
 pub use tools::{BonnieCommand, DdCommand, IozoneCommand, PostmarkCommand};
 
 use crate::form::Durability;
@@ -17,6 +19,8 @@ pub enum CommandAction {
     Bonnie(Box<BonnieCommand>),
     /// `iozone`.
     Iozone(Box<IozoneCommand>),
+    /// `fio`.
+    Fio(Box<FioCommand>),
     /// PostMark's settings.
     Postmark(Box<PostmarkCommand>),
     /// `mdadm --create`.
@@ -72,6 +76,7 @@ fn one(part: &str) -> CommandAction {
         "iozone" => {
             IozoneCommand::read(&arguments).map_or(CommandAction::Other, |read| CommandAction::Iozone(Box::new(read)))
         }
+        "fio" => FioCommand::read(&arguments).map_or(CommandAction::Other, |read| CommandAction::Fio(Box::new(read))),
         "mdadm" => mdadm(&arguments),
         "mount" => mount(&arguments),
         "umount" => last().map_or(CommandAction::Other, CommandAction::Unmount),
@@ -139,6 +144,7 @@ impl CommandAction {
         match self {
             CommandAction::Bonnie(bonnie) => bonnie.yields(),
             CommandAction::Iozone(iozone) => iozone.yields(),
+            CommandAction::Fio(fio) => fio.yields(),
             _ => Vec::new(),
         }
     }
@@ -149,6 +155,16 @@ impl CommandAction {
             CommandAction::Dd(dd) => dd.bytes(),
             CommandAction::Bonnie(bonnie) => bonnie.size_bytes(),
             CommandAction::Iozone(iozone) => iozone.size_bytes(),
+            CommandAction::Fio(fio) => fio.size_bytes(),
+            _ => None,
+        }
+    }
+
+    /// Bytes of each transfer, where the command says it and all have one size.
+    pub fn block_bytes(&self) -> Option<u64> {
+        match self {
+            CommandAction::Dd(dd) => dd.block(),
+            CommandAction::Fio(fio) => fio.block_bytes(),
             _ => None,
         }
     }
@@ -159,6 +175,7 @@ impl CommandAction {
             CommandAction::Dd(dd) => Some(dd.durability()),
             CommandAction::Bonnie(bonnie) => bonnie.durability(),
             CommandAction::Iozone(iozone) => Some(iozone.durability()),
+            CommandAction::Fio(fio) => fio.durability(),
             // PostMark closes each file within its time, and never flushes.
             CommandAction::Postmark(_) => Some(Durability::Close),
             _ => None,
@@ -170,6 +187,7 @@ impl CommandAction {
         match self {
             CommandAction::Dd(dd) => dd.copy.input.direct,
             CommandAction::Iozone(iozone) => iozone.reads_cold(),
+            CommandAction::Fio(fio) => fio.reads_cold(),
             _ => false,
         }
     }
@@ -180,6 +198,7 @@ impl CommandAction {
             CommandAction::Dd(dd) => dd.input() == Some("/dev/zero"),
             // Zeros but for one byte a chunk, and one word a page.
             CommandAction::Bonnie(_) | CommandAction::Iozone(_) => true,
+            CommandAction::Fio(fio) => fio.writes_zeros(),
             _ => false,
         }
     }
@@ -190,6 +209,7 @@ impl CommandAction {
             CommandAction::Dd(dd) => dd.output().into_iter().chain(dd.input()).collect(),
             CommandAction::Bonnie(bonnie) => bonnie.directory().into_iter().collect(),
             CommandAction::Iozone(iozone) => iozone.files(),
+            CommandAction::Fio(fio) => fio.paths(),
             _ => Vec::new(),
         }
     }
@@ -199,6 +219,7 @@ impl CommandAction {
         match self {
             CommandAction::Bonnie(_) | CommandAction::Iozone(_) | CommandAction::Postmark(_) => true,
             CommandAction::Dd(dd) => dd.overwrites_device().is_none(),
+            CommandAction::Fio(fio) => !fio.paths().iter().any(|path| path.starts_with("/dev/")),
             _ => false,
         }
     }
@@ -301,6 +322,8 @@ mod tests {
             (Some(3 << 30), vec!["a", "b", "c"], vec![Write])
         );
         assert_eq!(read("iozone --no-such-word"), [CommandAction::Other]);
+        assert_eq!(read("fio --no-such-word"), [CommandAction::Other]);
+        assert_eq!(read("fio published-elsewhere.fio"), [CommandAction::Other]);
         let CommandAction::Postmark(postmark) =
             read("set size 1000 300000; set number 4000; set transactions 50000").remove(0)
         else {
@@ -311,12 +334,48 @@ mod tests {
         assert_eq!(read("set -e"), [CommandAction::Other]);
     }
 
+    fn fio_of(line: &str) -> FioCommand {
+        match read(line).remove(0) {
+            CommandAction::Fio(fio) => *fio,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    // Protects: sizes, depth and flushes of fio's line as fio means them.
+    #[test]
+    fn fio_is_read_as_fio_reads_it() {
+        let fio = fio_of("sudo fio --name=x --rw=randread --bs=4k --size=1g --runtime=1 --ioengine=psync --iodepth=64");
+        assert_eq!((fio.size_bytes(), fio.block_bytes()), (Some(1 << 30), Some(4096)));
+        assert_eq!((fio.runtime_seconds(), fio.yields()), (Some(1.0), vec![CellMetric::RandomRead]));
+        assert!(fio.depth_in_name_only().is_some_and(|(depth, engine, _)| (depth, engine) == (64, "psync")));
+        let real = |words: &str| fio_of(&format!("fio --name=x --rw=write --size=1g {words}"));
+        assert!(real("--ioengine=libaio --iodepth=32 --direct=1").depth_in_name_only().is_none());
+        assert!(real("--ioengine=libaio --iodepth=32").depth_in_name_only().is_some(), "buffered libaio");
+        assert!(real("--ioengine=io_uring --iodepth=32").depth_in_name_only().is_none());
+        assert_eq!(real("--numjobs=4").size_bytes(), Some(4 << 30));
+        assert_eq!(real("--numjobs=4 --filename=/mnt/f").size_bytes(), Some(1 << 30), "the copies share it");
+        let two = fio_of("fio --filename=/mnt/f --size=1g --name=w --rw=write --name=r --stonewall --rw=read");
+        assert_eq!((two.size_bytes(), two.yields()), (Some(1 << 30), vec![CellMetric::Write, CellMetric::Read]));
+        assert_eq!(real("--size=50%").size_bytes(), None);
+        assert_eq!(real("--bsrange=4k-64k").block_bytes(), None);
+        let durable = |words: &str| real(words).durability();
+        assert_eq!(durable(""), Some(Durability::None));
+        assert_eq!(durable("--direct=1"), Some(Durability::Direct));
+        assert_eq!(durable("--direct=1 --fsync=1"), Some(Durability::FlushEach));
+        assert_eq!(durable("--end_fsync=1"), Some(Durability::FlushAtEnd));
+        assert_eq!(durable("--sync=dsync"), Some(Durability::FlushEach));
+        assert_eq!(durable("--fsync=32"), None, "the last writes may be in memory");
+        let cold = |words: &str| fio_of(&format!("fio --name=x --rw=randread --size=1g {words}")).reads_cold();
+        assert!(cold("") && cold("--direct=1 --time_based --runtime=60"));
+        assert!(!cold("--invalidate=0") && !cold("--time_based --runtime=60") && !cold("--norandommap"));
+    }
+
     proptest! {
         #[test]
-        fn no_text_panics(text in "\\PC{0,60}", words in "(dd|iozone|bonnie\\+\\+|mdadm|mount|set|-[a-zA-Z+]{1,4}|[a-z]{2,5}[=/][0-9a-zA-Z,/]{0,8}| |;|é|-n|:|>){0,20}") {
+        fn no_text_panics(text in "\\PC{0,60}", words in "(dd|fio|--(name|rw|bs|size|runtime)=|iozone|bonnie\\+\\+|mdadm|mount|set|-[a-zA-Z+]{1,4}|[a-z]{2,5}[=/][0-9a-zA-Z,/]{0,8}| |;|é|-n|:|>){0,20}") {
             let asked = |actions: Vec<CommandAction>| {
                 for action in actions {
-                    let _ = (action.yields(), action.set_bytes(), action.durability(), action.paths());
+                    let _ = (action.yields(), action.set_bytes(), action.block_bytes(), action.durability(), action.paths());
                 }
             };
             asked(read(&text));

@@ -15,6 +15,14 @@ pub(crate) static RATE: Rule = Rule {
     look: AppliedTo::Study(rate),
 };
 
+pub(crate) static IOPS: Rule = Rule {
+    code: "P1",
+    name: "iops",
+    what: "IOPS that, times the block size, are not the bytes per second stated for the same test.",
+    fix: "Take both from one line of the tool's output.",
+    look: AppliedTo::Study(iops),
+};
+
 pub(crate) static QUOTED: Rule = Rule {
     code: "P2",
     name: "quoted",
@@ -79,6 +87,49 @@ fn rate(view: &View<'_>) -> Vec<Draft> {
             })
         })
         .collect()
+}
+
+/// A rate in ops per second beside one in bytes per second, of the same test and side.
+fn iops(view: &View<'_>) -> Vec<Draft> {
+    view.cells
+        .iter()
+        .flat_map(|cell| cell.cell.quoted.iter().filter_map(|quoted| iops_and_bytes(cell, quoted)))
+        .collect()
+}
+
+fn iops_and_bytes(cell: &CellView<'_>, quoted: &Quoted) -> Option<Draft> {
+    let (there, here) = (quoted.value.as_ref()?, cell.cell.value.as_ref()?);
+    let there_unit = quoted.unit.as_deref().and_then(PrintedUnit::parse)?;
+    let here_unit = cell.unit?;
+    let ((ops, ops_unit), (bytes, bytes_unit)) = match (here_unit, there_unit) {
+        (PrintedUnit::PerSecond { .. }, PrintedUnit::Bytes { .. }) => ((here, here_unit), (there, there_unit)),
+        (PrintedUnit::Bytes { .. }, PrintedUnit::PerSecond { .. }) => ((there, there_unit), (here, here_unit)),
+        _ => return None,
+    };
+    let block = cell.actions.iter().find_map(CommandAction::block_bytes)?;
+    let factor = ops_unit.factor(Base::Decimal);
+    let exact = ops.value() * factor * block as f64;
+    // What the last digit of the ops leaves open.
+    let leeway = ops.last_digit() * factor * block as f64;
+    let fits = |base: Base| {
+        let unit = bytes_unit.factor(base);
+        (bytes.value() * unit - exact).abs() <= leeway + bytes.last_digit() * unit
+    };
+    if fits(Base::Decimal) || fits(Base::Binary) {
+        return None;
+    }
+    let block = plumb_trust::text::bytes_exact(block);
+    Some(Draft {
+        level: Level::Fail,
+        cells: vec![cell.id()],
+        observed: format!("{ops} {} × {block} = {}", ops_unit.clear(Base::Decimal), both(exact, bytes_unit)),
+        message: format!(
+            "{ops} {} of {block} are {}, but the same test is stated as {bytes} {}.",
+            if ops_unit == (PrintedUnit::PerSecond { power: 0 }) { "IOPS" } else { "thousand IOPS" },
+            both(exact, bytes_unit),
+            bytes_unit.clear(cell.base())
+        ),
+    })
 }
 
 /// `38.04 MB/s or 36.28 MiB/s`.

@@ -1,7 +1,7 @@
 //! What the commands themselves give away.
 
 use super::{AppliedTo, Draft, Rule, distinct, ids, listed};
-use crate::command::{self, CommandAction, DdCommand};
+use crate::command::{self, CommandAction, DdCommand, FioCommand};
 use crate::form::Explained;
 use crate::view::{CellView, View};
 use plumb_result::Level;
@@ -13,6 +13,22 @@ pub(crate) static ONE_FLUSH: Rule = Rule {
     what: "A flag that flushes each write, on a command that makes one write.",
     fix: "Use the block size of the real workload, or flush once at the end and say so.",
     look: AppliedTo::Study(one_flush),
+};
+
+pub(crate) static QUEUE_DEPTH: Rule = Rule {
+    code: "B1",
+    name: "queue-depth",
+    what: "A queue depth that the I/O engine cannot keep.",
+    fix: "Use io_uring, or libaio with direct=1, or state depth 1.",
+    look: AppliedTo::Study(queue_depth),
+};
+
+pub(crate) static TOO_SHORT: Rule = Rule {
+    code: "E7",
+    name: "too-short",
+    what: "A run of a few seconds, which shows neither full caches nor writeback.",
+    fix: "Run for at least 30 seconds, or say that only the first seconds were measured.",
+    look: AppliedTo::Study(too_short),
 };
 
 pub(crate) static RESYNC: Rule = Rule {
@@ -94,6 +110,46 @@ fn by_dd<'a, 'v>(
         }
     }
     found
+}
+
+/// Cells of each distinct `fio` for which `says` has something to say.
+fn by_fio<'a, 'v>(view: &'a View<'v>, says: impl Fn(&FioCommand) -> Option<(String, String)>) -> Vec<Draft> {
+    let mut found: Vec<Draft> = Vec::new();
+    for cell in &view.cells {
+        for action in &cell.actions {
+            let CommandAction::Fio(fio) = action else { continue };
+            let Some((observed, message)) = says(fio) else { continue };
+            match found.iter_mut().find(|draft| draft.message == message) {
+                Some(draft) => draft.cells.push(cell.id()),
+                None => found.push(Draft { level: Level::Warn, cells: vec![cell.id()], observed, message }),
+            }
+        }
+    }
+    found
+}
+
+fn queue_depth(view: &View<'_>) -> Vec<Draft> {
+    by_fio(view, |fio| {
+        let (depth, engine, why) = fio.depth_in_name_only()?;
+        Some((
+            format!("iodepth={depth} with ioengine={engine}"),
+            format!("iodepth={depth} has no effect with ioengine={engine}: {why}, so the depth was 1."),
+        ))
+    })
+}
+
+fn too_short(view: &View<'_>) -> Vec<Draft> {
+    /// Below this, even a steady trend cannot be told from chance (see the check E7).
+    const SECONDS_MIN: f64 = 5.0;
+    by_fio(view, |fio| {
+        let seconds = fio.runtime_seconds().filter(|seconds| *seconds < SECONDS_MIN)?;
+        Some((
+            format!("runtime {seconds} s"),
+            format!(
+                "fio ran for at most {seconds} s: a longer run may differ, and a trend could not be seen in so short a time."
+            ),
+        ))
+    })
 }
 
 fn one_flush(view: &View<'_>) -> Vec<Draft> {

@@ -3,9 +3,9 @@
 use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
 use crate::command::CommandAction;
 use crate::form::Durability;
-use crate::view::{CellView, View};
-use plumb_result::Level;
+use crate::view::{CellView, View, is_bonnie};
 use plumb_result::short_list;
+use plumb_result::{CellMetric, Level};
 use plumb_trust::text::{bytes, bytes_exact, count, percent, rate, short};
 
 pub(crate) static READ_FROM_MEMORY: Rule = Rule {
@@ -211,11 +211,19 @@ fn compressible(view: &View<'_>) -> Vec<Draft> {
     }]
 }
 
+/// Whether a test reads the file whose size is stated. Bonnie++ reads in its rewrite and its seeks, too.
+fn reads_its_file(cell: &CellView<'_>) -> bool {
+    let metric = cell.cell.metric;
+    metric.reads()
+        || matches!(metric, CellMetric::Seeks | CellMetric::Mix)
+        || (metric == CellMetric::Rewrite && is_bonnie(&cell.test.tool))
+}
+
 fn working_set(view: &View<'_>) -> Vec<Draft> {
     let mut found = Vec::new();
     for (whose, ram) in view.memories() {
         let asked = view.cells.iter().filter(|cell| {
-            let matters = if cell.cell.metric.reads() {
+            let matters = if reads_its_file(cell) {
                 !cell.is_cold()
             } else {
                 cell.cell.metric.writes() && cell.durability.is_some_and(|rule| !rule.reaches_device())

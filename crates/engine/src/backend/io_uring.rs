@@ -8,70 +8,15 @@ use crate::backend::preadv2::RwWords;
 use crate::backend::priorities::Priorities;
 use crate::backend::psync::execute_common;
 use crate::backend::queued::{Inline, still_to_wait};
+use crate::backend::ring_modes::RingModes;
 use crate::backend::{BlockContext, Done, Errno, FileKind, NOT_OPEN, QueuedBackend, Slot, Wait, has_context};
 use crate::op::BlockOp;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
-use plumb_workload::backend::RwFlag;
-use plumb_workload::{Backend, OpKind};
+use plumb_workload::OpKind;
 use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, RawFd};
-
-/// The modes that a workload may ask for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RingModes {
-    pub(crate) poll_completions: bool,
-    pub(crate) poll_submissions: bool,
-    /// The CPU of the kernel thread that submits.
-    pub(crate) poll_cpu: Option<u32>,
-    pub(crate) fixed_buffers: bool,
-    pub(crate) fixed_files: bool,
-    pub(crate) vectored: bool,
-    /// Every Nth op is done by a kernel thread.
-    pub(crate) async_every: Option<u32>,
-    pub(crate) flags: Vec<RwFlag>,
-}
-
-impl RingModes {
-    /// What is fastest almost everywhere.
-    pub(crate) const BEST: RingModes = RingModes {
-        poll_completions: false,
-        poll_submissions: false,
-        poll_cpu: None,
-        fixed_buffers: true,
-        fixed_files: true,
-        vectored: false,
-        async_every: None,
-        flags: Vec::new(),
-    };
-
-    /// The modes of a workload's backend; the best ones for a backend without any.
-    pub(crate) fn of(backend: &Backend) -> RingModes {
-        match backend {
-            &Backend::IoUring {
-                poll_completions,
-                poll_submissions,
-                fixed_buffers,
-                fixed_files,
-                poll_cpu,
-                vectored,
-                async_every,
-                ref flags,
-            } => RingModes {
-                poll_completions,
-                poll_submissions,
-                poll_cpu,
-                fixed_buffers,
-                fixed_files,
-                vectored,
-                async_every,
-                flags: flags.clone(),
-            },
-            _ => RingModes::BEST,
-        }
-    }
-}
 
 /// How long a polling kernel thread stays awake without work, ms.
 const SUBMISSION_POLL_IDLE_MS: u32 = 1000;
@@ -616,6 +561,11 @@ fn poller_cpu_ns() -> u64 {
         })
         .sum::<u64>()
         * (1_000_000_000 / rustix::param::clock_ticks_per_second())
+}
+
+/// Why this kernel gives no ring; `None` where it does.
+pub(crate) fn refusal() -> Option<io::Error> {
+    IoUring::new(2).err()
 }
 
 /// A discard of a block device goes through `ioctl`, which a ring has no op for before Linux 6.12.

@@ -51,8 +51,8 @@ fn advise(mapping: &Mapping, advice: MappingAdvice) -> io::Result<()> {
         MappingAdvice::Sequential => mapping.advise_by_posix(libc::POSIX_MADV_SEQUENTIAL),
         MappingAdvice::Random => mapping.advise_by_posix(libc::POSIX_MADV_RANDOM),
         MappingAdvice::WillNeed => mapping.advise_by_posix(libc::POSIX_MADV_WILLNEED),
-        MappingAdvice::HugePage => mapping.advise(libc::MADV_HUGEPAGE),
-        MappingAdvice::NoHugePage => mapping.advise(libc::MADV_NOHUGEPAGE),
+        MappingAdvice::HugePage => mapping.advise(crate::os::MADV_HUGEPAGE),
+        MappingAdvice::NoHugePage => mapping.advise(crate::os::MADV_NOHUGEPAGE),
     }
 }
 

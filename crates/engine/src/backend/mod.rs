@@ -1,8 +1,12 @@
 //! Backends execute ops. A sync backend executes one at a time in the calling thread; a queued one keeps several in
 //! flight. A new backend is one file here and one arm in [`crate::bound`].
 
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 pub(crate) mod gathered;
+#[cfg(target_os = "linux")]
 pub(crate) mod io_uring;
+#[cfg(target_os = "linux")]
 pub(crate) mod libaio;
 pub(crate) mod mmap;
 pub(crate) mod null;
@@ -14,12 +18,17 @@ pub(crate) mod psync;
 pub(crate) mod queued;
 pub(crate) mod record_locks;
 pub(crate) mod region;
+pub(crate) mod ring_modes;
 pub(crate) mod seek;
 pub(crate) mod socket;
 pub(crate) mod space;
+#[cfg(target_os = "linux")]
 pub(crate) mod splice;
 pub(crate) mod stdio;
 pub(crate) mod whole;
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) use elsewhere::{io_uring, libaio, splice};
 
 use crate::backend::payload::Payload;
 use crate::content::{Concluded, Mismatch};

@@ -4,6 +4,7 @@
 use crate::backend::psync::execute_common;
 use crate::backend::{BlockContext, Completion, SyncBackend, completion, has_context};
 use crate::op::BlockOp;
+use crate::os;
 use crate::rng::Rng;
 use plumb_workload::OpKind;
 use plumb_workload::backend::RwFlag;
@@ -82,11 +83,11 @@ impl SyncBackend for Preadv2 {
         match op.kind {
             OpKind::Read => {
                 // SAFETY: the vector points to memory of at least its length that is this op's alone.
-                completion(unsafe { libc::preadv2(files.fd(op), &raw const vector, 1, offset, words.read) })
+                completion(unsafe { os::preadv2(files.fd(op), &raw const vector, 1, offset, words.read) })
             }
             OpKind::Write => {
                 // SAFETY: as above.
-                completion(unsafe { libc::pwritev2(files.fd(op), &raw const vector, 1, offset, words.write) })
+                completion(unsafe { os::pwritev2(files.fd(op), &raw const vector, 1, offset, words.write) })
             }
             _ => execute_common(files, op),
         }

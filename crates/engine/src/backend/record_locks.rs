@@ -29,8 +29,8 @@ impl LockRule {
     fn take(self, context: Option<&BlockContext>, op: &BlockOp) -> Result<(), Errno> {
         let kind = match op.kind {
             OpKind::Read if self.over_read_back && op.role == Role::ReadBack => return Ok(()),
-            OpKind::Read => libc::F_RDLCK,
-            OpKind::Write => libc::F_WRLCK,
+            OpKind::Read => libc::F_RDLCK as libc::c_short,
+            OpKind::Write => libc::F_WRLCK as libc::c_short,
             _ => return Ok(()),
         };
         self.set(context, op, kind)
@@ -42,11 +42,11 @@ impl LockRule {
         if keeps || !matches!(op.kind, OpKind::Read | OpKind::Write) {
             return done;
         }
-        let released = self.set(context, op, libc::F_UNLCK);
+        let released = self.set(context, op, libc::F_UNLCK as libc::c_short);
         done.and_then(|moved| released.map(|()| moved))
     }
 
-    fn set(self, context: Option<&BlockContext>, op: &BlockOp, kind: libc::c_int) -> Result<(), Errno> {
+    fn set(self, context: Option<&BlockContext>, op: &BlockOp, kind: libc::c_short) -> Result<(), Errno> {
         let fd = context.map_or(NOT_OPEN, |context| context.files.fd(op));
         let (start, length) = match self.lock {
             RecordLock::OpRange => (op.offset as libc::off_t, libc::off_t::from(op.length)),
@@ -55,7 +55,7 @@ impl LockRule {
         };
         // SAFETY: a structure of integers, for which zeros are a value.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-        lock.l_type = kind as _;
+        lock.l_type = kind;
         lock.l_whence = libc::SEEK_SET as _;
         (lock.l_start, lock.l_len) = (start, length);
         loop {
@@ -211,12 +211,12 @@ mod tests {
     fn held(other: &File) -> Seen {
         // SAFETY: a structure of integers, for which zeros are a value.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-        lock.l_type = libc::F_WRLCK as _;
+        lock.l_type = libc::F_WRLCK as libc::c_short as _;
         // SAFETY: reads and writes a structure that lives through the call.
         let returned = unsafe { libc::fcntl(other.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
         assert_eq!(returned, 0, "{}", io::Error::last_os_error());
         let kind = i32::from(lock.l_type);
-        (kind != libc::F_UNLCK).then_some((kind, lock.l_start, lock.l_len))
+        (kind != libc::F_UNLCK as i32).then_some((kind, lock.l_start, lock.l_len))
     }
 
     /// Looks at what is locked while an op is done.
@@ -269,8 +269,8 @@ mod tests {
         BlockOp { role, ..BlockOp::load(kind, 0, 4096, 8192) }
     }
 
-    const READ: i32 = libc::F_RDLCK;
-    const WRITE: i32 = libc::F_WRLCK;
+    const READ: i32 = libc::F_RDLCK as i32;
+    const WRITE: i32 = libc::F_WRLCK as i32;
 
     // Protects other processes: what is read or written is locked while it is, and not a moment longer.
     #[test]

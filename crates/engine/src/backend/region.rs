@@ -1,6 +1,7 @@
 //! The memory that block ops move: an aligned region, of the kind that a workload asks for.
 #![allow(unsafe_code)]
 
+use crate::os;
 use plumb_workload::process::{BufferMemory, BufferRules};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -60,17 +61,13 @@ impl Region {
             BufferMemory::File(path) => map_file(room, libc::MAP_PRIVATE, path)?,
             BufferMemory::Shared(Some(path)) => map_file(room, libc::MAP_SHARED, path)?,
             BufferMemory::Huge(None) => {
-                let size = (huge.trailing_zeros() as i32) << libc::MAP_HUGE_SHIFT;
-                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB | size;
+                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | os::huge_map_flags(huge)?;
                 map(room.next_multiple_of(huge), flags, None).map_err(|error| no_huge_pages(&error, huge, room))?
             }
             BufferMemory::Huge(Some(path)) => map_file(room.next_multiple_of(huge), libc::MAP_SHARED, path)?,
             BufferMemory::SystemV => attach(room, 0)?,
-            BufferMemory::SystemVHuge => {
-                let size = (huge.trailing_zeros() as i32) << libc::MAP_HUGE_SHIFT;
-                attach(room.next_multiple_of(huge), libc::SHM_HUGETLB | size)
-                    .map_err(|error| no_huge_pages(&error, huge, room))?
-            }
+            BufferMemory::SystemVHuge => attach(room.next_multiple_of(huge), os::huge_segment_flags(huge)?)
+                .map_err(|error| no_huge_pages(&error, huge, room))?,
         };
         let shift = mapping.start.as_ptr().align_offset(align);
         // SAFETY: `room` holds `align` bytes more than needed wherever the shift is not 0, so that the start stays inside.

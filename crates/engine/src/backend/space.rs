@@ -4,8 +4,8 @@
 use crate::backend::psync::execute_common;
 use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};
 use crate::op::BlockOp;
+use crate::os::{self, Space};
 use plumb_workload::OpKind;
-use rustix::fs::FallocateFlags;
 
 /// A write reserves its range, a read reserves it without making the file longer, a trim punches a hole.
 pub(crate) struct Fallocate {
@@ -20,12 +20,12 @@ impl SyncBackend for Fallocate {
     fn execute(&mut self, op: &BlockOp) -> Completion {
         let files = &mut self.context.files;
         let mode = match op.kind {
-            OpKind::Write => FallocateFlags::empty(),
-            OpKind::Read => FallocateFlags::KEEP_SIZE,
-            OpKind::Trim => FallocateFlags::KEEP_SIZE | FallocateFlags::PUNCH_HOLE,
+            OpKind::Write => Space::Grow,
+            OpKind::Read => Space::Keep,
+            OpKind::Trim => Space::Punch,
             _ => return execute_common(files, op),
         };
-        rustix::fs::fallocate(files.file(op)?, mode, op.offset, u64::from(op.length))?;
+        os::take_space(files.file(op)?, mode, op.offset, u64::from(op.length))?;
         Ok(u64::from(op.length))
     }
 }

@@ -7,7 +7,7 @@ use crate::content::Mismatch;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::backend::FileCall;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
+use rustix::fs::{Mode, OFlags};
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -91,7 +91,13 @@ impl SyncBackend for WholeFiles {
             }
             FileCall::Stat | FileCall::StatDir => rustix::fs::stat(path).map(drop),
             FileCall::Lstat => rustix::fs::lstat(path).map(drop),
-            FileCall::Statx => rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::ALL).map(drop),
+            #[cfg(target_os = "linux")]
+            FileCall::Statx => {
+                let (flags, all) = (rustix::fs::AtFlags::empty(), rustix::fs::StatxFlags::ALL);
+                rustix::fs::statx(rustix::fs::CWD, path, flags, all).map(drop)
+            }
+            #[cfg(not(target_os = "linux"))]
+            FileCall::Statx => Err(rustix::io::Errno::NOSYS),
             FileCall::Unlink => rustix::fs::unlink(path),
             FileCall::Mkdir if files.makes_parents => make_with_parents(path),
             FileCall::Mkdir => rustix::fs::mkdir(path, DIRECTORY_MODE),

@@ -4,6 +4,7 @@
 use super::end::{End, SimEnd};
 use crate::backend::region::Region;
 use crate::guard::{Access, Guard, Intent, MadeFiles, OutputOpening, Refusal, open_again_as};
+use crate::os;
 use crate::sim::run::SimDevice;
 use plumb_workload::copy::{CopyFlags, CopySpec, CreateOutput};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
@@ -94,6 +95,9 @@ pub(crate) fn open(
     guard: &Guard,
     made: &MadeFiles,
 ) -> Result<Ends, CopyError> {
+    if !os::HAS_NOATIME && (copy.input.noatime || copy.output.noatime) {
+        return Err(CopyError::Input { path: "noatime".into(), source: Errno::OPNOTSUPP.into() });
+    }
     let input = match from {
         Some(EndPlace::Path(path)) => open_input(path, flags(copy.input))?,
         Some(EndPlace::Sim(device, bytes)) if !copy.input.directory => {
@@ -230,7 +234,7 @@ fn flags(wanted: CopyFlags) -> OFlags {
         (dsync, OFlags::DSYNC),
         (sync, OFlags::SYNC),
         (nonblock, OFlags::NONBLOCK),
-        (noatime, OFlags::NOATIME),
+        (noatime, os::NOATIME),
         (noctty, OFlags::NOCTTY),
         (nofollow, OFlags::NOFOLLOW),
     ];

@@ -67,7 +67,8 @@ impl Epilogue {
                 && let Ok(stat) = rustix::fs::fstat(file.as_fd())
                 && synced.insert(stat.st_dev)
             {
-                ended = flush(context, opener, number, OpKind::Syncfs, ended, || rustix::fs::syncfs(file));
+                ended =
+                    flush(context, opener, number, OpKind::Syncfs, ended, || crate::os::sync_file_system(file.as_fd()));
             }
         }
         ended

@@ -6,10 +6,11 @@ use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, asked_of, ch
 use crate::backend::FileKind;
 use crate::files::failed::Unopened;
 use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, MountedDevice, Naming, Refusal};
+use crate::os::{self, Space};
 use crate::signals::StopFlag;
 use plumb_workload::files::{Allocation, JobFiles};
 use plumb_workload::{BlockStream, FileCall, WorkerGroup};
-use rustix::fs::{FallocateFlags, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -308,7 +309,7 @@ impl LaidOut {
         }
         for file in unflushed.values() {
             let path = || wanting.first().map(|first| self.paths.path(first.number)).unwrap_or_default();
-            rustix::io::retry_on_intr(|| rustix::fs::syncfs(file))
+            rustix::io::retry_on_intr(|| crate::os::sync_file_system(file.as_fd()))
                 .map_err(|error| JobFilesError::call(path(), "flush the file system of", error.into()))?;
         }
         Ok(())
@@ -428,11 +429,11 @@ fn allocate(file: &File, allocation: Allocation, length_bytes: u64) -> std::io::
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
         outcome => outcome.map_err(std::io::Error::from),
     };
-    let reserve = |flags| rustix::io::retry_on_intr(|| rustix::fs::fallocate(file, flags, 0, length_bytes));
+    let reserve = |space| rustix::io::retry_on_intr(|| os::take_space(file.as_fd(), space, 0, length_bytes));
     match allocation {
         Allocation::None => Ok(()),
-        Allocation::Native => quietly(reserve(FallocateFlags::empty())),
-        Allocation::Keep => quietly(reserve(FallocateFlags::KEEP_SIZE)),
+        Allocation::Native => quietly(reserve(Space::Grow)),
+        Allocation::Keep => quietly(reserve(Space::Keep)),
         Allocation::Posix => posix_fallocate(file.as_fd(), length_bytes),
         Allocation::Truncate => Ok(rustix::fs::ftruncate(file, length_bytes)?),
     }

@@ -2,7 +2,7 @@
 //! not exist. By `openat2(2)` where the kernel has it (Linux 5.6), else step by step.
 
 use crate::guard::refusal::NotBelow;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -46,7 +46,9 @@ pub(crate) fn steps(path: &Path) -> Result<Vec<&OsStr>, NotBelow> {
 }
 
 /// Opens the entry `name` of a directory. A symbolic link is `ELOOP`, something mounted there `EXDEV`.
+#[cfg(target_os = "linux")]
 pub(crate) fn open_entry(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::ResolveFlags;
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve =
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
@@ -63,10 +65,16 @@ pub(crate) fn open_entry(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode:
     }
 }
 
-/// The same without `openat2`.
+/// The same where there is no `openat2`.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn open_entry(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+    open_entry_by_steps(dir, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode)
+}
+
+/// The same without `openat2`. FreeBSD's word for a symbolic link is `EMLINK`.
 fn open_entry_by_steps(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
     let fd = match rustix::fs::openat(dir, name, flags, mode) {
-        Err(Errno::NOTDIR) if is_symlink(dir, name) => return Err(Errno::LOOP),
+        Err(Errno::NOTDIR | Errno::MLINK) if is_symlink(dir, name) => return Err(Errno::LOOP),
         done => done?,
     };
     let stat = rustix::fs::fstat(&fd)?;

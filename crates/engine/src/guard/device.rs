@@ -2,7 +2,7 @@
 
 use crate::guard::Refusal;
 use crate::guard::beneath::Identity;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, RawMode};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
@@ -31,7 +31,8 @@ impl DeviceNumber {
     /// Of the block device at a path, links followed.
     pub(crate) fn of_path(path: &Path) -> Option<DeviceNumber> {
         let meta = fs::metadata(path).ok()?;
-        (FileType::from_raw_mode(meta.mode()) == FileType::BlockDevice).then(|| DeviceNumber::from_rdev(meta.rdev()))
+        (FileType::from_raw_mode(meta.mode() as RawMode) == FileType::BlockDevice)
+            .then(|| DeviceNumber::from_rdev(meta.rdev()))
     }
 }
 

@@ -7,11 +7,13 @@ use super::made::MadeFiles;
 use super::{FileLocation, FileOpening, Guard, IoMode, PassReason, Refusal, wrong_kind};
 use super::{Intent, kind_name, read_only_file_system};
 use crate::guard::space::Space;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags, XattrFlags};
+use crate::os;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::fd::AsFd;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -198,7 +200,7 @@ impl Door {
         let plain = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let flags = if create == Create::IfMissing { plain | OFlags::CREATE } else { plain };
         let fd = rustix::fs::openat(&dir.fd, name, flags, Mode::from_raw_mode(0o644)).map_err(|error| match error {
-            Errno::LOOP => Refusal::Symlink { path: path.to_owned() },
+            Errno::LOOP | Errno::MLINK => Refusal::Symlink { path: path.to_owned() },
             Errno::ISDIR => Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" },
             error => Refusal::io(path, "open it for reading and writing")(error),
         })?;
@@ -211,7 +213,7 @@ impl Door {
             // It is new, or holds nothing: known again where its name is said. Where the file system keeps no marks, the
             // name alone tells.
             let mark = super::mark_for(Identity::of(&stat));
-            let _ = rustix::fs::fsetxattr(&fd, super::MARK, mark.as_bytes(), XattrFlags::empty());
+            let _ = os::fsetxattr(fd.as_fd(), super::MARK, mark.as_bytes(), os::XattrFlags::empty());
         }
         // io_uring would take O_NONBLOCK for a wish never to wait.
         rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;

@@ -2,7 +2,6 @@
 //! in a directory of Plumb's own state.
 
 use super::Identity;
-use rustix::fs::{AtFlags, StatxFlags};
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -73,12 +72,20 @@ fn origin_of(file: BorrowedFd<'_>) -> io::Result<String> {
     let mut text = String::new();
     #[cfg(target_os = "linux")]
     {
+        use rustix::fs::{AtFlags, StatxFlags};
         let seen = rustix::fs::statx(file.as_fd(), "", AtFlags::EMPTY_PATH, StatxFlags::BTIME)?;
         if StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::BTIME) {
             let _ = write!(text, "born {}.{:09}", seen.stx_btime.tv_sec, seen.stx_btime.tv_nsec);
             return Ok(text);
         }
     }
+    #[cfg(target_os = "freebsd")]
+    {
+        let seen = rustix::fs::fstat(file)?;
+        let _ = write!(text, "born {}.{:09}", seen.st_birthtime, seen.st_birthtime_nsec);
+        return Ok(text);
+    }
+    #[allow(unreachable_code)]
     let _ = write!(text, "boot {}", fs::read_to_string(BOOT_ID)?.trim());
     Ok(text)
 }

@@ -10,8 +10,9 @@ use super::permissions::Permissions;
 use super::refusal::{NotBelow, Refusal};
 use super::signature;
 use super::space::Space;
+use crate::os;
 use crate::testdir::TestDir;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags, XattrFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -436,7 +437,7 @@ pub(super) fn signature_of(path: &Path) -> io::Result<Option<signature::Signatur
 /// Says that a file was made here, or held nothing, so that it may be overwritten later.
 pub(super) fn mark(file: impl AsFd, identity: Identity, path: &Path, made: Option<&MadeFiles>) {
     let mark = mark_for(identity);
-    let marked = rustix::fs::fsetxattr(&file, MARK, mark.as_bytes(), XattrFlags::empty());
+    let marked = os::fsetxattr(file.as_fd(), MARK, mark.as_bytes(), os::XattrFlags::empty());
     if let (Err(_), Some(made)) = (marked, made) {
         // Best effort: a file that is neither marked nor registered is unknown next time, and must be named then.
         let _ = made.add(file.as_fd(), path);
@@ -449,7 +450,7 @@ pub(super) fn mark_for(identity: Identity) -> String {
 
 pub(super) fn is_marked(fd: BorrowedFd<'_>, identity: Identity) -> bool {
     let mut value = [0; 128];
-    rustix::fs::fgetxattr(fd, MARK, &mut value[..])
+    os::fgetxattr(fd, MARK, &mut value[..])
         .is_ok_and(|length| value.get(..length) == Some(mark_for(identity).as_bytes()))
 }
 

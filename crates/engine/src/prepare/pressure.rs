@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::guard::space::MachineMemory;
+use crate::os;
 use crate::signals::StopFlag;
 use rustix::process::{Resource, Rlimit};
 use std::io;
@@ -78,7 +79,7 @@ impl MemoryPressure {
                 std::ptr::null_mut(),
                 length,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | os::MAP_NORESERVE,
                 -1,
                 0,
             )
@@ -87,7 +88,7 @@ impl MemoryPressure {
             return Err(failed(io::Error::last_os_error()));
         }
         let mut pressure = MemoryPressure { start, length, locked_bytes: 0 };
-        for advice in [libc::MADV_DONTFORK, libc::MADV_DONTDUMP, libc::MADV_HUGEPAGE] {
+        for &advice in os::OCCUPIED {
             // SAFETY: the range is this value's own mapping. Advice may be declined.
             unsafe { libc::madvise(start, length, advice) };
         }

@@ -137,7 +137,7 @@ impl Joined {
     }
 
     fn enter(&self, group: &Path) -> io::Result<()> {
-        let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
+        let thread = crate::os::thread_number().to_string();
         let of_thread = match self.version {
             Version::One => "tasks",
             Version::Two => "cgroup.threads",

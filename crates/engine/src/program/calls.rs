@@ -18,7 +18,7 @@ use crate::op::Seek;
 use crate::syscall::mapping::Mapping;
 use plumb_workload::OpKind;
 use plumb_workload::program::{LockKind, RecordOrder, Transfer, Via};
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, SeekFrom, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, RawMode, SeekFrom, Timespec, Timestamps, UTIME_NOW};
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -323,7 +323,7 @@ impl Calls {
             }
             Call::Chmod => {
                 let (directory, path) = files.at(op.file)?;
-                let mode = Mode::from_raw_mode(op.other as u32);
+                let mode = Mode::from_raw_mode(op.other as RawMode);
                 nothing(rustix::fs::chmodat(directory, path, mode, AtFlags::empty()))
             }
             Call::Rename => self.files.set()?.renamed(),
@@ -344,7 +344,7 @@ impl Calls {
             }
             Call::Mkdir => {
                 let (directory, path) = files.at(op.file)?;
-                nothing(rustix::fs::mkdirat(directory, path, Mode::from_raw_mode(op.other as u32)))
+                nothing(rustix::fs::mkdirat(directory, path, Mode::from_raw_mode(op.other as RawMode)))
             }
             Call::Rmdir => {
                 let (directory, path) = files.at(op.file)?;

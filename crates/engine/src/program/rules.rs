@@ -1,7 +1,7 @@
 //! What the calls of a step need to know beyond their ops, settled before the barrier.
 
 use plumb_workload::program::{FileStep, Held, LockKind, MapStep, OpenPromise, OpenStep, Transfer};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, RawMode};
 
 /// What a program is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl OpenRules {
             OpenPromise::Plain => OFlags::empty(),
             OpenPromise::Sync => OFlags::SYNC,
             OpenPromise::Dsync => OFlags::DSYNC,
-            OpenPromise::Rsync => OFlags::RSYNC,
+            OpenPromise::Rsync => crate::os::RSYNC,
         };
         let wanted = [
             (step.create, OFlags::CREATE),
@@ -55,7 +55,7 @@ impl OpenRules {
         ];
         let wanted = wanted.into_iter().filter(|(wanted, _)| *wanted);
         let flags = wanted.fold(access | promise | OFlags::CLOEXEC, |flags, (_, flag)| flags | flag);
-        OpenRules { flags, mode: Mode::from_raw_mode(step.mode), step }
+        OpenRules { flags, mode: Mode::from_raw_mode(step.mode as RawMode), step }
     }
 }
 

@@ -218,7 +218,7 @@ impl Removal<'_> {
         loop {
             let above = format!(".plumb-moved-{}", self.moved);
             self.moved += 1;
-            match rustix::fs::renameat_with(dir, name, self.root, above.as_str(), rustix::fs::RenameFlags::NOREPLACE) {
+            match rename_to_new(dir, name, self.root, above.as_str()) {
                 Err(Errno::EXIST) => {}
                 // No RENAME_NOREPLACE on this file system; a plain rename replaces nothing but an empty directory.
                 Err(Errno::INVAL | Errno::NOSYS) => match rustix::fs::renameat(dir, name, self.root, above.as_str()) {
@@ -290,4 +290,15 @@ fn open_dir(parent: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd>
         rustix::fs::fchmod(&dir, Mode::RWXU)?;
     }
     Ok(dir)
+}
+/// A rename that replaces nothing. Source: renameat2(2).
+#[cfg(target_os = "linux")]
+fn rename_to_new(from: &OwnedFd, name: &OsStr, to: BorrowedFd<'_>, new: &str) -> rustix::io::Result<()> {
+    rustix::fs::renameat_with(from, name, to, new, rustix::fs::RenameFlags::NOREPLACE)
+}
+
+/// There is no such call.
+#[cfg(not(target_os = "linux"))]
+fn rename_to_new(_: &OwnedFd, _: &OsStr, _: BorrowedFd<'_>, _: &str) -> rustix::io::Result<()> {
+    Err(Errno::NOSYS)
 }

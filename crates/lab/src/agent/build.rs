@@ -6,8 +6,10 @@ use crate::build::Builder;
 use crate::error::failed;
 use crate::host::{HostError, Listener};
 use crate::protocol::{HostFacts, RunAnswer, RunJob, VERSION};
+use crate::site::expendable;
 use crate::step::{MadeNames, Safety, Step};
 use plumb_engine::signals::StopFlag;
+use std::path::PathBuf;
 
 /// Does what is asked, on this machine.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub struct Agent {
     builder: Builder,
     /// What stands now.
     made: MadeNames,
+    /// The disks that it was built on: those that the study may destroy.
+    disks: Vec<PathBuf>,
     facts: HostFacts,
     stop: StopFlag,
 }
@@ -29,7 +33,7 @@ impl Agent {
         std::fs::create_dir_all(&settings.state)
             .map_err(|error| failed(format!("cannot make {}: {error}", settings.state.display())))?;
         let builder = Builder::new(&settings.journals()).stopped_by(stop);
-        Ok(Agent { builder, made: MadeNames::new(), facts: facts()?, settings, stop })
+        Ok(Agent { builder, made: MadeNames::new(), disks: Vec::new(), facts: facts()?, settings, stop })
     }
 
     /// What the machine is.
@@ -51,6 +55,8 @@ impl Agent {
         let mut safety = safety.clone();
         safety.expendable.splice(0..0, self.settings.expendable.iter().cloned());
         self.made = self.builder.build(tag, steps, &safety, listener)?;
+        // They are only names for what is counted: steps that need a disk that is not there have failed already.
+        self.disks = expendable(&safety).unwrap_or_default();
         Ok(self.made.clone())
     }
 
@@ -65,6 +71,7 @@ impl Agent {
             settings: &self.settings,
             facts: &self.facts,
             made: &self.made,
+            disks: &self.disks,
             confine: &mut confine,
             stop: self.stop,
         }
@@ -78,6 +85,7 @@ impl Agent {
     pub fn undo(&mut self, listener: Listener<'_>) -> Result<(), HostError> {
         self.builder.undo(listener)?;
         self.made.clear();
+        self.disks.clear();
         Ok(())
     }
 }

@@ -1,10 +1,10 @@
 //! The agent as the first process of a virtual machine. It has nothing but the kernel and the files of
 //! [`crate::vm::image`] around it.
 
-use super::{AgentSettings, serve};
+use super::{AgentSettings, root, serve};
 use crate::error::HostError;
 use crate::step::Expendable;
-use crate::vm::{DISK_SERIAL, MODULES_FILE, PORT_NAME};
+use crate::vm::{DISK_SERIAL, MODULES_FILE, PORT_NAME, ROOT_VARIABLE};
 use plumb_engine::signals::StopFlag;
 use plumb_result::short_list;
 use rustix::mount::{MountFlags, mount};
@@ -15,8 +15,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long the kernel may take to find the port.
-const PORT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Plumb, as the image has it.
+pub(super) const PROGRAM: &str = "/init";
+
+/// How long the kernel may take to find a port or a disk.
+pub(super) const PORT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is mounted, in order.
 const MOUNTS: [(&str, &str); 9] = [
@@ -59,6 +62,9 @@ enum InitError {
     /// The kernel shows no port to the other side.
     #[error("the machine has no virtio port `{PORT_NAME}`")]
     NoPort,
+    /// The system that the machine was to go on with.
+    #[error(transparent)]
+    Root(#[from] root::RootError),
     /// The agent could not work.
     #[error(transparent)]
     Agent(#[from] HostError),
@@ -73,30 +79,36 @@ impl InitError {
 }
 
 fn live() -> Result<(), InitError> {
-    for (kind, place) in MOUNTS {
-        let made = std::fs::create_dir_all(place);
-        // debugfs is a help and no need.
-        if let Err(error) = made.and_then(|()| Ok(mount(kind, place, kind, MountFlags::empty(), None)?)) {
-            eprintln!("plumb: cannot mount {kind} on {place}: {error}");
-        }
-    }
+    mount_all("");
     // Limits of control groups are for groups below; each controller is asked for alone, as one may be missing.
     for controller in ["+cpu", "+io", "+memory"] {
         let _ = std::fs::write("/sys/fs/cgroup/cgroup.subtree_control", controller);
     }
     let _ = rustix::system::sethostname(b"plumb-vm");
     load_modules()?;
+    let program = match std::env::var(ROOT_VARIABLE) {
+        Ok(serial) => root::enter(&serial)?,
+        Err(_) => PathBuf::from(PROGRAM),
+    };
     let port = port()?;
     let open = || OpenOptions::new().read(true).write(true).open(&port);
     let file = open().map_err(InitError::file(&port))?;
     let reader = file.try_clone().map_err(InitError::file(&port))?;
-    let settings = AgentSettings {
-        program: PathBuf::from("/init"),
-        state: PathBuf::from("/run/plumb"),
-        expendable: own_disks(),
-        silence: None,
-    };
+    let settings =
+        AgentSettings { program, state: PathBuf::from("/run/plumb"), expendable: own_disks(), silence: None };
     Ok(serve(reader, file, settings, StopFlag::detached())?)
+}
+
+/// Mounts what a system has below a directory.
+pub(super) fn mount_all(below: &str) {
+    for (kind, place) in MOUNTS {
+        let place = format!("{below}{place}");
+        let made = std::fs::create_dir_all(&place);
+        // debugfs is a help and no need.
+        if let Err(error) = made.and_then(|()| Ok(mount(kind, &place, kind, MountFlags::empty(), None)?)) {
+            eprintln!("plumb: cannot mount {kind} on {place}: {error}");
+        }
+    }
 }
 
 /// Loads the modules in the order in which they were laid down.

@@ -2,7 +2,7 @@
 
 use super::AgentSettings;
 use super::expand::expand;
-use super::look::DeviceLook;
+use super::look::{DeviceLook, DeviceRoles};
 use crate::claim::DirectoryClaim;
 use crate::error::failed;
 use crate::host::{HostError, Listener};
@@ -37,6 +37,8 @@ pub(super) struct RunSurroundings<'a> {
     pub(super) facts: &'a HostFacts,
     /// What the steps made: its devices may be written.
     pub(super) made: &'a MadeNames,
+    /// The disks that the steps were given.
+    pub(super) disks: &'a [PathBuf],
     /// Puts a process under the limits of what was built.
     pub(super) confine: &'a mut dyn FnMut(u32) -> Result<(), HostError>,
     pub(super) stop: StopFlag,
@@ -101,7 +103,8 @@ impl RunSurroundings<'_> {
             said.keep(format!("it was killed by signal {signal}"));
         }
         let result = self.result(&files)?;
-        Ok(RunAnswer { exit_code: code(status), result, devices: after.since(&before), stderr: said.tail() })
+        let devices = after.since(&before, &DeviceRoles::new(self.made, self.disks));
+        Ok(RunAnswer { exit_code: code(status), result, devices, stderr: said.tail() })
     }
 
     fn text(&self, text: &str) -> Result<String, HostError> {

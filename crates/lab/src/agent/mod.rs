@@ -2,13 +2,17 @@
 
 mod build;
 mod expand;
+#[cfg(target_os = "linux")]
 mod init;
 mod jobs;
 mod look;
+#[cfg(target_os = "linux")]
+mod root;
 mod serve;
 mod settings;
 
 pub use build::Agent;
+#[cfg(target_os = "linux")]
 pub use init::run_as_init;
 pub use serve::serve;
 pub use settings::AgentSettings;

@@ -7,6 +7,7 @@ use crate::step::Age;
 use plumb_engine::guard::space::Space;
 use plumb_engine::rng::{Rng, splitmix64};
 use std::fs::{self, File};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 /// Files lie in so many directories.
@@ -40,10 +41,10 @@ pub(super) fn build(step: &Age, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     for (number, act) in acts(step, seed).enumerate() {
         perform(&dir, act, seed, site)?;
         if (number as u64 + 1).is_multiple_of(SYNC_EVERY) {
-            rustix::fs::syncfs(&handle).map_err(Cause::io("flush"))?;
+            plumb_engine::sync_file_system(handle.as_fd()).map_err(Cause::io("flush"))?;
         }
     }
-    rustix::fs::syncfs(&handle).map_err(Cause::io("flush"))?;
+    plumb_engine::sync_file_system(handle.as_fd()).map_err(Cause::io("flush"))?;
     Ok(vec![])
 }
 

@@ -1,12 +1,23 @@
-//! FreeBSD's own: gmirror(8), gpart(8), newfs(8), zpool-create(8). Written against their manual pages, not run there yet;
-//! elsewhere each refuses.
+//! FreeBSD's own: gmirror(8), gpart(8), newfs(8), mount(8), zpool-create(8). Written against their manual pages and
+//! type-checked for FreeBSD, not run there yet; elsewhere each refuses.
 
 use crate::command::{Command, word};
 use crate::error::Cause;
 use crate::site::{MadePaths, Site};
 use crate::step::{Gmirror, Newfs, Zpool};
+use crate::system;
 use crate::undo::Undo;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long the system may take to show a device that was made.
+const APPEARS_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long taking one thing down may take, s.
+const UNDO_TIMEOUT_S: u64 = 600;
+
+/// How reads are shared between members. Source: gmirror(8).
+const BALANCES: [&str; 4] = ["load", "prefer", "round-robin", "split"];
 
 /// Refuses where the system is another one.
 fn need_freebsd(kind: &str, instead: &str) -> Result<(), Cause> {
@@ -19,31 +30,63 @@ fn need_freebsd(kind: &str, instead: &str) -> Result<(), Cause> {
     )))
 }
 
+/// Takes down what is there, and is content where nothing is: what a killed build began may not have been made.
+fn undo_if(there: &Command, undo: &Command) -> Undo {
+    Undo::Cmd { run: format!("! {there} >/dev/null 2>&1 || {undo}"), timeout_s: UNDO_TIMEOUT_S }
+}
+
 pub(super) fn gmirror(step: &Gmirror, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
+    check_gmirror(step)?;
     need_freebsd("gmirror", "a mirror is `kind = \"mdadm\"` with `level = 1`")?;
     let devices = site.resolve(step.devices.as_slice())?;
     site.claim(&devices)?;
-    for device in &devices {
-        let destroy = ["gpart", "destroy", "-F", &word(device)].map(str::to_owned);
-        if step.align.is_some() {
-            site.ahead(Undo::Command { words: destroy.to_vec() })?;
-        }
+    for undo in gmirror_undos(step, &devices) {
+        site.ahead(undo)?;
     }
-    site.ahead(Undo::Command { words: ["gmirror", "destroy", "-f", &step.name].map(str::to_owned).to_vec() })?;
     site.run_all(&gmirror_commands(step, &devices))?;
     let mirror = PathBuf::from(format!("/dev/mirror/{}", step.name));
+    if !system::wait_until(APPEARS_WITHIN, || mirror.exists()) {
+        return Err(Cause::Unavailable(format!("gmirror made no {}", mirror.display())));
+    }
     site.own(&mirror);
     Ok(vec![mirror])
+}
+
+fn check_gmirror(step: &Gmirror) -> Result<(), Cause> {
+    if let Some(balance) = &step.balance
+        && !BALANCES.contains(&balance.as_str())
+    {
+        return Err(Cause::field("balance", balance, format!("write one of {}", BALANCES.join(", "))));
+    }
+    match step.align {
+        Some(align) if align.0 == 0 || !align.0.is_multiple_of(512) => {
+            Err(Cause::field("align", align, "write a multiple of 512, such as 1MiB"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// In the order of the building; they are done in reverse.
+fn gmirror_undos(step: &Gmirror, devices: &[PathBuf]) -> Vec<Undo> {
+    let table = |device: &PathBuf| {
+        let device = word(device);
+        undo_if(&Command::new("gpart", ["show", &device]), &Command::new("gpart", ["destroy", "-F", &device]))
+    };
+    let tables = devices.iter().filter(|_| step.align.is_some()).map(table);
+    let there = Command::new("gmirror", ["list", &step.name]);
+    let mirror = undo_if(&there, &Command::new("gmirror", ["destroy", "-f", &step.name]));
+    tables.chain([mirror]).collect()
 }
 
 fn gmirror_commands(step: &Gmirror, devices: &[PathBuf]) -> Vec<Command> {
     let mut commands = vec![];
     let mut members: Vec<String> = devices.iter().map(|device| word(device)).collect();
     if let Some(align) = step.align {
+        // Without a suffix it would be a number of sectors.
+        let align = format!("{}b", align.0);
         for device in &members {
-            let align = align.0.to_string();
             commands.push(Command::new("gpart", ["create", "-s", "gpt", device]));
-            commands.push(Command::new("gpart", ["add", "-t", "freebsd-ufs", "-a", &align, device]));
+            commands.push(Command::new("gpart", ["add", "-t", "freebsd-ufs", "-a", &align, "-i", "1", device]));
         }
         members.iter_mut().for_each(|device| device.push_str("p1"));
     }
@@ -55,6 +98,14 @@ fn gmirror_commands(step: &Gmirror, devices: &[PathBuf]) -> Vec<Command> {
 }
 
 pub(super) fn newfs(step: &Newfs, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
+    if let Some(target) = &step.mount
+        && !target.starts_with('/')
+    {
+        return Err(Cause::field("mount", target, "write an absolute path"));
+    }
+    if step.mount.is_none() && !step.mount_options.is_empty() {
+        return Err(Cause::field("mount-options", step.mount_options.join(","), "say `mount` too, or leave them out"));
+    }
     need_freebsd("newfs", "a file system is `kind = \"mkfs\"`")?;
     let device = site.claim_one("device", &step.device)?;
     site.run(&newfs_command(step, &device))?;
@@ -63,10 +114,23 @@ pub(super) fn newfs(step: &Newfs, site: &mut Site<'_>) -> Result<MadePaths, Caus
     if !target.exists() {
         site.ahead(Undo::MountPoint { path: target.clone() })?;
         std::fs::create_dir(&target).map_err(Cause::io(format!("make {}", target.display())))?;
+    } else if std::fs::read_dir(&target).map_err(Cause::io(format!("read {}", target.display())))?.next().is_some() {
+        let expected =
+            "the directory is not empty: a mount would hide what is in it; name an empty one, or one that is not there";
+        return Err(Cause::field("mount", target.display(), expected));
     }
-    site.ahead(Undo::Command { words: vec!["umount".to_owned(), word(&target)] })?;
+    site.ahead(unmount(&device, &target))?;
     site.run(&newfs_mount(step, &device, &target))?;
     Ok(vec![target])
+}
+
+/// `mount -p` prints what is mounted as fstab(5) has it: device, directory, type, options.
+fn unmount(device: &Path, target: &Path) -> Undo {
+    let sorts_out = "$1 == d && $2 == t { found = 1 } END { exit !found }";
+    let (device, place) = (format!("d={}", word(device)), format!("t={}", word(target)));
+    let look = Command::new("awk", ["-v", &device, "-v", &place, sorts_out]);
+    let umount = Command::new("umount", [word(target)]);
+    Undo::Cmd { run: format!("! mount -p | {look} || {umount}"), timeout_s: UNDO_TIMEOUT_S }
 }
 
 fn newfs_command(step: &Newfs, device: &Path) -> Command {
@@ -86,7 +150,8 @@ pub(super) fn zpool(step: &Zpool, site: &mut Site<'_>) -> Result<MadePaths, Caus
     )?;
     let devices = site.resolve(step.devices.as_slice())?;
     site.claim(&devices)?;
-    site.ahead(Undo::Command { words: ["zpool", "destroy", "-f", &step.name].map(str::to_owned).to_vec() })?;
+    let there = Command::new("zpool", ["list", "-H", &step.name]);
+    site.ahead(undo_if(&there, &Command::new("zpool", ["destroy", "-f", &step.name])))?;
     site.run(&zpool_command(step, &devices))?;
     Ok(vec![PathBuf::from(step.mount.clone().unwrap_or_else(|| format!("/{}", step.name)))])
 }
@@ -124,8 +189,53 @@ mod tests {
         .unwrap();
         let said = lines(&gmirror_commands(&step, &devices));
         assert_eq!(said[0], "gpart create -s gpt /dev/ada0");
-        assert_eq!(said[1], "gpart add -t freebsd-ufs -a 1048576 /dev/ada0");
-        assert_eq!(said[5], "gmirror label -b round-robin m /dev/ada0p1 /dev/ada1p1");
+        // Bytes: without the suffix gpart would take sectors, and align at 512 MiB.
+        assert_eq!(said[1], "gpart add -t freebsd-ufs -a 1048576b -i 1 /dev/ada0");
+        assert_eq!(
+            said[2..4],
+            ["gpart create -s gpt /dev/ada1", "gpart add -t freebsd-ufs -a 1048576b -i 1 /dev/ada1"]
+        );
+        assert_eq!(said[4..], ["kldload -n geom_mirror", "gmirror label -b round-robin m /dev/ada0p1 /dev/ada1p1"]);
+    }
+
+    // Protects: what was never made is no error when it is taken down, and the mirror goes before what it lies on.
+    #[test]
+    fn each_is_taken_down_where_it_is_there() {
+        let run = |undo: &Undo| match undo {
+            Undo::Cmd { run, .. } => run.clone(),
+            other => panic!("{other}"),
+        };
+        let step: Gmirror =
+            plumb_document::json::from_str(r#"{"name": "m", "devices": "@e", "align": "1MiB"}"#).unwrap();
+        let undos: Vec<String> = gmirror_undos(&step, &["/dev/ada0".into()]).iter().map(run).collect();
+        assert_eq!(
+            undos,
+            [
+                "! gpart show /dev/ada0 >/dev/null 2>&1 || gpart destroy -F /dev/ada0",
+                "! gmirror list m >/dev/null 2>&1 || gmirror destroy -f m",
+            ]
+        );
+        assert_eq!(
+            run(&unmount(Path::new("/dev/mirror/m"), Path::new("/raid"))),
+            "! mount -p | awk -v d=/dev/mirror/m -v t=/raid '$1 == d && $2 == t { found = 1 } END { exit !found }' || \
+             umount /raid"
+        );
+        // What the shell makes of it, with programs that every system has.
+        let gone = undo_if(&Command::new("false", [""; 0]), &Command::new("false", [""; 0]));
+        gone.apply().unwrap();
+        undo_if(&Command::new("true", [""; 0]), &Command::new("false", [""; 0])).apply().unwrap_err();
+    }
+
+    #[test]
+    fn what_no_manual_knows_is_refused_before_anything_is_done() {
+        let refused = |text: &str| {
+            let step: Gmirror = plumb_document::json::from_str(text).unwrap();
+            check_gmirror(&step).unwrap_err().to_string()
+        };
+        let said = refused(r#"{"name": "m", "devices": "@e", "balance": "fair"}"#);
+        assert!(said.contains("round-robin"), "{said}");
+        let said = refused(r#"{"name": "m", "devices": "@e", "align": "1000"}"#);
+        assert!(said.contains("multiple of 512"), "{said}");
     }
 
     #[test]

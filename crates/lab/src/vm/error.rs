@@ -3,6 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+/// How a root is made.
+const MAKE_ROOT: &str = "make one: mmdebstrap --variant=minbase --include=e2fsprogs bookworm DIR";
+
 /// Why a virtual machine cannot be made here.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum VmError {
@@ -22,6 +25,33 @@ pub(super) enum VmError {
         /// The unpacker's words.
         reason: String,
     },
+    /// A root that was named is not there.
+    #[error("root = {}: {source}; {MAKE_ROOT}", path.display())]
+    NoRoot {
+        /// What was named.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A directory that was named for a root holds no system.
+    #[error("root = {}: this is no system: it has no {missing}; {MAKE_ROOT}", path.display())]
+    NotRoot {
+        /// The directory.
+        path: PathBuf,
+        /// What every system has.
+        missing: &'static str,
+    },
+    /// A root cannot be packed.
+    #[error("root = {}: mkfs.ext4 -d cannot pack it: {reason}; run as a user who may read all of it", path.display())]
+    Pack {
+        /// The directory.
+        path: PathBuf,
+        /// What mkfs.ext4 said.
+        reason: String,
+    },
+    /// There is nothing to pack with.
+    #[error("a root is packed by mkfs.ext4, which is not installed here; Debian's package is e2fsprogs")]
+    NoPacker,
     /// An image cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {

@@ -137,12 +137,21 @@ struct Image {
     libraries: Vec<PathBuf>,
 }
 
+/// Whose tools build what is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tools {
+    /// This machine's, which go into the image.
+    OfTheHost,
+    /// Those of the root that the machine goes on with.
+    OfTheRoot,
+}
+
 /// The image for a kernel: the one in the cache where nothing has changed, else a new one.
 ///
 /// # Errors
 /// Plumb or a needed module cannot be read, or the image cannot be written.
-pub(super) fn provide(kernel: &Kernel, program: &Path, cache: &Path) -> Result<PathBuf, VmError> {
-    let mut image = Image::with_programs(program)?;
+pub(super) fn provide(kernel: &Kernel, program: &Path, tools: Tools, cache: &Path) -> Result<PathBuf, VmError> {
+    let mut image = Image::with_programs(program, tools)?;
     let tree = ModuleTree::read(&kernel.modules)?;
     let name = image.name(&kernel.release, &tree.identity());
     let path = cache.join(name);
@@ -159,7 +168,7 @@ pub(super) fn provide(kernel: &Kernel, program: &Path, cache: &Path) -> Result<P
     image.file(MODULES_FILE, 0o644, list.into_bytes());
     let written = || -> io::Result<()> {
         std::fs::create_dir_all(cache)?;
-        forget_old(cache);
+        forget_old(cache, IMAGE_END, KEPT_IMAGES);
         // Whole or not at all, whoever else makes the same.
         let file = tempfile::NamedTempFile::new_in(cache)?;
         image.write(file.as_file())?;
@@ -175,15 +184,15 @@ pub(super) fn provide(kernel: &Kernel, program: &Path, cache: &Path) -> Result<P
 /// Images that are kept: one for each kernel in use, and those of a change or two of Plumb.
 const KEPT_IMAGES: usize = 7;
 
-/// Removes the images that were not used for longest.
-fn forget_old(cache: &Path) {
+/// Removes the images with this end of their names that were not used for longest.
+pub(super) fn forget_old(cache: &Path, end: &str, kept: usize) {
     let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
     let mut images: Vec<_> = entries
-        .filter(|entry| entry.file_name().to_string_lossy().ends_with(IMAGE_END))
+        .filter(|entry| entry.file_name().to_string_lossy().ends_with(end))
         .filter_map(|entry| Some((entry.metadata().ok()?.accessed().ok()?, entry.path())))
         .collect();
     images.sort();
-    let surplus = images.len().saturating_sub(KEPT_IMAGES);
+    let surplus = images.len().saturating_sub(kept);
     for (_, path) in &images[..surplus] {
         let _ = std::fs::remove_file(path);
     }
@@ -192,7 +201,7 @@ fn forget_old(cache: &Path) {
 const IMAGE_END: &str = ".cpio";
 
 impl Image {
-    fn with_programs(program: &Path) -> Result<Image, VmError> {
+    fn with_programs(program: &Path, tools: Tools) -> Result<Image, VmError> {
         let mut image = Image { libraries: library_directories(), ..Image::default() };
         for directory in
             ["dev", "proc", "sys", "run", "tmp", "mnt", "root", "etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64"]
@@ -211,6 +220,9 @@ impl Image {
         image.needed_by(program, &bytes);
         image.file("/init", 0o755, elf::loaded_part(&bytes));
         image.link("/usr/bin/plumb", "/init");
+        if tools == Tools::OfTheRoot {
+            return Ok(image);
+        }
         for name in PROGRAMS {
             if let Some(path) = in_path(name) {
                 image.host_file(&path);
@@ -387,7 +399,7 @@ mod tests {
     // Protects: a tool comes with its loader and its libraries, at places where the loader finds them.
     #[test]
     fn a_tool_brings_what_it_needs() {
-        let image = Image::with_programs(&std::env::current_exe().unwrap()).unwrap();
+        let image = Image::with_programs(&std::env::current_exe().unwrap(), Tools::OfTheHost).unwrap();
         for (path, entry) in &image.entries {
             if let ImageEntry::Link(target) = entry
                 && target.starts_with('/')
@@ -399,7 +411,10 @@ mod tests {
         let ends = |end: &str| image.entries.keys().any(|path| path.ends_with(end));
         assert!(ends("/init") && ends("/sh") && ends("/libc.so.6"), "{:?}", image.entries.keys());
         let name = image.name("6.1", b"modules");
-        assert_eq!(name, Image::with_programs(&std::env::current_exe().unwrap()).unwrap().name("6.1", b"modules"));
+        assert_eq!(
+            name,
+            Image::with_programs(&std::env::current_exe().unwrap(), Tools::OfTheHost).unwrap().name("6.1", b"modules")
+        );
         assert_ne!(name, image.name("6.1", b"others"));
     }
 

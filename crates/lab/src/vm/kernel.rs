@@ -65,6 +65,11 @@ pub(super) fn find(wanted: Option<&str>, places: &[PathBuf]) -> Result<Kernel, V
     }
 }
 
+/// The kernel that is installed in a root, if any.
+pub(super) fn of_root(root: &Path) -> Option<Kernel> {
+    best(kernels_in(root))
+}
+
 fn missing(wanted: Option<&str>, found: &[Kernel]) -> VmError {
     let arch = debian_arch();
     VmError::NoKernel {

@@ -1,7 +1,8 @@
 //! A virtual machine that runs.
 
+use super::image::Tools;
 use super::qemu::{self, Chosen, GuestMachine};
-use super::{DISK_SERIAL, VmSpec, image, kernel};
+use super::{DISK_SERIAL, VmSpec, image, kernel, root};
 use crate::claim::DirectoryClaim;
 use crate::error::failed;
 use crate::host::HostError;
@@ -59,8 +60,19 @@ impl Vm {
             return Err(failed(format!("memory = {memory_bytes} bytes: a machine needs {MEMORY_MIN_BYTES} at least")));
         }
         let sizes: Vec<u64> = spec.disks.iter().map(|text| size("disks", text)).collect::<Result<_, _>>()?;
-        let kernel = kernel::find(spec.kernel.as_deref(), &kernel::places()).map_err(failed)?;
-        let image = image::provide(&kernel, &surroundings.program, &surroundings.cache.join("vm")).map_err(failed)?;
+        let cache = surroundings.cache.join("vm");
+        let root = spec.root.as_deref().map(|root| root::provide(root, &cache)).transpose().map_err(failed)?;
+        let own = spec.root.as_deref().filter(|_| spec.kernel.is_none()).and_then(kernel::of_root);
+        let kernel = match own {
+            Some(kernel) => kernel,
+            None => kernel::find(spec.kernel.as_deref(), &kernel::places()).map_err(failed)?,
+        };
+        // In another system's userland, a program that needs this one's C library may not run.
+        let (program, tools) = match &root {
+            Some(_) => (surroundings.far_program.as_ref().unwrap_or(&surroundings.program), Tools::OfTheRoot),
+            None => (&surroundings.program, Tools::OfTheHost),
+        };
+        let image = image::provide(&kernel, program, tools, &cache).map_err(failed)?;
         let room = MachineFiles::new(&sizes)?;
         let console = room.dir.path().join("console");
         let machine = GuestMachine {
@@ -68,6 +80,7 @@ impl Vm {
             kernel: &kernel.image,
             image: &image,
             disks: &room.disks,
+            root: root.as_ref(),
             direct: room.direct,
             memory_bytes,
             cpus: spec.cpus.unwrap_or(1).max(1),
@@ -98,7 +111,8 @@ impl Vm {
                 } else {
                     String::new()
                 };
-                Err(failed(format!("the virtual machine did not boot ({how}): {reason}{hint}{said}")))
+                // A busy host makes some boots fail: whoever conducts a study tries again.
+                Err(HostError::Lost(format!("the virtual machine did not boot ({how}): {reason}{hint}{said}")))
             }
             Err(error) => Err(error),
         }

@@ -8,10 +8,15 @@ mod kernel;
 mod machine;
 mod modules;
 mod qemu;
+mod root;
 mod spec;
 
 pub(crate) use elf::loaded_part;
+#[cfg(target_os = "linux")]
 pub(crate) use image::MODULES_FILE;
 pub use machine::Vm;
+pub(crate) use root::ROOT_SERIAL;
+#[cfg(target_os = "linux")]
+pub(crate) use root::ROOT_VARIABLE;
 pub(crate) use spec::PORT_NAME;
 pub use spec::{Accel, DISK_SERIAL, VmSpec};

@@ -1,6 +1,7 @@
 //! QEMU's command line. Source: qemu(1).
 
 use super::error::{NoKvm, VmError};
+use super::root::{ROOT_SERIAL, ROOT_VARIABLE, RootDisk, RootFormat};
 use super::{Accel, DISK_SERIAL, PORT_NAME};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,8 @@ pub(super) struct GuestMachine<'a> {
     pub(super) kernel: &'a Path,
     pub(super) image: &'a Path,
     pub(super) disks: &'a [PathBuf],
+    /// Its own userland.
+    pub(super) root: Option<&'a RootDisk>,
     /// Whether the host's page cache is left out.
     pub(super) direct: bool,
     pub(super) memory_bytes: u64,
@@ -95,7 +98,11 @@ pub(super) fn words(machine: &GuestMachine<'_>) -> Vec<String> {
     add("-serial", format!("file:{}", quoted(machine.console)));
     add("-kernel", machine.kernel.display().to_string());
     add("-initrd", machine.image.display().to_string());
-    add("-append", kernel_words(console));
+    let mut append = kernel_words(console);
+    if machine.root.is_some() {
+        append.push_str(&format!(" {ROOT_VARIABLE}={ROOT_SERIAL}"));
+    }
+    add("-append", append);
     add("-chardev", "socket,id=agent,fd=0".into());
     add("-device", "virtio-serial-pci".into());
     add("-device", format!("virtserialport,chardev=agent,name={PORT_NAME}"));
@@ -106,15 +113,26 @@ pub(super) fn words(machine: &GuestMachine<'_>) -> Vec<String> {
         add("-drive", format!("if=none,id={name},format=raw,cache={cache},aio=threads,discard=unmap,file={file}"));
         add("-device", format!("virtio-blk-pci,drive={name},serial={name}"));
     }
+    // Behind the disks, so that those are called the same with and without it.
+    if let Some(root) = machine.root {
+        let how = match root.format {
+            RootFormat::Packed => "format=raw,readonly=on",
+            RootFormat::Raw => "format=raw,snapshot=on",
+            RootFormat::Qcow2 => "format=qcow2,snapshot=on",
+        };
+        add("-drive", format!("if=none,id=root,{how},cache=writeback,file={}", quoted(&root.path)));
+        add("-device", format!("virtio-blk-pci,drive=root,serial={ROOT_SERIAL}"));
+    }
     words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned));
     words
 }
 
 /// What the kernel is told. Words that it does not know and that have an `=` are the environment of its first process.
 fn kernel_words(console: &str) -> String {
+    // On a busy host the kernel's test of its timer fails now and then ("IO-APIC + timer doesn't work"), and it panics.
     // A kernel that panics reboots at once, which ends the machine. No udev runs here that device-mapper could wait for.
     format!(
-        "console={console} loglevel=4 panic=-1 PATH=/usr/sbin:/usr/bin HOME=/root DM_DISABLE_UDEV=1 XDG_DATA_HOME=/run/plumb"
+        "console={console} loglevel=4 panic=-1 no_timer_check PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DM_DISABLE_UDEV=1 XDG_DATA_HOME=/run/plumb"
     )
 }
 
@@ -133,6 +151,7 @@ mod tests {
             kernel: Path::new("/boot/vmlinuz"),
             image: Path::new("/cache/a.cpio"),
             disks,
+            root: None,
             direct: true,
             memory_bytes: 512 << 20,
             cpus: 2,
@@ -151,7 +170,7 @@ mod tests {
             "-chardev socket,id=agent,fd=0",
             "virtserialport,chardev=agent,name=plumb.agent",
             "cache=none,aio=threads,discard=unmap,file=/tmp/a,,b/disk2 -device virtio-blk-pci,drive=disk2,serial=disk2",
-            "console=ttyS0 loglevel=4 panic=-1",
+            "console=ttyS0 loglevel=4 panic=-1 no_timer_check",
             "-nodefaults -no-user-config -no-reboot",
         ] {
             assert!(line.contains(part), "`{part}` is not in {line}");
@@ -166,6 +185,29 @@ mod tests {
         assert!(line.contains("-machine virt -accel kvm -cpu host") && line.contains("console=ttyAMA0"), "{line}");
         let disks = [PathBuf::from("d")];
         assert!(words(&GuestMachine { direct: false, ..machine(&disks) }).join(" ").contains("cache=writeback"));
+    }
+
+    // Protects: the user's image is never written to, and its disk does not change the names of the others.
+    #[test]
+    fn a_root_is_the_last_disk_and_only_read() {
+        let disks = [PathBuf::from("d")];
+        let line = |format| {
+            let root = RootDisk { path: PathBuf::from("/a,b"), format };
+            words(&GuestMachine { root: Some(&root), ..machine(&disks) }).join(" ")
+        };
+        for (format, how) in [
+            (RootFormat::Packed, "format=raw,readonly=on"),
+            (RootFormat::Raw, "format=raw,snapshot=on"),
+            (RootFormat::Qcow2, "format=qcow2,snapshot=on"),
+        ] {
+            let line = line(format);
+            let drive =
+                format!("-drive if=none,id=root,{how},cache=writeback,file=/a,,b -device virtio-blk-pci,drive=root");
+            assert!(line.contains(&drive) && line.contains("serial=plumb-root"), "{line}");
+            assert!(line.contains("PLUMB_ROOT=plumb-root"), "{line}");
+            assert!(line.find("drive=disk1") < line.find("drive=root"), "{line}");
+        }
+        assert!(!words(&machine(&disks)).join(" ").contains("root,"));
     }
 
     // Protects: emulation is taken where KVM is only a device file, and who asks for KVM is told why there is none.

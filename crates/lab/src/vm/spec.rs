@@ -1,6 +1,7 @@
 //! A virtual machine, as it is written in a study file.
 
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// What the serials of a machine's disks begin with; their number follows, from 1.
 pub const DISK_SERIAL: &str = "disk";
@@ -14,9 +15,14 @@ pub(crate) const PORT_NAME: &str = "plumb.agent";
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VmSpec {
     /// A release such as `6.1`, of which the newest is taken that is installed or unpacked here; the path of an image; or a
-    /// directory into which a kernel's package was unpacked. When absent, this machine's own, else the newest.
+    /// directory into which a kernel's package was unpacked. When absent, that of the `root`, else this machine's own, else the
+    /// newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// Another system in it: a directory that holds one, as debootstrap and mmdebstrap make it, or an image (qcow2 or raw).
+    /// Its tools build, its C library and its settings hold; nothing is written to it. When absent, this machine's tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
     /// Sizes of its disks, `64MiB`: each is a file that is made and removed with it, with the serial `disk1`, `disk2` …
     #[serde(default)]
     pub disks: Vec<String>,

@@ -4,7 +4,7 @@ use crate::args::AgentArguments;
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_engine::signals;
-use plumb_lab::agent::{AgentSettings, run_as_init, serve};
+use plumb_lab::agent::{AgentSettings, serve};
 use plumb_lab::vm::VmSpec;
 use plumb_lab::{Host, HostError, Vm};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
@@ -16,11 +16,18 @@ use std::path::Path;
 use std::time::Duration;
 
 /// As the first process of a virtual machine.
+#[cfg(target_os = "linux")]
 pub fn init() -> Result<End, Stopped> {
-    match run_as_init() {
+    match plumb_lab::agent::run_as_init() {
         Ok(never) => match never {},
         Err(error) => Err(Stopped::io(format!("cannot switch off: {error}"))),
     }
+}
+
+/// Virtual machines run Linux.
+#[cfg(not(target_os = "linux"))]
+pub fn init() -> Result<End, Stopped> {
+    Err(Stopped::usage("Plumb is the first process of a Linux machine only"))
 }
 
 /// Answers requests on standard input.

@@ -160,6 +160,7 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Continue the latest study", "plumb study resume"),
             example("Continue the study of a file", "plumb study resume study.toml"),
+            example("Repeat what failed, or what a neighbour spoiled", "plumb study resume --failed --rejected"),
         ],
         exits: &[DONE, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
     },

@@ -108,7 +108,7 @@ fn agrees(level: u64) {
         assert!(answer.result.is_some(), "{answer:?}");
         let expected = expected(level, &offsets.iter().map(|&offset| (offset, block)).collect::<Vec<_>>());
         for (disk, expected) in ["vda", "vdb", "vdc"].into_iter().zip(expected) {
-            let found = answer.devices[disk];
+            let found = answer.devices[disk].counts;
             assert_eq!(
                 (found.read_bytes, found.written_bytes),
                 (expected.read_bytes, expected.written_bytes),

@@ -61,7 +61,7 @@ fn measures(series: &str) {
     let copy = dialect("dd", "if=/dev/zero of=out bs=4096 count=256 conv=fsync", "");
     let answer = vm.run(&job(copy, dir, 120), &mut silent()).unwrap();
     assert_eq!(answer.exit_code, 0, "{answer:?}");
-    let disk = answer.devices["vda"];
+    let disk = answer.devices["vda"].counts;
     // The data, and of the file system's own less than as much again.
     assert!((1 << 20..2 << 20).contains(&disk.written_bytes) && disk.flushes >= 1, "{disk:?}");
 
@@ -110,13 +110,107 @@ fn an_array() {
     let answer = vm.run(&job(copy, Path::new("/mnt/a"), 120), &mut silent()).unwrap();
     assert_eq!(answer.exit_code, 0, "{answer:?}");
     let of_array: u64 =
-        answer.devices.iter().filter(|(name, _)| name.starts_with("md")).map(|(_, one)| one.written_bytes).sum();
+        answer.devices.iter().filter(|(name, _)| name.starts_with("md")).map(|(_, one)| one.counts.written_bytes).sum();
     let of_disks: u64 =
-        answer.devices.iter().filter(|(name, _)| name.starts_with("vd")).map(|(_, one)| one.written_bytes).sum();
+        answer.devices.iter().filter(|(name, _)| name.starts_with("vd")).map(|(_, one)| one.counts.written_bytes).sum();
     // Half as much again is parity at least: stripes that are written in part cost more of it.
     assert!(of_array >= 4 << 20 && of_disks >= of_array / 2 * 3, "{:#?}", answer.devices);
     vm.undo(&mut silent()).unwrap();
     Box::new(vm).close().unwrap();
+}
+
+/// A directory with these programs of this machine, which calls itself `plumb-test-root`. It has the libraries that they
+/// and Plumb need.
+fn root_of(programs: &[&str], root: &Path) {
+    let text = format!(
+        "set -e; R=$0; mkdir -p $R/etc $R/usr/bin $R/usr/sbin $R/usr/lib $R/usr/lib64 $R/tmp $R/mnt
+         for name in bin sbin lib lib64; do ln -s usr/$name $R/$name; done
+         echo ID=plumb-test-root >$R/etc/os-release
+         for program in {}; do cp -L $(command -v $program) $R/usr/bin/$program; done
+         for program in $R/usr/bin/* $1; do
+             for library in $(ldd $program 2>/dev/null | grep -o '/[^ ]*'); do
+                 mkdir -p $R${{library%/*}}; test -e $R$library || cp -L $library $R$library
+             done
+         done",
+        programs.join(" ")
+    );
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    let mut command = Command::new("sh");
+    command.args(["-c", &text]).arg(root).arg(super::program()).env("PATH", path);
+    assert!(command.status().unwrap().success());
+}
+
+/// Another system's tools build in a machine, from a directory and from an image, and neither is changed by it.
+#[test]
+fn another_userland() {
+    if !kernel("6.1") || !needs::tools(&["ldd"]) {
+        return;
+    }
+    let _alone = alone();
+    let site = Site::new();
+    let root = site.path("root");
+    root_of(&["sh", "cat", "ls", "mount", "umount", "mke2fs"], &root);
+    std::os::unix::fs::symlink("mke2fs", root.join("usr/bin/mkfs.ext4")).unwrap();
+    let machine = |root: &Path| VmSpec { root: Some(root.to_owned()), ..spec("6.1", &["64MiB"]) };
+    let mut vm = Vm::boot(&machine(&root), &site.surroundings()).unwrap();
+    let system = json!([
+        { "kind": "cmd", "run": "echo >/etc/written; read id </etc/os-release; test $id = ID=plumb-test-root" },
+        // Nothing of this machine's tools came along.
+        { "kind": "cmd", "run": "! command -v sed && ! command -v mdadm" },
+        { "kind": "mkfs", "fs": "ext4", "device": "@disks", "mount": "/mnt/a" },
+    ]);
+    vm.build("test", &steps(system), &Safety::default(), &mut silent()).unwrap();
+    let copy = dialect("dd", "if=/dev/zero of=out bs=4096 count=256 conv=fsync", "");
+    let answer = vm.run(&job(copy, Path::new("/mnt/a"), 120), &mut silent()).unwrap();
+    assert_eq!(answer.exit_code, 0, "{answer:?}");
+    // The study's disk keeps its name, and the system's own is no part of what is counted.
+    assert_eq!(answer.devices.keys().filter(|name| name.starts_with("vd")).collect::<Vec<_>>(), ["vda"]);
+    Box::new(vm).close().unwrap();
+    assert!(!root.join("etc/written").exists());
+
+    if !breadth::long_only() || !needs::tools(&["qemu-img", "sfdisk"]) {
+        return;
+    }
+    // The same as an image of a whole disk with one partition.
+    let image = site.path("disk.qcow2");
+    let text =
+        "set -e; cd $1; truncate -s 256M part; mkfs.ext4 -q -d root part; truncate -s 258M disk; echo 'start=2048' | sfdisk -q disk
+                dd if=part of=disk bs=1M seek=1 conv=notrunc status=none; qemu-img convert -O qcow2 disk disk.qcow2";
+    let made = Command::new("sh").args(["-c", text, "sh"]).arg(site.path("")).status().unwrap();
+    assert!(made.success());
+    let before = std::fs::read(&image).unwrap();
+    let mut vm = Vm::boot(&machine(&image), &site.surroundings()).unwrap();
+    let written = json!([{ "kind": "cmd", "run": "echo >/etc/written; cat /etc/written /etc/os-release" }]);
+    vm.build("image", &steps(written), &Safety::default(), &mut silent()).unwrap();
+    Box::new(vm).close().unwrap();
+    assert!(std::fs::read(&image).unwrap() == before, "the image was changed");
+}
+
+/// Where the program does not run in a root, its console says why and what to do; so where an image holds no system.
+#[test]
+fn a_userland_that_cannot_be_used() {
+    if !breadth::long_only() || !kernel("6.1") {
+        return;
+    }
+    let _alone = alone();
+    let site = Site::new();
+    let root = site.path("root");
+    root_of(&["sh"], &root);
+    let machine = |root: &Path| VmSpec { root: Some(root.to_owned()), ..spec("6.1", &[]) };
+    // A program without the libraries that it needs; a static one runs in any root.
+    if plumb_needs_libraries() {
+        std::fs::remove_dir_all(root.join("usr/lib64")).unwrap();
+        let error = Vm::boot(&machine(&root), &site.surroundings()).err().unwrap().to_string();
+        assert!(error.contains("cargo xtask musl") && error.contains("PLUMB_AGENT"), "{error}");
+    }
+    let image = site.path("empty");
+    std::fs::File::create(&image).unwrap().set_len(4 << 20).unwrap();
+    let error = Vm::boot(&machine(&image), &site.surroundings()).err().unwrap().to_string();
+    assert!(error.contains("no system found on it") && error.contains("ext4"), "{error}");
+}
+
+fn plumb_needs_libraries() -> bool {
+    Command::new("ldd").arg(super::program()).output().is_ok_and(|output| output.status.success())
 }
 
 /// A kernel that is not here is named, with the package that has it.

@@ -11,7 +11,7 @@ use plumb_result::study::{CellDevice, CellReason, CellValue, RunCount, StudyCell
 use plumb_stats::summary::{coefficient_of_variation, geometric_mean};
 use plumb_store::StudyRunStatus;
 use plumb_workload::OpKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn cells(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<StudyCell> {
     let plan = &evidence.plan;
@@ -82,36 +82,59 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// What each device did, by its role in the recipe: the kernel's name may be another one on each plot. A device without a role
+/// goes by the kernel's name.
 fn devices(runs: &[(u32, &StudyRun)]) -> Vec<CellDevice> {
-    let mut counts: BTreeMap<&str, Vec<DeviceCounts>> = BTreeMap::new();
-    let (mut written, mut read) = (Vec::new(), Vec::new());
+    let mut seen: BTreeMap<&str, SeenDevice<'_>> = BTreeMap::new();
     for (_, record, result) in accepted(runs) {
-        written.push(moved(result, OpKind::Write));
-        read.push(moved(result, OpKind::Read));
         let under = under(result);
-        for (device, one) in &record.devices {
-            if under.as_ref().is_none_or(|names| names.contains(device.as_str())) {
-                counts.entry(device).or_default().push(*one);
+        for (name, one) in &record.devices {
+            if under.as_ref().is_none_or(|names| names.contains(name.as_str())) {
+                let device = seen.entry(one.role.as_deref().unwrap_or(name)).or_default();
+                device.names.insert(name);
+                device.counts.push(one.counts);
+                // Only the work of runs in which it took part.
+                device.written += moved(result, OpKind::Write);
+                device.read += moved(result, OpKind::Read);
             }
         }
     }
-    let per_byte = |device: f64, moved: f64| (moved > 0.0).then(|| device / moved);
-    let (written, read) = (mean(&written).unwrap_or(0.0), mean(&read).unwrap_or(0.0));
-    let device = |(device, all): (&str, Vec<DeviceCounts>)| {
-        let counted = |of: fn(&DeviceCounts) -> u64| RunCount::of(&all.iter().map(of).collect::<Vec<u64>>());
+    seen.into_iter().filter_map(|(device, seen)| seen.of_cell(device)).collect()
+}
+
+/// A device over the runs of a cell.
+#[derive(Default)]
+struct SeenDevice<'a> {
+    /// What the kernel called it.
+    names: BTreeSet<&'a str>,
+    counts: Vec<DeviceCounts>,
+    /// Bytes that the work of its runs wrote.
+    written: f64,
+    /// Bytes that the work of its runs read.
+    read: f64,
+}
+
+impl SeenDevice<'_> {
+    /// `None` where it did nothing at all.
+    fn of_cell(self, device: &str) -> Option<CellDevice> {
+        if self.counts.iter().all(|one| *one == DeviceCounts::default()) {
+            return None;
+        }
+        let counted = |of: fn(&DeviceCounts) -> u64| RunCount::of(&self.counts.iter().map(of).collect::<Vec<u64>>());
         let (read_bytes, written_bytes) = (counted(|one| one.read_bytes)?, counted(|one| one.written_bytes)?);
+        let runs = self.counts.len() as f64;
+        let per_byte = |of_device: RunCount, work: f64| (work > 0.0).then(|| of_device.mean * runs / work);
         Some(CellDevice {
             device: device.to_owned(),
-            runs: all.len() as u32,
+            names: self.names.into_iter().filter(|name| *name != device).map(str::to_owned).collect(),
+            runs: self.counts.len() as u32,
             reads: counted(|one| one.reads)?,
             read_bytes,
             writes: counted(|one| one.writes)?,
             written_bytes,
             flushes: counted(|one| one.flushes)?,
-            written_per_byte: per_byte(written_bytes.mean, written),
-            read_per_byte: per_byte(read_bytes.mean, read),
+            written_per_byte: per_byte(written_bytes, self.written),
+            read_per_byte: per_byte(read_bytes, self.read),
         })
-    };
-    let moved = |all: &[DeviceCounts]| all.iter().any(|one| *one != DeviceCounts::default());
-    counts.into_iter().filter(|(_, all)| moved(all)).filter_map(device).collect()
+    }
 }

@@ -3,7 +3,7 @@
 use super::evidence::StudyEvidence;
 use super::pairing::{ByOthers, Pairing};
 use super::values::{CountedValue, WorkNumber, WorkNumbers, is_hard, some_levels};
-use super::{counted, messages};
+use super::{counted, messages, primary};
 use crate::compare::claims::{self, ContrastSide};
 use crate::plan::{Correction, Levels, Plan};
 use plumb_result::ContrastVerdict;
@@ -41,14 +41,24 @@ pub(super) fn contrasts(evidence: &StudyEvidence, numbers: &WorkNumbers, emulate
         .collect();
     // Of times under emulation nothing can be claimed, so that they are none of the claims among which chance is shared.
     let families: &[fn(bool) -> bool] = if emulated { &[|count| count, |count| !count] } else { &[|_| true] };
+    let primaries = primary::numbers(evidence, numbers);
+    let is_primary = |pairing: &Pairing| primaries.contains(&pairing.number);
     for is_of_family in families {
         let open: Vec<usize> = (0..pairings.len())
-            .filter(|&at| pairings[at].exact.is_none() && is_of_family(is_count(&pairings[at])))
+            .filter(|&at| pairings[at].exact.is_none() && is_primary(&pairings[at]))
+            .filter(|&at| is_of_family(is_count(&pairings[at])))
             .collect();
         let family: Vec<&Pairing> = open.iter().map(|&at| &pairings[at]).collect();
-        for (at, assessment) in open.iter().zip(assess(plan, &family, by.hard, &rule)) {
+        let correction = family_of(plan.compare.correction);
+        for (at, assessment) in open.iter().zip(assess(&family, correction, by.hard, &rule)) {
             found[*at] = Some(contrast(plan, &pairings[*at], &assessment, baseline, &rule, cap));
         }
+    }
+    for (pairing, found) in pairings.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+        let alone = assess(&[pairing], Family::Uncorrected, by.hard, &rule);
+        *found = alone
+            .first()
+            .map(|assessment| without_verdict(plan, contrast(plan, pairing, assessment, baseline, &rule, cap)));
     }
     found.into_iter().flatten().collect()
 }
@@ -94,7 +104,8 @@ fn pairing(
         all[side].push(*value);
     }
     let by_others: Vec<&ByOthers> = units.values().collect();
-    let exact = number.metric.device_count().and_then(|_| counted::exact(&by_others));
+    let is_determined = all.iter().flatten().all(|value| value.is_determined);
+    let exact = number.metric.device_count().and_then(|_| counted::exact(&by_others, is_determined));
     let mut paired: [Vec<Vec<f64>>; 2] = Default::default();
     for cells in units.into_values() {
         let mut means: [Vec<f64>; 2] = Default::default();
@@ -112,7 +123,26 @@ fn pairing(
     Pairing { number: number.clone(), within: within.clone(), candidate: levels[1].clone(), units: paired, all, exact }
 }
 
-fn assess(plan: &Plan, pairings: &[&Pairing], by_plots: bool, rule: &VerdictRule) -> Vec<Assessment> {
+/// A secondary number: its interval is shown, and nothing is claimed of it.
+fn without_verdict(plan: &Plan, mut secondary: StudyContrast) -> StudyContrast {
+    secondary.primary = false;
+    let contrast = &mut secondary.contrast;
+    contrast.verdict = ContrastVerdict::CannotTell;
+    contrast.note = Some("secondary: shown without a verdict".to_owned());
+    (contrast.capped, contrast.p_adjusted, contrast.blocks_needed) = (None, None, None);
+    secondary.words = messages::contrast(contrast, &secondary.within, plan.compare.equivalence);
+    secondary
+}
+
+const fn family_of(correction: Correction) -> Family {
+    match correction {
+        Correction::Holm => Family::Holm,
+        Correction::BenjaminiHochberg => Family::BenjaminiHochberg,
+        Correction::None => Family::Uncorrected,
+    }
+}
+
+fn assess(pairings: &[&Pairing], family: Family, by_plots: bool, rule: &VerdictRule) -> Vec<Assessment> {
     let runs: Vec<[Vec<f64>; 2]> = pairings
         .iter()
         .map(|pairing| {
@@ -132,11 +162,6 @@ fn assess(plan: &Plan, pairings: &[&Pairing], by_plots: bool, rule: &VerdictRule
             better: claims::better(pairing.number.metric),
         })
         .collect();
-    let family = match plan.compare.correction {
-        Correction::Holm => Family::Holm,
-        Correction::BenjaminiHochberg => Family::BenjaminiHochberg,
-        Correction::None => Family::Uncorrected,
-    };
     // Values are above 0 and come in pairs: the only errors are those of the margin, which the study file checks.
     assess_family(&compared, rule, family).unwrap_or_default()
 }
@@ -190,6 +215,7 @@ fn contrast(
     StudyContrast {
         words: messages::contrast(&contrast, &pairing.within, plan.compare.equivalence),
         within: pairing.within.clone(),
+        primary: true,
         contrast,
     }
 }

@@ -9,11 +9,14 @@ use plumb_result::{Contrast, ContrastVerdict};
 use plumb_stats::geometric_mean;
 use std::collections::BTreeMap;
 
-/// Units below which equal counts are one sample.
-const UNITS_MIN: u32 = 2;
+/// Units below which equal counts of determined work are too few to show that nothing else wrote.
+const DETERMINED_UNITS_MIN: u32 = 3;
+/// Units below which an equal count may be chance. Of two equally likely neighbours (8 or 9 flushes), one side shows the
+/// same six times in 1 of 32 studies, and both sides a different one each in 1 of 2048.
+const UNITS_MIN: u32 = 6;
 
-/// What the counts of all units say; `None` where their spread has to be judged.
-pub(super) fn exact(units: &[&ByOthers]) -> Option<Exact> {
+/// What the counts of all units say; `None` where their spread has to be judged. `is_determined`: the work alone decides them.
+pub(super) fn exact(units: &[&ByOthers], is_determined: bool) -> Option<Exact> {
     let mut merged: BTreeMap<&Levels, [Vec<f64>; 2]> = BTreeMap::new();
     let mut count = 0;
     for unit in units {
@@ -30,7 +33,11 @@ pub(super) fn exact(units: &[&ByOthers]) -> Option<Exact> {
     }
     let sides = || merged.values().flatten();
     let is_same = sides().all(|runs| runs.iter().all(|value| value == &runs[0]));
-    if is_same && count >= UNITS_MIN {
+    let needed = if is_determined { DETERMINED_UNITS_MIN } else { UNITS_MIN };
+    if is_same && count < needed {
+        return Some(Exact::TooFew { units: count, needed });
+    }
+    if is_same {
         let of = |side: usize| merged.values().map(move |sides| sides[side][0]);
         let ratios: Vec<f64> = of(1).zip(of(0)).map(|(candidate, baseline)| candidate / baseline).collect();
         let sums: [f64; 2] = [of(0).sum(), of(1).sum()];
@@ -52,6 +59,10 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         Exact::Same { sums, ratio, units } => (of_sums(*sums, *ratio, plan.compare.equivalence), *ratio, *units, None),
         Exact::Zeros { units } => {
             (ContrastVerdict::CannotTell, None, *units, Some("some runs counted 0, so there is no ratio".to_owned()))
+        }
+        Exact::TooFew { units, needed } => {
+            let note = format!("{units} equal counts may be chance; {needed} are needed");
+            (ContrastVerdict::CannotTell, None, *units, Some(note))
         }
     };
     let capped = (plan.exploratory && said != ContrastVerdict::CannotTell).then(|| Capped {
@@ -100,6 +111,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
             matches!(exact, Exact::Same { .. }),
         ),
         within: pairing.within.clone(),
+        primary: true,
         contrast,
     }
 }
@@ -124,28 +136,40 @@ mod tests {
         [(Levels::new(), [baseline.to_vec(), candidate.to_vec()])].into()
     }
 
-    fn of(units: &[ByOthers]) -> Option<Exact> {
-        exact(&units.iter().collect::<Vec<_>>())
+    fn determined(units: &[ByOthers]) -> Option<Exact> {
+        exact(&units.iter().collect::<Vec<_>>(), true)
     }
 
     #[test]
     fn the_same_everywhere_is_exact_and_one_other_run_is_not() {
-        let same = [unit(&[512.0, 512.0], &[768.0, 768.0]), unit(&[512.0], &[768.0])];
-        assert_eq!(of(&same), Some(Exact::Same { sums: [512.0, 768.0], ratio: Some(1.5), units: 2 }));
-        assert_eq!(of(&[unit(&[512.0, 512.0], &[768.0]), unit(&[512.0, 513.0], &[768.0])]), None);
-        assert_eq!(of(&same[..1]), None, "one plot a side is one sample");
+        let one = unit(&[512.0], &[768.0]);
+        let same = [unit(&[512.0, 512.0], &[768.0, 768.0]), one.clone(), one];
+        assert_eq!(determined(&same), Some(Exact::Same { sums: [512.0, 768.0], ratio: Some(1.5), units: 3 }));
+        assert_eq!(determined(&[unit(&[512.0, 512.0], &[768.0]), unit(&[512.0, 513.0], &[768.0])]), None);
+        assert_eq!(determined(&same[..2]), Some(Exact::TooFew { units: 2, needed: 3 }));
+    }
+
+    // Protects: in the review's A/A studies, 8 flushes of one side and 9 of the other on two plots were called exactly more.
+    #[test]
+    fn equal_counts_that_the_work_does_not_determine_need_more_units() {
+        let flushes = vec![unit(&[8.0, 8.0], &[9.0, 9.0]); 6];
+        let of = |units: usize| exact(&flushes[..units].iter().collect::<Vec<_>>(), false);
+        assert_eq!(of(2), Some(Exact::TooFew { units: 2, needed: 6 }));
+        assert_eq!(of(5), Some(Exact::TooFew { units: 5, needed: 6 }));
+        assert!(matches!(of(6), Some(Exact::Same { units: 6, .. })));
     }
 
     #[test]
     fn none_has_a_direction_and_no_ratio() {
         let none = unit(&[0.0], &[512.0]);
-        assert_eq!(of(&[none.clone(), none]), Some(Exact::Same { sums: [0.0, 512.0], ratio: None, units: 2 }));
+        let all = [none.clone(), none.clone(), none];
+        assert_eq!(determined(&all), Some(Exact::Same { sums: [0.0, 512.0], ratio: None, units: 3 }));
         assert_eq!(of_sums([0.0, 512.0], None, 0.05), ContrastVerdict::Slower);
         assert_eq!(of_sums([512.0, 0.0], None, 0.05), ContrastVerdict::Faster);
         assert_eq!(of_sums([0.0, 0.0], None, 0.05), ContrastVerdict::Equivalent);
         assert_eq!(of_sums([100.0, 104.0], Some(1.04), 0.05), ContrastVerdict::Equivalent);
         assert_eq!(
-            of(&[unit(&[0.0], &[512.0]), unit(&[3.0], &[512.0])]),
+            determined(&[unit(&[0.0], &[512.0]), unit(&[3.0], &[512.0])]),
             Some(Exact::Zeros { units: 2 }),
             "the logarithm of 0 would spoil every contrast of the family"
         );

@@ -7,7 +7,7 @@ use plumb_result::short_list;
 use plumb_result::{Metric, PhaseResult, Quantity, RunResult};
 use plumb_workload::program::postmark::PostmarkDraws;
 use plumb_workload::program::{PostmarkPart, PostmarkStep};
-use plumb_workload::{OpKind, Target};
+use plumb_workload::{OpKind, Phase, Target};
 use std::collections::BTreeSet;
 
 /// A number of the leaf devices under a run, all of them together, over the whole run. `None` where it could not be seen
@@ -25,6 +25,23 @@ pub(super) fn value(count: DeviceCount, record: &StudyRun, result: &RunResult) -
     }
 }
 
+/// Whether the work alone determines a count: bytes of block devices that it reads and writes past the page cache. What a
+/// file system adds follows its timers (a journal commits every few seconds), requests are merged as they happen to meet, and
+/// flushes come when the kernel likes.
+pub(super) fn is_determined(count: DeviceCount, result: &RunResult) -> bool {
+    let workload = &result.workload;
+    let on_devices = !workload.target.is_empty()
+        && workload.target.values().all(|target| matches!(target, Target::Device(_)))
+        && workload.phase.iter().all(Phase::goes_around_cache);
+    match count {
+        DeviceCount::ReadBytes
+        | DeviceCount::WrittenBytes
+        | DeviceCount::WrittenPerByte
+        | DeviceCount::BytesPerTransaction => on_devices,
+        DeviceCount::Reads | DeviceCount::Writes | DeviceCount::Flushes => false,
+    }
+}
+
 fn per(counted: f64, units: f64) -> Option<f64> {
     (units > 0.0).then(|| counted / units)
 }
@@ -37,7 +54,7 @@ fn of_leaves(record: &StudyRun, result: &RunResult) -> Option<DeviceCounts> {
     }
     let mut all = DeviceCounts::default();
     for leaf in leaves {
-        let one = record.devices.get(leaf)?;
+        let one = record.devices.get(leaf)?.counts;
         all.reads += one.reads;
         all.read_bytes += one.read_bytes;
         all.writes += one.writes;

@@ -1,21 +1,26 @@
-//! Effects of the factors to a number, alone and together, and how much share of variation that is.
+//! Effects of all factors to a number, alone and in pairs, with intervals; shares of variation where every cell has a value.
 
 use super::values::{CountedValue, WorkNumber, WorkNumbers, is_hard};
+use crate::compare::claims;
 use crate::plan::Plan;
 use plumb_result::short_list;
 use plumb_result::study::{EffectLine, EffectTable};
-use plumb_stats::factorial::{TwoLevel, two_level};
+use plumb_stats::effects::{NotEstimable, PlotValues, contrast, shares};
+use plumb_stats::estimate::Estimate;
 use plumb_stats::geometric_mean;
-use plumb_stats::split_plot::{SplitPlot, split_plot};
+use plumb_stats::verdict::Better;
 use std::collections::BTreeMap;
 
-/// A table for each number whose design is whole and balanced over the factors that were asked for.
+const CONFIDENCE: f64 = 0.95;
+
+/// A table for each number that two or more factors vary.
 pub(super) fn effects(plan: &Plan, numbers: &WorkNumbers) -> Vec<EffectTable> {
     let asked = |name: &str| plan.compare.effects.is_empty() || plan.compare.effects.iter().any(|one| one == name);
     numbers
         .iter()
-        // Counts may be the same in every run: of no variation there are no shares.
+        // Counts may be the same in every run, or 0: of those there are no ratios.
         .filter(|(_, values)| values.iter().any(|value| value.value != values[0].value))
+        .filter(|(_, values)| values.iter().all(|value| value.value > 0.0))
         .filter_map(|(number, values)| {
             // A factor that chooses the work has one level in all values of that work.
             let factors: Vec<Varied> = plan
@@ -25,7 +30,7 @@ pub(super) fn effects(plan: &Plan, numbers: &WorkNumbers) -> Vec<EffectTable> {
                 .map(|factor| Varied::of(plan, &factor.name, &factor.levels, values))
                 .filter(|factor| factor.levels.len() > 1)
                 .collect();
-            table(plan, number, values, &factors)
+            (factors.len() > 1).then(|| Design::new(plan, values, factors).table(number))
         })
         .collect()
 }
@@ -55,137 +60,200 @@ impl Varied {
     }
 }
 
-fn table(plan: &Plan, number: &WorkNumber, values: &[CountedValue], factors: &[Varied]) -> Option<EffectTable> {
-    let (hard, easy): (Vec<&Varied>, Vec<&Varied>) = factors.iter().partition(|factor| factor.hard);
-    if factors.len() < 2 {
-        return None;
-    }
-    let mixed = !hard.is_empty() && !easy.is_empty();
-    let strata = if mixed { split(plan, values, &hard, &easy) } else { None };
-    let (method, lines) = if factors.iter().all(|factor| factor.levels.len() == 2) {
-        let signs = signs(plan, values, factors)?;
-        ("sign-table", sign_lines(&signs, factors, mixed))
-    } else {
-        ("split-plot", Vec::new())
-    };
-    let mut lines = lines;
-    match strata {
-        Some(strata) if lines.is_empty() => lines = strata_lines(&strata, &hard, &easy),
-        // With two kinds of error, p of the sign table would hold hard factors against the wrong one.
-        Some(strata) if factors.len() == 2 => {
-            for line in &mut lines {
-                line.p = match line.factors.as_slice() {
-                    [one] if *one == hard[0].name => Some(strata.whole.p),
-                    [_] => Some(strata.sub.p),
-                    [_, _] => Some(strata.interaction.p),
-                    _ => None,
-                };
+/// The values of a number, by plots and by combinations of levels. Hard factors come first.
+struct Design {
+    factors: Vec<Varied>,
+    hard: usize,
+    plots: Vec<PlotValues>,
+}
+
+/// A level of a factor against its first.
+type Step = (usize, usize);
+
+impl Design {
+    fn new(plan: &Plan, values: &[CountedValue], factors: Vec<Varied>) -> Design {
+        let (mut factors, easy): (Vec<Varied>, Vec<Varied>) = factors.into_iter().partition(|factor| factor.hard);
+        let hard = factors.len();
+        factors.extend(easy);
+        let mut design = Design { factors, hard, plots: Vec::new() };
+        let one_plot = values.iter().all(|value| value.plot == values[0].plot);
+        // On a single plot its repetitions are the units: each holds every combination once.
+        let unit = |value: &CountedValue| if one_plot { (value.plot, value.repeat) } else { (value.plot, 0) };
+        let mut units: BTreeMap<(u32, u32), BTreeMap<(usize, usize), Vec<f64>>> = BTreeMap::new();
+        for value in values {
+            let place = |factors: &[Varied]| {
+                factors
+                    .iter()
+                    .try_fold(0, |place, factor| Some(place * factor.levels.len() + factor.level_of(plan, value)?))
+            };
+            let Some(place) = place(&design.factors[..hard]).zip(place(&design.factors[hard..])) else { continue };
+            units.entry(unit(value)).or_default().entry(place).or_default().push(value.value);
+        }
+        for cells in units.into_values() {
+            let wholes = short_list::set(cells.keys().map(|(whole, _)| *whole));
+            for whole in wholes {
+                let of_sub = |sub| cells.get(&(whole, sub)).and_then(|runs| geometric_mean(runs).ok()).map(f64::ln);
+                design.plots.push(PlotValues { whole, logs: (0..design.subs()).map(of_sub).collect() });
             }
         }
-        _ => {}
+        design
     }
-    (!lines.is_empty()).then(|| EffectTable {
-        workload: number.workload.clone(),
-        phase: number.phase.clone(),
-        metric: number.metric,
-        method: method.to_owned(),
-        lines,
-    })
-}
 
-/// The sign table over plots: the values of a cell are one for each plot, or runs where there is but one plot.
-fn signs(plan: &Plan, values: &[CountedValue], factors: &[Varied]) -> Option<TwoLevel> {
-    let mut cells: Vec<BTreeMap<u32, Vec<f64>>> = vec![BTreeMap::new(); 1 << factors.len()];
-    for value in values {
-        let mut cell = 0;
-        for (bit, factor) in factors.iter().enumerate() {
-            cell |= factor.level_of(plan, value)? << bit;
-        }
-        cells[cell].entry(value.plot).or_default().push(value.value);
+    fn subs(&self) -> usize {
+        combinations(&self.factors[self.hard..])
     }
-    let one_plot = cells.iter().all(|plots| plots.len() == 1);
-    let of_cell = |plots: BTreeMap<u32, Vec<f64>>| -> Vec<f64> {
-        if one_plot {
-            plots.into_values().flatten().collect()
-        } else {
-            plots.into_values().filter_map(|runs| geometric_mean(&runs).ok()).collect()
-        }
-    };
-    two_level(&cells.into_iter().map(of_cell).collect::<Vec<_>>()).ok()
-}
 
-fn sign_lines(table: &TwoLevel, factors: &[Varied], mixed: bool) -> Vec<EffectLine> {
-    let mut lines: Vec<EffectLine> = table
-        .terms
-        .iter()
-        .map(|term| {
-            let names: Vec<String> = factors
+    fn table(&self, number: &WorkNumber) -> EffectTable {
+        let better = claims::better(number.metric);
+        // A rate that doubles and a latency that halves are both twice as good; a count is a count.
+        let turns = number.metric.device_count().is_none() && better == Better::Lower;
+        let shares = self.shares();
+        let mut lines = Vec::new();
+        for (at, term) in self.terms().into_iter().enumerate() {
+            let share = shares.as_ref().map(|(terms, _, _)| terms[at]);
+            for (first, steps) in self.steps(&term).into_iter().enumerate() {
+                // The share is the whole term's.
+                lines.push(self.line(&steps, share.filter(|_| first == 0), turns));
+            }
+        }
+        if let Some((_, rest, error)) = shares {
+            if self.factors.len() > 2 {
+                lines.push(only_share("interactions of three and more", rest));
+            }
+            lines.push(only_share("between provisionings of one cell", error));
+        }
+        EffectTable {
+            workload: number.workload.clone(),
+            phase: number.phase.clone(),
+            metric: number.metric,
+            method: "contrasts".to_owned(),
+            lines,
+        }
+    }
+
+    /// Main effects first, then pairs.
+    fn terms(&self) -> Vec<Vec<usize>> {
+        let count = self.factors.len();
+        let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| vec![one, other]));
+        (0..count).map(|one| vec![one]).chain(pairs).collect()
+    }
+
+    /// Every level of the term's factors against the first.
+    fn steps(&self, term: &[usize]) -> Vec<Vec<Step>> {
+        let mut all: Vec<Vec<Step>> = vec![Vec::new()];
+        for &factor in term {
+            let levels = 1..self.factors[factor].levels.len();
+            all = all
                 .iter()
-                .enumerate()
-                .filter(|(bit, _)| term.factors & (1 << bit) != 0)
-                .map(|(_, factor)| factor.name.clone())
+                .flat_map(|known| levels.clone().map(move |level| [known.as_slice(), &[(factor, level)]].concat()))
                 .collect();
-            EffectLine {
-                name: names.join(" × "),
-                ratio: (names.len() == 1).then_some(term.ratio),
-                share: term.share,
-                p: term.p.filter(|_| !mixed),
-                factors: names,
-            }
-        })
-        .collect();
-    lines.push(error("between provisionings of one cell", table.error_share));
-    lines
-}
-
-/// All hard factors together as the whole plots' factor, all easy ones together as the other: `values[a][plot][b]`.
-fn split(plan: &Plan, values: &[CountedValue], hard: &[&Varied], easy: &[&Varied]) -> Option<SplitPlot> {
-    let place = |factors: &[&Varied], value: &CountedValue| -> Option<usize> {
-        let mut place = 0;
-        for factor in factors {
-            place = place * factor.levels.len() + factor.level_of(plan, value)?;
         }
-        Some(place)
-    };
-    let count = |factors: &[&Varied]| factors.iter().map(|factor| factor.levels.len()).product::<usize>();
-    let mut wholes: Vec<BTreeMap<u32, BTreeMap<usize, Vec<f64>>>> = vec![BTreeMap::new(); count(hard)];
-    for value in values {
-        let plots = &mut wholes[place(hard, value)?];
-        plots.entry(value.plot).or_default().entry(place(easy, value)?).or_default().push(value.value);
+        all
     }
-    let subs = count(easy);
-    let design: Vec<Vec<Vec<f64>>> = wholes
-        .into_iter()
-        .map(|plots| {
-            let whole = plots.into_values().filter(|cells| cells.len() == subs);
-            whole.map(|cells| cells.into_values().filter_map(|runs| geometric_mean(&runs).ok()).collect()).collect()
-        })
-        .collect();
-    split_plot(&design).ok()
+
+    fn line(&self, steps: &[Step], share: Option<f64>, turns: bool) -> EffectLine {
+        let weights = |factors: std::ops::Range<usize>| {
+            factors.fold(vec![1.0], |weights, factor| {
+                let levels = self.factors[factor].levels.len();
+                let step = steps.iter().find(|(of, _)| *of == factor).map(|(_, level)| *level);
+                let weight = |level: usize| match step {
+                    None => 1.0 / levels as f64,
+                    Some(_) if level == 0 => -1.0,
+                    Some(step) => f64::from(u8::from(level == step)),
+                };
+                weights
+                    .iter()
+                    .flat_map(|weight_so_far| (0..levels).map(move |level| weight_so_far * weight(level)))
+                    .collect()
+            })
+        };
+        let found = contrast(&self.plots, &weights(0..self.hard), &weights(self.hard..self.factors.len()));
+        let ratio = |log: f64| if turns { (-log).exp() } else { log.exp() };
+        let factors: Vec<String> = steps.iter().map(|(factor, _)| self.factors[*factor].name.clone()).collect();
+        let mut line = EffectLine {
+            name: factors.join(" × "),
+            factors,
+            levels: steps.iter().map(|(factor, level)| self.factors[*factor].levels[*level].clone()).collect(),
+            against: steps.iter().map(|(factor, _)| self.factors[*factor].levels[0].clone()).collect(),
+            share,
+            ratio: None,
+            lo: None,
+            hi: None,
+            p: None,
+            reason: None,
+        };
+        match found {
+            Ok(estimate) => {
+                line.ratio = Some(ratio(estimate.log_mean));
+                line.p = Some(estimate.p());
+                match interval(&estimate) {
+                    Some([lo, hi]) => {
+                        (line.lo, line.hi) = (Some(ratio(lo).min(ratio(hi))), Some(ratio(lo).max(ratio(hi))))
+                    }
+                    None => line.reason = Some("no spread to hold it against".to_owned()),
+                }
+            }
+            Err(NotEstimable::NoReplicates { log_mean }) => {
+                line.ratio = Some(ratio(log_mean));
+                line.reason = Some("no interval: no combination of levels has two provisionings".to_owned());
+            }
+            Err(NotEstimable::EmptyCell { whole }) => {
+                line.reason = Some(format!("cannot be estimated: {} lacks values", self.cell(whole)));
+            }
+            Err(NotEstimable::Input(_)) => line.reason = Some("cannot be estimated: a value is no number".to_owned()),
+        }
+        line
+    }
+
+    /// The levels of the hard factors of a combination, or `some combination`, where there are none.
+    fn cell(&self, whole: usize) -> String {
+        let mut rest = whole;
+        let mut names = Vec::new();
+        for factor in self.factors[..self.hard].iter().rev() {
+            names.push(format!("{} {}", factor.name, factor.levels[rest % factor.levels.len()]));
+            rest /= factor.levels.len();
+        }
+        names.reverse();
+        if names.is_empty() { "a combination of levels".to_owned() } else { names.join(", ") }
+    }
+
+    /// Shares of the terms, of what is left between cells, and of the error; `None` where a cell has no value.
+    fn shares(&self) -> Option<(Vec<f64>, f64, f64)> {
+        let levels: Vec<usize> = self.factors.iter().map(|factor| factor.levels.len()).collect();
+        let mut cells: Vec<Vec<f64>> = vec![Vec::new(); combinations(&self.factors)];
+        for plot in &self.plots {
+            for (sub, log) in plot.logs.iter().enumerate() {
+                cells[plot.whole * self.subs() + sub].extend(log);
+            }
+        }
+        let terms: Vec<u32> =
+            self.terms().iter().map(|term| term.iter().fold(0, |bits, at| bits | (1 << at))).collect();
+        let found = shares(&levels, &cells, &terms).ok()?;
+        Some((found.terms, found.rest, found.error))
+    }
 }
 
-fn strata_lines(table: &SplitPlot, hard: &[&Varied], easy: &[&Varied]) -> Vec<EffectLine> {
-    let names = |factors: &[&Varied]| factors.iter().map(|factor| factor.name.clone()).collect::<Vec<String>>();
-    let (whole, sub) = (names(hard), names(easy));
-    let both: Vec<String> = whole.iter().chain(&sub).cloned().collect();
-    let line = |names: &[String], share: f64, p: f64| EffectLine {
-        factors: names.to_vec(),
-        name: names.join(" × "),
-        share,
+fn combinations(factors: &[Varied]) -> usize {
+    factors.iter().map(|factor| factor.levels.len()).product()
+}
+
+/// Both ends, as logarithms; `None` where the values have no spread.
+fn interval(estimate: &Estimate) -> Option<[f64; 2]> {
+    let half = estimate.log_half_width(CONFIDENCE).ok().filter(|half| *half > 0.0)?;
+    Some([estimate.log_mean - half, estimate.log_mean + half])
+}
+
+fn only_share(name: &str, share: f64) -> EffectLine {
+    EffectLine {
+        factors: Vec::new(),
+        name: name.to_owned(),
+        levels: Vec::new(),
+        against: Vec::new(),
+        share: Some(share),
         ratio: None,
-        p: Some(p),
-    };
-    let mut lines = vec![
-        line(&whole, table.whole.line.share, table.whole.p),
-        line(&sub, table.sub.line.share, table.sub.p),
-        line(&both, table.interaction.line.share, table.interaction.p),
-    ];
-    short_list::sort_by(&mut lines, |one, other| other.share.total_cmp(&one.share));
-    lines.push(error("between provisionings", table.plots.share));
-    lines.push(error("within provisionings", table.within.share));
-    lines
-}
-
-fn error(name: &str, share: f64) -> EffectLine {
-    EffectLine { factors: Vec::new(), name: name.to_owned(), share, ratio: None, p: None }
+        lo: None,
+        hi: None,
+        p: None,
+        reason: None,
+    }
 }

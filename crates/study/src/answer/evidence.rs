@@ -2,7 +2,7 @@
 
 use crate::conduct::FrozenStudy;
 use crate::plan::{HostPlan, Plan};
-use plumb_lab::protocol::DeviceCounts;
+use plumb_lab::protocol::DeviceRecord;
 use plumb_lab::vm::Accel;
 use plumb_result::RunResult;
 use plumb_store::{Store, StoreError, StudyPlotRow, StudyRunStatus};
@@ -19,10 +19,12 @@ pub struct StudyRun {
     pub build: Option<u32>,
     /// How long it took, s.
     pub seconds: Option<f64>,
+    /// How many results of it were rejected before this one.
+    pub rejected_before: u32,
     /// Its result, where there is one.
     pub result: Option<RunResult>,
     /// What the block devices did meanwhile.
-    pub devices: BTreeMap<String, DeviceCounts>,
+    pub devices: BTreeMap<String, DeviceRecord>,
 }
 
 /// All that is known of a study.
@@ -61,6 +63,7 @@ impl StudyEvidence {
                 reason: row.reason,
                 build: row.build,
                 seconds: row.seconds,
+                rejected_before: row.rejected_before,
                 result,
                 devices,
             });

@@ -3,7 +3,7 @@
 use crate::compare::messages::found;
 use crate::plan::{Levels, Plan};
 use plumb_result::compare::Replicate;
-use plumb_result::number::{BYTES, Digits, percent};
+use plumb_result::number::{self, BYTES, Digits, percent};
 use plumb_result::study::{StudyContrast, StudyCounts};
 use plumb_result::{Contrast, ContrastVerdict, Unit};
 
@@ -40,7 +40,8 @@ pub(super) fn contrast(contrast: &Contrast, within: &Levels, margin: f64) -> Str
     let place = place(contrast, within);
     let ratio = match (contrast.ratio, contrast.lo, contrast.hi) {
         (Some(ratio), Some(lo), Some(hi)) => {
-            format!("{ratio:.2}× ({:.0} % {lo:.2} – {hi:.2})", contrast.confidence * 100.0)
+            let interval = number::ratio_interval(lo, hi);
+            format!("{}× ({:.0} % {interval})", number::ratio(ratio), contrast.confidence * 100.0)
         }
         _ => "no ratio".to_owned(),
     };
@@ -83,11 +84,10 @@ pub(super) fn counted(contrast: &Contrast, within: &Levels, margin: f64, exact: 
             format!("{times}{values}, the same in every run of {units}")
         }
         (Some(ratio), Some(lo), Some(hi)) => format!(
-            "{:.2} times{values} ({:.0} % {:.2} – {:.2}), {units}",
-            1.0 / ratio,
+            "{} times{values} ({:.0} % {}), {units}",
+            number::ratio(1.0 / ratio),
             contrast.confidence * 100.0,
-            1.0 / hi,
-            1.0 / lo
+            number::ratio_interval(1.0 / hi, 1.0 / lo)
         ),
         _ => format!("no ratio{values}, {units}"),
     };
@@ -120,6 +120,7 @@ fn times(ratio: f64) -> String {
 /// A count in its unit.
 fn amount(value: f64, unit: Unit) -> String {
     match unit {
+        Unit::Bytes if value < 1024.0 && value.fract() == 0.0 => format!("{value:.0} B"),
         Unit::Bytes => BYTES.set(value, Digits::Three),
         Unit::BytesPerOp => format!("{} an op", BYTES.set(value, Digits::Three)),
         Unit::BytesPerByte => format!("{value:.3} B/B"),
@@ -133,7 +134,8 @@ fn counts_found(a: &str, b: &str, contrasts: &[Contrast]) -> Option<String> {
     let count = |verdict| contrasts.iter().filter(|contrast| contrast.verdict == verdict).count();
     let (fewer, more) = (count(ContrastVerdict::Faster), count(ContrastVerdict::Slower));
     let (equal, total) = (count(ContrastVerdict::Equivalent), contrasts.len());
-    let ratio = |one: &Contrast| one.ratio.map_or(String::new(), |ratio| format!(" ({:.2} times)", 1.0 / ratio));
+    let ratio =
+        |one: &Contrast| one.ratio.map_or(String::new(), |ratio| format!(" ({} times)", number::ratio(1.0 / ratio)));
     let said = match contrasts {
         [] => return None,
         [only] if fewer == 1 => format!("{b} has fewer {} than {a}{}.", only.metric, ratio(only)),
@@ -170,7 +172,8 @@ pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCou
         let a = side(by, baseline);
         for candidate in candidates {
             let b = side(by, candidate);
-            let of_level = contrasts.iter().map(|one| &one.contrast).filter(|one| one.candidate == b).cloned();
+            let primary = contrasts.iter().filter(|one| one.primary).map(|one| &one.contrast);
+            let of_level = primary.filter(|one| one.candidate == b).cloned();
             let (of_devices, of_times): (Vec<Contrast>, Vec<Contrast>) =
                 of_level.partition(|one| one.metric.device_count().is_some());
             let of_devices = counts_found(&a, &b, &of_devices);
@@ -190,6 +193,12 @@ pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCou
         said.push(format!(
             "The study is not done: {} of {} runs are still to come (`plumb study resume`).",
             counts.open, counts.runs
+        ));
+    }
+    if counts.made_again > 0 {
+        said.push(format!(
+            "{} made again because checks rejected the first result, which is kept and is in no number.",
+            if counts.made_again == 1 { "1 run was".to_owned() } else { format!("{} runs were", counts.made_again) }
         ));
     }
     let mut missing = Vec::new();

@@ -12,6 +12,7 @@ mod evidence;
 mod judged;
 mod messages;
 mod pairing;
+mod primary;
 mod published;
 mod sides;
 mod spread;
@@ -74,6 +75,7 @@ fn counts(evidence: &StudyEvidence, cells: &[plumb_result::study::StudyCell]) ->
         runs: evidence.records.len() as u32,
         done: of(StudyRunStatus::Done),
         rejected: of(StudyRunStatus::Rejected),
+        made_again: evidence.records.iter().filter(|record| record.rejected_before > 0).count() as u32,
         failed: of(StudyRunStatus::Failed),
         open: of(StudyRunStatus::Planned) + of(StudyRunStatus::Running),
         not_needed: of(StudyRunStatus::Skipped),

@@ -32,6 +32,13 @@ pub(super) enum Exact {
         /// Plots a side, or pairs of runs.
         units: u32,
     },
+    /// Every run of a side counted the same, in fewer units than show that this is no chance.
+    TooFew {
+        /// Plots a side, or pairs of runs.
+        units: u32,
+        /// How many it takes.
+        needed: u32,
+    },
     /// They vary, and some are 0: there is no ratio.
     Zeros {
         /// Plots a side, or pairs of runs.

@@ -104,8 +104,12 @@ fn declared(plan: &Plan, baseline: &str, candidate: &str) -> BTreeSet<&'static s
         if one.host != other.host {
             let hosts = (plan.hosts.get(&one.host), plan.hosts.get(&other.host));
             words.extend(match hosts {
-                // One machine, another kernel or disks.
-                (Some(HostPlan::Vm(_)), Some(HostPlan::Vm(_))) => &["kernel", "host"][..],
+                // Another system: its mkfs makes other file systems, and mounts them in its own way.
+                (Some(HostPlan::Vm(one)), Some(HostPlan::Vm(other))) if one.root != other.root => {
+                    &["kernel", "host", "sysctl", "os", "fs", "mount"][..]
+                }
+                // One machine, another kernel or disks. Nothing but the kernel sets anything in it.
+                (Some(HostPlan::Vm(_)), Some(HostPlan::Vm(_))) => &["kernel", "host", "sysctl"],
                 _ => &["host", "os", "kernel", "device", "sysctl"],
             });
         }

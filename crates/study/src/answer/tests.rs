@@ -2,15 +2,15 @@ use super::*;
 use crate::conduct::fake::{answer as ran, normal, plan};
 use crate::plan::{HostPlan, Plan};
 use crate::plan::{Import, Levels};
-use plumb_lab::protocol::DeviceCounts;
+use plumb_lab::protocol::{DeviceCounts, DeviceRecord};
 use plumb_lab::vm::VmSpec;
 use plumb_result::metric::DeviceCount;
 use plumb_result::observe::TargetFacts;
 use plumb_result::study::StudyContrast;
 use plumb_result::{CellMetric, ContrastVerdict, PublishedNumber, Seen, Unit};
 use plumb_store::StudyPlotRow;
-use plumb_workload::Phase;
 use plumb_workload::program::{Postmark, PostmarkPart, PostmarkStep, Step};
+use plumb_workload::{DeviceTarget, Phase, Target};
 
 /// A study whose runs were all done, at these speeds.
 fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> StudyEvidence {
@@ -25,6 +25,7 @@ fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> StudyEviden
                 reason: None,
                 build: Some(1),
                 seconds: Some(1.0),
+                rejected_before: 0,
                 result: answer.result,
                 devices: answer.devices,
             }
@@ -209,19 +210,65 @@ fn an_interaction_is_told_from_main_effects_and_each_has_its_own_error() {
         speed(plot, run) * if levels["system"] == "b" && levels["size"] == "64k" { 4.0 } else { 1.0 }
     }));
     let table = &found.effects[0];
-    assert_eq!(table.method, "sign-table");
     let line = |name: &str| table.lines.iter().find(|line| line.name == name).unwrap();
     for name in ["system", "size", "system × size"] {
-        assert!((0.30..0.37).contains(&line(name).share), "{name}: {table:?}");
+        assert!((0.30..0.37).contains(&line(name).share.unwrap()), "{name}: {table:?}");
         assert!(line(name).p.unwrap() < 0.01);
     }
-    assert!((line("size").ratio.unwrap() - 2.0).abs() < 0.05);
+    let size = line("size");
+    assert!((size.ratio.unwrap() - 2.0).abs() < 0.05 && size.lo.unwrap() < 2.0 && size.hi.unwrap() > 2.0, "{size:?}");
+    assert!((line("system × size").ratio.unwrap() - 4.0).abs() < 0.1, "64k is 4 times better on b, and 1 on a");
     assert!(line("system").p > line("size").p, "the hard factor is held against the plots: {table:?}");
-    // Three levels have no sign table.
-    let three = answer(&evidence(plan(&["a", "b", "c"], &["4k", "64k"], 3, 1), |_, plot, run| speed(plot, run)));
-    assert_eq!(three.effects[0].method, "split-plot");
-    let shares: f64 = three.effects[0].lines.iter().map(|line| line.share).sum();
+}
+
+fn names(table: &plumb_result::study::EffectTable) -> Vec<String> {
+    let name = |line: &plumb_result::study::EffectLine| match line.levels.as_slice() {
+        [] => line.name.clone(),
+        levels => format!("{}: {} against {}", line.name, levels.join(", "), line.against.join(", ")),
+    };
+    table.lines.iter().map(name).collect()
+}
+
+// Protects: all factors are answered, however many levels they have.
+#[test]
+fn three_levels_have_a_line_each() {
+    let speed = noisy(3, 0.01, 0.002);
+    let found = answer(&evidence(plan(&["a", "b", "c"], &["4k", "64k"], 3, 1), |_, plot, run| speed(plot, run)));
+    let table = &found.effects[0];
+    assert_eq!(
+        names(table),
+        [
+            "system: b against a",
+            "system: c against a",
+            "size: 64k against 4k",
+            "system × size: b, 64k against a, 4k",
+            "system × size: c, 64k against a, 4k",
+            "between provisionings of one cell",
+        ]
+    );
+    let shares: f64 = table.lines.iter().filter_map(|line| line.share).sum();
     assert!((shares - 1.0).abs() < 1e-9);
+    assert!(table.lines[..5].iter().all(|line| line.lo.is_some() && line.reason.is_none()));
+}
+
+// Protects: in the review, one rejected run a cell took a whole table away.
+#[test]
+fn a_rejected_run_costs_no_table() {
+    let speed = noisy(3, 0.01, 0.002);
+    let mut evidence = evidence(plan(&["a", "b"], &["4k", "64k"], 3, 2), |_, plot, run| speed(plot, run));
+    for cell in 0..4 {
+        let run = evidence.plan.runs.iter().position(|run| run.cell == cell).unwrap();
+        fail(&mut evidence, run, StudyRunStatus::Rejected, "C1");
+    }
+    let found = answer(&evidence);
+    assert!(found.effects[0].lines[..3].iter().all(|line| line.lo.is_some()), "{:?}", found.effects);
+    // Without any value of a cell, what needs it says so, and the rest stands.
+    for run in (0..evidence.plan.runs.len()).filter(|&run| evidence.plan.runs[run].cell == 0).collect::<Vec<_>>() {
+        fail(&mut evidence, run, StudyRunStatus::Rejected, "C1");
+    }
+    let found = answer(&evidence);
+    let reason = found.effects[0].lines[0].reason.as_deref().unwrap();
+    assert!(reason.starts_with("cannot be estimated: system a lacks values"), "{reason}");
 }
 
 /// D5: what differs beside the factor confounds it; what differs between two provisionings of one level does not.
@@ -246,6 +293,33 @@ fn what_differs_undeclared_is_told() {
     assert_eq!(unlike.undeclared.len(), 1);
     assert_eq!(unlike.undeclared[0].factor, "sysctl");
     assert!(unlike.checks.iter().any(|check| check.code == "D5"));
+}
+
+/// D5: settings of two kernels are the kernels' own, and the C library of two systems is the systems'.
+#[test]
+fn what_comes_with_a_machine_is_declared_by_it() {
+    let speed = noisy(4, 0.01, 0.01);
+    let undeclared = |machines: [&str; 2]| {
+        let mut evidence = evidence(plan(&["a", "b"], &["4k"], 2, 1), |_, plot, run| speed(plot, run));
+        for (name, text) in ["a", "b"].into_iter().zip(machines) {
+            let vm = plumb_document::json::from_str::<VmSpec>(text).unwrap();
+            evidence.plan.hosts.insert(name.to_owned(), HostPlan::Vm(vm));
+        }
+        for plot in &mut evidence.plan.plots {
+            plot.host = plot.levels["system"].clone();
+        }
+        for (run, record) in evidence.plan.runs.iter().zip(&mut evidence.records) {
+            let level = &evidence.plan.cells[run.cell as usize].levels["system"];
+            let environment = &mut record.result.as_mut().unwrap().environment;
+            environment.facts.insert("vm.min_free_kbytes".to_owned(), format!("of {level}"));
+            environment.os = format!("system {level}").into();
+        }
+        let mut factors: Vec<String> = answer(&evidence).undeclared.into_iter().map(|one| one.factor).collect();
+        factors.dedup();
+        factors
+    };
+    assert_eq!(undeclared([r#"{"root": "/a"}"#, r#"{"root": "/b"}"#]), [""; 0]);
+    assert_eq!(undeclared([r#"{"kernel": "6.1"}"#, r#"{"kernel": "6.12"}"#]), ["os"]);
 }
 
 #[test]
@@ -286,7 +360,7 @@ fn on_disks(emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> StudyEviden
 fn on_disks_of(sizes: &[&str], emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> StudyEvidence {
     let mut plan = plan(&["a", "b"], sizes, 3, 2);
     plan.compare.metrics =
-        ["write.bw", "device.written-bytes", "device.written-per-byte", "device.reads"].map(str::to_owned).into();
+        ["write.bw", "device.written-bytes", "device.written-per-byte", "device.read-bytes"].map(str::to_owned).into();
     if emulated {
         plan.hosts.insert("local".to_owned(), HostPlan::Vm(plumb_document::json::from_str::<VmSpec>("{}").unwrap()));
     }
@@ -295,13 +369,28 @@ fn on_disks_of(sizes: &[&str], emulated: bool, counts: impl Fn(&Levels, u32) -> 
         let written_bytes = counts(&evidence.plan.cells[run.cell as usize].levels, seq as u32);
         let disk = DeviceCounts { written_bytes, writes: 1, ..DeviceCounts::default() };
         let names = ["vda", "vdb", "md0"];
-        record.devices = names.map(|name| (name.to_owned(), disk)).into();
+        record.devices = names.map(|name| (name.to_owned(), disk.into())).into();
         let result = record.result.as_mut().unwrap();
         result.environment.virtualisation = Seen::Yes("qemu".to_owned());
         let leaves = names[..2].iter().map(|name| (*name).to_owned()).collect();
         result.target = [("data".to_owned(), TargetFacts { leaves, ..TargetFacts::default() })].into();
     }
+    direct(&mut evidence);
     evidence
+}
+
+fn device() -> DeviceTarget {
+    plumb_document::json::from_str(r#"{"path": "/dev/sdb"}"#).unwrap()
+}
+
+/// The runs go around the page cache, as they do on a device.
+fn direct(evidence: &mut StudyEvidence) {
+    let phase: Phase =
+        plumb_document::json::from_str(r#"{"name": "write", "cache": "direct", "workers": []}"#).unwrap();
+    for result in evidence.records.iter_mut().filter_map(|record| record.result.as_mut()) {
+        result.workload.target = [("data".to_owned(), Target::Device(device()))].into();
+        result.workload.phase = vec![phase.clone()];
+    }
 }
 
 fn of<'a>(report: &'a StudyReport, metric: &str) -> &'a StudyContrast {
@@ -323,16 +412,85 @@ fn counts_of_the_leaves_are_claimed_under_emulation_and_are_exact_where_none_var
     );
     let per_byte = &of(&found, "device.written-per-byte").contrast;
     assert!((per_byte.baseline_value.unwrap() - 1.0).abs() < 1e-6, "64 MiB for 64 MiB: {per_byte:?}");
-    let reads = of(&found, "device.reads");
+    let reads = of(&found, "device.read-bytes");
     assert_eq!((reads.contrast.verdict, reads.contrast.ratio), (ContrastVerdict::Equivalent, None));
-    assert!(reads.words.ends_with("a and b have exactly as many: 0 in every run of 3 plots a side"), "{}", reads.words);
+    assert!(
+        reads.words.ends_with("a and b have exactly as many: 0 B in every run of 3 plots a side"),
+        "{}",
+        reads.words
+    );
     assert_eq!(of(&found, "write.bw").contrast.capped.as_ref().unwrap().code, "C14");
     assert_eq!(found.answer[0], "On the devices: b against a: more in 2 of 3 numbers, the same in 1.");
     assert!(found.answer[1].starts_with("No claim about a and b"), "{:?}", found.answer);
-    let cell = found.cells[0].values.iter().find(|value| value.metric.to_string() == "device.reads").unwrap();
+    let cell = found.cells[0].values.iter().find(|value| value.metric.to_string() == "device.read-bytes").unwrap();
     assert_eq!((cell.value, cell.runs), (0.0, 6), "counted, and none: that is a value");
     plumb_document::json::from_str::<StudyReport>(&plumb_document::json::to_string(&found).unwrap())
         .expect("no number is NaN");
+}
+
+/// The numbers of a report that are claims.
+fn primary(report: &StudyReport) -> Vec<String> {
+    let all = report.contrasts.iter().filter(|one| one.primary);
+    all.map(|one| one.contrast.metric.to_string()).collect()
+}
+
+// Protects: a family of 66 contrasts claims nothing, and one measurement costs Holm once.
+#[test]
+fn a_study_decides_on_few_numbers() {
+    let speed = noisy(3, 0.01, 0.002);
+    let compared = |metrics: &[&str], primary: &[&str]| {
+        let mut plan = plan(&["a", "b"], &["4k"], 3, 2);
+        plan.compare.metrics = metrics.iter().map(|name| (*name).to_owned()).collect();
+        plan.compare.primary = primary.iter().map(|name| (*name).to_owned()).collect();
+        answer(&evidence(plan, |levels, plot, run| speed(plot, run) * if levels["system"] == "b" { 2.0 } else { 1.0 }))
+    };
+    // The rate in bytes and that in ops are one measurement: the one that was named first stands for both.
+    let both = compared(&["write.bw", "write.iops"], &[]);
+    assert_eq!((primary(&both), both.contrasts.len()), (vec!["write.bw".to_owned()], 2));
+    let secondary = &of(&both, "write.iops");
+    assert_eq!(secondary.contrast.verdict, ContrastVerdict::CannotTell);
+    assert!(secondary.contrast.lo.is_some(), "its interval is shown");
+    assert!(secondary.words.contains("secondary: shown without a verdict"), "{}", secondary.words);
+    assert_eq!(primary(&compared(&["write.bw", "write.iops"], &["iops"])), ["write.iops"]);
+    assert_eq!(primary(&compared(&[], &[])), ["write.bw"], "one of each workload");
+    assert_eq!(of(&both, "write.bw").contrast.p, of(&both, "write.bw").contrast.p_adjusted, "a family of one");
+}
+
+// Protects: what a file system writes by its timers is no exact count, however equal two plots are.
+#[test]
+fn equal_counts_through_a_file_system_are_not_called_exact() {
+    let mut evidence = on_disks(true, |levels, _| if levels["system"] == "b" { 9 } else { 8 });
+    for result in evidence.records.iter_mut().filter_map(|record| record.result.as_mut()) {
+        result.workload.target.clear();
+    }
+    let written = of(&answer(&evidence), "device.written-bytes").clone();
+    assert_eq!(written.contrast.verdict, ContrastVerdict::CannotTell);
+    assert!(written.words.contains("3 equal counts may be chance; 6 are needed"), "{}", written.words);
+}
+
+// Protects: 1.000 in each row, whatever loop device the kernel gave to a plot.
+#[test]
+fn a_device_is_known_by_its_role() {
+    let mut evidence = on_disks(true, |_, _| 64 << 20);
+    for (run, record) in evidence.records.iter_mut().enumerate() {
+        let disk = record.devices["vda"].counts;
+        let name = format!("loop{}", run % 3);
+        record.devices = [(name.clone(), DeviceRecord { role: Some("@disks.1".to_owned()), counts: disk })].into();
+        record.result.as_mut().unwrap().target.get_mut("data").unwrap().leaves = vec![name];
+    }
+    for cell in answer(&evidence).cells {
+        let [device] = &cell.devices[..] else { panic!("one device: {:?}", cell.devices) };
+        assert_eq!((device.device.as_str(), device.runs, device.names.len()), ("@disks.1", 6, 3));
+        assert!((device.written_per_byte.unwrap() - 1.0).abs() < 1e-9, "{device:?}");
+    }
+    // As in older results: rows of their own, each with the work of its own runs.
+    for record in &mut evidence.records {
+        record.devices.values_mut().for_each(|device| device.role = None);
+    }
+    for cell in answer(&evidence).cells {
+        assert_eq!(cell.devices.len(), 3);
+        assert!(cell.devices.iter().all(|device| (device.written_per_byte.unwrap() - 1.0).abs() < 1e-9));
+    }
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub(super) struct CountedValue {
     pub(super) cell: u32,
     /// Above 0; a count of devices may be 0.
     pub(super) value: f64,
+    /// A count that the work alone determines.
+    pub(super) is_determined: bool,
     pub(super) tier: Option<TierName>,
 }
 
@@ -54,6 +56,7 @@ pub(super) fn numbers_of(evidence: &StudyEvidence, wanted: impl Fn(Metric) -> bo
             repeat: planned.repeat,
             cell: planned.cell,
             value,
+            is_determined: false,
             tier,
         };
         for count in DeviceCount::ALL {
@@ -64,7 +67,8 @@ pub(super) fn numbers_of(evidence: &StudyEvidence, wanted: impl Fn(Metric) -> bo
             if let Some(value) = devices::value(count, &evidence.records[run], result) {
                 let workload = cell.workload.clone();
                 let number = WorkNumber { phase: workload.clone(), workload, metric };
-                numbers.entry(number).or_default().push(of_run(value, None));
+                let is_determined = devices::is_determined(count, result);
+                numbers.entry(number).or_default().push(CountedValue { is_determined, ..of_run(value, None) });
             }
         }
         for phase in &result.phases {

@@ -5,7 +5,7 @@ use super::plan::CompareSide;
 use super::request::{CompareRequest, ComparisonEnded};
 use plumb_result::compare::{Replicate, RunCheck};
 use plumb_result::metric::Subject;
-use plumb_result::number::{Digits, percent};
+use plumb_result::number::{self, Digits, percent};
 use plumb_result::run::TierName;
 use plumb_result::{Contrast, ContrastVerdict, Histogram, Metric, Quantity};
 use plumb_stats::stop::StopReason;
@@ -78,7 +78,7 @@ pub(crate) fn found(a: &str, b: &str, contrasts: &[Contrast], margin: f64, left_
     // A number with several speeds (E4) has no one ratio for the headline.
     let one = |contrast: &Contrast| match contrast.ratio {
         Some(ratio) if contrast.baseline_modes.is_empty() && contrast.candidate_modes.is_empty() => {
-            format!(" ({ratio:.2}×)")
+            format!(" ({}×)", number::ratio(ratio))
         }
         _ => String::new(),
     };
@@ -107,7 +107,7 @@ fn range(contrasts: &[Contrast]) -> String {
     let ratios: Option<Vec<f64>> = contrasts.iter().map(|one| one.ratio.filter(|_| one_speed(one))).collect();
     let Some(ratios) = ratios else { return String::new() };
     let (least, most) = ratios.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), &one| (lo.min(one), hi.max(one)));
-    let (least, most) = (format!("{least:.2}×"), format!("{most:.2}×"));
+    let (least, most) = (format!("{}×", number::ratio(least)), format!("{}×", number::ratio(most)));
     if least == most { format!(" ({least})") } else { format!(" ({least} to {most})") }
 }
 

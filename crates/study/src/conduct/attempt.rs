@@ -1,7 +1,7 @@
 //! One build of a plot, with as many of its runs as it lasts for.
 
 use super::judged::Judged;
-use super::{ConductEvent, Conductor, LOSSES_MAX};
+use super::{ConductEvent, Conductor, LOSSES_MAX, REPEATS_OF_REJECTED};
 use crate::not_stored::NotStored;
 use crate::plan::{HostPlan, PlannedRun};
 use plumb_engine::signals::StopFlag;
@@ -50,6 +50,8 @@ pub(super) enum Attempt {
     LostBuilding(String),
     /// Its host was lost under a run.
     LostRunning(String),
+    /// A run failed as another did before: the study ends.
+    FailedAgain,
 }
 
 impl Conductor<'_, '_> {
@@ -103,7 +105,9 @@ impl Conductor<'_, '_> {
             return Ok(attempt);
         }
         let stored = self.store.built_study_plot(&self.study.id, plot, began.elapsed().as_secs_f64());
+        let built_s = began.elapsed().as_secs_f64();
         let attempt = stored.and_then(|()| self.runs(plot, build, host.as_mut()));
+        let undoing = Instant::now();
         // Also when the store failed: nothing stays behind.
         if !matches!(attempt, Ok(Attempt::LostRunning(_))) {
             let super::ConductSetting { watcher, .. } = &mut *self.setting;
@@ -112,6 +116,7 @@ impl Conductor<'_, '_> {
             }
         }
         self.close(host);
+        self.costs.plot_s.push(built_s + undoing.elapsed().as_secs_f64());
         attempt
     }
 
@@ -137,9 +142,12 @@ impl Conductor<'_, '_> {
 
     fn runs(&mut self, plot: u32, build: u32, host: &mut dyn Host) -> Result<Attempt, StoreError> {
         let study = self.study;
-        while let Some(seq) = self.next_run(plot) {
+        while let Some(seq) = self.next_run_or_repeat(plot)? {
             if self.setting.stop.requested() {
                 return Ok(Attempt::Interrupted);
+            }
+            if self.fails_again() {
+                return Ok(Attempt::FailedAgain);
             }
             if let Some(reason) = self.not_needed(seq) {
                 self.end_run(seq, &Judged::skipped(reason), 0.0)?;
@@ -173,6 +181,26 @@ impl Conductor<'_, '_> {
             self.end_run(seq, &judged, seconds)?;
         }
         Ok(Attempt::Finished)
+    }
+
+    /// The next run of the plot that has not ended; behind the last, a rejected one that may be made again, which it is then planned
+    /// to be.
+    fn next_run_or_repeat(&mut self, plot: u32) -> Result<Option<u32>, StoreError> {
+        if let Some(seq) = self.next_run(plot) {
+            return Ok(Some(seq));
+        }
+        let is_repeated = |row: &&mut plumb_store::StudyRunRow| {
+            row.plot == plot
+                && row.status == StudyRunStatus::Rejected
+                && row.rejected_before < REPEATS_OF_REJECTED
+                && row.attempts > 0
+        };
+        let Some(row) = self.rows.iter_mut().find(is_repeated) else { return Ok(None) };
+        row.status = StudyRunStatus::Planned;
+        row.rejected_before += 1;
+        let seq = row.seq;
+        self.store.replan_rejected_runs(&self.study.id, Some(seq))?;
+        Ok(Some(seq))
     }
 
     fn lost_running(&mut self, seq: u32, reason: &str, seconds: f64) -> Result<Attempt, StoreError> {
@@ -219,8 +247,15 @@ impl Conductor<'_, '_> {
         if let Some(result) = judged.result.as_ref().filter(|_| judged.status == StudyRunStatus::Done) {
             self.values.take(&self.study.plan, seq, result);
         }
-        self.rows[seq as usize].status = judged.status;
-        self.ended_here += 1;
+        let row = &mut self.rows[seq as usize];
+        row.status = judged.status;
+        if judged.exit_code.is_some() || seconds > 0.0 {
+            row.attempts += 1;
+            self.costs.run(run.cell, seconds);
+            if let (StudyRunStatus::Failed, Some(reason)) = (judged.status, &judged.reason) {
+                self.count_failure(reason);
+            }
+        }
         let position = self.position(run.plot);
         self.tell(&ConductEvent::RunEnded { position, status: judged.status, reason: judged.reason.as_deref() });
         Ok(())

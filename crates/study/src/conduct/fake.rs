@@ -175,7 +175,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
     RunAnswer {
         exit_code: 0,
         result: Some(result),
-        devices: [("sda".to_owned(), counts)].into(),
+        devices: [("sda".to_owned(), counts.into())].into(),
         stderr: String::new(),
     }
 }
@@ -245,6 +245,7 @@ pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -
             by: "system".to_owned(),
             within: vec!["size".to_owned()],
             metrics: vec!["write.bw".to_owned()],
+            primary: Vec::new(),
             equivalence: 0.05,
             correction: Correction::Holm,
             effects: vec!["system".to_owned(), "size".to_owned()],

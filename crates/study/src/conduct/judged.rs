@@ -1,6 +1,6 @@
 //! How a run ended, from what its host answered. Pure.
 
-use plumb_lab::protocol::{DeviceCounts, RunAnswer};
+use plumb_lab::protocol::{DeviceRecord, RunAnswer};
 use plumb_result::{Level, RunResult, RunVerdict};
 use plumb_store::StudyRunStatus;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub(super) struct Judged {
     pub(super) reason: Option<String>,
     pub(super) exit_code: Option<i32>,
     pub(super) result: Option<RunResult>,
-    pub(super) devices: BTreeMap<String, DeviceCounts>,
+    pub(super) devices: BTreeMap<String, DeviceRecord>,
 }
 
 impl Judged {

@@ -4,6 +4,7 @@
 //! after a kill is therefore the same as to begin.
 
 mod attempt;
+mod costs;
 mod enough;
 #[cfg(test)]
 pub(crate) mod fake;
@@ -17,6 +18,7 @@ use crate::plan::{Levels, Plan};
 use attempt::Attempt;
 use plumb_engine::signals::StopFlag;
 use plumb_store::{Store, StoreError, StudyIn, StudyPlotState, StudyRunRow, StudyRunStatus};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// A study that was frozen in the store.
@@ -82,6 +84,8 @@ pub enum ConductEnded {
     Interrupted,
     /// The budget is spent.
     Budget,
+    /// The same failure came twice: going on would repeat it. What is left of the plan waits.
+    SameFailure,
 }
 
 /// What conducting came to.
@@ -163,6 +167,8 @@ pub struct ConductSetting<'a> {
     pub stop: StopFlag,
     /// No plot begins once this is spent.
     pub budget: Option<Duration>,
+    /// Goes on when the same failure comes again.
+    pub keep_going: bool,
     /// Hears what goes on.
     pub watcher: &'a mut dyn ConductWatcher,
     /// What the user allowed to be destroyed beside the file: [`plumb_lab::step::Safety::typed`].
@@ -172,7 +178,11 @@ pub struct ConductSetting<'a> {
 }
 
 /// How often a host is lost under a run, or while a plot is built, before that counts as a failure.
-const LOSSES_MAX: u32 = 2;
+const LOSSES_MAX: u32 = 3;
+/// How often a failure may come before the study ends for it.
+const SAME_FAILURES_MAX: u32 = 2;
+/// How often a rejected run is made again on its plot. Not more: a check that goes on rejecting has found something that lasts.
+const REPEATS_OF_REJECTED: u32 = 1;
 
 /// Goes through a study's plots and runs, leaving out what has ended, until all have, a signal comes, or the budget is spent.
 ///
@@ -190,9 +200,10 @@ pub fn conduct(
         study,
         setting,
         started: Instant::now(),
-        ended_here: 0,
         refused: false,
         values: enough::Values::default(),
+        failures: BTreeMap::new(),
+        costs: costs::Costs::default(),
     };
     conductor.remember()?;
     let ended = conductor.go();
@@ -211,11 +222,13 @@ struct Conductor<'a, 'b> {
     /// As the store has them.
     rows: Vec<StudyRunRow>,
     started: Instant,
-    /// Runs that have ended since `started`.
-    ended_here: u32,
     refused: bool,
     /// What decides on optional repetitions.
     values: enough::Values,
+    /// How often each failure has come, by its reason without numbers.
+    failures: BTreeMap<String, u32>,
+    /// What plots and runs have taken.
+    costs: costs::Costs,
 }
 
 impl Conductor<'_, '_> {
@@ -230,12 +243,27 @@ impl Conductor<'_, '_> {
             if !self.plot(plot)? {
                 return Ok(ConductEnded::Interrupted);
             }
+            if self.fails_again() {
+                return Ok(ConductEnded::SameFailure);
+            }
         }
         Ok(ConductEnded::AllRuns)
     }
 
-    /// Takes up what was measured before, where optional repetitions depend on it.
+    /// Whether a failure has come so often that it will come again.
+    fn fails_again(&self) -> bool {
+        !self.setting.keep_going && self.failures.values().any(|count| *count >= SAME_FAILURES_MAX)
+    }
+
+    /// Takes up what was measured before: for the time that is left, and where optional repetitions depend on it.
     fn remember(&mut self) -> Result<(), StoreError> {
+        for row in self.rows.iter().filter(|row| row.status.has_ended()) {
+            let cell = self.study.plan.runs[row.seq as usize].cell;
+            self.costs.run(cell, row.seconds.unwrap_or(0.0));
+        }
+        for plot in self.store.study_plots(&self.study.id)? {
+            self.costs.plot_s.extend(plot.build_s);
+        }
         if self.study.plan.stop.is_none() {
             return Ok(());
         }
@@ -287,8 +315,14 @@ impl Conductor<'_, '_> {
                     self.tell(&ConductEvent::Trouble(&reason));
                     build_losses += 1;
                     if build_losses == LOSSES_MAX {
-                        return self.plot_failed(plot, &reason);
+                        return self.plot_failed(plot, &format!("lost {build_losses} times, at last: {reason}"));
                     }
+                    let again = format!("{reason}; built again");
+                    self.store.end_study_plot(&self.study.id, plot, StudyPlotState::Planned, Some(&again))?;
+                }
+                Attempt::FailedAgain => {
+                    self.store.end_study_plot(&self.study.id, plot, StudyPlotState::Planned, Some("ended early"))?;
+                    return Ok(true);
                 }
                 Attempt::LostRunning(reason) => {
                     self.tell(&ConductEvent::Trouble(&reason));
@@ -303,6 +337,7 @@ impl Conductor<'_, '_> {
     /// Every run of the plot that has not ended has failed.
     fn plot_failed(&mut self, plot: u32, reason: &str) -> Result<bool, StoreError> {
         self.tell(&ConductEvent::Trouble(reason));
+        self.count_failure(reason);
         while let Some(seq) = self.next_run(plot) {
             self.end_run(seq, &judged::Judged::failed(format!("its plot was not built: {reason}")), 0.0)?;
         }
@@ -310,13 +345,28 @@ impl Conductor<'_, '_> {
         Ok(true)
     }
 
+    /// Counts a failure. Numbers in a reason (names of devices and directories, counts) do not make it another one.
+    fn count_failure(&mut self, reason: &str) {
+        let mut same = String::with_capacity(reason.len());
+        for one in reason.chars() {
+            if !one.is_ascii_digit() {
+                same.push(one);
+            } else if !same.ends_with('0') {
+                same.push('0');
+            }
+        }
+        *self.failures.entry(same).or_default() += 1;
+    }
+
     fn position(&self, plot: u32) -> Position {
         let runs = self.rows.len() as u32;
         let ended = self.rows.iter().filter(|row| row.status.has_ended()).count() as u32;
         let left = f64::from(runs - ended);
-        let by_runs =
-            (self.ended_here > 0).then(|| self.started.elapsed().as_secs_f64() / f64::from(self.ended_here) * left);
         let by_plan = || self.study.plan.estimate.seconds.map(|seconds| seconds * left / f64::from(runs.max(1)));
+        let open = self.rows.iter().filter(|row| !row.status.has_ended());
+        let cells = open.clone().map(|row| self.study.plan.runs[row.seq as usize].cell);
+        let plots: BTreeSet<u32> = open.map(|row| row.plot).filter(|&open| open != plot).collect();
+        let by_runs = self.costs.left_s(cells, plots.len());
         Position {
             plot: plot + 1,
             plots: self.study.plan.plots.len() as u32,

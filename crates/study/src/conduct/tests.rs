@@ -25,6 +25,7 @@ fn go_on_until(
         hosts: &mut hosts,
         stop,
         budget,
+        keep_going: false,
         watcher: &mut (),
         typed: String::new(),
         command: "plumb study run fake.toml",
@@ -175,11 +176,71 @@ fn what_is_lost_twice_has_failed() {
     let (mut store, study) = begun(plan(&["a", "b"], &["4k", "16k", "64k"], 1, 1));
     go_on(&mut store, &study, &world).unwrap();
     let rows = store.study_runs(&study.id).unwrap();
-    assert_eq!((rows[1].status, rows[1].attempts), (StudyRunStatus::Failed, 2));
-    assert!(rows[1].reason.as_deref().unwrap().contains("lost 2 times"), "{:?}", rows[1].reason);
+    assert_eq!((rows[1].status, rows[1].attempts), (StudyRunStatus::Failed, 3));
+    assert!(rows[1].reason.as_deref().unwrap().contains("lost 3 times"), "{:?}", rows[1].reason);
     assert_eq!((rows[0].status, rows[2].status), (StudyRunStatus::Done, StudyRunStatus::Done));
     assert!(rows[3..].iter().all(|row| row.status == StudyRunStatus::Failed));
-    assert_eq!(plot(&store, &study, 1).builds, 2);
+    assert_eq!(plot(&store, &study, 1).builds, 3, "a machine that does not boot is tried again");
+}
+
+// Protects: in the review, a missing mkfs was told 36 times.
+#[test]
+fn a_failure_that_comes_again_ends_the_study() {
+    let world = world(|_, _, _| 1e8);
+    world.borrow_mut().faults = Box::new(|call| match call {
+        Call::Build(plot) => failed(&format!("mkfs.xfs /dev/loop{plot}: not found")),
+        _ => None,
+    });
+    let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 3, 2));
+    let conducted = go_on(&mut store, &study, &world).unwrap();
+    assert_eq!(conducted.ended, ConductEnded::SameFailure);
+    let rows = store.study_runs(&study.id).unwrap();
+    assert_eq!((count(&rows, StudyRunStatus::Failed), count(&rows, StudyRunStatus::Planned)), (8, 16));
+    // Mended, all of it can be run.
+    world.borrow_mut().faults = Box::new(|_| None);
+    store.replan_failed_runs(&study.id).unwrap();
+    assert_eq!(go_on(&mut store, &study, &world).unwrap().ended, ConductEnded::AllRuns);
+    assert_eq!(count(&store.study_runs(&study.id).unwrap(), StudyRunStatus::Done), 24);
+}
+
+#[test]
+fn a_run_that_fails_as_another_did_ends_the_study_on_its_plot() {
+    let world = world(|_, _, _| 1e8);
+    world.borrow_mut().faults = Box::new(|call| if matches!(call, Call::Run(_)) { failed("no space") } else { None });
+    let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 2, 2));
+    assert_eq!(go_on(&mut store, &study, &world).unwrap().ended, ConductEnded::SameFailure);
+    assert_eq!(count(&store.study_runs(&study.id).unwrap(), StudyRunStatus::Failed), 2);
+    assert_eq!(world.borrow().standing, 0, "what was built is taken down");
+}
+
+// Protects: a rejected run is made again once, and both results are kept.
+#[test]
+fn a_rejected_run_is_made_again_once() {
+    let world = world(|_, _, _| 1e8);
+    let times = std::cell::Cell::new(0);
+    world.borrow_mut().mutate = Box::new(move |seq, answer| {
+        let reject = seq == 3 || (seq == 1 && times.replace(times.get() + 1) == 0);
+        if reject {
+            answer.result.as_mut().unwrap().verdict = plumb_result::RunVerdict::Reject;
+        }
+    });
+    let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 1, 1));
+    go_on(&mut store, &study, &world).unwrap();
+    let rows = store.study_runs(&study.id).unwrap();
+    let of = |seq: usize| (rows[seq].status, rows[seq].attempts, rows[seq].rejected_before);
+    assert_eq!(of(0), (StudyRunStatus::Done, 1, 0));
+    assert_eq!(of(1), (StudyRunStatus::Done, 2, 1));
+    assert_eq!(
+        of(3),
+        (StudyRunStatus::Rejected, 2, 1),
+        "a check that goes on rejecting has found something that lasts"
+    );
+    assert_eq!(store.list(&plumb_store::Filter::default()).unwrap().len(), 6, "the first results are kept");
+    // By hand, as often as one likes.
+    assert_eq!(store.replan_rejected_runs(&study.id, None).unwrap(), 1);
+    go_on(&mut store, &study, &world).unwrap();
+    let again = &store.study_runs(&study.id).unwrap()[3];
+    assert_eq!((again.status, again.attempts, again.rejected_before), (StudyRunStatus::Rejected, 3, 2));
 }
 
 #[test]

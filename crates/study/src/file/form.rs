@@ -302,6 +302,9 @@ pub struct CompareForm {
     /// Metrics, or their last parts: `bw` is `read.bw` and `write.bw`. When absent: byte rates, rates of ops that
     /// move no bytes, and the 99 % latency.
     pub metrics: Vec<String>,
+    /// Metrics that the study is to decide on, named like `metrics`; the others are shown without verdicts. When absent: all of
+    /// `metrics`; without `metrics`, one number of each workload.
+    pub primary: Vec<String>,
     /// Ratios this near to 1 are equivalent.
     pub equivalence: ShareForm,
     /// How many claims are corrected for being many.
@@ -317,6 +320,7 @@ impl Default for CompareForm {
             by: None,
             within: Vec::new(),
             metrics: Vec::new(),
+            primary: Vec::new(),
             equivalence: ShareForm(0.05),
             correction: Correction::Holm,
             effects: None,

@@ -548,6 +548,7 @@ impl<'d> Study<'d> {
             by,
             within,
             metrics: said.metrics.iter().map(|name| known_metric(name)).collect(),
+            primary: said.primary.iter().map(|name| known_metric(name)).collect(),
             equivalence: said.equivalence.0,
             correction: said.correction,
             effects: effects(&self.form),

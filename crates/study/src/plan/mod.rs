@@ -184,6 +184,10 @@ pub struct ComparePlan {
     /// Metrics by name, or their last parts: `bw` is `read.bw` and `write.bw`. When empty: byte rates, rates of ops that move
     /// no bytes, and the 99 % latency.
     pub metrics: Vec<String>,
+    /// Metrics whose contrasts are claims, named like `metrics`; the others are shown without verdicts. When empty: all of
+    /// `metrics`, or where that is empty, too, one number of each workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub primary: Vec<String>,
     /// Ratios this near to 1 are equivalent, 0.05.
     pub equivalence: f64,
     /// How many claims are corrected.

@@ -131,18 +131,25 @@ impl Address {
         Ok(Address { any: address.as_any(), words: path.to_owned() })
     }
 
-    fn vsock(cid: u32, port: u16) -> Address {
+    #[cfg(target_os = "linux")]
+    fn vsock(cid: Option<u32>, port: u16) -> Result<Address, LinkError> {
         let address = libc::sockaddr_vm {
             svm_family: libc::AF_VSOCK as libc::sa_family_t,
             svm_reserved1: 0,
             svm_port: u32::from(port),
-            svm_cid: cid,
+            svm_cid: cid.unwrap_or(libc::VMADDR_CID_ANY),
             svm_zero: [0; 4],
         };
         let length = size_of::<libc::sockaddr_vm>() as u32;
         // SAFETY: a socket address of this length, which is copied.
         let any = unsafe { SocketAddrAny::read((&raw const address).cast(), length) };
-        Address { any, words: format!("vsock {cid}:{port}") }
+        let machine = cid.map_or_else(|| "any".to_owned(), |cid| cid.to_string());
+        Ok(Address { any, words: format!("vsock {machine}:{port}") })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn vsock(_: Option<u32>, _: u16) -> Result<Address, LinkError> {
+        Err(failed("vsock")(rustix::io::Errno::AFNOSUPPORT))
     }
 
     /// Where to listen, or whom to connect to.
@@ -154,10 +161,10 @@ impl Address {
         let port = request.port.filter(|&port| port > 0).ok_or(LinkError::NoPort)?;
         let none = |host: &str, reason: String| LinkError::NoAddress { host: host.to_owned(), reason };
         match (request.kind, host) {
-            (SocketKind::Vsock, None) if request.listens => Ok(Address::vsock(libc::VMADDR_CID_ANY, port)),
+            (SocketKind::Vsock, None) if request.listens => Address::vsock(None, port),
             (SocketKind::Vsock, Some(host)) => {
                 let cid = host.parse().map_err(|_| none(host, "use the number of the machine (CID)".to_owned()))?;
-                Ok(Address::vsock(cid, port))
+                Address::vsock(Some(cid), port)
             }
             (_, None) if request.listens => {
                 let any: std::net::IpAddr = if request.is_v6() {
@@ -178,6 +185,12 @@ impl Address {
     }
 }
 
+#[cfg(target_os = "linux")]
+const VSOCK: AddressFamily = AddressFamily::VSOCK;
+/// No family: there is no address of it either.
+#[cfg(not(target_os = "linux"))]
+const VSOCK: AddressFamily = AddressFamily::UNSPEC;
+
 impl LinkRequest {
     fn is_v6(&self) -> bool {
         matches!(self.kind, SocketKind::Tcp6 | SocketKind::Udp6)
@@ -196,7 +209,7 @@ impl LinkRequest {
             SocketKind::Tcp | SocketKind::Udp => AddressFamily::INET,
             SocketKind::Tcp6 | SocketKind::Udp6 => AddressFamily::INET6,
             SocketKind::Unix => AddressFamily::UNIX,
-            SocketKind::Vsock => AddressFamily::VSOCK,
+            SocketKind::Vsock => VSOCK,
         };
         let kind = if self.is_datagram() { SocketType::DGRAM } else { SocketType::STREAM };
         let socket = net::socket_with(family, kind, SocketFlags::CLOEXEC, None).map_err(failed("socket"))?;

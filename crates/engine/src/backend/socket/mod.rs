@@ -89,7 +89,7 @@ impl<'a> Socket<'a> {
 
     fn send(&self, memory: *const u8, length: usize) -> Completion {
         let link = self.link()?;
-        let gathers = if self.gathers { libc::MSG_MORE } else { 0 };
+        let gathers = if self.gathers { crate::os::MSG_MORE } else { 0 };
         let mut sent = 0;
         while sent < length {
             // SAFETY: `memory` holds at least `length` bytes, of which those from `sent` on are left.

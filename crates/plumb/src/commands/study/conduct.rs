@@ -20,6 +20,9 @@ pub struct StudyRunArguments {
     /// Which study.
     #[command(flatten)]
     pub study: StudyFile,
+    /// Continue when the same failure occurs again [default: end the study at its second occurrence].
+    #[arg(long)]
+    pub keep_going: bool,
 }
 
 /// Arguments of `plumb study resume`.
@@ -28,9 +31,15 @@ pub struct ResumeArguments {
     /// A study file, or a study's id, name, or any unique beginning of the id.
     #[arg(value_name = "FILE|ID", default_value = "last")]
     pub study: String,
-    /// Run what failed once more, too.
+    /// Repeat failed runs.
     #[arg(long)]
     pub failed: bool,
+    /// Repeat runs that checks rejected; their first results are kept, and counted in the report.
+    #[arg(long)]
+    pub rejected: bool,
+    /// Continue when the same failure occurs again [default: end the study at its second occurrence].
+    #[arg(long)]
+    pub keep_going: bool,
 }
 
 /// Plans, freezes, conducts and answers.
@@ -49,7 +58,7 @@ pub fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stoppe
     }
     let origin = StudyOrigin { file: &absolute.to_string_lossy(), text: &text, options: &options };
     let study = FrozenStudy::begin(&mut store, plan, &origin)?;
-    go(&mut store, &study, common)
+    go(&mut store, &study, common, arguments.keep_going)
 }
 
 /// Goes on with a frozen plan.
@@ -61,9 +70,13 @@ pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopp
     unchanged(&stored)?;
     if arguments.failed {
         let runs = store.replan_failed_runs(&id)?;
-        session::announce(&format!("{runs} failed runs are run again"));
+        session::announce(&format!("repeating {}", plumb_trust::text::count(u64::from(runs), "failed run")));
     }
-    go(&mut store, &study, common)
+    if arguments.rejected {
+        let runs = store.replan_rejected_runs(&id, None)?;
+        session::announce(&format!("repeating {}", plumb_trust::text::count(u64::from(runs), "rejected run")));
+    }
+    go(&mut store, &study, common, arguments.keep_going)
 }
 
 /// A study's file must still say what was planned: two plans are two studies.
@@ -98,7 +111,7 @@ fn store(common: &Common) -> Result<Store, Stopped> {
     session::store(common)
 }
 
-fn go(store: &mut Store, study: &FrozenStudy, common: &Common) -> Result<End, Stopped> {
+fn go(store: &mut Store, study: &FrozenStudy, common: &Common, keep_going: bool) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
     let mut hosts = LabHosts::new(stop)?;
     let mut teller = StudyReporter::new();
@@ -114,6 +127,7 @@ fn go(store: &mut Store, study: &FrozenStudy, common: &Common) -> Result<End, St
             hosts: &mut hosts,
             stop,
             budget: study.plan.budget_s.map(Duration::from_secs),
+            keep_going,
             watcher: &mut teller,
             typed: session::permissions(common).text(),
             command: &command,
@@ -135,6 +149,11 @@ fn go(store: &mut Store, study: &FrozenStudy, common: &Common) -> Result<End, St
             return Ok(End::Interrupted);
         }
         ConductEnded::Budget => error_line!("note: the budget is spent; {go_on}"),
+        ConductEnded::SameFailure => error_line!(
+            "error: the same failure occurred twice, so the study ended; remove its cause, then `plumb study resume --failed {}` \
+             continues (`--keep-going` continues regardless)",
+            study.id
+        ),
         ConductEnded::AllRuns => {}
     }
     Ok(if conducted.refused { End::Refused } else { end(&said) })

@@ -61,8 +61,7 @@ pub(super) fn prepared(called: &str, words: &[String]) -> Result<Prepared, Refus
 
 pub(super) fn machine() -> Machine {
     let page_bytes = rustix::param::page_size() as u64;
-    let info = rustix::system::sysinfo();
-    let ram_bytes = u64::from(info.mem_unit) * info.totalram as u64;
+    let ram_bytes = plumb_engine::ram_bytes();
     Machine {
         // In its own steps, which round down twice.
         ram_mib: (page_bytes / 1024 * (ram_bytes / page_bytes / 1024)) as i64,

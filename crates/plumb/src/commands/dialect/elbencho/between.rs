@@ -5,6 +5,7 @@ use crate::commands::dialect::simulated;
 use plumb_dialects::elbencho::lower::{Between, PhaseKind};
 use plumb_engine::signals::StopFlag;
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// One of them, done.
@@ -63,7 +64,7 @@ fn sync(path: &str) -> Result<(), DialectError> {
     while !place.exists() {
         place = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
     }
-    let synced = File::open(place).and_then(|file| Ok(rustix::fs::syncfs(&file)?));
+    let synced = File::open(place).and_then(|file| Ok(plumb_engine::sync_file_system(file.as_fd())?));
     synced.map_err(DialectError::file(format!("--sync: {}", place.display())))
 }
 

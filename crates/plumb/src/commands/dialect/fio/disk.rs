@@ -14,13 +14,11 @@ pub fn this_machine() -> Machine {
     let environment = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
         .collect();
-    let memory = rustix::system::sysinfo();
-    let memory_bytes = u128::from(memory.totalram) * u128::from(memory.mem_unit);
     Machine {
         environment,
         cpus: configured_cpus(),
         page_bytes: rustix::param::page_size() as u64,
-        memory_mib: u64::try_from(memory_bytes >> 20).unwrap_or(u64::MAX),
+        memory_mib: plumb_engine::ram_bytes() >> 20,
     }
 }
 

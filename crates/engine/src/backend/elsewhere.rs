@@ -1,0 +1,136 @@
+//! Linux's own ways of I/O on other systems: each refuses by its name. None of these can be made, so none has any code.
+
+use crate::backend::priorities::Priorities;
+use crate::backend::{BlockContext, BlockFiles, Completion, Done, QueuedBackend, Slot, SyncBackend, Wait};
+use crate::op::BlockOp;
+use std::io;
+
+/// What does not exist.
+enum Never {}
+
+fn only_linux(what: &str) -> io::Error {
+    let text = format!("{what} is Linux's, and this system is {}; use psync or posix-aio", std::env::consts::OS);
+    io::Error::new(io::ErrorKind::Unsupported, text)
+}
+
+macro_rules! never_queued {
+    ($backend:ty) => {
+        impl QueuedBackend for $backend {
+            fn submit(&mut self, _: &BlockOp, _: Slot) {
+                match self.0 {}
+            }
+
+            fn enter(&mut self, _: Wait) -> io::Result<()> {
+                match self.0 {}
+            }
+
+            fn completed(&mut self) -> Option<Done> {
+                match self.0 {}
+            }
+
+            fn name(&self) -> &'static str {
+                match self.0 {}
+            }
+        }
+    };
+}
+
+/// io_uring(7).
+pub(crate) mod io_uring {
+    use super::*;
+    use crate::backend::FileKind;
+    use crate::backend::ring_modes::RingModes;
+
+    /// No ring.
+    pub(crate) struct Ring(Never);
+
+    impl Ring {
+        pub(crate) fn new(_: u32, _: &RingModes, _: BlockContext, _: Option<Box<Priorities>>) -> io::Result<Ring> {
+            Err(only_linux("io_uring"))
+        }
+
+        pub(crate) fn try_read(&mut self, _: u32) -> io::Result<()> {
+            match self.0 {}
+        }
+
+        pub(crate) fn take_files(&mut self) -> BlockFiles {
+            match self.0 {}
+        }
+
+        pub(crate) fn fallbacks(&self) -> &[String] {
+            match self.0 {}
+        }
+    }
+
+    never_queued!(Ring);
+
+    /// Why there is no ring.
+    pub(crate) fn refusal() -> Option<io::Error> {
+        Some(only_linux("io_uring"))
+    }
+
+    pub(crate) fn can_trim(kind: FileKind) -> bool {
+        kind == FileKind::Regular
+    }
+}
+
+/// io_submit(2).
+pub(crate) mod libaio {
+    use super::*;
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub(crate) struct LibaioModes {
+        pub(crate) userspace_reap: bool,
+        pub(crate) vectored: bool,
+        pub(crate) nowait: bool,
+        pub(crate) atomic: bool,
+    }
+
+    /// No queue.
+    pub(crate) struct KernelQueue(Never);
+
+    impl KernelQueue {
+        pub(crate) fn new(_: u32) -> io::Result<KernelQueue> {
+            Err(only_linux("libaio"))
+        }
+    }
+
+    /// None either.
+    pub(crate) struct Libaio(Never);
+
+    impl Libaio {
+        pub(crate) fn new(
+            kernel: KernelQueue,
+            _: u32,
+            _: LibaioModes,
+            _: Option<Box<Priorities>>,
+            _: BlockContext,
+        ) -> Libaio {
+            match kernel.0 {}
+        }
+    }
+
+    never_queued!(Libaio);
+}
+
+/// splice(2).
+pub(crate) mod splice {
+    use super::*;
+
+    /// No pipe.
+    pub(crate) struct Splice(Never);
+
+    impl Splice {
+        pub(crate) fn new(_: BlockContext) -> io::Result<Splice> {
+            Err(only_linux("splice"))
+        }
+    }
+
+    impl SyncBackend for Splice {
+        type Op = BlockOp;
+
+        fn execute(&mut self, _: &BlockOp) -> Completion {
+            match self.0 {}
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Which numbers a study decides on. Each of them takes a share of the chance of a false claim, so there are few, and one measurement
+//! is not counted under two names.
+
+use super::evidence::StudyEvidence;
+use super::values::{CountedValue, WorkNumber, WorkNumbers};
+use crate::plan::is_meant;
+use plumb_result::{Metric, Quantity};
+use plumb_stats::correlate::one_measurement;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The primary numbers: those that the plan names; without names, all that it lists in `metrics`; without either, one number of each
+/// workload, and one count of devices where counts are compared. Of numbers that follow each other from run to run, such as the rates
+/// of one loop's writes and flushes, the first stands for all.
+pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> BTreeSet<WorkNumber> {
+    let compare = &evidence.plan.compare;
+    let named = if compare.primary.is_empty() { &compare.metrics } else { &compare.primary };
+    let mut of_works: BTreeMap<(&str, bool), Vec<&WorkNumber>> = BTreeMap::new();
+    for number in numbers.keys() {
+        if named.is_empty() || named.iter().any(|wish| is_meant(wish, number.metric)) {
+            let is_count = number.metric.device_count().is_some();
+            of_works.entry((&number.workload, is_count)).or_default().push(number);
+        }
+    }
+    let mut primary = BTreeSet::new();
+    for (_, mut all) in of_works {
+        let order = |number: &&WorkNumber| {
+            let place = named.iter().position(|wish| is_meant(wish, number.metric));
+            (place, rank(number.metric), phase(evidence, number))
+        };
+        plumb_result::short_list::sort_by(&mut all, |one, other| order(one).cmp(&order(other)));
+        if named.is_empty() {
+            all.truncate(1);
+        }
+        let mut kept: Vec<&WorkNumber> = Vec::new();
+        for number in all {
+            if !kept.iter().any(|known| is_same(&numbers[*known], &numbers[number])) {
+                kept.push(number);
+            }
+        }
+        primary.extend(kept.into_iter().cloned());
+    }
+    primary
+}
+
+/// What people ask of a workload first.
+const fn rank(metric: Metric) -> u32 {
+    match metric.quantity {
+        Quantity::Bandwidth => 0,
+        Quantity::Rate => 1,
+        Quantity::Latency(_) | Quantity::Response(_) => 2,
+        Quantity::User | Quantity::System | Quantity::Count(_) => 3,
+    }
+}
+
+/// The place of a number's phase in its work.
+fn phase(evidence: &StudyEvidence, number: &WorkNumber) -> Option<usize> {
+    let of_work = |run: &usize| {
+        let cell = evidence.plan.runs[*run].cell as usize;
+        evidence.plan.cells[cell].workload == number.workload
+    };
+    let (_, result) = evidence.accepted().find(|(run, _)| of_work(run))?;
+    result.phases.iter().position(|phase| phase.name == number.phase)
+}
+
+/// Whether two numbers are one measurement: what is left of their logarithms after each cell's mean on each plot goes together.
+fn is_same(one: &[CountedValue], other: &[CountedValue]) -> bool {
+    let (one, other) = (residuals(one), residuals(other));
+    let shared = one.iter().filter_map(|(run, x)| Some((*x, *other.get(run)?)));
+    let (x, y): (Vec<f64>, Vec<f64>) = shared.unzip();
+    one_measurement(&x, &y).is_some()
+}
+
+fn residuals(values: &[CountedValue]) -> BTreeMap<usize, f64> {
+    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for value in values.iter().filter(|value| value.value > 0.0) {
+        let (sum, count) = sums.entry(value.cell).or_default();
+        *sum += value.value.ln();
+        *count += 1.0;
+    }
+    let residual = |value: &CountedValue| {
+        let (sum, count) = sums.get(&value.cell)?;
+        Some((value.run, value.value.ln() - sum / count))
+    };
+    values.iter().filter(|value| value.value > 0.0).filter_map(residual).collect()
+}
