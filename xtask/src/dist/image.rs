@@ -16,7 +16,7 @@ pub fn name() -> String {
 }
 
 const DESCRIPTION: &str = "A storage benchmark that tells the truth. Static: without MPI, because a static program cannot \
-                           open libmpi at run time; use the .deb, the .rpm or the wheel for that.";
+                           open libmpi at run time.";
 
 /// Writes the image as an archive of its layout, for `podman load`, `docker load` and `skopeo`.
 pub fn write(out: &Path, programs: &[(Machine, PathBuf)]) -> Result<()> {
