@@ -11,6 +11,7 @@
 
 pub(crate) mod backend;
 mod device;
+pub mod estimate;
 mod media;
 mod noise;
 mod observe;

@@ -53,7 +53,9 @@ fn reasons(runs: &[(u32, &StudyRun)]) -> Vec<CellReason> {
     reasons
 }
 
-fn accepted<'a>(runs: &'a [(u32, &'a StudyRun)]) -> impl Iterator<Item = (u32, &'a StudyRun, &'a RunResult)> {
+pub(super) fn accepted<'a>(
+    runs: &'a [(u32, &'a StudyRun)],
+) -> impl Iterator<Item = (u32, &'a StudyRun, &'a RunResult)> {
     let done = runs.iter().filter(|(_, record)| record.status == StudyRunStatus::Done);
     done.filter_map(|(plot, record)| Some((*plot, *record, record.result.as_ref()?)))
 }

@@ -1,14 +1,14 @@
 //! What the block devices under a run did, and how much of it for each unit of its work.
 
 use super::evidence::StudyRun;
-use plumb_lab::protocol::DeviceCounts;
+use plumb_lab::protocol::{DeviceCounts, DeviceRecord};
 use plumb_result::metric::{DeviceCount, Subject};
 use plumb_result::short_list;
 use plumb_result::{Metric, PhaseResult, Quantity, RunResult};
 use plumb_workload::program::postmark::PostmarkDraws;
 use plumb_workload::program::{PostmarkPart, PostmarkStep};
 use plumb_workload::{OpKind, Phase, Target};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A number of the leaf devices under a run, all of them together, over the whole run. `None` where it could not be seen
 /// which they are, or where the work did none of what it is counted for.
@@ -46,15 +46,18 @@ fn per(counted: f64, units: f64) -> Option<f64> {
     (units > 0.0).then(|| counted / units)
 }
 
+/// The leaves, by the kernel's name; `None` where it could not be seen which they are, or what one of them did.
+pub(super) fn leaves<'a>(record: &'a StudyRun, result: &'a RunResult) -> Option<BTreeMap<&'a str, &'a DeviceRecord>> {
+    let names = short_list::set(result.target.values().flat_map(|facts| &facts.leaves));
+    let leaves: Option<BTreeMap<_, _>> =
+        names.into_iter().map(|name| Some((name.as_str(), record.devices.get(name)?))).collect();
+    leaves.filter(|leaves| !leaves.is_empty())
+}
+
 /// The counts of the leaves together: what lies above them would count the same bytes again.
 fn of_leaves(record: &StudyRun, result: &RunResult) -> Option<DeviceCounts> {
-    let leaves = short_list::set(result.target.values().flat_map(|facts| &facts.leaves));
-    if leaves.is_empty() {
-        return None;
-    }
     let mut all = DeviceCounts::default();
-    for leaf in leaves {
-        let one = record.devices.get(leaf)?.counts;
+    for one in leaves(record, result)?.values().map(|one| one.counts) {
         all.reads += one.reads;
         all.read_bytes += one.read_bytes;
         all.writes += one.writes;

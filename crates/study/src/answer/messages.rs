@@ -187,7 +187,10 @@ pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCou
         said.push(format!("The plan compares by `{by}`, which is not a factor: all cells are shown, none compared."));
     }
     if emulated {
-        said.push("The machines were emulated: times mean nothing; only device counters can be compared.".to_owned());
+        said.push(
+            "The machines were emulated: times mean nothing; what their devices counted is what can be compared."
+                .to_owned(),
+        );
     }
     if counts.open > 0 {
         said.push(format!(

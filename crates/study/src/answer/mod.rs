@@ -8,6 +8,7 @@ mod contrasts;
 mod counted;
 mod devices;
 mod effects;
+mod emulated;
 mod evidence;
 mod judged;
 mod messages;
@@ -43,6 +44,10 @@ pub fn answer(evidence: &StudyEvidence) -> StudyReport {
         checks.extend(judged::judged(evidence, &numbers));
     }
     short_list::sort_by(&mut checks, |one, other| other.level.cmp(&one.level).then_with(|| one.code.cmp(&other.code)));
+    let mut answer = messages::answer(plan, &contrasts, &counts, emulated);
+    if emulated {
+        answer.extend(emulated::counted(evidence));
+    }
     StudyReport {
         schema: STUDY_SCHEMA.to_owned(),
         id: evidence.id.clone(),
@@ -51,7 +56,7 @@ pub fn answer(evidence: &StudyEvidence) -> StudyReport {
         scale: plan.scale.clone(),
         plan_hash: plan.hash.clone(),
         created_at: evidence.created_at.clone(),
-        answer: messages::answer(plan, &contrasts, &counts, emulated),
+        answer,
         counts,
         by: plan.compare.by.clone(),
         contrasts,
@@ -134,7 +139,7 @@ fn checks(evidence: &StudyEvidence, counts: &StudyCounts, emulated: bool) -> Vec
             "Runs were made under emulation: times and rates mean nothing, and nothing is claimed of them; what the \
              devices counted is exact."
                 .to_owned(),
-            "compare the devices' counts (`metrics = [\"device.written-per-byte\"]`), or run where there is KVM",
+            "read the counts per op and the model's times in the answer, or run where there is KVM",
         ));
     }
     found

@@ -2,22 +2,24 @@
 //! is not counted under two names.
 
 use super::evidence::StudyEvidence;
-use super::values::{CountedValue, WorkNumber, WorkNumbers};
+use super::values::{CountedValue, WorkNumber, WorkNumbers, counts_by_default};
 use crate::plan::is_meant;
 use plumb_result::{Metric, Quantity};
 use plumb_stats::correlate::one_measurement;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The primary numbers: those that the plan names; without names, all that it lists in `metrics`; without either, one number of each
-/// workload, and one count of devices where counts are compared. Of numbers that follow each other from run to run, such as the rates
+/// workload, and one count of devices where counts are compared. Counts that are compared by default are primary, too. Of numbers that follow each other from run to run, such as the rates
 /// of one loop's writes and flushes, the first stands for all.
 pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> BTreeSet<WorkNumber> {
     let compare = &evidence.plan.compare;
     let named = if compare.primary.is_empty() { &compare.metrics } else { &compare.primary };
+    let counts_too = counts_by_default(evidence);
     let mut of_works: BTreeMap<(&str, bool), Vec<&WorkNumber>> = BTreeMap::new();
     for number in numbers.keys() {
-        if named.is_empty() || named.iter().any(|wish| is_meant(wish, number.metric)) {
-            let is_count = number.metric.device_count().is_some();
+        let is_count = number.metric.device_count().is_some();
+        let is_wished = named.is_empty() || named.iter().any(|wish| is_meant(wish, number.metric));
+        if is_wished || counts_too && is_count {
             of_works.entry((&number.workload, is_count)).or_default().push(number);
         }
     }

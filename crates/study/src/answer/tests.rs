@@ -615,3 +615,41 @@ fn published_numbers_stand_beside_ours_of_the_same_kind() {
     let emulated = published::published(&evidence, true);
     assert!(emulated[0].numbers[0].ours.iter().all(|ours| ours.value.is_none() && ours.ratio.is_none()));
 }
+
+/// RAID 4 of three disks: every write reads and writes data and parity; the parity disk is named and decides the model's time.
+#[test]
+fn under_emulation_counts_per_op_and_a_models_time_are_the_answer() {
+    let parity = |emulated: bool| {
+        let mut evidence = on_disks(emulated, |_, _| 0);
+        evidence.plan.compare.metrics = vec!["write.bw".to_owned()];
+        for record in &mut evidence.records {
+            let result = record.result.as_mut().unwrap();
+            let writes = result.phases[0].done[&plumb_workload::OpKind::Write].ops;
+            let names = ["vda", "vdb", "vdc"];
+            let record_of = |disk: usize| {
+                let count = if disk == 2 { writes } else { writes / 2 };
+                let counts = DeviceCounts {
+                    reads: count,
+                    read_bytes: count << 12,
+                    writes: count,
+                    written_bytes: count << 12,
+                    flushes: 0,
+                };
+                plumb_lab::protocol::DeviceRecord { role: Some(format!("@disks.{}", disk + 1)), counts }
+            };
+            record.devices = (0..3).map(|disk| (names[disk].to_owned(), record_of(disk))).collect();
+            result.target.get_mut("data").unwrap().leaves = names.map(str::to_owned).into();
+        }
+        answer(&evidence)
+    };
+    let found = parity(true);
+    let line = found.answer.iter().find(|line| line.starts_with("write (size 4k, system a): each write of")).unwrap();
+    assert!(line.contains("makes 2.00 reads, 2.00 writes and 0.00 flushes of 3 disks together"), "{line}");
+    assert!(line.contains("1.00 of the writes on @disks.3 and 0.50 on each other"), "{line}");
+    assert!(line.contains("Model `sim:hdd`: ") && line.ends_with("decided by @disks.3"), "{line}");
+    assert!(found.answer.iter().any(|line| line.starts_with("Times below are estimates of a model")));
+    // The plan names no count: under emulation bytes and flushes are compared all the same.
+    assert!(of(&found, "device.written-bytes").primary && of(&found, "device.read-bytes").primary);
+    let real = parity(false);
+    assert!(real.contrasts.iter().all(|one| one.contrast.metric.device_count().is_none()));
+}

@@ -38,7 +38,21 @@ pub(super) type WorkNumbers = BTreeMap<WorkNumber, Vec<CountedValue>>;
 
 /// Values of all runs that count, of what is compared.
 pub(super) fn numbers(evidence: &StudyEvidence) -> WorkNumbers {
-    numbers_of(evidence, |metric| is_compared(&evidence.plan, metric))
+    let by_default = counts_by_default(evidence);
+    numbers_of(evidence, |metric| {
+        is_compared(&evidence.plan, metric) || by_default && metric.device_count().is_some_and(is_default)
+    })
+}
+
+/// Whether devices' counts are compared though the plan names none: under emulation, where they are all that can be.
+pub(super) fn counts_by_default(evidence: &StudyEvidence) -> bool {
+    let names_count = |wish: &String| DeviceCount::ALL.iter().any(|&count| is_meant(wish, Metric::device(count)));
+    evidence.is_emulated() && !evidence.plan.compare.metrics.iter().any(names_count)
+}
+
+/// Bytes both ways, and flushes.
+const fn is_default(count: DeviceCount) -> bool {
+    matches!(count, DeviceCount::ReadBytes | DeviceCount::WrittenBytes | DeviceCount::Flushes)
 }
 
 /// Values of all runs that count, of some metrics. A time or rate that is 0 or no number has no place on the log scale, and
