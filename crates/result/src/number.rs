@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     // Protects: 999.6 kB/s is not "1000 kB/s", and zero, negative and infinite values are no panic.
-    // Protects: "0.00×" and "0.00 – 678158014878555.25", which nobody can read.
+    // Protects: "0.00×" and "0.00 – 678_158_014_878_555.3", which nobody can read.
     #[test]
     fn ratios_have_the_digits_they_deserve() {
         for (value, text) in [
@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(ratio(value), text);
         }
         assert_eq!(ratio_interval(0.94, 1.06), "0.94 – 1.06");
-        assert_eq!(ratio_interval(1e-15, 678158014878555.25), "< 0.01 – > 100");
+        assert_eq!(ratio_interval(1e-15, 678_158_014_878_555.3), "< 0.01 – > 100");
         assert_eq!(ratio_interval(0.05, 22.21), "0.050 – 22.2");
     }
 

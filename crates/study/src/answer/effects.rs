@@ -67,6 +67,9 @@ struct Design {
     plots: Vec<PlotValues>,
 }
 
+/// The values of a unit's runs, by combination of hard and of easy levels.
+type Cells = BTreeMap<(usize, usize), Vec<f64>>;
+
 /// A level of a factor against its first.
 type Step = (usize, usize);
 
@@ -79,7 +82,7 @@ impl Design {
         let one_plot = values.iter().all(|value| value.plot == values[0].plot);
         // On a single plot its repetitions are the units: each holds every combination once.
         let unit = |value: &CountedValue| if one_plot { (value.plot, value.repeat) } else { (value.plot, 0) };
-        let mut units: BTreeMap<(u32, u32), BTreeMap<(usize, usize), Vec<f64>>> = BTreeMap::new();
+        let mut units: BTreeMap<(u32, u32), Cells> = BTreeMap::new();
         for value in values {
             let place = |factors: &[Varied]| {
                 factors

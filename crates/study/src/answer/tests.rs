@@ -312,7 +312,7 @@ fn what_comes_with_a_machine_is_declared_by_it() {
             let level = &evidence.plan.cells[run.cell as usize].levels["system"];
             let environment = &mut record.result.as_mut().unwrap().environment;
             environment.facts.insert("vm.min_free_kbytes".to_owned(), format!("of {level}"));
-            environment.os = format!("system {level}").into();
+            environment.os = format!("system {level}");
         }
         let mut factors: Vec<String> = answer(&evidence).undeclared.into_iter().map(|one| one.factor).collect();
         factors.dedup();
