@@ -37,7 +37,9 @@ pub const COUNT: Units = Units { base: 1000.0, names: &["", "k", "M", "G", "T"] 
 /// Time, from nanoseconds.
 pub const TIME: Units = Units { base: 1000.0, names: &["ns", "µs", "ms", "s"] };
 
-/// Beyond these, the ends of an interval of a ratio say only that it is too wide to use.
+/// Where the ends of an interval of a ratio are so many times apart, ends beyond [`RATIO_ENDS`] say only that it is too wide to use.
+const RATIO_ENDS_APART: f64 = 1000.0;
+/// What is shown in place of such ends.
 const RATIO_ENDS: [f64; 2] = [0.01, 100.0];
 
 /// A ratio: `1.31`, `12.4`, `317`; two significant digits where it is small: `0.043`.
@@ -53,12 +55,14 @@ pub fn ratio(ratio: f64) -> String {
     }
 }
 
-/// An interval of a ratio: `0.94 – 1.06`. An end beyond 0.01 or 100 is shown as just that: `< 0.01 – 2.47`.
+/// An interval of a ratio: `0.94 – 1.06`. Of one that is too wide to use, an end beyond 0.01 or 100 is shown as just that:
+/// `< 0.01 – 20.4`.
 pub fn ratio_interval(lo: f64, hi: f64) -> String {
     let [least, most] = RATIO_ENDS;
+    let is_wide = hi > lo * RATIO_ENDS_APART;
     let end = |value: f64| match value {
-        value if value < least => format!("< {least}"),
-        value if value > most => format!("> {most}"),
+        value if is_wide && value < least => format!("< {least}"),
+        value if is_wide && value > most => format!("> {most}"),
         value => ratio(value),
     };
     format!("{} – {}", end(lo), end(hi))
@@ -114,7 +118,7 @@ mod tests {
     use super::*;
 
     // Protects: 999.6 kB/s is not "1000 kB/s", and zero, negative and infinite values are no panic.
-    // Protects: "0.00×" and "0.00 – 678_158_014_878_555.3", which nobody can read.
+    // Protects: "0.00×" and "0.00 – 678158014878555.25", which nobody can read.
     #[test]
     fn ratios_have_the_digits_they_deserve() {
         for (value, text) in [
@@ -131,7 +135,9 @@ mod tests {
         }
         assert_eq!(ratio_interval(0.94, 1.06), "0.94 – 1.06");
         assert_eq!(ratio_interval(1e-15, 678_158_014_878_555.3), "< 0.01 – > 100");
+        assert_eq!(ratio_interval(0.0001, 20.4), "< 0.01 – 20.4");
         assert_eq!(ratio_interval(0.05, 22.21), "0.050 – 22.2");
+        assert_eq!(ratio_interval(128.4, 139.2), "128 – 139");
     }
 
     #[test]
