@@ -6,6 +6,7 @@
 mod binomial;
 mod scenario;
 mod trial;
+mod verdicts;
 
 use anyhow::{Context, Result, bail};
 use scenario::{Bar, Line, SCENARIOS, Scenario};

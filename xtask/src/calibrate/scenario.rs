@@ -1,5 +1,7 @@
 //! The scenarios: what runs, what is counted, and the bar. One table, [`SCENARIOS`].
 
+use plumb_stats::ReplicationUnit;
+
 /// Named work at a size, of one length a phase.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
@@ -44,6 +46,61 @@ pub enum Plots {
     Of(u32),
 }
 
+/// How the numbers of a drawn study vary from unit to unit, on the log scale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Noise {
+    /// Normally.
+    Normal,
+    /// With heavy tails: Student's t with so many degrees of freedom.
+    StudentT(u32),
+    /// Each keeps this share of the one before.
+    Autocorrelated(f64),
+    /// This share of the units lies in bursts that are slower by this share.
+    Bursts {
+        /// Of the units.
+        share: f64,
+        /// Longer by.
+        slow: f64,
+    },
+    /// This share of the units is slower by this share.
+    SlowMode {
+        /// Of the units.
+        share: f64,
+        /// Longer by.
+        slow: f64,
+    },
+    /// The candidate varies so many times as much.
+    Unequal(f64),
+    /// Three runs a unit, of which the slow ones are rejected.
+    SlowRejected,
+}
+
+/// What is true of a drawn study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Truth {
+    /// Nothing differs.
+    Equal,
+    /// One number differs by just what the plan promises to find in four of five studies; no other does.
+    Promised,
+}
+
+/// A study whose numbers are drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct Drawn {
+    /// Verdicts of the family.
+    pub contrasts: u32,
+    /// Units a side.
+    pub units: u32,
+    /// What a unit is.
+    pub unit: ReplicationUnit,
+    /// Of a unit, natural logarithm.
+    pub spread: f64,
+    /// How they vary.
+    pub noise: Noise,
+    /// What is true.
+    pub truth: Truth,
+}
+
 /// One trial: what runs. Trials take the entries of a list in turn.
 #[derive(Debug, Clone, Copy)]
 pub enum Trial {
@@ -62,6 +119,11 @@ pub enum Trial {
     Run {
         /// In turn.
         singles: &'static [Single],
+    },
+    /// The verdicts of a study, without its runs.
+    Draw {
+        /// In turn.
+        studies: &'static [Drawn],
     },
 }
 
@@ -167,6 +229,45 @@ const fn flagged(codes: &'static [&'static str], what: &'static str) -> Line {
 
 const fn covered(gap: f64, what: &'static str) -> Line {
     Line { what, counted: Counted::Covers(gap), bar: Bar::Between(0.93, 0.97) }
+}
+
+const fn drawn(contrasts: u32, units: u32, noise: Noise) -> Drawn {
+    Drawn { contrasts, units, unit: ReplicationUnit::Plot, spread: 0.05, noise, truth: Truth::Equal }
+}
+
+/// Families of 3 to 66 contrasts over 2 to 5 plots, and over six and twelve blocks.
+const fn families(noise: Noise) -> [Drawn; 6] {
+    [
+        drawn(3, 2, noise),
+        drawn(9, 3, noise),
+        drawn(66, 3, noise),
+        drawn(20, 5, noise),
+        Drawn { unit: ReplicationUnit::Block, ..drawn(3, 6, noise) },
+        Drawn { unit: ReplicationUnit::Block, ..drawn(9, 12, noise) },
+    ]
+}
+
+const fn promised(contrasts: u32, units: u32, unit: ReplicationUnit) -> Drawn {
+    Drawn { unit, truth: Truth::Promised, ..drawn(contrasts, units, Noise::Normal) }
+}
+
+/// The share of studies that find what the plan promised to find in 80 %: within 5 points.
+const AS_PROMISED: Line =
+    Line { what: "finds it; the plan promised 80 %", counted: Counted::Slower, bar: Bar::Between(0.75, 0.85) };
+
+const fn drawn_null(name: &'static str, about: &'static str, studies: &'static [Drawn]) -> Scenario {
+    Scenario {
+        name,
+        about,
+        trial: Trial::Draw { studies },
+        trials: 6000,
+        trials_small: 1200,
+        lines: &[Line { what: "any false claim in the family", counted: Counted::Claim, bar: Bar::AtMost(0.05) }],
+    }
+}
+
+const fn drawn_promise(name: &'static str, about: &'static str, studies: &'static [Drawn]) -> Scenario {
+    Scenario { name, about, trial: Trial::Draw { studies }, trials: 4000, trials_small: 800, lines: &[AS_PROMISED] }
 }
 
 /// Every scenario, in the order of the table of docs/calibration.md.
@@ -451,6 +552,26 @@ pub static SCENARIOS: &[Scenario] = &[
         trials_small: 60,
         lines: &[Line { what: "any finding above note", counted: Counted::AnythingFound, bar: Bar::AtMost(0.01) }],
     },
+    drawn_null("family-normal", "families of 3–66, 2–5 plots or 6–12 blocks, normal", &families(Noise::Normal)),
+    drawn_null("family-t3", "the same, heavy tails (t, 3 degrees of freedom)", &families(Noise::StudentT(3))),
+    drawn_null("family-ar", "the same, autocorrelation 0.8", &families(Noise::Autocorrelated(0.8))),
+    drawn_null(
+        "family-bursts",
+        "the same, a fifth in bursts 25 % slower",
+        &families(Noise::Bursts { share: 0.2, slow: 0.25 }),
+    ),
+    drawn_null("family-mode", "the same, a fifth 25 % slower", &families(Noise::SlowMode { share: 0.2, slow: 0.25 })),
+    drawn_null("family-unequal", "the same, B five times as noisy", &families(Noise::Unequal(5.0))),
+    drawn_null("family-rejected", "the same, three runs a unit, slow ones rejected", &families(Noise::SlowRejected)),
+    drawn_promise(
+        "power-3-3",
+        "family of 3, 3 plots, one number differs as promised",
+        &[promised(3, 3, ReplicationUnit::Plot)],
+    ),
+    drawn_promise("power-9-4", "family of 9, 4 plots, the same", &[promised(9, 4, ReplicationUnit::Plot)]),
+    drawn_promise("power-66-3", "family of 66, 3 plots, the same", &[promised(66, 3, ReplicationUnit::Plot)]),
+    drawn_promise("power-20-5", "family of 20, 5 plots, the same", &[promised(20, 5, ReplicationUnit::Plot)]),
+    drawn_promise("power-3-8", "family of 3, 8 blocks, the same", &[promised(3, 8, ReplicationUnit::Block)]),
 ];
 
 /// Random reads for 40 s: what a disk with moving parts does in that time is quickly simulated.

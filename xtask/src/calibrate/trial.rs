@@ -1,6 +1,7 @@
 //! One trial of a scenario: the whole pipeline, as the commands use it.
 
 use super::scenario::{Counted, Load, Pair, Plots, Scenario, Single, Trial};
+use super::verdicts;
 use anyhow::{Context, Result};
 use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopFlag;
@@ -51,6 +52,10 @@ pub fn bench() -> Bench {
 pub fn run(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Result<Vec<Outcome>> {
     let seed = trial_seed(seed, scenario.name, index);
     let got = match scenario.trial {
+        Trial::Draw { studies } => {
+            let drawn = &studies[index as usize % studies.len()];
+            return verdicts::run(drawn, seed, scenario.lines.iter().map(|line| &line.counted));
+        }
         Trial::Compare { pairs, plots, varying, blocks } => {
             let pair = &pairs[index as usize % pairs.len()];
             one_comparison(bench, pair, plots, varying, blocks, seed)
@@ -177,6 +182,13 @@ fn look(got: &Yield, counted: Counted) -> Outcome {
 pub fn tell(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Result<()> {
     let seed = trial_seed(seed, scenario.name, index);
     let got = match scenario.trial {
+        Trial::Draw { studies } => {
+            println!("{} trial {index} (seed {seed}):", scenario.name);
+            for found in verdicts::study(&studies[index as usize % studies.len()], seed)? {
+                println!("  {:?}", found.verdict);
+            }
+            return Ok(());
+        }
         Trial::Compare { pairs, plots, varying, blocks } => {
             one_comparison(bench, &pairs[index as usize % pairs.len()], plots, varying, blocks, seed)
         }
