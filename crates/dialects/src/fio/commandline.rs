@@ -71,7 +71,7 @@ const fn refused(name: &'static str, takes: Takes, fate: Fate) -> ProgramOption 
     ProgramOption { name, letter: None, takes, fate, doc: "" }
 }
 
-const SERVERS: Fate = Fate::Never("Plumb runs on several machines through MPI instead; start it under mpirun.");
+const SERVERS: Fate = Fate::Never("Plumb runs a job on one machine; start it on each of them.");
 const OWN_CODE: Fate = Fate::Never("it benchmarks fio's own code.");
 
 /// Every option of the program as a whole.

@@ -6,6 +6,7 @@
 mod attempt;
 mod costs;
 mod enough;
+mod failures;
 #[cfg(test)]
 pub(crate) mod fake;
 mod judged;
@@ -345,17 +346,8 @@ impl Conductor<'_, '_> {
         Ok(true)
     }
 
-    /// Counts a failure. Numbers in a reason (names of devices and directories, counts) do not make it another one.
     fn count_failure(&mut self, reason: &str) {
-        let mut same = String::with_capacity(reason.len());
-        for one in reason.chars() {
-            if !one.is_ascii_digit() {
-                same.push(one);
-            } else if !same.ends_with('0') {
-                same.push('0');
-            }
-        }
-        *self.failures.entry(same).or_default() += 1;
+        *self.failures.entry(failures::kind(reason)).or_default() += 1;
     }
 
     fn position(&self, plot: u32) -> Position {

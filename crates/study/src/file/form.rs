@@ -112,7 +112,7 @@ pub struct HostForm {
 /// A level: text, a number or a truth value.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a level is text, a number, `true` or `false`")]
 pub enum LevelForm {
     /// `true`.
     Truth(bool),
@@ -138,7 +138,7 @@ impl fmt::Display for LevelForm {
 /// One, or a list.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
+#[serde(untagged, expecting = "neither one value of the right kind nor a list of them")]
 pub enum OneOrMany<T> {
     /// One.
     One(T),
@@ -260,7 +260,10 @@ pub enum OrderForm {
 /// How often a cell runs within a plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "`repeat` is a number of runs (3), or { min = 2, max = 5 }; both are whole numbers of at least 1"
+)]
 pub enum RepeatForm {
     /// So often.
     Fixed(u32),

@@ -24,8 +24,7 @@ fn look(view: &RunView<'_>) -> Outcome {
         // The only name that tells of emulation: under KVM the processor says `kvm`.
         Ok(name) if name == "qemu" => Outcome::note(
             name.clone(),
-            "Emulated machine (QEMU): absolute speeds mean nothing here; the counts of device I/O are exact."
-                .to_owned(),
+            "Emulated machine (QEMU): speeds mean nothing here; counts of device I/O do.".to_owned(),
         ),
         Ok(name) => Outcome::note(
             name.clone(),
