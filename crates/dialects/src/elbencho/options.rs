@@ -46,7 +46,7 @@ pub struct Opt {
 const S3: Support = Support::Never("Plumb does not measure object storage");
 const GPU: Support = Support::Never("Plumb does not transfer GPU data");
 const NET: Support = Support::Never("network benchmarks are out of scope here; use a network tool");
-const SVC: Support = Support::Never("MPI replaces services; start one process per host");
+const SVC: Support = Support::Never("Plumb runs on one machine; start it on each of them");
 
 const fn option(
     name: &'static str,

@@ -54,7 +54,7 @@ fn what_is_wrong_is_named() {
         ("-w -b 4q f", "128k"),
         ("-w -b 4k -b 8k f", "given twice"),
         ("-w --direct=maybe f", "takes only true or false"),
-        ("-w --hosts a,b f", "MPI replaces services"),
+        ("-w --hosts a,b f", "start it on each of them"),
         ("-w --s3key x f", "is not supported"),
         ("-w --livejson x f", "not supported yet"),
         ("-w", "no benchmark path"),

@@ -210,7 +210,7 @@ fn command_lines() {
     let short = said(&["--name=x", "--ioengine=libaio", "--nic=3", "--userspace"], &[]).unwrap();
     assert!(short.jobs[0].identity.nice == 3 && short.jobs[0].engine.userspace_reap);
     assert!(said(&["--roo=x"], &[]).is_err());
-    assert!(said(&["--client=host"], &[]).unwrap_err().to_string().contains("MPI"));
+    assert!(said(&["--client=host"], &[]).unwrap_err().to_string().contains("start it on each of them"));
 }
 
 #[test]
