@@ -23,7 +23,7 @@ fn help_and_version_answer() {
     let home = Home::new();
     home.plumb("as elbencho --version").expect(0).says(&["3.1-10"]);
     home.plumb("as elbencho --help").expect(0).says(&["-w [ --write ]", "--help-all"]);
-    home.plumb("as elbencho --help-all").expect(0).says(&["--s3key", "MPI replaces services"]);
+    home.plumb("as elbencho --help-all").expect(0).says(&["--s3key", "start it on each of them"]);
     home.plumb("as elbencho --blokc 4k f").expect(1).complains(&["did you mean `--block`?"]);
     home.plumb("as elbencho -w --hosts a,b f").expect(1).complains(&["--hosts is not supported"]);
 }
