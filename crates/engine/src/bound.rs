@@ -6,7 +6,7 @@
 
 use crate::backend::gathered::Gathered;
 use crate::backend::io_uring::{self, Ring};
-use crate::backend::libaio::{KernelQueue, Libaio, LibaioModes};
+use crate::backend::libaio::{KernelQueue, Libaio};
 use crate::backend::mmap::{MapRules, Mmap};
 use crate::backend::null::{Null, NullQueue};
 use crate::backend::payload::Payload;
@@ -14,8 +14,8 @@ use crate::backend::posix_aio::PosixAio;
 use crate::backend::preadv2::{Preadv, Preadv2};
 use crate::backend::priorities::Priorities;
 use crate::backend::psync::Psync;
+use crate::backend::queue_modes::{LibaioModes, RingModes};
 use crate::backend::record_locks::{LockRule, LockedCalls, LockedQueue};
-use crate::backend::ring_modes::RingModes;
 use crate::backend::seek::Seek;
 use crate::backend::socket::{LinkRequest, Socket, StopChecks};
 use crate::backend::space::{Fallocate, Truncate};

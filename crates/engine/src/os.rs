@@ -203,7 +203,7 @@ mod here {
         Err(Errno::OPNOTSUPP)
     }
 
-    /// setxattr(2) has flags, which nobody needs where there is no such call.
+    /// The flags of setxattr(2): none, since there is no such call.
     pub(crate) struct XattrFlags;
 
     impl XattrFlags {

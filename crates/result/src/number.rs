@@ -37,9 +37,9 @@ pub const COUNT: Units = Units { base: 1000.0, names: &["", "k", "M", "G", "T"] 
 /// Time, from nanoseconds.
 pub const TIME: Units = Units { base: 1000.0, names: &["ns", "µs", "ms", "s"] };
 
-/// Where the ends of an interval of a ratio are so many times apart, ends beyond [`RATIO_ENDS`] say only that it is too wide to use.
+/// An interval of a ratio whose ends are this many times apart is too wide to use; its ends are then cut at [`RATIO_ENDS`].
 const RATIO_ENDS_APART: f64 = 1000.0;
-/// What is shown in place of such ends.
+/// The lowest and the highest end that such an interval shows.
 const RATIO_ENDS: [f64; 2] = [0.01, 100.0];
 
 /// A ratio: `1.31`, `12.4`, `317`; two significant digits where it is small: `0.043`.

@@ -187,8 +187,9 @@ pub struct EffectLine {
     /// Share of all variation of the factor or pair, 0–1, in its first line; absent where a cell has no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// How many times better the level is than the factor's first, averaged over all other factors: above 1 is better. Of a count, how
-    /// many times as many. Of a pair of factors: how many times larger the one's ratio is at the other's level.
+    /// How many times better the level is than the factor's first, averaged over all other factors: above 1 is better. Of
+    /// a count, how many times as many. Of a pair of factors: how many times larger the one's ratio is at the other's
+    /// level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// Lower end of its 95 % interval.

@@ -4,28 +4,12 @@
 //! Disks are plain normal logarithms, with what the name of a scenario adds. The whole pipeline, on the simulated device,
 //! is calibrated by `cargo xtask calibrate`.
 
+use plumb_stats::random::SplitMix;
 use plumb_stats::stop::Question;
 use plumb_stats::{
     Assessment, Better, Decision, FurtherBudget, Precision, Side, Statistic, StatsError, StopRule, Stopper, Verdict,
     VerdictRule, assess, assess_plots, blocked_order, modes,
 };
-
-struct Noise(u64);
-
-impl Noise {
-    fn uniform(&mut self) -> f64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((z ^ (z >> 31)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
 
 #[derive(Clone, Copy)]
 struct Scenario {
@@ -57,7 +41,7 @@ struct Tally {
 }
 
 fn one(scenario: Scenario, variant: Variant, seed: u64, tally: &mut Tally) -> Result<(), StatsError> {
-    let mut noise = Noise(seed);
+    let mut noise = SplitMix::new(seed);
     let order = blocked_order(seed, 30);
     let (mut a, mut b, mut run) = (Vec::new(), Vec::new(), 0.0);
     let mut stopper = Stopper::new(StopRule::default());
@@ -66,7 +50,7 @@ fn one(scenario: Scenario, variant: Variant, seed: u64, tally: &mut Tally) -> Re
     while let Decision::Run { blocks } = stopper.look(a.len() as u32, &precision, FurtherBudget::Left) {
         for block in &order[a.len()..a.len() + blocks as usize] {
             for side in block.sides() {
-                let slow = if noise.uniform() < scenario.slow_share { 0.75f64.ln() } else { 0.0 };
+                let slow = if noise.unit() < scenario.slow_share { 0.75f64.ln() } else { 0.0 };
                 let value = (scenario.drift_per_run * run + slow + scenario.spread * noise.normal()).exp();
                 run += 1.0;
                 match side {
@@ -147,7 +131,7 @@ fn main() -> Result<(), StatsError> {
     for (plots, runs) in [(2, 5), (3, 3), (5, 2), (8, 2)] {
         let mut claims = 0;
         for seed in 0..comparisons {
-            let mut noise = Noise(u64::from(seed) << 20);
+            let mut noise = SplitMix::new(u64::from(seed) << 20);
             let mut side = || -> Vec<Vec<f64>> {
                 let mut plot = || {
                     let level = 0.06 * noise.normal();
@@ -166,10 +150,10 @@ fn main() -> Result<(), StatsError> {
             let mut found = [0; 2];
             for seed in 0..comparisons {
                 for (slot, share) in [0.2, 0.0].into_iter().enumerate() {
-                    let mut noise = Noise(u64::from(seed) << 20);
+                    let mut noise = SplitMix::new(u64::from(seed) << 20);
                     let mut side = || -> Vec<f64> {
                         let mut run = || {
-                            let slow = if noise.uniform() < share { 0.75 } else { 1.0 };
+                            let slow = if noise.unit() < share { 0.75 } else { 1.0 };
                             slow * (spread * noise.normal()).exp()
                         };
                         (0..runs).map(|_| run()).collect()

@@ -1,15 +1,16 @@
 //! Effects of factors and their interactions, as contrasts of logarithms, from designs that need not be balanced.
 //!
-//! A *plot* is one provisioning: all its runs have one combination of levels of the factors that are hard to change (`whole`), and
-//! the combinations of the easy ones (`sub`) each have a value, or none. For each contrast, a plot gives one number: its values
-//! weighted over the easy factors. The contrast is the weighted mean of these numbers over the hard factors, and its error is
-//! the spread of the numbers between plots of one combination, pooled. So a hard factor is held against the spread between plots,
-//! and an easy one, or an interaction, against how much its own effect varies from plot to plot. Nothing is assumed of how
-//! values of one plot resemble each other, and cells may have different numbers of plots.
+//! A *plot* is one provisioning: all its runs have one combination of levels of the factors that are hard to change
+//! (`whole`), and the combinations of the easy ones (`sub`) each have a value, or none. For each contrast, a plot gives
+//! one number: its values weighted over the easy factors. The contrast is the weighted mean of these numbers over the
+//! hard factors, and its error is the spread of the numbers between plots of one combination, pooled. So a hard factor is
+//! held against the spread between plots, and an easy one, or an interaction, against how much its own effect varies from
+//! plot to plot. Nothing is assumed of how values of one plot resemble each other, and cells may have different numbers
+//! of plots.
 //!
-//! Source: Kuehl, "Design of experiments", 2nd ed., 2000, chapter 14 (split plots), with each contrast's own error as in Boik, "A
-//! priori tests in repeated measures designs", Psychometrika 46, 1981; unweighted means of cells as in Searle, "Linear
-//! models for unbalanced data", 1987, chapter 4.
+//! Source: Kuehl, "Design of experiments", 2nd ed., 2000, chapter 14 (split plots), with each contrast's own error as in
+//! Boik, "A priori tests in repeated measures designs", Psychometrika 46, 1981; unweighted means of cells as in Searle,
+//! "Linear models for unbalanced data", 1987, chapter 4.
 
 use crate::StatsError;
 use crate::estimate::Estimate;
@@ -48,7 +49,8 @@ pub enum NotEstimable {
 #[error("weights and values of different designs, or values that are no numbers")]
 pub struct BadInput;
 
-/// A contrast of logarithms: `Σ whole[h] · sub[e] · mean of cell (h, e)`. With weights that sum to 0 it is the logarithm of a ratio.
+/// A contrast of logarithms: `Σ whole[h] · sub[e] · mean of cell (h, e)`. With weights that sum to 0 it is the logarithm
+/// of a ratio.
 ///
 /// # Errors
 /// See [`NotEstimable`].
@@ -98,8 +100,9 @@ pub struct Shares {
     pub error: f64,
 }
 
-/// Shares of variation of terms: subsets of the factors, bit i for factor i. `levels` are the numbers of levels of the factors; `cells`
-/// hold, in the order of a number whose first factor varies slowest, the logarithms of each cell's plots.
+/// Shares of variation of terms: subsets of the factors, bit i for factor i. `levels` are the numbers of levels of the
+/// factors; `cells` hold, in the order of a number whose first factor varies slowest, the logarithms of each cell's
+/// plots.
 ///
 /// # Errors
 /// A cell without a value, or cells that are not of these factors.

@@ -19,7 +19,7 @@ pub mod outliers;
 pub mod permutation;
 pub mod power;
 pub mod quantiles;
-mod random;
+pub mod random;
 pub mod schedule;
 pub mod steady;
 pub mod stop;

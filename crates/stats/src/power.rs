@@ -150,8 +150,7 @@ pub fn detectable_ratio(spread: f64, units: u32, alpha: f64, wanted: f64) -> Res
     Ok(high.exp())
 }
 
-/// A family of contrasts that is planned: so many units (blocks, or plots a side), the spread of one unit's log ratio, and the
-/// number of verdicts among which chance is shared.
+/// The contrasts of a planned study, as far as their power depends on them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlannedFamily {
     /// Blocks, or plots a side.
@@ -160,21 +159,22 @@ pub struct PlannedFamily {
     pub unit: ReplicationUnit,
     /// Spread of one unit's log ratio.
     pub spread: f64,
-    /// Verdicts, at least 1.
+    /// The verdicts among which chance is shared, at least 1.
     pub verdicts: u32,
 }
 
 /// Studies that are simulated for each ratio that is tried.
 const SIMULATED: usize = 500;
-/// Beyond so many units the permutation test all but follows t, and takes long.
+/// From more units than this on, the power is that of t: the permutation test gives nearly the same, and simulating it takes
+/// long.
 const UNITS_SIMULATED_MAX: u32 = 9;
 /// Ratios beyond e⁷ are no plan.
 const LOG_MAX: f64 = 7.0;
 
-/// The smallest ratio above 1 that the verdict's own rule claims with the wanted chance: the same code as for real studies
-/// judges simulated ones, where one contrast of the family has this ratio and no other differs, so that Holm's correction asks its p to
-/// be below the level over the number of verdicts. `None` where no ratio below e⁷ is claimed so often. The draws are the same
-/// in every call.
+/// The smallest ratio above 1 that the verdict's own rule claims with the wanted chance. The code that judges real studies
+/// judges simulated ones, in which one contrast of the family has this ratio and no other differs: Holm's correction then asks
+/// for a p below the level divided by the number of verdicts. `None` where no ratio below e⁷ is claimed so often. The draws are
+/// the same in every call.
 ///
 /// # Errors
 /// A number out of range.

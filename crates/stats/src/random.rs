@@ -1,13 +1,15 @@
 //! A stream of random bits of this crate's own, so that a schedule or a permutation test depends on its seed and on
 //! nothing else. SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
 
+/// A stream of random numbers that follows from its seed.
 #[derive(Debug, Clone)]
-pub(crate) struct SplitMix {
+pub struct SplitMix {
     state: u64,
 }
 
 impl SplitMix {
-    pub(crate) fn new(seed: u64) -> SplitMix {
+    /// The stream of a seed.
+    pub fn new(seed: u64) -> SplitMix {
         SplitMix { state: seed }
     }
 
@@ -36,10 +38,14 @@ impl SplitMix {
         }
     }
 
+    /// Uniform between 0 and 1, never either.
+    pub fn unit(&mut self) -> f64 {
+        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
     /// Standard normal, by Box and Muller.
-    pub(crate) fn normal(&mut self) -> f64 {
-        let unit = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-        let (u, v) = (unit(self.next()), unit(self.next()));
+    pub fn normal(&mut self) -> f64 {
+        let (u, v) = (self.unit(), self.unit());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 }

@@ -171,8 +171,8 @@ pub struct Assessment {
     pub p_adjusted: Option<f64>,
     /// Two-sided p of the sign-flip test; `None` below two units, and for plots that are fewer than six or do not pair.
     pub p_sign_flip: Option<f64>,
-    /// p of the two one-sided tests that the sides are equivalent within the margin, after correction like `p_adjusted`; `None` below
-    /// two units.
+    /// p of the two one-sided tests that the sides are equivalent within the margin, after correction like `p_adjusted`;
+    /// `None` below two units.
     pub p_equivalence: Option<f64>,
     /// What `blocks` counts.
     pub unit: ReplicationUnit,

@@ -5,6 +5,7 @@ use super::scenario::{Counted, Drawn, Noise, Truth};
 use super::trial::Outcome;
 use anyhow::{Context, Result, bail};
 use plumb_stats::power::{PlannedFamily, claimable_ratio};
+use plumb_stats::random::SplitMix;
 use plumb_stats::{Assessment, Better, Compared, Family, ReplicationUnit, Sides, Verdict, VerdictRule, assess_family};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -30,7 +31,7 @@ pub fn run<'a>(drawn: &Drawn, seed: u64, counted: impl Iterator<Item = &'a Count
 
 /// The verdicts of one drawn study.
 pub fn study(drawn: &Drawn, seed: u64) -> Result<Vec<Assessment>> {
-    let mut random = Random(seed);
+    let mut random = SplitMix::new(seed);
     let ratio = match drawn.truth {
         Truth::Equal => 1.0,
         Truth::Promised => promised(drawn)?,
@@ -89,7 +90,7 @@ type Units = Vec<Vec<f64>>;
 impl Noise {
     /// Both sides of a study. A block holds one unit of each, in random order; noise with a memory runs on from unit to unit,
     /// whatever side that is of.
-    fn sides(self, random: &mut Random, spread: f64, units: usize) -> (Units, Units) {
+    fn sides(self, random: &mut SplitMix, spread: f64, units: usize) -> (Units, Units) {
         let (mut baseline, mut candidate) = (Units::new(), Units::new());
         let mut weather = Weather { last: random.normal(), burst: false };
         for _ in 0..units {
@@ -102,7 +103,7 @@ impl Noise {
         (baseline, candidate)
     }
 
-    fn unit(self, random: &mut Random, spread: f64, weather: &mut Weather, is_candidate: bool) -> Vec<f64> {
+    fn unit(self, random: &mut SplitMix, spread: f64, weather: &mut Weather, is_candidate: bool) -> Vec<f64> {
         let noise = spread * random.normal();
         let log = match self {
             Noise::Normal => noise,
@@ -137,22 +138,4 @@ impl Noise {
 struct Weather {
     last: f64,
     burst: bool,
-}
-
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((z ^ (z >> 31)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    /// Standard normal, by Box and Muller.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
-    }
 }

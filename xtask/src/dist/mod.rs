@@ -1,7 +1,8 @@
 //! `cargo xtask dist`: everything that people install, for two machines, and the check that it installs.
 //!
-//! What is made needs no network once the tools and dependencies are here. Programs for glibc are linked by zig, which knows the
-//! symbols of each version of it, so that they run where [`OLDEST_GLIBC`] does; static ones by LLD with Rust's own musl.
+//! What is made needs no network once the tools and dependencies are here. Programs for glibc are linked by zig, which
+//! knows the symbols of each version of it, so that they run where [`OLDEST_GLIBC`] does; static ones by LLD with Rust's
+//! own musl.
 
 mod check;
 mod clean_root;

@@ -39,7 +39,7 @@ macro_rules! never_queued {
 pub(crate) mod io_uring {
     use super::*;
     use crate::backend::FileKind;
-    use crate::backend::ring_modes::RingModes;
+    use crate::backend::queue_modes::RingModes;
 
     /// No ring.
     pub(crate) struct Ring(Never);
@@ -77,14 +77,6 @@ pub(crate) mod io_uring {
 /// io_submit(2).
 pub(crate) mod libaio {
     use super::*;
-
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub(crate) struct LibaioModes {
-        pub(crate) userspace_reap: bool,
-        pub(crate) vectored: bool,
-        pub(crate) nowait: bool,
-        pub(crate) atomic: bool,
-    }
 
     /// No queue.
     pub(crate) struct KernelQueue(Never);

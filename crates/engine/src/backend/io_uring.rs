@@ -7,8 +7,8 @@
 use crate::backend::preadv2::RwWords;
 use crate::backend::priorities::Priorities;
 use crate::backend::psync::execute_common;
+use crate::backend::queue_modes::RingModes;
 use crate::backend::queued::{Inline, still_to_wait};
-use crate::backend::ring_modes::RingModes;
 use crate::backend::{BlockContext, Done, Errno, FileKind, NOT_OPEN, QueuedBackend, Slot, Wait, has_context};
 use crate::op::BlockOp;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::backend::priorities::Priorities;
+use crate::backend::queue_modes::LibaioModes;
 use crate::backend::queued::{Inline, still_to_wait};
 use crate::backend::{BlockContext, Done, Errno, QueuedBackend, Slot, Wait, has_context};
 use crate::op::BlockOp;
@@ -67,18 +68,6 @@ const PWRITEV: u16 = 8;
 const FLAG_PRIORITY: u32 = 1 << 1;
 const RWF_NOWAIT: i32 = 0x08;
 const RWF_ATOMIC: i32 = 0x40;
-
-/// How ops are handed over and taken back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct LibaioModes {
-    /// Look for completions in the shared ring, without a system call.
-    pub(crate) userspace_reap: bool,
-    pub(crate) vectored: bool,
-    /// `RWF_NOWAIT`.
-    pub(crate) nowait: bool,
-    /// `RWF_ATOMIC` on writes.
-    pub(crate) atomic: bool,
-}
 
 /// What `io_setup` gave, until `io_destroy`.
 pub(crate) struct KernelQueue(u64);

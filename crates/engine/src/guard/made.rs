@@ -2,10 +2,9 @@
 //! in a directory of Plumb's own state.
 
 use super::Identity;
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -69,31 +68,37 @@ fn path_in(text: &[u8]) -> Option<&Path> {
 /// What a later file of the same number has not got: its time of birth, or where the file system keeps none, this start of
 /// the system.
 fn origin_of(file: BorrowedFd<'_>) -> io::Result<String> {
-    let mut text = String::new();
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{AtFlags, StatxFlags};
-        let seen = rustix::fs::statx(file.as_fd(), "", AtFlags::EMPTY_PATH, StatxFlags::BTIME)?;
-        if StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::BTIME) {
-            let _ = write!(text, "born {}.{:09}", seen.stx_btime.tv_sec, seen.stx_btime.tv_nsec);
-            return Ok(text);
-        }
-    }
-    #[cfg(target_os = "freebsd")]
-    {
-        let seen = rustix::fs::fstat(file)?;
-        let _ = write!(text, "born {}.{:09}", seen.st_birthtime, seen.st_birthtime_nsec);
-        return Ok(text);
-    }
-    #[allow(unreachable_code)]
-    let _ = write!(text, "boot {}", fs::read_to_string(BOOT_ID)?.trim());
-    Ok(text)
+    Ok(match birth_of(file)? {
+        Some((seconds, nanoseconds)) => format!("born {seconds}.{nanoseconds:09}"),
+        None => format!("boot {}", fs::read_to_string(BOOT_ID)?.trim()),
+    })
+}
+
+/// Seconds and nanoseconds of a file's time of birth.
+#[cfg(target_os = "linux")]
+fn birth_of(file: BorrowedFd<'_>) -> io::Result<Option<(i64, u32)>> {
+    use rustix::fs::{AtFlags, StatxFlags};
+    let seen = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME)?;
+    let is_kept = StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::BTIME);
+    Ok(is_kept.then_some((seen.stx_btime.tv_sec, seen.stx_btime.tv_nsec)))
+}
+
+#[cfg(target_os = "freebsd")]
+fn birth_of(file: BorrowedFd<'_>) -> io::Result<Option<(i64, i64)>> {
+    let seen = rustix::fs::fstat(file)?;
+    Ok(Some((seen.st_birthtime, seen.st_birthtime_nsec)))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+fn birth_of(_: BorrowedFd<'_>) -> io::Result<Option<(i64, u32)>> {
+    Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs::File;
+    use std::os::fd::AsFd;
 
     #[test]
     fn a_file_is_known_under_its_path_until_another_takes_its_place() {

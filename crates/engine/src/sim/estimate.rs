@@ -31,8 +31,8 @@ pub enum Positions {
 /// Requests that are served one by one; of more, the time is extrapolated.
 const SERVED_MAX: u64 = 50_000;
 
-/// Time that a healthy device of this model takes for these requests, ns: one after another, reads and writes evenly mixed and of their
-/// mean size, and everything on the medium at the end. The same numbers always give the same time.
+/// Time that a healthy device of this model takes for these requests, ns: one after another, reads and writes evenly
+/// mixed and of their mean size, and everything on the medium at the end. The same numbers always give the same time.
 pub fn busy_ns(model: SimModel, size_bytes: u64, requests: Requests, positions: Positions) -> u64 {
     let total = requests.reads + requests.writes;
     let served = total.min(SERVED_MAX);

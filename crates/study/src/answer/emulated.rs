@@ -1,4 +1,5 @@
-//! What holds where a machine is emulated: what the devices did for each op, and how long a model of a device would take for it.
+//! What holds where a machine is emulated: what the devices did for each op, and how long a model of a device would take
+//! for it.
 
 use super::evidence::{StudyEvidence, StudyRun};
 use super::{cells, devices, messages};
@@ -9,7 +10,7 @@ use plumb_result::number::{BYTES, Digits};
 use plumb_workload::{OpKind, SimModel};
 use std::collections::BTreeMap;
 
-/// A device is told from the others from this many times its fair share of the writes.
+/// A device that takes this many times its fair share of the writes, or more, is named.
 const UNEVEN: f64 = 1.2;
 
 /// The model that times are estimated with: what published studies of RAID and file systems measured.

@@ -1,7 +1,7 @@
 //! What a study found: verdicts in words, what limits them, where the spread comes from, and every planned cell.
 //!
-//! Pure but for [`StudyEvidence::load`]. The unit of replication is the plot where a factor needs a provisioning, else the pair of
-//! runs on one plot; rejected and failed runs are in no number, and are told.
+//! Pure but for [`StudyEvidence::load`]. The unit of replication is the plot where a factor needs a provisioning, else
+//! the pair of runs on one plot; rejected and failed runs are in no number, and are told.
 
 mod cells;
 mod contrasts;

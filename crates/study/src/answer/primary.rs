@@ -8,9 +8,10 @@ use plumb_result::{Metric, Quantity};
 use plumb_stats::correlate::one_measurement;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The primary numbers: those that the plan names; without names, all that it lists in `metrics`; without either, one number of each
-/// workload, and one count of devices where counts are compared. Counts that are compared by default are primary, too. Of numbers that follow each other from run to run, such as the rates
-/// of one loop's writes and flushes, the first stands for all.
+/// The primary numbers: those that the plan names; without names, all that it lists in `metrics`; without either, one rate of
+/// each workload. Device counts that are compared by default are primary, too, one of each workload where nothing is named. Of
+/// numbers that follow each other from run to run, such as the rates of one loop's writes and flushes, the first stands for
+/// all.
 pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> BTreeSet<WorkNumber> {
     let compare = &evidence.plan.compare;
     let named = if compare.primary.is_empty() { &compare.metrics } else { &compare.primary };

@@ -183,8 +183,8 @@ impl Conductor<'_, '_> {
         Ok(Attempt::Finished)
     }
 
-    /// The next run of the plot that has not ended; behind the last, a rejected one that may be made again, which it is then planned
-    /// to be.
+    /// The next run of the plot that has not ended; behind the last, a rejected one that may be made again, which it is
+    /// then planned to be.
     fn next_run_or_repeat(&mut self, plot: u32) -> Result<Option<u32>, StoreError> {
         if let Some(seq) = self.next_run(plot) {
             return Ok(Some(seq));

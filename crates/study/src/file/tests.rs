@@ -480,6 +480,27 @@ fn a_plan_from_before_numbers_were_kept_is_intact() {
     assert!(read.is_intact() && read == old);
 }
 
+// Protects: a study can be resumed with a Plumb that estimates or warns otherwise, and one that was frozen when the hash still
+// covered the estimate.
+#[test]
+fn the_estimate_makes_no_other_plan() {
+    let found = plan("study.toml", SMALL, &PlanOptions::default(), &mut shelf([])).unwrap();
+    let mut better = found.clone();
+    better.estimate.detectable_ratio = Some(2.5);
+    better.warnings.push("a warning".to_owned());
+    assert!(better.is_intact() && better.hash_of_rest() == found.hash);
+
+    let mut old = found.clone();
+    old.estimate.verdicts = 0;
+    old.hash = old.hash_with_estimate();
+    let text = plumb_document::json::to_string(&old).unwrap();
+    assert!(!text.contains("\"verdicts\""), "{text}");
+    let read: Plan = plumb_document::json::from_str(&text).unwrap();
+    assert!(read.is_intact() && read.hash != read.hash_of_rest() && read.hash_of_rest() == found.hash);
+    let touched = Plan { seed: read.seed + 1, ..read };
+    assert!(!touched.is_intact());
+}
+
 // Protects: an import that cannot be read is refused before anything is built, at its place and with the way out.
 #[test]
 fn an_import_that_is_wrong_is_told_at_its_place() {

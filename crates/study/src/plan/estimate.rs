@@ -175,8 +175,8 @@ impl PlannedVerdicts {
         PlannedVerdicts::of(&plan.compare, &plan.factors, &plan.cells, units)
     }
 
-    /// The verdicts of a plan. Without `primary` and `metrics` each workload has one; how many numbers a wish like `bw` will stand for
-    /// is known only when they are measured, and one is counted.
+    /// The verdicts of a plan. Without `primary` and `metrics` each workload has one; how many numbers a wish like `bw`
+    /// will stand for is known only when they are measured, and one is counted.
     pub fn of(compare: &ComparePlan, factors: &[FactorPlan], cells: &[PlanCell], units: u32) -> PlannedVerdicts {
         let by = factors.iter().find(|factor| factor.name == compare.by);
         let mut contexts: Vec<(&str, Vec<Option<&String>>)> = Vec::new();

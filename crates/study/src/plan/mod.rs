@@ -16,12 +16,12 @@ pub const PLAN_SCHEMA: &str = "plumb.study-plan/1";
 /// The levels of some factors, by the factors' names.
 pub type Levels = BTreeMap<String, String>;
 
-/// A study as it will be done. Its hash is that of all other fields.
+/// A study as it will be done. Its hash is that of what is done and asked; [`Plan::hash_of_rest`] says of what not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// [`PLAN_SCHEMA`].
     pub schema: String,
-    /// BLAKE3 of the rest, in hexadecimal digits.
+    /// BLAKE3 of what is done and asked, in hexadecimal digits.
     pub hash: String,
     /// The study's name.
     pub name: String,
@@ -64,10 +64,20 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// BLAKE3 of the plan without its hash, as compact JSON in the order of the fields.
+    /// BLAKE3 of the plan as compact JSON in the order of the fields, without its hash and without what follows from the
+    /// rest: the estimate and the warnings. A Plumb that estimates better plans the same study.
     pub fn hash_of_rest(&self) -> String {
-        let rest = Plan { hash: String::new(), ..self.clone() };
-        let json = plumb_document::json::to_vec(&rest).expect("a plan is plain data");
+        self.hashed(PlanEstimate::default(), Vec::new())
+    }
+
+    /// The hash of a plan frozen when estimate and warnings still counted.
+    pub(crate) fn hash_with_estimate(&self) -> String {
+        self.hashed(self.estimate.clone(), self.warnings.clone())
+    }
+
+    fn hashed(&self, estimate: PlanEstimate, warnings: Vec<String>) -> String {
+        let hashed = Plan { hash: String::new(), estimate, warnings, ..self.clone() };
+        let json = plumb_document::json::to_vec(&hashed).expect("a plan is plain data");
         blake3::hash(&json).to_hex().to_string()
     }
 
@@ -79,7 +89,7 @@ impl Plan {
 
     /// Whether the hash is that of the rest: nobody changed the plan.
     pub fn is_intact(&self) -> bool {
-        self.hash == self.hash_of_rest()
+        self.hash == self.hash_of_rest() || self.hash == self.hash_with_estimate()
     }
 }
 
@@ -240,9 +250,13 @@ pub struct PlanEstimate {
     pub written_bytes: Option<u64>,
     /// The smallest true ratio that has a fair chance (80 %) of being claimed at a spread of 5 %, as `1.08`.
     pub detectable_ratio: Option<f64>,
-    /// The verdicts among which chance is shared.
-    #[serde(default)]
+    /// The verdicts among which chance is shared; 0 in a plan from before they were counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub verdicts: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Whether a metric is meant by a wish: its name, or the last parts of it, such as `bw` of `read.bw`.

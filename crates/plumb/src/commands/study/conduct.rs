@@ -12,6 +12,7 @@ use clap::Args;
 use plumb_engine::signals;
 use plumb_store::{Store, StoreError, StoredStudy};
 use plumb_study::conduct::{ConductEnded, ConductSetting, FrozenStudy, StudyOrigin, conduct};
+use plumb_study::plan::Plan;
 use std::time::Duration;
 
 /// Arguments of `plumb study run`.
@@ -67,7 +68,7 @@ pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopp
     let id = find(&store, &arguments.study)?;
     let stored = store.study(&id)?;
     let study = FrozenStudy::open(&store, &id)?;
-    unchanged(&stored)?;
+    unchanged(&stored, &study.plan)?;
     if arguments.failed {
         let runs = store.replan_failed_runs(&id)?;
         session::announce(&format!("repeating {}", plumb_trust::text::count(u64::from(runs), "failed run")));
@@ -80,7 +81,7 @@ pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopp
 }
 
 /// A study's file must still say what was planned: two plans are two studies.
-fn unchanged(stored: &StoredStudy) -> Result<(), Stopped> {
+fn unchanged(stored: &StoredStudy, frozen: &Plan) -> Result<(), Stopped> {
     let mut file: StudyFile = plumb_document::json::from_str(&stored.options).map_err(Stopped::io)?;
     file.file = stored.row.file.clone().into();
     if !file.file.exists() {
@@ -94,9 +95,10 @@ fn unchanged(stored: &StoredStudy) -> Result<(), Stopped> {
             stored.row.file, stored.row.id
         ))
     };
+    let frozen = frozen.hash_of_rest();
     match file.plan() {
-        Ok(plan) if plan.hash == stored.row.plan_hash => Ok(()),
-        Ok(plan) => Err(changed(format!("plan {:.12} became {:.12}", stored.row.plan_hash, plan.hash))),
+        Ok(plan) if plan.hash == frozen => Ok(()),
+        Ok(plan) => Err(changed(format!("plan {frozen:.12} became {:.12}", plan.hash))),
         Err(stopped) => Err(changed(format!("it cannot be planned any more ({})", stopped.message.trim()))),
     }
 }

@@ -1,4 +1,4 @@
-//! What a workload may ask of a ring of io_uring.
+//! What a workload may ask of the kernel's queues, wherever they are known: of a ring of io_uring, and of libaio.
 
 use plumb_workload::Backend;
 use plumb_workload::backend::RwFlag;
@@ -56,4 +56,16 @@ impl RingModes {
             _ => RingModes::BEST,
         }
     }
+}
+
+/// How ops are handed over and taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LibaioModes {
+    /// Look for completions in the shared ring, without a system call.
+    pub(crate) userspace_reap: bool,
+    pub(crate) vectored: bool,
+    /// `RWF_NOWAIT`.
+    pub(crate) nowait: bool,
+    /// `RWF_ATOMIC` on writes.
+    pub(crate) atomic: bool,
 }
