@@ -31,6 +31,14 @@ pub(crate) struct Command {
     code_max: i32,
 }
 
+/// What a command said: the end of it, where it is long.
+pub(crate) struct Streams {
+    /// On standard output.
+    pub(crate) output: String,
+    /// On standard error.
+    pub(crate) errors: String,
+}
+
 /// Why a command did not do what it was to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -166,6 +174,15 @@ impl Command {
     /// # Errors
     /// It is missing, fails, takes too long, or the user wants to stop. It runs no more then.
     pub(crate) fn run(&self, witness: &mut dyn Witness, stop: Option<StopFlag>) -> Result<String, CommandError> {
+        Ok(self.run_for_streams(witness, stop)?.output)
+    }
+
+    /// The same with what it said on both streams.
+    pub(crate) fn run_for_streams(
+        &self,
+        witness: &mut dyn Witness,
+        stop: Option<StopFlag>,
+    ) -> Result<Streams, CommandError> {
         let program = find(&self.program).ok_or_else(|| CommandError::Missing {
             command: self.to_string(),
             program: self.program.clone(),
@@ -212,7 +229,7 @@ impl Command {
         witness.ended(child.id());
         let status = ended?;
         if status.code().is_some_and(|code| code <= self.code_max) {
-            return Ok(end_of(&stdout));
+            return Ok(Streams { output: end_of(&stdout), errors: end_of(&stderr) });
         }
         // Some tools complain on standard output.
         let said = Some(end_of(&stderr)).filter(|said| !said.trim().is_empty()).unwrap_or_else(|| end_of(&stdout));

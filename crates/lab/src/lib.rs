@@ -20,6 +20,7 @@ pub mod step;
 mod surroundings;
 mod system;
 mod tool;
+pub mod transcript;
 mod undo;
 pub mod vm;
 

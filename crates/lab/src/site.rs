@@ -3,8 +3,10 @@
 use crate::command::Command;
 use crate::error::Cause;
 use crate::journal::UndoJournal;
-use crate::step::{MadeNames, Safety};
+use crate::step::{MadeNames, Safety, Step};
 use crate::system;
+use crate::tool::version;
+use crate::transcript::BuildLine;
 use crate::undo::{OWN_PREFIX, Undo};
 use plumb_engine::guard::{self, Expendable, Guard, Permissions, Refusal, Right};
 use plumb_engine::signals::StopFlag;
@@ -28,6 +30,8 @@ pub(crate) struct StepMemory {
     pub(crate) own: BTreeSet<PathBuf>,
     /// The control group of the measured processes.
     pub(crate) group: Option<PathBuf>,
+    /// Programs that were asked for their version.
+    pub(crate) versions: BTreeSet<&'static str>,
 }
 
 /// What a recipe has in hand.
@@ -58,8 +62,21 @@ impl Site<'_> {
     /// Runs a command; what it printed.
     pub(crate) fn run(&mut self, command: &Command) -> Result<String, Cause> {
         self.check_stop()?;
-        (self.listener)(&format!("$ {command}"));
+        (self.listener)(&BuildLine::Command(command.to_string()).to_string());
         Ok(command.run(self.journal, self.stop)?)
+    }
+
+    /// Says the version of each program that a step has run, once a build. One that does not say it is no error.
+    pub(crate) fn say_versions(&mut self, step: &Step) {
+        for program in step.tools() {
+            let Some(command) = version::command(program).filter(|_| self.standing.versions.insert(program)) else {
+                continue;
+            };
+            let Ok(said) = command.run_for_streams(self.journal, self.stop) else { continue };
+            if let Some(version) = version::of_words(&said.output, &said.errors) {
+                self.say(&BuildLine::Version { program: program.to_owned(), version }.to_string());
+            }
+        }
     }
 
     /// Runs several.

@@ -15,6 +15,15 @@ pub(crate) enum ReportPart {
     List(Vec<Item>),
     /// A table.
     Table(ReportTable),
+    /// Facts about several things, those that they share once.
+    Facts(FactTable),
+}
+
+/// Facts by name, each with a value for every column; empty where it is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FactTable {
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<(String, Vec<String>)>,
 }
 
 /// A line of a list.
@@ -59,9 +68,36 @@ pub(crate) fn terminal(parts: &[ReportPart], style: &Style) -> String {
             ReportPart::Text(ink, text) => page.push_str(&format!("{}\n", style.ink(*ink, &style.wrap(text, 0)))),
             ReportPart::List(items) => page.extend(items.iter().map(|item| line(item, style))),
             ReportPart::Table(table) => page.push_str(&columns(table, style)),
+            ReportPart::Facts(facts) => page.extend(fact_items(facts).iter().map(|item| line(item, style))),
         }
     }
     page
+}
+
+/// A line for each fact that all share, and one for each thing where they differ: values may be long.
+fn fact_items(facts: &FactTable) -> Vec<Item> {
+    let width = facts.rows.iter().map(|(name, _)| measure::width(name)).max().unwrap_or(0);
+    let item = |head: &str, text: String| Item { ink: Ink::Strong, head: measure::left(head, width + 1), text };
+    let mut items = Vec::new();
+    for (name, values) in &facts.rows {
+        match shared(values) {
+            Some(value) => items.push(item(name, value.clone())),
+            None => items.extend(
+                facts
+                    .columns
+                    .iter()
+                    .zip(values)
+                    .filter(|(_, value)| !value.is_empty())
+                    .map(|(column, value)| item(name, format!("({column}) {value}"))),
+            ),
+        }
+    }
+    items
+}
+
+fn shared(values: &[String]) -> Option<&String> {
+    let first = values.first()?;
+    values.iter().all(|value| value == first).then_some(first)
 }
 
 fn line(item: &Item, style: &Style) -> String {
@@ -100,9 +136,26 @@ pub(crate) fn markdown(parts: &[ReportPart]) -> String {
                 page.push('\n');
             }
             ReportPart::Table(table) => page.push_str(&pipes(table)),
+            ReportPart::Facts(facts) => page.push_str(&pipes(&fact_table(facts))),
         }
     }
     page
+}
+
+/// A column for each thing; a single one for all where they differ in nothing.
+fn fact_table(facts: &FactTable) -> ReportTable {
+    let alike = facts.rows.iter().all(|(_, values)| shared(values).is_some());
+    let columns: &[String] = if alike { &[] } else { &facts.columns };
+    let head = |title: &str| ColumnHead::new(title, Align::Left, None);
+    let row = |(name, values): &(String, Vec<String>)| {
+        let values = if alike { &values[..values.len().min(1)] } else { values.as_slice() };
+        std::iter::once(name.clone()).chain(values.iter().cloned()).collect()
+    };
+    let titles = if alike { vec![head("")] } else { columns.iter().map(|title| head(title)).collect() };
+    ReportTable {
+        columns: std::iter::once(head("")).chain(titles).collect(),
+        rows: facts.rows.iter().map(row).collect(),
+    }
 }
 
 fn pipes(table: &ReportTable) -> String {

@@ -5,7 +5,6 @@ pub mod audit;
 pub mod compare;
 pub mod diff;
 mod document;
-pub mod facts;
 pub mod format;
 pub mod list;
 mod measure;
@@ -18,4 +17,5 @@ pub mod sweep;
 mod table;
 pub mod watch;
 
+pub use plumb_result::facts;
 pub use style::Style;

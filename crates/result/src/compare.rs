@@ -114,7 +114,8 @@ impl Difference {
 pub struct Contrast {
     /// Which number.
     pub metric: Metric,
-    /// Of which phase; the work's name where the number is of the whole run.
+    /// Of which phase; the work's name where the number is of the whole run. Empty where works are compared whose phases have
+    /// different names.
     pub phase: String,
     /// Name of the baseline.
     pub baseline: String,
@@ -151,7 +152,7 @@ pub struct Contrast {
     pub blocks: u32,
     /// About so many more blocks would settle it, where it is open.
     pub blocks_needed: Option<u32>,
-    /// Of which work; phases of two works may have one name.
+    /// Of which work; phases of two works may have one name. Absent where works are what a study compares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// What `blocks` and `blocks_needed` count.

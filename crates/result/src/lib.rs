@@ -8,6 +8,7 @@ pub mod blocks;
 pub mod compare;
 pub mod conditions;
 pub mod copy;
+pub mod facts;
 pub mod finding;
 pub mod histogram;
 pub mod limiter;

@@ -35,6 +35,13 @@ pub struct StudyReport {
     pub counts: StudyCounts,
     /// The factor whose levels are compared.
     pub by: String,
+    /// Another question than the plan's, where the report answers one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AskedQuestion>,
+    /// How `p_adjusted` of the contrasts is corrected for their number: `holm`, `benjamini-hochberg` or `none`; empty in older
+    /// reports, which were corrected by Holm's method.
+    #[serde(default)]
+    pub correction: String,
     /// The verdicts, in the order of workloads and levels.
     pub contrasts: Vec<StudyContrast>,
     /// What the checks say of the study as a whole, worst first.
@@ -49,6 +56,9 @@ pub struct StudyReport {
     pub effects: Vec<EffectTable>,
     /// Every planned cell (E10).
     pub cells: Vec<StudyCell>,
+    /// What was measured, and how it was built: one entry for each combination of hard levels.
+    #[serde(default)]
+    pub systems: Vec<StudySystem>,
     /// Published numbers, beside ours. Nothing follows from them: they come without evidence.
     #[serde(default)]
     pub published: Vec<Published>,
@@ -87,6 +97,37 @@ pub struct StudyCounts {
     pub cells_with_value: u32,
 }
 
+/// A question that was asked of the data once they were there. What it compares and the plan did not is exploratory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AskedQuestion {
+    /// In words: what was asked, what the plan asks, and what that is worth.
+    pub note: String,
+    /// What was asked.
+    pub asked: ComparedLevels,
+    /// What the plan asks.
+    pub planned: ComparedLevels,
+    /// Contrasts below that the plan declared: their verdicts are the plan's own, corrected for its family.
+    pub declared: u32,
+    /// Contrasts below that have a verdict and that the plan did not declare. They are corrected for their own number, and not
+    /// for other questions that were asked of the same data.
+    pub exploratory: u32,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedLevels {
+    /// The factor whose levels are compared.
+    pub by: String,
+    /// Its levels that are compared; the first is the baseline.
+    pub levels: Vec<String>,
+    /// Factors whose levels are told apart, `load`, or only one of them, `load=random`.
+    pub within: Vec<String>,
+    /// Metrics by name or by their last parts; empty for the default ones.
+    pub metrics: Vec<String>,
+}
+
 /// In reports of older versions every contrast was.
 const fn is_primary() -> bool {
     true
@@ -104,9 +145,48 @@ pub struct StudyContrast {
     /// number, and no verdict.
     #[serde(default = "is_primary")]
     pub primary: bool,
+    /// It answers another question than the plan's (`asked`): its verdict is a hint for the next study, and never one of this
+    /// study's. `primary` is false then.
+    #[serde(default)]
+    pub exploratory: bool,
     /// The numbers.
     #[serde(flatten)]
     pub contrast: Contrast,
+}
+
+impl StudyContrast {
+    /// Whether it has a verdict: it is what the study decides on, or what was asked afterwards.
+    pub const fn is_judged(&self) -> bool {
+        self.primary || self.exploratory
+    }
+}
+
+/// A system of a study: what its runs saw of it, and how it was built.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StudySystem {
+    /// The levels of the hard factors; none where there are none.
+    pub levels: BTreeMap<String, String>,
+    /// Its host in the study file; `local` is this machine.
+    pub host: String,
+    /// What its results and builds say of it; none where nothing was measured.
+    pub facts: Vec<SystemFact>,
+    /// How it is built: what the user runs before, the steps of the study file, what the user runs behind.
+    pub steps: Vec<String>,
+    /// The commands that its first build ran, in order; none where it built nothing, or in studies of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+}
+
+/// A fact about a system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SystemFact {
+    /// `machine`, `processor`, `memory`, `virtualisation`, `kernel`, `system`, `measured by`, `file system`, `made with` (its features),
+    /// `mount options`, `devices`, or a program that built it, such as `mkfs.ext4`.
+    pub name: String,
+    /// What it is; several where its provisionings or runs differ.
+    pub values: Vec<String>,
 }
 
 /// A finding that runs of a study share.

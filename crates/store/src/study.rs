@@ -189,6 +189,8 @@ pub struct StudyPlotRow {
     pub reason: Option<String>,
     /// How long the last build took, s.
     pub build_s: Option<f64>,
+    /// What the last build ran, as JSON.
+    pub built: Option<String>,
 }
 
 /// How a run of a study ended.
@@ -328,7 +330,9 @@ impl Store {
         let failed = self.failed("reading the plots of a study");
         let mut statement = self
             .connection
-            .prepare("SELECT seq, state, builds, reason, build_s FROM study_plot WHERE study_id = ?1 ORDER BY seq")
+            .prepare(
+                "SELECT seq, state, builds, reason, build_s, built FROM study_plot WHERE study_id = ?1 ORDER BY seq",
+            )
             .map_err(&failed)?;
         let row = |row: &Row<'_>| {
             let state: String = row.get(1)?;
@@ -341,6 +345,7 @@ impl Store {
                 builds: row.get(2)?,
                 reason: row.get(3)?,
                 build_s: row.get(4)?,
+                built: row.get(5)?,
             })
         };
         statement.query_map([id], row).and_then(Iterator::collect).map_err(&failed)
@@ -394,12 +399,12 @@ impl Store {
         })
     }
 
-    /// Keeps how long a build took, s.
-    pub fn built_study_plot(&mut self, id: &str, plot: u32, seconds: f64) -> Result<(), StoreError> {
+    /// Keeps how long a build took, s, and what it ran, as JSON.
+    pub fn built_study_plot(&mut self, id: &str, plot: u32, seconds: f64, built: &str) -> Result<(), StoreError> {
         self.write("storing a build", Durability::Process, |transaction| {
             transaction.execute(
-                "UPDATE study_plot SET build_s = ?3 WHERE study_id = ?1 AND seq = ?2",
-                params![id, plot, seconds],
+                "UPDATE study_plot SET build_s = ?3, built = ?4 WHERE study_id = ?1 AND seq = ?2",
+                params![id, plot, seconds, built],
             )?;
             Ok(())
         })

@@ -62,6 +62,7 @@ pub(crate) fn build(step: &Step, site: &mut Site<'_>) -> Result<(), Cause> {
         Step::Newfs(step) => freebsd::newfs(step, site)?,
         Step::Zpool(step) => freebsd::zpool(step, site)?,
     };
+    site.say_versions(step);
     if let Some(name) = step.name() {
         let made = made.into_iter().map(|path| path.to_string_lossy().into_owned()).collect();
         site.standing.made.insert(name.to_owned(), made);

@@ -3,3 +3,4 @@
 pub(crate) mod lvm;
 pub(crate) mod mkfs;
 pub(crate) mod nfs;
+pub(crate) mod version;

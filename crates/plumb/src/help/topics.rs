@@ -169,6 +169,12 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Report on the latest study", "plumb study report"),
             example("Print Markdown", "plumb study report study.toml --md"),
+            example("Compare another factor in the same data", "plumb study report last --by depth --within device"),
+            example("Compare two of several levels", "plumb study report last --by system=mint,fedora"),
+            example(
+                "Ask for other numbers, at one level only",
+                "plumb study report last --within depth=16 --metrics lat.p99",
+            ),
         ],
         exits: &[DONE, WRONG_WORDS, REJECTED, exit("4", "a cell has no value because its runs failed")],
     },

@@ -2,6 +2,7 @@
 
 use super::evidence::StudyEvidence;
 use super::pairing::{ByOthers, Pairing};
+use super::question::SecondQuestion;
 use super::values::{CountedValue, WorkNumber, WorkNumbers, is_hard, some_levels};
 use super::{counted, messages, primary};
 use crate::compare::claims::{self, ContrastSide};
@@ -15,14 +16,23 @@ use plumb_stats::geometric_mean;
 use plumb_stats::verdict::{Assessment, Compared, Family, Sides, VerdictRule, assess_family};
 use std::collections::BTreeMap;
 
-/// A contrast for each work, phase, metric, combination of the levels within, and level other than the baseline.
-pub(super) fn contrasts(evidence: &StudyEvidence, numbers: &WorkNumbers, emulated: bool) -> Vec<StudyContrast> {
+/// A contrast for each work, phase, metric, combination of the levels within, and level other than the baseline. In a second
+/// question, what the plan declared has the plan's verdict, and the rest is a family of its own.
+pub(super) fn contrasts(
+    evidence: &StudyEvidence,
+    numbers: &WorkNumbers,
+    emulated: bool,
+    second: Option<&SecondQuestion>,
+) -> Vec<StudyContrast> {
     let plan = &evidence.plan;
     let Some(by) = plan.factors.iter().find(|factor| factor.name == plan.compare.by) else { return Vec::new() };
     let Some((baseline, candidates)) = by.levels.split_first() else { return Vec::new() };
     let mut pairings = Vec::new();
     for (number, values) in numbers {
         for within in contexts(plan, values) {
+            if second.is_some_and(|second| !second.asks_for(&within)) {
+                continue;
+            }
             for candidate in candidates {
                 pairings.push(pairing(plan, number, values, &within, [baseline, candidate]));
             }
@@ -32,20 +42,24 @@ pub(super) fn contrasts(evidence: &StudyEvidence, numbers: &WorkNumbers, emulate
     let rule = VerdictRule { margin: plan.compare.equivalence, seed: plan.seed, ..VerdictRule::default() };
     let cap = Cap { exploratory: plan.exploratory, emulated };
     let is_count = |pairing: &Pairing| pairing.number.metric.device_count().is_some();
+    let declared: &[StudyContrast] = second.map_or(&[], |second| &second.declared);
     let mut found: Vec<Option<StudyContrast>> = pairings
         .iter()
         .map(|pairing| {
-            let exact = pairing.exact.as_ref()?;
-            Some(counted::contrast(plan, pairing, exact, baseline, by.hard))
+            let known = declared.iter().find(|one| is_of(plan, one, pairing, baseline)).cloned();
+            let counted = || Some(counted::contrast(plan, pairing, pairing.exact.as_ref()?, baseline, by.hard));
+            known.or_else(counted)
         })
         .collect();
+    let is_declared: Vec<bool> =
+        found.iter().map(|one| one.as_ref().is_some_and(|one| declared.contains(one))).collect();
     // Of times under emulation nothing can be claimed, so that they are none of the claims among which chance is shared.
     let families: &[fn(bool) -> bool] = if emulated { &[|count| count, |count| !count] } else { &[|_| true] };
     let primaries = primary::numbers(evidence, numbers);
     let is_primary = |pairing: &Pairing| primaries.contains(&pairing.number);
     for is_of_family in families {
         let open: Vec<usize> = (0..pairings.len())
-            .filter(|&at| pairings[at].exact.is_none() && is_primary(&pairings[at]))
+            .filter(|&at| found[at].is_none() && is_primary(&pairings[at]))
             .filter(|&at| is_of_family(is_count(&pairings[at])))
             .collect();
         let family: Vec<&Pairing> = open.iter().map(|&at| &pairings[at]).collect();
@@ -60,7 +74,23 @@ pub(super) fn contrasts(evidence: &StudyEvidence, numbers: &WorkNumbers, emulate
             .first()
             .map(|assessment| without_verdict(plan, contrast(plan, pairing, assessment, baseline, &rule, cap)));
     }
+    if second.is_some() {
+        for (one, _) in found.iter_mut().zip(is_declared).filter(|(_, is_declared)| !is_declared) {
+            one.iter_mut().filter(|one| one.primary).for_each(|one| (one.primary, one.exploratory) = (false, true));
+        }
+    }
     found.into_iter().flatten().collect()
+}
+
+/// Whether a contrast is the one that a pairing makes.
+fn is_of(plan: &Plan, one: &StudyContrast, pairing: &Pairing, baseline: &str) -> bool {
+    let StudyContrast { within, contrast, .. } = one;
+    let number = &pairing.number;
+    let side = |level| messages::side(&plan.compare.by, level);
+    contrast.workload.as_deref().unwrap_or_default() == number.workload
+        && (&contrast.phase, contrast.metric) == (&number.phase, number.metric)
+        && *within == pairing.within
+        && (&contrast.baseline, &contrast.candidate) == (&side(baseline), &side(&pairing.candidate))
 }
 
 /// The combinations of levels that are told apart, in the order of the plan's cells.
@@ -216,6 +246,7 @@ fn contrast(
         words: messages::contrast(&contrast, &pairing.within, plan.compare.equivalence),
         within: pairing.within.clone(),
         primary: true,
+        exploratory: false,
         contrast,
     }
 }

@@ -91,7 +91,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         verdict: if capped.is_some() { ContrastVerdict::CannotTell } else { said },
         blocks: units,
         blocks_needed: None,
-        workload: Some(number.workload.clone()),
+        workload: Some(number.workload.clone()).filter(|workload| !workload.is_empty()),
         unit: if by_plots { Replicate::Plot } else { Replicate::Block },
         note: capped.as_ref().map(|capped| capped.reason.clone()).or(note),
         capped,
@@ -112,6 +112,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         ),
         within: pairing.within.clone(),
         primary: true,
+        exploratory: false,
         contrast,
     }
 }

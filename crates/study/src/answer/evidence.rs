@@ -1,7 +1,8 @@
 //! All that is known of a study: its plan, its plots, its runs and their results.
 
-use crate::conduct::FrozenStudy;
+use crate::conduct::{BuildRecord, FrozenStudy};
 use crate::plan::{HostPlan, Plan};
+use plumb_document::json::JsonError;
 use plumb_lab::protocol::DeviceRecord;
 use plumb_lab::vm::Accel;
 use plumb_result::RunResult;
@@ -40,22 +41,23 @@ pub struct StudyEvidence {
     pub records: Vec<StudyRun>,
     /// Its plots, in the plan's order.
     pub plots: Vec<StudyPlotRow>,
+    /// What the last build of each plot ran, in the same order; nothing in studies of older versions.
+    pub builds: Vec<BuildRecord>,
 }
 
 impl StudyEvidence {
     /// Reads a study from the store. `id` is a whole one.
     pub fn load(store: &Store, id: &str) -> Result<StudyEvidence, StoreError> {
         let FrozenStudy { id, plan } = FrozenStudy::open(store, id)?;
+        let unreadable = |what: &'static str| {
+            let (path, id) = (store.path().to_owned(), id.clone());
+            move |error: JsonError| StoreError::Unreadable { path, id, what, reason: error.to_string() }
+        };
         let mut records = Vec::new();
         for row in store.study_runs(&id)? {
             let devices = match &row.devices {
                 None => BTreeMap::new(),
-                Some(text) => plumb_document::json::from_str(text).map_err(|error| StoreError::Unreadable {
-                    path: store.path().to_owned(),
-                    id: id.clone(),
-                    what: "the devices' counts",
-                    reason: error.to_string(),
-                })?,
+                Some(text) => plumb_document::json::from_str(text).map_err(unreadable("the devices' counts"))?,
             };
             let result = row.run_id.as_deref().map(|run| store.get(run)).transpose()?;
             records.push(StudyRun {
@@ -69,8 +71,15 @@ impl StudyEvidence {
             });
         }
         let plots = store.study_plots(&id)?;
+        let builds = plots
+            .iter()
+            .map(|plot| match &plot.built {
+                None => Ok(BuildRecord::default()),
+                Some(text) => plumb_document::json::from_str(text).map_err(unreadable("what a plot's build ran")),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
         let created_at = store.study(&id)?.row.created_at;
-        Ok(StudyEvidence { id, created_at, plan, records, plots })
+        Ok(StudyEvidence { id, created_at, plan, records, plots, builds })
     }
 
     /// The results that count, with the index of their run.

@@ -1,10 +1,10 @@
 //! Verdicts as sentences.
 
 use crate::compare::messages::found;
-use crate::plan::{Levels, Plan};
+use crate::plan::{Correction, Levels, Plan};
 use plumb_result::compare::Replicate;
 use plumb_result::number::{self, BYTES, Digits, percent};
-use plumb_result::study::{StudyContrast, StudyCounts};
+use plumb_result::study::{ComparedLevels, StudyContrast, StudyCounts};
 use plumb_result::{Contrast, ContrastVerdict, Unit};
 
 /// How a level is called as a side: `xfs`, and `level 4` where the level alone says nothing.
@@ -21,14 +21,18 @@ pub(super) fn levels(levels: &Levels) -> String {
 
 /// `write (size 4k) write.bw`: which number, of what.
 fn place(contrast: &Contrast, within: &Levels) -> String {
-    let mut place = contrast.workload.clone().unwrap_or_default();
-    if contrast.phase != place {
-        place = format!("{place}/{}", contrast.phase);
-    }
+    // Across works there is no work, and phases of different names have none in common.
+    let workload = contrast.workload.as_deref().unwrap_or_default();
+    let mut words = match (workload, contrast.phase.as_str()) {
+        (workload, phase) if workload.is_empty() || workload == phase => vec![phase.to_owned()],
+        (workload, phase) => vec![format!("{workload}/{phase}")],
+    };
     if !within.is_empty() {
-        place = format!("{place} ({})", levels(within));
+        words.push(format!("({})", levels(within)));
     }
-    format!("{place} {}", contrast.metric)
+    words.push(contrast.metric.to_string());
+    words.retain(|word| !word.is_empty());
+    words.join(" ")
 }
 
 /// The verdict of one contrast in words.
@@ -163,6 +167,70 @@ fn count(count: u32, unit: Replicate) -> String {
     format!("{count} {unit}{}{side}", if count == 1 { "" } else { "s" })
 }
 
+/// What another question is worth: what was asked and what the plan asks; contrasts that the plan declared, and others.
+pub(super) fn asked(
+    [asked, planned]: [&ComparedLevels; 2],
+    [declared, exploratory]: [u32; 2],
+    correction: Correction,
+) -> String {
+    let contrasts = |count: u32| if count == 1 { "1 contrast".to_owned() } else { format!("{count} contrasts") };
+    let question = format!("Asked: {}. The plan asks: {}.", compared(asked), compared(planned));
+    if exploratory == 0 {
+        return format!("{question} The plan declared all of it: the verdicts are its own.");
+    }
+    let corrected = match correction {
+        Correction::Holm => "corrected by Holm for being that many",
+        Correction::BenjaminiHochberg => "corrected by Benjamini and Hochberg for being that many",
+        Correction::None => "not corrected for being many",
+    };
+    let own = match declared {
+        0 => String::new(),
+        declared => format!(" {} of the plan keep the plan's verdicts.", contrasts(declared)),
+    };
+    format!(
+        "{question} {} that the plan did not declare: exploratory, {corrected}, and not for other questions asked of the same          data.{own} To claim what is exploratory, plan a study that asks it.",
+        contrasts(exploratory)
+    )
+}
+
+/// `device (sim:hdd, sim:ssd), within depth, by read.iops`.
+fn compared(levels: &ComparedLevels) -> String {
+    let mut said = format!("{} ({})", levels.by, levels.levels.join(", "));
+    if !levels.within.is_empty() {
+        said.push_str(&format!(" within {}", levels.within.join(", ")));
+    }
+    if !levels.metrics.is_empty() {
+        said.push_str(&format!(", in {}", levels.metrics.join(", ")));
+    }
+    said
+}
+
+/// What was found of B against A: of what the plan decides on, and of what was asked afterwards.
+fn of_level(
+    plan: &Plan,
+    [a, b]: [&str; 2],
+    contrasts: &[StudyContrast],
+    counts: &StudyCounts,
+    emulated: bool,
+) -> Vec<String> {
+    let judged = contrasts.iter().filter(|one| one.is_judged() && one.contrast.candidate == b);
+    let (exploratory, planned): (Vec<&StudyContrast>, Vec<&StudyContrast>) = judged.partition(|one| one.exploratory);
+    let has_planned = !planned.is_empty() || exploratory.is_empty();
+    let groups = [("", planned, has_planned), ("Exploratory: ", exploratory.clone(), !exploratory.is_empty())];
+    let mut said = Vec::new();
+    for (head, group, _) in groups.into_iter().filter(|(_, _, is_there)| *is_there) {
+        let (of_devices, of_times): (Vec<Contrast>, Vec<Contrast>) =
+            group.into_iter().map(|one| one.contrast.clone()).partition(|one| one.metric.device_count().is_some());
+        let of_devices = counts_found(a, b, &of_devices);
+        let of_times = (!of_times.is_empty() || of_devices.is_none())
+            .then(|| found(a, b, &of_times, plan.compare.equivalence, counts.rejected as usize));
+        // What is exact comes first where times mean nothing.
+        let (first, second) = if emulated { (of_devices, of_times) } else { (of_times, of_devices) };
+        said.extend(first.into_iter().chain(second).map(|said| format!("{head}{said}")));
+    }
+    said
+}
+
 /// The answer: a sentence for each level that is held against the baseline, and what limits them all.
 pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCounts, emulated: bool) -> Vec<String> {
     let mut said = Vec::new();
@@ -172,16 +240,7 @@ pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCou
         let a = side(by, baseline);
         for candidate in candidates {
             let b = side(by, candidate);
-            let primary = contrasts.iter().filter(|one| one.primary).map(|one| &one.contrast);
-            let of_level = primary.filter(|one| one.candidate == b).cloned();
-            let (of_devices, of_times): (Vec<Contrast>, Vec<Contrast>) =
-                of_level.partition(|one| one.metric.device_count().is_some());
-            let of_devices = counts_found(&a, &b, &of_devices);
-            let of_times = (!of_times.is_empty() || of_devices.is_none())
-                .then(|| found(&a, &b, &of_times, plan.compare.equivalence, counts.rejected as usize));
-            // What is exact comes first where times mean nothing.
-            let (first, second) = if emulated { (of_devices, of_times) } else { (of_times, of_devices) };
-            said.extend(first.into_iter().chain(second));
+            said.extend(of_level(plan, [&a, &b], contrasts, counts, emulated));
         }
     } else {
         said.push(format!("The plan compares by `{by}`, which is not a factor: all cells are shown, none compared."));

@@ -15,13 +15,16 @@ mod messages;
 mod pairing;
 mod primary;
 mod published;
+mod question;
 mod sides;
 mod spread;
+mod systems;
 #[cfg(test)]
 mod tests;
 mod values;
 
 pub use evidence::{StudyEvidence, StudyRun};
+pub use question::{FactorLevels, Question, QuestionError, answer_question};
 
 use plumb_result::short_list;
 use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyCounts, StudyReport};
@@ -31,17 +34,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The report of a study, however far it is.
 pub fn answer(evidence: &StudyEvidence) -> StudyReport {
+    answer_second(evidence, None)
+}
+
+/// The report on the plan's question, or on a second one, which stands in the plan then.
+fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuestion>) -> StudyReport {
     let plan = &evidence.plan;
     let emulated = evidence.is_emulated();
     let numbers = values::numbers(evidence);
-    let contrasts = contrasts::contrasts(evidence, &numbers, emulated);
+    let compared = values::compared(plan, numbers.clone());
+    let contrasts = contrasts::contrasts(evidence, &compared, emulated, second);
     let cells = cells::cells(evidence, &numbers);
     let counts = counts(evidence, &cells);
     let undeclared = sides::undeclared(evidence);
     let mut checks = checks(evidence, &counts, emulated);
     checks.extend(sides::finding(&undeclared));
     if !emulated {
-        checks.extend(judged::judged(evidence, &numbers));
+        checks.extend(judged::judged(evidence, &compared));
     }
     short_list::sort_by(&mut checks, |one, other| other.level.cmp(&one.level).then_with(|| one.code.cmp(&other.code)));
     let mut answer = messages::answer(plan, &contrasts, &counts, emulated);
@@ -59,6 +68,8 @@ pub fn answer(evidence: &StudyEvidence) -> StudyReport {
         answer,
         counts,
         by: plan.compare.by.clone(),
+        asked: None,
+        correction: plan.compare.correction.name().to_owned(),
         contrasts,
         checks,
         findings: gathered(evidence),
@@ -66,6 +77,7 @@ pub fn answer(evidence: &StudyEvidence) -> StudyReport {
         spread: spread::spread(evidence, &numbers),
         effects: effects::effects(plan, &numbers),
         cells,
+        systems: systems::systems(evidence),
         published: published::published(evidence, emulated),
         emulated,
         notes: notes(evidence),

@@ -1,4 +1,5 @@
 use super::*;
+use crate::conduct::BuildRecord;
 use crate::conduct::fake::{answer as ran, normal, plan};
 use crate::plan::{HostPlan, Plan};
 use crate::plan::{Import, Levels};
@@ -13,7 +14,7 @@ use plumb_workload::program::{Postmark, PostmarkPart, PostmarkStep, Step};
 use plumb_workload::{DeviceTarget, Phase, Target};
 
 /// A study whose runs were all done, at these speeds.
-fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> StudyEvidence {
+pub(super) fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> StudyEvidence {
     let records = plan
         .runs
         .iter()
@@ -32,13 +33,22 @@ fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> StudyEviden
         })
         .collect();
     let plots = (0..plan.plots.len() as u32)
-        .map(|seq| StudyPlotRow { seq, state: StudyPlotState::Done, builds: 1, reason: None, build_s: Some(4.0) })
+        .map(|seq| StudyPlotRow {
+            seq,
+            state: StudyPlotState::Done,
+            builds: 1,
+            reason: None,
+            build_s: Some(4.0),
+            built: None,
+        })
         .collect();
-    StudyEvidence { id: "018f".to_owned(), created_at: "2024-05-01T12:00:00Z".to_owned(), plan, records, plots }
+    let (id, created_at) = ("018f".to_owned(), "2024-05-01T12:00:00Z".to_owned());
+    let builds = plan.plots.iter().map(|_| BuildRecord::default()).collect();
+    StudyEvidence { id, created_at, plan, records, plots, builds }
 }
 
 /// 100 MB/s with a spread of provisionings and of runs.
-fn noisy(seed: u64, plots: f64, runs: f64) -> impl Fn(u32, u32) -> f64 {
+pub(super) fn noisy(seed: u64, plots: f64, runs: f64) -> impl Fn(u32, u32) -> f64 {
     move |plot, run| {
         let of_plot = plots * normal(seed, 1_000_000 + u64::from(plot));
         1e8 * (of_plot + runs * normal(seed, u64::from(run))).exp()

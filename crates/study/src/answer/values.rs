@@ -96,6 +96,38 @@ pub(super) fn numbers_of(evidence: &StudyEvidence, wanted: impl Fn(Metric) -> bo
     numbers
 }
 
+/// The numbers as they are held against each other. Where the levels that are compared are the works themselves, one number
+/// spans them: of the phase of one name, or of the only phases that have it, whatever these are called. Its work is empty, and so
+/// is its phase where the works' phases have different names.
+pub(super) fn compared(plan: &Plan, numbers: WorkNumbers) -> WorkNumbers {
+    if !chooses_work(plan, &plan.compare.by) {
+        return numbers;
+    }
+    let mut by_metric: BTreeMap<Metric, BTreeMap<String, Vec<(String, Vec<CountedValue>)>>> = BTreeMap::new();
+    for (number, values) in numbers {
+        let works = by_metric.entry(number.metric).or_default();
+        works.entry(number.workload).or_default().push((number.phase, values));
+    }
+    let mut across = WorkNumbers::new();
+    for (metric, works) in by_metric {
+        let is_single = works.values().all(|phases| phases.len() == 1);
+        let phases: Vec<(String, Vec<CountedValue>)> = works.into_values().flatten().collect();
+        let names_differ = phases.iter().any(|(phase, _)| *phase != phases[0].0);
+        for (phase, values) in phases {
+            let phase = if is_single && names_differ { String::new() } else { phase };
+            let number = WorkNumber { workload: String::new(), phase, metric };
+            across.entry(number).or_default().extend(values);
+        }
+    }
+    across.values_mut().for_each(|values| short_list::sort_by_key(values, |value| value.run));
+    across
+}
+
+/// Whether the levels of a factor are the works.
+fn chooses_work(plan: &Plan, factor: &str) -> bool {
+    !plan.cells.is_empty() && plan.cells.iter().all(|cell| cell.levels.get(factor) == Some(&cell.workload))
+}
+
 /// Whether a metric was asked for: by its name, or by the last parts of it. Without a wish, byte rates, rates of ops that
 /// move no bytes, and the 99 % latency: the rest says the same again, or is of the tail of few values.
 pub(super) fn is_compared(plan: &Plan, metric: Metric) -> bool {

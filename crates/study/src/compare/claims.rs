@@ -205,7 +205,7 @@ pub(crate) fn of_assessment(
         verdict,
         blocks: assessment.blocks,
         blocks_needed: assessment.blocks_needed,
-        workload: Some(workload.to_owned()),
+        workload: Some(workload.to_owned()).filter(|workload| !workload.is_empty()),
         unit: match assessment.unit {
             ReplicationUnit::Block => Replicate::Block,
             ReplicationUnit::Plot => Replicate::Plot,

@@ -1,5 +1,6 @@
 //! One build of a plot, with as many of its runs as it lasts for.
 
+use super::build_record::BuildRecord;
 use super::judged::Judged;
 use super::{ConductEvent, Conductor, LOSSES_MAX, REPEATS_OF_REJECTED};
 use crate::not_stored::NotStored;
@@ -93,7 +94,11 @@ impl Conductor<'_, '_> {
         let began = Instant::now();
         let tag = format!("{}/{plot}", self.study.id);
         let super::ConductSetting { hosts, watcher, typed, .. } = &mut *self.setting;
-        let listener = &mut |line: &str| watcher.event(&ConductEvent::Line(line));
+        let mut record = BuildRecord::default();
+        let listener = &mut |line: &str| {
+            record.hear(line);
+            watcher.event(&ConductEvent::Line(line));
+        };
         let safety = Safety { typed: typed.clone(), ..plan.safety.clone() };
         let mut host = match hosts.open(&planned.host, host, listener) {
             Ok(host) => host,
@@ -104,8 +109,10 @@ impl Conductor<'_, '_> {
             self.close(host);
             return Ok(attempt);
         }
-        let stored = self.store.built_study_plot(&self.study.id, plot, began.elapsed().as_secs_f64());
         let built_s = began.elapsed().as_secs_f64();
+        let stored = plumb_document::json::to_string(&record)
+            .map_err(|source| StoreError::Json { what: "the record of a build", source })
+            .and_then(|record| self.store.built_study_plot(&self.study.id, plot, built_s, &record));
         let attempt = stored.and_then(|()| self.runs(plot, build, host.as_mut()));
         let undoing = Instant::now();
         // Also when the store failed: nothing stays behind.

@@ -4,6 +4,7 @@
 //! after a kill is therefore the same as to begin.
 
 mod attempt;
+mod build_record;
 mod costs;
 mod enough;
 mod failures;
@@ -14,6 +15,7 @@ mod judged;
 mod tests;
 
 pub use attempt::{COMMAND_LIMIT, Hosts};
+pub use build_record::BuildRecord;
 
 use crate::plan::{Levels, Plan};
 use attempt::Attempt;

@@ -578,7 +578,7 @@ fn effects(form: &StudyForm) -> Vec<String> {
 }
 
 /// What other tools call a metric, by Plumb's name.
-fn known_metric(name: &str) -> String {
+pub(crate) fn known_metric(name: &str) -> String {
     match name {
         "transactions.rate" | "transactions.ops" => "txn.ops",
         "delete.ops" => "unlink.ops",

@@ -24,6 +24,7 @@ mod workload;
 
 pub use error::StudyError;
 pub use files::{Beside, StudyFileError, StudyFiles};
+pub(crate) use make::known_metric;
 pub use options::PlanOptions;
 #[cfg(feature = "schema")]
 pub use schema::schema;

@@ -2,6 +2,7 @@
 
 pub mod estimate;
 pub mod order;
+pub mod words;
 
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
@@ -222,6 +223,17 @@ pub enum Correction {
     BenjaminiHochberg,
     /// None.
     None,
+}
+
+impl Correction {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Correction::Holm => "holm",
+            Correction::BenjaminiHochberg => "benjamini-hochberg",
+            Correction::None => "none",
+        }
+    }
 }
 
 /// What a host is.

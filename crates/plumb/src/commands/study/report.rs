@@ -6,10 +6,10 @@ use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
 use clap::Args;
-use plumb_report::study::{page, page_markdown};
+use plumb_report::study::{Detail, page, page_markdown};
 use plumb_result::StudyReport;
 use plumb_store::Store;
-use plumb_study::answer::{StudyEvidence, answer};
+use plumb_study::answer::{FactorLevels, Question, StudyEvidence, answer, answer_question};
 
 /// Arguments of `plumb study report`.
 #[derive(Debug, Args)]
@@ -20,13 +20,52 @@ pub struct ReportArguments {
     /// As Markdown.
     #[arg(long)]
     pub md: bool,
+    /// Compare the levels of this factor, the first level against the others. Levels that are named are compared alone, and the
+    /// first of them is the baseline; a single one is the baseline of all others.
+    #[arg(long, value_name = "FACTOR[=LEVEL,…]", help_heading = SECOND)]
+    pub by: Option<String>,
+    /// Tell the levels of these factors apart, or only the named levels; an empty text averages over all other factors
+    /// [default: what the plan tells apart, and what it compares].
+    #[arg(long, value_name = "FACTOR[=LEVEL],…", value_delimiter = ',', help_heading = SECOND)]
+    pub within: Option<Vec<String>>,
+    /// Judge these metrics, by name or by their last parts: `bw`, `read.lat.p99`, `device.writes`.
+    #[arg(long, value_name = "METRIC,…", value_delimiter = ',', help_heading = SECOND)]
+    pub metrics: Option<Vec<String>>,
+}
+
+/// Heads the options of another question.
+const SECOND: &str = "Another question of the same data (exploratory where the plan did not ask it)";
+
+impl ReportArguments {
+    /// The question, where it is not the plan's.
+    fn question(&self) -> Option<Question> {
+        let question = Question {
+            by: self.by.as_deref().map(FactorLevels::parse),
+            within: self.within.as_ref().map(|factors| factors_of(factors)),
+            metrics: self.metrics.as_ref().map(|names| texts(names)),
+        };
+        (question != Question::default()).then_some(question)
+    }
+}
+
+/// Texts between commas; an empty one is none.
+fn texts(given: &[String]) -> Vec<String> {
+    given.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
+}
+
+fn factors_of(given: &[String]) -> Vec<FactorLevels> {
+    texts(given).iter().map(|text| FactorLevels::parse(text)).collect()
 }
 
 /// Prints what a stored study found.
 pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
     let store = session::store_to_read(common)?;
     let id = find(&store, &arguments.study)?;
-    let report = answer(&StudyEvidence::load(&store, &id)?);
+    let evidence = StudyEvidence::load(&store, &id)?;
+    let report = match arguments.question() {
+        None => answer(&evidence),
+        Some(question) => answer_question(evidence, &question).map_err(Stopped::usage)?,
+    };
     if arguments.md && !common.json {
         output::print(&page_markdown(&report));
     } else {
@@ -46,7 +85,8 @@ fn show(report: &StudyReport, common: &Common) -> Result<(), Stopped> {
     if common.json {
         return session::print_json(report);
     }
-    output::print(&page(report, &session::style()));
+    let detail = if common.verbose { Detail::Full } else { Detail::Brief };
+    output::print(&page(report, detail, &session::style()));
     Ok(())
 }
 

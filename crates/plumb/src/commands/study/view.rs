@@ -1,13 +1,11 @@
 //! A plan as its page shows it.
 
-use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
 use plumb_report::study_plan::{FactorView, PlanView, PlannedCell, PlotView};
 use plumb_study::earlier::EarlierSpread;
 use plumb_study::plan::estimate::{ASSUMED_SPREAD, PlannedVerdicts};
-use plumb_study::plan::{Correction, Levels, Plan};
+use plumb_study::plan::{Correction, Levels, Plan, words};
 use plumb_workload::{CachePolicy, Phase, Target, Workload};
-use serde_json::Value;
 
 /// The plan, as far as it is shown.
 pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
@@ -54,17 +52,11 @@ pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
                     }
                     orders[run.repeat as usize].push(run.cell);
                 }
-                let here = |texts: &[String], when: &str| {
-                    texts.iter().map(|text| format!("{when}, on this machine: {text}")).collect::<Vec<_>>()
-                };
-                let mut steps = here(&plot.on_enter, "before");
-                steps.extend(plot.steps.iter().map(step));
-                steps.extend(here(&plot.on_leave, "behind"));
                 PlotView {
                     block: plot.block,
-                    levels: levels_text(&plot.levels),
+                    levels: words::levels(&plot.levels),
                     host: plot.host.clone(),
-                    steps,
+                    steps: plot.steps_in_words(),
                     runs: orders,
                 }
             })
@@ -88,7 +80,7 @@ pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
                 let mut said = vec![import.dialect.clone()];
                 said.extend(import.side.iter().map(|side| format!("side {side}")));
                 said.extend(import.test.iter().map(|test| format!("test {test}")));
-                said.extend(Some(levels_text(&import.levels)).filter(|levels| !levels.is_empty()));
+                said.extend(Some(words::levels(&import.levels)).filter(|levels| !levels.is_empty()));
                 let count = import.numbers.len();
                 let numbers = if count == 1 { "1 number".to_owned() } else { format!("{count} numbers") };
                 format!("{}: {numbers} of {} ({})", import.label, import.file, said.join(", "))
@@ -110,10 +102,6 @@ pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
 
 fn level(levels: &Levels, factor: &str) -> String {
     levels.get(factor).cloned().unwrap_or_default()
-}
-
-fn levels_text(levels: &Levels) -> String {
-    levels.iter().map(|(name, level)| format!("{name}={level}")).collect::<Vec<_>>().join(", ")
 }
 
 /// What is compared, in words.
@@ -145,30 +133,6 @@ fn compared(plan: &Plan) -> String {
         candidates.join(" and "),
         plumb_report::format::percent(compare.equivalence)
     )
-}
-
-/// A step in one line: its kind, and what it says.
-fn step(step: &Step) -> String {
-    let Ok(Value::Object(said)) = plumb_document::json::to_value(step) else { return String::new() };
-    let kind = said.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let rest: Vec<String> = said
-        .iter()
-        .filter(|(key, _)| *key != "kind")
-        .filter_map(|(key, value)| Some(format!("{key}={}", text(value)?)))
-        .collect();
-    format!("{kind} {}", rest.join(" ")).trim_end().to_owned()
-}
-
-/// A value as it was said; nothing where nothing was.
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::Null | Value::Bool(false) => None,
-        Value::String(text) => Some(text.clone()),
-        Value::Array(values) if values.is_empty() => None,
-        Value::Array(values) => Some(values.iter().filter_map(text).collect::<Vec<_>>().join(",")),
-        Value::Object(_) => plumb_document::json::to_string(value).ok(),
-        other => Some(other.to_string()),
-    }
 }
 
 /// What a run is, in one line.

@@ -1,14 +1,18 @@
 //! The storage under a path, in one line or a few.
 
-use crate::format::{bytes_iec, percent};
-use plumb_result::observe::{BlockLayer, LayerKind, TargetFacts};
+use crate::number::{self, Digits};
+use crate::observe::{BlockLayer, LayerKind, TargetFacts};
+
+fn bytes_iec(bytes: u64) -> String {
+    number::BYTES.set(bytes as f64, Digits::Three)
+}
 
 /// `ext4 on /dev/vda1, 12 % free of 252 GiB`, or why that cannot be said.
 pub fn filesystem(facts: &TargetFacts) -> String {
     match facts.filesystem.as_result() {
         Ok(fs) if fs.size_bytes > 0 => {
-            let free = percent(fs.free_share());
-            format!("{} on {}, {free} free of {}", fs.kind, fs.source, bytes_iec(fs.size_bytes as f64))
+            let free = number::percent(fs.free_share(), Digits::Three);
+            format!("{} on {}, {free} free of {}", fs.kind, fs.source, bytes_iec(fs.size_bytes))
         }
         Ok(fs) => format!("{} on {}", fs.kind, fs.source),
         Err(reason) if facts.stack.is_empty() => format!("no file system ({reason})"),
@@ -57,10 +61,36 @@ pub fn stack(facts: &TargetFacts) -> String {
     facts.stack.iter().map(layer).collect::<Vec<_>>().join(" → ")
 }
 
+/// The same by kinds, `md raid5 (chunk 512 KiB) → 3 × loop (1.00 GiB)`: after each build the kernel may have other names for them.
+pub fn stack_by_kind(facts: &TargetFacts) -> String {
+    let mut kinds: Vec<(String, usize)> = Vec::new();
+    for layer in &facts.stack {
+        let (kind, about) = described(layer);
+        let about = about.join(", ");
+        let text = if about.is_empty() { kind } else { format!("{kind} ({about})") };
+        match kinds.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((text, 1)),
+        }
+    }
+    let counted = |(text, count): (String, usize)| if count == 1 { text } else { format!("{count} × {text}") };
+    kinds.into_iter().map(counted).collect::<Vec<_>>().join(" → ")
+}
+
 fn layer(layer: &BlockLayer) -> String {
+    let (kind, about) = described(layer);
+    format!("{} ({})", layer.name, [vec![kind], about].concat().join(", "))
+}
+
+/// What a layer is, and what else is known of it.
+fn described(layer: &BlockLayer) -> (String, Vec<String>) {
     let mut said = vec![kind(layer.kind).to_owned()];
     if let Some(level) = layer.settings.get("level") {
         said[0] = format!("md {level}");
+    }
+    let chunk = layer.settings.get("chunk_size").filter(|_| layer.kind == LayerKind::Md);
+    if let Some(bytes) = chunk.and_then(|bytes| bytes.parse::<u64>().ok()).filter(|bytes| *bytes > 0) {
+        said.push(format!("chunk {}", number::BYTES.set(bytes as f64, Digits::Spoken)));
     }
     said.extend(layer.model.clone());
     // What a virtual disk says of its rotation is the hypervisor's default, and memory does not rotate.
@@ -77,11 +107,12 @@ fn layer(layer: &BlockLayer) -> String {
         _ => {}
     }
     if layer.below.is_empty() {
-        said.push(bytes_iec(layer.size_bytes as f64));
+        said.push(bytes_iec(layer.size_bytes));
         said.extend(layer.write_cache.clone());
         said.extend(layer.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")));
     }
-    format!("{} ({})", layer.name, said.join(", "))
+    let kind = said.remove(0);
+    (kind, said)
 }
 
 fn kind(kind: LayerKind) -> &'static str {
@@ -121,7 +152,29 @@ mod tests {
     fn a_stack_says_what_stores_the_data() {
         assert_eq!(said("sda", LayerKind::Disk, &[]), "sda (disk, spinning, 1.00 GiB)");
         assert_eq!(said("vda", LayerKind::Disk, &[("medium", "virtual disk")]), "vda (virtual disk, 1.00 GiB)");
+        let raid = [("level", "raid5"), ("chunk_size", "524288")];
+        assert_eq!(said("md0", LayerKind::Md, &raid), "md0 (md raid5, chunk 512 KiB, 1.00 GiB)");
         let memory = [("medium", "memory"), ("stands_on", "tmpfs at /dev/shm")];
         assert_eq!(said("loop0", LayerKind::Loop, &memory), "loop0 (loop, in memory: tmpfs at /dev/shm, 1.00 GiB)");
+    }
+
+    // Protects: in a table of systems, two builds that differ in the kernel's names alone are one system.
+    #[test]
+    fn by_kind_the_kernels_names_are_left_out_and_equal_layers_are_counted() {
+        let layer = |name: &str, kind, below: &[&str]| BlockLayer {
+            name: name.to_owned(),
+            kind,
+            size_bytes: 1 << 30,
+            below: below.iter().map(|name| (*name).to_owned()).collect(),
+            ..BlockLayer::default()
+        };
+        let stack = |loops: [&str; 2]| {
+            let [one, other] = loops.map(|name| layer(name, LayerKind::Loop, &[]));
+            let mut array = layer("md127", LayerKind::Md, &loops);
+            array.settings.insert("level".to_owned(), "raid1".to_owned());
+            stack_by_kind(&TargetFacts { stack: vec![array, one, other], ..TargetFacts::default() })
+        };
+        assert_eq!(stack(["loop0", "loop1"]), "md raid1 → 2 × loop (1.00 GiB)");
+        assert_eq!(stack(["loop0", "loop1"]), stack(["loop3", "loop7"]));
     }
 }

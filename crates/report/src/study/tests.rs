@@ -1,8 +1,12 @@
+use super::verdicts::sentences;
 use super::*;
 use plumb_result::compare::{Capped, Difference, Replicate};
 use plumb_result::run::TierName;
-use plumb_result::study::{CellDevice, CellReason, STUDY_SCHEMA, SpreadSources, StudyCounts};
-use plumb_result::{CellMetric, Contrast, Metric, PublishedNumber, Unit};
+use plumb_result::study::{
+    AskedQuestion, CellDevice, CellReason, CellValue, ComparedLevels, OurNumber, Published, PublishedBeside, RunCount,
+    STUDY_SCHEMA, SpreadSources, StudyContrast, StudyCounts, StudySystem, SystemFact,
+};
+use plumb_result::{CellMetric, Contrast, ContrastVerdict, Metric, PublishedNumber, Unit};
 
 fn metric() -> Metric {
     "write.bw".parse().unwrap()
@@ -15,6 +19,7 @@ fn levels(of: &[(&str, &str)]) -> BTreeMap<String, String> {
 fn contrast(load: &str, verdict: ContrastVerdict, ratio: f64, words: &str) -> StudyContrast {
     StudyContrast {
         primary: true,
+        exploratory: false,
         within: levels(&[("load", load)]),
         words: words.to_owned(),
         contrast: Contrast {
@@ -125,6 +130,21 @@ fn published() -> Published {
     }
 }
 
+fn system(level: &str) -> StudySystem {
+    let fact = |name: &str, value: &str| SystemFact { name: name.to_owned(), values: vec![value.to_owned()] };
+    StudySystem {
+        levels: levels(&[("level", level)]),
+        host: "local".to_owned(),
+        facts: vec![
+            fact("kernel", "6.1.0-35-amd64 x86_64"),
+            fact("devices", &format!("md raid{level} (chunk 256 KiB) → 3 × disk (spinning, 1.00 TiB)")),
+            fact("mdadm", "mdadm - v4.2 - 2021-12-30"),
+        ],
+        steps: vec![format!("mdadm level={level} devices=@expendable"), "mkfs fs=ext4 device=@array".to_owned()],
+        commands: vec![format!("mdadm --create /dev/md0 --level={level}"), "mkfs.ext4 -q -F /dev/md0".to_owned()],
+    }
+}
+
 fn report() -> StudyReport {
     let finding = |code: &str, level, message: &str, remedy: &str| Finding {
         code: code.to_owned(),
@@ -158,6 +178,8 @@ fn report() -> StudyReport {
             cells_with_value: 3,
         },
         by: "level".to_owned(),
+        asked: None,
+        correction: "holm".to_owned(),
         contrasts: vec![contrast(
             "sixteen-writers",
             ContrastVerdict::Faster,
@@ -243,6 +265,7 @@ fn report() -> StudyReport {
             cell("5", "one-stream", None),
             cell("5", "sixteen-writers", Some(4.12e8)),
         ],
+        systems: ["4", "5"].map(system).into(),
         published: vec![published()],
         emulated: false,
         notes: vec!["plot 3 was built 2 times (lost under run 9)".to_owned()],
@@ -251,7 +274,7 @@ fn report() -> StudyReport {
 
 #[test]
 fn a_page_begins_with_the_answer_and_shows_every_cell() {
-    insta::assert_snapshot!(page(&report(), &Style { width: 120, ..Style::PLAIN }));
+    insta::assert_snapshot!(page(&report(), Detail::Brief, &Style { width: 120, ..Style::PLAIN }));
 }
 
 #[test]
@@ -259,6 +282,55 @@ fn markdown_says_the_same_and_names_stay_names() {
     let page = page_markdown(&report());
     assert!(page.contains("a\\_b\\|c"), "{page}");
     insta::assert_snapshot!(page);
+}
+
+// Protects: a second question must not look like the study's own answer.
+#[test]
+fn what_the_plan_did_not_declare_is_marked_in_every_form() {
+    let mut report = report();
+    let levels = ComparedLevels {
+        by: "load".to_owned(),
+        levels: vec!["one-stream".to_owned(), "sixteen-writers".to_owned()],
+        within: vec!["level".to_owned()],
+        metrics: Vec::new(),
+    };
+    report.asked = Some(AskedQuestion {
+        note: "Asked: load. The plan asks: level. 1 contrast that the plan did not declare: exploratory.".to_owned(),
+        asked: levels.clone(),
+        planned: ComparedLevels { by: "level".to_owned(), ..levels },
+        declared: 0,
+        exploratory: 1,
+    });
+    report.by = "load".to_owned();
+    let one = &mut report.contrasts[0];
+    one.within = [("level".to_owned(), "5".to_owned())].into();
+    (one.contrast.baseline, one.contrast.candidate) = ("one-stream".to_owned(), "sixteen-writers".to_owned());
+    (one.primary, one.exploratory) = (false, true);
+    for page in [
+        page(&report, Detail::Brief, &Style { width: 160, ..Style::PLAIN }),
+        page(&report, Detail::Full, &Style { width: 160, ..Style::PLAIN }),
+        page_markdown(&report),
+    ] {
+        assert!(page.contains("1 contrast that the plan did not declare: exploratory."), "{page}");
+        assert!(page.contains("faster (exploratory)") && !page.contains(" faster  "), "{page}");
+        // Cells that were not asked for fill no rows of their own.
+        assert!(page.contains("Results by load"), "{page}");
+    }
+}
+
+// Protects: the full page and Markdown have what the brief page leaves out.
+#[test]
+fn each_contrast_each_cell_and_each_command_are_in_full() {
+    let brief = page(&report(), Detail::Brief, &Style { width: 160, ..Style::PLAIN });
+    for full in [page(&report(), Detail::Full, &Style { width: 160, ..Style::PLAIN }), page_markdown(&report())] {
+        for text in
+            ["Every contrast", "4 plots, 8 runs", "mkfs.ext4 -q -F /dev/md0", "mdadm --create /dev/md0 --level=5"]
+        {
+            assert!(full.contains(text), "{text}: {full}");
+            assert!(!brief.contains(text), "{text}: {brief}");
+        }
+    }
+    assert!(brief.contains("mdadm - v4.2") && brief.contains("(level 5) md raid5"), "{brief}");
 }
 
 /// What means nothing by itself must not look as if it did.
@@ -269,7 +341,7 @@ fn values_under_emulation_are_in_brackets_and_counts_are_not() {
     report.contrasts[0].contrast.verdict = ContrastVerdict::CannotTell;
     report.contrasts[0].contrast.capped =
         Some(Capped { verdict: ContrastVerdict::Faster, code: "C14".to_owned(), reason: "under emulation".to_owned() });
-    let page = page(&report, &Style { width: 160, ..Style::PLAIN });
+    let page = page(&report, Detail::Brief, &Style { width: 160, ..Style::PLAIN });
     assert!(page.contains("[300 MB/s]") && !page.contains(" 300 MB/s"), "{page}");
     assert!(page.contains(" 512 ") && page.contains("mean nothing"), "{page}");
 }
@@ -279,7 +351,7 @@ fn values_under_emulation_are_in_brackets_and_counts_are_not() {
 fn published_numbers_stand_alone_under_emulation() {
     let mut report = report();
     report.emulated = true;
-    let page = page(&report, &Style { width: 200, ..Style::PLAIN });
+    let page = page(&report, Detail::Brief, &Style { width: 200, ..Style::PLAIN });
     let (_, section) = page.split_once("Published numbers and ours").unwrap();
     assert!(section.contains("70.7 MB/s") && section.contains("are left out here"), "{section}");
     assert!(!section.contains("300 MB/s") && !section.contains("4.25"), "{section}");
@@ -292,7 +364,7 @@ fn a_number_of_many_cells_has_one_row_a_phase() {
     let number = &mut report.published[0].numbers[0];
     let first = number.ours[0].clone();
     number.ours = (1..=6).map(|times| OurNumber { value: Some(1e8 * f64::from(times)), ..first.clone() }).collect();
-    let page = page(&report, &Style { width: 200, ..Style::PLAIN });
+    let page = page(&report, Detail::Brief, &Style { width: 200, ..Style::PLAIN });
     assert_eq!(page.matches("69002 K/sec").count(), 1, "{page}");
     assert!(page.contains("6 cells") && page.contains("100 MB/s – 600 MB/s"), "{page}");
 }
@@ -300,7 +372,7 @@ fn a_number_of_many_cells_has_one_row_a_phase() {
 /// A narrow terminal loses columns, never cells.
 #[test]
 fn a_narrow_page_still_has_every_cell() {
-    let page = page(&report(), &Style { width: 60, ..Style::PLAIN });
+    let page = page(&report(), Detail::Brief, &Style { width: 60, ..Style::PLAIN });
     for text in ["one-stream", "sixteen-writers", "8 failed"] {
         assert!(page.contains(text), "{text}: {page}");
     }

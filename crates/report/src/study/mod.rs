@@ -1,0 +1,249 @@
+//! A study as a page: the answer, trust, where the spread comes from, what the factors do, and every planned cell.
+
+mod cells;
+mod devices;
+mod pivot;
+mod published;
+mod systems;
+#[cfg(test)]
+mod tests;
+mod verdicts;
+
+pub use crate::run::Detail;
+
+use crate::document::{ColumnHead, Item, ReportPart, ReportTable, markdown, terminal};
+use crate::format;
+use crate::style::{Ink, Style};
+use crate::table::Align;
+use plumb_result::short_list;
+use plumb_result::study::{EffectLine, GatheredFinding, StudyCell, StudyReport};
+use plumb_result::{Finding, Level, Metric};
+use std::collections::BTreeMap;
+
+/// The page for a terminal. In full it has every contrast and every cell in a line of their own, and how each system is built.
+pub fn page(report: &StudyReport, detail: Detail, style: &Style) -> String {
+    terminal(&parts(report, detail), style)
+}
+
+/// The page as Markdown, in full.
+pub fn page_markdown(report: &StudyReport) -> String {
+    format!("# {}\n\n{}", report.name, markdown(&parts(report, Detail::Full)))
+}
+
+fn parts(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
+    let mut parts = Vec::new();
+    if !report.question.is_empty() {
+        parts.push(ReportPart::Text(Ink::Faint, report.question.clone()));
+    }
+    parts.extend(report.asked.iter().map(|asked| ReportPart::Text(Ink::Caution, asked.note.clone())));
+    parts.extend(report.answer.iter().map(|said| ReportPart::Text(Ink::Strong, said.clone())));
+    parts.extend(verdicts::verdicts(report));
+    parts.extend(pivot::pivot(report));
+    if detail == Detail::Full {
+        parts.extend(verdicts::every_contrast(report));
+    }
+    parts.extend(trust(report));
+    parts.extend(spread(report));
+    parts.extend(effects(report));
+    parts.extend(cells::cells(report, detail));
+    parts.extend(published::published(report));
+    parts.extend(devices::devices(report));
+    parts.extend(systems::systems(report, detail));
+    parts.extend(had(report, detail));
+    parts
+}
+
+/// Columns that say nothing in any row.
+fn without_empty(table: &mut ReportTable) {
+    let empty: Vec<bool> =
+        (0..table.columns.len()).map(|column| table.rows.iter().all(|row| row[column].is_empty())).collect();
+    let keep = |index: usize| !empty[index];
+    let mut index = 0;
+    table.columns.retain(|_| {
+        index += 1;
+        keep(index - 1)
+    });
+    for row in &mut table.rows {
+        let mut index = 0;
+        row.retain(|_| {
+            index += 1;
+            keep(index - 1)
+        });
+    }
+}
+
+fn trust(report: &StudyReport) -> Vec<ReportPart> {
+    let whole = |finding: &Finding| Item {
+        ink: ink(finding.level),
+        head: format!("{} {}", finding.level.name(), finding.code),
+        text: with_remedy(&finding.message, &finding.remedy),
+    };
+    let of_runs = |finding: &GatheredFinding| Item {
+        ink: ink(finding.level),
+        head: format!("{} {}", finding.level.name(), finding.code),
+        text: with_remedy(&format!("in {} of {} runs: {}", finding.runs, finding.of, finding.message), &finding.remedy),
+    };
+    let note = |note: &String| Item { ink: Ink::Caution, head: "note".to_owned(), text: note.clone() };
+    let mut items: Vec<Item> = report.checks.iter().filter(|one| one.level >= Level::Warn).map(whole).collect();
+    items.extend(report.findings.iter().filter(|one| one.level >= Level::Warn).map(of_runs));
+    items.extend(report.undeclared.iter().map(|difference| Item {
+        ink: Ink::Caution,
+        head: "differs".to_owned(),
+        text: format!("{}: {} | {}", difference.short(), difference.baseline, difference.candidate),
+    }));
+    items.extend(report.notes.iter().map(note));
+    if items.is_empty() {
+        let text = "No warnings.".to_owned();
+        items.push(Item { ink: Ink::Good, head: String::new(), text });
+    }
+    vec![ReportPart::Heading("Trust".to_owned()), ReportPart::List(items)]
+}
+
+fn with_remedy(message: &str, remedy: &str) -> String {
+    if remedy.is_empty() { message.to_owned() } else { format!("{message} → {remedy}") }
+}
+
+const fn ink(level: Level) -> Ink {
+    match level {
+        Level::Fail => Ink::Bad,
+        Level::Warn => Ink::Caution,
+        Level::Note | Level::Skipped | Level::Pass => Ink::Faint,
+    }
+}
+
+fn spread(report: &StudyReport) -> Vec<ReportPart> {
+    if report.spread.is_empty() {
+        return Vec::new();
+    }
+    let item = |one: &plumb_result::study::SpreadSources| Item {
+        ink: Ink::Strong,
+        head: String::new(),
+        text: format!(
+            "{} {} {}: {} (between provisionings {}, between runs {})",
+            one.workload,
+            one.phase,
+            one.metric,
+            one.advice,
+            format::percent(one.plots_cv),
+            format::percent(one.runs_cv)
+        ),
+    };
+    vec![
+        ReportPart::Heading("Where the spread comes from".to_owned()),
+        ReportPart::List(report.spread.iter().map(item).collect()),
+    ]
+}
+
+fn effects(report: &StudyReport) -> Vec<ReportPart> {
+    if report.effects.is_empty() {
+        return Vec::new();
+    }
+    let mut parts = vec![ReportPart::Heading("Effects of the factors".to_owned())];
+    for table in &report.effects {
+        let of_number = format!("{} {}", table.workload, number(&table.phase, table.metric));
+        parts.push(ReportPart::Text(Ink::Strong, of_number));
+        parts.push(ReportPart::Table(ReportTable {
+            columns: vec![
+                ColumnHead::new("effect of", Align::Left, None),
+                ColumnHead::new("ratio", Align::Right, None),
+                ColumnHead::new("95 % interval", Align::Left, None),
+                ColumnHead::new("p", Align::Right, Some(1)),
+                ColumnHead::new("variation", Align::Right, Some(2)),
+            ],
+            rows: table.lines.iter().map(effect).collect(),
+        }));
+    }
+    let legend = "Ratio above 1: the level is better than the factor's first, averaged over all other factors; of counts, it has more. \
+                  Of two factors: how many times larger one ratio is at the other's level. Not corrected for their number: effects are \
+                  no verdicts.";
+    parts.push(ReportPart::Text(Ink::Faint, legend.to_owned()));
+    parts
+}
+
+fn effect(line: &EffectLine) -> Vec<String> {
+    let of = |(factor, level): (&String, &String)| format!("{factor} {level}");
+    let name = match (line.levels.as_slice(), line.against.as_slice()) {
+        ([level], [against]) => format!("{} {level} against {against}", line.name),
+        ([], _) => line.name.clone(),
+        (levels, _) => line.factors.iter().zip(levels).map(of).collect::<Vec<_>>().join(" × "),
+    };
+    let interval = match (line.lo, line.hi, &line.reason) {
+        (Some(lo), Some(hi), _) => format::interval(lo, hi),
+        (_, _, Some(reason)) => reason.clone(),
+        _ => String::new(),
+    };
+    vec![
+        name,
+        line.ratio.map_or(String::new(), format::ratio),
+        interval,
+        line.p.map_or(String::new(), format::probability),
+        line.share.map_or(String::new(), format::percent),
+    ]
+}
+
+/// `write write.bw`; a count of devices is of no phase, and neither is a number of works whose phases differ in name.
+fn number(phase: &str, metric: Metric) -> String {
+    if metric.device_count().is_some() || phase.is_empty() { metric.to_string() } else { format!("{phase} {metric}") }
+}
+
+/// The method that `p` is corrected by, in brackets.
+fn correction(report: &StudyReport) -> &'static str {
+    match report.correction.as_str() {
+        "none" => "p is not corrected for the number of verdicts",
+        "benjamini-hochberg" => "p is corrected for the number of verdicts (Benjamini and Hochberg)",
+        _ => "p is corrected for the number of verdicts (Holm)",
+    }
+}
+
+/// A value with its unit; in brackets where it means nothing by itself.
+fn shown(value: f64, metric: Metric, emulated: bool) -> String {
+    let text = format::value(value, metric.unit());
+    if emulated && metric.device_count().is_none() { format!("[{text}]") } else { text }
+}
+
+/// How much was had, and how to look further.
+fn had(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
+    let counts = &report.counts;
+    let mut said = format!("{} plots, {} runs: {} done", counts.plots, counts.runs, counts.done);
+    for (count, word) in [
+        (counts.rejected, "rejected"),
+        (counts.failed, "failed"),
+        (counts.open, "to come"),
+        (counts.not_needed, "not needed"),
+    ] {
+        if count > 0 {
+            said.push_str(&format!(", {count} {word}"));
+        }
+    }
+    let hash: String = report.plan_hash.chars().take(12).collect();
+    let mut parts = vec![
+        ReportPart::Text(Ink::Faint, String::new()),
+        ReportPart::Text(Ink::Faint, format!("{said} · scale {} · plan {hash} · study {}", report.scale, report.id)),
+    ];
+    if detail == Detail::Brief {
+        let more = "Every contrast and cell, and how the systems are built: -v".to_owned();
+        parts.push(ReportPart::Text(Ink::Faint, more));
+    }
+    parts
+}
+
+/// The factors of the cells, by name.
+fn factors(report: &StudyReport) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in report.cells.iter().flat_map(|cell| cell.levels.keys()) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    // What is compared stands first.
+    short_list::sort_by_key(&mut names, |name| *name != report.by);
+    names
+}
+
+fn level(cell: &StudyCell, factor: &str) -> String {
+    cell.levels.get(factor).cloned().unwrap_or_default()
+}
+
+fn levels(levels: &BTreeMap<String, String>) -> String {
+    levels.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,302 @@
+//! Another question of a study's data than its plan asks. The plan stays what it was: what it declared keeps its verdicts, and
+//! all else is exploratory.
+
+use super::evidence::StudyEvidence;
+use super::{answer_second, contrasts, messages, values};
+use crate::file::known_metric;
+use crate::plan::{ComparePlan, FactorPlan, Levels, Plan, is_meant};
+use plumb_result::metric::DeviceCount;
+use plumb_result::study::{AskedQuestion, ComparedLevels, StudyContrast, StudyReport};
+use plumb_result::{Metric, short_list};
+use plumb_workload::suggest::nearest;
+use std::collections::BTreeSet;
+
+/// A question. What it leaves out is as the plan has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Question {
+    /// The factor whose levels are compared. Of its levels the first is the baseline; with one, the others are compared with
+    /// it; without any, all are, in the plan's order.
+    pub by: Option<FactorLevels>,
+    /// Factors whose levels are told apart, all of them or only some; nothing averages over all. Where it is left out and `by`
+    /// is not the plan's: those of the plan, and its own `by`.
+    pub within: Option<Vec<FactorLevels>>,
+    /// Metrics by name or by their last parts. Each is judged.
+    pub metrics: Option<Vec<String>>,
+}
+
+/// A factor, and some of its levels; none stands for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FactorLevels {
+    /// Its name.
+    pub factor: String,
+    /// Its levels.
+    pub levels: Vec<String>,
+}
+
+impl FactorLevels {
+    /// From `F`, or `F=A,B`: the text up to the first `=` is the factor.
+    pub fn parse(text: &str) -> FactorLevels {
+        let (factor, levels) = text.split_once('=').unwrap_or((text, ""));
+        let levels = levels.split(',').map(str::trim).filter(|level| !level.is_empty()).map(str::to_owned).collect();
+        FactorLevels { factor: factor.trim().to_owned(), levels }
+    }
+}
+
+/// Why a question cannot be asked of a study.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QuestionError {
+    /// The plan has no such factor.
+    #[error("{option} {name}: the study has no factor `{name}`{}", way_out(name, known, level_of.as_deref()))]
+    Factor {
+        /// `--by`, `--within`.
+        option: &'static str,
+        /// What was asked for.
+        name: String,
+        /// The plan's factors.
+        known: Vec<String>,
+        /// A factor that has a level of this name.
+        level_of: Option<String>,
+    },
+    /// The factor has no such level.
+    #[error("{option} {factor}={name}: `{factor}` has no level `{name}`{}", way_out(name, known, None))]
+    Level {
+        /// `--by`, `--within`.
+        option: &'static str,
+        /// The factor.
+        factor: String,
+        /// What was asked for.
+        name: String,
+        /// Its levels.
+        known: Vec<String>,
+    },
+    /// There is nothing to compare.
+    #[error("--by {factor}: the study has one level of it, `{level}`; a comparison needs two")]
+    OneLevel {
+        /// The factor.
+        factor: String,
+        /// Its only level.
+        level: String,
+    },
+    /// What is compared cannot be told apart as well.
+    #[error("--within {factor}: `{factor}` is what is compared; name other factors, or another one with --by")]
+    Compared {
+        /// The factor.
+        factor: String,
+    },
+    /// Nobody measured it.
+    #[error("--metrics {name}: no accepted run of the study has it{}", measured(name, known))]
+    Metric {
+        /// What was asked for.
+        name: String,
+        /// What was measured.
+        known: Vec<String>,
+    },
+}
+
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn way_out(name: &str, known: &[String], level_of: Option<&str>) -> String {
+    if let Some(factor) = level_of {
+        return format!("; it is a level of `{factor}`: `{factor}={name}`");
+    }
+    if known.is_empty() { "; it has none".to_owned() } else { format!("; there is {}", quoted(known)) }
+}
+
+fn measured(name: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        return "; none has a result yet".to_owned();
+    }
+    let list = known.join(", ");
+    match nearest(name, known.iter().map(String::as_str)) {
+        Some(meant) => format!("; did you mean `{meant}`? Measured: {list}"),
+        None => format!("; measured: {list}"),
+    }
+}
+
+/// The report of a study on another question.
+///
+/// # Errors
+/// The study has no such factor, level or metric, or nothing to compare.
+pub fn answer_question(mut evidence: StudyEvidence, question: &Question) -> Result<StudyReport, QuestionError> {
+    let asked = Asked::of(&evidence, question)?;
+    let planned = compared(&evidence.plan);
+    let declared = declared(&evidence, &asked);
+    asked.put_into(&mut evidence.plan);
+    let asked_for = ComparedLevels { within: asked.within_names(), ..compared(&evidence.plan) };
+    let mut report = answer_second(&evidence, Some(&SecondQuestion { declared, within: asked.within }));
+    let count = |of: fn(&StudyContrast) -> bool| report.contrasts.iter().filter(|one| of(one)).count() as u32;
+    let (declared, exploratory) = (count(|one| one.primary), count(|one| one.exploratory));
+    let note = messages::asked([&asked_for, &planned], [declared, exploratory], evidence.plan.compare.correction);
+    report.asked = Some(AskedQuestion { note, asked: asked_for, planned, declared, exploratory });
+    Ok(report)
+}
+
+/// What another question adds to the evidence, whose plan asks it.
+pub(super) struct SecondQuestion {
+    /// Contrasts that the plan declared, with the plan's verdicts.
+    pub(super) declared: Vec<StudyContrast>,
+    /// Factors that are told apart, and which of their levels are asked for.
+    pub(super) within: Vec<FactorLevels>,
+}
+
+impl SecondQuestion {
+    /// Whether it is about cells of these levels.
+    pub(super) fn asks_for(&self, levels: &Levels) -> bool {
+        let is_asked = |one: &FactorLevels| {
+            one.levels.is_empty() || levels.get(&one.factor).is_some_and(|level| one.levels.contains(level))
+        };
+        self.within.iter().all(is_asked)
+    }
+}
+
+/// A question that the study can answer.
+struct Asked {
+    /// With all levels that are compared, the baseline first.
+    by: FactorLevels,
+    within: Vec<FactorLevels>,
+    metrics: Option<Vec<String>>,
+}
+
+impl Asked {
+    fn of(evidence: &StudyEvidence, question: &Question) -> Result<Asked, QuestionError> {
+        let plan = &evidence.plan;
+        let by = match &question.by {
+            Some(by) => by.clone(),
+            None => FactorLevels { factor: plan.compare.by.clone(), levels: Vec::new() },
+        };
+        let factor = factor(plan, "--by", &by)?;
+        if let [only] = factor.levels.as_slice() {
+            return Err(QuestionError::OneLevel { factor: factor.name.clone(), level: only.clone() });
+        }
+        let levels = match by.levels.as_slice() {
+            [] => factor.levels.clone(),
+            [baseline] => {
+                let others = factor.levels.iter().filter(|level| *level != baseline);
+                [baseline].into_iter().chain(others).cloned().collect()
+            }
+            several => several.to_vec(),
+        };
+        let within = match &question.within {
+            Some(within) => within.clone(),
+            None => {
+                let own = (by.factor != plan.compare.by).then_some(&plan.compare.by);
+                let names = own.into_iter().chain(&plan.compare.within).filter(|name| **name != by.factor);
+                names.map(|name| FactorLevels { factor: name.clone(), levels: Vec::new() }).collect()
+            }
+        };
+        for one in &within {
+            self::factor(plan, "--within", one)?;
+            if one.factor == by.factor {
+                return Err(QuestionError::Compared { factor: one.factor.clone() });
+            }
+        }
+        let metrics = question.metrics.as_ref().map(|names| metrics(evidence, names)).transpose()?;
+        let by = FactorLevels { factor: by.factor, levels };
+        Ok(Asked { by, within: merged(within), metrics })
+    }
+
+    fn within_names(&self) -> Vec<String> {
+        let name = |one: &FactorLevels| match one.levels.as_slice() {
+            [] => vec![one.factor.clone()],
+            levels => levels.iter().map(|level| format!("{}={level}", one.factor)).collect(),
+        };
+        self.within.iter().flat_map(name).collect()
+    }
+
+    fn put_into(&self, plan: &mut Plan) {
+        let compare = &mut plan.compare;
+        compare.by.clone_from(&self.by.factor);
+        compare.within = self.within.iter().map(|one| one.factor.clone()).collect();
+        if let Some(metrics) = &self.metrics {
+            compare.metrics.clone_from(metrics);
+            compare.primary.clear();
+        }
+        for factor in plan.factors.iter_mut().filter(|factor| factor.name == self.by.factor) {
+            factor.levels.clone_from(&self.by.levels);
+        }
+    }
+}
+
+/// `G=a` and `G=b` are `G=a,b`.
+fn merged(within: Vec<FactorLevels>) -> Vec<FactorLevels> {
+    let mut all: Vec<FactorLevels> = Vec::new();
+    for one in within {
+        match all.iter_mut().find(|known| known.factor == one.factor) {
+            Some(known) if known.levels.is_empty() || one.levels.is_empty() => known.levels.clear(),
+            Some(known) => known.levels.extend(one.levels),
+            None => all.push(one),
+        }
+    }
+    all
+}
+
+fn factor<'a>(plan: &'a Plan, option: &'static str, asked: &FactorLevels) -> Result<&'a FactorPlan, QuestionError> {
+    let found = plan.factors.iter().find(|factor| factor.name == asked.factor).ok_or_else(|| {
+        let has = |factor: &&FactorPlan| factor.levels.contains(&asked.factor);
+        QuestionError::Factor {
+            option,
+            name: asked.factor.clone(),
+            known: plan.factors.iter().map(|factor| factor.name.clone()).collect(),
+            level_of: plan.factors.iter().find(has).map(|factor| factor.name.clone()),
+        }
+    })?;
+    match asked.levels.iter().find(|level| !found.levels.contains(level)) {
+        None => Ok(found),
+        Some(level) => Err(QuestionError::Level {
+            option,
+            factor: found.name.clone(),
+            name: level.clone(),
+            known: found.levels.clone(),
+        }),
+    }
+}
+
+/// The metrics by Plumb's names; each has a value in some run.
+fn metrics(evidence: &StudyEvidence, names: &[String]) -> Result<Vec<String>, QuestionError> {
+    let measured: BTreeSet<Metric> =
+        short_list::set(values::numbers_of(evidence, |_| true).into_keys().map(|number| number.metric));
+    let has = |name: &str| measured.iter().any(|&metric| is_meant(name, metric));
+    names
+        .iter()
+        .map(|name| {
+            let name = known_metric(name.trim());
+            if has(&name) {
+                return Ok(name);
+            }
+            // What devices did comes behind what the work did.
+            let is_count = |metric: &&Metric| DeviceCount::ALL.iter().any(|&count| **metric == Metric::device(count));
+            let (counts, others): (Vec<&Metric>, Vec<&Metric>) = measured.iter().partition(is_count);
+            let known = others.into_iter().chain(counts).map(Metric::to_string).collect();
+            Err(QuestionError::Metric { name, known })
+        })
+        .collect()
+}
+
+/// The contrasts that the plan declared, where the question may ask for them again.
+fn declared(evidence: &StudyEvidence, asked: &Asked) -> Vec<StudyContrast> {
+    let ComparePlan { by, within, .. } = &evidence.plan.compare;
+    let told_apart = short_list::set(asked.within.iter().map(|one| one.factor.as_str()));
+    if *by != asked.by.factor || told_apart != short_list::set(within.iter().map(String::as_str)) {
+        return Vec::new();
+    }
+    let numbers = values::compared(&evidence.plan, values::numbers(evidence));
+    let own = contrasts::contrasts(evidence, &numbers, evidence.is_emulated(), None);
+    own.into_iter().filter(|one| one.primary).collect()
+}
+
+fn compared(plan: &Plan) -> ComparedLevels {
+    let ComparePlan { by, within, metrics, .. } = &plan.compare;
+    let levels = plan.factors.iter().find(|factor| factor.name == *by).map(|factor| factor.levels.clone());
+    ComparedLevels {
+        by: by.clone(),
+        levels: levels.unwrap_or_default(),
+        within: within.clone(),
+        metrics: metrics.clone(),
+    }
+}
+
+#[cfg(test)]
+#[path = "question_tests.rs"]
+mod tests;

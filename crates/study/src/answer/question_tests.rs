@@ -1,0 +1,179 @@
+use super::super::answer;
+use super::super::tests::{evidence, noisy};
+use super::*;
+use crate::conduct::fake::plan;
+use plumb_result::ContrastVerdict;
+
+/// Three systems, of which `b` is faster; the larger of two sizes is faster on all of them.
+fn study() -> StudyEvidence {
+    let speed = noisy(5, 0.02, 0.01);
+    evidence(plan(&["a", "b", "c"], &["4k", "64k"], 4, 2), |levels, plot, run| {
+        let gain = if levels["system"] == "b" { 1.3 } else { 1.0 };
+        speed(plot, run) * gain * if levels["size"] == "64k" { 1.5 } else { 1.0 }
+    })
+}
+
+fn question(by: &str, within: Option<&[&str]>, metrics: &[&str]) -> Question {
+    Question {
+        by: (!by.is_empty()).then(|| FactorLevels::parse(by)),
+        within: within.map(|within| within.iter().map(|text| FactorLevels::parse(text)).collect()),
+        metrics: (!metrics.is_empty()).then(|| metrics.iter().map(|name| (*name).to_owned()).collect()),
+    }
+}
+
+fn asked(question: &Question) -> StudyReport {
+    answer_question(study(), question).unwrap()
+}
+
+fn refused(question: &Question) -> String {
+    answer_question(study(), question).unwrap_err().to_string()
+}
+
+/// What is compared with what, and where.
+fn shape(report: &StudyReport) -> Vec<(String, String, String)> {
+    let of = |one: &StudyContrast| {
+        let within = one.within.values().cloned().collect::<Vec<_>>().join(", ");
+        (within, one.contrast.baseline.clone(), one.contrast.candidate.clone())
+    };
+    report.contrasts.iter().map(of).collect()
+}
+
+fn texts(all: &[(&str, &str, &str)]) -> Vec<(String, String, String)> {
+    all.iter().map(|(a, b, c)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned())).collect()
+}
+
+// Protects: the study's own claims are never made, or unmade, by what is asked afterwards.
+#[test]
+fn what_the_plan_did_not_declare_is_exploratory() {
+    let own = answer(&study());
+    assert!(own.asked.is_none() && own.contrasts.iter().all(|one| one.primary && !one.exploratory));
+    let report = asked(&question("size", None, &[]));
+    // The plan tells sizes apart and compares systems: the other way round, systems are told apart.
+    assert_eq!(
+        shape(&report),
+        texts(&[("a", "size 4k", "size 64k"), ("b", "size 4k", "size 64k"), ("c", "size 4k", "size 64k")])
+    );
+    for one in &report.contrasts {
+        assert!(one.exploratory && !one.primary && one.is_judged());
+        // Pairs of runs on one plot.
+        assert_eq!((one.contrast.verdict, one.contrast.blocks), (ContrastVerdict::Faster, 8));
+        // Corrected for these three alone.
+        assert!(one.contrast.p_adjusted.unwrap() <= 3.0 * one.contrast.p.unwrap());
+    }
+    let second = report.asked.as_ref().unwrap();
+    assert_eq!((second.declared, second.exploratory), (0, 3));
+    assert_eq!((second.asked.by.as_str(), second.planned.by.as_str()), ("size", "system"));
+    assert!(second.note.contains("3 contrasts that the plan did not declare: exploratory, corrected by Holm"));
+    assert!(report.answer[0].starts_with("Exploratory: size 64k is faster than size 4k"), "{:?}", report.answer);
+    assert_eq!(report.plan_hash, own.plan_hash, "the plan is the frozen one");
+    assert_eq!(report.cells, own.cells, "and every cell is shown as ever");
+}
+
+// Protects: asking for fewer numbers afterwards must not make a planned claim cheaper.
+#[test]
+fn what_the_plan_declared_keeps_its_verdict_and_its_correction() {
+    let own = answer(&study());
+    let report = asked(&question("", Some(&["size=4k"]), &[]));
+    assert_eq!(shape(&report), texts(&[("4k", "a", "b"), ("4k", "a", "c")]));
+    for one in &report.contrasts {
+        let planned = own.contrasts.iter().find(|known| known.words == one.words).unwrap();
+        assert_eq!(one, planned);
+        assert!(one.primary && !one.exploratory);
+    }
+    assert_eq!(
+        report.asked.as_ref().unwrap().note.split(". ").last(),
+        Some("The plan declared all of it: the verdicts are its own.")
+    );
+    // A further metric is exploratory next to it.
+    let report = asked(&question("", None, &["bw", "iops"]));
+    let is_planned = |one: &&StudyContrast| one.contrast.metric.to_string() == "write.bw";
+    let (planned, more): (Vec<_>, Vec<_>) = report.contrasts.iter().partition(is_planned);
+    assert!(planned.iter().all(|one| own.contrasts.contains(one)) && planned.len() == 4);
+    // One measurement under two names is not judged twice.
+    assert!(!more.is_empty() && more.iter().all(|one| !one.primary && !one.exploratory));
+    let report = asked(&question("", None, &["iops"]));
+    assert!(report.contrasts.iter().all(|one| one.exploratory), "the plan never said that it decides on this");
+}
+
+#[test]
+fn levels_choose_the_baseline_and_what_is_compared_with_it() {
+    let compared = |by: &str| shape(&asked(&question(by, Some(&[]), &[])));
+    // Averaged over sizes, like against like.
+    assert_eq!(compared("system=c,b"), texts(&[("", "c", "b")]));
+    assert_eq!(compared("system=b"), texts(&[("", "b", "a"), ("", "b", "c")]));
+    let swapped = asked(&question("system=b,a", None, &[]));
+    let ratio = swapped.contrasts[0].contrast.ratio.unwrap();
+    assert!(
+        (ratio * 1.3 - 1.0).abs() < 0.05 && swapped.contrasts[0].exploratory,
+        "another baseline is another contrast"
+    );
+    assert_eq!(swapped.asked.unwrap().asked.levels, ["b", "a"]);
+    let report = asked(&question("size", Some(&["system=b", "system=c"]), &[]));
+    assert_eq!(shape(&report), texts(&[("b", "size 4k", "size 64k"), ("c", "size 4k", "size 64k")]));
+    assert_eq!(report.asked.unwrap().asked.within, ["system=b", "system=c"]);
+}
+
+#[test]
+fn what_is_not_there_is_refused_with_what_is() {
+    for (question, said) in [
+        (question("sise", None, &[]), "--by sise: the study has no factor `sise`; there is `system`, `size`"),
+        (question("64k", None, &[]), "--by 64k: the study has no factor `64k`; it is a level of `size`: `size=64k`"),
+        (question("system=d", None, &[]), "--by system=d: `system` has no level `d`; there is `a`, `b`, `c`"),
+        (
+            question("system", Some(&["depth"]), &[]),
+            "--within depth: the study has no factor `depth`; there is `system`, `size`",
+        ),
+        (
+            question("system", Some(&["system"]), &[]),
+            "--within system: `system` is what is compared; name other factors, or another one with --by",
+        ),
+        (
+            question("", None, &["read.bw"]),
+            "--metrics read.bw: no accepted run of the study has it; did you mean `write.bw`? Measured: write.bw, write.iops",
+        ),
+    ] {
+        assert_eq!(refused(&question), said);
+    }
+    let one = evidence(plan(&["a"], &["4k", "64k"], 3, 1), |_, _, run| 1e8 + f64::from(run));
+    let error = answer_question(one, &question("system", None, &[])).unwrap_err().to_string();
+    assert_eq!(error, "--by system: the study has one level of it, `a`; a comparison needs two");
+}
+
+// Protects: numbers of two works are held against each other only where the works are what is asked about.
+#[test]
+fn works_are_compared_across_their_phases() {
+    let works = |phases: [&str; 2]| {
+        let mut study = study();
+        for cell in &mut study.plan.cells {
+            cell.workload.clone_from(&cell.levels["size"]);
+        }
+        for (run, record) in study.plan.runs.iter().zip(&mut study.records) {
+            let is_large = study.plan.cells[run.cell as usize].workload == "64k";
+            record.result.as_mut().unwrap().phases[0].name = phases[usize::from(is_large)].to_owned();
+        }
+        answer_question(study, &question("size", Some(&[]), &[])).unwrap()
+    };
+    for (phases, place) in [(["write", "write"], "write write.bw"), (["write", "random-write"], "write.bw")] {
+        let report = works(phases);
+        let [one] = report.contrasts.as_slice() else { panic!("{:?}", report.contrasts) };
+        assert!((one.contrast.ratio.unwrap() - 1.5).abs() < 0.02 && one.contrast.blocks == 24, "{one:?}");
+        assert_eq!(one.contrast.workload, None);
+        assert!(one.words.starts_with(&format!("{place}: size 64k is faster than size 4k")), "{}", one.words);
+    }
+}
+
+/// Equal systems asked about in every way: questions that nobody planned find no more than chance allows in their own family.
+#[test]
+fn a_second_question_of_equal_systems_claims_as_rarely_as_the_first() {
+    let mut claims = 0;
+    const STUDIES: u64 = 150;
+    for seed in 0..STUDIES {
+        let speed = noisy(seed, 0.05, 0.02);
+        let equal = evidence(plan(&["a", "b"], &["4k", "64k"], 6, 2), |_, plot, run| speed(plot, run));
+        let report = answer_question(equal, &question("size", None, &[])).unwrap();
+        let is_claim =
+            |one: &StudyContrast| matches!(one.contrast.verdict, ContrastVerdict::Faster | ContrastVerdict::Slower);
+        claims += u32::from(report.contrasts.iter().any(is_claim));
+    }
+    assert!(claims <= 13, "{claims} of {STUDIES}: more than 5 % and chance");
+}

@@ -1,0 +1,98 @@
+//! What a reader asks first of a published study: on which machine, kernel, file system and devices, made by which tools, and how.
+
+use super::evidence::StudyEvidence;
+use plumb_result::number::{BYTES, Digits};
+use plumb_result::observe::{Environment, FileSystem, LayerKind, TargetFacts};
+use plumb_result::study::{StudySystem, SystemFact};
+use plumb_result::{RunResult, facts};
+
+/// One entry for each combination of hard levels, in the plan's order. What was seen by any of its runs counts, also by those
+/// that checks rejected: that was the system.
+pub(super) fn systems(evidence: &StudyEvidence) -> Vec<StudySystem> {
+    let plan = &evidence.plan;
+    let mut systems: Vec<StudySystem> = Vec::new();
+    for plot in &plan.plots {
+        if systems.iter().any(|known| (&known.levels, &known.host) == (&plot.levels, &plot.host)) {
+            continue;
+        }
+        let is_like = |other: usize| (&plan.plots[other].levels, &plan.plots[other].host) == (&plot.levels, &plot.host);
+        let mut facts = FactList::default();
+        for (record, run) in evidence.records.iter().zip(&plan.runs) {
+            if let Some(result) = record.result.as_ref().filter(|_| is_like(run.plot as usize)) {
+                facts.of_result(result);
+            }
+        }
+        let builds = || evidence.builds.iter().enumerate().filter(|(other, _)| is_like(*other)).map(|(_, build)| build);
+        for (program, version) in builds().flat_map(|build| &build.versions) {
+            facts.add(program, version.clone());
+        }
+        systems.push(StudySystem {
+            levels: plot.levels.clone(),
+            host: plot.host.clone(),
+            facts: facts.0,
+            steps: plot.steps_in_words(),
+            commands: builds().map(|build| &build.commands).find(|all| !all.is_empty()).cloned().unwrap_or_default(),
+        });
+    }
+    systems
+}
+
+/// Facts in the order in which they are first met; of each, every value once.
+#[derive(Default)]
+struct FactList(Vec<SystemFact>);
+
+impl FactList {
+    fn add(&mut self, name: &str, value: String) {
+        if value.is_empty() {
+            return;
+        }
+        match self.0.iter_mut().find(|fact| fact.name == name) {
+            Some(fact) if fact.values.contains(&value) => {}
+            Some(fact) => fact.values.push(value),
+            None => self.0.push(SystemFact { name: name.to_owned(), values: vec![value] }),
+        }
+    }
+
+    fn of_result(&mut self, result: &RunResult) {
+        self.of_environment(&result.environment);
+        self.add("measured by", format!("{} {}", result.tool.name, result.tool.version));
+        for target in result.target.values() {
+            self.of_target(target);
+        }
+    }
+
+    fn of_environment(&mut self, environment: &Environment) {
+        let product =
+            ["dmi.sys_vendor", "dmi.product_name"].map(|name| environment.facts.get(name).map(String::as_str));
+        let product = product.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let machine = if product.is_empty() { String::new() } else { format!(" ({product})") };
+        self.add("machine", format!("{}{machine}", environment.hostname));
+        self.add("processor", format!("{} × {}", environment.cpus, environment.cpu));
+        self.add("memory", BYTES.set(environment.ram_bytes as f64, Digits::Three));
+        if let Some(name) = environment.virtualisation.value().filter(|name| *name != "none") {
+            self.add("virtualisation", name.clone());
+        }
+        self.add("kernel", format!("{} {}", environment.kernel, environment.arch).trim().to_owned());
+        self.add("system", environment.os.clone());
+    }
+
+    fn of_target(&mut self, target: &TargetFacts) {
+        if let Some(fs) = target.filesystem.value() {
+            let size = BYTES.set(fs.size_bytes as f64, Digits::Three);
+            self.add("file system", if fs.size_bytes > 0 { format!("{}, {size}", fs.kind) } else { fs.kind.clone() });
+            self.add("made with", geometry(fs));
+            self.add("mount options", fs.options.join(","));
+        }
+        let simulated = target.stack.iter().find(|layer| layer.kind == LayerKind::Sim);
+        let size = simulated.map(|layer| BYTES.set(layer.size_bytes as f64, Digits::Three));
+        self.add(
+            "devices",
+            size.map_or_else(|| facts::stack_by_kind(target), |size| format!("{}, {size}", target.path)),
+        );
+    }
+}
+
+/// Features and geometry of a file system, as far as they were seen.
+fn geometry(fs: &FileSystem) -> String {
+    fs.features.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+}
