@@ -99,7 +99,10 @@ pub enum PlumbCommand {
     Export {
         /// Runs: ids, unique prefixes of ids, or `last` [default: all runs].
         runs: Vec<String>,
-        /// Write CSV, one line per number.
+        /// Export the runs of this study, by its id, name or file.
+        #[arg(long, value_name = "STUDY", conflicts_with = "runs")]
+        study: Option<String>,
+        /// Write CSV, one line per number; runs of studies with their plot and a column for each factor.
         #[arg(long)]
         csv: bool,
     },
@@ -210,10 +213,18 @@ pub struct ReportArguments {
 #[derive(Debug, Args)]
 #[command(after_long_help = COMPARE_PLACES)]
 pub struct CompareArguments {
-    /// The baseline: a directory, several of them separated by commas (see below), or a simulated device such as `sim:hdd`.
+    /// The baseline: a directory, several of them separated by commas (see below), or a simulated device such as `sim:hdd`. With
+    /// --from-store: what selects its runs.
     pub a: String,
     /// The candidate, in the same form, such as `sim:hdd?slow=5%`.
     pub b: String,
+    /// Compare stored runs, and measure nothing (see below).
+    #[arg(long, conflicts_with_all = ["work", "budget", "plots", "size", "time"])]
+    pub from_store: bool,
+    /// With --from-store: compare these metrics, by name or by their last parts, such as `read.bw` or `lat.p99` [default: those
+    /// that a comparison of the workload has].
+    #[arg(long, value_name = "METRIC,…", value_delimiter = ',', requires = "from_store")]
+    pub metrics: Vec<String>,
     /// The work: a named workload, several separated by commas, or `all`.
     #[arg(long = "for", value_name = "NAME", default_value = "random-read")]
     pub work: String,
@@ -249,7 +260,17 @@ loop devices) and list all directories, separated by commas:
 
   Each provisioning (plot) is then one sample, and each round of runs visits every one once. Both sides have one \
 directory, or both have at least two. Directories on one file system are one provisioning. For simulated devices, --plots 3 \
-provisions three. Without --varying, one directory per side is enough; the verdict is then about these two directories.";
+provisions three. Without --varying, one directory per side is enough; the verdict is then about these two directories.
+
+Stored runs (--from-store):
+  Each side is a selection of stored runs. All conditions must hold; a word without a key is a tag, or the id of a run, and of \
+several such words one must hold:
+
+    tag:NAME  work:NAME  path:PATH  run:ID  study:NAME  FACTOR=LEVEL (with study:)  or  SELECT id FROM run WHERE …
+
+  Runs that alternate in time are compared in pairs, like blocks; stretches of several runs that take turns are one sample each; \
+and if one side was measured after the other, a difference may be one of time: it is shown, and not claimed (plumb explain D8). \
+Where a side's runs are of several provisionings, each of them is one sample.";
 
 /// Arguments of `plumb noise`.
 #[derive(Debug, Args)]

@@ -94,7 +94,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Show { run, diff } => commands::store::show(run, diff.as_deref(), common),
         PlumbCommand::Query { sql } => commands::store::query(sql.as_deref(), common),
         PlumbCommand::Tag { run, tag, delete } => commands::store::tag(run, tag, *delete, common),
-        PlumbCommand::Export { runs, csv } => commands::store::export(runs, *csv, common),
+        PlumbCommand::Export { runs, study, csv } => commands::store::export(runs, study.as_deref(), *csv, common),
         PlumbCommand::Import { files } => commands::store::import(files, common),
         PlumbCommand::Schema { form } => commands::schema::run(*form),
         PlumbCommand::Clean { paths } => commands::clean::run(paths, common),

@@ -4,7 +4,7 @@ use crate::format::{self, MISSING};
 use crate::run::short_id;
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
-use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Outlier, Replicate};
+use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Outlier, Replicate, StoredSide};
 use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, ContrastVerdict, Level, Metric, short_list};
 
@@ -17,6 +17,7 @@ pub fn page(comparison: &Comparison, verbose: bool, style: &Style) -> String {
         page.push_str(&numbers(comparison, style));
     }
     page.push_str(&places(comparison, style));
+    page.push_str(&stored(comparison, style));
     page.push_str(&notes(comparison, style));
     page.push_str(&left_out(&comparison.left_out, RejectedTogether::OfASide, style));
     page.push_str(&run_checks(comparison, if verbose { usize::MAX } else { WARNINGS_SHOWN }, style));
@@ -301,17 +302,32 @@ pub(crate) fn speeds(modes: &[Mode], metric: Metric) -> String {
 
 /// `1 block`, `8 blocks`, `2 more plots`.
 pub(crate) fn count(count: u32, unit: Replicate, more: &str) -> String {
-    let unit = match unit {
-        Replicate::Block => "block",
-        Replicate::Plot => "plot",
+    let ending = match (count, unit) {
+        (1, _) => "",
+        (_, Replicate::Stretch) => "es",
+        _ => "s",
     };
-    format!("{count} {more}{unit}{}", if count == 1 { "" } else { "s" })
+    format!("{count} {more}{}{ending}", unit.name())
 }
 
 fn places(comparison: &Comparison, style: &Style) -> String {
     let Some(plots) = &comparison.plots else { return String::new() };
     let line = format!("places: {} | {}", plots.baseline.join(", "), plots.candidate.join(", "));
     format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&line, 4)))
+}
+
+/// Which stored runs were compared, and when they were made.
+fn stored(comparison: &Comparison, style: &Style) -> String {
+    let Some(stored) = &comparison.stored else { return String::new() };
+    let minute = |time: &str| time.get(..16).unwrap_or(time).replace('T', " ");
+    let line = |(letter, side): (&str, &StoredSide)| {
+        let runs = if side.runs == 1 { "1 run".to_owned() } else { format!("{} runs", side.runs) };
+        let (first, last) = (minute(&side.first_at), minute(&side.last_at));
+        let when = if first == last { first } else { format!("{first} to {last}") };
+        let line = format!("{letter}: {} ({runs}, {when} UTC)", side.selection);
+        format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&line, 4)))
+    };
+    [("A", &stored.baseline), ("B", &stored.candidate)].into_iter().map(line).collect()
 }
 
 fn notes(comparison: &Comparison, style: &Style) -> String {
@@ -335,7 +351,9 @@ pub(crate) fn left_out(all: &[LeftOut], together: RejectedTogether, style: &Styl
     for run in all {
         let side = if together == RejectedTogether::OfASide { run.side.as_str() } else { "" };
         let codes: Vec<&str> = run.reason.split(' ').filter(is_code).collect();
-        let key = format!("{side} {}", codes.join(" "));
+        // What no check rejected is told by its reason.
+        let key =
+            if codes.is_empty() { format!("{side} {}", run.reason) } else { format!("{side} {}", codes.join(" ")) };
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, runs)) => runs.push(run),
             None => groups.push((key, vec![run])),
@@ -351,7 +369,9 @@ pub(crate) fn left_out(all: &[LeftOut], together: RejectedTogether, style: &Styl
             (many, RejectedTogether::OfASide) => format!("{many} runs of {side}, such as {id}"),
             (many, RejectedTogether::All) => format!("{many} runs, such as {id} at {side}"),
         };
-        let line = format!("rejected: {which}: {}", first.reason);
+        let is_rejected = first.reason.split(' ').next().as_ref().is_some_and(is_code);
+        let word = if is_rejected { "rejected" } else { "left out" };
+        let line = format!("{word}: {which}: {}", first.reason);
         text.push_str(&format!("  {}\n", style.ink(Ink::Bad, &style.wrap(&line, 4))));
     }
     text
@@ -388,7 +408,7 @@ fn differences(comparison: &Comparison, verbose: bool, style: &Style) -> String 
     if comparison.differences.is_empty() {
         return format!("{}\n", style.wrap("No differences between the two set-ups were found.", 0));
     }
-    let as_they_are = comparison.varying.is_none() && comparison.plots.is_none();
+    let as_they_are = comparison.varying.is_none() && comparison.plots.is_none() && comparison.stored.is_none();
     let head = if as_they_are {
         "The verdict is about these two places as they are. They differ in (A | B):"
     } else {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Name and version of the JSON form of a comparison.
 pub const COMPARE_SCHEMA: &str = "plumb.compare/1";
 
-/// Two set-ups, interleaved.
+/// Two set-ups: interleaved, or as their stored runs lie in time (`stored`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
@@ -24,7 +24,8 @@ pub struct Comparison {
     pub confounded: bool,
     /// Seed of the order and of the ops.
     pub seed: u64,
-    /// The order in which the sides ran, `A` and `B`, a block a string: `["AB", "BA", …]`.
+    /// The order in which the sides ran, `A` and `B`, a block a string: `["AB", "BA", …]`. Of stored runs that are no blocks, a
+    /// string for each stretch of one side.
     pub order: Vec<String>,
     /// Ids of the runs, in the order they ran.
     pub runs: Vec<String>,
@@ -48,6 +49,58 @@ pub struct Comparison {
     /// How many numbers were planned; `contrasts` has those that were measured (E10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
+    /// Where nothing was measured: which stored runs were compared, and how they lie in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<StoredRuns>,
+}
+
+/// Stored runs that are compared without measuring anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoredRuns {
+    /// The baseline's.
+    pub baseline: StoredSide,
+    /// The candidate's.
+    pub candidate: StoredSide,
+    /// How the runs of each work lie in time.
+    pub works: Vec<StoredWork>,
+}
+
+/// The runs of one side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoredSide {
+    /// What selects them, as typed.
+    pub selection: String,
+    /// Runs that it selects, also those that are left out.
+    pub runs: u32,
+    /// When the first of them began, RFC 3339.
+    pub first_at: String,
+    /// When the last of them began.
+    pub last_at: String,
+}
+
+/// The runs of one work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoredWork {
+    /// The work.
+    pub workload: String,
+    /// How they lie in time.
+    pub interleaving: StoredOrder,
+}
+
+/// How stored runs of two sides lie in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum StoredOrder {
+    /// Neighbours are of two sides, and are compared as blocks.
+    Pairs,
+    /// The sides took turns in stretches of several runs; a stretch is one sample.
+    Stretches,
+    /// One side after the other: a difference may be one of time (D8).
+    Apart,
 }
 
 /// The places of both sides.
@@ -224,6 +277,22 @@ pub enum Replicate {
     Block,
     /// A plot: one provisioning of each side, with all its runs.
     Plot,
+    /// A stretch of stored runs of one side in a row, next to one of the other side.
+    Stretch,
+    /// A stored run of each side, of which none is next to another.
+    Run,
+}
+
+impl Replicate {
+    /// As it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Replicate::Block => "block",
+            Replicate::Plot => "plot",
+            Replicate::Stretch => "stretch",
+            Replicate::Run => "run",
+        }
+    }
 }
 
 /// A verdict that a check forbids.

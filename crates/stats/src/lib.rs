@@ -32,7 +32,7 @@ pub use correct::{benjamini_hochberg, holm};
 pub use error::StatsError;
 pub use estimate::{ConfidenceInterval, Estimate, Ratio, paired, sample, welch};
 pub use permutation::{SignFlip, sign_flip};
-pub use schedule::{Block, Side, blocked_order};
+pub use schedule::{Block, Interleaving, Side, blocked_order, interleaving};
 pub use stop::{Decision, FurtherBudget, Precision, Statistic, StopReason, StopRule, Stopper};
 pub use summary::{coefficient_of_variation, geometric_mean, median, median_absolute_deviation};
 pub use verdict::{

@@ -201,6 +201,7 @@ pub fn claimable_ratio(planned: PlannedFamily, rule: &VerdictRule, wanted: f64) 
             let sides = match unit {
                 ReplicationUnit::Block => Sides::Blocks { baseline: &baseline, candidate: &candidate },
                 ReplicationUnit::Plot => Sides::Plots { baseline: &one, candidate: &other },
+                ReplicationUnit::Run => Sides::Apart { baseline: &one, candidate: &other },
             };
             let found = assess_family(&[Compared { sides, better: Better::Higher }], &shared, Family::Holm)?;
             claims += u32::from(matches!(found[0].verdict, Verdict::Faster(_)));

@@ -4,6 +4,7 @@
 //! Plain alternation still leaks. Blocks of one A and one B, in random but balanced order and analysed as pairs, do not.
 
 use crate::random::SplitMix;
+use std::ops::Range;
 
 /// One of two set-ups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,53 @@ pub fn blocked_order(seed: u64, blocks: u32) -> Vec<Block> {
     order
 }
 
+/// How the runs of two sides lie in time, where nobody planned their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Interleaving {
+    /// At least four of five runs are one of two neighbours, one of each side: such pairs are blocks. Positions in the
+    /// sequence, the baseline's first.
+    Pairs(Vec<[usize; 2]>),
+    /// Each side has two stretches of runs or more, and they take turns: a stretch is one sample, since what changed with
+    /// time is the same for all of its runs. In order; all runs of a range are of one side.
+    Stretches(Vec<Range<usize>>),
+    /// All runs of a side are one stretch: what changed with time cannot be told from what the sides differ by.
+    Apart,
+}
+
+/// How a sequence of runs, in the order in which they happened, lies in time.
+pub fn interleaving(sides: &[Side]) -> Interleaving {
+    let mut pairs = Vec::new();
+    let mut next = 0;
+    while next + 1 < sides.len() {
+        let [first, second] = [sides[next], sides[next + 1]];
+        if first == second {
+            next += 1;
+            continue;
+        }
+        pairs.push(if first == Side::A { [next, next + 1] } else { [next + 1, next] });
+        next += 2;
+    }
+    let unpaired = sides.len() - 2 * pairs.len();
+    if !pairs.is_empty() && unpaired * 5 <= sides.len() {
+        return Interleaving::Pairs(pairs);
+    }
+    let stretches = stretches(sides);
+    let of = |side: Side| stretches.iter().filter(|stretch| sides[stretch.start] == side).count();
+    if of(Side::A).min(of(Side::B)) > 1 { Interleaving::Stretches(stretches) } else { Interleaving::Apart }
+}
+
+/// The longest ranges of one side each.
+pub fn stretches(sides: &[Side]) -> Vec<Range<usize>> {
+    let mut all: Vec<Range<usize>> = Vec::new();
+    for (position, side) in sides.iter().enumerate() {
+        match all.last_mut().filter(|stretch| sides[stretch.start] == *side) {
+            Some(stretch) => stretch.end = position + 1,
+            None => all.push(position..position + 1),
+        }
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +125,28 @@ mod tests {
     fn a_seed_keeps_its_order_for_ever() {
         let names: Vec<&str> = blocked_order(42, 8).into_iter().map(Block::name).collect();
         assert_eq!(names, ["AB", "BA", "BA", "AB", "BA", "AB", "BA", "AB"]);
+    }
+
+    fn sides(text: &str) -> Vec<Side> {
+        text.chars().map(|c| if c == 'A' { Side::A } else { Side::B }).collect()
+    }
+
+    // Protects: all of A and then all of B must never pass for a comparison in blocks.
+    #[test]
+    fn runs_in_any_order_are_pairs_or_stretches_or_apart() {
+        for text in ["AB", "ABBA", "ABABABAB", "ABBABAABA", "ABBAABBAABBA"] {
+            let Interleaving::Pairs(pairs) = interleaving(&sides(text)) else { panic!("{text}") };
+            assert_eq!(pairs.len(), text.len() / 2, "{text}");
+            let sides = sides(text);
+            assert!(pairs.iter().all(|[a, b]| sides[*a] == Side::A && sides[*b] == Side::B && a.abs_diff(*b) == 1));
+        }
+        for (text, count) in [("AABBAABB", 4), ("AAABAAABAAB", 6), ("BBBAAABBBA", 4), ("AAAABBBBABBB", 4)] {
+            let Interleaving::Stretches(stretches) = interleaving(&sides(text)) else { panic!("{text}") };
+            assert_eq!(stretches.len(), count, "{text}");
+        }
+        for text in ["", "A", "AAAABBBB", "AABB", "ABA", "AAABBBBAAA", "AAAB"] {
+            assert_eq!(interleaving(&sides(text)), Interleaving::Apart, "{text}");
+        }
     }
 
     proptest! {

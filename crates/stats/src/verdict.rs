@@ -80,6 +80,8 @@ pub enum Note {
     TooFewBlocks,
     /// Fewer than [`PLOTS_MIN`] plots a side.
     TooFewPlots,
+    /// Fewer runs a side than any claim needs.
+    TooFewRuns,
     /// A claim from fewer than six plots a side: the sign-flip test could not have objected, so t speaks alone.
     WithoutCrossCheck,
     /// There is a difference, and it may be too small to matter: the interval leaves 1 out and reaches into the margin.
@@ -102,6 +104,7 @@ impl Note {
         match self {
             Note::None => "",
             Note::TooFewBlocks => "too few blocks for any claim",
+            Note::TooFewRuns => "too few runs for any claim",
             Note::TooFewPlots => "with one provisioning a side, set-up and provisioning cannot be separated",
             Note::WithoutCrossCheck => "fewer than six provisionings a side: no cross-check by a permutation test",
             Note::RealButPossiblySmall => "a real difference, but it may be too small to matter",
@@ -134,6 +137,13 @@ pub enum Sides<'a> {
         /// The runs of each plot.
         candidate: &'a [Vec<f64>],
     },
+    /// Samples of two sides that nothing pairs, each of one run or of several: Welch's test, and no other.
+    Apart {
+        /// The runs of each sample.
+        baseline: &'a [Vec<f64>],
+        /// The runs of each sample.
+        candidate: &'a [Vec<f64>],
+    },
 }
 
 /// One contrast of a family.
@@ -152,6 +162,8 @@ pub enum ReplicationUnit {
     Block,
     /// A plot of each side.
     Plot,
+    /// A run of each side, with no counterpart on the other.
+    Run,
 }
 
 /// A verdict with what it rests on. All ratios are turned so that above 1 is better for the candidate.
@@ -315,18 +327,25 @@ impl ContrastEvidence {
                 ContrastEvidence::of_pairs(worse, better, ReplicationUnit::Block, rule)
             }
             Sides::Plots { baseline, candidate } => {
-                let means =
-                    |plots: &[Vec<f64>]| plots.iter().map(|runs| geometric_mean(runs)).collect::<Result<Vec<_>, _>>();
                 let (baseline, candidate) = (means(baseline)?, means(candidate)?);
                 let (worse, better) = turned(&baseline, &candidate, compared.better);
                 if worse.len() == better.len() {
                     return ContrastEvidence::of_pairs(worse, better, ReplicationUnit::Plot, rule);
                 }
-                let units = worse.len().min(better.len());
-                let estimate = if units < 2 { None } else { Some(welch(worse, better)?) };
-                Ok(ContrastEvidence { unit: ReplicationUnit::Plot, units: count(units), estimate, p_sign_flip: None })
+                ContrastEvidence::of_unpaired(worse, better, ReplicationUnit::Plot)
+            }
+            Sides::Apart { baseline, candidate } => {
+                let (baseline, candidate) = (means(baseline)?, means(candidate)?);
+                let (worse, better) = turned(&baseline, &candidate, compared.better);
+                ContrastEvidence::of_unpaired(worse, better, ReplicationUnit::Run)
             }
         }
+    }
+
+    fn of_unpaired(worse: &[f64], better: &[f64], unit: ReplicationUnit) -> Result<ContrastEvidence, StatsError> {
+        let units = worse.len().min(better.len());
+        let estimate = if units < 2 { None } else { Some(welch(worse, better)?) };
+        Ok(ContrastEvidence { unit, units: count(units), estimate, p_sign_flip: None })
     }
 
     fn of_pairs(
@@ -347,7 +366,7 @@ impl ContrastEvidence {
 
     fn units_min(&self, rule: &VerdictRule) -> u32 {
         match self.unit {
-            ReplicationUnit::Block => rule.blocks_min.max(2),
+            ReplicationUnit::Block | ReplicationUnit::Run => rule.blocks_min.max(2),
             ReplicationUnit::Plot => PLOTS_MIN,
         }
     }
@@ -371,6 +390,7 @@ impl ContrastEvidence {
         let too_few = match self.unit {
             ReplicationUnit::Block => Note::TooFewBlocks,
             ReplicationUnit::Plot => Note::TooFewPlots,
+            ReplicationUnit::Run => Note::TooFewRuns,
         };
         let (Some(estimate), Some(p_adjusted)) = (self.estimate, p_adjusted) else {
             let missing = self.units_min(rule).saturating_sub(self.units);
@@ -416,9 +436,9 @@ impl ContrastEvidence {
             (open, Note::ChanceAmongMany)
         } else {
             let note = match (self.p_sign_flip, beyond_margin) {
-                (None, _) => Note::WithoutCrossCheck,
-                (Some(_), true) => Note::None,
-                (Some(_), false) => Note::RealButPossiblySmall,
+                (None, _) if self.unit == ReplicationUnit::Plot => Note::WithoutCrossCheck,
+                (_, true) => Note::None,
+                (_, false) => Note::RealButPossiblySmall,
             };
             (if estimate.log_mean > 0.0 { Verdict::Faster(ratio) } else { Verdict::Slower(ratio) }, note)
         };
@@ -442,13 +462,18 @@ impl ContrastEvidence {
     const fn step(&self, more: u32) -> u32 {
         match self.unit {
             ReplicationUnit::Block => even(more),
-            ReplicationUnit::Plot => more,
+            ReplicationUnit::Plot | ReplicationUnit::Run => more,
         }
     }
 }
 
 const fn even(blocks: u32) -> u32 {
     blocks.next_multiple_of(2)
+}
+
+/// One value for each sample.
+fn means(samples: &[Vec<f64>]) -> Result<Vec<f64>, StatsError> {
+    samples.iter().map(|runs| geometric_mean(runs)).collect()
 }
 
 fn turned<'a>(baseline: &'a [f64], candidate: &'a [f64], better: Better) -> (&'a [f64], &'a [f64]) {

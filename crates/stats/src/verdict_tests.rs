@@ -120,6 +120,25 @@ fn plots_in_unequal_numbers_are_compared_without_pairs() {
     assert!(assess_plots(&a, &[vec![], vec![1.0]], Better::Higher, &VerdictRule::default()).is_err());
 }
 
+// Protects: runs that nothing pairs are not paired because there happen to be equally many.
+#[test]
+fn runs_apart_are_compared_without_pairs() {
+    let runs = |factor: f64, wobbles: &[f64]| wobbles.iter().map(|w| vec![100.0 * factor * w]).collect::<Vec<_>>();
+    let judged = |baseline: &[Vec<f64>], candidate: &[Vec<f64>]| {
+        let compared = Compared { sides: Sides::Apart { baseline, candidate }, better: Better::Higher };
+        assess_all(&[compared], &VerdictRule::default()).unwrap()[0]
+    };
+    let (a, b) = (runs(1.0, &CALM[..6]), runs(1.3, &CALM[2..8]));
+    let assessment = judged(&a, &b);
+    assert!(matches!(assessment.verdict, Verdict::Faster(_)), "{assessment:?}");
+    assert_eq!((assessment.unit, assessment.blocks), (ReplicationUnit::Run, 6));
+    assert_eq!((assessment.note, assessment.p_sign_flip), (Note::None, None));
+    // Another order of one side's runs changes nothing.
+    let turned: Vec<Vec<f64>> = b.iter().rev().cloned().collect();
+    assert!((judged(&a, &turned).p_t.unwrap() / assessment.p_t.unwrap() - 1.0).abs() < 1e-9);
+    assert_eq!(judged(&a[..5], &b).note, Note::TooFewRuns);
+}
+
 #[test]
 fn what_a_provisioning_does_is_not_taken_for_a_difference() {
     // Provisionings vary by 6 %, runs by 2 %: five runs on each of five plots a side, of equal set-ups.

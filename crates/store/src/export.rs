@@ -3,6 +3,7 @@
 use crate::write::rfc3339;
 use crate::{Store, StoreError};
 use rusqlite::{Row, params};
+use std::collections::BTreeMap;
 
 /// The columns of [`Store::export_csv`], in order.
 const COLUMNS: &[&str] = &[
@@ -21,6 +22,15 @@ const COLUMNS: &[&str] = &[
     "device_share",
 ];
 
+/// Columns of [`Store::export_csv_with`] that only some runs have values in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FurtherColumns {
+    /// Their names.
+    pub names: Vec<String>,
+    /// By the whole id of a run: a value for each name, empty where it has none.
+    pub values: BTreeMap<String, Vec<String>>,
+}
+
 impl Store {
     /// The results of runs as a JSON array of `plumb.result/1`, each exactly as it was stored. Ids as for
     /// [`Store::find`]. Errors also for a run without a result.
@@ -36,6 +46,11 @@ impl Store {
     /// measured is an empty field. A run without any number has one line without a metric, so that it is not mistaken
     /// for a run that never was. Ids as for [`Store::find`].
     pub fn export_csv<S: AsRef<str>>(&self, runs: &[S]) -> Result<String, StoreError> {
+        self.export_csv_with(runs, &FurtherColumns::default())
+    }
+
+    /// The same with further columns behind those of every export.
+    pub fn export_csv_with<S: AsRef<str>>(&self, runs: &[S], further: &FurtherColumns) -> Result<String, StoreError> {
         let failed = self.failed("exporting");
         let mut statement = self
             .connection
@@ -51,12 +66,14 @@ impl Store {
                  WHERE run.id = ?1 ORDER BY value.phase, metric.rowid",
             )
             .map_err(&failed)?;
-        let mut csv = line(COLUMNS.iter().map(|&column| column.to_owned()));
+        let mut csv = line(COLUMNS.iter().map(|&column| column.to_owned()).chain(further.names.iter().cloned()));
+        let nothing = vec![String::new(); further.names.len()];
         for run in runs {
             let run = self.find(run.as_ref())?;
+            let of_run = further.values.get(&run).unwrap_or(&nothing);
             let mut rows = statement.query(params![run]).map_err(&failed)?;
             while let Some(row) = rows.next().map_err(&failed)? {
-                csv.push_str(&line(fields(row).map_err(&failed)?.into_iter()));
+                csv.push_str(&line(fields(row).map_err(&failed)?.into_iter().chain(of_run.iter().cloned())));
             }
         }
         Ok(csv)

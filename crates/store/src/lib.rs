@@ -23,6 +23,7 @@ mod write;
 
 pub use diff::FactDifference;
 pub use error::StoreError;
+pub use export::FurtherColumns;
 pub use import::Imported;
 pub use keep::{KeepError, keep_beside};
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
@@ -31,6 +32,6 @@ pub use query::{QueryCell, QueryTable};
 pub use read::{CANDIDATES_MAX, Filter, PhaseIntervals, RunRow, RunStatus};
 pub use recover::RecoveredRun;
 pub use study::{
-    StoredStudy, StudyIn, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd, StudyRunRow, StudyRunStatus,
+    StoredStudy, StudyIn, StudyPlace, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd, StudyRunRow, StudyRunStatus,
 };
 pub use write::{Partial, RunStart, TagChange};

@@ -92,6 +92,8 @@ pub struct RunRow {
     pub tags: Vec<String>,
     /// The command as typed; empty where it is not known.
     pub command: String,
+    /// The tool whose language it was, `fio`; `None` for Plumb's own.
+    pub dialect: Option<String>,
 }
 
 /// The intervals of one phase of a run.
@@ -115,7 +117,7 @@ impl Store {
                    (SELECT group_concat(path, char(31)) FROM (SELECT DISTINCT target.path FROM run_target
                       JOIN target ON target.id = target_id WHERE run_id = run.id ORDER BY target.path)),
                    (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM run_tag WHERE run_id = run.id ORDER BY tag)),
-                   owner
+                   owner, dialect
                  FROM run
                  WHERE (?1 IS NULL OR EXISTS (SELECT 1 FROM run_tag WHERE run_id = run.id AND tag = ?1))
                    AND (?2 IS NULL OR name = ?2) AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR verdict = ?4)
@@ -283,5 +285,6 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         command: row.get(7)?,
         paths: split(row.get(8)?),
         tags: split(row.get(9)?),
+        dialect: row.get(11)?,
     })
 }

@@ -176,6 +176,15 @@ pub struct StudyRunRow {
     pub seconds: Option<f64>,
 }
 
+/// A place among the runs of a study.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StudyPlace {
+    /// The study's id.
+    pub study: String,
+    /// The run's place in the plan, from 0.
+    pub seq: u32,
+}
+
 /// A plot of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StudyPlotRow {
@@ -323,6 +332,20 @@ impl Store {
             })
         };
         statement.query_map([id], row).and_then(Iterator::collect).map_err(&failed)
+    }
+
+    /// Which run of which study a stored run is the result of, also one that was rejected and repeated; `None` for a run of
+    /// none. `run` is a whole id.
+    pub fn study_place(&self, run: &str) -> Result<Option<StudyPlace>, StoreError> {
+        self.connection
+            .query_row(
+                "SELECT study_id, seq FROM study_run WHERE run_id = ?1
+                 UNION ALL SELECT study_id, seq FROM study_rejected WHERE run_id = ?1 LIMIT 1",
+                [run],
+                |row| Ok(StudyPlace { study: row.get(0)?, seq: row.get(1)? }),
+            )
+            .optional()
+            .map_err(self.failed("looking for a run's study"))
     }
 
     /// The plots of a study, in the plan's order.

@@ -13,6 +13,7 @@ mod live;
 pub mod noise;
 pub mod not_stored;
 pub mod place;
+pub mod placed;
 pub mod plan;
 pub mod precondition;
 pub mod run;

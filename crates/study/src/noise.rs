@@ -1,14 +1,13 @@
 //! The smallest difference that a set-up can show: a place against itself, in the design of a comparison.
 
-use crate::compare::{CompareRequest, CompareSide, ComparisonEnded, Measured, measure, messages, view};
+use crate::compare::{CompareRequest, CompareSide, ComparisonEnded, Measured, claims, measure, messages, view};
 use crate::not_stored::NotStored;
 use crate::run::{Bench, Progress, RunError};
 use jiff::Timestamp;
-use plumb_result::compare::Replicate;
 use plumb_result::short_list;
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
 use plumb_stats::stop::{StopReason, StopRule};
-use plumb_stats::verdict::{Note, ReplicationUnit, Verdict};
+use plumb_stats::verdict::{Note, Verdict};
 use plumb_store::{NoiseIn, NoiseWork};
 use plumb_workload::named::{NamedWorkload, Scale};
 use std::collections::BTreeMap;
@@ -69,7 +68,8 @@ pub fn noise(
     let measured = measure(bench, &compared, progress)?;
     let environment = bench.environment().clone();
     let Measured { comparison_log, claims, rule, ended } = &measured;
-    let judged = view::judge(&compared, comparison_log, claims, rule, &BTreeMap::new(), &environment);
+    let sides = view::sides(&compared, comparison_log, &environment);
+    let judged = view::judge(&sides, comparison_log, claims, rule, &BTreeMap::new());
     let floors: Vec<NoiseFloor> = claims
         .iter()
         .zip(judged.modes)
@@ -137,10 +137,7 @@ fn floor(claim: &crate::compare::claims::CellClaim, measured: &Measured) -> Opti
         log_ratio,
         log_half_width,
         blocks: assessment.blocks,
-        unit: match assessment.unit {
-            ReplicationUnit::Block => Replicate::Block,
-            ReplicationUnit::Plot => Replicate::Plot,
-        },
+        unit: claims::replicate(assessment.unit),
         modes: Vec::new(),
     })
 }

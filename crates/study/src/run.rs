@@ -117,24 +117,22 @@ pub struct RunOutcome {
     pub not_stored: Option<NotStored>,
 }
 
-impl RunOutcome {
-    /// The checks that reject it.
-    pub(crate) fn failed(&self) -> impl Iterator<Item = &Finding> {
-        self.result.checks.iter().filter(|finding| finding.level == Level::Fail)
-    }
+/// The checks that reject a run.
+pub(crate) fn failed(result: &RunResult) -> impl Iterator<Item = &Finding> {
+    result.checks.iter().filter(|finding| finding.level == Level::Fail)
+}
 
-    /// The failed checks in one line; each once, with the first of its phases.
-    pub(crate) fn rejected_because(&self) -> String {
-        let mut codes: Vec<&str> = Vec::new();
-        let mut reasons: Vec<String> = Vec::new();
-        for finding in self.failed() {
-            if !codes.contains(&finding.code.as_str()) {
-                codes.push(&finding.code);
-                reasons.push(format!("{} {}", finding.code, finding.message));
-            }
+/// The failed checks in one line; each once, with the first of its phases.
+pub(crate) fn rejected_because(result: &RunResult) -> String {
+    let mut codes: Vec<&str> = Vec::new();
+    let mut reasons: Vec<String> = Vec::new();
+    for finding in failed(result) {
+        if !codes.contains(&finding.code.as_str()) {
+            codes.push(&finding.code);
+            reasons.push(format!("{} {}", finding.code, finding.message));
         }
-        reasons.join(" ")
     }
+    reasons.join(" ")
 }
 
 /// Why a run has no result.

@@ -6,6 +6,7 @@ use plumb_result::compare::Difference;
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::short_list;
 use plumb_result::{Better, Histogram, Metric};
+use plumb_stats::schedule::Side;
 use std::collections::BTreeMap;
 
 /// Two sides of a comparison, and what was declared to differ.
@@ -91,6 +92,11 @@ pub struct DialectPrint {
     pub name: String,
     /// Version of the meanings; it grows when the same words come to mean something else.
     pub semantics: u32,
+}
+
+impl DialectPrint {
+    /// The meanings that a dialect began with. None has changed yet.
+    pub const FIRST_SEMANTICS: u32 = 1;
 }
 
 /// One number that is compared, run by run.
@@ -188,6 +194,14 @@ pub struct LatencyView<'a> {
 }
 
 impl NumberView<'_> {
+    /// The sides in the order in which their runs happened.
+    pub(crate) fn order(&self) -> Vec<Side> {
+        let of = |runs: &[RunValue], side: Side| runs.iter().map(|run| (run.run, side)).collect::<Vec<(u32, Side)>>();
+        let mut runs = [of(self.baseline, Side::A), of(self.candidate, Side::B)].concat();
+        short_list::sort_by_key(&mut runs, |(place, _)| *place);
+        runs.into_iter().map(|(_, side)| side).collect()
+    }
+
     /// What is left of each run once its side's and its plot's own level is taken away: the logarithm of value over
     /// geometric mean of its plot, in the order of the runs.
     pub(crate) fn residuals(&self) -> Vec<Residual> {

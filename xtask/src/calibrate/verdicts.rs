@@ -54,6 +54,7 @@ pub fn study(drawn: &Drawn, seed: u64) -> Result<Vec<Assessment>> {
             let sides = match drawn.unit {
                 ReplicationUnit::Plot => Sides::Plots { baseline: one, candidate: other },
                 ReplicationUnit::Block => Sides::Blocks { baseline, candidate },
+                ReplicationUnit::Run => Sides::Apart { baseline: one, candidate: other },
             };
             Compared { sides, better: Better::Higher }
         })

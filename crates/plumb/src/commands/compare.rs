@@ -9,12 +9,14 @@ use crate::session;
 use crate::space_budget::{DataSizes, FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
 use plumb_report::{compare as page, format, run as run_page};
 use plumb_result::compare::Replicate;
-use plumb_result::{Comparison, Contrast, Finding, Level};
+use plumb_result::{Comparison, Finding, Level};
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
 use plumb_stats::verdict::PLOTS_MIN;
 use plumb_study::Place;
+use plumb_study::compare::stored::{StoredError, StoredRequest, compare_stored};
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
+use plumb_trust::Factor;
 use plumb_workload::named::{self, NamedWorkload, Scale};
 use plumb_workload::{Bytes, Nanos};
 use std::path::Path;
@@ -23,6 +25,9 @@ use std::time::Duration;
 /// Compares two places.
 pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped> {
     let varying = arguments.varying.as_deref().map(plumb_trust::factor).transpose().map_err(Stopped::usage)?;
+    if arguments.from_store {
+        return from_store(arguments, varying, common);
+    }
     check_lengths(arguments.budget, arguments.time, arguments.size)?;
     let sides = sides(&arguments.a, &arguments.b, arguments.plots)?;
     let workloads = works(&arguments.work)?;
@@ -58,19 +63,8 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     line.clear();
     let unstored = session::unstored(&bench, "the comparison", common);
     let outcome = outcome?;
-    if common.json {
-        session::print_json(&outcome.comparison)?;
-    } else {
-        let style = session::style();
-        output::print(&page::page(&outcome.comparison, common.verbose, &style));
-        output::print(&run_page::findings(&worth_saying(&outcome.comparison), &style));
-    }
-    // Too little is left of what the checks rejected, as against numbers that are too noisy.
-    let too_few = |contrast: &Contrast| match contrast.unit {
-        Replicate::Block => contrast.blocks < rule.blocks_min,
-        Replicate::Plot => contrast.blocks < PLOTS_MIN,
-    };
-    let nothing_left = outcome.rejected > 0 && outcome.comparison.contrasts.iter().all(too_few);
+    show(&outcome.comparison, common)?;
+    let nothing_left = outcome.rejected > 0 && is_too_little(&outcome.comparison, &rule);
     Ok(if unstored {
         End::Io
     } else if outcome.interrupted {
@@ -79,6 +73,42 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         End::Rejected
     } else {
         End::Done
+    })
+}
+
+/// Compares runs that are stored.
+fn from_store(arguments: &CompareArguments, varying: Option<&'static Factor>, common: &Common) -> Result<End, Stopped> {
+    let store = session::store_to_read(common)?;
+    let request = StoredRequest {
+        selections: [&arguments.a, &arguments.b],
+        metrics: &arguments.metrics,
+        varying,
+        seed: arguments.seed,
+    };
+    let comparison = compare_stored(&store, &request).map_err(|error| match error {
+        StoredError::Store(error) => error.into(),
+        other => Stopped::usage(other),
+    })?;
+    show(&comparison, common)?;
+    let nothing_left = !comparison.left_out.is_empty() && is_too_little(&comparison, &StopRule::default());
+    Ok(if nothing_left { End::Rejected } else { End::Done })
+}
+
+fn show(comparison: &Comparison, common: &Common) -> Result<(), Stopped> {
+    if common.json {
+        return session::print_json(comparison);
+    }
+    let style = session::style();
+    output::print(&page::page(comparison, common.verbose, &style));
+    output::print(&run_page::findings(&worth_saying(comparison), &style));
+    Ok(())
+}
+
+/// Whether too little is left of what the checks rejected, as against numbers that are too noisy.
+fn is_too_little(comparison: &Comparison, rule: &StopRule) -> bool {
+    comparison.contrasts.iter().all(|contrast| match contrast.unit {
+        Replicate::Block | Replicate::Run => contrast.blocks < rule.blocks_min,
+        Replicate::Plot | Replicate::Stretch => contrast.blocks < PLOTS_MIN,
     })
 }
 

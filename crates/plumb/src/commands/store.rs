@@ -272,19 +272,27 @@ fn read_limited(file: &Path) -> Result<Vec<u8>, Stopped> {
     }
 }
 
-/// Writes runs out.
-pub fn export(runs: &[String], csv: bool, common: &Common) -> Result<End, Stopped> {
+/// Writes runs out: those that are named, those of a study, or all.
+pub fn export(runs: &[String], study: Option<&str>, csv: bool, common: &Common) -> Result<End, Stopped> {
     if csv && common.json {
         return Err(Stopped::usage("--csv and --json exclude each other; `plumb export` writes JSON by default"));
     }
     let store = session::store_to_read(common)?;
-    let ids = if runs.is_empty() {
-        let finished = Filter { status: Some(RunStatus::Ok), ..Filter::default() };
-        store.list(&finished)?.into_iter().map(|row| row.id).collect()
-    } else {
-        runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?
+    let ids = match study {
+        Some(study) => {
+            let id = super::study::find(&store, study)?;
+            store.study_runs(&id)?.into_iter().filter_map(|run| run.run_id).collect()
+        }
+        None if runs.is_empty() => {
+            let finished = Filter { status: Some(RunStatus::Ok), ..Filter::default() };
+            store.list(&finished)?.into_iter().map(|row| row.id).collect()
+        }
+        None => runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?,
     };
-    let text = if csv { store.export_csv(&ids)? } else { store.export_json(&ids)? };
+    let text = match csv {
+        true => store.export_csv_with(&ids, &plumb_study::placed::columns(&store, &ids)?)?,
+        false => store.export_json(&ids)?,
+    };
     output::print(&text);
     Ok(End::Done)
 }

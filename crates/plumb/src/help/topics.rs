@@ -93,6 +93,11 @@ pub const TOPICS: &[Topic] = &[
             ),
             example("Compare writes and fsync", "plumb compare /mnt/a /mnt/b --for random-write,fsync-log"),
             example("Try it on simulated devices", "plumb compare sim:hdd sim:hdd?slow=5% --no-store"),
+            example("Compare stored runs by their tags", "plumb compare --from-store before-upgrade after-upgrade"),
+            example(
+                "Compare two levels of a stored study",
+                "plumb compare --from-store 'study:raid level=4' 'study:raid level=5' --metrics write.bw",
+            ),
         ],
         exits: MEASURES,
     },
@@ -263,6 +268,7 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Write all runs as JSON", "plumb export"),
             example("Write the latest run as CSV", "plumb export last --csv"),
+            example("Write a study as CSV, with a column for each factor", "plumb export --study raid4-vs-raid5 --csv"),
         ],
         exits: READS,
     },

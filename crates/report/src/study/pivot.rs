@@ -1,6 +1,6 @@
 //! The results as theses print them: a row for each number and context, a column for each level, and its ratio to the baseline.
 
-use super::verdicts::{interval, ratio, word};
+use super::verdicts::{interval, is_all_exploratory, ratio, word};
 use super::{number, shown, without_empty};
 use crate::document::{ColumnHead, ReportPart, ReportTable};
 use crate::format::{self, MISSING};
@@ -161,6 +161,7 @@ fn within(report: &StudyReport, cell: &StudyCell) -> BTreeMap<String, String> {
 
 fn table(report: &StudyReport, rows: &[Row<'_>], baseline: &Level, candidates: &[Level]) -> ReportTable {
     let (left, right) = (Align::Left, Align::Right);
+    let all_exploratory = is_all_exploratory(report);
     let factors = short_list::set(rows.iter().flat_map(|row| row.key.within.keys()));
     let mut columns = vec![ColumnHead::new("work", left, Some(3))];
     columns.extend(factors.iter().map(|factor| ColumnHead::new(factor, left, None)));
@@ -172,7 +173,7 @@ fn table(report: &StudyReport, rows: &[Row<'_>], baseline: &Level, candidates: &
         let ratio = if lettered { format!("{}/{}", candidate.title, baseline.title) } else { "ratio".to_owned() };
         columns.push(ColumnHead::new(&ratio, right, None));
         columns.push(ColumnHead::new("interval", left, Some(2)));
-        columns.push(ColumnHead::new("", left, None));
+        columns.push(ColumnHead::new(if all_exploratory { "exploratory" } else { "" }, left, None));
     }
     columns.push(ColumnHead::new("measured", left, Some(1)));
     let set = |row: &Row<'_>| {
@@ -196,7 +197,9 @@ fn table(report: &StudyReport, rows: &[Row<'_>], baseline: &Level, candidates: &
             cells.push(value(one.contrast.candidate_value));
             cells.push(ratio(one).map_or(MISSING.to_owned(), |ratio| format!("{}×", format::ratio(ratio))));
             cells.push(interval(one).unwrap_or_default());
-            cells.push(word(one));
+            // The head of the column says it of all.
+            let marked = one.exploratory && all_exploratory;
+            cells.push(if marked { one.contrast.word().to_owned() } else { word(one) });
         }
         cells.push(tiers(row, baseline, candidates));
         cells

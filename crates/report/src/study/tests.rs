@@ -312,10 +312,16 @@ fn what_the_plan_did_not_declare_is_marked_in_every_form() {
         page_markdown(&report),
     ] {
         assert!(page.contains("1 contrast that the plan did not declare: exploratory."), "{page}");
-        assert!(page.contains("faster (exploratory)") && !page.contains(" faster  "), "{page}");
-        // Cells that were not asked for fill no rows of their own.
+        assert!(page.contains("exploratory  ") || page.contains("| exploratory |"), "the verdicts' column: {page}");
         assert!(page.contains("Results by load"), "{page}");
     }
+    // Next to a verdict of the plan's each is marked by itself.
+    let mut planned = report.contrasts[0].clone();
+    (planned.primary, planned.exploratory) = (true, false);
+    planned.contrast.metric = "write.iops".parse().unwrap();
+    report.contrasts.push(planned);
+    let page = page(&report, Detail::Brief, &Style { width: 160, ..Style::PLAIN });
+    assert_eq!(page.matches("faster (exploratory)").count(), 1, "{page}");
 }
 
 // Protects: the full page and Markdown have what the brief page leaves out.

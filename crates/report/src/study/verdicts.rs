@@ -28,6 +28,11 @@ pub(super) fn word(one: &StudyContrast) -> String {
     }
 }
 
+/// Whether every verdict is on what was asked afterwards.
+pub(super) fn is_all_exploratory(report: &StudyReport) -> bool {
+    report.contrasts.iter().filter(|one| one.is_judged()).all(|one| one.exploratory)
+}
+
 /// As the sentences say it: of counts, how many times as many; of all else, how many times better.
 pub(super) fn ratio(one: &StudyContrast) -> Option<f64> {
     one.contrast.ratio.map(|ratio| said(one, ratio))
@@ -53,10 +58,7 @@ pub(super) fn every_contrast(report: &StudyReport) -> Vec<ReportPart> {
         let value = |value: Option<f64>| {
             value.map_or(MISSING.to_owned(), |value| shown(value, contrast.metric, report.emulated))
         };
-        let unit = match contrast.unit {
-            Replicate::Block => "pairs",
-            Replicate::Plot => "plots",
-        };
+        let unit = if contrast.unit == Replicate::Block { "pair" } else { contrast.unit.name() };
         vec![
             word(one),
             contrast.workload.clone().unwrap_or_default(),
@@ -69,7 +71,7 @@ pub(super) fn every_contrast(report: &StudyReport) -> Vec<ReportPart> {
             ratio(one).map_or(MISSING.to_owned(), format::ratio),
             interval(one).unwrap_or(MISSING.to_owned()),
             contrast.p_adjusted.map_or(MISSING.to_owned(), format::probability),
-            format!("{} {unit}", contrast.blocks),
+            format!("{} {unit}{}", contrast.blocks, if contrast.blocks == 1 { "" } else { "s" }),
         ]
     };
     let (left, right) = (Align::Left, Align::Right);

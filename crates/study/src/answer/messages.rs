@@ -159,10 +159,7 @@ fn counts_found(a: &str, b: &str, contrasts: &[Contrast]) -> Option<String> {
 }
 
 fn count(count: u32, unit: Replicate) -> String {
-    let unit = match unit {
-        Replicate::Block => "pair",
-        Replicate::Plot => "plot",
-    };
+    let unit = if unit == Replicate::Block { "pair" } else { unit.name() };
     let side = if unit == "plot" { " a side" } else { "" };
     format!("{count} {unit}{}{side}", if count == 1 { "" } else { "s" })
 }
@@ -174,7 +171,7 @@ pub(super) fn asked(
     correction: Correction,
 ) -> String {
     let contrasts = |count: u32| if count == 1 { "1 contrast".to_owned() } else { format!("{count} contrasts") };
-    let question = format!("Asked: {}. The plan asks: {}.", compared(asked), compared(planned));
+    let question = format!("Asked: {}. The plan asks: {}.", compared(asked, planned), compared(planned, planned));
     if exploratory == 0 {
         return format!("{question} The plan declared all of it: the verdicts are its own.");
     }
@@ -193,9 +190,12 @@ pub(super) fn asked(
     )
 }
 
-/// `device (sim:hdd, sim:ssd), within depth, by read.iops`.
-fn compared(levels: &ComparedLevels) -> String {
-    let mut said = format!("{} ({})", levels.by, levels.levels.join(", "));
+/// `device within depth, in read.iops`; with the levels where they are others than the plan's.
+fn compared(levels: &ComparedLevels, planned: &ComparedLevels) -> String {
+    let mut said = levels.by.clone();
+    if levels.by == planned.by && levels.levels != planned.levels {
+        said.push_str(&format!(" ({})", levels.levels.join(", ")));
+    }
     if !levels.within.is_empty() {
         said.push_str(&format!(" within {}", levels.within.join(", ")));
     }

@@ -24,7 +24,8 @@ mod tests;
 mod values;
 
 pub use evidence::{StudyEvidence, StudyRun};
-pub use question::{FactorLevels, Question, QuestionError, answer_question};
+pub(crate) use question::FactorLevels;
+pub use question::{Question, QuestionError, answer_question};
 
 use plumb_result::short_list;
 use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyCounts, StudyReport};

@@ -11,34 +11,70 @@ use plumb_result::{Metric, short_list};
 use plumb_workload::suggest::nearest;
 use std::collections::BTreeSet;
 
-/// A question. What it leaves out is as the plan has it.
+/// A question, as it is typed. What it leaves out is as the plan has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
-    /// The factor whose levels are compared. Of its levels the first is the baseline; with one, the others are compared with
-    /// it; without any, all are, in the plan's order.
-    pub by: Option<FactorLevels>,
-    /// Factors whose levels are told apart, all of them or only some; nothing averages over all. Where it is left out and `by`
-    /// is not the plan's: those of the plan, and its own `by`.
-    pub within: Option<Vec<FactorLevels>>,
+    /// The factor whose levels are compared, `F` or `F=A,B`. Of the levels the first is the baseline; with one, the others are
+    /// compared with it; without any, all are, in the plan's order.
+    pub by: Option<String>,
+    /// Factors whose levels are told apart, `F,G`, or only some of their levels, `F=A,G`; an empty text averages over all. Where
+    /// it is left out and `by` is not the plan's: those of the plan, and its own `by`.
+    pub within: Option<String>,
     /// Metrics by name or by their last parts. Each is judged.
     pub metrics: Option<Vec<String>>,
 }
 
-/// A factor, and some of its levels; none stands for all.
+/// A factor of a plan, and some of its levels; none stands for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FactorLevels {
-    /// Its name.
-    pub factor: String,
-    /// Its levels.
-    pub levels: Vec<String>,
+pub(crate) struct FactorLevels {
+    pub(crate) factor: String,
+    pub(crate) levels: Vec<String>,
 }
 
 impl FactorLevels {
-    /// From `F`, or `F=A,B`: the text up to the first `=` is the factor.
-    pub fn parse(text: &str) -> FactorLevels {
-        let (factor, levels) = text.split_once('=').unwrap_or((text, ""));
-        let levels = levels.split(',').map(str::trim).filter(|level| !level.is_empty()).map(str::to_owned).collect();
-        FactorLevels { factor: factor.trim().to_owned(), levels }
+    fn all(factor: &str) -> FactorLevels {
+        FactorLevels { factor: factor.to_owned(), levels: Vec::new() }
+    }
+
+    /// From `F`, or `F=A,B`: the text up to the first `=` is the factor. A level may have commas of its own. `option` is what
+    /// errors say that it was given to.
+    ///
+    /// # Errors
+    /// The plan has no such factor, or the factor no such level.
+    pub(crate) fn of_text(plan: &Plan, option: &'static str, text: &str) -> Result<FactorLevels, QuestionError> {
+        let (name, mut rest) = text.split_once('=').unwrap_or((text, ""));
+        let factor = factor(plan, option, name.trim())?;
+        let mut levels = Vec::new();
+        while !rest.is_empty() {
+            let is_next = |level: &&String| {
+                rest.strip_prefix(level.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
+            };
+            let Some(level) = factor.levels.iter().filter(is_next).max_by_key(|level| level.len()) else {
+                return Err(QuestionError::Level {
+                    option,
+                    factor: factor.name.clone(),
+                    name: rest.split(',').next().unwrap_or_default().to_owned(),
+                    known: factor.levels.clone(),
+                });
+            };
+            levels.push(level.clone());
+            rest = rest[level.len()..].trim_start_matches(',');
+        }
+        Ok(FactorLevels { factor: factor.name.clone(), levels })
+    }
+
+    /// From several between commas. What is no factor belongs to the levels before it.
+    fn list(plan: &Plan, option: &'static str, text: &str) -> Result<Vec<FactorLevels>, QuestionError> {
+        let mut texts: Vec<String> = Vec::new();
+        for part in text.split(',').filter(|part| !part.trim().is_empty()) {
+            let name = part.split('=').next().unwrap_or_default().trim();
+            let is_factor = plan.factors.iter().any(|factor| factor.name == name);
+            match texts.last_mut().filter(|last| !is_factor && last.contains('=')) {
+                Some(last) => last.push_str(&format!(",{part}")),
+                None => texts.push(part.trim().to_owned()),
+            }
+        }
+        texts.iter().map(|text| FactorLevels::of_text(plan, option, text)).collect()
     }
 }
 
@@ -48,7 +84,7 @@ pub enum QuestionError {
     /// The plan has no such factor.
     #[error("{option} {name}: the study has no factor `{name}`{}", way_out(name, known, level_of.as_deref()))]
     Factor {
-        /// `--by`, `--within`.
+        /// `--by`, `--within`, `selection`.
         option: &'static str,
         /// What was asked for.
         name: String,
@@ -60,7 +96,7 @@ pub enum QuestionError {
     /// The factor has no such level.
     #[error("{option} {factor}={name}: `{factor}` has no level `{name}`{}", way_out(name, known, None))]
     Level {
-        /// `--by`, `--within`.
+        /// `--by`, `--within`, `selection`.
         option: &'static str,
         /// The factor.
         factor: String,
@@ -163,10 +199,10 @@ impl Asked {
     fn of(evidence: &StudyEvidence, question: &Question) -> Result<Asked, QuestionError> {
         let plan = &evidence.plan;
         let by = match &question.by {
-            Some(by) => by.clone(),
-            None => FactorLevels { factor: plan.compare.by.clone(), levels: Vec::new() },
+            Some(by) => FactorLevels::of_text(plan, "--by", by)?,
+            None => FactorLevels::all(&plan.compare.by),
         };
-        let factor = factor(plan, "--by", &by)?;
+        let factor = factor(plan, "--by", &by.factor)?;
         if let [only] = factor.levels.as_slice() {
             return Err(QuestionError::OneLevel { factor: factor.name.clone(), level: only.clone() });
         }
@@ -179,18 +215,15 @@ impl Asked {
             several => several.to_vec(),
         };
         let within = match &question.within {
-            Some(within) => within.clone(),
+            Some(within) => FactorLevels::list(plan, "--within", within)?,
             None => {
                 let own = (by.factor != plan.compare.by).then_some(&plan.compare.by);
                 let names = own.into_iter().chain(&plan.compare.within).filter(|name| **name != by.factor);
-                names.map(|name| FactorLevels { factor: name.clone(), levels: Vec::new() }).collect()
+                names.map(|name| FactorLevels::all(name)).collect()
             }
         };
-        for one in &within {
-            self::factor(plan, "--within", one)?;
-            if one.factor == by.factor {
-                return Err(QuestionError::Compared { factor: one.factor.clone() });
-            }
+        if within.iter().any(|one| one.factor == by.factor) {
+            return Err(QuestionError::Compared { factor: by.factor });
         }
         let metrics = question.metrics.as_ref().map(|names| metrics(evidence, names)).transpose()?;
         let by = FactorLevels { factor: by.factor, levels };
@@ -232,25 +265,16 @@ fn merged(within: Vec<FactorLevels>) -> Vec<FactorLevels> {
     all
 }
 
-fn factor<'a>(plan: &'a Plan, option: &'static str, asked: &FactorLevels) -> Result<&'a FactorPlan, QuestionError> {
-    let found = plan.factors.iter().find(|factor| factor.name == asked.factor).ok_or_else(|| {
-        let has = |factor: &&FactorPlan| factor.levels.contains(&asked.factor);
+fn factor<'a>(plan: &'a Plan, option: &'static str, name: &str) -> Result<&'a FactorPlan, QuestionError> {
+    plan.factors.iter().find(|factor| factor.name == name).ok_or_else(|| {
+        let has = |factor: &&FactorPlan| factor.levels.iter().any(|level| level == name);
         QuestionError::Factor {
             option,
-            name: asked.factor.clone(),
+            name: name.to_owned(),
             known: plan.factors.iter().map(|factor| factor.name.clone()).collect(),
             level_of: plan.factors.iter().find(has).map(|factor| factor.name.clone()),
         }
-    })?;
-    match asked.levels.iter().find(|level| !found.levels.contains(level)) {
-        None => Ok(found),
-        Some(level) => Err(QuestionError::Level {
-            option,
-            factor: found.name.clone(),
-            name: level.clone(),
-            known: found.levels.clone(),
-        }),
-    }
+    })
 }
 
 /// The metrics by Plumb's names; each has a value in some run.

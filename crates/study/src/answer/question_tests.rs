@@ -15,8 +15,8 @@ fn study() -> StudyEvidence {
 
 fn question(by: &str, within: Option<&[&str]>, metrics: &[&str]) -> Question {
     Question {
-        by: (!by.is_empty()).then(|| FactorLevels::parse(by)),
-        within: within.map(|within| within.iter().map(|text| FactorLevels::parse(text)).collect()),
+        by: (!by.is_empty()).then(|| by.to_owned()),
+        within: within.map(|within| within.join(",")),
         metrics: (!metrics.is_empty()).then(|| metrics.iter().map(|name| (*name).to_owned()).collect()),
     }
 }
@@ -113,6 +113,21 @@ fn levels_choose_the_baseline_and_what_is_compared_with_it() {
     assert_eq!(report.asked.unwrap().asked.within, ["system=b", "system=c"]);
 }
 
+// Protects: a level is a text of the user's, such as mount options, and may have what separates levels.
+#[test]
+fn levels_may_have_commas_and_equals_signs() {
+    let plan = plan(&["data=ordered,noatime", "data=journal", "data=ordered"], &["4k", "64k"], 2, 1);
+    let read = |text: &str| FactorLevels::of_text(&plan, "--by", text).map(|one| one.levels);
+    assert_eq!(
+        read("system=data=ordered,noatime,data=ordered").unwrap(),
+        ["data=ordered,noatime".to_owned(), "data=ordered".to_owned()]
+    );
+    let list = FactorLevels::list(&plan, "--within", "size=4k,64k,system=data=ordered,noatime").unwrap();
+    assert_eq!((list[0].levels.len(), list[1].levels.as_slice()), (2, ["data=ordered,noatime".to_owned()].as_slice()));
+    let error = FactorLevels::list(&plan, "--within", "size=4k,system=data=writeback").unwrap_err().to_string();
+    assert!(error.starts_with("--within system=data=writeback: `system` has no level `data=writeback`"), "{error}");
+}
+
 #[test]
 fn what_is_not_there_is_refused_with_what_is() {
     for (question, said) in [
@@ -129,7 +144,11 @@ fn what_is_not_there_is_refused_with_what_is() {
         ),
         (
             question("", None, &["read.bw"]),
-            "--metrics read.bw: no accepted run of the study has it; did you mean `write.bw`? Measured: write.bw, write.iops",
+            "--metrics read.bw: no accepted run of the study has it; measured: write.bw, write.iops",
+        ),
+        (
+            question("", None, &["wirte.bw"]),
+            "--metrics wirte.bw: no accepted run of the study has it; did you mean `write.bw`? Measured: write.bw, write.iops",
         ),
     ] {
         assert_eq!(refused(&question), said);

@@ -1,12 +1,13 @@
 //! What a reader asks first of a published study: on which machine, kernel, file system and devices, made by which tools, and how.
 
 use super::evidence::StudyEvidence;
+use crate::plan::FactorPlan;
 use plumb_result::number::{BYTES, Digits};
 use plumb_result::observe::{Environment, FileSystem, LayerKind, TargetFacts};
 use plumb_result::study::{StudySystem, SystemFact};
-use plumb_result::{RunResult, facts};
+use plumb_result::{RunResult, facts, short_list};
 
-/// One entry for each combination of hard levels, in the plan's order. What was seen by any of its runs counts, also by those
+/// One entry for each combination of hard levels, in the order of the levels. What was seen by any of its runs counts, also by those
 /// that checks rejected: that was the system.
 pub(super) fn systems(evidence: &StudyEvidence) -> Vec<StudySystem> {
     let plan = &evidence.plan;
@@ -34,6 +35,14 @@ pub(super) fn systems(evidence: &StudyEvidence) -> Vec<StudySystem> {
             commands: builds().map(|build| &build.commands).find(|all| !all.is_empty()).cloned().unwrap_or_default(),
         });
     }
+    let place = |system: &StudySystem| {
+        let of = |factor: &FactorPlan| {
+            let level = system.levels.get(&factor.name)?;
+            factor.levels.iter().position(|known| known == level)
+        };
+        plan.factors.iter().map(of).collect::<Vec<_>>()
+    };
+    short_list::sort_by_key(&mut systems, place);
     systems
 }
 

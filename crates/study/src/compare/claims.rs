@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 /// Rows by what they are of.
 pub type Rows = BTreeMap<ComparedCell, Vec<LogRow>>;
 
-/// Checks of a comparison whose failure means that the two sides' numbers are not of one kind.
-const DISQUALIFYING: &[&str] = &["D6", "D7", "E11", "E13"];
+/// Checks of a comparison whose failure means that the two sides' numbers are not of one kind, or not of one time.
+const DISQUALIFYING: &[&str] = &["D6", "D7", "D8", "E11", "E13"];
 
 /// The check of runs and provisionings: when it warns, nothing may be claimed.
 const TOO_FEW: &str = "E1";
@@ -56,15 +56,32 @@ impl CellValues {
 /// block.
 pub fn claims(rows: &Rows, rule: &VerdictRule) -> Vec<CellClaim> {
     let by_plot = rows.values().any(|rows| has_several_plots(rows));
+    claims_of(rows, rule, |_| if by_plot { Sample::Plots } else { Sample::Blocks })
+}
+
+/// What is one sample of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sample {
+    /// A block: one run of each side.
+    Blocks,
+    /// All runs of a plot; equally many of both sides are pairs in their order.
+    Plots,
+    /// All runs of a plot, and nothing is paired.
+    Apart,
+}
+
+/// [`claims`], where numbers differ in what is one sample.
+pub(crate) fn claims_of(rows: &Rows, rule: &VerdictRule, sample: impl Fn(&ComparedCell) -> Sample) -> Vec<CellClaim> {
     let values: Vec<(&ComparedCell, CellValues)> =
         rows.iter().map(|(cell, rows)| (cell, CellValues::of(rows))).collect();
     let compared: Vec<Compared<'_>> = values
         .iter()
         .map(|(cell, values)| {
-            let sides = if by_plot {
-                Sides::Plots { baseline: &values.plots[0], candidate: &values.plots[1] }
-            } else {
-                Sides::Blocks { baseline: &values.blocks[0], candidate: &values.blocks[1] }
+            let [baseline, candidate] = &values.plots;
+            let sides = match sample(cell) {
+                Sample::Blocks => Sides::Blocks { baseline: &values.blocks[0], candidate: &values.blocks[1] },
+                Sample::Plots => Sides::Plots { baseline, candidate },
+                Sample::Apart => Sides::Apart { baseline, candidate },
             };
             Compared { sides, better: better(cell.metric) }
         })
@@ -74,6 +91,7 @@ pub fn claims(rows: &Rows, rule: &VerdictRule) -> Vec<CellClaim> {
     let claim = |((cell, values), assessment): (&(&ComparedCell, CellValues), Assessment)| {
         let statistic = statistic(cell.metric);
         let precision = Precision::of_assessment(&assessment, statistic);
+        let by_plot = sample(cell) == Sample::Plots;
         let precision = if by_plot { precision.map(|one| of_plots(one, values)) } else { precision };
         CellClaim { cell: (*cell).clone(), assessment, precision }
     };
@@ -156,6 +174,15 @@ pub(crate) fn said(assessment: &Assessment) -> ContrastVerdict {
     }
 }
 
+/// What a sample is, for whoever reads the result.
+pub(crate) const fn replicate(unit: ReplicationUnit) -> Replicate {
+    match unit {
+        ReplicationUnit::Block => Replicate::Block,
+        ReplicationUnit::Plot => Replicate::Plot,
+        ReplicationUnit::Run => Replicate::Run,
+    }
+}
+
 /// One side of a contrast.
 #[derive(Clone, Copy)]
 pub(crate) struct ContrastSide<'a> {
@@ -206,10 +233,7 @@ pub(crate) fn of_assessment(
         blocks: assessment.blocks,
         blocks_needed: assessment.blocks_needed,
         workload: Some(workload.to_owned()).filter(|workload| !workload.is_empty()),
-        unit: match assessment.unit {
-            ReplicationUnit::Block => Replicate::Block,
-            ReplicationUnit::Plot => Replicate::Plot,
-        },
+        unit: replicate(assessment.unit),
         note,
         capped,
         floor: None,
@@ -223,6 +247,7 @@ pub(crate) fn of_assessment(
 }
 
 /// What a contrast is made of besides its claim.
+#[derive(Clone, Copy)]
 pub struct Terms<'a> {
     /// Name of the baseline.
     pub baseline: &'a str,
@@ -249,7 +274,7 @@ pub fn contrast(claim: &CellClaim, rows: &[LogRow], terms: &Terms<'_>) -> Contra
         ContrastSide { name: terms.baseline, values: &baseline, tier: None },
         ContrastSide { name: terms.candidate, values: &candidate, tier: None },
     ];
-    let contrast = of_assessment(assessment, sides, (cell.workload, &cell.phase, cell.metric), terms.rule, capped);
+    let contrast = of_assessment(assessment, sides, (&cell.workload, &cell.phase, cell.metric), terms.rule, capped);
     Contrast { blocks_needed: contrast.blocks_needed.filter(|_| lifts), floor: floor.cloned(), ..contrast }
 }
 
@@ -324,7 +349,11 @@ mod tests {
     use plumb_workload::OpKind;
 
     fn cell() -> ComparedCell {
-        ComparedCell { workload: "random-read", phase: "random-read".to_owned(), metric: Metric::rate(OpKind::Read) }
+        ComparedCell {
+            workload: "random-read".to_owned(),
+            phase: "random-read".to_owned(),
+            metric: Metric::rate(OpKind::Read),
+        }
     }
 
     /// So many blocks in which the candidate is `ratio` times as fast, with a spread of about 1 %, over so many plots that
@@ -390,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_failed_check_of_comparability_forbids_every_claim() {
-        for code in ["D6", "D7", "E11", "E13"] {
+        for code in ["D6", "D7", "D8", "E11", "E13"] {
             for ratio in [1.2, 1.0] {
                 let contrast = contrast_of(&rows(ratio, 8, 1, 0.0), None, &[finding(code, Level::Fail)]);
                 assert_eq!(contrast.verdict, ContrastVerdict::CannotTell);

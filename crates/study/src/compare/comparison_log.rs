@@ -2,14 +2,14 @@
 
 use super::plan::{CompareSide, PlannedBlock, SidePlot, side_index};
 use crate::place::Place;
-use crate::run::RunOutcome;
+use crate::run::{RunOutcome, failed, rejected_because};
 use plumb_result::compare::{LeftOut, RunCheck};
 use plumb_result::metric::Subject;
 use plumb_result::observe::TargetFacts;
 use plumb_result::run::TierName;
-use plumb_result::{Finding, Histogram, Level, Metric, PhaseResult, RunVerdict, short_list};
+use plumb_result::{Finding, Histogram, Level, Metric, PhaseResult, RunResult, RunVerdict, short_list};
 use plumb_stats::schedule::Side;
-use plumb_trust::{Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
+use plumb_trust::{DialectPrint, Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
 use plumb_workload::Workload;
 use plumb_workload::named::NamedWorkload;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ComparedCell {
     /// Name of the work.
-    pub workload: &'static str,
+    pub workload: String,
     /// Name of its phase.
     pub phase: String,
     /// Which number.
@@ -43,7 +43,7 @@ pub struct LogRow {
 /// Times of single ops of one kind, all runs of each side merged.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OpKey {
-    pub(crate) workload: &'static str,
+    pub(crate) workload: String,
     pub(crate) phase: String,
     pub(crate) op: &'static str,
 }
@@ -71,19 +71,19 @@ pub(crate) struct ComparisonLog {
     /// Workloads as they were resolved, so that each distinct one is boiled down once.
     resolved: [Vec<Workload>; 2],
     /// Runs that were accepted, by work.
-    pub(crate) accepted: [BTreeMap<&'static str, u32>; 2],
+    pub(crate) accepted: [BTreeMap<String, u32>; 2],
     /// Works of which a block had two runs that the checks accept.
-    pub(crate) accepted_pairs: BTreeSet<&'static str>,
+    pub(crate) accepted_pairs: BTreeSet<String>,
     /// Runs of each side.
     side_runs: [u32; 2],
     /// Warnings about runs, by side and check: the first of each, and how many runs have one.
     warned: BTreeMap<(usize, String), (Finding, u32)>,
     /// What was asked for and done otherwise, by workload, phase and note, with the sides that it is about.
-    pub(crate) notes: BTreeMap<(&'static str, String, String), Vec<String>>,
+    pub(crate) notes: BTreeMap<(String, String, String), Vec<String>>,
 }
 
 /// The storage under the targets of each work.
-type Grounds = BTreeMap<&'static str, BTreeMap<String, TargetFacts>>;
+pub(crate) type Grounds = BTreeMap<String, BTreeMap<String, TargetFacts>>;
 
 /// Which places of a side are one provisioning.
 #[derive(Default)]
@@ -93,7 +93,7 @@ pub(crate) struct Provisionings {
 }
 
 /// What tells two provisionings apart: the file system, or the disks where those are what varies.
-fn provisioning(targets: &BTreeMap<String, TargetFacts>, varying: Option<&Factor>) -> Option<String> {
+pub(crate) fn provisioning(targets: &BTreeMap<String, TargetFacts>, varying: Option<&Factor>) -> Option<String> {
     let facts = targets.values().next()?;
     if varying.is_some_and(|factor| factor.name == "device") && !facts.leaves.is_empty() {
         return Some(facts.leaves.join(","));
@@ -147,12 +147,12 @@ impl ComparisonLog {
             let outcome = &block.outcomes[index];
             place[index] = first + position as u32;
             self.runs.push(outcome.result.id.clone());
-            self.note_run(sides[index], index, named, asked, outcome);
+            self.note_run(&sides[index].name, index, asked, &outcome.result, None);
             is_rejected |= outcome.result.verdict == RunVerdict::Reject;
             self.targets[index]
                 .entry(block.planned.plots[index])
                 .or_default()
-                .entry(named.name)
+                .entry(named.name.to_owned())
                 .or_insert_with(|| outcome.observations.targets.clone());
             let phases = &mut self.records[index].phases;
             if phases.is_empty() {
@@ -162,7 +162,7 @@ impl ComparisonLog {
         if is_rejected {
             return;
         }
-        self.accepted_pairs.insert(named.name);
+        self.accepted_pairs.insert(named.name.to_owned());
         let plots = [0, 1].map(|index| {
             let place = block.planned.plots[index];
             self.plot_of(index, place, &sides[index].plots[place], &block.outcomes[index].observations.targets)
@@ -190,63 +190,74 @@ impl ComparisonLog {
         for (index, outcome) in block.outcomes.iter().enumerate() {
             for phase in &outcome.measurement.phases {
                 for (kind, op) in phase.ops.iter().filter(|(_, op)| !op.service.is_empty()) {
-                    let key = OpKey { workload: named.name, phase: phase.name.clone(), op: kind.name() };
+                    let key = OpKey { workload: named.name.to_owned(), phase: phase.name.clone(), op: kind.name() };
                     self.latencies.entry(key).or_default()[index].merge(&op.service);
                 }
             }
         }
     }
 
-    fn note_run(
+    /// Takes in what a run says besides its numbers: what it could not do, what its checks say, and what ran it.
+    pub(crate) fn note_run(
         &mut self,
-        side: &CompareSide,
+        side: &str,
         index: usize,
-        named: &'static NamedWorkload,
         asked: &Workload,
-        outcome: &RunOutcome,
+        result: &RunResult,
+        dialect: Option<DialectPrint>,
     ) {
-        for phase in &outcome.result.phases {
+        let workload = &result.workload.name;
+        for phase in &result.phases {
             for note in &phase.notes {
-                let sides = self.notes.entry((named.name, phase.name.clone(), note.clone())).or_default();
-                if !sides.contains(&side.name) {
-                    sides.push(side.name.clone());
+                let key = (workload.clone(), phase.name.clone(), note.clone());
+                let sides = self.notes.entry(key).or_default();
+                if !sides.iter().any(|known| known == side) {
+                    sides.push(side.to_owned());
                 }
             }
         }
         self.side_runs[index] += 1;
         let mut codes: Vec<&str> = Vec::new();
         // What rejects a run is with the runs that are left out.
-        for finding in outcome.result.checks.iter().filter(|finding| finding.level == Level::Warn) {
+        for finding in result.checks.iter().filter(|finding| finding.level == Level::Warn) {
             if !codes.contains(&finding.code.as_str()) {
                 codes.push(&finding.code);
                 self.warned.entry((index, finding.code.clone())).or_insert_with(|| (finding.clone(), 0)).1 += 1;
             }
         }
         let record = &mut self.records[index];
-        if outcome.result.verdict == RunVerdict::Reject {
+        if result.verdict == RunVerdict::Reject {
             record.rejected += 1;
-            for code in outcome.failed().map(|finding| &finding.code) {
+            for code in failed(result).map(|finding| &finding.code) {
                 if !record.rejected_by.contains(code) {
                     record.rejected_by.push(code.clone());
                 }
             }
-            let reason = outcome.rejected_because();
-            self.left_out.push(LeftOut { run: outcome.result.id.clone(), side: side.name.clone(), reason });
+            let reason = rejected_because(result);
+            self.left_out.push(LeftOut { run: result.id.clone(), side: side.to_owned(), reason });
         } else {
-            *self.accepted[index].entry(named.name).or_default() += 1;
+            *self.accepted[index].entry(workload.clone()).or_default() += 1;
         }
-        let tool = &outcome.result.tool;
-        if !record.tools.iter().any(|known| known.name == tool.name && known.version == tool.version) {
-            record.tools.push(ToolPrint { name: tool.name.clone(), version: tool.version.clone(), dialect: None });
+        let tool = ToolPrint { name: result.tool.name.clone(), version: result.tool.version.clone(), dialect };
+        if !record.tools.contains(&tool) {
+            record.tools.push(tool);
         }
-        if !self.resolved[index].contains(&outcome.result.workload) {
-            self.resolved[index].push(outcome.result.workload.clone());
+        if !self.resolved[index].contains(&result.workload) {
+            self.resolved[index].push(result.workload.clone());
             record.works.push(WorkPrint {
-                name: named.name.to_owned(),
+                name: workload.clone(),
                 asked: work_print(asked, WorkQuestion::Sides),
-                run: work_print(&outcome.result.workload, WorkQuestion::Sides),
+                run: work_print(&result.workload, WorkQuestion::Sides),
             });
         }
+    }
+
+    /// A run that was accepted does not count after all.
+    pub(crate) fn leave_out(&mut self, index: usize, side: &str, result: &RunResult, reason: String) {
+        if let Some(accepted) = self.accepted[index].get_mut(&result.workload.name) {
+            *accepted = accepted.saturating_sub(1);
+        }
+        self.left_out.push(LeftOut { run: result.id.clone(), side: side.to_owned(), reason });
     }
 
     /// The work as a side ran it, for a noise floor.
@@ -256,12 +267,12 @@ impl ComparisonLog {
     }
 
     /// What the checks warn of in the runs of each side, the most frequent first.
-    pub(crate) fn run_checks(&self, sides: [&CompareSide; 2]) -> Vec<RunCheck> {
+    pub(crate) fn run_checks(&self, sides: [&str; 2]) -> Vec<RunCheck> {
         let mut all: Vec<RunCheck> = self
             .warned
             .iter()
             .map(|((index, _), (finding, runs))| RunCheck {
-                side: sides[*index].name.clone(),
+                side: sides[*index].to_owned(),
                 runs: *runs,
                 of: self.side_runs[*index],
                 finding: finding.clone(),
@@ -272,9 +283,9 @@ impl ComparisonLog {
     }
 
     /// Accepted runs of the work that has fewest.
-    pub(crate) fn runs_of(&self, index: usize, workloads: &[&'static NamedWorkload]) -> u32 {
-        let of = |named: &&'static NamedWorkload| self.accepted[index].get(named.name).copied().unwrap_or(0);
-        workloads.iter().map(of).min().unwrap_or(0)
+    pub(crate) fn runs_of<'w>(&self, index: usize, workloads: impl Iterator<Item = &'w str>) -> u32 {
+        let of = |workload: &str| self.accepted[index].get(workload).copied().unwrap_or(0);
+        workloads.map(of).min().unwrap_or(0)
     }
 }
 
@@ -302,7 +313,7 @@ fn numbers(named: &'static NamedWorkload, planned: &[Planned], outcome: &RunOutc
     for phase in &outcome.result.phases {
         for (&metric, value) in phase.metrics.iter().filter(|(metric, _)| is_planned(**metric)) {
             if let Some(value) = value.value.filter(|&value| value > 0.0) {
-                let cell = ComparedCell { workload: named.name, phase: phase.name.clone(), metric };
+                let cell = ComparedCell { workload: named.name.to_owned(), phase: phase.name.clone(), metric };
                 numbers.push(HeadlineNumber { cell, value, tier: tier(phase, metric) });
             }
         }
@@ -311,7 +322,7 @@ fn numbers(named: &'static NamedWorkload, planned: &[Planned], outcome: &RunOutc
 }
 
 /// What a number measured: its own tier, or that of its op's rate where it is a time.
-fn tier(phase: &PhaseResult, metric: Metric) -> Option<TierName> {
+pub(crate) fn tier(phase: &PhaseResult, metric: Metric) -> Option<TierName> {
     let of = |metric: Metric| phase.metrics.get(&metric)?.tier;
     of(metric).or_else(|| match metric.subject {
         Subject::Op(kind) => of(Metric::rate(kind)),

@@ -3,7 +3,7 @@
 use super::comparison_log::ComparisonLog;
 use super::plan::CompareSide;
 use super::request::{CompareRequest, ComparisonEnded};
-use plumb_result::compare::{Replicate, RunCheck};
+use plumb_result::compare::{Replicate, RunCheck, StoredOrder, StoredWork};
 use plumb_result::metric::Subject;
 use plumb_result::number::{self, Digits, percent};
 use plumb_result::run::TierName;
@@ -25,11 +25,7 @@ pub(crate) struct Told<'a> {
 pub(crate) fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &Told<'_>) -> String {
     let mut said = found(&request.baseline.name, &request.candidate.name, contrasts, 0.05, told.left_out);
     said.push_str(&cause(contrasts, told.run_checks));
-    if told.confounded {
-        said.push_str(
-            " Confounded: more than the declared factor differs, so none of this is about that factor alone.",
-        );
-    }
+    said.push_str(confounded(told.confounded));
     if told.left_out > 0 {
         let runs = if told.left_out == 1 { "run was" } else { "runs were" };
         said.push_str(&format!(" {} {runs} rejected by checks and left out.", told.left_out));
@@ -39,6 +35,49 @@ pub(crate) fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], told: &
         ComparisonEnded::Interrupted => said.push_str(" Interrupted: this is what was measured before."),
         ComparisonEnded::By(reason) => said.push_str(&way_on(request, contrasts, told.blocks, reason)),
         ComparisonEnded::NothingAccepted => {}
+    }
+    said
+}
+
+const fn confounded(is_confounded: bool) -> &'static str {
+    if is_confounded {
+        " Confounded: more than the declared factor differs, so none of this is about that factor alone."
+    } else {
+        ""
+    }
+}
+
+/// What else a comparison of stored runs came to.
+pub(crate) struct StoredTold<'a> {
+    pub(crate) confounded: bool,
+    /// Runs that do not count.
+    pub(crate) left_out: usize,
+    pub(crate) run_checks: &'a [RunCheck],
+    pub(crate) works: &'a [StoredWork],
+}
+
+/// Words for a comparison of stored runs: what was found, and how far the order of the runs carries it.
+pub(crate) fn stored_note([a, b]: [&str; 2], contrasts: &[Contrast], told: &StoredTold<'_>) -> String {
+    let mut said = found(a, b, contrasts, 0.05, 0);
+    said.push_str(&cause(contrasts, told.run_checks));
+    said.push_str(confounded(told.confounded));
+    if told.left_out > 0 {
+        let runs = if told.left_out == 1 { "1 run was".to_owned() } else { format!("{} runs were", told.left_out) };
+        said.push_str(&format!(" {runs} left out."));
+    }
+    said.push_str(&from_memory(contrasts));
+    said.push_str(" These are stored runs; nothing was measured anew.");
+    let has = |order: StoredOrder| told.works.iter().any(|work| work.interleaving == order);
+    if has(StoredOrder::Pairs) {
+        said.push_str(" Neighbours in time are compared as pairs.");
+    }
+    if has(StoredOrder::Stretches) {
+        said.push_str(" The sides took turns in stretches of several runs, and a stretch is one sample.");
+    }
+    if has(StoredOrder::Apart) {
+        said.push_str(
+            " Not interleaved: a difference may be one of time, and no claim is made. `plumb compare` interleaves both sides.",
+        );
     }
     said
 }
@@ -186,13 +225,15 @@ fn lower(text: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_lowercase().chain(chars).collect())
 }
 
-/// What was asked for and done otherwise in the runs, and numbers that lack a value on one side.
+/// What was asked for and done otherwise in the runs.
+pub(crate) fn run_notes(comparison_log: &ComparisonLog) -> Vec<String> {
+    let notes = comparison_log.notes.iter();
+    notes.map(|((workload, phase, note), sides)| said_note(workload, phase, note, sides)).collect()
+}
+
+/// The same, and numbers that lack a value on one side.
 pub(crate) fn notes(workloads: &[&'static NamedWorkload], time_ns: u64, comparison_log: &ComparisonLog) -> Vec<String> {
-    let mut notes: Vec<String> = comparison_log
-        .notes
-        .iter()
-        .map(|((workload, phase, note), sides)| said_note(workload, phase, note, sides))
-        .collect();
+    let mut notes = run_notes(comparison_log);
     for named in workloads {
         if !comparison_log.accepted_pairs.contains(named.name) {
             // Where that is so of all, it is the verdict; and why is said with the runs.

@@ -8,6 +8,7 @@ pub(crate) mod comparison_log;
 pub(crate) mod messages;
 pub(crate) mod plan;
 pub(crate) mod request;
+pub mod stored;
 pub(crate) mod view;
 
 pub use comparison_log::{ComparedCell, LogRow};
@@ -15,7 +16,7 @@ pub use plan::{CompareSide, SidePlot};
 pub use request::CompareRequest;
 
 use crate::fit::Policies;
-use crate::floors::{Floors, floors};
+use crate::floors::{Floors, floors, of_request};
 use crate::not_stored::NotStored;
 use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use claims::{CellClaim, Rows, Terms, claims, contrast};
@@ -26,6 +27,7 @@ use plumb_result::compare::{COMPARE_SCHEMA, Outlier, Plots};
 use plumb_result::{Comparison, Contrast, Finding};
 use plumb_stats::stop::{Decision, FurtherBudget, Precision, StopReason, Stopper};
 use plumb_stats::verdict::VerdictRule;
+use plumb_trust::RunModes;
 use plumb_workload::named::Scale;
 pub(crate) use request::ComparisonEnded;
 use std::time::{Duration, Instant};
@@ -174,10 +176,11 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
     let Measured { comparison_log, claims, rule, ended } = measured;
     let environment = bench.environment().clone();
     let Floors { floors, notes: floor_notes } = match &bench.store {
-        Some(store) => floors(store, request, &comparison_log, &claims, &environment),
+        Some(store) => floors(store, &of_request(request, &comparison_log, &environment), &claims),
         None => Floors::default(),
     };
-    let judged = view::judge(request, &comparison_log, &claims, &rule, &floors, &environment);
+    let sides = view::sides(request, &comparison_log, &environment);
+    let judged = view::judge(&sides, &comparison_log, &claims, &rule, &floors);
     let terms = Terms {
         baseline: &request.baseline.name,
         candidate: &request.candidate.name,
@@ -185,30 +188,9 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         floors: &floors,
         findings: &judged.findings,
     };
-    let contrasts: Vec<Contrast> = claims
-        .iter()
-        .zip(judged.modes)
-        .map(|(claim, modes)| {
-            let [baseline_tier, candidate_tier] = comparison_log.tiers.get(&claim.cell).copied().unwrap_or_default();
-            let far = claims::far_out(&claim.cell, &comparison_log.rows[&claim.cell], &rule);
-            let outlier = |row: &LogRow| Outlier {
-                run: comparison_log.runs[row.run as usize].clone(),
-                side: request.sides()[side_index(row.side)].name.clone(),
-                value: row.value,
-            };
-            Contrast {
-                outliers: far.rows.iter().map(outlier).collect(),
-                without_outliers: far.without,
-                baseline_modes: modes.baseline,
-                candidate_modes: modes.candidate,
-                baseline_tier,
-                candidate_tier,
-                ..contrast(claim, &comparison_log.rows[&claim.cell], &terms)
-            }
-        })
-        .collect();
+    let contrasts = contrasts(&comparison_log, &claims, judged.modes, &terms);
     let rejected = comparison_log.left_out.len();
-    let run_checks = comparison_log.run_checks(request.sides());
+    let run_checks = comparison_log.run_checks(request.sides().map(|side| side.name.as_str()));
     let mut notes = messages::notes(&request.workloads, request.scale.time_ns, &comparison_log);
     notes.extend(messages::shared_provisionings(request.sides(), &comparison_log));
     notes.extend(floor_notes);
@@ -240,6 +222,7 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         varying: request.varying.map(|factor| factor.name.to_owned()),
         plots: plots.then(|| Plots { baseline: names(&request.baseline), candidate: names(&request.candidate) }),
         planned: Some(comparison_log.planned.len() as u32),
+        stored: None,
     };
     let id = uuid::Uuid::now_v7().to_string();
     if let Some(store) = &mut bench.store
@@ -254,4 +237,34 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         interrupted: ended == ComparisonEnded::Interrupted,
         rejected,
     }
+}
+
+/// The contrasts with what else is known of their numbers: tiers, speeds, and runs far out.
+pub(crate) fn contrasts(
+    comparison_log: &ComparisonLog,
+    claims: &[CellClaim],
+    modes: Vec<RunModes>,
+    terms: &Terms<'_>,
+) -> Vec<Contrast> {
+    let names = [terms.baseline, terms.candidate];
+    let of_claim = |(claim, modes): (&CellClaim, RunModes)| {
+        let rows = &comparison_log.rows[&claim.cell];
+        let [baseline_tier, candidate_tier] = comparison_log.tiers.get(&claim.cell).copied().unwrap_or_default();
+        let far = claims::far_out(&claim.cell, rows, terms.rule);
+        let outlier = |row: &LogRow| Outlier {
+            run: comparison_log.runs[row.run as usize].clone(),
+            side: names[side_index(row.side)].to_owned(),
+            value: row.value,
+        };
+        Contrast {
+            outliers: far.rows.iter().map(outlier).collect(),
+            without_outliers: far.without,
+            baseline_modes: modes.baseline,
+            candidate_modes: modes.candidate,
+            baseline_tier,
+            candidate_tier,
+            ..contrast(claim, rows, terms)
+        }
+    };
+    claims.iter().zip(modes).map(of_claim).collect()
 }

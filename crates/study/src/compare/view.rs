@@ -9,7 +9,7 @@ use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::short_list;
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::VerdictRule;
-use plumb_trust::{ComparisonView, LatencyView, NumberView, RunModes, RunValue, SideRecord};
+use plumb_trust::{ComparisonView, Factor, LatencyView, NumberView, RunModes, RunValue, SideRecord};
 use std::collections::BTreeMap;
 
 /// What trust says of a comparison.
@@ -21,23 +21,53 @@ pub(crate) struct Judged {
     pub(crate) modes: Vec<RunModes>,
 }
 
+/// Two sides as the checks see them.
+pub(crate) struct JudgedSides<'a> {
+    pub(crate) names: [&'a str; 2],
+    pub(crate) environments: [&'a Environment; 2],
+    /// The storage under each target.
+    pub(crate) targets: [&'a BTreeMap<String, TargetFacts>; 2],
+    /// Accepted runs of the work that has fewest.
+    pub(crate) runs: [u32; 2],
+    pub(crate) records: [SideRecord; 2],
+    /// The only factor that was meant to differ.
+    pub(crate) varying: Option<&'static Factor>,
+}
+
+/// Where nothing is known of the storage.
+static NOTHING: BTreeMap<String, TargetFacts> = BTreeMap::new();
+
+/// The sides of a comparison on this machine.
+pub(crate) fn sides<'a>(
+    request: &'a CompareRequest<'_>,
+    comparison_log: &'a ComparisonLog,
+    environment: &'a Environment,
+) -> JudgedSides<'a> {
+    let works = || request.workloads.iter().map(|named| named.name);
+    JudgedSides {
+        names: request.sides().map(|side| side.name.as_str()),
+        environments: [environment; 2],
+        targets: [0, 1].map(|index| targets(request, comparison_log, index, 0).unwrap_or(&NOTHING)),
+        runs: [0, 1].map(|index| comparison_log.runs_of(index, works())),
+        records: [0, 1].map(|index| record(request, comparison_log, index, environment)),
+        varying: request.varying,
+    }
+}
+
 /// Holds a comparison against its checks.
 pub(crate) fn judge(
-    request: &CompareRequest<'_>,
+    sides: &JudgedSides<'_>,
     comparison_log: &ComparisonLog,
     claims: &[CellClaim],
     rule: &VerdictRule,
     floors: &BTreeMap<ComparedCell, Floor>,
-    environment: &Environment,
 ) -> Judged {
-    let nothing = BTreeMap::new();
-    let records = [0, 1].map(|index| record(request, comparison_log, index, environment));
     let side = |index: usize| plumb_trust::ComparisonSide {
-        name: &request.sides()[index].name,
-        environment,
-        targets: targets(request, comparison_log, index, 0).unwrap_or(&nothing),
-        runs: comparison_log.runs_of(index, &request.workloads),
-        record: &records[index],
+        name: sides.names[index],
+        environment: sides.environments[index],
+        targets: sides.targets[index],
+        runs: sides.runs[index],
+        record: &sides.records[index],
     };
     let values: Vec<[Vec<RunValue>; 2]> = claims
         .iter()
@@ -47,7 +77,7 @@ pub(crate) fn judge(
         .iter()
         .zip(&values)
         .map(|(claim, [baseline, candidate])| NumberView {
-            workload: claim.cell.workload,
+            workload: &claim.cell.workload,
             phase: &claim.cell.phase,
             metric: claim.cell.metric,
             baseline,
@@ -61,7 +91,7 @@ pub(crate) fn judge(
         .latencies
         .iter()
         .map(|(key, [baseline, candidate])| LatencyView {
-            workload: key.workload,
+            workload: &key.workload,
             phase: &key.phase,
             op: key.op,
             baseline,
@@ -72,7 +102,7 @@ pub(crate) fn judge(
     let view = ComparisonView {
         baseline,
         candidate,
-        varying: request.varying,
+        varying: sides.varying,
         numbers: &numbers,
         planned: &comparison_log.planned,
         latencies: &latencies,
@@ -83,8 +113,8 @@ pub(crate) fn judge(
         findings: plumb_trust::judge_comparison(&view),
         confounded: plumb_trust::confounded(
             &differences,
-            request.varying,
-            records.iter().map(|record| record.plots).min().unwrap_or(1),
+            sides.varying,
+            sides.records.iter().map(|record| record.plots).min().unwrap_or(1),
         ),
         differences,
     }

@@ -10,7 +10,7 @@ pub mod plan;
 
 use crate::fit::Policies;
 use crate::not_stored::NotStored;
-use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest};
+use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest, rejected_because};
 use apply::{ApplyError, CountedOps, RateOf, counted, set_time};
 use find::{LevelRuns, RunNumbers, RunTimes, SizeFacts, spread};
 use key::{Axis, auto_rates};
@@ -394,7 +394,7 @@ impl Sweeper<'_> {
             self.left_out.push(LeftOut {
                 run: outcome.result.id.clone(),
                 side: describe(&point.settings),
-                reason: outcome.rejected_because(),
+                reason: rejected_because(&outcome.result),
             });
             return;
         }

@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{NumberView, Residual};
 use crate::evidence::ComparisonView;
 use crate::text::percent;
+use plumb_stats::schedule::{Interleaving, interleaving};
 use plumb_stats::trend::spearman;
 
 /// The chance of a false alarm over all numbers of a comparison together.
@@ -63,12 +64,19 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         None => Outcome::pass("no number follows the order of the runs"),
         Some(Drift { share, what }) if share < RELEVANT => Outcome::pass(format!("{what}, too little to matter")),
         Some(Drift { what, .. }) => {
-            let message = format!(
-                "{what}. The ratio holds, since both runs of a block share the drift; absolute numbers do not."
-            );
+            let effect = match view.numbers.iter().all(in_pairs) {
+                true => "The ratio holds, since both runs of a block share the drift; absolute numbers do not.",
+                false => "The runs of the two sides are not neighbours in time, so the ratio contains drift, too.",
+            };
+            let message = format!("{what}. {effect}");
             Outcome::warn(what, message)
         }
     }
+}
+
+/// Whether the runs lie in time as blocks do. Where places are those on a plot, runs of one place are neighbours.
+fn in_pairs(number: &NumberView<'_>) -> bool {
+    matches!(interleaving(&number.order()), Interleaving::Pairs(_))
 }
 
 /// A number that follows the order of the runs.
@@ -120,6 +128,23 @@ mod tests {
         assert_eq!(level(0.0, 1.0), Some(Level::Pass));
         assert_eq!(level(-0.01, 1.0), Some(Level::Warn));
         assert_eq!(level(0.01, 1.0), Some(Level::Warn));
+    }
+
+    // Protects: nobody is told that blocks protect a ratio where there were none.
+    #[test]
+    fn without_blocks_drift_is_part_of_the_ratio() {
+        let drifting = |from: usize| (from..from + 10).map(|run| NOISE[run % 10] * (1.0 + 0.01 * run as f64)).collect();
+        let (one, other): (Vec<f64>, Vec<f64>) = (drifting(0), drifting(10));
+        let message = |apart: bool| {
+            let mut number = Number::new("read.iops", &one, &other);
+            if apart {
+                number.sides[0].iter_mut().enumerate().for_each(|(place, run)| run.run = place as u32);
+                number.sides[1].iter_mut().enumerate().for_each(|(place, run)| run.run = 10 + place as u32);
+            }
+            Both::equal().with(|both| both.numbers.push(number)).judge().finding("E5").unwrap().message
+        };
+        assert!(message(false).contains("both runs of a block share the drift"), "{}", message(false));
+        assert!(message(true).contains("the ratio contains drift"), "{}", message(true));
     }
 
     /// What is compared must not look like drift.

@@ -46,6 +46,7 @@ mod d4;
 mod d5;
 mod d6;
 mod d7;
+mod d8;
 pub(crate) mod e1;
 mod e10;
 mod e11;
@@ -104,6 +105,7 @@ pub static CHECKS: &[&Check] = &[
     &d5::CHECK,
     &d6::CHECK,
     &d7::CHECK,
+    &d8::CHECK,
     &e1::CHECK,
     &e2::CHECK,
     &e3::CHECK,

@@ -42,7 +42,7 @@ impl StudyFile {
 }
 
 /// The study that a file or a word names.
-pub(super) fn find(store: &Store, text: &str) -> Result<String, Stopped> {
+pub(in crate::commands) fn find(store: &Store, text: &str) -> Result<String, Stopped> {
     let path = Path::new(text);
     if path.is_file()
         && let Ok(absolute) = std::path::absolute(path)

@@ -9,6 +9,8 @@ mod report;
 mod view;
 mod watch;
 
+pub(super) use file::find;
+
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use clap::Subcommand;

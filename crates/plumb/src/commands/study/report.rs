@@ -9,7 +9,7 @@ use clap::Args;
 use plumb_report::study::{Detail, page, page_markdown};
 use plumb_result::StudyReport;
 use plumb_store::Store;
-use plumb_study::answer::{FactorLevels, Question, StudyEvidence, answer, answer_question};
+use plumb_study::answer::{Question, StudyEvidence, answer, answer_question};
 
 /// Arguments of `plumb study report`.
 #[derive(Debug, Args)]
@@ -26,8 +26,8 @@ pub struct ReportArguments {
     pub by: Option<String>,
     /// Tell the levels of these factors apart, or only the named levels; an empty text averages over all other factors
     /// [default: what the plan tells apart, and what it compares].
-    #[arg(long, value_name = "FACTOR[=LEVEL],…", value_delimiter = ',', help_heading = SECOND)]
-    pub within: Option<Vec<String>>,
+    #[arg(long, value_name = "FACTOR[=LEVEL],…", help_heading = SECOND)]
+    pub within: Option<String>,
     /// Judge these metrics, by name or by their last parts: `bw`, `read.lat.p99`, `device.writes`.
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',', help_heading = SECOND)]
     pub metrics: Option<Vec<String>>,
@@ -39,22 +39,9 @@ const SECOND: &str = "Another question of the same data (exploratory where the p
 impl ReportArguments {
     /// The question, where it is not the plan's.
     fn question(&self) -> Option<Question> {
-        let question = Question {
-            by: self.by.as_deref().map(FactorLevels::parse),
-            within: self.within.as_ref().map(|factors| factors_of(factors)),
-            metrics: self.metrics.as_ref().map(|names| texts(names)),
-        };
+        let question = Question { by: self.by.clone(), within: self.within.clone(), metrics: self.metrics.clone() };
         (question != Question::default()).then_some(question)
     }
-}
-
-/// Texts between commas; an empty one is none.
-fn texts(given: &[String]) -> Vec<String> {
-    given.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
-}
-
-fn factors_of(given: &[String]) -> Vec<FactorLevels> {
-    texts(given).iter().map(|text| FactorLevels::parse(text)).collect()
 }
 
 /// Prints what a stored study found.

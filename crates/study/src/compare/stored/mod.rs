@@ -1,0 +1,520 @@
+//! A comparison of runs that are stored, without measuring: by the times at which they were made they are blocks, stretches or one
+//! side after the other, and no claim is stronger than that.
+
+mod order;
+mod select;
+
+pub use select::SelectionError;
+
+use super::claims::{CellClaim, Terms, claims_of};
+use super::comparison_log::{ComparedCell, ComparisonLog, LogRow, provisioning, tier};
+use super::plan::side_index;
+use super::view::{self, JudgedSides};
+use super::{contrasts, messages};
+use crate::floors::{FloorOf, floors};
+use crate::placed::StudyPlaces;
+use crate::plan::is_meant;
+use jiff::Timestamp;
+use order::{Arranged, TimedRun, arrange};
+use plumb_result::compare::{COMPARE_SCHEMA, Difference, Replicate, StoredOrder, StoredRuns, StoredSide, StoredWork};
+use plumb_result::metric::Stat;
+use plumb_result::run::TierName;
+use plumb_result::{Comparison, Contrast, Finding, Metric, Quantity, RunResult, RunVerdict, short_list};
+use plumb_stats::schedule::Side;
+use plumb_stats::verdict::{Note, VerdictRule};
+use plumb_store::{RunRow, Store, StoreError};
+use plumb_trust::{ComparisonSide, DialectPrint, Factor, Planned, SideRecord, WorkQuestion, work_print};
+use plumb_workload::Target;
+use plumb_workload::named::NAMED;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// In the order of arrays by side.
+const SIDES: [Side; 2] = [Side::A, Side::B];
+
+/// Names longer than this are letters in tables.
+const NAME_MAX: usize = 40;
+
+/// Which stored runs to compare.
+pub struct StoredRequest<'a> {
+    /// What selects the baseline's and the candidate's.
+    pub selections: [&'a str; 2],
+    /// Metrics by name or by their last parts; without any the headline numbers of named workloads, and of others byte rates, rates
+    /// of ops that move no bytes, and the 99 % latency.
+    pub metrics: &'a [String],
+    /// The only factor that was meant to differ.
+    pub varying: Option<&'static Factor>,
+    /// Seed of the tests that draw.
+    pub seed: u64,
+}
+
+/// Why stored runs cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    /// The store's.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A selection that selects nothing.
+    #[error(transparent)]
+    Selection(SelectionError),
+    /// A run on both sides.
+    #[error("run {run} is on both sides{}; select what is on one side only", and_more(*more))]
+    Both {
+        /// One of them.
+        run: String,
+        /// How many others are.
+        more: usize,
+    },
+    /// Nothing that could be compared.
+    #[error("none of the {runs} runs that `{selection}` selects has a result")]
+    NoResult {
+        /// The selection.
+        selection: String,
+        /// How many it selects.
+        runs: usize,
+    },
+    /// Nobody measured it.
+    #[error("--metrics {name}: no selected run has it; measured: {}", known.join(", "))]
+    Metric {
+        /// What was asked for.
+        name: String,
+        /// What was measured.
+        known: Vec<String>,
+    },
+}
+
+fn and_more(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(", and so are {more} more") }
+}
+
+impl From<SelectionError> for StoredError {
+    fn from(error: SelectionError) -> StoredError {
+        match error {
+            SelectionError::Store(error) => StoredError::Store(error),
+            other => StoredError::Selection(other),
+        }
+    }
+}
+
+/// A selected run with a result.
+struct Selected {
+    side: Side,
+    at: Timestamp,
+    plot: String,
+    dialect: Option<String>,
+    result: RunResult,
+}
+
+impl Selected {
+    /// Whether its numbers count, whatever is next to it.
+    fn counts(&self) -> bool {
+        self.result.verdict != RunVerdict::Reject && !self.result.partial
+    }
+
+    /// How long it ran; a simulated device takes no time.
+    fn wall_ns(&self) -> u64 {
+        let is_simulated = self.result.workload.target.values().any(|target| matches!(target, Target::Sim(_)));
+        if is_simulated { 0 } else { self.result.phases.iter().map(|phase| phase.wall_ns).sum() }
+    }
+}
+
+/// Compares stored runs. Nothing is measured, and nothing is stored.
+///
+/// # Errors
+/// A selection that is wrong or selects nothing, a run on both sides, a metric that nobody measured, or the store's.
+pub fn compare_stored(store: &Store, request: &StoredRequest<'_>) -> Result<Comparison, StoredError> {
+    let rows = request.selections.map(|text| select::select(store, text));
+    let [baseline, candidate] = rows;
+    let rows = [baseline?, candidate?];
+    refuse_both(&rows)?;
+    let names = names(request.selections);
+    let mut notes = Vec::new();
+    let mut runs = Vec::new();
+    for ((side, rows), name) in SIDES.into_iter().zip(&rows).zip(&names) {
+        let (with, without) = load(store, side, rows, request.varying)?;
+        if with.is_empty() {
+            let selection = request.selections[side_index(side)].to_owned();
+            return Err(StoredError::NoResult { selection, runs: rows.len() });
+        }
+        runs.extend(with);
+        if without > 0 {
+            notes.push(format!("{name}: {without} of {} selected runs have no result, and do not count", rows.len()));
+        }
+    }
+    short_list::sort_by(&mut runs, |one, other| (one.at, &one.result.id).cmp(&(other.at, &other.result.id)));
+    let mut gathered = Gathered::new(&runs, &names, request.metrics)?;
+    gathered.take_all();
+    notes.extend(gathered.notes());
+    Ok(conclude(store, request, &names, &rows, gathered, notes))
+}
+
+fn refuse_both(rows: &[Vec<RunRow>; 2]) -> Result<(), StoredError> {
+    let ids = short_list::set(rows[0].iter().map(|row| row.id.as_str()));
+    let both: Vec<&RunRow> = rows[1].iter().filter(|row| ids.contains(row.id.as_str())).collect();
+    match both.first() {
+        Some(first) => Err(StoredError::Both { run: first.id.clone(), more: both.len() - 1 }),
+        None => Ok(()),
+    }
+}
+
+/// As typed, or a letter where that is long.
+fn names(selections: [&str; 2]) -> [String; 2] {
+    let is_long = selections.iter().any(|text| text.chars().count() > NAME_MAX || select::is_statement(text));
+    if is_long { ["A".to_owned(), "B".to_owned()] } else { selections.map(str::to_owned) }
+}
+
+/// The runs that have a result, and how many have none.
+fn load(
+    store: &Store,
+    side: Side,
+    rows: &[RunRow],
+    varying: Option<&Factor>,
+) -> Result<(Vec<Selected>, usize), StoredError> {
+    let mut places = StudyPlaces::default();
+    let mut found = Vec::new();
+    for row in rows {
+        let result = match store.get(&row.id) {
+            Ok(result) => result,
+            Err(StoreError::NoResult { .. }) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let time = |text: &str| text.parse::<Timestamp>().ok();
+        let Some(at) = time(&result.started_at).or_else(|| time(&row.started_at)) else { continue };
+        let plot = match places.of(store, &row.id)? {
+            Some(place) => format!("study {} plot {}", place.study, place.plot),
+            None => {
+                let made = provisioning(&result.target, varying).unwrap_or_default();
+                format!("{} {made}", result.environment.hostname)
+            }
+        };
+        found.push(Selected { side, at, plot, dialect: row.dialect.clone(), result });
+    }
+    let without = rows.len() - found.len();
+    Ok((found, without))
+}
+
+/// The runs by work, as a comparison sees them.
+struct Gathered<'a> {
+    runs: &'a [Selected],
+    names: &'a [String; 2],
+    wanted: Vec<String>,
+    log: ComparisonLog,
+    arranged: BTreeMap<String, Arranged>,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(runs: &'a [Selected], names: &'a [String; 2], metrics: &[String]) -> Result<Gathered<'a>, StoredError> {
+        let phases = || runs.iter().flat_map(|run| &run.result.phases);
+        let known = short_list::set(phases().flat_map(|phase| phase.metrics.keys().copied()));
+        let wanted: Vec<String> = metrics.iter().map(|name| crate::file::known_metric(name.trim())).collect();
+        if let Some(name) = wanted.iter().find(|name| !known.iter().any(|&metric| is_meant(name, metric))) {
+            let known = known.iter().map(Metric::to_string).collect();
+            return Err(StoredError::Metric { name: name.clone(), known });
+        }
+        Ok(Gathered { runs, names, wanted, log: ComparisonLog::default(), arranged: BTreeMap::new() })
+    }
+
+    /// Whether a number of a work is compared.
+    fn is_wanted(&self, workload: &str, metric: Metric) -> bool {
+        if !self.wanted.is_empty() {
+            return self.wanted.iter().any(|wish| is_meant(wish, metric));
+        }
+        match NAMED.iter().find(|named| named.name == workload) {
+            Some(named) => named.headline.iter().any(|headline| metric.to_string() == *headline),
+            None => match metric.quantity {
+                Quantity::Bandwidth => true,
+                Quantity::Rate => !metric.to_string().ends_with(".iops"),
+                Quantity::Latency(stat) => stat == Stat::P99,
+                _ => false,
+            },
+        }
+    }
+
+    fn take_all(&mut self) {
+        for run in self.runs {
+            self.log.runs.push(run.result.id.clone());
+            self.note(run);
+        }
+        let runs = self.runs;
+        let works = short_list::set(runs.iter().map(|run| run.result.workload.name.as_str()));
+        for workload in works {
+            let counted: Vec<usize> =
+                (0..runs.len()).filter(|&at| runs[at].counts() && runs[at].result.workload.name == workload).collect();
+            self.take_work(workload, &counted);
+        }
+    }
+
+    /// What a run says besides its numbers.
+    fn note(&mut self, run: &Selected) {
+        let index = side_index(run.side);
+        let (name, workload) = (&self.names[index], &run.result.workload);
+        let dialect = run
+            .dialect
+            .as_ref()
+            .map(|name| DialectPrint { name: name.clone(), semantics: DialectPrint::FIRST_SEMANTICS });
+        self.log.note_run(name, index, workload, &run.result, dialect);
+        if run.result.partial && run.result.verdict != RunVerdict::Reject {
+            let reason = "it ended early, so that its numbers are of a part of the work".to_owned();
+            self.log.leave_out(index, name, &run.result, reason);
+        }
+    }
+
+    /// Puts the runs of a work where they stand among its samples.
+    fn take_work(&mut self, workload: &str, counted: &[usize]) {
+        let timed = |&at: &usize| {
+            let run = &self.runs[at];
+            TimedRun { side: run.side, at: run.at.as_nanosecond() as i64, plot: run.plot.clone() }
+        };
+        let arranged = arrange(&counted.iter().map(timed).collect::<Vec<_>>());
+        let mut cells: BTreeMap<ComparedCell, Vec<LogRow>> = BTreeMap::new();
+        for (&at, place) in counted.iter().zip(&arranged.places) {
+            let run = &self.runs[at];
+            let Some(place) = place else {
+                let index = side_index(run.side);
+                let reason = "no run of the other side is next to it in time".to_owned();
+                self.log.leave_out(index, &self.names[index], &run.result, reason);
+                continue;
+            };
+            for phase in &run.result.phases {
+                let wanted: Vec<Metric> =
+                    phase.metrics.keys().copied().filter(|metric| self.is_wanted(workload, *metric)).collect();
+                for metric in wanted {
+                    let value = phase.metrics[&metric].value.filter(|value| *value > 0.0 && value.is_finite());
+                    let Some(value) = value else { continue };
+                    let cell = ComparedCell { workload: workload.to_owned(), phase: phase.name.clone(), metric };
+                    let row = LogRow { block: place.block, plot: place.plot, side: run.side, run: at as u32, value };
+                    note_tier(&mut self.log, &cell, side_index(run.side), tier(phase, metric));
+                    cells.entry(cell).or_default().push(row);
+                }
+            }
+        }
+        for (cell, rows) in cells {
+            self.log.planned.push(Planned { workload: workload.to_owned(), metric: cell.metric });
+            let rows = if arranged.paired { in_pairs(rows) } else { rows };
+            let has = |side: Side| rows.iter().any(|row| row.side == side);
+            if SIDES.into_iter().all(has) {
+                self.log.rows.insert(cell, rows);
+            }
+        }
+        self.log.order.extend(arranged.letters.iter().cloned());
+        self.arranged.insert(workload.to_owned(), arranged);
+    }
+
+    /// What must be known of how the runs lie in time.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (workload, arranged) in &self.arranged {
+            let [a, b] = self.names;
+            match arranged.baseline_first {
+                Some((first, pairs)) if pairs > 2 && (first == 0 || first == pairs) => {
+                    let early = if first == 0 { b } else { a };
+                    notes.push(format!(
+                        "{workload}: in every pair the run of {early} came first; what a first run leaves behind is part of the \
+                         difference"
+                    ));
+                }
+                _ => {}
+            }
+        }
+        let overlapping = self
+            .runs
+            .windows(2)
+            .filter(|pair| {
+                let [one, other] = pair else { return false };
+                let same_host = one.result.environment.hostname == other.result.environment.hostname;
+                let apart_ns = other.at.as_nanosecond() - one.at.as_nanosecond();
+                same_host && one.counts() && other.counts() && apart_ns < i128::from(one.wall_ns())
+            })
+            .count();
+        if overlapping > 0 {
+            notes.push(format!(
+                "{overlapping} of the runs began before another one on the same machine had ended: they may have disturbed each \
+                 other"
+            ));
+        }
+        notes
+    }
+}
+
+fn note_tier(log: &mut ComparisonLog, cell: &ComparedCell, index: usize, tier: Option<TierName>) {
+    let known = log.tiers.entry(cell.clone()).or_default();
+    known[index] = match known[index] {
+        None => tier,
+        Some(known) if tier.is_none_or(|tier| tier == known) => Some(known),
+        Some(_) => Some(TierName::Mixed),
+    };
+}
+
+/// Only samples that both sides have; of single runs, the baseline's and the candidate's in the same order.
+fn in_pairs(mut rows: Vec<LogRow>) -> Vec<LogRow> {
+    let of = |side: Side| short_list::set(rows.iter().filter(|row| row.side == side).map(|row| (row.plot, row.block)));
+    let sides = SIDES.map(of);
+    rows.retain(|row| sides.iter().all(|side| side.contains(&(row.plot, row.block))));
+    short_list::sort_by_key(&mut rows, |row| (row.block, side_index(row.side)));
+    rows
+}
+
+fn conclude(
+    store: &Store,
+    request: &StoredRequest<'_>,
+    names: &[String; 2],
+    rows: &[Vec<RunRow>; 2],
+    gathered: Gathered<'_>,
+    mut notes: Vec<String>,
+) -> Comparison {
+    let Gathered { runs, mut log, arranged, .. } = gathered;
+    let rule = VerdictRule { seed: request.seed, ..VerdictRule::default() };
+    let claims = claims_of(&log.rows, &rule, |cell| arranged[&cell.workload].sample);
+    let works = floor_works(runs, names);
+    let found_floors = floors(store, &works, &claims);
+    notes.extend(found_floors.notes);
+    let sides = sides(request, runs, names, &mut log);
+    let judged = view::judge(&sides, &log, &claims, &rule, &found_floors.floors);
+    let terms = Terms {
+        baseline: &names[0],
+        candidate: &names[1],
+        rule: &rule,
+        floors: &found_floors.floors,
+        findings: &judged.findings,
+    };
+    // What is apart in one work takes no claim away from another.
+    let others: Vec<Finding> = judged.findings.iter().filter(|finding| finding.code != APART).cloned().collect();
+    let in_turns = contrasts(&log, &claims, judged.modes.clone(), &Terms { findings: &others, ..terms });
+    let all = contrasts(&log, &claims, judged.modes, &terms).into_iter().zip(in_turns).zip(&claims);
+    let contrasts: Vec<Contrast> = all
+        .map(|((apart, in_turns), claim)| {
+            let arranged = &arranged[&claim.cell.workload];
+            let contrast = if arranged.order == StoredOrder::Apart { apart } else { in_turns };
+            of_unit(contrast, claim, arranged.unit)
+        })
+        .collect();
+    notes.extend(messages::run_notes(&log));
+    let run_checks = log.run_checks([&names[0], &names[1]]);
+    let stored = StoredRuns {
+        baseline: side(request.selections[0], &rows[0]),
+        candidate: side(request.selections[1], &rows[1]),
+        works: arranged
+            .iter()
+            .map(|(workload, one)| StoredWork { workload: workload.clone(), interleaving: one.order })
+            .collect(),
+    };
+    let told = messages::StoredTold {
+        confounded: judged.confounded,
+        left_out: log.left_out.len(),
+        run_checks: &run_checks,
+        works: &stored.works,
+    };
+    Comparison {
+        schema: COMPARE_SCHEMA.to_owned(),
+        verdict_note: messages::stored_note([&names[0], &names[1]], &contrasts, &told),
+        contrasts,
+        differences: judged.differences,
+        confounded: judged.confounded,
+        seed: request.seed,
+        order: log.order,
+        runs: log.runs,
+        left_out: log.left_out,
+        run_checks,
+        notes,
+        checks: judged.findings,
+        varying: request.varying.map(|factor| factor.name.to_owned()),
+        plots: None,
+        planned: Some(log.planned.len() as u32),
+        stored: Some(stored),
+    }
+}
+
+/// The check of sides that do not take turns.
+const APART: &str = "D8";
+
+/// A sample of stored runs is called what it is.
+fn of_unit(contrast: Contrast, claim: &CellClaim, unit: Replicate) -> Contrast {
+    let note = match (claim.assessment.note, unit) {
+        (Note::WithoutCrossCheck, Replicate::Stretch) if contrast.capped.is_none() => {
+            Some("fewer than six stretches a side: no cross-check by a permutation test".to_owned())
+        }
+        _ => contrast.note,
+    };
+    Contrast { unit, note, ..contrast }
+}
+
+fn side(selection: &str, rows: &[RunRow]) -> StoredSide {
+    let at = |row: Option<&RunRow>| row.map_or(String::new(), |row| row.started_at.clone());
+    StoredSide {
+        selection: selection.to_owned(),
+        runs: rows.len() as u32,
+        first_at: at(rows.first()),
+        last_at: at(rows.last()),
+    }
+}
+
+/// Each work of each side, as its first run that counts saw it.
+fn floor_works<'a>(runs: &'a [Selected], names: &'a [String; 2]) -> Vec<FloorOf<'a>> {
+    let mut seen: BTreeSet<(usize, &str)> = BTreeSet::new();
+    let of_run = |run: &'a Selected| {
+        let (index, result) = (side_index(run.side), &run.result);
+        let place = result.target.values().next()?.path.clone();
+        seen.insert((index, &result.workload.name)).then(|| FloorOf {
+            side: &names[index],
+            place,
+            workload: &result.workload.name,
+            print: work_print(&result.workload, WorkQuestion::Floor),
+            environment: &result.environment,
+            targets: Some(&result.target),
+        })
+    };
+    runs.iter().filter(|run| run.counts()).filter_map(of_run).collect()
+}
+
+/// The sides as the checks see them: the set-up of each is that of its first run, and where its runs differ that is told.
+fn sides<'a>(
+    request: &StoredRequest<'_>,
+    runs: &'a [Selected],
+    names: &'a [String; 2],
+    log: &mut ComparisonLog,
+) -> JudgedSides<'a> {
+    let of = |side: Side| runs.iter().filter(move |run| run.side == side && run.counts());
+    // Without any run that counts there is no contrast either; what is known of the others is shown.
+    let first = |side: Side| of(side).next().or_else(|| runs.iter().find(|run| run.side == side));
+    let known = SIDES.map(|side| &first(side).expect("a side without results is refused").result);
+    let works = || log.rows.keys().map(|cell| cell.workload.as_str());
+    let fewest = SIDES.map(|side| log.runs_of(side_index(side), works()));
+    let records = SIDES.map(|side| SideRecord {
+        plots: short_list::set(of(side).map(|run| run.plot.as_str())).len().max(1) as u32,
+        unlike_plots: unlike(of(side).map(|run| &run.result)),
+        ..log.records[side_index(side)].clone()
+    });
+    JudgedSides {
+        names: [&names[0], &names[1]],
+        environments: known.map(|result| &result.environment),
+        targets: known.map(|result| &result.target),
+        runs: fewest,
+        records,
+        varying: request.varying,
+    }
+}
+
+/// Facts in which the runs of a side differ from the first of them, each once.
+fn unlike<'a>(mut results: impl Iterator<Item = &'a RunResult>) -> Vec<Difference> {
+    let Some(first) = results.next() else { return Vec::new() };
+    let record = SideRecord::default();
+    let side = |result: &'a RunResult| ComparisonSide {
+        name: "",
+        environment: &result.environment,
+        targets: &result.target,
+        runs: 1,
+        record: &record,
+    };
+    let mut found: Vec<Difference> = Vec::new();
+    for other in results {
+        for difference in plumb_trust::differences(&side(first), &side(other)) {
+            if !found.iter().any(|known| known.fact == difference.fact) {
+                found.push(difference);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

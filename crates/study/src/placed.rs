@@ -1,0 +1,93 @@
+//! Where stored runs belong in studies: their plot, their repetition and the levels of their factors.
+
+use crate::conduct::FrozenStudy;
+use crate::plan::{Levels, Plan};
+use plumb_store::{FurtherColumns, Store, StoreError};
+use std::collections::BTreeMap;
+
+/// A stored run of a study.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedRun {
+    /// The study's id.
+    pub study: String,
+    /// The study's name.
+    pub name: String,
+    /// Its plot, from 0.
+    pub plot: u32,
+    /// Which repetition on its plot, from 0.
+    pub repeat: u32,
+    /// The level of every factor.
+    pub levels: Levels,
+}
+
+/// The plans of studies, each read once.
+#[derive(Debug, Default)]
+pub struct StudyPlaces {
+    plans: BTreeMap<String, Plan>,
+}
+
+impl StudyPlaces {
+    /// The plan of a study, by its whole id.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn plan(&mut self, store: &Store, study: &str) -> Result<&Plan, StoreError> {
+        if !self.plans.contains_key(study) {
+            self.plans.insert(study.to_owned(), FrozenStudy::open(store, study)?.plan);
+        }
+        Ok(&self.plans[study])
+    }
+
+    /// The place of a run, by its whole id; `None` for one of no study.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn of(&mut self, store: &Store, run: &str) -> Result<Option<PlacedRun>, StoreError> {
+        let Some(place) = store.study_place(run)? else { return Ok(None) };
+        let plan = self.plan(store, &place.study)?;
+        let Some(planned) = plan.runs.get(place.seq as usize) else { return Ok(None) };
+        Ok(plan.cells.get(planned.cell as usize).map(|cell| PlacedRun {
+            name: plan.name.clone(),
+            plot: planned.plot,
+            repeat: planned.repeat,
+            levels: cell.levels.clone(),
+            study: place.study,
+        }))
+    }
+}
+
+/// Columns for runs that belong to studies: the study, plot and repetition as pages count them, from 1, and `factor.NAME` for each
+/// factor. None where no run belongs to one.
+///
+/// # Errors
+/// The store's.
+pub fn columns(store: &Store, runs: &[String]) -> Result<FurtherColumns, StoreError> {
+    let mut places = StudyPlaces::default();
+    let mut placed: BTreeMap<String, PlacedRun> = BTreeMap::new();
+    let mut factors: Vec<String> = Vec::new();
+    for run in runs {
+        let Some(place) = places.of(store, run)? else { continue };
+        // In the order of the study file.
+        for factor in &places.plan(store, &place.study)?.factors {
+            if !factors.contains(&factor.name) {
+                factors.push(factor.name.clone());
+            }
+        }
+        placed.insert(run.clone(), place);
+    }
+    if placed.is_empty() {
+        return Ok(FurtherColumns::default());
+    }
+    let mut names = vec!["study".to_owned(), "plot".to_owned(), "repeat".to_owned()];
+    names.extend(factors.iter().map(|factor| format!("factor.{factor}")));
+    let values = |place: PlacedRun| {
+        let mut values = vec![place.name, (place.plot + 1).to_string(), (place.repeat + 1).to_string()];
+        values.extend(factors.iter().map(|factor| place.levels.get(factor).cloned().unwrap_or_default()));
+        values
+    };
+    let mut all = FurtherColumns { names, values: BTreeMap::new() };
+    for (run, place) in placed {
+        all.values.insert(run, values(place));
+    }
+    Ok(all)
+}
