@@ -183,7 +183,7 @@ pub struct StudySystem {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SystemFact {
     /// `machine`, `processor`, `memory`, `virtualisation`, `kernel`, `system`, `measured by`, `file system`, `made with` (its features),
-    /// `mount options`, `devices`, or a program that built it, such as `mkfs.ext4`.
+    /// `mount options`, `mount settings` (what the kernel added to them), `devices`, or a program that built it, such as `mkfs.ext4`.
     pub name: String,
     /// What it is; several where its provisionings or runs differ.
     pub values: Vec<String>,

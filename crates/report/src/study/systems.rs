@@ -12,7 +12,7 @@ pub(super) fn systems(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     let mut parts = Vec::new();
     if systems.iter().any(|system| !system.facts.is_empty()) {
         parts.push(ReportPart::Heading(if systems.len() == 1 { "System" } else { "Systems" }.to_owned()));
-        parts.push(ReportPart::Facts(facts(systems)));
+        parts.push(ReportPart::Facts(facts(systems, detail)));
     }
     if detail == Detail::Full && systems.iter().any(|system| !system.steps.is_empty()) {
         parts.push(ReportPart::Heading("How the systems are built".to_owned()));
@@ -29,10 +29,14 @@ pub(super) fn systems(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     parts
 }
 
-fn facts(systems: &[StudySystem]) -> FactTable {
+/// Long facts that few readers ask for; the full page has them.
+const IN_FULL: [&str; 2] = ["made with", "mount settings"];
+
+fn facts(systems: &[StudySystem], detail: Detail) -> FactTable {
     let mut names: Vec<&str> = Vec::new();
     for fact in systems.iter().flat_map(|system| &system.facts) {
-        if !names.contains(&fact.name.as_str()) {
+        let is_shown = detail == Detail::Full || !IN_FULL.contains(&fact.name.as_str());
+        if is_shown && !names.contains(&fact.name.as_str()) {
             names.push(&fact.name);
         }
     }

@@ -172,6 +172,9 @@ pub(super) fn asked(
 ) -> String {
     let contrasts = |count: u32| if count == 1 { "1 contrast".to_owned() } else { format!("{count} contrasts") };
     let question = format!("Asked: {}. The plan asks: {}.", compared(asked, planned), compared(planned, planned));
+    if declared + exploratory == 0 {
+        return question;
+    }
     if exploratory == 0 {
         return format!("{question} The plan declared all of it: the verdicts are its own.");
     }

@@ -6,6 +6,7 @@ use plumb_result::number::{BYTES, Digits};
 use plumb_result::observe::{Environment, FileSystem, LayerKind, TargetFacts};
 use plumb_result::study::{StudySystem, SystemFact};
 use plumb_result::{RunResult, facts, short_list};
+use plumb_trust::factor_of_feature;
 
 /// One entry for each combination of hard levels, in the order of the levels. What was seen by any of its runs counts, also by those
 /// that checks rejected: that was the system.
@@ -89,8 +90,9 @@ impl FactList {
         if let Some(fs) = target.filesystem.value() {
             let size = BYTES.set(fs.size_bytes as f64, Digits::Three);
             self.add("file system", if fs.size_bytes > 0 { format!("{}, {size}", fs.kind) } else { fs.kind.clone() });
-            self.add("made with", geometry(fs));
+            self.add("made with", features(fs, |factor| factor != "mount"));
             self.add("mount options", fs.options.join(","));
+            self.add("mount settings", features(fs, |factor| factor == "mount"));
         }
         let simulated = target.stack.iter().find(|layer| layer.kind == LayerKind::Sim);
         let size = simulated.map(|layer| BYTES.set(layer.size_bytes as f64, Digits::Three));
@@ -101,7 +103,9 @@ impl FactList {
     }
 }
 
-/// Features and geometry of a file system, as far as they were seen.
-fn geometry(fs: &FileSystem) -> String {
-    fs.features.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+/// Features and geometry of a file system, as far as they were seen and are its own choice. A list is long, and has no blanks to
+/// break it at.
+fn features(fs: &FileSystem, is_meant: impl Fn(&str) -> bool) -> String {
+    let chosen = fs.features.iter().filter(|(name, _)| factor_of_feature(name).is_some_and(&is_meant));
+    chosen.map(|(name, value)| format!("{name} {}", value.replace(',', " "))).collect::<Vec<_>>().join(", ")
 }

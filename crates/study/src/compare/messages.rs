@@ -66,7 +66,9 @@ pub(crate) fn stored_note([a, b]: [&str; 2], contrasts: &[Contrast], told: &Stor
         said.push_str(&format!(" {runs} left out."));
     }
     said.push_str(&from_memory(contrasts));
-    said.push_str(" These are stored runs; nothing was measured anew.");
+    said.push_str(
+        " These are stored runs, chosen after they were measured: exploratory, and corrected for these numbers alone.",
+    );
     let has = |order: StoredOrder| told.works.iter().any(|work| work.interleaving == order);
     if has(StoredOrder::Pairs) {
         said.push_str(" Neighbours in time are compared as pairs.");

@@ -1,7 +1,8 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::comparison::{NumberView, Residual};
+use crate::comparison::{NumberView, Residual, RunValue};
 use crate::evidence::ComparisonView;
 use crate::text::percent;
+use plumb_result::short_list;
 use plumb_stats::schedule::{Interleaving, interleaving};
 use plumb_stats::trend::spearman;
 
@@ -39,7 +40,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     let residuals: Vec<(&NumberView<'_>, Vec<Residual>)> = view
         .numbers
         .iter()
-        .map(|number| (number, number.residuals()))
+        .map(|number| (number, residuals(number)))
         .filter(|(_, residuals)| residuals.len() >= RUNS_MIN)
         .collect();
     if residuals.is_empty() {
@@ -74,9 +75,25 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     }
 }
 
-/// Whether the runs lie in time as blocks do. Where places are those on a plot, runs of one place are neighbours.
+/// Of sides that do not take turns each is looked at by itself: what separates their times is part of their levels.
+fn residuals(number: &NumberView<'_>) -> Vec<Residual> {
+    if interleaving(&number.order()) != Interleaving::Apart {
+        return number.residuals();
+    }
+    let placed = |runs: &[RunValue]| -> Vec<RunValue> {
+        let mut runs = runs.to_vec();
+        short_list::sort_by_key(&mut runs, |run| run.run);
+        (0..).zip(runs).map(|(place, run)| RunValue { run: place, ..run }).collect()
+    };
+    let (baseline, candidate) = (placed(number.baseline), placed(number.candidate));
+    NumberView { baseline: &baseline, candidate: &candidate, ..*number }.residuals()
+}
+
+/// Whether what drifts is shared by both sides: their runs lie in time as blocks do, or have the same places, each on its plot.
 fn in_pairs(number: &NumberView<'_>) -> bool {
-    matches!(interleaving(&number.order()), Interleaving::Pairs(_))
+    let runs = number.baseline.len() + number.candidate.len();
+    let places = short_list::set(number.baseline.iter().chain(number.candidate).map(|run| run.run));
+    places.len() < runs || matches!(interleaving(&number.order()), Interleaving::Pairs(_))
 }
 
 /// A number that follows the order of the runs.

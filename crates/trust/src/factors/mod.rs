@@ -406,6 +406,11 @@ fn same(at: &[String], one: &Value, other: &Value) -> bool {
     }
 }
 
+/// The factor that a feature of a file system belongs to; `None` of one that differs between any two instances, or varies by itself.
+pub fn factor_of_feature(name: &str) -> Option<&'static str> {
+    factor_of(&path(&["target", "data", "filesystem", "features", name]))
+}
+
 fn factor_of(at: &[String]) -> Option<&'static str> {
     let matches = |pattern: &[&str]| {
         let step_matches = |(step, found): (&&str, &String)| match step.strip_suffix('*') {

@@ -100,6 +100,8 @@ struct Selected {
     side: Side,
     at: Timestamp,
     plot: String,
+    /// The name of the study that it is of.
+    study: Option<String>,
     dialect: Option<String>,
     result: RunResult,
 }
@@ -179,14 +181,14 @@ fn load(
         };
         let time = |text: &str| text.parse::<Timestamp>().ok();
         let Some(at) = time(&result.started_at).or_else(|| time(&row.started_at)) else { continue };
-        let plot = match places.of(store, &row.id)? {
-            Some(place) => format!("study {} plot {}", place.study, place.plot),
+        let (plot, study) = match places.of(store, &row.id)? {
+            Some(place) => (format!("study {} plot {}", place.study, place.plot), Some(place.name)),
             None => {
                 let made = provisioning(&result.target, varying).unwrap_or_default();
-                format!("{} {made}", result.environment.hostname)
+                (format!("{} {made}", result.environment.hostname), None)
             }
         };
-        found.push(Selected { side, at, plot, dialect: row.dialect.clone(), result });
+        found.push(Selected { side, at, plot, study, dialect: row.dialect.clone(), result });
     }
     let without = rows.len() - found.len();
     Ok((found, without))
@@ -314,6 +316,15 @@ impl<'a> Gathered<'a> {
                 }
                 _ => {}
             }
+        }
+        let of = |side: Side| {
+            let runs = self.runs.iter().filter(move |run| run.side == side);
+            short_list::set(runs.filter_map(|run| run.study.as_deref()))
+        };
+        for study in of(Side::A).intersection(&of(Side::B)) {
+            notes.push(format!(
+                "both sides are runs of {study}: what that study claims is in `plumb study report {study}`"
+            ));
         }
         let overlapping = self
             .runs
