@@ -2,7 +2,7 @@
 
 use super::comparison_log::{ComparedCell, LogRow};
 use super::plan::side_index;
-use plumb_result::compare::{Capped, Floor, RatioWithout, Replicate};
+use plumb_result::compare::{Capped, Floor, RatioWithout, Replicate, UnseenMode};
 use plumb_result::metric::Stat;
 use plumb_result::run::TierName;
 use plumb_result::{Better, Contrast, ContrastVerdict, Finding, Level, Metric, Quantity};
@@ -10,6 +10,7 @@ use plumb_stats::estimate::paired;
 use plumb_stats::outliers::outliers;
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::{Precision, Question, Statistic};
+use plumb_stats::unseen::undoing_mode;
 use plumb_stats::verdict::{Assessment, Compared, Note, ReplicationUnit, Sides, Verdict, VerdictRule, assess_all};
 use plumb_trust::{NumberFound, is_below_floor};
 use std::collections::BTreeMap;
@@ -66,7 +67,7 @@ pub fn claims(rows: &Rows, rule: &VerdictRule) -> Vec<CellClaim> {
             } else {
                 Sides::Blocks { baseline: &values.blocks[0], candidate: &values.blocks[1] }
             };
-            Compared { sides, better: better(cell.metric) }
+            Compared::measured(sides, better(cell.metric))
         })
         .collect();
     // Values are above 0 and come in pairs, so that the only errors would be those of the rule, which is ours.
@@ -219,7 +220,27 @@ pub(crate) fn of_assessment(
         candidate_modes: Vec::new(),
         outliers: Vec::new(),
         without_outliers: None,
+        unseen: unseen(verdict, assessment, [baseline.values, candidate.values], metric, rule),
     }
+}
+
+/// The slow mode that would undo a claim; devices' counts have no speeds.
+fn unseen(
+    verdict: ContrastVerdict,
+    assessment: &Assessment,
+    [baseline, candidate]: [&[f64]; 2],
+    metric: Metric,
+    rule: &VerdictRule,
+) -> Option<UnseenMode> {
+    let from_equal = assessment.ratio?.value.ln().abs();
+    let distance = match verdict {
+        ContrastVerdict::Faster | ContrastVerdict::Slower => from_equal,
+        ContrastVerdict::Equivalent => rule.margin.ln_1p() - from_equal,
+        ContrastVerdict::CannotTell | ContrastVerdict::Fragile => return None,
+    };
+    let runs = baseline.len().min(candidate.len()) as u32;
+    let mode = undoing_mode(distance, runs);
+    metric.device_count().is_none().then_some(UnseenMode { runs, share: mode.share, slower: mode.slower })
 }
 
 /// What a contrast is made of besides its claim.
