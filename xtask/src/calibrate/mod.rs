@@ -3,11 +3,11 @@
 //! Every trial is the whole pipeline: schedule, engine, checks, statistics, verdict. What runs, what is counted and the
 //! bars are the table of `scenario`; docs/calibration.md has the last full table and says what each line means.
 
-mod binomial;
 mod scenario;
 mod trial;
 mod verdicts;
 
+use crate::binomial;
 use anyhow::{Context, Result, bail};
 use scenario::{Bar, Line, SCENARIOS, Scenario};
 use std::sync::Mutex;
