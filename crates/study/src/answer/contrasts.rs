@@ -5,7 +5,7 @@ use super::evidence::StudyEvidence;
 use super::pairing::{ByOthers, Pairing};
 use super::values::{CountedValue, WorkNumber, WorkNumbers, some_levels};
 use super::{counted, messages, primary};
-use crate::compare::claims::{self, ContrastSide};
+use crate::compare::claims::{self, ContrastSide, Lacking};
 use crate::plan::power::PlannedUnit;
 use crate::plan::{Correction, Levels, Plan};
 use plumb_result::ContrastVerdict;
@@ -28,7 +28,8 @@ pub(super) fn contrasts(evidence: &StudyEvidence, numbers: &WorkNumbers, emulate
     for (number, values) in numbers {
         for within in contexts(plan, values) {
             for candidate in candidates {
-                pairings.push(pairing(plan, unit, number, values, &within, [baseline, candidate]));
+                let pairing = pairing(plan, unit, number, values, &within, [baseline, candidate]);
+                pairings.push(Pairing { lacking: lacking(evidence, values, &pairing.all), ..pairing });
             }
         }
     }
@@ -144,7 +145,16 @@ fn pairing(
     }
     let granularity = if is_count { granularity(all.iter().flatten().map(|value| value.value)) } else { 0.0 };
     let (number, within, candidate) = (number.clone(), within.clone(), levels[1].clone());
-    Pairing { number, within, candidate, unit, groups: sides, granularity, all, exact }
+    Pairing { number, within, candidate, unit, groups: sides, lacking: 0, granularity, all, exact }
+}
+
+/// How many runs of the cells that a contrast has values of count and have none. What devices counted is seen, or is not, however
+/// fast they are.
+fn lacking(evidence: &StudyEvidence, values: &[CountedValue], all: &[Vec<CountedValue>; 2]) -> u32 {
+    let cells = short_list::set(all.iter().flatten().map(|value| value.cell));
+    let counting = evidence.accepted().filter(|(run, _)| cells.contains(&evidence.plan.runs[*run].cell)).count();
+    let having = values.iter().filter(|value| cells.contains(&value.cell)).count();
+    counting.saturating_sub(having) as u32
 }
 
 /// The means of the runs of both sides, where both have some above 0.
@@ -219,7 +229,10 @@ fn contrast(
     let (baseline_values, candidate_values) = (values(0), values(1));
     let by = &plan.compare.by;
     let (baseline, candidate) = (messages::side(by, baseline), messages::side(by, &pairing.candidate));
-    let capped = cap.of(claims::said(assessment), pairing.number.metric.device_count().is_some());
+    let is_count = pairing.number.metric.device_count().is_some();
+    let said = claims::said(assessment);
+    let lacking = Lacking { units: pairing.lacking, of: pairing.all.iter().map(Vec::len).sum::<usize>() as u32, what: "runs" };
+    let capped = cap.of(said, is_count).or_else(|| lacking.cap(said).filter(|_| !is_count));
     let sides = [
         ContrastSide { name: &baseline, values: &baseline_values, tier: tier(&pairing.all[0]) },
         ContrastSide { name: &candidate, values: &candidate_values, tier: tier(&pairing.all[1]) },

@@ -19,6 +19,8 @@ pub(super) struct Pairing {
     /// Of each side: one entry a plot (or one for all, where a pair is the unit), and in it one value a run or a pair. Only what
     /// both sides have.
     pub(super) groups: [Vec<Vec<f64>>; 2],
+    /// Runs that count and lack this number, though their likes have it.
+    pub(super) lacking: u32,
     /// Steps in which the values come; 0 of what is measured and not counted.
     pub(super) granularity: f64,
     /// Every value, also of units that have one side only.

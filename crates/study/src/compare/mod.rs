@@ -187,6 +187,7 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         rule: &rule,
         floors: &floors,
         findings: &judged.findings,
+        lacking: &|cell| comparison_log.lacking(cell),
     };
     let contrasts: Vec<Contrast> = claims
         .iter()
