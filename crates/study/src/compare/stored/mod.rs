@@ -201,6 +201,8 @@ struct Gathered<'a> {
     wanted: Vec<String>,
     log: ComparisonLog,
     arranged: BTreeMap<String, Arranged>,
+    /// Samples that lack a number: a run of theirs has no value of it.
+    lacking: BTreeMap<ComparedCell, u32>,
 }
 
 impl<'a> Gathered<'a> {
@@ -212,7 +214,14 @@ impl<'a> Gathered<'a> {
             let known = known.iter().map(Metric::to_string).collect();
             return Err(StoredError::Metric { name: name.clone(), known });
         }
-        Ok(Gathered { runs, names, wanted, log: ComparisonLog::default(), arranged: BTreeMap::new() })
+        Ok(Gathered {
+            runs,
+            names,
+            wanted,
+            log: ComparisonLog::default(),
+            arranged: BTreeMap::new(),
+            lacking: BTreeMap::new(),
+        })
     }
 
     /// Whether a number of a work is compared.
@@ -291,7 +300,12 @@ impl<'a> Gathered<'a> {
         }
         for (cell, rows) in cells {
             self.log.planned.push(Planned { workload: workload.to_owned(), metric: cell.metric });
+            let placed = arranged.places.iter().flatten().count();
+            let having = rows.len();
             let rows = if arranged.paired { in_pairs(rows) } else { rows };
+            let lacking =
+                if arranged.paired { placed.saturating_sub(rows.len()) / 2 } else { placed.saturating_sub(having) };
+            self.lacking.insert(cell.clone(), lacking as u32);
             let has = |side: Side| rows.iter().any(|row| row.side == side);
             if SIDES.into_iter().all(has) {
                 self.log.rows.insert(cell, rows);
@@ -372,7 +386,7 @@ fn conclude(
     gathered: Gathered<'_>,
     mut notes: Vec<String>,
 ) -> Comparison {
-    let Gathered { runs, mut log, arranged, .. } = gathered;
+    let Gathered { runs, mut log, arranged, lacking, .. } = gathered;
     let rule = VerdictRule { seed: request.seed, ..VerdictRule::default() };
     let claims = claims_of(&log.rows, &rule, |cell| arranged[&cell.workload].sample);
     let works = floor_works(runs, names);
@@ -386,6 +400,8 @@ fn conclude(
         rule: &rule,
         floors: &found_floors.floors,
         findings: &judged.findings,
+        samples: "samples",
+        lacking: &|cell| lacking.get(cell).copied().unwrap_or(0),
     };
     // What is apart in one work takes no claim away from another.
     let others: Vec<Finding> = judged.findings.iter().filter(|finding| finding.code != APART).cloned().collect();
