@@ -67,6 +67,7 @@ fn run_phases(
             break;
         }
     }
+    observer.phases_over();
     if let (Err(error), Some(last)) = (targets.close(), measurement.phases.last_mut()) {
         last.fallbacks.push(format!("clean up: {error}; `plumb clean` removes what is left"));
     }

@@ -166,10 +166,8 @@ impl Command {
     /// # Errors
     /// It is missing, fails, takes too long, or the user wants to stop. It runs no more then.
     pub(crate) fn run(&self, witness: &mut dyn Witness, stop: Option<StopFlag>) -> Result<String, CommandError> {
-        let program = find(&self.program).ok_or_else(|| CommandError::Missing {
-            command: self.to_string(),
-            program: self.program.clone(),
-        })?;
+        let program = find(&self.program)
+            .ok_or_else(|| CommandError::Missing { command: self.to_string(), program: self.program.clone() })?;
         let cannot = |source| CommandError::Start { command: self.to_string(), source };
         let (input, stdout, stderr) = self.files().map_err(cannot)?;
         let handle = |file: &File| file.try_clone().map(Stdio::from);
@@ -244,6 +242,14 @@ impl fmt::Display for Command {
 /// group.
 pub fn run_line(line: &str, limit: Duration, stop: Option<StopFlag>) -> Result<String, LineError> {
     Ok(Command::new("sh", ["-c", line]).within(limit).run(&mut NoWitness, stop)?)
+}
+
+/// Whether a shell takes a line of the user's own; nothing of it runs.
+///
+/// # Errors
+/// What the shell says against it.
+pub fn check_line(line: &str) -> Result<(), LineError> {
+    Ok(Command::new("sh", ["-n", "-c", line]).run(&mut NoWitness, None).map(drop)?)
 }
 
 /// Why a line of the user's own did not do what it was to do, told without the line: whoever ran it shows that.
@@ -430,10 +436,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_its_package() {
-        let missing = CommandError::Missing {
-            command: "mdadm --create".to_owned(),
-            program: "mdadm".to_owned(),
-        };
+        let missing = CommandError::Missing { command: "mdadm --create".to_owned(), program: "mdadm".to_owned() };
         let text = "`mdadm --create`: mdadm is not installed; on Debian: apt install mdadm";
         assert_eq!(missing.to_string(), text);
         let error = run(&Command::new("plumb-has-no-such-program", ["x"])).unwrap_err();

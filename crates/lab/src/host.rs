@@ -2,8 +2,8 @@
 
 pub use crate::error::HostError;
 
-use crate::protocol::{HostFacts, HostRequest, Reply, RunAnswer, RunJob, VERSION};
 use crate::preflight::{Inspection, Objection, PlannedWork};
+use crate::protocol::{HostFacts, HostRequest, Reply, RunAnswer, RunJob, VERSION};
 use crate::step::{MadeNames, Safety, Step};
 
 /// Hears what goes on, a line each.
@@ -48,9 +48,7 @@ pub fn answer(host: &mut dyn Host, request: HostRequest, listener: Listener<'_>)
             reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
             refused: false,
         }),
-        HostRequest::Inspect(inspection) => {
-            host.inspect(&inspection).map(|objections| Reply::Inspected { objections })
-        }
+        HostRequest::Inspect(inspection) => host.inspect(&inspection).map(|objections| Reply::Inspected { objections }),
         HostRequest::Fits { work } => host.fits(&work).map(|objections| Reply::Inspected { objections }),
         HostRequest::Build { tag, steps, safety } => {
             host.build(&tag, &steps, &safety, listener).map(|made| Reply::Built { made })

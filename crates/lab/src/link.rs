@@ -1,8 +1,8 @@
 //! The near end of the protocol: asks an agent somewhere else.
 
 use crate::host::{Host, HostError, Listener};
-use crate::protocol::{HostFacts, HostRequest, Reply, RunAnswer, RunJob, VERSION};
 use crate::preflight::{Inspection, Objection, PlannedWork};
+use crate::protocol::{HostFacts, HostRequest, Reply, RunAnswer, RunJob, VERSION};
 use crate::step::{MadeNames, Safety, Step};
 use plumb_engine::signals::StopFlag;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -2,8 +2,8 @@
 
 use crate::agent::{Agent, AgentSettings};
 use crate::host::{Host, HostError, Listener};
-use crate::protocol::{HostFacts, RunAnswer, RunJob};
 use crate::preflight::{Inspection, Objection, PlannedWork};
+use crate::protocol::{HostFacts, RunAnswer, RunJob};
 use crate::step::{MadeNames, Safety, Step};
 use crate::surroundings::Surroundings;
 use plumb_engine::signals::StopFlag;

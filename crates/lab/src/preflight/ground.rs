@@ -160,4 +160,3 @@ fn free_bytes(dir: &Path) -> Result<Option<u64>, String> {
         .map_err(|error| format!("cannot write to {}: {error}", dir.display()))?;
     Ok(rustix::fs::statvfs(dir).ok().map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize)))
 }
-

@@ -75,7 +75,12 @@ impl<'a> Layout<'a> {
     pub(super) fn directory(&self, name: &str) -> Result<Option<u64>, String> {
         let path = match name.strip_prefix('@') {
             // A mount point, as a rule.
-            Some(step) => return self.named(step).map(|found| found.first().copied().flatten()).map_err(|error| error.to_string()),
+            Some(step) => {
+                return self
+                    .named(step)
+                    .map(|found| found.first().copied().flatten())
+                    .map_err(|error| error.to_string());
+            }
             None => Path::new(name),
         };
         match self.mount_above(path) {

@@ -56,12 +56,18 @@ fn files(sizes: &[Option<u64>], written: bool) -> Option<(tempfile::TempDir, Vec
 
 fn said(command: &Command, files: &[PathBuf]) -> Option<String> {
     match command.clone().within(LIMIT).run(&mut NoWitness, None) {
-        Ok(_) | Err(CommandError::Interrupted { .. } | CommandError::TooLong { .. } | CommandError::Start { .. }) => None,
+        Ok(_) | Err(CommandError::Interrupted { .. } | CommandError::TooLong { .. } | CommandError::Start { .. }) => {
+            None
+        }
         // That it is missing is said once, and elsewhere.
         Err(CommandError::Missing { .. }) => None,
         // A full directory of temporary files says nothing about the device.
         Err(CommandError::Failed { stderr, .. }) if stderr.contains("No space left") => None,
-        Err(error) => Some(without_files(&error.to_string(), files)),
+        // Behind its first line comes a page about how it is used.
+        Err(CommandError::Failed { stderr, .. }) => {
+            let first = stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it does not say why");
+            Some(without_files(&format!("`{command}` is refused: {first}"), files))
+        }
     }
 }
 
@@ -87,7 +93,8 @@ mod tests {
             return;
         }
         let step = |options: &str| -> Mkfs {
-            plumb_document::json::from_str(&format!(r#"{{"fs": "ext4", "device": "@d", "options": [{options}]}}"#)).unwrap()
+            plumb_document::json::from_str(&format!(r#"{{"fs": "ext4", "device": "@d", "options": [{options}]}}"#))
+                .unwrap()
         };
         assert_eq!(refusal(&step(r#""-E", "lazy_itable_init=0""#), Some(64 << 20)), None);
         assert_eq!(refusal(&step(""), None), None);

@@ -2,10 +2,10 @@
 
 /// Words that are not programs: of the shell's grammar, and what it has built in. Source: POSIX, "Shell Command Language".
 const OWN_WORDS: &[&str] = &[
-    "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "in", "!", "time", "{", "}", ":", ".", "[", "[[",
-    "alias", "bg", "break", "cd", "command", "continue", "echo", "eval", "exec", "exit", "export", "false", "fg", "getopts",
-    "hash", "jobs", "kill", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift", "source", "test", "times",
-    "trap", "true", "type", "ulimit", "umask", "unalias", "unset", "wait",
+    "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "in", "!", "time", "{", "}", ":", ".", "[",
+    "[[", "alias", "bg", "break", "cd", "command", "continue", "echo", "eval", "exec", "exit", "export", "false", "fg",
+    "getopts", "hash", "jobs", "kill", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift",
+    "source", "test", "times", "trap", "true", "type", "ulimit", "umask", "unalias", "unset", "wait",
 ];
 
 /// Words behind which a program may follow.

@@ -51,7 +51,9 @@ fn touches(step: &Step) -> Option<String> {
         Step::Cmd(_) => Some("runs a command of the study's".to_owned()),
         Step::Sysctl(_) => Some("changes settings of this machine".to_owned()),
         Step::Queue(step) => foreign(&step.device).map(|_| "changes settings of a device that is in use".to_owned()),
-        Step::Readahead(step) => foreign(&step.device).map(|_| "changes settings of a device that is in use".to_owned()),
+        Step::Readahead(step) => {
+            foreign(&step.device).map(|_| "changes settings of a device that is in use".to_owned())
+        }
         Step::Nfs(_) => Some("exports a directory of this machine".to_owned()),
         Step::Partition(step) => one(&step.device),
         Step::Mdadm(step) => foreign(&step.devices).or_else(|| step.spares.as_ref().and_then(&foreign)),
@@ -123,6 +125,10 @@ mod tests {
             r#"[{"kind": "loop", "name": "l", "directory": "/d", "size": "1GiB", "count": 2},
                 {"kind": "mdadm", "name": "a", "level": 1, "devices": "@l"}, {"kind": "degrade", "array": "@a", "member": "@l.1"}]"#,
         );
-        assert!(plumb_document::json::to_string(&trial_of(&all, false).unwrap().steps).unwrap().contains(r#""wait":"sync""#));
+        assert!(
+            plumb_document::json::to_string(&trial_of(&all, false).unwrap().steps)
+                .unwrap()
+                .contains(r#""wait":"sync""#)
+        );
     }
 }

@@ -85,8 +85,7 @@ pub(crate) fn mapped_bytes(step: &Dm, device: &str, device_bytes: u64) -> Result
         }
     }
     if size.0 == 0 || offset.0.checked_add(size.0).is_none_or(|end| end > device_bytes) {
-        let expected =
-            format!("from {offset} on, {device} holds {}", Bytes(device_bytes.saturating_sub(offset.0)));
+        let expected = format!("from {offset} on, {device} holds {}", Bytes(device_bytes.saturating_sub(offset.0)));
         return Err(Cause::field("size", size, expected));
     }
     Ok(size.0)

@@ -72,7 +72,9 @@ impl Trouble {
             }
             Trouble::LoginRefused { methods } => {
                 let methods = methods.as_ref().map_or(String::new(), |methods| format!(" (it takes {methods})"));
-                format!("{to}: the login is refused{methods}; `ssh -o BatchMode=yes {to} true` must work, without a password")
+                format!(
+                    "{to}: the login is refused{methods}; `ssh -o BatchMode=yes {to} true` must work, without a password"
+                )
             }
             Trouble::NameUnknown => {
                 format!("{to}: no such host name; check `ssh = \"{to}\"` in the study and ~/.ssh/config")
@@ -101,10 +103,26 @@ mod tests {
     #[test]
     fn each_cause_is_one_sentence() {
         let cases: [(&[&str], &str, bool); 9] = [
-            (&CHANGED, "host key is not the one that is known; if it was installed anew, forget the old key: ssh-keygen -f", false),
-            (&["Host key verification failed."], "host key is not known here; connect once by hand and check it: ssh root@box", false),
-            (&["root@box: Permission denied (publickey,password)."], "login is refused (it takes publickey,password)", false),
-            (&["Received disconnect from 10.0.0.1 port 22:2: Too many authentication failures"], "login is refused;", false),
+            (
+                &CHANGED,
+                "host key is not the one that is known; if it was installed anew, forget the old key: ssh-keygen -f",
+                false,
+            ),
+            (
+                &["Host key verification failed."],
+                "host key is not known here; connect once by hand and check it: ssh root@box",
+                false,
+            ),
+            (
+                &["root@box: Permission denied (publickey,password)."],
+                "login is refused (it takes publickey,password)",
+                false,
+            ),
+            (
+                &["Received disconnect from 10.0.0.1 port 22:2: Too many authentication failures"],
+                "login is refused;",
+                false,
+            ),
             (&["ssh: Could not resolve hostname box: Name or service not known"], "no such host name", false),
             (&["Warning: added", "ssh: connect to host box port 22: Connection refused"], "connection refused", true),
             (&["ssh: connect to host box port 22: Connection timed out"], "no answer in time", true),

@@ -260,9 +260,8 @@ mod tests {
             kernel(dir.path(), release);
         }
         let places = [dir.path().to_owned()];
-        let found = |own: &str, wanted| {
-            find_on(own, wanted, &places).map(|chosen| (chosen.kernel.release, chosen.note))
-        };
+        let found =
+            |own: &str, wanted| find_on(own, wanted, &places).map(|chosen| (chosen.kernel.release, chosen.note));
         let here = |release: &str| (release.to_owned(), None);
         assert_eq!(found("6.1.0-9-amd64", Some("own")).unwrap(), here("6.1.0-9-amd64"));
         assert_eq!(found("6.1.0-9-amd64", None).unwrap(), here("6.1.0-9-amd64"));
@@ -272,7 +271,9 @@ mod tests {
         let note = note.unwrap();
         assert!(release.starts_with("6.12") && note.contains("6.18.44") && note.contains("6.12.117"), "{note}");
         assert_eq!(found("6.18.44", Some("newest")).unwrap(), here("6.12.117+deb12-amd64"));
-        assert!(find_on("6.18.44", Some("newest"), &[]).unwrap_err().to_string().contains("no kernel with its modules"));
+        assert!(
+            find_on("6.18.44", Some("newest"), &[]).unwrap_err().to_string().contains("no kernel with its modules")
+        );
     }
 
     #[test]

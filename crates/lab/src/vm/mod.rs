@@ -13,9 +13,9 @@ mod spec;
 mod unbooted;
 
 pub(crate) use elf::loaded_part;
-pub(crate) use kernel::is_of;
 #[cfg(target_os = "linux")]
 pub(crate) use image::MODULES_FILE;
+pub(crate) use kernel::is_of;
 pub use machine::Vm;
 pub(crate) use root::ROOT_SERIAL;
 #[cfg(target_os = "linux")]

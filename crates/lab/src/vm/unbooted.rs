@@ -129,15 +129,18 @@ impl Ground for Unbooted<'_> {
         match self.tools {
             RootTools::Unknown => None,
             RootTools::In(root) => {
-                let is_there = PROGRAM_DIRECTORIES.iter().any(|dir| root.join(dir).join(program).symlink_metadata().is_ok());
-                (!is_there).then(|| format!("{program} is not in {}; name its package when you make that root", root.display()))
+                let is_there =
+                    PROGRAM_DIRECTORIES.iter().any(|dir| root.join(dir).join(program).symlink_metadata().is_ok());
+                (!is_there).then(|| {
+                    format!("{program} is not in {}; name its package when you make that root", root.display())
+                })
             }
-            RootTools::OfHere if !PROGRAMS.contains(&program) => {
-                Some(format!("{program} is not among the programs that a virtual machine is given; give it a `root` that has it"))
-            }
-            RootTools::OfHere => image::in_path(program)
-                .is_none()
-                .then(|| format!("{} (a virtual machine is given this machine's programs)", command::not_installed(program))),
+            RootTools::OfHere if !PROGRAMS.contains(&program) => Some(format!(
+                "{program} is not among the programs that a virtual machine is given; give it a `root` that has it"
+            )),
+            RootTools::OfHere => image::in_path(program).is_none().then(|| {
+                format!("{} (a virtual machine is given this machine's programs)", command::not_installed(program))
+            }),
         }
     }
 
@@ -191,7 +194,8 @@ impl Ground for Unbooted<'_> {
         let is_there = match self.tools {
             RootTools::Unknown => true,
             RootTools::In(root) => {
-                root.join(path.strip_prefix("/").unwrap_or(path)).is_dir() || OWN_DIRECTORIES.iter().any(|own| path == Path::new(own))
+                root.join(path.strip_prefix("/").unwrap_or(path)).is_dir()
+                    || OWN_DIRECTORIES.iter().any(|own| path == Path::new(own))
             }
             RootTools::OfHere => OWN_DIRECTORIES.iter().any(|own| path == Path::new(own)),
         };
@@ -245,7 +249,12 @@ mod tests {
         let build = PlannedBuild { steps: plumb_document::json::from_str(steps).unwrap(), work: work.collect() };
         let inspection = |_| Inspection { builds: vec![build], safety: Safety::default() };
         let found = outlook(spec, &surroundings, inspection);
-        found.objections.into_iter().map(|objection| objection.text).filter(|text| !text.contains("qemu-system")).collect()
+        found
+            .objections
+            .into_iter()
+            .map(|objection| objection.text)
+            .filter(|text| !text.contains("qemu-system"))
+            .collect()
     }
 
     #[track_caller]
@@ -278,7 +287,10 @@ mod tests {
         let on_disk = r#"[{"kind": "mount", "name": "x", "device": "@disks", "mount": "/m"}]"#;
         one(&said(&spec(&["512MiB"]), on_disk, &[("/m/data", 1 << 30)]), &["write", "1GiB", "512MiB", "/m"]);
         assert_eq!(said(&spec(&["2GiB"]), on_disk, &[("/m/data", 1 << 30)]), [""; 0]);
-        one(&said(&spec(&[]), r#"[{"kind": "loop", "directory": "/var/tmp", "size": "1MiB"}]"#, &[]), &["/var/tmp", "/tmp"]);
+        one(
+            &said(&spec(&[]), r#"[{"kind": "loop", "directory": "/var/tmp", "size": "1MiB"}]"#, &[]),
+            &["/var/tmp", "/tmp"],
+        );
     }
 
     #[test]

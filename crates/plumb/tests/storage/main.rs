@@ -10,6 +10,7 @@ mod filesystems;
 mod limits;
 mod load;
 mod places;
+mod preflight;
 mod published;
 mod slower;
 mod traps;
