@@ -217,7 +217,8 @@ impl UnseenMode {
 pub fn typical_runs<'a>(contrasts: impl IntoIterator<Item = &'a Contrast>) -> Option<String> {
     let one_speed = |one: &&Contrast| one.baseline_modes.is_empty() && one.candidate_modes.is_empty();
     let unseen: Vec<UnseenMode> = contrasts.into_iter().filter(one_speed).filter_map(|one| one.unseen).collect();
-    let weakest = unseen.iter().filter(|mode| mode.is_plausible()).min_by(|one, other| one.slower.total_cmp(&other.slower))?;
+    let weakest =
+        unseen.iter().filter(|mode| mode.is_plausible()).min_by(|one, other| one.slower.total_cmp(&other.slower))?;
     let (claim, it) = if unseen.len() == 1 { ("The claim is", "it") } else { ("Claims are", "the weakest") };
     let percent = |share: f64| crate::number::percent(share, crate::number::Digits::Spoken);
     Some(format!(

@@ -61,9 +61,9 @@ pub(super) fn contrasts(evidence: &StudyEvidence, numbers: &WorkNumbers, emulate
     }
     for (pairing, found) in pairings.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
         let alone = assess(&[pairing], Family::Uncorrected, &rule);
-        *found = alone
-            .first()
-            .map(|assessment| without_verdict(plan, pairing, contrast(plan, pairing, assessment, baseline, &rule, cap)));
+        *found = alone.first().map(|assessment| {
+            without_verdict(plan, pairing, contrast(plan, pairing, assessment, baseline, &rule, cap))
+        });
     }
     found.into_iter().flatten().collect()
 }
@@ -170,7 +170,8 @@ fn without_verdict(plan: &Plan, pairing: &Pairing, mut secondary: StudyContrast)
     contrast.note = Some("secondary: shown without a verdict".to_owned());
     (contrast.capped, contrast.p_adjusted, contrast.blocks_needed) = (None, None, None);
     contrast.unseen = None;
-        secondary.words = messages::contrast(&secondary.contrast, &secondary.within, plan.compare.equivalence, pairing.unit);
+    secondary.words =
+        messages::contrast(&secondary.contrast, &secondary.within, plan.compare.equivalence, pairing.unit);
     secondary
 }
 
@@ -231,7 +232,8 @@ fn contrast(
     let (baseline, candidate) = (messages::side(by, baseline), messages::side(by, &pairing.candidate));
     let is_count = pairing.number.metric.device_count().is_some();
     let said = claims::said(assessment);
-    let lacking = Lacking { units: pairing.lacking, of: pairing.all.iter().map(Vec::len).sum::<usize>() as u32, what: "runs" };
+    let lacking =
+        Lacking { units: pairing.lacking, of: pairing.all.iter().map(Vec::len).sum::<usize>() as u32, what: "runs" };
     let capped = cap.of(said, is_count).or_else(|| lacking.cap(said).filter(|_| !is_count));
     let sides = [
         ContrastSide { name: &baseline, values: &baseline_values, tier: tier(&pairing.all[0]) },

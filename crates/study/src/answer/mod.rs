@@ -23,9 +23,9 @@ mod values;
 
 pub use evidence::{StudyEvidence, StudyRun};
 
-use plumb_result::short_list;
 use crate::plan::Plan;
 use plumb_result::compare::Replicate;
+use plumb_result::short_list;
 use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyContrast, StudyCounts, StudyReport};
 use plumb_result::{Finding, Level, RunResult};
 use plumb_store::{StudyPlotState, StudyRunStatus};

@@ -37,7 +37,8 @@ impl Pairing {
             PlannedUnit::Plot => Sides::Plots { baseline, candidate },
             PlannedUnit::PairsOnPlot => Sides::PairsOnPlots { baseline, candidate },
             PlannedUnit::Pair => {
-                let [baseline, candidate] = [baseline, candidate].map(|groups| groups.first().map_or(&[][..], Vec::as_slice));
+                let [baseline, candidate] =
+                    [baseline, candidate].map(|groups| groups.first().map_or(&[][..], Vec::as_slice));
                 Sides::Blocks { baseline, candidate }
             }
         }

@@ -266,8 +266,8 @@ pub fn contrast(claim: &CellClaim, rows: &[LogRow], terms: &Terms<'_>) -> Contra
     let (baseline, candidate) = (side(Side::A), side(Side::B));
     let floor = terms.floors.get(cell);
     let lacking = Lacking { units: (terms.lacking)(cell), of: rows.len() as u32 / 2, what: "blocks" };
-    let capped = cap(said(assessment), claim.found(terms.rule), floor, terms.findings)
-        .or_else(|| lacking.cap(said(assessment)));
+    let capped =
+        cap(said(assessment), claim.found(terms.rule), floor, terms.findings).or_else(|| lacking.cap(said(assessment)));
     // More blocks do not lift what a check forbids, unless it forbids for want of blocks.
     let lifts = assessment.note == Note::TooFewBlocks || !terms.findings.iter().any(forbids) && capped.is_none();
     let sides = [
@@ -331,7 +331,11 @@ impl Lacking {
     pub(crate) fn cap(self, said: ContrastVerdict) -> Option<Capped> {
         let Lacking { units, of, what } = self;
         let reason = format!("{units} of {} {what} lack it, which slow runs do first", units + of);
-        (units > 0 && said != ContrastVerdict::CannotTell).then(|| Capped { verdict: said, code: "E6".to_owned(), reason })
+        (units > 0 && said != ContrastVerdict::CannotTell).then(|| Capped {
+            verdict: said,
+            code: "E6".to_owned(),
+            reason,
+        })
     }
 }
 
@@ -395,8 +399,7 @@ mod tests {
             floors.insert(cell(), Floor { share, measured_at: at, place: "x".to_owned() });
         }
         let claims = claims(rows, &rule);
-        let terms =
-            Terms { baseline: "A", candidate: "B", rule: &rule, floors: &floors, findings, lacking: &|_| 0 };
+        let terms = Terms { baseline: "A", candidate: "B", rule: &rule, floors: &floors, findings, lacking: &|_| 0 };
         contrast(&claims[0], &rows[&cell()], &terms)
     }
 

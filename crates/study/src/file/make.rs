@@ -12,7 +12,9 @@ use super::target::{NOWHERE, PlotPlace, TargetForm};
 use super::workload::{self, MadeWork, WorkloadReader, WorkloadText};
 use crate::plan::estimate::{self, RunCost};
 use crate::plan::order::{self, RunOrder};
-use crate::plan::{ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlanCell, PlanEstimate, PlannedRun, Plot, StopPlan};
+use crate::plan::{
+    ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlanCell, PlanEstimate, PlannedRun, Plot, StopPlan,
+};
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
