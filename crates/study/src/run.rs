@@ -80,6 +80,8 @@ pub struct Bench {
     pub recordings: Option<&'static dyn Recordings>,
     /// Whom it ends when the files of a job cannot be had.
     pub unopened: Unopened,
+    /// Receives a line when something that is not measured takes unexpectedly long.
+    pub say: fn(&str),
     /// Hears at once what happens in copies.
     pub copy_listener: Option<SharedListener>,
     /// What the store did not take of all runs so far, and of what was made of them.
@@ -220,6 +222,7 @@ impl Bench {
             kept: None,
             recordings: None,
             unopened: Unopened::EndsRun,
+            say: |_| {},
             copy_listener: None,
             not_stored: None,
             environment: plumb_probe::environment(),
@@ -299,6 +302,7 @@ impl Bench {
             content_seed,
             recordings: self.recordings,
             unopened: self.unopened,
+            say: self.say,
             copy_listener: self.copy_listener.clone(),
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);

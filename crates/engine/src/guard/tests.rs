@@ -56,15 +56,23 @@ fn an_existing_file_is_refused_untouched_and_the_printed_setting_allows_it() {
 }
 
 #[test]
-fn allowing_one_file_allows_no_other_nor_does_its_directory() {
+fn allowing_one_file_allows_no_other_and_allowing_a_directory_covers_what_lies_in_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = precious(dir.path());
     let other = dir.path().join("other");
     fs::write(&other, "").unwrap();
-    for allowed in [&other, dir.path()] {
+    let elsewhere = tempfile::tempdir().unwrap();
+    for allowed in [&other, elsewhere.path()] {
         let guard = allowing(&allowed.display().to_string());
         assert!(matches!(guard.open_file(&path, TRUNCATE), Err(Refusal::ExistingFile { .. })));
     }
+    let link = elsewhere.path().join("link");
+    symlink(&path, &link).unwrap();
+    let guard = allowing(&elsewhere.path().display().to_string());
+    assert!(matches!(guard.open_file(&link, TRUNCATE), Err(Refusal::Symlink { .. })));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    let guard = allowing(&dir.path().display().to_string());
+    assert_eq!(guard.open_file(&path, TRUNCATE).unwrap().origin(), PassReason::Allowed);
 }
 
 #[test]
@@ -74,7 +82,7 @@ fn a_new_file_is_made_and_removed_and_known_next_time() {
     let file = nobody().open_file(&path, OVERWRITE).unwrap();
     assert_eq!(file.origin(), PassReason::Made);
     file.file().write_all_at(b"test data", 0).unwrap();
-    if rustix::fs::fgetxattr_query(file.file(), MARK).is_err() {
+    if rustix::fs::fgetxattr_query(file.file(), mark::MARK).is_err() {
         return skipped("this file system has no extended attributes");
     }
     let again = nobody().open_file(&path, OVERWRITE).unwrap();
@@ -336,6 +344,7 @@ fn root_a_device_needs_its_serial_named() {
         return;
     }
     let device = LoopDevice::new(8 << 20);
+    fs::write(&device.path, "precious").unwrap();
     let refusal = open(&nobody(), &device, None).unwrap_err();
     assert!(matches!(&refusal, Refusal::Unnamed { serial, .. } if *serial == device.serial()), "{refusal:?}");
     assert_eq!(refusal.exit_code(), 5);
@@ -382,7 +391,7 @@ fn root_a_mounted_device_is_refused_whatever_was_typed() {
         if !device.format(tool, &options) {
             continue;
         }
-        let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())] });
+        let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())], ..Permissions::default() });
         let mounted = Mounted::new(&[device.path.to_str().unwrap()]);
         let result = open(&typed, &device, Some(&device.serial()));
         assert!(
@@ -401,7 +410,7 @@ fn root_a_held_device_is_refused_whatever_was_typed() {
     }
     let device = LoopDevice::new(16 << 20);
     let path = device.path.to_str().unwrap();
-    let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())] });
+    let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())], ..Permissions::default() });
     let held = |what: &str| {
         let result = open(&typed, &device, None);
         assert!(matches!(result, Err(Refusal::Held { .. })), "{what}: {result:?}");

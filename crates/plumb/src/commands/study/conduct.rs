@@ -131,7 +131,7 @@ fn go(store: &mut Store, study: &FrozenStudy, common: &Common, keep_going: bool)
             budget: study.plan.budget_s.map(Duration::from_secs),
             keep_going,
             watcher: &mut teller,
-            typed: session::permissions(common).text(),
+            typed: session::typed(common).text(),
             command: &command,
         },
     );
