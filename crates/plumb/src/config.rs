@@ -12,6 +12,7 @@ use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// What it says.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
@@ -63,15 +64,20 @@ impl TryFrom<String> for Place {
 }
 
 impl Config {
-    /// The user's own; an empty one where there is none, or where it cannot be believed, which is said.
+    /// The user's own; an empty one where there is none, or where it cannot be believed, which is said once.
     ///
     /// # Errors
     /// Text that is no configuration, with its file and line.
-    pub fn of_user() -> Result<Config, Stopped> {
-        match path() {
-            Some(path) => Config::at(&path, rustix::process::geteuid().as_raw()),
-            None => Ok(Config::default()),
+    pub fn of_user() -> Result<&'static Config, Stopped> {
+        static OF_USER: OnceLock<Config> = OnceLock::new();
+        if let Some(config) = OF_USER.get() {
+            return Ok(config);
         }
+        let config = match path() {
+            Some(path) => Config::at(&path, rustix::process::geteuid().as_raw())?,
+            None => Config::default(),
+        };
+        Ok(OF_USER.get_or_init(|| config))
     }
 
     fn at(path: &Path, user: u32) -> Result<Config, Stopped> {

@@ -118,7 +118,7 @@ impl Guard {
         }
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let setting = self.permissions.setting_with(&path.to_string_lossy());
-        Err(Refusal::Exchanged { path, bytes, input: input.to_owned(), setting })
+        Err(Refusal::Exchanged { path, bytes: bytes - left_bytes, input: input.to_owned(), setting })
     }
 }
 

@@ -57,7 +57,7 @@ pub enum Refusal {
     Exchanged {
         /// The file.
         path: PathBuf,
-        /// Its length, bytes.
+        /// How much it would lose, bytes.
         bytes: u64,
         /// The input.
         input: PathBuf,

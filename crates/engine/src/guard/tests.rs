@@ -1,6 +1,6 @@
 //! Case by case: each refusal fires, and its opposite does not.
 
-use super::space::Space;
+use super::space::{FillHint, FillPlaces, Space, WhenFull};
 use super::testing::{LoopDevice, Mounted, attach, is_root, once_released, run, skipped};
 use super::*;
 use crate::testdir::TestDir;
@@ -287,6 +287,38 @@ fn root_a_full_file_system_is_refused_before_anything_is_made() {
     assert_eq!(nobody().open_file(&path, writing(full)).unwrap().origin(), PassReason::TestData);
     let more = nobody().open_file(&path, writing(full + (1 << 20)));
     assert!(matches!(more, Err(Refusal::Space { .. })), "{more:?}");
+}
+
+// Protects the system's own file systems from being filled, whatever was said, and all others unless it was said.
+#[test]
+fn root_a_file_system_is_filled_only_where_that_was_said_and_never_one_that_the_system_needs() {
+    if !is_root() {
+        return;
+    }
+    let tmpfs = Mounted::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"]);
+    let filling = |at: &[&Path], never: &[&Path]| {
+        let all = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect();
+        let when_full = WhenFull::FilledAt(FillPlaces { at: all(at), never: all(never) });
+        Guard::new(Permissions { when_full, ..Permissions::none() })
+    };
+    let path = tmpfs.path().join("below/file");
+    fs::create_dir(tmpfs.path().join("below")).unwrap();
+    let admit = |guard: &Guard| guard.admit_files(std::slice::from_ref(&path), 9 << 20);
+    let refused = |guard: &Guard| admit(guard).unwrap_err();
+    assert!(matches!(refused(&nobody()), Refusal::Space { fill: FillHint::None, .. }), "Plumb's own commands");
+    let elsewhere = filling(&[Path::new("/dev")], &[Path::new("/")]);
+    let refusal = refused(&elsewhere);
+    assert_eq!(refusal.setting(), Some(format!("PLUMB_FILL=/dev,{}", tmpfs.path().display()).as_str()));
+    admit(&filling(&[tmpfs.path()], &[Path::new("/")])).unwrap();
+    admit(&filling(&[&tmpfs.path().join("below")], &[Path::new("/"), Path::new("/absent")])).unwrap();
+    let needed = filling(&[tmpfs.path()], &[&tmpfs.path().join("below")]);
+    let refusal = refused(&needed);
+    assert!(matches!(refusal, Refusal::Space { fill: FillHint::Never, .. }) && refusal.setting().is_none());
+    assert!(refusal.to_string().contains("is never filled"), "{refusal}");
+    let mut door = needed.door(Naming::Said, None);
+    assert!(matches!(door.admit_filling(&path), Err(Refusal::NeverFilled { .. })));
+    filling(&[], &[Path::new("/")]).door(Naming::Said, None).admit_filling(&path).unwrap();
+    nobody().admit_files(std::slice::from_ref(&path), 1 << 20).unwrap();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::simulated;
 use crate::args::Common;
 use crate::commands::run::command_line;
 use crate::exit::{End, Stopped};
-use crate::output::{self, error_text};
+use crate::output::{self, error_line, error_text};
 use crate::session;
 use plumb_engine::guard::Guard;
 use plumb_engine::signals::{self, StopFlag, StopSignal};
@@ -152,6 +152,7 @@ fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std:
             none => {
                 let bench = none.insert(dialect.bench(call.common)?);
                 bench.permissions.when_full = session::when_full(call.common)?;
+                bench.say = |text| error_line!("plumb: {text}");
                 bench
             }
         };
