@@ -48,15 +48,16 @@ fn reading_a_file_of_the_users_needs_no_permission_unless_it_is_too_short_or_to_
 fn a_file_that_holds_nothing_is_laid_out_and_written_to_until_somebody_else_writes_to_it() {
     let place = Place::new();
     let path = place.base().join("mine");
-    let processes = || JobText::writes("job").group("count = 3\nrun-as = \"process\"");
+    let writers = || vec![JobText::writes("job")];
+    let process = |name| JobText::writes(name).group("run-as = \"process\"");
     for length in [0, 1 << 20, 1 << 30] {
-        for job in [JobText::writes("job"), processes(), JobText::reads("job")] {
+        for members in [writers(), vec![process("one"), process("other")], vec![JobText::reads("job")]] {
             let _ = std::fs::remove_file(&path);
             std::fs::File::create(&path).unwrap().set_len(length).unwrap();
-            let text = jobs("said = [\"mine\"]", &[job]);
+            let text = jobs("said = [\"mine\"]", &members);
             fine(&place.phase(&text));
             fine(&place.phase(&text));
-            fine(&place.phase(&jobs("said = [\"mine\"]", &[JobText::writes("job")])));
+            fine(&place.phase(&jobs("said = [\"mine\"]", &writers())));
         }
     }
     use std::os::unix::fs::FileExt;

@@ -136,10 +136,9 @@ impl Lowered {
     pub fn rows(&self) -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         for (phase, meaning) in self.workload.phase.iter().zip(&self.phases) {
-            let programs = phase.workers.iter().filter_map(|group| Some((group.work.program()?, group.count)));
-            let writes_bytes = programs
-                .filter(|(program, _)| program.changes())
-                .map(|(program, workers)| program.reach_bytes().saturating_mul(workers.into()))
+            let writers = phase.workers.iter().filter(|group| group.work.moves().write);
+            let writes_bytes = writers
+                .filter_map(|group| Some(group.work.reach_bytes()?.saturating_mul(group.count.into())))
                 .fold(0, u64::saturating_add);
             let (file_kb, children) = (meaning.point.file_kb, meaning.children);
             match rows.iter_mut().find(|row| (row.file_kb, row.children) == (file_kb, children)) {
