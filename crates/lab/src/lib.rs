@@ -12,6 +12,8 @@ pub mod host;
 mod journal;
 mod link;
 pub mod local;
+mod names;
+pub mod preflight;
 pub mod protocol;
 mod recipe;
 mod site;

@@ -1,12 +1,13 @@
 //! What a study asks of a host, and what the host answers: JSON, one line each.
 
+use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::step::{MadeNames, Safety, Step};
 use plumb_result::RunResult;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The version of these messages; both ends must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What is asked of a host. Requests are answered one after another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,13 @@ pub enum HostRequest {
     Hello {
         /// [`VERSION`].
         version: u32,
+    },
+    /// What would go wrong with this?
+    Inspect(Inspection),
+    /// Does this fit on what stands?
+    Fits {
+        /// What would run.
+        work: Vec<PlannedWork>,
     },
     /// Build these, one after another.
     Build {
@@ -113,6 +121,11 @@ pub enum Reply {
     Progress {
         /// The line.
         text: String,
+    },
+    /// To [`HostRequest::Inspect`] and [`HostRequest::Fits`].
+    Inspected {
+        /// What would go wrong.
+        objections: Vec<Objection>,
     },
     /// To [`HostRequest::Build`]: all stands.
     Built {

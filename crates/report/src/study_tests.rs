@@ -47,6 +47,7 @@ fn contrast(load: &str, verdict: ContrastVerdict, ratio: f64, words: &str) -> St
             candidate_modes: Vec::new(),
             outliers: Vec::new(),
             without_outliers: None,
+            unseen: None,
         },
     }
 }

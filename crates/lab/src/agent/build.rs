@@ -6,6 +6,7 @@ use crate::build::Builder;
 use crate::error::failed;
 use crate::host::{HostError, Listener};
 use crate::protocol::{HostFacts, RunAnswer, RunJob, VERSION};
+use crate::preflight::{self, Here, Inspection, Objection, PlannedWork};
 use crate::site::expendable;
 use crate::step::{MadeNames, Safety, Step};
 use plumb_engine::signals::StopFlag;
@@ -41,6 +42,23 @@ impl Agent {
         &self.facts
     }
 
+    /// What would go wrong with builds and with what runs on them.
+    pub fn inspect(&self, inspection: &Inspection) -> Vec<Objection> {
+        preflight::of_builds(&inspection.builds, &Here(&self.with_own(&inspection.safety)))
+    }
+
+    /// What does not fit on what was built.
+    pub fn fits(&self, work: &[PlannedWork]) -> Vec<Objection> {
+        preflight::of_standing(work, &self.made)
+    }
+
+    /// What may be destroyed, with the machine's own disks.
+    fn with_own(&self, safety: &Safety) -> Safety {
+        let mut safety = safety.clone();
+        safety.expendable.splice(0..0, self.settings.expendable.iter().cloned());
+        safety
+    }
+
     /// Builds steps, in order.
     ///
     /// # Errors
@@ -52,8 +70,7 @@ impl Agent {
         safety: &Safety,
         listener: Listener<'_>,
     ) -> Result<MadeNames, HostError> {
-        let mut safety = safety.clone();
-        safety.expendable.splice(0..0, self.settings.expendable.iter().cloned());
+        let safety = self.with_own(safety);
         self.made = self.builder.build(tag, steps, &safety, listener)?;
         // They are only names for what is counted: steps that need a disk that is not there have failed already.
         self.disks = expendable(&safety).unwrap_or_default();

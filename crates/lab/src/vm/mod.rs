@@ -10,8 +10,10 @@ mod modules;
 mod qemu;
 mod root;
 mod spec;
+mod unbooted;
 
 pub(crate) use elf::loaded_part;
+pub(crate) use kernel::is_of;
 #[cfg(target_os = "linux")]
 pub(crate) use image::MODULES_FILE;
 pub use machine::Vm;
@@ -20,3 +22,4 @@ pub(crate) use root::ROOT_SERIAL;
 pub(crate) use root::ROOT_VARIABLE;
 pub(crate) use spec::PORT_NAME;
 pub use spec::{Accel, DISK_SERIAL, VmSpec};
+pub use unbooted::{VmOutlook, outlook};

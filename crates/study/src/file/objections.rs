@@ -5,21 +5,29 @@ use super::factors::WORKING_SET;
 use super::form::OrderForm;
 use super::levels::names_in;
 use super::make::{PLOTS, PLOTS_MIN, Study, repeats};
-use crate::plan::{ComparePlan, PlanEstimate, is_meant};
+use crate::plan::{ComparePlan, Plan, is_meant};
 use plumb_document::Value;
 use plumb_result::Metric;
 use plumb_workload::suggest::nearest;
 
 impl Study<'_> {
     /// What a careful reader would object to.
-    pub(super) fn warn(&mut self, compare: &ComparePlan, plots: u32, exploratory: bool, estimate: &PlanEstimate) {
+    pub(super) fn warn(&mut self, plan: &Plan, exploratory: bool) {
+        let (compare, estimate) = (&plan.compare, &plan.estimate);
         let mut warnings = Vec::new();
+        let plots = self.form.design.plots.unwrap_or(PLOTS);
         let varies_hard = self.factors.all.iter().any(|factor| factor.hard);
         if varies_hard && plots < PLOTS_MIN {
             warnings
                 .push("one provisioning per level is a single sample: every verdict will be `cannot-tell`".to_owned());
         } else if varies_hard && plots < PLOTS {
             warnings.push(format!("{plots} provisionings per level show only large differences; use at least {PLOTS}"));
+        } else if plan.provisions_anew() && plots == PLOTS_MIN && !compare.by.is_empty() {
+            warnings.push(format!(
+                "what `{by}` does may differ between provisionings, and {plots} of them show only large effects; use at least {PLOTS}, \
+                 or one, to learn of that one alone",
+                by = compare.by
+            ));
         }
         if exploratory && plots >= PLOTS_MIN {
             warnings.push(format!("`--exploratory` is not needed with {plots} plots per level"));

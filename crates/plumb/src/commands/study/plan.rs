@@ -29,7 +29,7 @@ pub fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
         let detail = if arguments.runs { Detail::Full } else { Detail::Brief };
         // A database that cannot be read holds no earlier study; the page says that the spread is assumed.
         let store = if common.no_store { None } else { session::store_to_read(common).ok() };
-        let earlier = store.and_then(|store| earlier::spread(&store, &plan.name, plan.repeats_least()).ok().flatten());
+        let earlier = store.and_then(|store| earlier::spread(&store, &plan.name).ok().flatten());
         output::print(&page(&super::view::of(&plan, earlier.as_ref()), detail, &session::style()));
     }
     Ok(End::Done)
