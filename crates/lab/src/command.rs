@@ -261,6 +261,14 @@ pub fn run_line(line: &str, limit: Duration, stop: Option<StopFlag>) -> Result<S
     Ok(Command::new("sh", ["-c", line]).within(limit).run(&mut NoWitness, stop)?)
 }
 
+/// Whether a shell takes a line of the user's own; nothing of it runs.
+///
+/// # Errors
+/// What the shell says against it.
+pub fn check_line(line: &str) -> Result<(), LineError> {
+    Ok(Command::new("sh", ["-n", "-c", line]).run(&mut NoWitness, None).map(drop)?)
+}
+
 /// Why a line of the user's own did not do what it was to do, told without the line: whoever ran it shows that.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {

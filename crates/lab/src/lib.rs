@@ -27,7 +27,7 @@ mod undo;
 pub mod vm;
 
 pub use build::{Builder, Cause, LabError, Left, RecoveredBuild, recover};
-pub use command::{CommandError, LineError, run_line};
+pub use command::{CommandError, LineError, check_line, run_line};
 pub use host::{Host, HostError};
 pub use local::Local;
 pub use ssh::Ssh;

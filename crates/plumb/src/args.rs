@@ -459,6 +459,8 @@ pub enum Form {
     AuditResult,
     /// A study file.
     Study,
+    /// The problems of a study before its first run.
+    StudyCheck,
     /// The report of a study.
     StudyReport,
 }

@@ -7,6 +7,7 @@
 use crate::StatsError;
 use crate::estimate::t_quantile;
 use crate::random::SplitMix;
+use crate::sides::{PLOTS_MIN, UNITS_FOR_SIGN_FLIP};
 use crate::verdict::{Better, Compared, Family, ReplicationUnit, Sides, Verdict, VerdictRule, assess_family};
 use statrs::distribution::{Chi, Continuous, ContinuousCDF, Normal};
 
@@ -182,15 +183,17 @@ pub struct PlannedFamily {
 }
 
 /// Studies that are simulated for each ratio that is tried.
-const SIMULATED: usize = 2000;
+const SIMULATED: usize = 1000;
 /// From more units than this on, the power is that of t: the permutation test gives nearly the same, and simulating it takes
 /// long.
 const UNITS_SIMULATED_MAX: u32 = 9;
+/// Below this many margins a ratio may be called equivalent before it is claimed.
+const MARGINS: f64 = 2.0;
 /// Ratios beyond e⁷ are no plan.
 const LOG_MAX: f64 = 7.0;
 
-/// The smallest ratio above 1 that the verdict's own rule claims with the wanted chance. The code that judges real studies
-/// judges simulated ones, in which one contrast of the family has this ratio and no other differs: Holm's correction then asks
+/// The smallest ratio above 1 that the verdict's own rule claims with the wanted chance. Where more than t decides, the code
+/// that judges real studies judges simulated ones, in which one contrast of the family has this ratio and no other differs: Holm's correction then asks
 /// for a p below the level divided by the number of verdicts. `None` where no ratio below e⁷ is claimed so often. The draws are
 /// the same in every call.
 ///
@@ -212,9 +215,15 @@ pub fn claimable_ratio(planned: PlannedFamily, rule: &VerdictRule, wanted: f64) 
         return Err(StatsError::Setting { name: "spread", value: spread, allowed: "the numbers above 0" });
     }
     let shared = VerdictRule { alpha: rule.alpha / f64::from(verdicts.max(1)), ..*rule };
-    if units > UNITS_SIMULATED_MAX {
-        let ratio = by_t(planned, shared.alpha, wanted)?;
-        return Ok(Some(ratio).filter(|ratio| ratio.ln() <= LOG_MAX));
+    let units_min = if unit == ReplicationUnit::Block { rule.blocks_min.max(2) } else { PLOTS_MIN };
+    if units < units_min {
+        return Ok(None);
+    }
+    // What t alone would need is near, and is the answer where nothing else speaks.
+    let near = by_t(planned, shared.alpha, wanted)?.ln().min(LOG_MAX);
+    let t_alone = unit == ReplicationUnit::Plot && units < UNITS_FOR_SIGN_FLIP && near > MARGINS * rule.margin.ln_1p();
+    if t_alone || units > UNITS_SIMULATED_MAX {
+        return Ok((near < LOG_MAX).then(|| near.exp()));
     }
     let mut random = SplitMix::new(0x70_6c_75_6d_62);
     let count = units as usize;
@@ -244,8 +253,6 @@ pub fn claimable_ratio(planned: PlannedFamily, rule: &VerdictRule, wanted: f64) 
         }
         Ok(f64::from(claims) / SIMULATED as f64)
     };
-    // What t alone would need is near.
-    let near = if units < 2 { LOG_MAX } else { by_t(planned, shared.alpha, wanted)?.ln().min(LOG_MAX) };
     let (mut low, mut high) = (near * 0.7, near * 1.2);
     while claimed(high)? < wanted {
         if high >= LOG_MAX {
@@ -335,7 +342,7 @@ mod tests {
             claimable_ratio(PlannedFamily { units, unit, spread, spread_freedom: None, verdicts }, &rule, 0.8).unwrap()
         };
         let plots = |units, verdicts| claimable(units, verdicts, ReplicationUnit::Plot);
-        // Without a cross-check only t decides: its power at this level, exactly, but for the draws.
+        // Without a cross-check only t decides: its power at this level, exactly.
         let exact = |alpha| detectable_ratio(0.05 * 2f64.sqrt(), 3, alpha, 0.8).unwrap();
         for verdicts in [1, 9] {
             let (found, exact) = (plots(3, verdicts).unwrap().ln(), exact(0.03 / f64::from(verdicts)).ln());

@@ -10,7 +10,7 @@ use crate::verdict::Better;
 pub const PLOTS_MIN: u32 = 2;
 
 /// Below so many units the sign-flip test cannot reach 0.05 (2/2⁵ is 0.0625).
-const UNITS_FOR_SIGN_FLIP: u32 = 6;
+pub(crate) const UNITS_FOR_SIGN_FLIP: u32 = 6;
 
 /// The values of one contrast.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -19,7 +19,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_noise.sql"),
     include_str!("migrations/0003_study.sql"),
     include_str!("migrations/0004_rejected.sql"),
-    include_str!("migrations/0005_built.sql"),
+    include_str!("migrations/0005_take_down.sql"),
+    include_str!("migrations/0006_built.sql"),
 ];
 
 /// The schema that this program writes.

@@ -196,8 +196,10 @@ pub struct StudyPlotRow {
     pub builds: u32,
     /// Why it failed, or was built again.
     pub reason: Option<String>,
-    /// How long the last build took, s.
+    /// How long the last build took, s: until the plot stood, what the user runs before it included.
     pub build_s: Option<f64>,
+    /// How long it took from the last run until nothing stood, s.
+    pub take_down_s: Option<f64>,
     /// What the last build ran, as JSON.
     pub built: Option<String>,
 }
@@ -354,7 +356,8 @@ impl Store {
         let mut statement = self
             .connection
             .prepare(
-                "SELECT seq, state, builds, reason, build_s, built FROM study_plot WHERE study_id = ?1 ORDER BY seq",
+                "SELECT seq, state, builds, reason, build_s, take_down_s, built FROM study_plot
+                 WHERE study_id = ?1 ORDER BY seq",
             )
             .map_err(&failed)?;
         let row = |row: &Row<'_>| {
@@ -368,7 +371,8 @@ impl Store {
                 builds: row.get(2)?,
                 reason: row.get(3)?,
                 build_s: row.get(4)?,
-                built: row.get(5)?,
+                take_down_s: row.get(5)?,
+                built: row.get(6)?,
             })
         };
         statement.query_map([id], row).and_then(Iterator::collect).map_err(&failed)
@@ -428,6 +432,17 @@ impl Store {
             transaction.execute(
                 "UPDATE study_plot SET build_s = ?3, built = ?4 WHERE study_id = ?1 AND seq = ?2",
                 params![id, plot, seconds, built],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Keeps how long it took to take a plot down, s.
+    pub fn took_down_study_plot(&mut self, id: &str, plot: u32, seconds: f64) -> Result<(), StoreError> {
+        self.write("storing how long a plot took", Durability::Process, |transaction| {
+            transaction.execute(
+                "UPDATE study_plot SET take_down_s = ?3 WHERE study_id = ?1 AND seq = ?2",
+                params![id, plot, seconds],
             )?;
             Ok(())
         })

@@ -16,6 +16,7 @@ pub mod place;
 pub mod placed;
 pub mod plan;
 pub mod precondition;
+pub mod preflight;
 pub mod run;
 pub mod sweep;
 

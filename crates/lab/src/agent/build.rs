@@ -109,13 +109,24 @@ impl Agent {
 
 /// What this machine is.
 fn facts() -> Result<HostFacts, HostError> {
-    let text = std::fs::read_to_string("/proc/meminfo").map_err(|error| failed(format!("/proc/meminfo: {error}")))?;
-    let ram_bytes = total_memory_bytes(&text).ok_or_else(|| failed("/proc/meminfo has no MemTotal"))?;
+    let ram_bytes = match std::fs::read_to_string("/proc/meminfo") {
+        Ok(text) => total_memory_bytes(&text),
+        // FreeBSD has no such file.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Some(plumb_engine::ram_bytes()).filter(|bytes| *bytes > 0)
+        }
+        Err(error) => return Err(failed(format!("/proc/meminfo: {error}"))),
+    };
+    let ram_bytes = ram_bytes.ok_or_else(|| failed("this system does not say how much memory it has"))?;
+    let known = plumb_probe::blocks::processors();
+    let cpus = if known > 0 { known } else { std::thread::available_parallelism().map_or(1, usize::from) };
+    let uname = rustix::system::uname();
     Ok(HostFacts {
         version: VERSION,
-        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        system: uname.sysname().to_string_lossy().into_owned(),
+        kernel: uname.release().to_string_lossy().into_owned(),
         ram_bytes,
-        cpus: plumb_probe::blocks::processors() as u32,
+        cpus: cpus as u32,
     })
 }
 

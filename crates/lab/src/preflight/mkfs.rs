@@ -63,7 +63,11 @@ fn said(command: &Command, files: &[PathBuf]) -> Option<String> {
         Err(CommandError::Missing { .. }) => None,
         // A full directory of temporary files says nothing about the device.
         Err(CommandError::Failed { stderr, .. }) if stderr.contains("No space left") => None,
-        Err(error) => Some(without_files(&error.to_string(), files)),
+        // Behind its first line comes a page about how it is used.
+        Err(CommandError::Failed { stderr, .. }) => {
+            let first = stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it does not say why");
+            Some(without_files(&format!("`{command}` is refused: {first}"), files))
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::ground::Driver;
 use super::layout::{Layout, array_bytes, sum, volume_bytes};
 use super::{Ground, Objection, ObjectionKind, PlannedBuild, WorkPlace, does_not_fit, mkfs, shell, usable_bytes};
-use crate::command::{Command, NoWitness};
+use crate::command::check_line;
 use crate::error::Cause;
 use crate::names;
 use crate::recipe::{self, dm, freebsd, lvm, mdadm};
@@ -38,14 +38,11 @@ fn of_build(build: &PlannedBuild, ground: &dyn Ground) -> Vec<Objection> {
     }
     for (number, step) in build.steps.iter().enumerate() {
         let place = place(number, step);
-        // Behind a step that cannot be, what the next ones stand on is not known.
-        let sizes = match look.step(step, &place) {
-            Ok(sizes) => sizes,
-            Err(cause) => {
-                look.found.push(Objection::of_cause(&place, &cause));
-                return look.found;
-            }
-        };
+        let sizes = look.step(step, &place).unwrap_or_else(|cause| {
+            look.found.push(Objection::of_cause(&place, &cause));
+            // The next ones are looked at as if it stood.
+            vec![None; things(step)]
+        });
         look.layout.add(step, sizes);
     }
     for work in &build.work {
@@ -78,6 +75,18 @@ fn of_build(build: &PlannedBuild, ground: &dyn Ground) -> Vec<Objection> {
         }
     }
     look.found
+}
+
+/// How many things a step makes, as far as it says.
+fn things(step: &Step) -> usize {
+    let count = match step {
+        Step::Loop(step) => step.count,
+        Step::Zram(step) => step.count,
+        Step::Partition(step) => return step.sizes.len().max(1),
+        _ => None,
+    };
+    // Another number is refused anyhow.
+    count.map_or(1, |count| count.0.min(64) as usize)
 }
 
 /// As errors of building name a step.
@@ -294,7 +303,7 @@ impl Look<'_> {
 
     fn command(&mut self, step: &Cmd, place: &str) {
         for line in [Some(&step.run), step.undo.as_ref()].into_iter().flatten() {
-            if let Err(error) = Command::new("sh", ["-n", "-c", line]).run(&mut NoWitness, None) {
+            if let Err(error) = check_line(line) {
                 self.object(place, Some(format!("the shell does not take it: {error}")));
                 continue;
             }
@@ -316,4 +325,93 @@ fn module(name: &'static str) -> Driver {
 fn partitions(step: &Partition, disk: Option<u64>) -> Result<Vec<Option<u64>>, Cause> {
     let Some(disk) = disk else { return Ok(vec![None; step.sizes.len().max(1)]) };
     Ok(recipe::partition::sizes(step, disk)?.into_iter().map(Some).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preflight::{Here, PlannedWork, WorkPlace};
+    use crate::step::Safety;
+
+    /// What would go wrong on this machine, but for what this user may not do.
+    fn said(steps: &str, work: &[(&str, u64)]) -> Vec<(ObjectionKind, String)> {
+        let work = work.iter().map(|(dir, bytes)| PlannedWork {
+            name: "workload `w`".to_owned(),
+            place: WorkPlace::Directory((*dir).to_owned()),
+            bytes: Some(*bytes),
+        });
+        let build = PlannedBuild { steps: plumb_document::json::from_str(steps).unwrap(), work: work.collect() };
+        let found = of_builds(&[build], &Here(&Safety::default()));
+        let found = found.into_iter().filter(|objection| objection.kind != ObjectionKind::NeedsRoot);
+        found.map(|objection| (objection.kind, objection.text)).collect()
+    }
+
+    #[track_caller]
+    fn one(steps: &str, kind: ObjectionKind, parts: &[&str]) {
+        let found = said(steps, &[]);
+        let [(of, text)] = found.as_slice() else { panic!("{steps}: {found:#?}") };
+        assert!(*of == kind && parts.iter().all(|part| text.contains(part)), "{steps}: {text}");
+    }
+
+    // Protects: what cannot be built is told, each with its step, and what can be is not.
+    #[test]
+    fn steps_are_tried_without_being_built() {
+        let temp = std::env::temp_dir();
+        let temp = temp.display();
+        let wrong = ObjectionKind::Wrong;
+        assert_eq!(
+            said(r#"[{"kind": "cmd", "run": "true"}, {"kind": "sysctl", "set": {"vm.swappiness": 1}}]"#, &[]),
+            []
+        );
+        one(
+            r#"[{"kind": "fill", "directory": "/no/such", "to": "80%"}]"#,
+            wrong,
+            &["step 1 (fill)", "/no/such", "mkdir -p"],
+        );
+        one(r#"[{"kind": "fill", "directory": "/tmp", "to": "80"}]"#, wrong, &["step 1 (fill)", "1% to 100%"]);
+        one(r#"[{"kind": "cmd", "run": "if true"}]"#, wrong, &["step 1 (cmd)", "the shell does not take it"]);
+        one(
+            r#"[{"kind": "cmd", "run": "no-such-program-here x"}]"#,
+            ObjectionKind::Doubtful,
+            &["no-such-program-here is not installed"],
+        );
+        one(r#"[{"kind": "queue", "device": "@nothing", "set": {"scheduler": "none"}}]"#, wrong, &["@nothing"]);
+        one(r#"[{"kind": "gmirror", "name": "m", "devices": "@x"}]"#, wrong, &["step 1 (gmirror)", "FreeBSD"]);
+        let huge =
+            format!(r#"[{{"kind": "age", "directory": "{temp}", "files": 1, "size": [2, 1], "operations": 1}}]"#);
+        one(&huge, wrong, &["step 1 (age)", "smallest first"]);
+    }
+
+    #[test]
+    fn a_device_that_the_study_does_not_list_is_refused() {
+        for steps in [
+            r#"[{"kind": "mount", "device": "@expendable", "mount": "/mnt/plumb-steps"}]"#,
+            r#"[{"kind": "mount", "device": "/dev/null", "mount": "/mnt/plumb-steps"}]"#,
+        ] {
+            let found = said(steps, &[]);
+            assert!(found.iter().any(|(_, text)| text.contains("step 1 (mount)")), "{steps}: {found:?}");
+        }
+    }
+
+    // Protects: of several steps that are wrong each is told, and data that do not fit as well.
+    #[test]
+    fn one_wrong_step_hides_no_other() {
+        let steps = r#"[{"kind": "tmpfs", "name": "a b", "size": "1MiB", "mount": "/mnt/plumb-steps"},
+                        {"kind": "fill", "directory": "/no/such", "to": "80%"}]"#;
+        let found = said(steps, &[("/mnt/plumb-steps/data", 2 << 20)]);
+        let texts: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(texts.len(), 2, "{texts:?}");
+        assert!(
+            texts[0].contains("step 1 (tmpfs): `name` is `a b`") && texts[1].contains("step 2 (fill)"),
+            "{texts:?}"
+        );
+        let found = said(
+            r#"[{"kind": "tmpfs", "size": "1MiB", "mount": "/mnt/plumb-steps"}]"#,
+            &[("/mnt/plumb-steps/data", 2 << 20)],
+        );
+        assert!(
+            matches!(found.as_slice(), [(ObjectionKind::Wrong, text)] if text.contains("2MiB") && text.contains("1MiB")),
+            "{found:?}"
+        );
+    }
 }

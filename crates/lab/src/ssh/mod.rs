@@ -11,6 +11,7 @@ use crate::vm::{is_of, loaded_part};
 use plumb_engine::signals::StopFlag;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +27,8 @@ pub struct SshSpec {
     pub boot: Option<String>,
     /// The kernel that must run there: a release such as `6.1`, or the beginning of one. Any when absent.
     pub kernel: Option<String>,
+    /// The Plumb that is copied there; when absent, the one for all other machines.
+    pub agent: Option<PathBuf>,
 }
 
 /// What ssh is told beside the user's own settings: it asks nothing, and notices within 20 s that the other side is gone.
@@ -70,6 +73,14 @@ pub struct Ssh {
 }
 
 impl Ssh {
+    /// Whether ssh reaches it, whichever system is up.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn reach(spec: &SshSpec, surroundings: &Surroundings) -> Result<(), HostError> {
+        which_boot(spec, surroundings).map(drop)
+    }
+
     /// Boots it where that is asked, copies Plumb to it, and starts the agent there.
     ///
     /// # Errors
@@ -81,7 +92,7 @@ impl Ssh {
         if let Some(command) = &spec.boot {
             boot(spec, command, surroundings)?;
         }
-        let program = surroundings.far_program.as_ref().unwrap_or(&surroundings.program);
+        let program = spec.agent.as_ref().or(surroundings.far_program.as_ref()).unwrap_or(&surroundings.program);
         let bytes = std::fs::read(program).map_err(|error| failed(format!("{}: {error}", program.display())))?;
         let bytes = loaded_part(&bytes);
         let mut connection = Connection::open(spec, &start_script(bytes.len()), surroundings)?;
@@ -286,17 +297,25 @@ fn not_started(ssh: &[String], error: &std::io::Error) -> HostError {
 /// Says which boot of which system it is. Sources: random(4) of Linux, `kern.boottime` of FreeBSD's sysctl(3).
 const WHICH_BOOT: &str = "cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime";
 
-/// Boots a machine and waits until it is there again.
-fn boot(spec: &SshSpec, boot_command: &str, surroundings: &Surroundings) -> Result<(), HostError> {
-    let ask = |words: &str| -> Result<(bool, String, String), HostError> {
-        let mut command = command(&surroundings.ssh)?;
-        command.args(OPTIONS).arg("--").arg(&spec.to).arg(words).stdin(Stdio::null());
-        let output = command.output().map_err(|error| not_started(&surroundings.ssh, &error))?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-        Ok((output.status.success(), text(&output.stdout), text(&output.stderr)))
-    };
-    let (up, before, said) = ask(WHICH_BOOT)?;
-    if !up || before.is_empty() {
+/// What became of a command on a machine.
+struct Asked {
+    success: bool,
+    out: String,
+    err: String,
+}
+
+fn ask(spec: &SshSpec, words: &str, surroundings: &Surroundings) -> Result<Asked, HostError> {
+    let mut command = command(&surroundings.ssh)?;
+    command.args(OPTIONS).arg("--").arg(&spec.to).arg(words).stdin(Stdio::null());
+    let output = command.output().map_err(|error| not_started(&surroundings.ssh, &error))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    Ok(Asked { success: output.status.success(), out: text(&output.stdout), err: text(&output.stderr) })
+}
+
+/// Which boot of a machine is up now.
+fn which_boot(spec: &SshSpec, surroundings: &Surroundings) -> Result<String, HostError> {
+    let Asked { success, out, err: said } = ask(spec, WHICH_BOOT, surroundings)?;
+    if !success || out.is_empty() {
         return Err(match Trouble::of_words(&said.lines().collect::<Vec<_>>()) {
             Some(trouble) if !trouble.may_pass() => failed(trouble.sentence(&spec.to)),
             Some(trouble) => HostError::Lost(trouble.sentence(&spec.to)),
@@ -307,11 +326,17 @@ fn boot(spec: &SshSpec, boot_command: &str, surroundings: &Surroundings) -> Resu
             )),
         });
     }
+    Ok(out)
+}
+
+/// Boots a machine and waits until it is there again.
+fn boot(spec: &SshSpec, boot_command: &str, surroundings: &Surroundings) -> Result<(), HostError> {
+    let before = which_boot(spec, surroundings)?;
     // A machine that goes down takes the connection with it, so that the command's own end says nothing.
-    let (_, _, said) = ask(boot_command)?;
+    let said = ask(spec, boot_command, surroundings)?.err;
     let start = Instant::now();
     loop {
-        if let (true, now, _) = ask(WHICH_BOOT)?
+        if let Asked { success: true, out: now, .. } = ask(spec, WHICH_BOOT, surroundings)?
             && !now.is_empty()
             && now != before
         {
@@ -355,7 +380,7 @@ mod tests {
     // Protects: a word for ssh itself is no host.
     #[test]
     fn a_host_is_no_option() {
-        let spec = SshSpec { to: "-oProxyCommand=x".into(), boot: None, kernel: None };
+        let spec = SshSpec { to: "-oProxyCommand=x".into(), boot: None, kernel: None, agent: None };
         let error = Ssh::connect(&spec, &here("exit 0")).err().unwrap();
         assert!(error.to_string().contains("not a host"), "{error}");
     }
@@ -370,7 +395,7 @@ mod tests {
             // The last word is what would run at the other side.
             format!("for w; do :; done; case $w in *boot_id*) cat {0};; *) {command};; esac", file.display())
         };
-        let spec = SshSpec { to: "box".into(), boot: Some("reboot".into()), kernel: None };
+        let spec = SshSpec { to: "box".into(), boot: Some("reboot".into()), kernel: None, agent: None };
         boot(&spec, "reboot", &here(&ssh(&format!("echo two >{}; exit 255", file.display())))).unwrap();
         let mut never = here(&ssh("echo no such entry >&2; exit 1"));
         never.boot_timeout = Some(Duration::ZERO);

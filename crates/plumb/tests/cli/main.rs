@@ -30,6 +30,7 @@ mod simulated;
 mod store;
 mod stored_runs;
 mod study;
+mod study_check;
 mod study_conduct;
 mod study_question;
 mod sweep;

@@ -6,7 +6,7 @@ use crate::study_question::measured;
 use serde_json::Value;
 
 fn compare(home: &Home, a: &str, b: &str, more: &[&str]) -> Value {
-    let arguments = ["compare", "--from-store", a, b, "--json"].iter().chain(more);
+    let arguments = ["compare", "--from-store", a, b, "--json"].into_iter().chain(more.iter().copied());
     home.with(arguments).expect(0).json()
 }
 

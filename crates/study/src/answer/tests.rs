@@ -39,6 +39,7 @@ pub(super) fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> 
             builds: 1,
             reason: None,
             build_s: Some(4.0),
+            take_down_s: None,
             built: None,
         })
         .collect();

@@ -110,10 +110,28 @@ impl<'d> Study<'d> {
             let place = self.place(&["hosts", name]);
             match host {
                 _ if name == LOCAL => fail(place, "`local` is this machine".to_owned(), "give the host another name"),
-                HostForm { ssh: Some(_), vm: None, .. } | HostForm { ssh: None, vm: Some(_), boot: None } => {}
-                HostForm { vm: Some(_), ssh: None, boot: Some(_) } => {
+                HostForm { agent: Some(agent), .. } if !agent.is_absolute() => fail(
+                    place,
+                    format!("`agent` is `{}`", agent.display()),
+                    "write the absolute path of a Plumb that was built for that host",
+                ),
+                HostForm { ssh: Some(_), vm: None, .. }
+                | HostForm { ssh: None, vm: Some(_), boot: None, kernel: None, agent: None } => {}
+                HostForm { vm: Some(_), ssh: None, boot: Some(_), .. } => {
                     fail(place, "a virtual machine is booted by the lab".to_owned(), "leave out `boot`");
                 }
+                HostForm { vm: Some(_), ssh: None, kernel: Some(_), .. } => {
+                    fail(
+                        place,
+                        "the kernel of a virtual machine belongs to `vm`".to_owned(),
+                        "vm = { kernel = \"…\" }",
+                    );
+                }
+                HostForm { vm: Some(_), ssh: None, .. } => fail(
+                    place,
+                    "`agent` is for hosts that are reached by ssh".to_owned(),
+                    "leave it out; PLUMB_AGENT names what runs in a `root`",
+                ),
                 _ => fail(
                     place,
                     format!("`{name}` needs exactly one of `ssh`, `vm`"),
@@ -523,7 +541,12 @@ impl<'d> Study<'d> {
         let named = self.form.hosts.iter().filter(|(name, _)| used(name));
         let mut hosts = short_list::keyed(named.filter_map(|(name, host)| {
             let plan = match (&host.ssh, &host.vm) {
-                (Some(destination), _) => HostPlan::Ssh { destination: destination.clone(), boot: host.boot.clone() },
+                (Some(destination), _) => HostPlan::Ssh {
+                    destination: destination.clone(),
+                    boot: host.boot.clone(),
+                    kernel: host.kernel.clone(),
+                    agent: host.agent.clone(),
+                },
                 (None, Some(vm)) => HostPlan::Vm(vm.clone()),
                 (None, None) => return None,
             };

@@ -95,7 +95,8 @@ fn size_bytes(size: Size, ram: Option<u64>) -> Option<u64> {
     }
 }
 
-fn target_bytes(target: &Target, ram: Option<u64>) -> Option<u64> {
+/// Bytes of a target, on a host with so much memory.
+pub(crate) fn target_bytes(target: &Target, ram: Option<u64>) -> Option<u64> {
     match target {
         Target::File(file) => size_bytes(file.size?, ram),
         Target::Files(files) => size_bytes(files.size, ram)?.checked_mul(u64::from(files.count)),

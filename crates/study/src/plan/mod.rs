@@ -12,6 +12,7 @@ use plumb_result::{PublishedNumber, short_list};
 use plumb_workload::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// The schema's name.
 pub const PLAN_SCHEMA: &str = "plumb.study-plan/1";
@@ -282,6 +283,12 @@ pub enum HostPlan {
         destination: String,
         /// What boots it into this system, on the host that runs then.
         boot: Option<String>,
+        /// The kernel that must run there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kernel: Option<String>,
+        /// The Plumb that is copied there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<PathBuf>,
     },
     /// A virtual machine that the lab boots, anew for every plot.
     Vm(plumb_lab::vm::VmSpec),
