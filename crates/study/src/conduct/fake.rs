@@ -86,7 +86,8 @@ pub(crate) struct FakeHosts(pub(crate) Shared);
 impl Hosts for FakeHosts {
     fn open(&mut self, _: &str, _: &HostPlan, _: Listener<'_>) -> Result<Box<dyn Host>, HostError> {
         call(&self.0, Call::Open)?;
-        let facts = HostFacts { version: 1, system: "Linux".to_owned(), kernel: "6.1".to_owned(), ram_bytes: 1 << 30, cpus: 1 };
+        let facts =
+            HostFacts { version: 1, system: "Linux".to_owned(), kernel: "6.1".to_owned(), ram_bytes: 1 << 30, cpus: 1 };
         Ok(Box::new(FakeHost { world: self.0.clone(), facts }))
     }
 
