@@ -109,8 +109,11 @@ const WRITERS: &[&str] = &[
     "as iozone -s 64k -r 4k -i 0 -w -f f",
 ];
 
+/// Makes a new file of one kind.
+type Make = fn(&File);
+
 /// What scripts make before they write to it.
-const BLANK: &[(&str, fn(&File))] = &[
+const BLANK: &[(&str, Make)] = &[
     ("mktemp", |_| {}),
     ("truncate", |file| file.set_len(1 << 20).unwrap()),
     ("fallocate", |file| {

@@ -93,9 +93,10 @@ fn root_a_failure_that_comes_again_ends_the_study() {
     let home = Home::new();
     home.file("options.toml", &study(&home, "8MiB", "\"no_such_option\"").replace(r#", "ext2""#, ""));
     let said = home.plumb("study run options.toml --set design.plots=4").expect(4);
-    let warnings =
-        said.err.lines().filter(|line| line.contains("no_such_option") && line.starts_with("warning")).count();
-    assert_eq!(warnings, 2, "{}", said.err);
+    let told = said.err.lines().filter(|line| line.contains("no_such_option")).count();
+    assert_eq!(told, 1, "the cause is told once: {}", said.err);
+    assert!(said.err.contains("plot 2 was not built, so its run has failed: as before"), "{}", said.err);
+    let said = said.says(&["plots 1, 2 could not be built"]);
     let ends = said.err.lines().filter(|line| line.contains("the same failure occurred twice")).count();
     assert_eq!(ends, 1, "{}", said.err);
     assert!(said.err.contains("study resume --failed"), "{}", said.err);

@@ -27,6 +27,7 @@ pub use evidence::{StudyEvidence, StudyRun};
 pub(crate) use question::FactorLevels;
 pub use question::{Question, QuestionError, answer_question};
 
+use crate::conduct::kind;
 use crate::plan::Plan;
 use plumb_result::compare::Replicate;
 use plumb_result::short_list;
@@ -218,10 +219,20 @@ fn notes(evidence: &StudyEvidence) -> Vec<String> {
             plot.builds
         ));
     }
+    // One cause is told once, with all plots that it concerns.
+    let mut failed: Vec<(&str, Vec<String>)> = Vec::new();
     for plot in evidence.plots.iter().filter(|plot| plot.state == StudyPlotState::Failed) {
         let why = plot.reason.as_deref().unwrap_or("for no reason that was kept");
-        notes.push(format!("plot {} could not be built: {why}", plot.seq + 1));
+        let number = (plot.seq + 1).to_string();
+        match failed.iter_mut().find(|(known, _)| kind(known) == kind(why)) {
+            Some((_, plots)) => plots.push(number),
+            None => failed.push((why, vec![number])),
+        }
     }
+    notes.extend(failed.into_iter().map(|(why, plots)| match plots.as_slice() {
+        [one] => format!("plot {one} could not be built: {why}"),
+        all => format!("plots {} could not be built: {why}", all.join(", ")),
+    }));
     notes.extend(evidence.plan.warnings.iter().cloned());
     notes
 }

@@ -125,7 +125,7 @@ impl Conductor<'_, '_> {
             Err(error) => return Ok(self.not_built(&format!("host {}", planned.host), error)),
         };
         if let Err(error) = host.build(&tag, &planned.steps, &safety, listener) {
-            let attempt = self.not_built("build", error);
+            let attempt = self.not_built(&format!("host {}", planned.host), error);
             self.close(host);
             return Ok(attempt);
         }
@@ -246,8 +246,16 @@ impl Conductor<'_, '_> {
         Ok(Attempt::LostRunning(format!("lost under run {}: {reason}", seq + 1)))
     }
 
+    /// Commits a run that is over, with its result, and tells it.
+    fn end_run(&mut self, seq: u32, judged: &Judged, seconds: f64) -> Result<(), StoreError> {
+        self.commit_run(seq, judged, seconds)?;
+        let position = self.position(self.study.plan.runs[seq as usize].plot);
+        self.tell(&ConductEvent::RunEnded { position, status: judged.status, reason: judged.reason.as_deref() });
+        Ok(())
+    }
+
     /// Commits a run that is over, with its result.
-    pub(super) fn end_run(&mut self, seq: u32, judged: &Judged, seconds: f64) -> Result<(), StoreError> {
+    pub(super) fn commit_run(&mut self, seq: u32, judged: &Judged, seconds: f64) -> Result<(), StoreError> {
         let run = &self.study.plan.runs[seq as usize];
         let devices = plumb_document::json::to_string(&judged.devices)
             .map_err(|source| StoreError::Json { what: "the devices' counts", source })?;
@@ -286,8 +294,6 @@ impl Conductor<'_, '_> {
                 self.count_failure(reason);
             }
         }
-        let position = self.position(run.plot);
-        self.tell(&ConductEvent::RunEnded { position, status: judged.status, reason: judged.reason.as_deref() });
         Ok(())
     }
 }

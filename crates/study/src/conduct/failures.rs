@@ -5,7 +5,7 @@ const DEVICES: [&str; 7] = ["loop", "md", "dm-", "nvme", "zram", "nbd", "ram"];
 
 /// The first line of a failure's reason, without the numbers that differ from one provisioning to the next by chance: those of devices, and
 /// those in paths. File systems (`ext3`), sizes and exit codes stay.
-pub(super) fn kind(reason: &str) -> String {
+pub(crate) fn kind(reason: &str) -> String {
     // What follows is what a console or a tool said, with times in it.
     reason.lines().next().unwrap_or_default().split(' ').map(kind_of_word).collect::<Vec<String>>().join(" ")
 }

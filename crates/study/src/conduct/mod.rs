@@ -20,6 +20,8 @@ pub use costs::{LeftBasis, TimeLeft};
 
 use crate::plan::{Levels, Plan};
 use attempt::Attempt;
+pub(crate) use failures::kind;
+
 use costs::PlotStage;
 use plumb_engine::signals::StopFlag;
 use plumb_store::{Store, StoreError, StudyIn, StudyPlotState, StudyRunRow, StudyRunStatus};
@@ -348,17 +350,25 @@ impl Conductor<'_, '_> {
 
     /// Every run of the plot that has not ended has failed.
     fn plot_failed(&mut self, plot: u32, reason: &str) -> Result<bool, StoreError> {
-        self.tell(&ConductEvent::Trouble(reason));
-        self.count_failure(reason);
+        let before = self.count_failure(reason);
+        let mut failed = 0;
         while let Some(seq) = self.next_run(plot) {
-            self.end_run(seq, &judged::Judged::failed(format!("its plot was not built: {reason}")), 0.0)?;
+            self.commit_run(seq, &judged::Judged::failed(format!("its plot was not built: {reason}")), 0.0)?;
+            failed += 1;
         }
+        // Once is enough, however many runs and plots it concerns.
+        let why = if before == 0 { reason } else { "as before" };
+        let runs = if failed == 1 { "its run has failed".to_owned() } else { format!("its {failed} runs have failed") };
+        self.tell(&ConductEvent::Trouble(&format!("plot {} was not built, so {runs}: {why}", plot + 1)));
         self.store.end_study_plot(&self.study.id, plot, StudyPlotState::Failed, Some(reason))?;
         Ok(true)
     }
 
-    fn count_failure(&mut self, reason: &str) {
-        *self.failures.entry(failures::kind(reason)).or_default() += 1;
+    /// Counts a failure; how often the same came before.
+    fn count_failure(&mut self, reason: &str) -> u32 {
+        let count = self.failures.entry(failures::kind(reason)).or_default();
+        *count += 1;
+        *count - 1
     }
 
     fn position(&self, plot: u32) -> Position {

@@ -98,7 +98,7 @@ fn a_failed_build_fails_the_runs_of_its_plot_and_the_rest_goes_on() {
     let rows = store.study_runs(&study.id).unwrap();
     assert_eq!((count(&rows, StudyRunStatus::Done), count(&rows, StudyRunStatus::Failed)), (6, 2));
     for row in rows.iter().filter(|row| row.plot == 1) {
-        assert_eq!(row.reason.as_deref(), Some("its plot was not built: build: mkfs: exit code 1"));
+        assert_eq!(row.reason.as_deref(), Some("its plot was not built: host local: mkfs: exit code 1"));
         assert_eq!(row.run_id, None);
     }
     let plot = plot(&store, &study, 1);
@@ -183,6 +183,19 @@ fn what_is_lost_twice_has_failed() {
     assert_eq!(plot(&store, &study, 1).builds, 3, "a machine that does not boot is tried again");
 }
 
+/// What people see of a study that has trouble.
+struct Lines(Vec<String>);
+
+impl ConductWatcher for Lines {
+    fn event(&mut self, event: &ConductEvent<'_>) {
+        match event {
+            ConductEvent::Trouble(text) => self.0.push((*text).to_owned()),
+            ConductEvent::RunEnded { status, .. } => self.0.push(status.name().to_owned()),
+            _ => {}
+        }
+    }
+}
+
 // Protects: in the review, a missing mkfs was told 36 times.
 #[test]
 fn a_failure_that_comes_again_ends_the_study() {
@@ -192,8 +205,28 @@ fn a_failure_that_comes_again_ends_the_study() {
         _ => None,
     });
     let (mut store, study) = begun(plan(&["a", "b"], &["4k", "64k"], 3, 2));
-    let conducted = go_on(&mut store, &study, &world).unwrap();
+    let mut heard = Lines(Vec::new());
+    let conducted = {
+        let mut hosts = FakeHosts(world.clone());
+        let mut setting = ConductSetting {
+            hosts: &mut hosts,
+            stop: StopFlag::detached(),
+            budget: None,
+            keep_going: false,
+            watcher: &mut heard,
+            typed: String::new(),
+            command: "plumb study run fake.toml",
+        };
+        conduct(&mut store, &study, &mut setting).unwrap()
+    };
     assert_eq!(conducted.ended, ConductEnded::SameFailure);
+    assert_eq!(
+        heard.0,
+        [
+            "plot 1 was not built, so its 4 runs have failed: host local: mkfs.xfs /dev/loop0: not found",
+            "plot 2 was not built, so its 4 runs have failed: as before",
+        ]
+    );
     let rows = store.study_runs(&study.id).unwrap();
     assert_eq!((count(&rows, StudyRunStatus::Failed), count(&rows, StudyRunStatus::Planned)), (8, 16));
     // Mended, all of it can be run.
@@ -211,6 +244,30 @@ fn a_run_that_fails_as_another_did_ends_the_study_on_its_plot() {
     assert_eq!(go_on(&mut store, &study, &world).unwrap().ended, ConductEnded::SameFailure);
     assert_eq!(count(&store.study_runs(&study.id).unwrap(), StudyRunStatus::Failed), 2);
     assert_eq!(world.borrow().standing, 0, "what was built is taken down");
+}
+
+// Protects: a repeat lies near its own place in the order, not at the end of the plot, where what drifts has drifted on.
+#[test]
+fn a_rejected_run_is_made_again_behind_its_own_repetition() {
+    let world = world(|_, _, _| 1e8);
+    let times = std::cell::Cell::new(0);
+    world.borrow_mut().mutate = Box::new(move |seq, answer| {
+        if seq == 0 && times.replace(times.get() + 1) == 0 {
+            answer.result.as_mut().unwrap().verdict = plumb_result::RunVerdict::Reject;
+        }
+    });
+    let (mut store, study) = begun(plan(&["a"], &["4k", "64k"], 1, 3));
+    go_on(&mut store, &study, &world).unwrap();
+    let made: Vec<u32> = world
+        .borrow()
+        .calls
+        .iter()
+        .filter_map(|call| match call {
+            Call::Run(seq) => Some(*seq),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(made, [0, 1, 0, 2, 3, 4, 5]);
 }
 
 // Protects: a rejected run is made again once, and both results are kept.

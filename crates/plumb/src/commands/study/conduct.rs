@@ -218,11 +218,14 @@ fn ended(
             return Ok(End::Interrupted);
         }
         ConductEnded::Budget => error_line!("note: the budget is spent; {go_on}"),
-        ConductEnded::SameFailure => error_line!(
-            "error: the same failure occurred twice, so the study ended; remove its cause, then `plumb study resume --failed {}` \
-             continues (`--keep-going` continues regardless)",
-            study.id
-        ),
+        ConductEnded::SameFailure => {
+            error_line!(
+                "error: the same failure occurred twice, so the study ended; remove its cause, then `plumb study resume --failed \
+                 {}` continues (`--keep-going` continues regardless)",
+                study.id
+            );
+            return Ok(if conducted.refused { End::Refused } else { End::Io });
+        }
         ConductEnded::AllRuns => {}
     }
     Ok(if conducted.refused { End::Refused } else { end(&said) })
