@@ -21,6 +21,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("watch", schema_for!(plumb_result::watch::Watched).into()),
         ("audit", plumb_audit::schema()),
         ("study", plumb_study::file::schema()),
+        ("study-check", schema_for!(plumb_study::preflight::Preflight).into()),
         ("study-report", schema_for!(plumb_result::StudyReport).into()),
         ("audit-result", schema_for!(plumb_result::Audit).into()),
     ]

@@ -137,6 +137,9 @@ pub trait Observer {
     /// The phase is over, and this is what was measured of it. Called after [`Observer::clock_stopped`] or
     /// [`Observer::simulated`].
     fn phase_ended(&mut self, _measured: &PhaseMeasurement) {}
+
+    /// No phase is left; test data are still there.
+    fn phases_over(&mut self) {}
 }
 
 /// Nobody looks on.

@@ -35,14 +35,12 @@ pub(crate) struct Command {
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// It is not installed.
-    #[error("`{command}`: {program} is not installed{package}", package = package_hint(package))]
+    #[error("`{command}`: {}", not_installed(program))]
     Missing {
         /// The command line.
         command: String,
         /// The program.
         program: String,
-        /// The package of Debian that has it, where known.
-        package: Option<&'static str>,
     },
     /// It ended with an error.
     #[error("`{command}` ended with {status}{said}", said = quoted(stderr))]
@@ -78,10 +76,6 @@ pub enum CommandError {
         /// What the system said.
         source: io::Error,
     },
-}
-
-fn package_hint(package: &Option<&'static str>) -> String {
-    package.map_or_else(String::new, |package| format!("; on Debian: apt install {package}"))
 }
 
 fn quoted(said: &str) -> String {
@@ -137,6 +131,12 @@ impl Command {
         self
     }
 
+    /// With one argument in front of the others.
+    pub(crate) fn first_arg(mut self, arg: impl Into<String>) -> Command {
+        self.args.insert(0, arg.into());
+        self
+    }
+
     /// With one argument more.
     pub(crate) fn arg(mut self, arg: impl Into<String>) -> Command {
         self.args.push(arg.into());
@@ -166,11 +166,8 @@ impl Command {
     /// # Errors
     /// It is missing, fails, takes too long, or the user wants to stop. It runs no more then.
     pub(crate) fn run(&self, witness: &mut dyn Witness, stop: Option<StopFlag>) -> Result<String, CommandError> {
-        let program = find(&self.program).ok_or_else(|| CommandError::Missing {
-            command: self.to_string(),
-            program: self.program.clone(),
-            package: package_of(&self.program),
-        })?;
+        let program = find(&self.program)
+            .ok_or_else(|| CommandError::Missing { command: self.to_string(), program: self.program.clone() })?;
         let cannot = |source| CommandError::Start { command: self.to_string(), source };
         let (input, stdout, stderr) = self.files().map_err(cannot)?;
         let handle = |file: &File| file.try_clone().map(Stdio::from);
@@ -245,6 +242,14 @@ impl fmt::Display for Command {
 /// group.
 pub fn run_line(line: &str, limit: Duration, stop: Option<StopFlag>) -> Result<String, LineError> {
     Ok(Command::new("sh", ["-c", line]).within(limit).run(&mut NoWitness, stop)?)
+}
+
+/// Whether a shell takes a line of the user's own; nothing of it runs.
+///
+/// # Errors
+/// What the shell says against it.
+pub fn check_line(line: &str) -> Result<(), LineError> {
+    Ok(Command::new("sh", ["-n", "-c", line]).run(&mut NoWitness, None).map(drop)?)
 }
 
 /// Why a line of the user's own did not do what it was to do, told without the line: whoever ran it shows that.
@@ -354,12 +359,14 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
 
 /// Packages of Debian 12 and 13 that have a program.
 const PACKAGES: &[(&str, &str)] = &[
+    ("bindfs", "bindfs"),
     ("blockdev", "util-linux"),
     ("btrfs", "btrfs-progs"),
     ("dmsetup", "dmsetup"),
     ("dumpe2fs", "e2fsprogs"),
     ("e2fsck", "e2fsprogs"),
     ("exportfs", "nfs-kernel-server"),
+    ("fusermount3", "fuse3"),
     ("losetup", "mount"),
     ("lvm", "lvm2"),
     ("mdadm", "mdadm"),
@@ -372,11 +379,23 @@ const PACKAGES: &[(&str, &str)] = &[
     ("mount", "mount"),
     ("mount.nfs", "nfs-common"),
     ("partx", "util-linux"),
+    ("qemu-img", "qemu-utils"),
     ("sfdisk", "fdisk"),
     ("thin_check", "thin-provisioning-tools"),
     ("tune2fs", "e2fsprogs"),
     ("umount", "mount"),
 ];
+
+/// That a program is not installed, with the package that has it; `None` where it is.
+pub(crate) fn missing(program: &str) -> Option<String> {
+    find(program).is_none().then(|| not_installed(program))
+}
+
+/// That a program is not installed, with the package that has it.
+pub(crate) fn not_installed(program: &str) -> String {
+    let package = package_of(program).map_or_else(String::new, |package| format!("; on Debian: apt install {package}"));
+    format!("{program} is not installed{package}")
+}
 
 fn package_of(program: &str) -> Option<&'static str> {
     PACKAGES.iter().find(|(name, _)| *name == program).map(|(_, package)| *package)
@@ -417,15 +436,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_its_package() {
-        let missing = CommandError::Missing {
-            command: "mdadm --create".to_owned(),
-            program: "mdadm".to_owned(),
-            package: package_of("mdadm"),
-        };
+        let missing = CommandError::Missing { command: "mdadm --create".to_owned(), program: "mdadm".to_owned() };
         let text = "`mdadm --create`: mdadm is not installed; on Debian: apt install mdadm";
         assert_eq!(missing.to_string(), text);
         let error = run(&Command::new("plumb-has-no-such-program", ["x"])).unwrap_err();
-        assert!(matches!(error, CommandError::Missing { package: None, .. }), "{error:?}");
+        assert!(matches!(error, CommandError::Missing { .. }) && !error.to_string().contains("apt"), "{error:?}");
     }
 
     // Protects: neither a command that hangs nor what it started outlives its time.

@@ -2,6 +2,7 @@
 
 pub use crate::error::HostError;
 
+use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::protocol::{HostFacts, HostRequest, Reply, RunAnswer, RunJob, VERSION};
 use crate::step::{MadeNames, Safety, Step};
 
@@ -13,6 +14,12 @@ pub type Listener<'a> = &'a mut dyn FnMut(&str);
 pub trait Host {
     /// What it is.
     fn facts(&self) -> &HostFacts;
+
+    /// What would go wrong with builds and with what runs on them. Nothing is built.
+    fn inspect(&mut self, inspection: &Inspection) -> Result<Vec<Objection>, HostError>;
+
+    /// What does not fit on what was built.
+    fn fits(&mut self, work: &[PlannedWork]) -> Result<Vec<Objection>, HostError>;
 
     /// Builds steps, in order. After an error, nothing is left of them.
     fn build(
@@ -41,6 +48,8 @@ pub fn answer(host: &mut dyn Host, request: HostRequest, listener: Listener<'_>)
             reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
             refused: false,
         }),
+        HostRequest::Inspect(inspection) => host.inspect(&inspection).map(|objections| Reply::Inspected { objections }),
+        HostRequest::Fits { work } => host.fits(&work).map(|objections| Reply::Inspected { objections }),
         HostRequest::Build { tag, steps, safety } => {
             host.build(&tag, &steps, &safety, listener).map(|made| Reply::Built { made })
         }

@@ -12,6 +12,8 @@ pub mod host;
 mod journal;
 mod link;
 pub mod local;
+mod names;
+pub mod preflight;
 pub mod protocol;
 mod recipe;
 mod site;
@@ -24,7 +26,7 @@ mod undo;
 pub mod vm;
 
 pub use build::{Builder, Cause, LabError, Left, RecoveredBuild, recover};
-pub use command::{CommandError, LineError, run_line};
+pub use command::{CommandError, LineError, check_line, run_line};
 pub use host::{Host, HostError};
 pub use local::Local;
 pub use ssh::Ssh;

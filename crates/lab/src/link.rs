@@ -1,6 +1,7 @@
 //! The near end of the protocol: asks an agent somewhere else.
 
 use crate::host::{Host, HostError, Listener};
+use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::protocol::{HostFacts, HostRequest, Reply, RunAnswer, RunJob, VERSION};
 use crate::step::{MadeNames, Safety, Step};
 use plumb_engine::signals::StopFlag;
@@ -35,6 +36,14 @@ pub(crate) trait FarHost {
 impl<F: FarHost> Host for F {
     fn facts(&self) -> &HostFacts {
         FarHost::facts(self)
+    }
+
+    fn inspect(&mut self, inspection: &Inspection) -> Result<Vec<Objection>, HostError> {
+        self.link().objections(&HostRequest::Inspect(inspection.clone())).map_err(|error| told(self, error))
+    }
+
+    fn fits(&mut self, work: &[PlannedWork]) -> Result<Vec<Objection>, HostError> {
+        self.link().objections(&HostRequest::Fits { work: work.to_vec() }).map_err(|error| told(self, error))
     }
 
     fn build(
@@ -99,6 +108,13 @@ impl Link {
                 reason: format!("its agent speaks version {} of the protocol, and not {VERSION}", facts.version),
                 refused: false,
             }),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn objections(&mut self, request: &HostRequest) -> Result<Vec<Objection>, HostError> {
+        match self.ask(request, None, &mut |_| ())? {
+            Reply::Inspected { objections } => Ok(objections),
             other => Err(unexpected(&other)),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::agent::{Agent, AgentSettings};
 use crate::host::{Host, HostError, Listener};
+use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::protocol::{HostFacts, RunAnswer, RunJob};
 use crate::step::{MadeNames, Safety, Step};
 use crate::surroundings::Surroundings;
@@ -35,6 +36,14 @@ impl Local {
 impl Host for Local {
     fn facts(&self) -> &HostFacts {
         self.agent.facts()
+    }
+
+    fn inspect(&mut self, inspection: &Inspection) -> Result<Vec<Objection>, HostError> {
+        Ok(self.agent.inspect(inspection))
+    }
+
+    fn fits(&mut self, work: &[PlannedWork]) -> Result<Vec<Objection>, HostError> {
+        Ok(self.agent.fits(work))
     }
 
     fn build(

@@ -1,12 +1,13 @@
 //! What a study asks of a host, and what the host answers: JSON, one line each.
 
+use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::step::{MadeNames, Safety, Step};
 use plumb_result::RunResult;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The version of these messages; both ends must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What is asked of a host. Requests are answered one after another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,13 @@ pub enum HostRequest {
     Hello {
         /// [`VERSION`].
         version: u32,
+    },
+    /// What would go wrong with this?
+    Inspect(Inspection),
+    /// Does this fit on what stands?
+    Fits {
+        /// What would run.
+        work: Vec<PlannedWork>,
     },
     /// Build these, one after another.
     Build {
@@ -114,6 +122,11 @@ pub enum Reply {
         /// The line.
         text: String,
     },
+    /// To [`HostRequest::Inspect`] and [`HostRequest::Fits`].
+    Inspected {
+        /// What would go wrong.
+        objections: Vec<Objection>,
+    },
     /// To [`HostRequest::Build`]: all stands.
     Built {
         /// What the steps made.
@@ -138,6 +151,8 @@ pub enum Reply {
 pub struct HostFacts {
     /// [`VERSION`].
     pub version: u32,
+    /// `uname -s`: `Linux`, `FreeBSD`.
+    pub system: String,
     /// `uname -r`.
     pub kernel: String,
     /// Memory, in bytes.
@@ -153,7 +168,8 @@ pub struct RunAnswer {
     pub exit_code: i32,
     /// The result, where there is one.
     pub result: Option<RunResult>,
-    /// What each block device did meanwhile, by the kernel's name: `sda`, `md0`; the run's caches flushed before the last look.
+    /// What each block device did for the work, by the kernel's name: `sda`, `md0`; from when the data were laid out until they
+    /// were about to be removed, what was dirty written back before both looks.
     pub devices: BTreeMap<String, DeviceRecord>,
     /// The last lines of what it said on standard error.
     pub stderr: String,
@@ -190,4 +206,17 @@ pub struct DeviceCounts {
     pub written_bytes: u64,
     /// Flushes completed.
     pub flushes: u64,
+}
+
+impl DeviceCounts {
+    /// What was done since an earlier look.
+    pub(crate) fn since(&self, before: &DeviceCounts) -> DeviceCounts {
+        DeviceCounts {
+            reads: self.reads.wrapping_sub(before.reads),
+            read_bytes: self.read_bytes.wrapping_sub(before.read_bytes),
+            writes: self.writes.wrapping_sub(before.writes),
+            written_bytes: self.written_bytes.wrapping_sub(before.written_bytes),
+            flushes: self.flushes.wrapping_sub(before.flushes),
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use crate::command::Command;
 use crate::error::Cause;
 use crate::journal::UndoJournal;
+use crate::names;
 use crate::step::{MadeNames, Safety};
 use crate::system;
 use crate::undo::{OWN_PREFIX, Undo};
@@ -95,35 +96,11 @@ impl Site<'_> {
 
     /// The only thing that a name stands for.
     pub(crate) fn resolve_one(&self, field: &'static str, name: &str) -> Result<PathBuf, Cause> {
-        let mut found = self.resolve(&[name.to_owned()])?;
-        match (found.pop(), found.len()) {
-            (Some(only), 0) => Ok(only),
-            (_, more) => {
-                let count = if more == 0 { 0 } else { more + 1 };
-                Err(Cause::field(field, name, format!("it stands for {count} things; say which one, as `{name}.1`")))
-            }
-        }
+        names::only(field, name, self.resolve(&[name.to_owned()])?)
     }
 
     fn named(&self, name: &str) -> Result<Vec<PathBuf>, Cause> {
-        if let Some(all) = self.all_named(name)? {
-            return Ok(all);
-        }
-        if let Some((name, number)) = name.rsplit_once('.')
-            && let Ok(number) = number.parse::<usize>()
-            && let Some(all) = self.all_named(name)?
-        {
-            return match number.checked_sub(1).and_then(|index| all.get(index)) {
-                Some(path) => Ok(vec![path.clone()]),
-                None => Err(Cause::Unnamed {
-                    name: format!("{name}.{number}"),
-                    known: format!("@{name}.1 to @{name}.{}", all.len()),
-                }),
-            };
-        }
-        let known = self.standing.made.keys().map(|name| format!("@{name}"));
-        let known: Vec<String> = known.chain(["@expendable".to_owned()]).collect();
-        Err(Cause::Unnamed { name: name.to_owned(), known: known.join(", ") })
+        names::meant(name, |name| self.all_named(name), || self.standing.made.keys().cloned().collect())
     }
 
     fn all_named(&self, name: &str) -> Result<Option<Vec<PathBuf>>, Cause> {
@@ -131,10 +108,7 @@ impl Site<'_> {
             return Ok(Some(made.iter().map(PathBuf::from).collect()));
         }
         match name {
-            "expendable" | "disks" if self.safety.expendable.is_empty() => {
-                let expected = "the study lists no device that may be destroyed: [safety] expendable = [{ path = \"…\", serial = \"…\" }]";
-                Err(Cause::field("devices", format!("@{name}"), expected))
-            }
+            "expendable" | "disks" if self.safety.expendable.is_empty() => Err(names::none_expendable(name)),
             "expendable" | "disks" => expendable(self.safety).map(Some),
             _ => Ok(None),
         }
@@ -144,12 +118,7 @@ impl Site<'_> {
     /// is not the lab's in the first place is wiped in the end.
     pub(crate) fn claim(&mut self, devices: &[PathBuf]) -> Result<(), Cause> {
         let guard = Guard::new(Permissions::parse(&self.safety.typed));
-        let list: Vec<Expendable<'_>> = self
-            .safety
-            .expendable
-            .iter()
-            .map(|entry| Expendable { path: entry.path.as_deref().map(Path::new), serial: entry.serial.as_deref() })
-            .collect();
+        let list = listed(self.safety);
         for (index, device) in devices.iter().enumerate() {
             let number = system::device_number(device);
             if number.is_some() && devices[..index].iter().any(|other| system::device_number(other) == number) {
@@ -220,6 +189,15 @@ impl Site<'_> {
     }
 }
 
+/// What a study lists as expendable, as the write guard takes it.
+pub(crate) fn listed(safety: &Safety) -> Vec<Expendable<'_>> {
+    safety
+        .expendable
+        .iter()
+        .map(|entry| Expendable { path: entry.path.as_deref().map(Path::new), serial: entry.serial.as_deref() })
+        .collect()
+}
+
 /// The devices that a study may destroy, in its order, found by their paths, or by their serials where it names none.
 ///
 /// # Errors
@@ -264,7 +242,7 @@ fn with_serial(disks: &[guard::NamedDevice], serial: &str) -> Result<PathBuf, Ca
 }
 
 /// Asks again while a device is held: who probes what has just appeared lets go of it in a moment.
-fn patiently<T>(mut ask: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
+pub(crate) fn patiently<T>(mut ask: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
     let mut answer = ask();
     system::wait_until(Duration::from_secs(1), || {
         if matches!(answer, Err(Refusal::Held { .. })) {

@@ -20,6 +20,8 @@ pub struct Surroundings {
     pub ssh: Vec<String>,
     /// How long a machine may take to boot; each kind of host has its own idea.
     pub boot_timeout: Option<Duration>,
+    /// Whether errors show all that ssh said.
+    pub verbose: bool,
     /// Whether the user wants to end, looked at while a host is waited for.
     pub interrupted: Option<StopFlag>,
 }
@@ -40,6 +42,7 @@ impl Surroundings {
             far_program: absolute("PLUMB_AGENT"),
             ssh: ssh.unwrap_or_else(|| vec!["ssh".to_owned()]),
             boot_timeout: None,
+            verbose: false,
             interrupted: None,
         })
     }

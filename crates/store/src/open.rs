@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_noise.sql"),
     include_str!("migrations/0003_study.sql"),
     include_str!("migrations/0004_rejected.sql"),
+    include_str!("migrations/0005_take_down.sql"),
 ];
 
 /// The schema that this program writes.

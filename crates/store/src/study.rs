@@ -187,8 +187,10 @@ pub struct StudyPlotRow {
     pub builds: u32,
     /// Why it failed, or was built again.
     pub reason: Option<String>,
-    /// How long the last build took, s.
+    /// How long the last build took, s: until the plot stood, what the user runs before it included.
     pub build_s: Option<f64>,
+    /// How long it took from the last run until nothing stood, s.
+    pub take_down_s: Option<f64>,
 }
 
 /// How a run of a study ended.
@@ -328,7 +330,7 @@ impl Store {
         let failed = self.failed("reading the plots of a study");
         let mut statement = self
             .connection
-            .prepare("SELECT seq, state, builds, reason, build_s FROM study_plot WHERE study_id = ?1 ORDER BY seq")
+            .prepare("SELECT seq, state, builds, reason, build_s, take_down_s FROM study_plot WHERE study_id = ?1 ORDER BY seq")
             .map_err(&failed)?;
         let row = |row: &Row<'_>| {
             let state: String = row.get(1)?;
@@ -341,6 +343,7 @@ impl Store {
                 builds: row.get(2)?,
                 reason: row.get(3)?,
                 build_s: row.get(4)?,
+                take_down_s: row.get(5)?,
             })
         };
         statement.query_map([id], row).and_then(Iterator::collect).map_err(&failed)
@@ -399,6 +402,17 @@ impl Store {
         self.write("storing a build", Durability::Process, |transaction| {
             transaction.execute(
                 "UPDATE study_plot SET build_s = ?3 WHERE study_id = ?1 AND seq = ?2",
+                params![id, plot, seconds],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Keeps how long it took to take a plot down, s.
+    pub fn took_down_study_plot(&mut self, id: &str, plot: u32, seconds: f64) -> Result<(), StoreError> {
+        self.write("storing how long a plot took", Durability::Process, |transaction| {
+            transaction.execute(
+                "UPDATE study_plot SET take_down_s = ?3 WHERE study_id = ?1 AND seq = ?2",
                 params![id, plot, seconds],
             )?;
             Ok(())

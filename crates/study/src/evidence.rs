@@ -3,6 +3,7 @@
 use crate::live::{SeldomOthers, SoFar};
 use crate::run::Progress;
 use plumb_engine::{JobFilesError, Live, LoggedOp, Observer, PhaseNow, TargetView};
+use plumb_lab::agent::RunLooks;
 use plumb_probe::clock::ClockWatch;
 use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
@@ -42,7 +43,17 @@ pub(crate) struct Evidence<'a> {
     around: Option<Around>,
     null_ceiling_ops: Seen<f64>,
     evidence_log: Option<EvidenceLog<'a>>,
+    device_looks: Option<(&'a RunLooks, LastLook)>,
     progress: &'a mut dyn Progress,
+}
+
+/// Who looks at the devices last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LastLook {
+    /// This run, before it removes its test data.
+    BeforeRemoval,
+    /// Whoever started this process, behind it.
+    Elsewhere,
 }
 
 /// What is being watched during one phase.
@@ -80,8 +91,14 @@ impl<'a> Evidence<'a> {
             around: None,
             null_ceiling_ops,
             evidence_log,
+            device_looks: None,
             progress,
         }
+    }
+
+    /// With looks at all devices before and behind the work.
+    pub(crate) fn with_looks(self, looks: &'a RunLooks, last: LastLook) -> Evidence<'a> {
+        Evidence { device_looks: Some((looks, last)), ..self }
     }
 
     pub(crate) fn collected(self) -> Observations {
@@ -270,6 +287,9 @@ impl Observer for Evidence<'_> {
             around.observations.resident_before.extend(residency_of(&views));
             around.observations.extents_before.extend(extents_of(&views));
         }
+        if let Some((looks, _)) = self.device_looks {
+            looks.before(self.base);
+        }
     }
 
     fn clock_starts(&mut self, phase: &str) {
@@ -340,5 +360,11 @@ impl Observer for Evidence<'_> {
         news.withdrawn.iter().for_each(|finding| self.progress.withdrawn(finding));
         news.found.iter().for_each(|finding| self.progress.found(finding));
         self.progress.phase_ended(measured);
+    }
+
+    fn phases_over(&mut self) {
+        if let Some((looks, LastLook::BeforeRemoval)) = self.device_looks {
+            looks.after(self.base);
+        }
     }
 }

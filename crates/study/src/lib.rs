@@ -15,6 +15,7 @@ pub mod not_stored;
 pub mod place;
 pub mod plan;
 pub mod precondition;
+pub mod preflight;
 pub mod run;
 pub mod sweep;
 

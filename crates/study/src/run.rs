@@ -1,6 +1,6 @@
 //! One run with its evidence: probe before, engine, probe after, trust, store.
 
-use crate::evidence::{Evidence, EvidenceLog};
+use crate::evidence::{Evidence, EvidenceLog, LastLook};
 use crate::fit::{Policies, fit};
 use crate::not_stored::NotStored;
 use crate::place::free_bytes;
@@ -12,6 +12,7 @@ use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::{KeptFiles, TestDirs};
 use plumb_engine::trace::Recordings;
 use plumb_engine::{DropCaches, EngineError, JobFilesError, Live, LoggedOp, PhaseNow, Setting, Unopened};
+use plumb_lab::agent::RunLooks;
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tier, Tool};
@@ -80,8 +81,12 @@ pub struct Bench {
     pub recordings: Option<&'static dyn Recordings>,
     /// Whom it ends when the files of a job cannot be had.
     pub unopened: Unopened,
+    /// Receives a line when something that is not measured takes unexpectedly long.
+    pub say: fn(&str),
     /// Hears at once what happens in copies.
     pub copy_listener: Option<SharedListener>,
+    /// Whoever conducts this process wants to know what devices did for the work alone.
+    pub device_looks: Option<RunLooks>,
     /// What the store did not take of all runs so far, and of what was made of them.
     pub not_stored: Option<NotStored>,
     environment: Environment,
@@ -220,7 +225,9 @@ impl Bench {
             kept: None,
             recordings: None,
             unopened: Unopened::EndsRun,
+            say: |_| {},
             copy_listener: None,
+            device_looks: RunLooks::asked(),
             not_stored: None,
             environment: plumb_probe::environment(),
             null_ceilings: BTreeMap::new(),
@@ -288,6 +295,11 @@ impl Bench {
             dialect: request.dialect,
         });
         let mut evidence = Evidence::new(&workload, &environment, request.base, null_ceiling, evidence_log, progress);
+        if let Some(looks) = &self.device_looks {
+            // Another tool's removal of its files is part of what the tool does, and it may make more runs than one.
+            let last = if request.dialect.is_none() { LastLook::BeforeRemoval } else { LastLook::Elsewhere };
+            evidence = evidence.with_looks(looks, last);
+        }
         let setting = Setting {
             base: request.base,
             permissions: &self.permissions,
@@ -299,6 +311,7 @@ impl Bench {
             content_seed,
             recordings: self.recordings,
             unopened: self.unopened,
+            say: self.say,
             copy_listener: self.copy_listener.clone(),
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);

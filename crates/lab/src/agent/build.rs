@@ -5,6 +5,7 @@ use super::settings::AgentSettings;
 use crate::build::Builder;
 use crate::error::failed;
 use crate::host::{HostError, Listener};
+use crate::preflight::{self, Here, Inspection, Objection, PlannedWork};
 use crate::protocol::{HostFacts, RunAnswer, RunJob, VERSION};
 use crate::site::expendable;
 use crate::step::{MadeNames, Safety, Step};
@@ -41,6 +42,23 @@ impl Agent {
         &self.facts
     }
 
+    /// What would go wrong with builds and with what runs on them.
+    pub fn inspect(&self, inspection: &Inspection) -> Vec<Objection> {
+        preflight::of_builds(&inspection.builds, &Here(&self.with_own(&inspection.safety)))
+    }
+
+    /// What does not fit on what was built.
+    pub fn fits(&self, work: &[PlannedWork]) -> Vec<Objection> {
+        preflight::of_standing(work, &self.made)
+    }
+
+    /// What may be destroyed, with the machine's own disks.
+    fn with_own(&self, safety: &Safety) -> Safety {
+        let mut safety = safety.clone();
+        safety.expendable.splice(0..0, self.settings.expendable.iter().cloned());
+        safety
+    }
+
     /// Builds steps, in order.
     ///
     /// # Errors
@@ -52,8 +70,7 @@ impl Agent {
         safety: &Safety,
         listener: Listener<'_>,
     ) -> Result<MadeNames, HostError> {
-        let mut safety = safety.clone();
-        safety.expendable.splice(0..0, self.settings.expendable.iter().cloned());
+        let safety = self.with_own(safety);
         self.made = self.builder.build(tag, steps, &safety, listener)?;
         // They are only names for what is counted: steps that need a disk that is not there have failed already.
         self.disks = expendable(&safety).unwrap_or_default();
@@ -92,13 +109,24 @@ impl Agent {
 
 /// What this machine is.
 fn facts() -> Result<HostFacts, HostError> {
-    let text = std::fs::read_to_string("/proc/meminfo").map_err(|error| failed(format!("/proc/meminfo: {error}")))?;
-    let ram_bytes = total_memory_bytes(&text).ok_or_else(|| failed("/proc/meminfo has no MemTotal"))?;
+    let ram_bytes = match std::fs::read_to_string("/proc/meminfo") {
+        Ok(text) => total_memory_bytes(&text),
+        // FreeBSD has no such file.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Some(plumb_engine::ram_bytes()).filter(|bytes| *bytes > 0)
+        }
+        Err(error) => return Err(failed(format!("/proc/meminfo: {error}"))),
+    };
+    let ram_bytes = ram_bytes.ok_or_else(|| failed("this system does not say how much memory it has"))?;
+    let known = plumb_probe::blocks::processors();
+    let cpus = if known > 0 { known } else { std::thread::available_parallelism().map_or(1, usize::from) };
+    let uname = rustix::system::uname();
     Ok(HostFacts {
         version: VERSION,
-        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        system: uname.sysname().to_string_lossy().into_owned(),
+        kernel: uname.release().to_string_lossy().into_owned(),
         ram_bytes,
-        cpus: plumb_probe::blocks::processors() as u32,
+        cpus: cpus as u32,
     })
 }
 

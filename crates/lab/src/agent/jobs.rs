@@ -2,7 +2,7 @@
 
 use super::AgentSettings;
 use super::expand::expand;
-use super::look::{DeviceLook, DeviceRoles};
+use super::look::{DeviceLook, DeviceRoles, LOOKS_VARIABLE, RunLooks};
 use crate::claim::DirectoryClaim;
 use crate::error::failed;
 use crate::host::{HostError, Listener};
@@ -103,6 +103,9 @@ impl RunSurroundings<'_> {
             said.keep(format!("it was killed by signal {signal}"));
         }
         let result = self.result(&files)?;
+        // The run knows better when its work began and ended.
+        let looks = RunLooks::of(files.dir.path());
+        let (before, after) = (looks.taken_before().unwrap_or(before), looks.taken_after().unwrap_or(after));
         let devices = after.since(&before, &DeviceRoles::new(self.made, self.disks));
         Ok(RunAnswer { exit_code: code(status), result, devices, stderr: said.tail() })
     }
@@ -124,7 +127,7 @@ impl RunSurroundings<'_> {
     /// The command as a user would type it, and what it reads.
     fn command(&self, job: &RunJob, dir: &Path, files: &RunFiles) -> Result<(Command, String), HostError> {
         let mut command = self.plumb(files);
-        command.env("PLUMB_ALLOW", self.may_be_written());
+        command.env("PLUMB_ALLOW", self.may_be_written()).env(LOOKS_VARIABLE, files.dir.path());
         // Should the agent be killed, the run is told to end.
         command.args(["agent", "--gently", "--with-parent", &std::process::id().to_string(), "--"]);
         command.arg(&self.settings.program);

@@ -7,6 +7,7 @@ use plumb_probe::ProbeError;
 use plumb_probe::blocks::BlockWatch;
 use plumb_result::blocks::{BlockExtent, BlockStat};
 use plumb_result::short_list;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
@@ -17,7 +18,7 @@ const SECTOR_BYTES: u64 = 512;
 
 /// Why devices could not be looked at.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LookError {
+pub enum LookError {
     /// The directory of a run cannot be opened.
     #[error("{}: {source}", directory.display())]
     Open {
@@ -39,33 +40,98 @@ pub(super) enum LookError {
     Counters(#[from] ProbeError),
 }
 
-/// Counters of all whole devices at one moment.
-pub(super) struct DeviceLook(BTreeMap<String, BlockStat>);
+/// Counters of all whole devices at one moment, since each came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceLook(BTreeMap<String, DeviceCounts>);
 
 impl DeviceLook {
     /// Writes back what is dirty on the file system of a directory, then looks.
     ///
     /// # Errors
     /// What cannot be read or written back.
-    pub(super) fn after_sync(directory: &Path) -> Result<DeviceLook, LookError> {
+    pub fn after_sync(directory: &Path) -> Result<DeviceLook, LookError> {
         let file = std::fs::File::open(directory)
             .map_err(|source| LookError::Open { directory: directory.to_owned(), source })?;
         plumb_engine::sync_file_system(file.as_fd())
             .map_err(|source| LookError::WriteBack { directory: directory.to_owned(), source: source.into() })?;
+        // Counters are read from Linux's /proc and /sys; elsewhere runs have times, and nothing is known of devices.
+        if cfg!(not(target_os = "linux")) {
+            return Ok(DeviceLook::default());
+        }
         let devices = BlockWatch::new().look()?.devices;
         let whole =
             devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole) && !is_root(&device.name));
-        Ok(DeviceLook(short_list::keyed(whole.map(|device| (device.name, device.stat)))))
+        Ok(DeviceLook(short_list::keyed(whole.map(|device| (device.name, counts(&device.stat))))))
     }
 
     /// What was done since an earlier look, by devices that have ever done anything.
     pub(super) fn since(&self, before: &DeviceLook, roles: &DeviceRoles) -> BTreeMap<String, DeviceRecord> {
-        let used = |stat: &BlockStat| stat.reads.ops + stat.writes.ops + stat.flushes.ops + stat.discards.ops > 0;
-        short_list::keyed(self.0.iter().filter(|(_, stat)| used(stat)).map(|(name, stat)| {
-            let done = stat.since(&before.0.get(name).copied().unwrap_or_default());
-            (name.clone(), DeviceRecord { role: roles.0.get(name).cloned(), counts: counts(&done) })
+        let used = |counts: &DeviceCounts| counts.reads + counts.writes + counts.flushes > 0;
+        short_list::keyed(self.0.iter().filter(|(_, counts)| used(counts)).map(|(name, counts)| {
+            let done = counts.since(&before.0.get(name).copied().unwrap_or_default());
+            (name.clone(), DeviceRecord { role: roles.0.get(name).cloned(), counts: done })
         }))
     }
+}
+
+/// The variable that names a directory of [`RunLooks`] to a run.
+pub(super) const LOOKS_VARIABLE: &str = "PLUMB_DEVICE_LOOKS";
+
+/// The looks that a run takes itself: between them lies its work, and neither the laying out of its data nor their removal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLooks(PathBuf);
+
+impl RunLooks {
+    /// Those that an agent asks this process for, if one does.
+    pub fn asked() -> Option<RunLooks> {
+        std::env::var_os(LOOKS_VARIABLE).filter(|dir| !dir.is_empty()).map(|dir| RunLooks(PathBuf::from(dir)))
+    }
+
+    pub(super) fn of(directory: &Path) -> RunLooks {
+        RunLooks(directory.to_owned())
+    }
+
+    /// Looks before the work begins, once a process: a tool that makes several runs has one beginning.
+    pub fn before(&self, directory: &Path) {
+        let path = self.path(BEFORE);
+        if !path.exists() {
+            keep(&path, directory);
+        }
+    }
+
+    /// Looks when the work is done.
+    pub fn after(&self, directory: &Path) {
+        keep(&self.path(AFTER), directory);
+    }
+
+    /// The look that was taken before the work; `None` where the run took none.
+    pub(super) fn taken_before(&self) -> Option<DeviceLook> {
+        read(&self.path(BEFORE))
+    }
+
+    /// The look that was taken behind it.
+    pub(super) fn taken_after(&self) -> Option<DeviceLook> {
+        read(&self.path(AFTER))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+const BEFORE: &str = "devices-before.json";
+const AFTER: &str = "devices-after.json";
+
+/// Where a look fails, the agent's own stands, which is taken around the whole run.
+fn keep(path: &Path, directory: &Path) {
+    let Ok(look) = DeviceLook::after_sync(directory) else { return };
+    if let Ok(text) = plumb_document::json::to_vec(&look) {
+        let _ = std::fs::write(path, text);
+    }
+}
+
+fn read(path: &Path) -> Option<DeviceLook> {
+    plumb_document::json::from_str(&std::fs::read_to_string(path).ok()?).ok()
 }
 
 /// Whether a virtual machine's userland lies on it: from there come programs, and nothing that is measured.
@@ -100,19 +166,39 @@ impl DeviceRoles {
     }
 }
 
-fn counts(done: &BlockStat) -> DeviceCounts {
+fn counts(stat: &BlockStat) -> DeviceCounts {
     DeviceCounts {
-        reads: done.reads.ops,
-        read_bytes: done.reads.sectors * SECTOR_BYTES,
-        writes: done.writes.ops,
-        written_bytes: done.writes.sectors * SECTOR_BYTES,
-        flushes: done.flushes.ops,
+        reads: stat.reads.ops,
+        read_bytes: stat.reads.sectors.wrapping_mul(SECTOR_BYTES),
+        writes: stat.writes.ops,
+        written_bytes: stat.writes.sectors.wrapping_mul(SECTOR_BYTES),
+        flushes: stat.flushes.ops,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Protects: what lies between a run's own two looks is what is counted, and a tool's second run begins nothing anew.
+    #[test]
+    fn a_runs_own_looks_are_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let looks = RunLooks::of(dir.path());
+        assert_eq!((looks.taken_before(), looks.taken_after()), (None, None));
+        let look = |written_bytes| {
+            DeviceLook(
+                [("sda".to_owned(), DeviceCounts { writes: 9, written_bytes, ..DeviceCounts::default() })].into(),
+            )
+        };
+        std::fs::write(looks.path(BEFORE), plumb_document::json::to_vec(&look(100)).unwrap()).unwrap();
+        looks.before(dir.path());
+        assert_eq!(looks.taken_before(), Some(look(100)));
+        let done = look(300).since(&look(100), &DeviceRoles::default());
+        assert_eq!((done["sda"].counts.written_bytes, done["sda"].counts.writes), (200, 0));
+        looks.after(dir.path());
+        assert!(looks.taken_after().is_some());
+    }
 
     // Protects: a device is the same in every build, whatever the kernel calls it.
     #[test]

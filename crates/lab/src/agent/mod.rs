@@ -14,5 +14,6 @@ mod settings;
 pub use build::Agent;
 #[cfg(target_os = "linux")]
 pub use init::run_as_init;
+pub use look::{DeviceLook, LookError, RunLooks};
 pub use serve::serve;
 pub use settings::AgentSettings;

@@ -60,6 +60,8 @@ pub fn serve(
                 reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
                 refused: false,
             },
+            Ok(HostRequest::Inspect(inspection)) => Reply::Inspected { objections: agent.inspect(&inspection) },
+            Ok(HostRequest::Fits { work }) => Reply::Inspected { objections: agent.fits(&work) },
             Ok(HostRequest::Build { tag, steps, safety }) => match agent.build(&tag, &steps, &safety, &mut progress) {
                 Ok(made) => Reply::Built { made },
                 Err(error) => refusal(&error),

@@ -17,14 +17,8 @@ const DIRECTORIES: u64 = 16;
 const SYNC_EVERY: u64 = 64;
 
 pub(super) fn build(step: &Age, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
-    let [smallest, largest] = step.size.map(|bytes| bytes.0);
-    if smallest > largest || largest == 0 {
-        let text = format!("[{}, {}]", step.size[0], step.size[1]);
-        return Err(Cause::field("size", text, "write the smallest first, and the largest above 0"));
-    }
-    if step.files.0 == 0 {
-        return Err(Cause::field("files", step.files, "write 1 or more"));
-    }
+    check(step)?;
+    let [_, largest] = step.size.map(|bytes| bytes.0);
     let parent = site.resolve_one("directory", &step.directory)?;
     let dir = site.own_dir("directory", &parent)?;
     let handle = File::open(&dir).map_err(Cause::io("open the directory"))?;
@@ -46,6 +40,19 @@ pub(super) fn build(step: &Age, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     }
     plumb_engine::sync_file_system(handle.as_fd()).map_err(Cause::io("flush"))?;
     Ok(vec![])
+}
+
+/// What is wrong with a step by itself.
+pub(super) fn check(step: &Age) -> Result<(), Cause> {
+    let [smallest, largest] = step.size.map(|bytes| bytes.0);
+    if smallest > largest || largest == 0 {
+        let text = format!("[{}, {}]", step.size[0], step.size[1]);
+        return Err(Cause::field("size", text, "write the smallest first, and the largest above 0"));
+    }
+    if step.files.0 == 0 {
+        return Err(Cause::field("files", step.files, "write 1 or more"));
+    }
+    Ok(())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,7 +19,8 @@ pub(super) fn build(step: &Btrfs, site: &mut Site<'_>) -> Result<MadePaths, Caus
     mount::mount(&mount::Request { source: first, fs: Some("btrfs"), target, options: &options }, site)
 }
 
-fn command(step: &Btrfs, devices: &[PathBuf]) -> Command {
+/// What makes the file system.
+pub(crate) fn command(step: &Btrfs, devices: &[PathBuf]) -> Command {
     let mut command = Command::new("mkfs.btrfs", ["-q", "-f"]);
     for (option, profile) in [("--data", &step.data), ("--metadata", &step.metadata)] {
         if let Some(profile) = profile {

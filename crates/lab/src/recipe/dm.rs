@@ -42,7 +42,8 @@ pub(super) fn build(step: &Dm, site: &mut Site<'_>) -> Result<MadePaths, Cause> 
     Ok(vec![node])
 }
 
-fn check(step: &Dm) -> Result<(), Cause> {
+/// What is wrong with a step by itself.
+pub(super) fn check(step: &Dm) -> Result<(), Cause> {
     let target = step.target;
     let fields = [
         ("read-delay-ms", step.read_delay_ms.is_some(), DmTarget::Delay),
@@ -74,8 +75,8 @@ fn target_name(target: DmTarget) -> &'static str {
     }
 }
 
-/// The table's only line.
-fn table(step: &Dm, device: &Path, log: Option<&Path>, device_bytes: u64) -> Result<String, Cause> {
+/// Bytes of the mapped device over one that is this large.
+pub(crate) fn mapped_bytes(step: &Dm, device: &str, device_bytes: u64) -> Result<u64, Cause> {
     let offset = step.offset.unwrap_or_default();
     let size = step.size.unwrap_or(Bytes(device_bytes.saturating_sub(offset.0)));
     for (field, bytes) in [("offset", offset), ("size", size)] {
@@ -84,11 +85,17 @@ fn table(step: &Dm, device: &Path, log: Option<&Path>, device_bytes: u64) -> Res
         }
     }
     if size.0 == 0 || offset.0.checked_add(size.0).is_none_or(|end| end > device_bytes) {
-        let expected =
-            format!("from {offset} on, {} holds {}", device.display(), Bytes(device_bytes.saturating_sub(offset.0)));
+        let expected = format!("from {offset} on, {device} holds {}", Bytes(device_bytes.saturating_sub(offset.0)));
         return Err(Cause::field("size", size, expected));
     }
-    let (sectors, from, device) = (size.0 / SECTOR, offset.0 / SECTOR, word(device));
+    Ok(size.0)
+}
+
+/// The table's only line.
+fn table(step: &Dm, device: &Path, log: Option<&Path>, device_bytes: u64) -> Result<String, Cause> {
+    let device = word(device);
+    let sectors = mapped_bytes(step, &device, device_bytes)? / SECTOR;
+    let from = step.offset.unwrap_or_default().0 / SECTOR;
     let below = format!("{device} {from}");
     let arguments = match step.target {
         DmTarget::Linear => below,

@@ -7,15 +7,26 @@ use std::path::Path;
 
 /// Whether the kernel has a block driver (`/proc/devices`), or a module that can be loaded for it.
 pub(super) fn need_driver(driver: &str, what: &str, module: &str) -> Result<(), Cause> {
-    let has = || {
-        let text = std::fs::read_to_string("/proc/devices").unwrap_or_default();
-        text.lines().any(|line| line.split_whitespace().nth(1) == Some(driver))
-    };
-    if has() {
+    if has_driver(driver) {
         return Ok(());
     }
     load_module(module);
-    if has() { Ok(()) } else { Err(lacks(what, module)) }
+    if has_driver(driver) { Ok(()) } else { Err(lacks(what, module)) }
+}
+
+/// The same without loading anything.
+pub(crate) fn foresee_driver(driver: &str, what: &str, module: &str) -> Result<(), Cause> {
+    if has_driver(driver) || has_module(module) { Ok(()) } else { Err(lacks(what, module)) }
+}
+
+fn has_driver(driver: &str) -> bool {
+    let text = std::fs::read_to_string("/proc/devices").unwrap_or_default();
+    text.lines().any(|line| line.split_whitespace().nth(1) == Some(driver))
+}
+
+/// Whether a module, or an alias such as `fs-xfs`, is there to be loaded, or built in. Source: modprobe(8), `--dry-run`.
+pub(crate) fn has_module(module: &str) -> bool {
+    Command::new("modprobe", ["--dry-run", "--quiet", module]).run(&mut NoWitness, None).is_ok()
 }
 
 /// Asks for a module; where there is none to be had, what needs it says so itself.
@@ -24,7 +35,7 @@ pub(super) fn load_module(module: &str) {
 }
 
 /// This kernel cannot do it.
-pub(super) fn lacks(what: &str, module: &str) -> Cause {
+pub(crate) fn lacks(what: &str, module: &str) -> Cause {
     let release = system::text(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();
     Cause::Unavailable(format!(
         "this kernel ({release}) has no {what}: neither built in nor as the module {module}; use another kernel, as a virtual \

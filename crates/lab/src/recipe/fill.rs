@@ -13,11 +13,8 @@ use std::path::Path;
 const FILE_BYTES: u64 = 64 << 20;
 
 pub(super) fn build(step: &Fill, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
-    let percent = percent(&step.to.0).ok_or_else(|| Cause::field("to", &step.to, "write a share from 1% to 100%"))?;
+    let percent = check(step)?;
     let file_bytes = step.file_size.map_or(FILE_BYTES, |bytes| bytes.0);
-    if file_bytes == 0 {
-        return Err(Cause::field("file-size", Bytes(0), "write a size above 0"));
-    }
     let parent = site.resolve_one("directory", &step.directory)?;
     let dir = site.own_dir("directory", &parent)?;
     let missing = missing_bytes(&dir, percent)?;
@@ -42,6 +39,14 @@ pub(super) fn build(step: &Fill, site: &mut Site<'_>) -> Result<MadePaths, Cause
         file.sync_all().map_err(Cause::io(&action))?;
         number += 1;
     }
+}
+
+/// What is wrong with a step by itself; else the share that it means, percent.
+pub(super) fn check(step: &Fill) -> Result<u64, Cause> {
+    if step.file_size == Some(Bytes(0)) {
+        return Err(Cause::field("file-size", Bytes(0), "write a size above 0"));
+    }
+    percent(&step.to.0).ok_or_else(|| Cause::field("to", &step.to, "write a share from 1% to 100%"))
 }
 
 fn percent(text: &str) -> Option<u64> {

@@ -4,7 +4,7 @@
 use crate::command::{Command, word};
 use crate::error::Cause;
 use crate::site::{MadePaths, Site};
-use crate::step::{Gmirror, Newfs, Zpool};
+use crate::step::{Gmirror, Newfs, Step, Zpool};
 use crate::system;
 use crate::undo::Undo;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,19 @@ const UNDO_TIMEOUT_S: u64 = 600;
 
 /// How reads are shared between members. Source: gmirror(8).
 const BALANCES: [&str; 4] = ["load", "prefer", "round-robin", "split"];
+
+/// What refuses a step of FreeBSD's where the system is another one.
+pub(crate) fn need_system(step: &Step) -> Result<(), Cause> {
+    match step {
+        Step::Gmirror(_) => need_freebsd("gmirror", "a mirror is `kind = \"mdadm\"` with `level = 1`"),
+        Step::Newfs(_) => need_freebsd("newfs", "a file system is `kind = \"mkfs\"`"),
+        Step::Zpool(_) => need_freebsd(
+            "zpool",
+            "use `kind = \"btrfs\"` or `kind = \"mdadm\"`, or `kind = \"cmd\"` where OpenZFS is installed",
+        ),
+        _ => Ok(()),
+    }
+}
 
 /// Refuses where the system is another one.
 fn need_freebsd(kind: &str, instead: &str) -> Result<(), Cause> {
@@ -37,7 +50,6 @@ fn undo_if(there: &Command, undo: &Command) -> Undo {
 
 pub(super) fn gmirror(step: &Gmirror, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     check_gmirror(step)?;
-    need_freebsd("gmirror", "a mirror is `kind = \"mdadm\"` with `level = 1`")?;
     let devices = site.resolve(step.devices.as_slice())?;
     site.claim(&devices)?;
     for undo in gmirror_undos(step, &devices) {
@@ -52,7 +64,8 @@ pub(super) fn gmirror(step: &Gmirror, site: &mut Site<'_>) -> Result<MadePaths, 
     Ok(vec![mirror])
 }
 
-fn check_gmirror(step: &Gmirror) -> Result<(), Cause> {
+/// What is wrong with a step by itself.
+pub(super) fn check_gmirror(step: &Gmirror) -> Result<(), Cause> {
     if let Some(balance) = &step.balance
         && !BALANCES.contains(&balance.as_str())
     {
@@ -98,15 +111,7 @@ fn gmirror_commands(step: &Gmirror, devices: &[PathBuf]) -> Vec<Command> {
 }
 
 pub(super) fn newfs(step: &Newfs, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
-    if let Some(target) = &step.mount
-        && !target.starts_with('/')
-    {
-        return Err(Cause::field("mount", target, "write an absolute path"));
-    }
-    if step.mount.is_none() && !step.mount_options.is_empty() {
-        return Err(Cause::field("mount-options", step.mount_options.join(","), "say `mount` too, or leave them out"));
-    }
-    need_freebsd("newfs", "a file system is `kind = \"mkfs\"`")?;
+    check_newfs(step)?;
     let device = site.claim_one("device", &step.device)?;
     site.run(&newfs_command(step, &device))?;
     let Some(target) = &step.mount else { return Ok(vec![device]) };
@@ -122,6 +127,19 @@ pub(super) fn newfs(step: &Newfs, site: &mut Site<'_>) -> Result<MadePaths, Caus
     site.ahead(unmount(&device, &target))?;
     site.run(&newfs_mount(step, &device, &target))?;
     Ok(vec![target])
+}
+
+/// What is wrong with a step by itself.
+pub(super) fn check_newfs(step: &Newfs) -> Result<(), Cause> {
+    if let Some(target) = &step.mount
+        && !target.starts_with('/')
+    {
+        return Err(Cause::field("mount", target, "write an absolute path"));
+    }
+    if step.mount.is_none() && !step.mount_options.is_empty() {
+        return Err(Cause::field("mount-options", step.mount_options.join(","), "say `mount` too, or leave them out"));
+    }
+    Ok(())
 }
 
 /// `mount -p` prints what is mounted as fstab(5) has it: device, directory, type, options.
@@ -144,10 +162,6 @@ fn newfs_mount(step: &Newfs, device: &Path, target: &Path) -> Command {
 }
 
 pub(super) fn zpool(step: &Zpool, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
-    need_freebsd(
-        "zpool",
-        "use `kind = \"btrfs\"` or `kind = \"mdadm\"`, or `kind = \"cmd\"` where OpenZFS is installed",
-    )?;
     let devices = site.resolve(step.devices.as_slice())?;
     site.claim(&devices)?;
     let there = Command::new("zpool", ["list", "-H", &step.name]);

@@ -44,7 +44,8 @@ pub(super) fn build(step: &Loop, site: &mut Site<'_>) -> Result<MadePaths, Cause
     Ok(devices)
 }
 
-fn check(step: &Loop) -> Result<(), Cause> {
+/// What is wrong with a step by itself.
+pub(super) fn check(step: &Loop) -> Result<(), Cause> {
     let count = step.count.map_or(1, |count| count.0);
     if !(1..=COUNT_MAX).contains(&count) {
         return Err(Cause::field("count", count, format!("write 1 to {COUNT_MAX}")));

@@ -22,17 +22,9 @@ const SYNC_LOOK: Duration = Duration::from_millis(500);
 
 pub(super) fn build(step: &Lvm, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     need_driver("device-mapper", "LVM", "dm-mod")?;
-    if step.layout == LvmLayout::Thin && step.size.is_none() {
-        return Err(Cause::field(
-            "size",
-            "(nothing)",
-            "a thin volume may be larger than its pool: say how large it is",
-        ));
-    }
+    check(step)?;
     let devices = site.resolve(step.devices.as_slice())?;
-    if step.layout == LvmLayout::Mirror && devices.len() < 2 {
-        return Err(Cause::field("devices", devices.len(), "a mirror has two devices or more"));
-    }
+    check_devices(step, devices.len())?;
     site.claim(&devices)?;
     let devices: Vec<String> = devices.iter().map(|device| device.to_string_lossy().into_owned()).collect();
     let group = group_of(&step.name);
@@ -54,6 +46,23 @@ pub(super) fn build(step: &Lvm, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     }
     site.own(&node);
     Ok(vec![node])
+}
+
+/// What is wrong with a step by itself.
+pub(super) fn check(step: &Lvm) -> Result<(), Cause> {
+    if step.layout == LvmLayout::Thin && step.size.is_none() {
+        let expected = "a thin volume may be larger than its pool: say how large it is";
+        return Err(Cause::field("size", "(nothing)", expected));
+    }
+    Ok(())
+}
+
+/// What is wrong with a volume over this many devices.
+pub(crate) fn check_devices(step: &Lvm, devices: usize) -> Result<(), Cause> {
+    if step.layout == LvmLayout::Mirror && devices < 2 {
+        return Err(Cause::field("devices", devices, "a mirror has two devices or more"));
+    }
+    Ok(())
 }
 
 /// Waits until the copies of a mirror are the same: what is measured before shares the devices with that.

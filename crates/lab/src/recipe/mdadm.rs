@@ -53,23 +53,27 @@ pub(super) fn build(step: &Mdadm, site: &mut Site<'_>) -> Result<MadePaths, Caus
 
 /// The levels that the lab builds, the fewest members of each, and whether they have something to sync.
 const LEVELS: &[Level] = &[
-    Level { name: "0", members_min: 2, is_redundant: false, has_chunks: true },
-    Level { name: "1", members_min: 2, is_redundant: true, has_chunks: false },
-    Level { name: "4", members_min: 3, is_redundant: true, has_chunks: true },
-    Level { name: "5", members_min: 3, is_redundant: true, has_chunks: true },
-    Level { name: "6", members_min: 4, is_redundant: true, has_chunks: true },
-    Level { name: "10", members_min: 2, is_redundant: true, has_chunks: true },
+    Level { name: "0", module: "raid0", members_min: 2, is_redundant: false, has_chunks: true },
+    Level { name: "1", module: "raid1", members_min: 2, is_redundant: true, has_chunks: false },
+    Level { name: "4", module: "raid456", members_min: 3, is_redundant: true, has_chunks: true },
+    Level { name: "5", module: "raid456", members_min: 3, is_redundant: true, has_chunks: true },
+    Level { name: "6", module: "raid456", members_min: 4, is_redundant: true, has_chunks: true },
+    Level { name: "10", module: "raid10", members_min: 2, is_redundant: true, has_chunks: true },
 ];
 
+/// A level of RAID.
 #[derive(Debug)]
-struct Level {
-    name: &'static str,
+pub(crate) struct Level {
+    pub(crate) name: &'static str,
+    /// The kernel's module that has it.
+    pub(crate) module: &'static str,
     members_min: usize,
     is_redundant: bool,
     has_chunks: bool,
 }
 
-fn level(step: &Mdadm) -> Result<&'static Level, Cause> {
+/// The level that a step means.
+pub(crate) fn level(step: &Mdadm) -> Result<&'static Level, Cause> {
     let text = step.level.0.trim().to_ascii_lowercase();
     let name = text.strip_prefix("raid").unwrap_or(&text).trim_start_matches('-');
     LEVELS
@@ -78,7 +82,8 @@ fn level(step: &Mdadm) -> Result<&'static Level, Cause> {
         .ok_or_else(|| Cause::field("level", &step.level, "write 0, 1, 4, 5, 6 or 10"))
 }
 
-fn check(step: &Mdadm, level: &Level, members: usize) -> Result<(), Cause> {
+/// What is wrong with an array of this many members.
+pub(crate) fn check(step: &Mdadm, level: &Level, members: usize) -> Result<(), Cause> {
     if members < level.members_min {
         let expected = format!("RAID {} has {} members or more", level.name, level.members_min);
         return Err(Cause::field("devices", members, expected));

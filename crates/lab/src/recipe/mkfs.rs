@@ -16,7 +16,8 @@ pub(super) fn build(step: &Mkfs, site: &mut Site<'_>) -> Result<MadePaths, Cause
     mount::mount(&point, site)
 }
 
-fn command(step: &Mkfs, device: &Path) -> Result<Command, Cause> {
+/// What makes the file system.
+pub(crate) fn command(step: &Mkfs, device: &Path) -> Result<Command, Cause> {
     let Some(maker) = maker(&step.fs) else {
         let known: Vec<&str> = MAKERS.iter().map(|maker| maker.fs).collect();
         return Err(Cause::field("fs", &step.fs, format!("write one of {}", known.join(", "))));

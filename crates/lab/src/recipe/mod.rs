@@ -1,23 +1,23 @@
 //! Recipes: how each kind of step is built, and what is written ahead to undo it. Command lines are made by pure functions.
 
 mod age;
-mod btrfs;
+pub(crate) mod btrfs;
 mod cmd;
 mod content;
-mod dm;
-mod driver;
+pub(crate) mod dm;
+pub(crate) mod driver;
 mod fill;
-mod freebsd;
+pub(crate) mod freebsd;
 mod limits;
-mod loops;
-mod lvm;
-mod mdadm;
+pub(crate) mod loops;
+pub(crate) mod lvm;
+pub(crate) mod mdadm;
 mod member;
-mod mkfs;
-mod mount;
-mod nfs;
+pub(crate) mod mkfs;
+pub(crate) mod mount;
+pub(crate) mod nfs;
 mod overlay;
-mod partition;
+pub(crate) mod partition;
 mod precondition;
 mod queue;
 mod sysctl;
@@ -26,15 +26,18 @@ mod tune;
 mod zram;
 
 use crate::error::Cause;
+use crate::names;
 use crate::site::Site;
 use crate::step::Step;
+use std::path::Path;
 
 /// Builds one step; what it made is known by its name from here on.
 pub(crate) fn build(step: &Step, site: &mut Site<'_>) -> Result<(), Cause> {
     site.check_stop()?;
     if let Some(name) = step.name() {
-        check_name(name, site)?;
+        names::check(name, site.standing.made.contains_key(name))?;
     }
+    freebsd::need_system(step)?;
     let made = match step {
         Step::Loop(step) => loops::build(step, site)?,
         Step::Partition(step) => partition::build(step, site)?,
@@ -69,26 +72,33 @@ pub(crate) fn build(step: &Step, site: &mut Site<'_>) -> Result<(), Cause> {
     Ok(())
 }
 
-/// Names become parts of device names and paths.
-fn check_name(name: &str, site: &Site<'_>) -> Result<(), Cause> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    if name.is_empty() || name.len() > 24 || !begins_well || !name.chars().all(is_plain) {
-        return Err(Cause::field(
-            "name",
-            name,
-            "write 1 to 24 letters, digits, `-` and `_`, beginning with a letter or digit",
-        ));
+/// What is wrong with a step by itself, whatever it is built on.
+pub(crate) fn check(step: &Step) -> Result<(), Cause> {
+    match step {
+        Step::Loop(step) => loops::check(step),
+        Step::Mdadm(step) => mdadm::level(step).map(drop),
+        Step::Lvm(step) => lvm::check(step),
+        Step::Dm(step) => dm::check(step),
+        Step::Zram(step) => zram::check(step),
+        Step::Mkfs(step) => mkfs::command(step, Path::new("DEVICE")).map(drop),
+        Step::Tune(step) => tune::check(step),
+        Step::Queue(step) => queue::check(step),
+        Step::Readahead(step) => queue::check_readahead(step),
+        Step::Sysctl(step) => sysctl::check(step),
+        Step::Fill(step) => fill::check(step).map(drop),
+        Step::Age(step) => age::check(step),
+        Step::Precondition(step) => precondition::check(step).map(drop),
+        Step::Gmirror(step) => freebsd::check_gmirror(step),
+        Step::Newfs(step) => freebsd::check_newfs(step),
+        Step::Partition(_)
+        | Step::Degrade(_)
+        | Step::Rebuild(_)
+        | Step::Btrfs(_)
+        | Step::Mount(_)
+        | Step::Overlay(_)
+        | Step::Tmpfs(_)
+        | Step::Nfs(_)
+        | Step::Cmd(_)
+        | Step::Zpool(_) => Ok(()),
     }
-    if ["expendable", "disks"].contains(&name) {
-        return Err(Cause::field(
-            "name",
-            name,
-            "it is the name of the devices that the study may destroy; choose another",
-        ));
-    }
-    if site.standing.made.contains_key(name) {
-        return Err(Cause::field("name", name, "an earlier step has this name; choose another"));
-    }
-    Ok(())
 }

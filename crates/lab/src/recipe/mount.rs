@@ -57,18 +57,24 @@ fn command(request: &Request<'_>, target: &Path) -> Command {
 
 /// The directory to mount on: made where it is missing; never one in which something would be hidden.
 fn mount_point(text: &str, site: &mut Site<'_>) -> Result<PathBuf, Cause> {
-    let field = |expected: String| Cause::field("mount", text, expected);
-    if !text.starts_with('/') {
-        return Err(field("write an absolute path".to_owned()));
-    }
-    let target = system::resolved(Path::new(text)).map_err(Cause::io(format!("resolve {text}")))?;
+    let target = check_mount_point(text)?;
     let mut missing: Vec<&Path> = target.ancestors().take_while(|path| !path.exists()).collect();
     missing.reverse();
     for path in &missing {
         site.ahead(Undo::MountPoint { path: path.to_path_buf() })?;
         fs::create_dir(path).map_err(Cause::io(format!("make {}", path.display())))?;
     }
-    if !missing.is_empty() {
+    Ok(target)
+}
+
+/// Where something would be mounted, its links followed, and that nothing would be hidden there.
+pub(crate) fn check_mount_point(text: &str) -> Result<PathBuf, Cause> {
+    let field = |expected: String| Cause::field("mount", text, expected);
+    if !text.starts_with('/') {
+        return Err(field("write an absolute path".to_owned()));
+    }
+    let target = system::resolved(Path::new(text)).map_err(Cause::io(format!("resolve {text}")))?;
+    if !target.exists() {
         return Ok(target);
     }
     let mounts = system::mounts().map_err(Cause::io("read the table of mounts"))?;

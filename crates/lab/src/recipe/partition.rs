@@ -54,6 +54,11 @@ struct Extent {
     bytes: u64,
 }
 
+/// Sizes of the partitions of a disk that is this large and has sectors of 512 bytes.
+pub(crate) fn sizes(step: &Partition, disk_bytes: u64) -> Result<Vec<u64>, Cause> {
+    Ok(layout(step, disk_bytes, 512)?.into_iter().map(|extent| extent.bytes).collect())
+}
+
 fn layout(step: &Partition, disk_bytes: u64, sector: u64) -> Result<Vec<Extent>, Cause> {
     let align = step.align.map_or(1 << 20, |align| align.0);
     if align < sector || !align.is_multiple_of(sector) {

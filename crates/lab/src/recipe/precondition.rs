@@ -21,11 +21,7 @@ const ALIGN: usize = 4096;
 
 pub(super) fn build(step: &Precondition, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     let passes = step.passes.map_or(PASSES, |passes| passes.0);
-    let block = step.block.map_or(1 << 20, |block| block.0);
-    if block == 0 || !block.is_multiple_of(ALIGN as u64) || block > 64 << 20 {
-        let block = step.block.unwrap_or_default();
-        return Err(Cause::field("block", block, "write a multiple of 4 KiB, 64 MiB at most"));
-    }
+    let block = check(step)?;
     let devices = site.resolve(step.device.as_slice())?;
     site.claim(&devices)?;
     let seed = step.seed.map_or(0, |seed| seed.0);
@@ -37,10 +33,21 @@ pub(super) fn build(step: &Precondition, site: &mut Site<'_>) -> Result<MadePath
     Ok(vec![])
 }
 
+/// What is wrong with a step by itself; else the bytes of each write.
+pub(super) fn check(step: &Precondition) -> Result<u64, Cause> {
+    let block = step.block.map_or(1 << 20, |block| block.0);
+    if block == 0 || !block.is_multiple_of(ALIGN as u64) || block > 64 << 20 {
+        let block = step.block.unwrap_or_default();
+        return Err(Cause::field("block", block, "write a multiple of 4 KiB, 64 MiB at most"));
+    }
+    Ok(block)
+}
+
 fn overwrite(device: &Path, block: usize, mut rng: Rng, pass: u64, site: &mut Site<'_>) -> Result<(), Cause> {
     let serials = guard::serials(device).map_err(Cause::io(format!("read the serial of {}", device.display())))?;
     // It was claimed a moment ago.
-    let guard = Guard::new(Permissions { allow: serials.into_iter().map(Allow::Named).collect() });
+    let guard =
+        Guard::new(Permissions { allow: serials.into_iter().map(Allow::Serial).collect(), ..Permissions::default() });
     let opened = guard.open_device(device, None, IoMode::Direct)?;
     let bytes = system::device_bytes(device).map_err(Cause::io(format!("see how large {} is", device.display())))?;
     let mut buffer = vec![0; block + ALIGN];

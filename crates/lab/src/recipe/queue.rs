@@ -16,9 +16,7 @@ use std::path::{Path, PathBuf};
 const SCHEDULER: &str = "scheduler";
 
 pub(super) fn build(step: &QueueSettings, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
-    if step.set.is_empty() {
-        return Err(Cause::field("set", "{}", "say what is to be set"));
-    }
+    check(step)?;
     for device in site.resolve(step.device.as_slice())? {
         set_all(&device, &step.set, site)?;
     }
@@ -26,14 +24,28 @@ pub(super) fn build(step: &QueueSettings, site: &mut Site<'_>) -> Result<MadePat
 }
 
 pub(super) fn readahead(step: &Readahead, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
-    if !step.size.0.is_multiple_of(1024) {
-        return Err(Cause::field("size", step.size, "write whole KiB"));
-    }
+    check_readahead(step)?;
     let set = BTreeMap::from([("read_ahead_kb".to_owned(), Word((step.size.0 / 1024).to_string()))]);
     for device in site.resolve(step.device.as_slice())? {
         set_all(&device, &set, site)?;
     }
     Ok(vec![])
+}
+
+/// What is wrong with a step by itself.
+pub(super) fn check(step: &QueueSettings) -> Result<(), Cause> {
+    if step.set.is_empty() {
+        return Err(Cause::field("set", "{}", "say what is to be set"));
+    }
+    step.set.iter().try_for_each(|(name, value)| path(Path::new("queue"), name, value).map(drop))
+}
+
+/// The same, of a read-ahead.
+pub(super) fn check_readahead(step: &Readahead) -> Result<(), Cause> {
+    if !step.size.0.is_multiple_of(1024) {
+        return Err(Cause::field("size", step.size, "write whole KiB"));
+    }
+    Ok(())
 }
 
 fn set_all(device: &Path, set: &BTreeMap<String, Word>, site: &mut Site<'_>) -> Result<(), Cause> {

@@ -3,7 +3,7 @@
 use super::queue;
 use crate::error::Cause;
 use crate::site::{MadePaths, Site};
-use crate::step::Sysctl;
+use crate::step::{Sysctl, Word};
 use crate::system;
 use crate::undo::Undo;
 use std::path::PathBuf;
@@ -13,13 +13,10 @@ const COUNTERPARTS: [[&str; 2]; 2] =
     [["vm.dirty_bytes", "vm.dirty_ratio"], ["vm.dirty_background_bytes", "vm.dirty_background_ratio"]];
 
 pub(super) fn build(step: &Sysctl, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
-    if step.set.is_empty() {
-        return Err(Cause::field("set", "{}", "say what is to be set"));
-    }
+    check(step)?;
     for (name, value) in &step.set {
         let said = || format!("{name} = {value}");
-        let path = path_of(name)
-            .ok_or_else(|| Cause::field("set", said(), "write the name as sysctl(8) does: `vm.dirty_ratio`"))?;
+        let path = known_path(name, value)?;
         let old =
             system::text(&path).map_err(|error| Cause::field("set", said(), format!("{}: {error}", path.display())))?;
         let (path_old, old) = to_restore(name, path.clone(), old);
@@ -27,6 +24,20 @@ pub(super) fn build(step: &Sysctl, site: &mut Site<'_>) -> Result<MadePaths, Cau
         queue::write(&path, name, value)?;
     }
     Ok(vec![])
+}
+
+/// What is wrong with a step by itself.
+pub(super) fn check(step: &Sysctl) -> Result<(), Cause> {
+    if step.set.is_empty() {
+        return Err(Cause::field("set", "{}", "say what is to be set"));
+    }
+    step.set.iter().try_for_each(|(name, value)| known_path(name, value).map(drop))
+}
+
+fn known_path(name: &str, value: &Word) -> Result<PathBuf, Cause> {
+    path_of(name).ok_or_else(|| {
+        Cause::field("set", format!("{name} = {value}"), "write the name as sysctl(8) does: `vm.dirty_ratio`")
+    })
 }
 
 /// Dots divide a name; where a part of it has one (`net.ipv4.conf.eth0/1`), a slash stands for it.

@@ -10,12 +10,18 @@ use std::path::Path;
 const CORRECTED: i32 = 1;
 
 pub(super) fn build(step: &Tune, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
-    if step.to.is_none() && step.options.is_empty() {
-        return Err(Cause::field("to", "(nothing)", "say what it becomes, or `options` of tune2fs"));
-    }
+    check(step)?;
     let device = site.claim_one("device", &step.device)?;
     site.run_all(&commands(step, &device))?;
     Ok(vec![])
+}
+
+/// What is wrong with a step by itself.
+pub(super) fn check(step: &Tune) -> Result<(), Cause> {
+    if step.to.is_none() && step.options.is_empty() {
+        return Err(Cause::field("to", "(nothing)", "say what it becomes, or `options` of tune2fs"));
+    }
+    Ok(())
 }
 
 fn commands(step: &Tune, device: &Path) -> Vec<Command> {

@@ -16,13 +16,8 @@ const CONTROL: &str = "/sys/class/zram-control";
 const COUNT_MAX: u64 = 64;
 
 pub(super) fn build(step: &Zram, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
+    check(step)?;
     let count = step.count.map_or(1, |count| count.0);
-    if !(1..=COUNT_MAX).contains(&count) {
-        return Err(Cause::field("count", count, format!("write 1 to {COUNT_MAX}")));
-    }
-    if step.size.0 == 0 {
-        return Err(Cause::field("size", step.size, "write a size above 0"));
-    }
     if !Path::new(CONTROL).is_dir() {
         load_module("zram");
     }
@@ -30,6 +25,18 @@ pub(super) fn build(step: &Zram, site: &mut Site<'_>) -> Result<MadePaths, Cause
         return Err(lacks("zram", "zram"));
     }
     (0..count).map(|_| add(step, site)).collect()
+}
+
+/// What is wrong with a step by itself.
+pub(super) fn check(step: &Zram) -> Result<(), Cause> {
+    let count = step.count.map_or(1, |count| count.0);
+    if !(1..=COUNT_MAX).contains(&count) {
+        return Err(Cause::field("count", count, format!("write 1 to {COUNT_MAX}")));
+    }
+    if step.size.0 == 0 {
+        return Err(Cause::field("size", step.size, "write a size above 0"));
+    }
+    Ok(())
 }
 
 fn add(step: &Zram, site: &mut Site<'_>) -> Result<PathBuf, Cause> {

@@ -18,7 +18,7 @@ pub struct Word(pub String);
 /// One name of a device or a directory, or several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a name such as `@disks`, a path, or a list of them")]
 pub enum Names {
     /// One, which may stand for several (`@expendable`).
     One(String),

@@ -102,6 +102,18 @@ pub(super) enum VmError {
         /// Where kernels lie that are not installed.
         unpacked: &'static str,
     },
+    /// This machine's own kernel is asked for and is not here.
+    #[error(
+        "this machine runs Linux {own}, and the image and modules of that kernel are not here{}; install its package, or name \
+         another one with `kernel`",
+        if known.is_empty() { String::new() } else { format!(" (there is {})", known.join(", ")) }
+    )]
+    NoOwnKernel {
+        /// What runs here.
+        own: String,
+        /// Releases that are here.
+        known: Vec<String>,
+    },
     /// An image does not tell its release.
     #[error("{}: the kernel release is unknown; name the file vmlinuz-RELEASE, as Debian does", image.display())]
     Nameless {

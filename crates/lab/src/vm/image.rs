@@ -15,11 +15,11 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) const MODULES_FILE: &str = "/plumb/modules";
 
 /// Goes into the name of each image: another layout is another image.
-const LAYOUT: &str = "plumb initramfs 1";
+const LAYOUT: &str = "plumb initramfs 2";
 
 /// Programs that steps use, and those that `cmd` steps may expect. What the host has not, a machine has not either; a step
 /// that needs it says so.
-const PROGRAMS: &[&str] = &[
+pub(super) const PROGRAMS: &[&str] = &[
     "mdadm",
     "mdmon",
     "mkfs.ext2",
@@ -40,6 +40,9 @@ const PROGRAMS: &[&str] = &[
     "btrfstune",
     "mkfs.f2fs",
     "fsck.f2fs",
+    "bindfs",
+    "fusermount3",
+    "thin_check",
     "lvm",
     "pvcreate",
     "pvremove",

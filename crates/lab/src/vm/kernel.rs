@@ -1,5 +1,6 @@
 //! Where kernels are found. A kernel is an image and the modules that were built with it.
 
+use super::VmSpec;
 use super::error::VmError;
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -37,36 +38,92 @@ pub(super) fn places() -> Vec<PathBuf> {
 /// Where kernels lie that are unpacked and not installed.
 const UNPACKED: &str = "/var/lib/plumb/kernels";
 
-/// The kernel that a study means: a release such as `6.1`, the path of an image, or a directory into which a package was
-/// unpacked. Without any, this machine's own, else the newest.
+/// What stands for this machine's own kernel.
+const OWN: &str = "own";
+
+/// What stands for the newest kernel that is here.
+const NEWEST: &str = "newest";
+
+/// A kernel that was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// What boots.
+    pub(super) kernel: Kernel,
+    /// Where nobody named a kernel, and the one that would be expected is not here: what people must hear.
+    pub(super) note: Option<String>,
+}
+
+/// The kernel of a machine, which its root may have.
+///
+/// # Errors
+/// As [`find`].
+pub(super) fn choose(spec: &VmSpec) -> Result<Choice, VmError> {
+    let root = spec.root.as_deref().filter(|_| spec.kernel.is_none());
+    if let Some(kernel) = root.and_then(of_root) {
+        return Ok(Choice { kernel, note: None });
+    }
+    let mut chosen = find(spec.kernel.as_deref(), &places())?;
+    if let Some(root) = root {
+        let release = &chosen.kernel.release;
+        let why = if root.is_dir() { "has no kernel" } else { "is an image, whose own kernel is not used" };
+        let note = format!("root = {} {why}, so Linux {release} boots; name one with `kernel`", root.display());
+        chosen.note = Some(note);
+    }
+    Ok(chosen)
+}
+
+/// The kernel that a study means: a release such as `6.1`, `own` (this machine's), `newest`, the path of an image, or a
+/// directory into which a package was unpacked. Without any, this machine's own, else the newest.
 ///
 /// # Errors
 /// There is none; what there is, and which package has it.
-pub(super) fn find(wanted: Option<&str>, places: &[PathBuf]) -> Result<Kernel, VmError> {
-    let path = wanted.map(Path::new).filter(|path| path.components().count() > 1 || path.exists());
+pub(super) fn find(wanted: Option<&str>, places: &[PathBuf]) -> Result<Choice, VmError> {
+    let own = rustix::system::uname().release().to_string_lossy().into_owned();
+    find_on(&own, wanted, places)
+}
+
+/// As [`find`], on a machine that runs this release.
+fn find_on(own: &str, wanted: Option<&str>, places: &[PathBuf]) -> Result<Choice, VmError> {
+    let named = |kernel| Choice { kernel, note: None };
+    let is_word = wanted.is_none_or(|wanted| [OWN, NEWEST].contains(&wanted));
+    let path = wanted.map(Path::new).filter(|path| !is_word && (path.components().count() > 1 || path.exists()));
     match path {
         Some(path) if path.is_dir() => {
             let found = best(kernels_in(path));
-            found.ok_or_else(|| VmError::NoKernelIn { dir: path.to_owned() })
+            return found.map(named).ok_or_else(|| VmError::NoKernelIn { dir: path.to_owned() });
         }
-        Some(path) => of_image(path, places),
-        None => {
-            let found: Vec<Kernel> = places.iter().flat_map(|place| kernels_in(place)).collect();
-            let chosen = match wanted {
-                Some(wanted) => best(found.iter().filter(|kernel| is_of(&kernel.release, wanted)).cloned().collect()),
-                None => {
-                    let own = rustix::system::uname().release().to_string_lossy().into_owned();
-                    let is_own = |kernel: &&Kernel| kernel.release == own;
-                    found.iter().find(is_own).cloned().or_else(|| best(found.clone()))
-                }
-            };
-            chosen.ok_or_else(|| missing(wanted, &found))
+        Some(path) => return of_image(path, places).map(named),
+        None => {}
+    }
+    let found: Vec<Kernel> = places.iter().flat_map(|place| kernels_in(place)).collect();
+    let releases = || found.iter().map(|kernel| kernel.release.clone()).collect();
+    let of_this_machine = || found.iter().find(|kernel| kernel.release == own).cloned();
+    match wanted {
+        Some(OWN) => {
+            of_this_machine().map(named).ok_or_else(|| VmError::NoOwnKernel { own: own.to_owned(), known: releases() })
         }
+        Some(series) if series != NEWEST => {
+            let of_series = found.iter().filter(|kernel| is_of(&kernel.release, series)).cloned().collect();
+            best(of_series).map(named).ok_or_else(|| missing(wanted, &found))
+        }
+        Some(_) => best(found.clone()).map(named).ok_or_else(|| missing(None, &found)),
+        None => match (of_this_machine(), best(found.clone())) {
+            (Some(kernel), _) => Ok(named(kernel)),
+            (None, Some(kernel)) => {
+                let note = format!(
+                    "no kernel is named, and this machine's own ({own}) is not here, so Linux {} boots; `kernel = \"newest\"` asks \
+                     for that",
+                    kernel.release
+                );
+                Ok(Choice { kernel, note: Some(note) })
+            }
+            (None, None) => Err(missing(None, &found)),
+        },
     }
 }
 
 /// The kernel that is installed in a root, if any.
-pub(super) fn of_root(root: &Path) -> Option<Kernel> {
+fn of_root(root: &Path) -> Option<Kernel> {
     best(kernels_in(root))
 }
 
@@ -93,7 +150,7 @@ fn debian_arch() -> &'static str {
 }
 
 /// Whether a release is of a series: `6.1.0-1-amd64` is of `6.1`, and `6.12.9` is not.
-fn is_of(release: &str, series: &str) -> bool {
+pub(crate) fn is_of(release: &str, series: &str) -> bool {
     release.strip_prefix(series).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']))
 }
 
@@ -182,16 +239,40 @@ mod tests {
             kernel(dir.path(), release);
         }
         let places = [dir.path().to_owned()];
-        let found = |wanted| find(Some(wanted), &places).map(|kernel| kernel.release);
+        let found = |wanted| find(Some(wanted), &places).map(|chosen| chosen.kernel.release);
         assert_eq!(found("6.1").unwrap(), "6.1.0-56-amd64");
         assert_eq!(found("6.12").unwrap(), "6.12.117+deb12-amd64");
         assert_eq!(found("6.1.0-9-amd64").unwrap(), "6.1.0-9-amd64");
         assert_eq!(found("6.1.0-57").unwrap(), "6.1.0-57-cloud-amd64");
-        assert_eq!(find(Some(dir.path().to_str().unwrap()), &[]).unwrap().release, "6.12.117+deb12-amd64");
+        assert_eq!(find(Some(dir.path().to_str().unwrap()), &[]).unwrap().kernel.release, "6.12.117+deb12-amd64");
         let said = found("5.10").unwrap_err().to_string();
         assert!(
             said.contains("no kernel 5.10") && said.contains("6.1.0-9-amd64") && said.contains("dpkg-deb -x"),
             "{said}"
+        );
+    }
+
+    // Protects: a study of this machine's kernel never measures another one, and who names none hears which one boots.
+    #[test]
+    fn another_kernel_never_boots_in_silence() {
+        let dir = tempfile::tempdir().unwrap();
+        for release in ["6.1.0-9-amd64", "6.12.117+deb12-amd64"] {
+            kernel(dir.path(), release);
+        }
+        let places = [dir.path().to_owned()];
+        let found =
+            |own: &str, wanted| find_on(own, wanted, &places).map(|chosen| (chosen.kernel.release, chosen.note));
+        let here = |release: &str| (release.to_owned(), None);
+        assert_eq!(found("6.1.0-9-amd64", Some("own")).unwrap(), here("6.1.0-9-amd64"));
+        assert_eq!(found("6.1.0-9-amd64", None).unwrap(), here("6.1.0-9-amd64"));
+        let said = found("6.18.44", Some("own")).unwrap_err().to_string();
+        assert!(said.contains("6.18.44") && said.contains("6.12.117") && said.contains("`kernel`"), "{said}");
+        let (release, note) = found("6.18.44", None).unwrap();
+        let note = note.unwrap();
+        assert!(release.starts_with("6.12") && note.contains("6.18.44") && note.contains("6.12.117"), "{note}");
+        assert_eq!(found("6.18.44", Some("newest")).unwrap(), here("6.12.117+deb12-amd64"));
+        assert!(
+            find_on("6.18.44", Some("newest"), &[]).unwrap_err().to_string().contains("no kernel with its modules")
         );
     }
 
@@ -200,7 +281,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         kernel(dir.path(), "6.1.0-9-amd64");
         let image = dir.path().join("boot/vmlinuz-6.1.0-9-amd64");
-        assert_eq!(find(image.to_str(), &[]).unwrap().release, "6.1.0-9-amd64");
+        assert_eq!(find(image.to_str(), &[]).unwrap().kernel.release, "6.1.0-9-amd64");
         // By its own word, whatever it is called.
         let mut bytes = vec![0; 0x300];
         bytes[0x202..0x206].copy_from_slice(b"HdrS");

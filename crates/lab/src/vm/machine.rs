@@ -23,7 +23,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 /// Memory of a machine whose study says nothing.
-const MEMORY_BYTES: u64 = 512 << 20;
+pub(super) const MEMORY_BYTES: u64 = 512 << 20;
 
 /// The least memory with which QEMU and a kernel can start at all.
 const MEMORY_MIN_BYTES: u64 = 32 << 20;
@@ -51,22 +51,13 @@ impl Vm {
     /// What is missing here (QEMU, the kernel, KVM), or what its console said last.
     pub fn boot(spec: &VmSpec, surroundings: &Surroundings) -> Result<Vm, HostError> {
         let arch = std::env::consts::ARCH;
-        let qemu = qemu::program(arch);
-        let qemu = image::in_path(&qemu)
-            .ok_or_else(|| failed(format!("{qemu} is not installed; Debian's package is {}", qemu_package(arch))))?;
+        let qemu = qemu_of(arch)?;
         let accel = Chosen::of(spec.accel, qemu::kvm()).map_err(failed)?;
-        let memory_bytes = spec.memory.as_deref().map_or(Ok(MEMORY_BYTES), |text| size("memory", text))?;
-        if memory_bytes < MEMORY_MIN_BYTES {
-            return Err(failed(format!("memory = {memory_bytes} bytes: a machine needs {MEMORY_MIN_BYTES} at least")));
-        }
-        let sizes: Vec<u64> = spec.disks.iter().map(|text| size("disks", text)).collect::<Result<_, _>>()?;
+        let memory_bytes = memory_bytes(spec)?;
+        let sizes = sizes_of(spec)?;
+        let kernel = kernel::choose(spec).map_err(failed)?.kernel;
         let cache = surroundings.cache.join("vm");
         let root = spec.root.as_deref().map(|root| root::provide(root, &cache)).transpose().map_err(failed)?;
-        let own = spec.root.as_deref().filter(|_| spec.kernel.is_none()).and_then(kernel::of_root);
-        let kernel = match own {
-            Some(kernel) => kernel,
-            None => kernel::find(spec.kernel.as_deref(), &kernel::places()).map_err(failed)?,
-        };
         // In another system's userland, a program that needs this one's C library may not run.
         let (program, tools) = match &root {
             Some(_) => (surroundings.far_program.as_ref().unwrap_or(&surroundings.program), Tools::OfTheRoot),
@@ -95,6 +86,11 @@ impl Vm {
         let mut link = Link::new(reader, writer, surroundings.interrupted);
         let limit = Duration::from_secs(spec.boot_timeout.unwrap_or(BOOT_TIMEOUT_S));
         match link.hello(limit) {
+            // A machine of another kernel would be measured under a false name.
+            Ok(facts) if facts.kernel != kernel.release => {
+                let (runs, image) = (&facts.kernel, kernel.image.display());
+                Err(failed(format!("{image} is Linux {}, but the machine says that it runs {runs}", kernel.release)))
+            }
             Ok(facts) => {
                 process.forget_files();
                 Ok(Vm { link, facts, process })
@@ -143,6 +139,28 @@ impl FarHost for Vm {
         self.process.wait(OFF_TIMEOUT);
         Ok(())
     }
+}
+
+/// QEMU for an architecture.
+pub(super) fn qemu_of(arch: &str) -> Result<PathBuf, HostError> {
+    let qemu = qemu::program(arch);
+    image::in_path(&qemu)
+        .ok_or_else(|| failed(format!("{qemu} is not installed; Debian's package is {}", qemu_package(arch))))
+}
+
+/// Memory of a machine, bytes.
+pub(super) fn memory_bytes(spec: &VmSpec) -> Result<u64, HostError> {
+    let bytes = spec.memory.as_deref().map_or(Ok(MEMORY_BYTES), |text| size("memory", text))?;
+    if bytes < MEMORY_MIN_BYTES {
+        let (bytes, least) = (Bytes(bytes), Bytes(MEMORY_MIN_BYTES));
+        return Err(failed(format!("memory = \"{bytes}\": a machine needs {least} at least")));
+    }
+    Ok(bytes)
+}
+
+/// Sizes of its disks, bytes.
+pub(super) fn sizes_of(spec: &VmSpec) -> Result<Vec<u64>, HostError> {
+    spec.disks.iter().map(|text| size("disks", text)).collect()
 }
 
 fn qemu_package(arch: &str) -> &'static str {

@@ -43,6 +43,7 @@ pub(super) const WANTED: &[&str] = &[
     "btrfs",
     "f2fs",
     "overlay",
+    "fuse",
     "bfq",
     "kyber_iosched",
     "mq_deadline",
@@ -77,6 +78,17 @@ impl ModuleTree {
         let builtin = std::fs::read_to_string(dir.join("modules.builtin")).unwrap_or_default();
         let builtin = builtin.lines().filter_map(|line| module_name(Path::new(line))).collect();
         Ok(ModuleTree { dir: dir.to_owned(), files, builtin })
+    }
+
+    /// Whether the kernel has a module, or has it built in.
+    pub(super) fn has(&self, name: &str) -> bool {
+        let name = canonical(name);
+        self.builtin.contains(&name) || self.files.contains_key(&name)
+    }
+
+    /// Whether it is built in.
+    pub(super) fn is_built_in(&self, name: &str) -> bool {
+        self.builtin.contains(&canonical(name))
     }
 
     /// What the cache of what was made of these modules is named by: it changes when the kernel does.

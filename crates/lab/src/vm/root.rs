@@ -20,6 +20,9 @@ pub(crate) const ROOT_VARIABLE: &str = "PLUMB_ROOT";
 /// Packed directories that are kept: as many as a study compares, and those before a change or two.
 const KEPT_ROOTS: usize = 6;
 
+/// What packs a directory.
+const PACKER: &str = "mkfs.ext4";
+
 const ROOT_END: &str = ".ext4";
 
 /// Bytes that ext4 gives a file in any case: an inode, and the rest of its last block.
@@ -46,11 +49,11 @@ pub(super) struct RootDisk {
     pub(super) format: RootFormat,
 }
 
-/// The disk for what a study names. A directory is packed once; it is packed again when a file in it changes.
+/// Whether what a study names can be a root, and that of an image, whose disk it is as it stands.
 ///
 /// # Errors
-/// There is none, it holds no system, or it cannot be packed; with the way to make one.
-pub(super) fn provide(root: &Path, cache: &Path) -> Result<RootDisk, VmError> {
+/// There is none, it holds no system, or nothing here packs it; with the way to make one.
+pub(super) fn look(root: &Path) -> Result<Option<RootDisk>, VmError> {
     let facts = root.metadata().map_err(|source| VmError::NoRoot { path: root.to_owned(), source })?;
     if !facts.is_dir() {
         let mut head = [0; 4];
@@ -58,7 +61,7 @@ pub(super) fn provide(root: &Path, cache: &Path) -> Result<RootDisk, VmError> {
         read.map_err(|source| VmError::Read { path: root.to_owned(), source })?;
         // QEMU's docs/interop/qcow2.txt.
         let format = if &head == b"QFI\xfb" { RootFormat::Qcow2 } else { RootFormat::Raw };
-        return Ok(RootDisk { path: root.to_owned(), format });
+        return Ok(Some(RootDisk { path: root.to_owned(), format }));
     }
     let release = ["etc/os-release", "usr/lib/os-release"];
     let shell = ["bin/sh", "usr/bin/sh"];
@@ -67,6 +70,20 @@ pub(super) fn provide(root: &Path, cache: &Path) -> Result<RootDisk, VmError> {
         if !any.iter().any(|name| root.join(name).symlink_metadata().is_ok()) {
             return Err(VmError::NotRoot { path: root.to_owned(), missing: what });
         }
+    }
+    if in_path(PACKER).is_none() {
+        return Err(VmError::NoPacker);
+    }
+    Ok(None)
+}
+
+/// The disk for what a study names. A directory is packed once; it is packed again when a file in it changes.
+///
+/// # Errors
+/// As [`look`], and it cannot be packed.
+pub(super) fn provide(root: &Path, cache: &Path) -> Result<RootDisk, VmError> {
+    if let Some(image) = look(root)? {
+        return Ok(image);
     }
     let tree = RootTree::of(root)?;
     let path = cache.join(format!("root-{}{ROOT_END}", &tree.identity.to_hex()[..16]));
@@ -135,7 +152,7 @@ fn add(hash: &mut blake3::Hasher, path: &OsStr, facts: &Metadata) {
 
 /// An ext4 of the directory's files: every kernel mounts that. Source: mke2fs(8), `-d`.
 fn pack(root: &Path, tree: &RootTree, path: &Path, cache: &Path) -> Result<(), VmError> {
-    let mkfs = in_path("mkfs.ext4").ok_or(VmError::NoPacker)?;
+    let mkfs = in_path(PACKER).ok_or(VmError::NoPacker)?;
     let write = |source| VmError::Write { path: path.to_owned(), source };
     std::fs::create_dir_all(cache).map_err(write)?;
     super::image::forget_old(cache, ROOT_END, KEPT_ROOTS);

@@ -14,9 +14,9 @@ pub(crate) const PORT_NAME: &str = "plumb.agent";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VmSpec {
-    /// A release such as `6.1`, of which the newest is taken that is installed or unpacked here; the path of an image; or a
-    /// directory into which a kernel's package was unpacked. When absent, that of the `root`, else this machine's own, else the
-    /// newest.
+    /// A release such as `6.1`, of which the newest is taken that is installed or unpacked here; `own`, this machine's; `newest`;
+    /// the path of an image; or a directory into which a kernel's package was unpacked. When absent, that of the `root`, else
+    /// this machine's own, else the newest, which is then reported before the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Another system in it: a directory that holds one, as debootstrap and mmdebstrap make it, or an image (qcow2 or raw).

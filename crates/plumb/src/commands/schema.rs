@@ -24,6 +24,7 @@ pub fn run(form: Form) -> Result<End, Stopped> {
         Form::Watch => "watch",
         Form::Audit => "audit",
         Form::Study => "study",
+        Form::StudyCheck => "study-check",
         Form::StudyReport => "study-report",
         Form::AuditResult => "audit-result",
     };

@@ -41,6 +41,7 @@ const DONE: Exit = exit("0", "done");
 const TRUSTED: Exit = exit("0", "done, and no check rejected the result");
 const ASSERTED: Exit = exit("1", "done, but a condition given with --assert is false");
 const USAGE: Exit = exit("2", "the command line or a file it names is wrong; nothing was measured");
+const CHECKED: Exit = exit("2", "the command line or the study is wrong, or a check before the first run failed");
 const WRONG_WORDS: Exit = exit("2", "the command line, or a file, run or database that it names, is wrong");
 const REJECTED: Exit = exit("3", "done, but a check rejected a result: do not use its numbers");
 const IO: Exit = exit("4", "an I/O error, or the result could not be stored");
@@ -144,8 +145,9 @@ pub const TOPICS: &[Topic] = &[
             example("See what a study would do", "plumb study plan study.toml"),
             example("List every run in its order", "plumb study plan study.toml --runs"),
             example("Plan a smaller version of it", "plumb study plan study.toml --scale small"),
+            example("Try hosts, programs, devices and space", "plumb study plan study.toml --check"),
         ],
-        exits: PRINTS,
+        exits: &[DONE, CHECKED, REFUSED, INTERRUPTED],
     },
     Topic {
         command: "study run",
@@ -153,7 +155,7 @@ pub const TOPICS: &[Topic] = &[
             example("Run a study", "plumb study run study.toml"),
             example("Run a smaller version of it", "plumb study run study.toml --scale small"),
         ],
-        exits: &[DONE, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
+        exits: &[DONE, CHECKED, REJECTED, IO, REFUSED, INTERRUPTED],
     },
     Topic {
         command: "study resume",
@@ -162,7 +164,7 @@ pub const TOPICS: &[Topic] = &[
             example("Continue the study of a file", "plumb study resume study.toml"),
             example("Repeat what failed, or what a neighbour spoiled", "plumb study resume --failed --rejected"),
         ],
-        exits: &[DONE, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
+        exits: &[DONE, CHECKED, REJECTED, IO, REFUSED, INTERRUPTED],
     },
     Topic {
         command: "study report",

@@ -29,6 +29,7 @@ mod refused;
 mod simulated;
 mod store;
 mod study;
+mod study_check;
 mod study_conduct;
 mod sweep;
 mod try_storage;

@@ -125,7 +125,7 @@ fn nonsense_is_answered() {
         .spawn()
         .unwrap();
     let asked =
-        b"\nnonsense\n{\"ask\":\"hello\",\"version\":99}\n{\"ask\":\"hello\",\"version\":1}\n{\"ask\":\"bye\"}\n";
+        b"\nnonsense\n{\"ask\":\"hello\",\"version\":99}\n{\"ask\":\"hello\",\"version\":2}\n{\"ask\":\"bye\"}\n";
     agent.stdin.take().unwrap().write_all(asked).unwrap();
     let output = agent.wait_with_output().unwrap();
     let replies: Vec<serde_json::Value> = String::from_utf8(output.stdout)
@@ -134,7 +134,7 @@ fn nonsense_is_answered() {
         .map(|line| plumb_document::json::from_str(line).unwrap())
         .collect();
     assert!(replies[0]["reason"].as_str().unwrap().contains("not a request"), "{replies:?}");
-    assert!(replies[1]["reason"].as_str().unwrap().contains("version 1"), "{replies:?}");
+    assert!(replies[1]["reason"].as_str().unwrap().contains("version 2"), "{replies:?}");
     assert_eq!(replies[2]["reply"], "hello");
     assert_eq!(replies.len(), 3);
 }

@@ -43,6 +43,7 @@ impl Site {
             far_program: None,
             ssh: vec!["ssh".into()],
             boot_timeout: None,
+            verbose: false,
             interrupted: None,
         }
     }

@@ -102,7 +102,7 @@ impl Server {
     }
 
     fn spec(&self) -> SshSpec {
-        SshSpec { to: format!("root@{}", self.address), boot: None }
+        SshSpec { to: format!("root@{}", self.address), boot: None, kernel: None, agent: None }
     }
 
     /// Nothing of Plumb's is on the other side any more.
@@ -190,11 +190,64 @@ fn what_does_not_work() {
         assert!(error.to_string().contains(part), "`{part}` is missing from {error}");
     }
     server.assert_clean();
-    let mut nobody = server.surroundings();
-    let port = nobody.ssh.iter().position(|word| word == "-p").unwrap() + 1;
-    nobody.ssh[port] = free_port().to_string();
-    let error = Ssh::connect(&server.spec(), &nobody).err().unwrap();
-    assert!(matches!(&error, HostError::Lost(reason) if reason.contains("Connection refused")), "{error}");
+    // One that was named and runs another kernel is not the one that was meant.
+    let other = SshSpec { kernel: Some("0.99".to_owned()), ..server.spec() };
+    let error = Ssh::connect(&other, &server.surroundings()).err().unwrap().to_string();
+    assert!(error.contains("kernel = \"0.99\", but it runs "), "{error}");
+    server.assert_clean();
+}
+
+/// Why a real ssh does not reach a host is one sentence, its cause first. What lasts is a failure, what may pass a loss.
+#[test]
+fn a_host_that_is_not_reached_says_why_in_one_sentence() {
+    if !here() {
+        return;
+    }
+    let server = Server::start(None);
+    let changed = |word: &str, value: &str| {
+        let mut surroundings = server.surroundings();
+        let at = surroundings.ssh.iter().position(|known| known.starts_with(word)).unwrap();
+        if word.starts_with('-') {
+            surroundings.ssh[at + 1] = value.to_owned();
+        } else {
+            surroundings.ssh[at] = value.to_owned();
+        }
+        surroundings
+    };
+    let said = |spec: &SshSpec, surroundings: &Surroundings| {
+        let error = Ssh::connect(spec, surroundings).err().unwrap();
+        let lasts = matches!(error, HostError::Failed { .. });
+        (error.to_string().trim_start_matches("lost: ").to_owned(), lasts)
+    };
+    let to = server.spec().to;
+    // The key of another host is known under its name.
+    let known = server.site.path("other_hosts");
+    let key = std::fs::read_to_string(server.site.path("user.pub")).unwrap();
+    std::fs::write(&known, format!("[{}]:{} {key}", server.address, server.port)).unwrap();
+    let mut of_another = changed("UserKnownHostsFile=", &format!("UserKnownHostsFile={}", known.display()));
+    let strict = of_another.ssh.iter().position(|word| word == "StrictHostKeyChecking=no").unwrap();
+    of_another.ssh[strict] = "StrictHostKeyChecking=yes".to_owned();
+    let mut unknown = changed("UserKnownHostsFile=", "UserKnownHostsFile=/dev/null");
+    unknown.ssh[strict] = "StrictHostKeyChecking=yes".to_owned();
+    let no_host = SshSpec { to: "root@no-such-host.invalid".to_owned(), ..server.spec() };
+    let port = free_port().to_string();
+    let cases = [
+        (said(&server.spec(), &of_another), "its host key is not the one that is known", true),
+        (said(&server.spec(), &unknown), "its host key is not known here", true),
+        (said(&server.spec(), &changed("-i", "/dev/null")), "the login is refused (it takes publickey)", true),
+        (said(&no_host, &server.surroundings()), "no such host name", true),
+        (said(&server.spec(), &changed("-p", &port)), "connection refused", false),
+    ];
+    for ((text, lasts), cause, expected) in cases {
+        let to = if cause.starts_with("no such") { &no_host.to } else { &to };
+        assert!(text.starts_with(&format!("{to}: {cause}")) && text.lines().count() == 1, "{text}");
+        assert!(text.chars().count() < 300 && !text.contains("Broken pipe"), "{text}");
+        assert_eq!(lasts, expected, "{text}");
+    }
+    // All of ssh's words, for who asks.
+    let verbose = Surroundings { verbose: true, ..of_another };
+    let (text, _) = said(&server.spec(), &verbose);
+    assert!(text.contains("\n  ssh: ") && text.contains("Host key verification failed"), "{text}");
 }
 
 /// The cable is cut in the middle of a run: the run is lost here, and over there everything is taken down.

@@ -1,7 +1,7 @@
 //! Virtual machines.
 
 use super::{Site, alone, dialect, job, native, processes, silent, steps};
-use crate::common::{breadth, findings, needs};
+use crate::common::{Home, breadth, findings, needs};
 use plumb_lab::step::Safety;
 use plumb_lab::vm::VmSpec;
 use plumb_lab::{Host, HostError, Vm};
@@ -228,6 +228,36 @@ fn a_missing_kernel() {
     assert!(error.to_string().contains("disks = \"much\""), "{error}");
 }
 
+/// What is wrong with a machine shows before it boots, and a trial boots it, builds in it and leaves nothing.
+#[test]
+fn a_study_is_checked_in_its_machine() {
+    if !kernel("6.1") {
+        return;
+    }
+    let _alone = alone();
+    let home = Home::new();
+    let study = |options: &str, size: &str| {
+        format!(
+            "[experiment]\nname = \"checked\"\n[hosts]\nvm = {{ vm = {{ kernel = \"6.1\", disks = [\"64MiB\"] }} }}\n\
+             [[factor]]\nname = \"barrier\"\nlevels = [0, 1]\nchange = \"hard\"\n\
+             [[provision]]\nkind = \"mkfs\"\nfs = \"ext4\"\ndevice = \"@disks\"\n\
+             options = [\"-E\", \"lazy_itable_init=0,lazy_journal_init=0\"]\nmount = \"/mnt/a\"\n\
+             mount-options = [\"{options}\"]\n[workload]\nwrite = {{ size = \"{size}\", block = \"64KiB\" }}\n"
+        )
+    };
+    home.file("good.toml", &study("barrier=${barrier}", "8MiB"));
+    let said = home.plumb("study plan good.toml --check").expect(0);
+    said.says(&["Linux 6.1.", "2 provisionings built and taken down", "Nothing is wrong."]);
+    // Without booting: it does not fit.
+    home.file("large.toml", &study("barrier=${barrier}", "100MiB"));
+    let said = home.plumb("study run large.toml").expect(2);
+    said.complains(&["1 problem found before the first run", "vm: workload `checked`: its data take 100MiB", "64MiB"]);
+    // Only the kernel knows its options, and the host is named on which they are wrong.
+    home.file("options.toml", &study("no_such_option=${barrier}", "8MiB"));
+    let said = home.plumb("study plan options.toml --check").expect(2);
+    said.complains(&["vm: step 1 (mkfs): `mount -t ext4 -o no_such_option=0", "no_such_option=1"]);
+}
+
 /// A kernel that panics is told by its own words, at once.
 #[test]
 fn a_panic() {
@@ -284,7 +314,7 @@ fn a_killed_plumb() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    writeln!(plumb.stdin.as_mut().unwrap(), "{{\"ask\":\"hello\",\"version\":1}}").unwrap();
+    writeln!(plumb.stdin.as_mut().unwrap(), "{{\"ask\":\"hello\",\"version\":2}}").unwrap();
     let mut line = String::new();
     BufReader::new(plumb.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("\"reply\":\"hello\""), "{line}");

@@ -7,9 +7,11 @@ mod common;
 
 mod devices;
 mod filesystems;
+mod full;
 mod limits;
 mod load;
 mod places;
+mod preflight;
 mod published;
 mod slower;
 mod traps;

@@ -28,6 +28,8 @@ pub(super) fn spread(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Spr
             runs_share: components.runs.share,
             plots_cv: cv(components.plots.variance),
             runs_cv: cv(components.runs.variance),
+            plots_freedom: components.plots.freedom as u32,
+            runs_freedom: components.runs.freedom as u32,
             runs_per_plot,
             advice: advice(&components, runs_per_plot),
         });
@@ -54,7 +56,8 @@ fn balanced(values: &[CountedValue]) -> Option<Vec<Vec<Vec<f64>>>> {
 /// Seconds that a plot and a run took.
 fn cost(evidence: &StudyEvidence) -> Option<FurtherCost> {
     let mean = |times: Vec<f64>| (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
-    let plot = mean(evidence.plots.iter().filter_map(|plot| plot.build_s).collect())?;
+    let plot =
+        mean(evidence.plots.iter().filter_map(|plot| Some(plot.build_s? + plot.take_down_s.unwrap_or(0.0))).collect())?;
     let done = evidence.records.iter().filter(|record| record.status == StudyRunStatus::Done);
     let run = mean(done.filter_map(|record| record.seconds).collect())?;
     (plot > 0.0 && run > 0.0).then_some(FurtherCost { plot, run })

@@ -32,7 +32,14 @@ fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> StudyEviden
         })
         .collect();
     let plots = (0..plan.plots.len() as u32)
-        .map(|seq| StudyPlotRow { seq, state: StudyPlotState::Done, builds: 1, reason: None, build_s: Some(4.0) })
+        .map(|seq| StudyPlotRow {
+            seq,
+            state: StudyPlotState::Done,
+            builds: 1,
+            reason: None,
+            build_s: Some(4.0),
+            take_down_s: None,
+        })
         .collect();
     StudyEvidence { id: "018f".to_owned(), created_at: "2024-05-01T12:00:00Z".to_owned(), plan, records, plots }
 }

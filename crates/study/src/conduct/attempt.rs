@@ -4,8 +4,10 @@ use super::judged::Judged;
 use super::{ConductEvent, Conductor, LOSSES_MAX, REPEATS_OF_REJECTED};
 use crate::not_stored::NotStored;
 use crate::plan::{HostPlan, PlannedRun};
+use crate::preflight::Inspected;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
+use plumb_lab::preflight::Inspection;
 use plumb_lab::protocol::{HostWork, RunJob, SimPlace};
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, HostError, LineError};
@@ -20,6 +22,16 @@ pub const COMMAND_LIMIT: Duration = Duration::from_secs(600);
 pub trait Hosts {
     /// Opens a host of a study: boots the virtual machine, opens the link.
     fn open(&mut self, name: &str, host: &HostPlan, listener: Listener<'_>) -> Result<Box<dyn Host>, HostError>;
+
+    /// What is known of a host, and what is wrong with what is to be built on it, without building anything. `of` says what
+    /// that is, with so many bytes of memory.
+    fn inspect(
+        &mut self,
+        name: &str,
+        host: &HostPlan,
+        of: &dyn Fn(u64) -> Inspection,
+        listener: Listener<'_>,
+    ) -> Result<Inspected, HostError>;
 
     /// Runs a command of the user's on this machine, for [`COMMAND_LIMIT`] at most, and until a signal comes where `stop` is
     /// given.
@@ -62,14 +74,23 @@ impl Conductor<'_, '_> {
         let position = self.position(plot);
         self.tell(&ConductEvent::Plot { position, levels: &planned.levels, build });
         let stop = self.setting.stop;
+        let began = Instant::now();
         let entered = self.commands(&planned.on_enter, "on-enter", Some(stop));
         let attempt = match entered {
-            Ok(()) => self.on_host(plot, build),
+            Ok(()) => self.on_host(plot, build, began),
             Err(_) if stop.requested() => Ok(Attempt::Interrupted),
             Err(error) => Ok(Attempt::Failed(error.to_string())),
         };
         if let Err(error) = self.commands(&planned.on_leave, "on-leave", None) {
             self.tell(&ConductEvent::Trouble(&error.to_string()));
+        }
+        if self.standing.take().is_some() {
+            let seconds = self.last_run_ended.elapsed().as_secs_f64();
+            self.costs.taken_down(plot, seconds);
+            // The first error is the one to tell.
+            if attempt.is_ok() {
+                self.store.took_down_study_plot(&self.study.id, plot, seconds)?;
+            }
         }
         attempt
     }
@@ -84,13 +105,12 @@ impl Conductor<'_, '_> {
         Ok(())
     }
 
-    fn on_host(&mut self, plot: u32, build: u32) -> Result<Attempt, StoreError> {
+    fn on_host(&mut self, plot: u32, build: u32, began: Instant) -> Result<Attempt, StoreError> {
         let plan = &self.study.plan;
         let planned = &plan.plots[plot as usize];
         let Some(host) = plan.hosts.get(&planned.host) else {
             return Ok(Attempt::Failed(format!("the plan has no host `{}`", planned.host)));
         };
-        let began = Instant::now();
         let tag = format!("{}/{plot}", self.study.id);
         let super::ConductSetting { hosts, watcher, typed, .. } = &mut *self.setting;
         let listener = &mut |line: &str| watcher.event(&ConductEvent::Line(line));
@@ -104,10 +124,12 @@ impl Conductor<'_, '_> {
             self.close(host);
             return Ok(attempt);
         }
-        let stored = self.store.built_study_plot(&self.study.id, plot, began.elapsed().as_secs_f64());
         let built_s = began.elapsed().as_secs_f64();
+        self.costs.built(plot, built_s);
+        self.standing = Some(plot);
+        let stored = self.store.built_study_plot(&self.study.id, plot, built_s);
         let attempt = stored.and_then(|()| self.runs(plot, build, host.as_mut()));
-        let undoing = Instant::now();
+        self.last_run_ended = Instant::now();
         // Also when the store failed: nothing stays behind.
         if !matches!(attempt, Ok(Attempt::LostRunning(_))) {
             let super::ConductSetting { watcher, .. } = &mut *self.setting;
@@ -116,7 +138,6 @@ impl Conductor<'_, '_> {
             }
         }
         self.close(host);
-        self.costs.plot_s.push(built_s + undoing.elapsed().as_secs_f64());
         attempt
     }
 
@@ -183,19 +204,21 @@ impl Conductor<'_, '_> {
         Ok(Attempt::Finished)
     }
 
-    /// The next run of the plot that has not ended; behind the last, a rejected one that may be made again, which it is
-    /// then planned to be.
+    /// The next run of the plot that has not ended. Behind the last of each repetition comes a rejected one that may be made
+    /// again, which it is then planned to be: near its own place in the order, so that what drifts over the plot differs
+    /// little between the two.
     fn next_run_or_repeat(&mut self, plot: u32) -> Result<Option<u32>, StoreError> {
-        if let Some(seq) = self.next_run(plot) {
-            return Ok(Some(seq));
-        }
+        let next = self.next_run(plot);
+        let runs = &self.study.plan.runs;
+        let repetition = |seq: u32| runs[seq as usize].repeat;
         let is_repeated = |row: &&mut plumb_store::StudyRunRow| {
             row.plot == plot
+                && next.is_none_or(|next| repetition(row.seq) < repetition(next))
                 && row.status == StudyRunStatus::Rejected
                 && row.rejected_before < REPEATS_OF_REJECTED
                 && row.attempts > 0
         };
-        let Some(row) = self.rows.iter_mut().find(is_repeated) else { return Ok(None) };
+        let Some(row) = self.rows.iter_mut().find(is_repeated) else { return Ok(next) };
         row.status = StudyRunStatus::Planned;
         row.rejected_before += 1;
         let seq = row.seq;

@@ -1,57 +1,178 @@
 //! What is left of a study, by what its plots and runs have taken so far.
 
+use crate::plan::Plan;
 use std::collections::BTreeMap;
 
-/// Times of what has ended.
+/// Seconds that a study still takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimeLeft {
+    /// Seconds.
+    pub seconds: f64,
+    /// On what that rests.
+    pub basis: LeftBasis,
+}
+
+/// On what the time that is left rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftBasis {
+    /// On rates that the plan assumes: nothing was measured yet.
+    Assumed,
+    /// On what was measured.
+    Measured,
+    /// The same, if every optional repetition is needed.
+    AtMost,
+}
+
+/// The mean of times.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mean {
+    sum_s: f64,
+    count: u32,
+}
+
+impl Mean {
+    fn add(&mut self, seconds: f64) {
+        self.sum_s += seconds;
+        self.count += 1;
+    }
+
+    fn of(times: impl Iterator<Item = f64>) -> Mean {
+        let mut mean = Mean::default();
+        times.for_each(|seconds| mean.add(seconds));
+        mean
+    }
+
+    fn get(self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_s / f64::from(self.count))
+    }
+}
+
+/// Times of things of several kinds.
+#[derive(Debug, Default)]
+struct Times(BTreeMap<u32, Mean>);
+
+impl Times {
+    fn add(&mut self, kind: u32, seconds: f64) {
+        self.0.entry(kind).or_default().add(seconds);
+    }
+
+    /// What one of this kind takes; as long as the others on average, where none of its kind has ended.
+    fn of(&self, kind: u32) -> Option<f64> {
+        let own = self.0.get(&kind).and_then(|mean| mean.get());
+        own.or_else(|| Mean::of(self.0.values().filter_map(|mean| mean.get())).get())
+    }
+}
+
+/// Which part of a plot goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlotStage {
+    /// It is still to be built.
+    Ahead,
+    /// It stands.
+    Standing,
+}
+
+/// Times of what has ended. Plots are of one kind where the same is built: a mirror that must be in sync takes longer than
+/// one that need not.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
-    /// Seconds that each plot took beside its runs: built, opened, taken down.
-    pub(super) plot_s: Vec<f64>,
-    /// Seconds and number of runs, by cell.
-    runs: BTreeMap<u32, (f64, u32)>,
+    /// The kind of each plot.
+    kinds: Vec<u32>,
+    /// From a plot's beginning until it stands.
+    building: Times,
+    /// From its last run to its end.
+    taking_down: Times,
+    /// Runs, by cell.
+    runs: Times,
 }
 
 impl Costs {
+    pub(super) fn of(plan: &Plan) -> Costs {
+        let mut first: Vec<u32> = Vec::new();
+        for (number, plot) in plan.plots.iter().enumerate() {
+            let is_same = |other: &&u32| {
+                let other = &plan.plots[**other as usize];
+                (&other.host, &other.steps, &other.on_enter, &other.on_leave)
+                    == (&plot.host, &plot.steps, &plot.on_enter, &plot.on_leave)
+            };
+            first.push(first.iter().find(is_same).copied().unwrap_or(number as u32));
+        }
+        Costs { kinds: first, ..Costs::default() }
+    }
+
+    /// A plot stands, after so many seconds.
+    pub(super) fn built(&mut self, plot: u32, seconds: f64) {
+        self.building.add(self.kinds[plot as usize], seconds);
+    }
+
+    /// A plot is gone, so many seconds after its last run.
+    pub(super) fn taken_down(&mut self, plot: u32, seconds: f64) {
+        self.taking_down.add(self.kinds[plot as usize], seconds);
+    }
+
     /// A run has ended. Those that were not made at all say nothing.
     pub(super) fn run(&mut self, cell: u32, seconds: f64) {
         if seconds > 0.0 {
-            let (sum, count) = self.runs.entry(cell).or_default();
-            *sum += seconds;
-            *count += 1;
+            self.runs.add(cell, seconds);
         }
     }
 
-    /// Seconds that these runs and so many plots will take; `None` before the first run has ended. A cell without a run takes
-    /// as long as the others on average.
-    pub(super) fn left_s(&self, cells: impl Iterator<Item = u32>, plots: usize) -> Option<f64> {
-        let means: BTreeMap<u32, f64> =
-            self.runs.iter().map(|(cell, (sum, count))| (*cell, sum / f64::from(*count))).collect();
-        let usual = mean(means.values().copied())?;
-        let of_runs: f64 = cells.map(|cell| means.get(&cell).copied().unwrap_or(usual)).sum();
-        let of_plots = mean(self.plot_s.iter().copied()).unwrap_or(0.0) * plots as f64;
-        Some(of_runs + of_plots)
+    /// Seconds that these runs and plots will take, where each run is made so often on average; `None` before the first run has
+    /// ended.
+    pub(super) fn left_s(
+        &self,
+        cells: impl Iterator<Item = u32>,
+        attempts_per_run: f64,
+        plots: impl Iterator<Item = (u32, PlotStage)>,
+    ) -> Option<f64> {
+        let mut left = 0.0;
+        for cell in cells {
+            left += self.runs.of(cell)? * attempts_per_run;
+        }
+        for (plot, stage) in plots {
+            let kind = self.kinds[plot as usize];
+            // A plot that was built tells nothing yet of how long it takes to be taken down.
+            left += self.taking_down.of(kind).unwrap_or(0.0);
+            if stage == PlotStage::Ahead {
+                left += self.building.of(kind).unwrap_or(0.0);
+            }
+        }
+        Some(left)
     }
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
-    (count > 0.0).then(|| sum / count)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conduct::fake::plan;
 
-    // Protects: slow cells that are still to come, and builds, are in the time that is left.
+    // Protects: slow cells that are still to come, and what plots of each kind take to be built and taken down, are in the time
+    // that is left.
     #[test]
-    fn what_is_left_is_reckoned_by_cells_and_plots() {
-        let mut costs = Costs::default();
-        assert_eq!(costs.left_s([0].into_iter(), 1), None);
+    fn what_is_left_is_reckoned_by_cells_and_kinds_of_plots() {
+        let mut two_kinds = plan(&["a", "b"], &["4k"], 2, 1);
+        for plot in &mut two_kinds.plots {
+            // The order of systems alternates.
+            plot.on_enter = vec![plot.levels["system"].clone()];
+        }
+        let mut costs = Costs::of(&two_kinds);
+        assert_eq!(costs.kinds, [0, 1, 1, 0]);
+        let none = || [].into_iter();
+        assert_eq!(costs.left_s([0].into_iter(), 1.0, none()), None);
         for (cell, seconds) in [(0, 1.0), (0, 3.0), (1, 60.0), (1, 0.0)] {
             costs.run(cell, seconds);
         }
-        costs.plot_s = vec![10.0, 20.0];
-        assert_eq!(costs.left_s([0, 0, 1].into_iter(), 2), Some(2.0 + 2.0 + 60.0 + 30.0));
-        assert_eq!(costs.left_s([7].into_iter(), 0), Some(31.0), "a cell without a run takes as long as the others");
+        assert_eq!(costs.left_s([0, 0, 1].into_iter(), 1.0, none()), Some(64.0));
+        let unknown = costs.left_s([7].into_iter(), 1.0, none());
+        assert_eq!(unknown, Some(31.0), "a cell without a run takes as long as the others");
+        assert_eq!(costs.left_s([1].into_iter(), 1.5, none()), Some(90.0), "rejected runs are made again");
+        costs.built(0, 10.0);
+        // Of the second kind nothing is known: it takes as long as the first.
+        let ahead = |plot| (plot, PlotStage::Ahead);
+        assert_eq!(costs.left_s([0].into_iter(), 1.0, [ahead(1)].into_iter()), Some(12.0));
+        costs.taken_down(0, 1.0);
+        costs.built(1, 100.0);
+        let plots = [(1, PlotStage::Standing), ahead(2), ahead(3)];
+        assert_eq!(costs.left_s([0].into_iter(), 1.0, plots.into_iter()), Some(2.0 + 3.0 + 100.0 + 10.0));
     }
 }

@@ -3,10 +3,11 @@
 /// Kinds of devices whose numbers the kernel gives out as it likes.
 const DEVICES: [&str; 7] = ["loop", "md", "dm-", "nvme", "zram", "nbd", "ram"];
 
-/// A failure's reason without the numbers that differ from one provisioning to the next by chance: those of devices, and
+/// The first line of a failure's reason, without the numbers that differ from one provisioning to the next by chance: those of devices, and
 /// those in paths. File systems (`ext3`), sizes and exit codes stay.
 pub(super) fn kind(reason: &str) -> String {
-    reason.split(' ').map(kind_of_word).collect::<Vec<String>>().join(" ")
+    // What follows is what a console or a tool said, with times in it.
+    reason.lines().next().unwrap_or_default().split(' ').map(kind_of_word).collect::<Vec<String>>().join(" ")
 }
 
 fn kind_of_word(word: &str) -> String {
@@ -40,6 +41,7 @@ mod tests {
             ("cannot mount md127 on /run/plumb/plot-3", "cannot mount md126 on /run/plumb/plot-14"),
             ("`dm-3`: busy", "`dm-11`: busy"),
             ("nvme0n1p2 is gone", "nvme1n1p10 is gone"),
+            ("it did not boot: panic:\n  [    1.52] a", "it did not boot: panic:\n  [    1.61] b"),
         ];
         for (one, other) in same {
             assert_eq!(kind(one), kind(other));

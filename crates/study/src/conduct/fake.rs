@@ -4,8 +4,10 @@ use super::Hosts;
 use crate::plan::{
     ComparePlan, Correction, FactorPlan, HostPlan, Levels, PLAN_SCHEMA, Plan, PlanCell, PlanEstimate, PlannedRun, Plot,
 };
+use crate::preflight::Inspected;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
+use plumb_lab::preflight::{Inspection, Objection, PlannedBuild, PlannedWork};
 use plumb_lab::protocol::{DeviceCounts, HostFacts, HostWork, RunAnswer, RunJob};
 use plumb_lab::step::{MadeNames, Safety};
 use plumb_lab::{Host, HostError, LineError, Step};
@@ -20,6 +22,7 @@ use std::rc::Rc;
 /// What is asked of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
+    Inspect,
     Open,
     Build(u32),
     Run(u32),
@@ -32,6 +35,8 @@ pub(crate) enum Call {
 pub(crate) type Model = Box<dyn Fn(&Levels, u32, u32) -> f64>;
 /// What goes wrong at a call.
 pub(crate) type Faults = Box<dyn FnMut(Call) -> Option<HostError>>;
+/// What a look at builds and at what runs on them finds.
+pub(crate) type Look = Box<dyn Fn(&Inspection) -> Vec<Objection>>;
 /// What else is changed about an answer.
 pub(crate) type Mutation = Box<dyn Fn(u32, &mut RunAnswer)>;
 
@@ -40,6 +45,7 @@ pub(crate) struct World {
     pub(crate) model: Model,
     pub(crate) faults: Faults,
     pub(crate) mutate: Mutation,
+    pub(crate) inspect: Look,
     pub(crate) calls: Vec<Call>,
     /// The process dies at this call.
     pub(crate) dies_at: Option<usize>,
@@ -54,6 +60,7 @@ pub(crate) fn world(model: impl Fn(&Levels, u32, u32) -> f64 + 'static) -> Share
         model: Box::new(model),
         faults: Box::new(|_| None),
         mutate: Box::new(|_, _| {}),
+        inspect: Box::new(|_| Vec::new()),
         calls: Vec::new(),
         dies_at: None,
         standing: 0,
@@ -79,8 +86,21 @@ pub(crate) struct FakeHosts(pub(crate) Shared);
 impl Hosts for FakeHosts {
     fn open(&mut self, _: &str, _: &HostPlan, _: Listener<'_>) -> Result<Box<dyn Host>, HostError> {
         call(&self.0, Call::Open)?;
-        let facts = HostFacts { version: 1, kernel: "6.1".to_owned(), ram_bytes: 1 << 30, cpus: 1 };
+        let facts =
+            HostFacts { version: 1, system: "Linux".to_owned(), kernel: "6.1".to_owned(), ram_bytes: 1 << 30, cpus: 1 };
         Ok(Box::new(FakeHost { world: self.0.clone(), facts }))
+    }
+
+    fn inspect(
+        &mut self,
+        _: &str,
+        _: &HostPlan,
+        of: &dyn Fn(u64) -> Inspection,
+        _: Listener<'_>,
+    ) -> Result<Inspected, HostError> {
+        call(&self.0, Call::Inspect)?;
+        let (inspect, inspection) = (&self.0.borrow().inspect, of(1 << 30));
+        Ok(Inspected { what: "Linux 6.1".to_owned(), objections: inspect(&inspection), unchecked: Vec::new() })
     }
 
     fn command(&mut self, line: &str, _: Option<StopFlag>, _: Listener<'_>) -> Result<(), LineError> {
@@ -98,6 +118,15 @@ struct FakeHost {
 impl Host for FakeHost {
     fn facts(&self) -> &HostFacts {
         &self.facts
+    }
+
+    fn inspect(&mut self, inspection: &Inspection) -> Result<Vec<Objection>, HostError> {
+        Ok((self.world.borrow().inspect)(inspection))
+    }
+
+    fn fits(&mut self, work: &[PlannedWork]) -> Result<Vec<Objection>, HostError> {
+        let build = PlannedBuild { steps: Vec::new(), work: work.to_vec() };
+        Ok((self.world.borrow().inspect)(&Inspection { builds: vec![build], safety: Safety::default() }))
     }
 
     fn build(&mut self, tag: &str, _: &[Step], _: &Safety, _: Listener<'_>) -> Result<MadeNames, HostError> {

@@ -14,12 +14,14 @@ mod judged;
 mod tests;
 
 pub use attempt::{COMMAND_LIMIT, Hosts};
+pub use costs::{LeftBasis, TimeLeft};
 
 use crate::plan::{Levels, Plan};
 use attempt::Attempt;
+use costs::PlotStage;
 use plumb_engine::signals::StopFlag;
 use plumb_store::{Store, StoreError, StudyIn, StudyPlotState, StudyRunRow, StudyRunStatus};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// A study that was frozen in the store.
@@ -109,8 +111,8 @@ pub struct Position {
     pub ended: u32,
     /// Runs in all.
     pub runs: u32,
-    /// What is left, s, by the runs so far or else by the plan; `None` where neither says.
-    pub left_s: Option<f64>,
+    /// What is left, by the runs so far or else by the plan; `None` where neither says.
+    pub left: Option<TimeLeft>,
 }
 
 /// What goes on.
@@ -204,7 +206,9 @@ pub fn conduct(
         refused: false,
         values: enough::Values::default(),
         failures: BTreeMap::new(),
-        costs: costs::Costs::default(),
+        costs: costs::Costs::of(&study.plan),
+        standing: None,
+        last_run_ended: Instant::now(),
     };
     conductor.remember()?;
     let ended = conductor.go();
@@ -230,6 +234,10 @@ struct Conductor<'a, 'b> {
     failures: BTreeMap<String, u32>,
     /// What plots and runs have taken.
     costs: costs::Costs,
+    /// The plot that stands.
+    standing: Option<u32>,
+    /// When the last run ended of the plot that stands.
+    last_run_ended: Instant,
 }
 
 impl Conductor<'_, '_> {
@@ -263,7 +271,8 @@ impl Conductor<'_, '_> {
             self.costs.run(cell, row.seconds.unwrap_or(0.0));
         }
         for plot in self.store.study_plots(&self.study.id)? {
-            self.costs.plot_s.extend(plot.build_s);
+            plot.build_s.into_iter().for_each(|seconds| self.costs.built(plot.seq, seconds));
+            plot.take_down_s.into_iter().for_each(|seconds| self.costs.taken_down(plot.seq, seconds));
         }
         if self.study.plan.stop.is_none() {
             return Ok(());
@@ -353,19 +362,36 @@ impl Conductor<'_, '_> {
     fn position(&self, plot: u32) -> Position {
         let runs = self.rows.len() as u32;
         let ended = self.rows.iter().filter(|row| row.status.has_ended()).count() as u32;
-        let left = f64::from(runs - ended);
-        let by_plan = || self.study.plan.estimate.seconds.map(|seconds| seconds * left / f64::from(runs.max(1)));
+        let share = f64::from(runs - ended) / f64::from(runs.max(1));
         let open = self.rows.iter().filter(|row| !row.status.has_ended());
         let cells = open.clone().map(|row| self.study.plan.runs[row.seq as usize].cell);
-        let plots: BTreeSet<u32> = open.map(|row| row.plot).filter(|&open| open != plot).collect();
-        let by_runs = self.costs.left_s(cells, plots.len());
+        let mut plots: BTreeMap<u32, PlotStage> = open.map(|row| (row.plot, PlotStage::Ahead)).collect();
+        plots.extend(self.standing.map(|plot| (plot, PlotStage::Standing)));
+        let basis = if self.study.plan.stop.is_some() { LeftBasis::AtMost } else { LeftBasis::Measured };
+        let by_runs = self
+            .costs
+            .left_s(cells, self.attempts_per_run(), plots.into_iter())
+            .map(|seconds| TimeLeft { seconds, basis });
+        let by_plan = || {
+            let seconds = self.study.plan.estimate.seconds? * share;
+            Some(TimeLeft { seconds, basis: LeftBasis::Assumed })
+        };
         Position {
             plot: plot + 1,
             plots: self.study.plan.plots.len() as u32,
             ended,
             runs,
-            left_s: by_runs.or_else(by_plan),
+            left: by_runs.or_else(by_plan),
         }
+    }
+
+    /// How often a run is made on average, as rejected ones are made again. The first few runs do not say much.
+    fn attempts_per_run(&self) -> f64 {
+        const TAKEN_AS_GOOD: f64 = 4.0;
+        let made = self.rows.iter().filter(|row| row.status.has_ended() && row.attempts > 0);
+        let (runs, attempts) =
+            made.fold((TAKEN_AS_GOOD, TAKEN_AS_GOOD), |(runs, all), row| (runs + 1.0, all + f64::from(row.attempts)));
+        attempts / runs
     }
 
     fn tell(&mut self, event: &ConductEvent<'_>) {

@@ -196,7 +196,7 @@ fn on_trial(text: &str) -> String {
 }
 
 /// The text as a host with so many bytes of memory would have it.
-fn with_memory(text: &str, ram_bytes: f64) -> String {
+pub(crate) fn with_memory(text: &str, ram_bytes: f64) -> String {
     let mut put = String::new();
     let mut rest = text;
     while let Some((before, inside)) = rest.split_once("${ram*") {
@@ -210,7 +210,8 @@ fn with_memory(text: &str, ram_bytes: f64) -> String {
     put
 }
 
-struct NoMachine;
+/// A machine of which nothing is known.
+pub(crate) struct NoMachine;
 
 impl iozone::Machine for NoMachine {
     fn file(&mut self, _: &str) -> Result<String, plumb_dialects::FileError> {
@@ -224,11 +225,46 @@ impl iozone::Machine for NoMachine {
     }
 }
 
-struct NoFiles;
+/// No file is read before a run.
+pub(crate) struct NoFiles;
 
 impl fio::Files for NoFiles {
     fn read(&mut self, path: &str) -> Result<String, fio::MissingFile> {
         Err(fio::MissingFile { reason: format!("`{path}` is not read before a run") })
+    }
+}
+
+/// A host on which no file is there yet.
+pub(crate) struct NoPlaces;
+
+impl fio::lower::Places for NoPlaces {
+    fn look(&mut self, path: &str) -> fio::lower::Found {
+        // A device of the host's has a size, which is not known here.
+        if path.starts_with("/dev/") { fio::lower::Found::Block { bytes: 1 << 40 } } else { fio::lower::Found::Absent }
+    }
+
+    fn free_bytes(&mut self, _: &str) -> Option<u64> {
+        None
+    }
+
+    fn files_below(&mut self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn recording(
+        &mut self,
+        asked: &fio::lower::AskedRecording,
+    ) -> Result<fio::lower::RecordedFiles, plumb_dialects::FileError> {
+        let path = asked.parts.first().map_or_else(String::new, |part| part.path.clone());
+        Err(plumb_dialects::FileError::NotPublished { path })
+    }
+
+    fn device_node(&mut self, _: u32, _: u32) -> Option<String> {
+        None
+    }
+
+    fn cpus_of_node(&mut self, _: u32) -> Option<Vec<u32>> {
+        None
     }
 }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, de};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 /// A study file.
 #[derive(Debug, Clone, Deserialize)]
@@ -104,6 +105,13 @@ pub struct HostForm {
     /// What boots it into this system, run on the host that is there then.
     #[serde(default)]
     pub boot: Option<String>,
+    /// The kernel that must run there, reached by ssh: a release such as `6.1`, or the beginning of one. Any when absent.
+    #[serde(default)]
+    pub kernel: Option<String>,
+    /// The absolute path of the Plumb that is copied there, on this machine: one built for its system. This one when absent,
+    /// or the one that PLUMB_AGENT names.
+    #[serde(default)]
+    pub agent: Option<PathBuf>,
     /// A virtual machine, booted anew for every plot.
     #[serde(default)]
     pub vm: Option<VmSpec>,
@@ -112,7 +120,7 @@ pub struct HostForm {
 /// A level: text, a number or a truth value.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "a level is text, a number, `true` or `false`")]
+#[serde(untagged, expecting = "expected text, a number, `true` or `false`")]
 pub enum LevelForm {
     /// `true`.
     Truth(bool),
@@ -138,7 +146,7 @@ impl fmt::Display for LevelForm {
 /// One, or a list.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "neither one value of the right kind nor a list of them")]
+#[serde(untagged, expecting = "expected one value of the right kind, or a list of such values")]
 pub enum OneOrMany<T> {
     /// One.
     One(T),

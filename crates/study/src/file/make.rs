@@ -10,9 +10,11 @@ use super::options::PlanOptions;
 use super::short::FileSizes;
 use super::target::{NOWHERE, PlotPlace, TargetForm};
 use super::workload::{self, MadeWork, WorkloadReader, WorkloadText};
-use crate::plan::estimate::{self, PlannedVerdicts, RunCost};
+use crate::plan::estimate::{self, RunCost};
 use crate::plan::order::{self, RunOrder};
-use crate::plan::{ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlanCell, PlannedRun, Plot, StopPlan};
+use crate::plan::{
+    ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlanCell, PlanEstimate, PlannedRun, Plot, StopPlan,
+};
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
@@ -108,10 +110,28 @@ impl<'d> Study<'d> {
             let place = self.place(&["hosts", name]);
             match host {
                 _ if name == LOCAL => fail(place, "`local` is this machine".to_owned(), "give the host another name"),
-                HostForm { ssh: Some(_), vm: None, .. } | HostForm { ssh: None, vm: Some(_), boot: None } => {}
-                HostForm { vm: Some(_), ssh: None, boot: Some(_) } => {
+                HostForm { agent: Some(agent), .. } if !agent.is_absolute() => fail(
+                    place,
+                    format!("`agent` is `{}`", agent.display()),
+                    "write the absolute path of a Plumb that was built for that host",
+                ),
+                HostForm { ssh: Some(_), vm: None, .. }
+                | HostForm { ssh: None, vm: Some(_), boot: None, kernel: None, agent: None } => {}
+                HostForm { vm: Some(_), ssh: None, boot: Some(_), .. } => {
                     fail(place, "a virtual machine is booted by the lab".to_owned(), "leave out `boot`");
                 }
+                HostForm { vm: Some(_), ssh: None, kernel: Some(_), .. } => {
+                    fail(
+                        place,
+                        "the kernel of a virtual machine belongs to `vm`".to_owned(),
+                        "vm = { kernel = \"…\" }",
+                    );
+                }
+                HostForm { vm: Some(_), ssh: None, .. } => fail(
+                    place,
+                    "`agent` is for hosts that are reached by ssh".to_owned(),
+                    "leave it out; PLUMB_AGENT names what runs in a `root`",
+                ),
                 _ => fail(
                     place,
                     format!("`{name}` needs exactly one of `ssh`, `vm`"),
@@ -233,8 +253,6 @@ impl<'d> Study<'d> {
         }
         let compare = self.compare();
         self.check_device_metrics(&compare)?;
-        let by_hard = self.factors.all.iter().any(|factor| factor.name == compare.by && factor.hard);
-        let units = if by_hard { plots } else { plots * least };
         let costs: Vec<RunCost> = runs.iter().map(|run| ready[run.cell as usize].cost).collect();
         let hosts = self.hosts(&built);
         let factors: Vec<FactorPlan> = self
@@ -248,9 +266,6 @@ impl<'d> Study<'d> {
             })
             .collect();
         let cells: Vec<PlanCell> = ready.into_iter().map(|ready| ready.cell).collect();
-        let verdicts = PlannedVerdicts::of(&compare, &factors, &cells, units);
-        let estimate = estimate::all(&costs, &plan_plots, &hosts, verdicts, compare.equivalence);
-        self.warn(&compare, plots, exploratory, &estimate);
         if !self.form.safety.typed.is_empty() {
             return Err(self.failed(
                 self.place(&["safety", "typed"]),
@@ -258,32 +273,35 @@ impl<'d> Study<'d> {
                 "leave it out, and name the device with `--destroy` when the study is run",
             ));
         }
-        let form = self.form;
+        let form = &self.form;
         let mut plan = Plan {
             schema: PLAN_SCHEMA.to_owned(),
             hash: String::new(),
-            name: form.experiment.name,
-            question: form.experiment.question,
+            name: form.experiment.name.clone(),
+            question: form.experiment.question.clone(),
             scale: scale.to_owned(),
             seed,
             exploratory: exploratory && plots < PLOTS_MIN,
             hosts,
-            safety: form.safety,
+            safety: form.safety.clone(),
             factors,
             cells,
             plots: plan_plots,
             runs,
             compare,
-            stop: form.stop.filter(|_| least < most).map(|stop| StopPlan {
-                metric: stop.metric,
+            stop: form.stop.as_ref().filter(|_| least < most).map(|stop| StopPlan {
+                metric: stop.metric.clone(),
                 half_width: stop.half_width.0,
                 repeats_min: least,
             }),
             budget_s: form.experiment.budget.map(|budget| budget.0 / 1_000_000_000),
             imports,
-            estimate,
-            warnings: self.warnings,
+            estimate: PlanEstimate::default(),
+            warnings: Vec::new(),
         };
+        plan.estimate = estimate::all(&costs, &plan);
+        self.warn(&plan, exploratory);
+        plan.warnings = self.warnings;
         plan.hash = plan.hash_of_rest();
         Ok(plan)
     }
@@ -523,7 +541,12 @@ impl<'d> Study<'d> {
         let named = self.form.hosts.iter().filter(|(name, _)| used(name));
         let mut hosts = short_list::keyed(named.filter_map(|(name, host)| {
             let plan = match (&host.ssh, &host.vm) {
-                (Some(destination), _) => HostPlan::Ssh { destination: destination.clone(), boot: host.boot.clone() },
+                (Some(destination), _) => HostPlan::Ssh {
+                    destination: destination.clone(),
+                    boot: host.boot.clone(),
+                    kernel: host.kernel.clone(),
+                    agent: host.agent.clone(),
+                },
                 (None, Some(vm)) => HostPlan::Vm(vm.clone()),
                 (None, None) => return None,
             };

@@ -5,21 +5,30 @@ use super::factors::WORKING_SET;
 use super::form::OrderForm;
 use super::levels::names_in;
 use super::make::{PLOTS, PLOTS_MIN, Study, repeats};
-use crate::plan::{ComparePlan, PlanEstimate, is_meant};
+use crate::plan::{ComparePlan, Plan, Plot, is_meant};
 use plumb_document::Value;
+use plumb_lab::Step;
 use plumb_result::Metric;
 use plumb_workload::suggest::nearest;
 
 impl Study<'_> {
     /// What a careful reader would object to.
-    pub(super) fn warn(&mut self, compare: &ComparePlan, plots: u32, exploratory: bool, estimate: &PlanEstimate) {
-        let mut warnings = Vec::new();
+    pub(super) fn warn(&mut self, plan: &Plan, exploratory: bool) {
+        let (compare, estimate) = (&plan.compare, &plan.estimate);
+        let mut warnings = lazy_file_systems(&plan.plots);
+        let plots = plan.plots.iter().map(|plot| plot.block + 1).max().unwrap_or(0);
         let varies_hard = self.factors.all.iter().any(|factor| factor.hard);
         if varies_hard && plots < PLOTS_MIN {
             warnings
                 .push("one provisioning per level is a single sample: every verdict will be `cannot-tell`".to_owned());
         } else if varies_hard && plots < PLOTS {
             warnings.push(format!("{plots} provisionings per level show only large differences; use at least {PLOTS}"));
+        } else if plan.provisions_anew() && plots == PLOTS_MIN && !compare.by.is_empty() {
+            warnings.push(format!(
+                "what `{by}` does may differ between provisionings, and {plots} of them show only large effects; use at least {PLOTS}, \
+                 or one, to learn of that one alone",
+                by = compare.by
+            ));
         }
         if exploratory && plots >= PLOTS_MIN {
             warnings.push(format!("`--exploratory` is not needed with {plots} plots per level"));
@@ -112,6 +121,37 @@ impl Study<'_> {
         }
         names.iter().any(|used| used == name) || name == WORKING_SET
     }
+}
+
+/// What mke2fs(8) leaves for the kernel to write later, unless it is told not to.
+const NOT_LAZY: &str = "lazy_itable_init=0";
+
+/// New ext4 file systems whose tables the kernel zeroes while runs are measured. Each is told once.
+fn lazy_file_systems(plots: &[Plot]) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    let steps = plots.iter().flat_map(|plot| plot.steps.iter().enumerate());
+    for (number, options) in steps.filter_map(|(number, step)| match step {
+        Step::Mkfs(step) if step.fs == "ext4" => Some((number, &step.options)),
+        _ => None,
+    }) {
+        if options.iter().any(|option| option.contains(NOT_LAZY)) {
+            continue;
+        }
+        let extended = options.iter().position(|option| option == "-E").and_then(|at| options.get(at + 1));
+        let way_out = match extended {
+            Some(said) => format!("write \"-E\", \"{said},{NOT_LAZY},lazy_journal_init=0\""),
+            None => format!("add options = [\"-E\", \"{NOT_LAZY},lazy_journal_init=0\"]"),
+        };
+        let warning = format!(
+            "step {} (mkfs): the kernel goes on initialising this ext4 while runs are measured, and check C3 rejects those; \
+             {way_out}",
+            number + 1
+        );
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings
 }
 
 /// Names of the factors in the conditions of a tree.

@@ -1,5 +1,6 @@
 //! `plumb study run` and `plumb study resume`.
 
+use super::check::{self, CheckRequest};
 use super::file::{StudyFile, find};
 use super::hosts::LabHosts;
 use super::report::{end, found};
@@ -9,10 +10,12 @@ use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::session;
 use clap::Args;
-use plumb_engine::signals;
+use plumb_engine::signals::{self, StopFlag};
 use plumb_store::{Store, StoreError, StoredStudy};
-use plumb_study::conduct::{ConductEnded, ConductSetting, FrozenStudy, StudyOrigin, conduct};
+use plumb_study::conduct::{ConductEnded, ConductSetting, Conducted, FrozenStudy, StudyOrigin, conduct};
 use plumb_study::plan::Plan;
+use plumb_study::preflight::Depth;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Arguments of `plumb study run`.
@@ -21,9 +24,20 @@ pub struct StudyRunArguments {
     /// Which study.
     #[command(flatten)]
     pub study: StudyFile,
+    /// How it is conducted.
+    #[command(flatten)]
+    pub conduct: ConductArguments,
+}
+
+/// How a study is conducted.
+#[derive(Debug, Args)]
+pub struct ConductArguments {
     /// Continue when the same failure occurs again [default: end the study at its second occurrence].
     #[arg(long)]
     pub keep_going: bool,
+    /// Begin without checking hosts, programs, devices and space first.
+    #[arg(long)]
+    pub no_check: bool,
 }
 
 /// Arguments of `plumb study resume`.
@@ -38,9 +52,9 @@ pub struct ResumeArguments {
     /// Repeat runs that checks rejected; their first results are kept, and counted in the report.
     #[arg(long)]
     pub rejected: bool,
-    /// Continue when the same failure occurs again [default: end the study at its second occurrence].
-    #[arg(long)]
-    pub keep_going: bool,
+    /// How it is conducted.
+    #[command(flatten)]
+    pub conduct: ConductArguments,
 }
 
 /// Plans, freezes, conducts and answers.
@@ -57,9 +71,11 @@ pub fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stoppe
             open.id, open.id
         ));
     }
+    let mut site = StudySite::new(common)?;
+    site.check(&plan, |_| true, &arguments.conduct)?;
     let origin = StudyOrigin { file: &absolute.to_string_lossy(), text: &text, options: &options };
     let study = FrozenStudy::begin(&mut store, plan, &origin)?;
-    go(&mut store, &study, common, arguments.keep_going)
+    site.go(&mut store, &study, common, arguments.conduct.keep_going)
 }
 
 /// Goes on with a frozen plan.
@@ -77,7 +93,11 @@ pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopp
         let runs = store.replan_rejected_runs(&id, None)?;
         session::announce(&format!("repeating {}", plumb_trust::text::count(u64::from(runs), "rejected run")));
     }
-    go(&mut store, &study, common, arguments.keep_going)
+    let mut site = StudySite::new(common)?;
+    let open: BTreeSet<u32> =
+        store.study_runs(&id)?.iter().filter(|run| !run.status.has_ended()).map(|run| run.plot).collect();
+    site.check(&study.plan, |plot| open.contains(&plot), &arguments.conduct)?;
+    site.go(&mut store, &study, common, arguments.conduct.keep_going)
 }
 
 /// A study's file must still say what was planned: two plans are two studies.
@@ -113,29 +133,76 @@ fn store(common: &Common) -> Result<Store, Stopped> {
     session::store(common)
 }
 
-fn go(store: &mut Store, study: &FrozenStudy, common: &Common, keep_going: bool) -> Result<End, Stopped> {
-    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
-    let mut hosts = LabHosts::new(stop)?;
-    let mut teller = StudyReporter::new();
-    teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
-    if let Err(error) = hosts.recover(&mut |line| teller.tell(line)) {
-        teller.tell(&format!("warning: {error}"));
+/// What conducting needs of this process.
+struct StudySite {
+    stop: StopFlag,
+    hosts: LabHosts,
+    typed: String,
+}
+
+impl StudySite {
+    fn new(common: &Common) -> Result<StudySite, Stopped> {
+        let stop =
+            signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
+        Ok(StudySite { stop, hosts: LabHosts::new(stop, common)?, typed: session::typed(common).text() })
     }
-    let command = session::command_line();
-    let conducted = conduct(
-        store,
-        study,
-        &mut ConductSetting {
-            hosts: &mut hosts,
-            stop,
-            budget: study.plan.budget_s.map(Duration::from_secs),
-            keep_going,
-            watcher: &mut teller,
-            typed: session::permissions(common).text(),
-            command: &command,
-        },
-    );
-    teller.clear();
+
+    /// Looks at what the open plots need, and stops where something is wrong.
+    fn check(
+        &mut self,
+        plan: &Plan,
+        is_open: impl Fn(u32) -> bool,
+        arguments: &ConductArguments,
+    ) -> Result<(), Stopped> {
+        if arguments.no_check {
+            return Ok(());
+        }
+        let teller = StudyReporter::new();
+        let request = CheckRequest { plan, typed: &self.typed, depth: Depth::Look, stop: self.stop };
+        let found = request.answer(is_open, &mut self.hosts, &mut |line| teller.show(line));
+        teller.clear();
+        if self.stop.requested() {
+            return Err(Stopped { end: End::Interrupted, message: "interrupted before the first run".to_owned() });
+        }
+        check::warn(&found, plan);
+        check::refuse(&found).map_err(|stopped| Stopped {
+            message: format!("{}\n`--no-check` begins regardless.", stopped.message),
+            ..stopped
+        })
+    }
+
+    /// Conducts it, and reports.
+    fn go(mut self, store: &mut Store, study: &FrozenStudy, common: &Common, keep_going: bool) -> Result<End, Stopped> {
+        let mut teller = StudyReporter::new();
+        teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
+        if let Err(error) = self.hosts.recover(&mut |line| teller.tell(line)) {
+            teller.tell(&format!("warning: {error}"));
+        }
+        let conducted = conduct(
+            store,
+            study,
+            &mut ConductSetting {
+                hosts: &mut self.hosts,
+                stop: self.stop,
+                budget: study.plan.budget_s.map(Duration::from_secs),
+                keep_going,
+                watcher: &mut teller,
+                typed: self.typed,
+                command: &session::command_line(),
+            },
+        );
+        teller.clear();
+        ended(conducted, store, study, common)
+    }
+}
+
+/// What is said at the end.
+fn ended(
+    conducted: Result<Conducted, StoreError>,
+    store: &mut Store,
+    study: &FrozenStudy,
+    common: &Common,
+) -> Result<End, Stopped> {
     let go_on = format!("`plumb study resume {}` goes on", study.id);
     let conducted = conducted.map_err(|error| match error {
         StoreError::StudyRuns { .. } => Stopped::from(error),

@@ -1,13 +1,19 @@
 //! `plumb study plan`.
 
+use super::check::{self, CheckRequest};
 use super::file::StudyFile;
+use super::hosts::LabHosts;
+use super::watch::StudyReporter;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
 use clap::Args;
+use plumb_engine::signals;
 use plumb_report::study_plan::{Detail, page};
 use plumb_study::earlier;
+use plumb_study::plan::Plan;
+use plumb_study::preflight::{Depth, Preflight};
 
 /// Arguments of `plumb study plan`.
 #[derive(Debug, Args)]
@@ -18,19 +24,46 @@ pub struct PlanArguments {
     /// Show every run in its order, and what each cell runs.
     #[arg(long)]
     pub runs: bool,
+    /// Check hosts, kernels, programs, devices and space; build once, and take down, what touches nothing else.
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// Prints the plan.
 pub fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
     let plan = arguments.study.plan()?;
-    if common.json {
+    if common.json && !arguments.check {
         session::print_json(&plan)?;
-    } else {
+    } else if !common.json {
         let detail = if arguments.runs { Detail::Full } else { Detail::Brief };
         // A database that cannot be read holds no earlier study; the page says that the spread is assumed.
         let store = if common.no_store { None } else { session::store_to_read(common).ok() };
-        let earlier = store.and_then(|store| earlier::spread(&store, &plan.name, plan.repeats_least()).ok().flatten());
+        let earlier = store.and_then(|store| earlier::spread(&store, &plan.name).ok().flatten());
         output::print(&page(&super::view::of(&plan, earlier.as_ref()), detail, &session::style()));
     }
-    Ok(End::Done)
+    if !arguments.check {
+        return Ok(End::Done);
+    }
+    let found = checked(&plan, common)?;
+    if common.json {
+        session::print_json(&found)?;
+    } else {
+        output::print(&format!("\n{}", check::page(&found)));
+    }
+    check::refuse(&found).map(|()| End::Done)
+}
+
+/// Tries all that can be tried.
+fn checked(plan: &Plan, common: &Common) -> Result<Preflight, Stopped> {
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
+    let mut hosts = LabHosts::new(stop, common)?;
+    let teller = StudyReporter::new();
+    let typed = session::typed(common).text();
+    let request = CheckRequest { plan, typed: &typed, depth: Depth::Build, stop };
+    let found = request.answer(|_| true, &mut hosts, &mut |line| teller.show(line));
+    teller.clear();
+    if stop.requested() {
+        return Err(Stopped { end: End::Interrupted, message: "interrupted; what was built is taken down".to_owned() });
+    }
+    Ok(found)
 }

@@ -5,7 +5,7 @@ use crate::session;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_report::format;
 use plumb_store::StudyRunStatus;
-use plumb_study::conduct::{ConductEvent, ConductWatcher, Position};
+use plumb_study::conduct::{ConductEvent, ConductWatcher, LeftBasis, Position, TimeLeft};
 use plumb_study::plan::Levels;
 use std::io::IsTerminal;
 
@@ -30,6 +30,11 @@ impl StudyReporter {
     pub fn tell(&self, text: &str) {
         let text = session::error_style().wrap(text, 2);
         self.bar.suspend(|| error_line!("{text}"));
+    }
+
+    /// A line that is shown on a terminal until the next one comes.
+    pub fn show(&self, text: &str) {
+        self.bar.set_message(text.trim().to_owned());
     }
 
     /// Takes the live line away.
@@ -97,8 +102,13 @@ fn in_brackets(levels: &Levels) -> String {
 
 /// ` · about 12 min left`.
 fn left(position: &Position) -> String {
-    match position.left_s {
-        Some(seconds) if seconds >= 1.0 => format!(" · about {} left", format::time(seconds * 1e9)),
-        _ => String::new(),
+    let Some(TimeLeft { seconds, basis }) = position.left.filter(|left| left.seconds >= 1.0) else {
+        return String::new();
+    };
+    let time = format::time(seconds * 1e9);
+    match basis {
+        LeftBasis::Assumed => format!(" · {time} left by the plan, nothing measured yet"),
+        LeftBasis::Measured => format!(" · about {time} left"),
+        LeftBasis::AtMost => format!(" · at most about {time} left"),
     }
 }

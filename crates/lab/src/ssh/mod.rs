@@ -1,18 +1,22 @@
 //! Other machines, over the user's own ssh.
 
+mod trouble;
+
 use crate::error::failed;
 use crate::host::HostError;
 use crate::link::{FarHost, Link};
 use crate::protocol::HostFacts;
 use crate::surroundings::Surroundings;
-use crate::vm::loaded_part;
+use crate::vm::{is_of, loaded_part};
 use plumb_engine::signals::StopFlag;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use trouble::Trouble;
 
 /// A machine that is reached by ssh.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +25,10 @@ pub struct SshSpec {
     pub to: String,
     /// A command that boots the system that is meant, run on whichever is up.
     pub boot: Option<String>,
+    /// The kernel that must run there: a release such as `6.1`, or the beginning of one. Any when absent.
+    pub kernel: Option<String>,
+    /// The Plumb that is copied there; when absent, the one for all other machines.
+    pub agent: Option<PathBuf>,
 }
 
 /// What ssh is told beside the user's own settings: it asks nothing, and notices within 20 s that the other side is gone.
@@ -65,6 +73,14 @@ pub struct Ssh {
 }
 
 impl Ssh {
+    /// Whether ssh reaches it, whichever system is up.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn reach(spec: &SshSpec, surroundings: &Surroundings) -> Result<(), HostError> {
+        which_boot(spec, surroundings).map(drop)
+    }
+
     /// Boots it where that is asked, copies Plumb to it, and starts the agent there.
     ///
     /// # Errors
@@ -76,7 +92,7 @@ impl Ssh {
         if let Some(command) = &spec.boot {
             boot(spec, command, surroundings)?;
         }
-        let program = surroundings.far_program.as_ref().unwrap_or(&surroundings.program);
+        let program = spec.agent.as_ref().or(surroundings.far_program.as_ref()).unwrap_or(&surroundings.program);
         let bytes = std::fs::read(program).map_err(|error| failed(format!("{}: {error}", program.display())))?;
         let bytes = loaded_part(&bytes);
         let mut connection = Connection::open(spec, &start_script(bytes.len()), surroundings)?;
@@ -87,7 +103,14 @@ impl Ssh {
         };
         let mut link = Link::new(reader, writer, surroundings.interrupted);
         match link.hello(HELLO_TIMEOUT) {
-            Ok(facts) => Ok(Ssh { link, facts, connection }),
+            Ok(facts) => match &spec.kernel {
+                // Another system came up than the one that was meant.
+                Some(wanted) if !is_of(&facts.kernel, wanted) => Err(failed(format!(
+                    "{}: kernel = \"{wanted}\", but it runs {}; boot the other system, or change `boot`",
+                    spec.to, facts.kernel
+                ))),
+                _ => Ok(Ssh { link, facts, connection }),
+            },
             Err(HostError::Lost(reason)) => {
                 let static_build = "a static build runs on any Linux of the same processor: `cargo xtask musl` makes one, \
                                     and PLUMB_AGENT names it";
@@ -136,6 +159,8 @@ struct Connection {
     child: Child,
     to: String,
     said: Arc<Mutex<VecDeque<String>>>,
+    /// Whether errors show all of what it said.
+    verbose: bool,
 }
 
 impl Connection {
@@ -157,7 +182,7 @@ impl Connection {
                 }
             });
         }
-        Ok(Connection { child, to: spec.to.clone(), said })
+        Ok(Connection { child, to: spec.to.clone(), said, verbose: surroundings.verbose })
     }
 
     /// Sends the program, and waits until it is there.
@@ -209,14 +234,26 @@ impl Connection {
         }
     }
 
-    /// The error that it is lost, with what ssh said.
+    /// Why it is lost: in ssh's words where they say it, else for this reason. A cause that stays is no loss: nothing is tried
+    /// again for it.
     fn explained(&mut self, reason: &str) -> HostError {
         // What it has to say of its end comes with its end.
         self.wait(Duration::from_secs(1));
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let said: Vec<&str> = said.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
-        let said = if said.is_empty() { String::new() } else { format!("; ssh said: {}", said.join(" | ")) };
-        HostError::Lost(format!("{}: {reason}{said}", self.to))
+        let trouble = Trouble::of_words(&said);
+        let mut text = match (&trouble, said.last()) {
+            (Some(trouble), _) => trouble.sentence(&self.to),
+            (None, Some(last)) => format!("{}: {reason}; ssh said: {last}", self.to),
+            (None, None) => format!("{}: {reason}", self.to),
+        };
+        if self.verbose && !said.is_empty() {
+            text.push_str(&format!("\n  ssh: {}", said.join("\n  ssh: ")));
+        }
+        match trouble {
+            Some(trouble) if !trouble.may_pass() => failed(text),
+            _ => HostError::Lost(text),
+        }
     }
 }
 
@@ -260,27 +297,46 @@ fn not_started(ssh: &[String], error: &std::io::Error) -> HostError {
 /// Says which boot of which system it is. Sources: random(4) of Linux, `kern.boottime` of FreeBSD's sysctl(3).
 const WHICH_BOOT: &str = "cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime";
 
+/// What became of a command on a machine.
+struct Asked {
+    success: bool,
+    out: String,
+    err: String,
+}
+
+fn ask(spec: &SshSpec, words: &str, surroundings: &Surroundings) -> Result<Asked, HostError> {
+    let mut command = command(&surroundings.ssh)?;
+    command.args(OPTIONS).arg("--").arg(&spec.to).arg(words).stdin(Stdio::null());
+    let output = command.output().map_err(|error| not_started(&surroundings.ssh, &error))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    Ok(Asked { success: output.status.success(), out: text(&output.stdout), err: text(&output.stderr) })
+}
+
+/// Which boot of a machine is up now.
+fn which_boot(spec: &SshSpec, surroundings: &Surroundings) -> Result<String, HostError> {
+    let Asked { success, out, err: said } = ask(spec, WHICH_BOOT, surroundings)?;
+    if !success || out.is_empty() {
+        return Err(match Trouble::of_words(&said.lines().collect::<Vec<_>>()) {
+            Some(trouble) if !trouble.may_pass() => failed(trouble.sentence(&spec.to)),
+            Some(trouble) => HostError::Lost(trouble.sentence(&spec.to)),
+            None => HostError::Lost(format!(
+                "{}: it must be reachable before it can be rebooted; ssh said: {}",
+                spec.to,
+                said.lines().last().unwrap_or_default()
+            )),
+        });
+    }
+    Ok(out)
+}
+
 /// Boots a machine and waits until it is there again.
 fn boot(spec: &SshSpec, boot_command: &str, surroundings: &Surroundings) -> Result<(), HostError> {
-    let ask = |words: &str| -> Result<(bool, String, String), HostError> {
-        let mut command = command(&surroundings.ssh)?;
-        command.args(OPTIONS).arg("--").arg(&spec.to).arg(words).stdin(Stdio::null());
-        let output = command.output().map_err(|error| not_started(&surroundings.ssh, &error))?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-        Ok((output.status.success(), text(&output.stdout), text(&output.stderr)))
-    };
-    let (up, before, said) = ask(WHICH_BOOT)?;
-    if !up || before.is_empty() {
-        return Err(HostError::Lost(format!(
-            "{}: it must be reachable before it can be rebooted; ssh: {said}",
-            spec.to
-        )));
-    }
+    let before = which_boot(spec, surroundings)?;
     // A machine that goes down takes the connection with it, so that the command's own end says nothing.
-    let (_, _, said) = ask(boot_command)?;
+    let said = ask(spec, boot_command, surroundings)?.err;
     let start = Instant::now();
     loop {
-        if let (true, now, _) = ask(WHICH_BOOT)?
+        if let Asked { success: true, out: now, .. } = ask(spec, WHICH_BOOT, surroundings)?
             && !now.is_empty()
             && now != before
         {
@@ -324,7 +380,7 @@ mod tests {
     // Protects: a word for ssh itself is no host.
     #[test]
     fn a_host_is_no_option() {
-        let spec = SshSpec { to: "-oProxyCommand=x".into(), boot: None };
+        let spec = SshSpec { to: "-oProxyCommand=x".into(), boot: None, kernel: None, agent: None };
         let error = Ssh::connect(&spec, &here("exit 0")).err().unwrap();
         assert!(error.to_string().contains("not a host"), "{error}");
     }
@@ -339,7 +395,7 @@ mod tests {
             // The last word is what would run at the other side.
             format!("for w; do :; done; case $w in *boot_id*) cat {0};; *) {command};; esac", file.display())
         };
-        let spec = SshSpec { to: "box".into(), boot: Some("reboot".into()) };
+        let spec = SshSpec { to: "box".into(), boot: Some("reboot".into()), kernel: None, agent: None };
         boot(&spec, "reboot", &here(&ssh(&format!("echo two >{}; exit 255", file.display())))).unwrap();
         let mut never = here(&ssh("echo no such entry >&2; exit 1"));
         never.boot_timeout = Some(Duration::ZERO);

@@ -1,0 +1,110 @@
+//! Tries mkfs on a sparse file of the device's size: options that the tool does not know, or that do not go together, show
+//! before a device is touched.
+
+use crate::command::{Command, CommandError, NoWitness};
+use crate::recipe::{btrfs, mkfs};
+use crate::step::{Btrfs, Mkfs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A file that stands for a device whose size is not known.
+const ASSUMED_BYTES: u64 = 4 << 30;
+
+/// Tools without a dry run write their tables: to no more than this.
+const WRITTEN_BYTES_MAX: u64 = 64 << 30;
+
+/// A dry run takes no longer.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What the tool says against its options, on a device of this size.
+pub(super) fn refusal(step: &Mkfs, bytes: Option<u64>) -> Option<String> {
+    // mke2fs(8) `-n`, mkfs.xfs(8) `-N`: what would be done is printed.
+    let dry = match step.fs.as_str() {
+        "ext2" | "ext3" | "ext4" => Some("-n"),
+        "xfs" => Some("-N"),
+        _ => None,
+    };
+    let (_dir, files) = files(&[bytes], dry.is_none())?;
+    let command = mkfs::command(step, &files[0]).ok()?;
+    let command = match dry {
+        // In front of the user's own options, and of the device.
+        Some(dry) => command.first_arg(dry),
+        None => command,
+    };
+    said(&command, &files)
+}
+
+/// The same over several devices.
+pub(super) fn refusal_of_btrfs(step: &Btrfs, sizes: &[Option<u64>]) -> Option<String> {
+    let (_dir, files) = files(sizes, true)?;
+    said(&btrfs::command(step, &files), &files)
+}
+
+/// Sparse files of these sizes; `None` where this machine makes none so large.
+fn files(sizes: &[Option<u64>], written: bool) -> Option<(tempfile::TempDir, Vec<PathBuf>)> {
+    let dir = tempfile::Builder::new().prefix("plumb-mkfs-").tempdir().ok()?;
+    let mut files = Vec::new();
+    for (number, bytes) in sizes.iter().enumerate() {
+        let bytes = bytes.unwrap_or(ASSUMED_BYTES);
+        let path = dir.path().join(format!("device{}", number + 1));
+        let bytes = if written { bytes.min(WRITTEN_BYTES_MAX) } else { bytes };
+        std::fs::File::create(&path).and_then(|file| file.set_len(bytes)).ok()?;
+        files.push(path);
+    }
+    Some((dir, files))
+}
+
+fn said(command: &Command, files: &[PathBuf]) -> Option<String> {
+    match command.clone().within(LIMIT).run(&mut NoWitness, None) {
+        Ok(_) | Err(CommandError::Interrupted { .. } | CommandError::TooLong { .. } | CommandError::Start { .. }) => {
+            None
+        }
+        // That it is missing is said once, and elsewhere.
+        Err(CommandError::Missing { .. }) => None,
+        // A full directory of temporary files says nothing about the device.
+        Err(CommandError::Failed { stderr, .. }) if stderr.contains("No space left") => None,
+        // Behind its first line comes a page about how it is used.
+        Err(CommandError::Failed { stderr, .. }) => {
+            let first = stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it does not say why");
+            Some(without_files(&format!("`{command}` is refused: {first}"), files))
+        }
+    }
+}
+
+/// The devices are not there yet, and their stand-ins are nobody's business.
+fn without_files(text: &str, files: &[PathBuf]) -> String {
+    let named = |text: String, (number, path): (usize, &PathBuf)| {
+        let name = if files.len() == 1 { "DEVICE".to_owned() } else { format!("DEVICE{}", number + 1) };
+        text.replace(&Path::new(path).display().to_string(), &name)
+    };
+    files.iter().enumerate().fold(text.to_owned(), named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command;
+
+    // Protects: options that mkfs refuses are told before anything is built, and good ones are not.
+    #[test]
+    fn options_are_tried_without_a_device() {
+        if command::find("mkfs.ext4").is_none() {
+            eprintln!("SKIPPED: needs mkfs.ext4");
+            return;
+        }
+        let step = |options: &str| -> Mkfs {
+            plumb_document::json::from_str(&format!(r#"{{"fs": "ext4", "device": "@d", "options": [{options}]}}"#))
+                .unwrap()
+        };
+        assert_eq!(refusal(&step(r#""-E", "lazy_itable_init=0""#), Some(64 << 20)), None);
+        assert_eq!(refusal(&step(""), None), None);
+        // A device of 100 TiB is tried as well: nothing is written.
+        assert_eq!(refusal(&step(""), Some(100 << 40)), None);
+        let said = refusal(&step(r#""-E", "no_such=1""#), Some(64 << 20)).unwrap();
+        assert!(said.contains("no_such") && said.contains("DEVICE") && !said.contains("plumb-mkfs-"), "{said}");
+        let said = refusal(&step(r#""-O", "no_such_feature""#), Some(64 << 20)).unwrap();
+        assert!(said.contains("no_such_feature"), "{said}");
+        let said = refusal(&step(""), Some(4096)).unwrap();
+        assert!(said.contains("mkfs.ext4"), "{said}");
+    }
+}

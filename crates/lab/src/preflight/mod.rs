@@ -1,0 +1,150 @@
+//! What is wrong with a study on a host, as far as that shows before anything of it is built: missing programs and drivers,
+//! options that mkfs refuses, devices that may not be destroyed, data that do not fit.
+//!
+//! Sizes are those of devices, which are more than a file system leaves; what does not fit by them does not fit at all.
+
+mod ground;
+mod layout;
+mod mkfs;
+mod shell;
+mod steps;
+mod trial;
+
+pub(crate) use ground::{Driver, Ground, Here};
+pub(crate) use steps::of_builds;
+pub use trial::{Trial, trial_of};
+
+use crate::error::Cause;
+use crate::step::{MadeNames, Safety, Step};
+use plumb_engine::guard::space::FLOOR_PERCENT;
+use plumb_workload::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// What a host would be used for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Inspection {
+    /// Different provisionings.
+    pub builds: Vec<PlannedBuild>,
+    /// What may be destroyed.
+    pub safety: Safety,
+}
+
+/// One provisioning, and what runs on it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlannedBuild {
+    /// What is built, in order.
+    pub steps: Vec<Step>,
+    /// What runs there, each once.
+    pub work: Vec<PlannedWork>,
+}
+
+/// What runs on a provisioning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedWork {
+    /// What people call it: the workload and its levels.
+    pub name: String,
+    /// Where.
+    pub place: WorkPlace,
+    /// Bytes that its data take at once, where that is known.
+    pub bytes: Option<u64>,
+}
+
+/// Where something runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkPlace {
+    /// In a directory, made where it is missing.
+    Directory(String),
+    /// On the first device of the step with this name.
+    Device(String),
+    /// Nowhere: a simulated device.
+    Simulated,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Objection {
+    /// What, and the way out.
+    pub text: String,
+    /// How bad that is.
+    pub kind: ObjectionKind,
+}
+
+/// How bad an objection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectionKind {
+    /// Runs will fail.
+    Wrong,
+    /// The write guard will refuse.
+    Refused,
+    /// Building takes rights that this user does not have.
+    NeedsRoot,
+    /// Runs may fail, or be rejected.
+    Doubtful,
+}
+
+impl Objection {
+    pub(crate) fn new(kind: ObjectionKind, text: impl Into<String>) -> Objection {
+        Objection { kind, text: text.into() }
+    }
+
+    /// Of what would stop a step.
+    pub(crate) fn of_cause(place: &str, cause: &Cause) -> Objection {
+        let refused = matches!(cause, Cause::Refused(refusal) if refusal.exit_code() == 5);
+        let kind = if refused { ObjectionKind::Refused } else { ObjectionKind::Wrong };
+        Objection::new(kind, format!("{place}: {cause}"))
+    }
+}
+
+/// Of bytes, what Plumb may use: a share of each file system stays free.
+pub(crate) fn usable_bytes(bytes: u64) -> u64 {
+    bytes / 100 * (100 - u64::from(FLOOR_PERCENT))
+}
+
+/// That data do not fit.
+pub(crate) fn does_not_fit(work: &PlannedWork, bytes: u64, place: &str, has: u64) -> Objection {
+    let (needs, has) = (rounded(bytes), rounded(has));
+    let text = format!(
+        "{}: its data take {needs}, and {place} has {has} of which {FLOOR_PERCENT} % stay free; make it larger, or the data smaller",
+        work.name
+    );
+    Objection::new(ObjectionKind::Wrong, text)
+}
+
+/// In whole MiB where that says enough.
+pub(crate) fn rounded(bytes: u64) -> Bytes {
+    Bytes(if bytes >= 1 << 24 { bytes >> 20 << 20 } else { bytes })
+}
+
+/// What does not fit on what stands.
+pub(crate) fn of_standing(work: &[PlannedWork], made: &MadeNames) -> Vec<Objection> {
+    let mut found = Vec::new();
+    for work in work {
+        let (place, has, usable) = match &work.place {
+            WorkPlace::Simulated => continue,
+            WorkPlace::Directory(dir) => {
+                let Some(here) = nearest(Path::new(dir)) else { continue };
+                let Ok(stat) = rustix::fs::statvfs(&here) else { continue };
+                let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+                let floor = stat.f_blocks.saturating_mul(stat.f_frsize) / 100 * u64::from(FLOOR_PERCENT);
+                (format!("{dir} (free)"), free, free.saturating_sub(floor))
+            }
+            WorkPlace::Device(name) => {
+                let Some(device) = made.get(name).and_then(|made| made.first()) else { continue };
+                let Ok(bytes) = crate::system::device_bytes(Path::new(device)) else { continue };
+                (format!("@{name}"), bytes, bytes)
+            }
+        };
+        if let Some(bytes) = work.bytes.filter(|bytes| *bytes > usable) {
+            found.push(does_not_fit(work, bytes, &place, has));
+        }
+    }
+    found
+}
+
+/// The directory itself, or the nearest above it that is there.
+pub(crate) fn nearest(dir: &Path) -> Option<PathBuf> {
+    dir.ancestors().find(|path| path.is_dir()).map(Path::to_owned)
+}

@@ -1,0 +1,134 @@
+//! Which provisionings may be built only to see whether they can be: those that touch nothing but what they make.
+
+use crate::step::{Loop, LoopFill, Mdadm, Names, Step, Wait};
+
+/// What is built for a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// Kinds of steps that were left out, because they write much and are hardly ever refused.
+    pub left_out: Vec<&'static str>,
+}
+
+/// What to build for a trial, on a machine of the study's own (`disposable`) or on one that others use.
+///
+/// # Errors
+/// What a trial would touch that is not the lab's, in words that follow "not built, because".
+pub fn trial_of(steps: &[Step], disposable: bool) -> Result<Trial, String> {
+    let mut trial = Trial { steps: Vec::new(), left_out: Vec::new() };
+    let sync_is_needed = steps.iter().any(|step| matches!(step, Step::Degrade(_) | Step::Rebuild(_)));
+    for (number, step) in steps.iter().enumerate() {
+        if !disposable && let Some(why) = touches(step) {
+            return Err(format!("step {} ({}) {why}", number + 1, step.kind()));
+        }
+        trial.steps.push(match step {
+            // They write for as long as they are large.
+            Step::Fill(_) | Step::Age(_) | Step::Precondition(_) => {
+                trial.left_out.push(step.kind());
+                continue;
+            }
+            Step::Loop(step) => Step::Loop(Loop { fill: LoopFill::Sparse, ..step.clone() }),
+            // Whether it syncs is seen at once, and that takes as long as the array is large.
+            Step::Mdadm(step) if !sync_is_needed => Step::Mdadm(Mdadm { wait: Wait::None, ..step.clone() }),
+            other => other.clone(),
+        });
+    }
+    Ok(trial)
+}
+
+/// What a step touches that the lab did not make, on a machine that others use, too.
+fn touches(step: &Step) -> Option<String> {
+    let foreign = |names: &Names| {
+        let mut foreign = names.as_slice().iter().filter(|name| {
+            let name = name.strip_prefix('@').map(|name| name.split('.').next().unwrap_or_default());
+            name.is_none_or(|name| ["expendable", "disks"].contains(&name))
+        });
+        foreign.next().map(|name| format!("destroys what is on {name}"))
+    };
+    let one = |name: &String| foreign(&Names::One(name.clone()));
+    match step {
+        Step::Cmd(_) => Some("runs a command of the study's".to_owned()),
+        Step::Sysctl(_) => Some("changes settings of this machine".to_owned()),
+        Step::Queue(step) => foreign(&step.device).map(|_| "changes settings of a device that is in use".to_owned()),
+        Step::Readahead(step) => {
+            foreign(&step.device).map(|_| "changes settings of a device that is in use".to_owned())
+        }
+        Step::Nfs(_) => Some("exports a directory of this machine".to_owned()),
+        Step::Partition(step) => one(&step.device),
+        Step::Mdadm(step) => foreign(&step.devices).or_else(|| step.spares.as_ref().and_then(&foreign)),
+        Step::Rebuild(step) => one(&step.member),
+        Step::Lvm(step) => foreign(&step.devices),
+        Step::Dm(step) => one(&step.device).or_else(|| step.log.as_ref().and_then(one)),
+        Step::Mkfs(step) => one(&step.device),
+        Step::Btrfs(step) => foreign(&step.devices),
+        Step::Mount(step) => one(&step.device),
+        Step::Tune(step) => one(&step.device),
+        Step::Precondition(step) => foreign(&step.device),
+        Step::Gmirror(step) => foreign(&step.devices),
+        Step::Newfs(step) => one(&step.device),
+        Step::Zpool(step) => foreign(&step.devices),
+        Step::Loop(_)
+        | Step::Degrade(_)
+        | Step::Zram(_)
+        | Step::Overlay(_)
+        | Step::Tmpfs(_)
+        | Step::Fill(_)
+        | Step::Age(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(text: &str) -> Vec<Step> {
+        plumb_document::json::from_str(text).unwrap()
+    }
+
+    // Protects: a look at a plan destroys nothing and changes nothing of this machine's, however the study is written.
+    #[test]
+    fn only_what_the_lab_makes_itself_is_built() {
+        for (step, why) in [
+            (r#"{"kind": "mkfs", "fs": "ext4", "device": "@expendable"}"#, "@expendable"),
+            (r#"{"kind": "mkfs", "fs": "ext4", "device": "@disks.1"}"#, "@disks.1"),
+            (r#"{"kind": "mdadm", "name": "a", "level": 1, "devices": ["@l", "/dev/sdb"]}"#, "/dev/sdb"),
+            (r#"{"kind": "mdadm", "name": "a", "level": 1, "devices": "@l", "spares": "@expendable"}"#, "@expendable"),
+            (r#"{"kind": "precondition", "device": "/dev/sdb"}"#, "/dev/sdb"),
+            (r#"{"kind": "cmd", "run": "reboot"}"#, "command"),
+            (r#"{"kind": "sysctl", "set": {"vm.swappiness": 1}}"#, "settings"),
+            (r#"{"kind": "queue", "device": "/dev/sda", "set": {"scheduler": "none"}}"#, "settings"),
+        ] {
+            let steps = steps(&format!("[{step}]"));
+            let said = trial_of(&steps, false).unwrap_err();
+            assert!(said.starts_with("step 1 (") && said.contains(why), "{said}");
+            assert!(trial_of(&steps, true).is_ok(), "a machine of the study's own may be used up: {step}");
+        }
+    }
+
+    #[test]
+    fn a_trial_does_not_write_for_hours() {
+        let all = steps(
+            r#"[{"kind": "loop", "name": "l", "directory": "/d", "size": "1GiB", "fill": "filled", "count": 3},
+                {"kind": "mdadm", "name": "a", "level": 5, "devices": "@l", "wait": "sync"},
+                {"kind": "precondition", "device": "@a"},
+                {"kind": "mkfs", "fs": "ext4", "device": "@a", "mount": "/m"},
+                {"kind": "fill", "directory": "/m", "to": "80%"}]"#,
+        );
+        let trial = trial_of(&all, false).unwrap();
+        assert_eq!(trial.left_out, ["precondition", "fill"]);
+        assert_eq!(trial.steps.iter().map(Step::kind).collect::<Vec<_>>(), ["loop", "mdadm", "mkfs"]);
+        let written = plumb_document::json::to_string(&trial.steps).unwrap();
+        assert!(written.contains("sparse") && written.contains(r#""wait":"none""#), "{written}");
+        // A member that fails is rebuilt from what is in sync.
+        let all = steps(
+            r#"[{"kind": "loop", "name": "l", "directory": "/d", "size": "1GiB", "count": 2},
+                {"kind": "mdadm", "name": "a", "level": 1, "devices": "@l"}, {"kind": "degrade", "array": "@a", "member": "@l.1"}]"#,
+        );
+        assert!(
+            plumb_document::json::to_string(&trial_of(&all, false).unwrap().steps)
+                .unwrap()
+                .contains(r#""wait":"sync""#)
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! What is wrong with a study is told before its first run, all at once.
+
+use crate::common::{Home, Said, needs};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+const SIMULATED: &str = r#"
+[experiment]
+name = "simulated"
+
+[[factor]]
+name   = "device"
+levels = ["sim:ssd", "sim:hdd"]
+change = "hard"
+
+[target]
+path = "${device}"
+
+[workload]
+random-read = { size = "64MiB", direct = true, time = "1s" }
+
+[design]
+plots = 2
+"#;
+
+/// A file system that nothing makes, a directory that is not there, a line that no shell takes.
+const WRONG: &str = r#"
+[experiment]
+name = "wrong"
+
+[[factor]]
+name   = "fs"
+levels = ["ext4", "no-such-fs"]
+change = "hard"
+
+[[provision]]
+kind      = "loop"
+name      = "disk"
+directory = "/no/such/directory"
+size      = "64MiB"
+
+[[provision]]
+kind = "cmd"
+run  = "if true"
+
+[[provision]]
+kind   = "mkfs"
+fs     = "${fs}"
+device = "@disk"
+mount  = "/mnt/plumb-check"
+
+[workload]
+write = { size = "1GiB", block = "64KiB", end = "fsync" }
+"#;
+
+/// Studies in the store.
+fn studies(home: &Home) -> usize {
+    home.plumb("study list --json").expect(0).json().as_array().unwrap().len()
+}
+
+#[test]
+fn a_good_study_is_checked_in_a_few_lines() {
+    let home = Home::new();
+    home.file("study.toml", SIMULATED);
+    let said = home.plumb("study plan study.toml --check").expect(0);
+    assert!(
+        said.out.contains("\nCheck\n  local  Linux ") && said.out.ends_with("  Nothing is wrong.\n"),
+        "{}",
+        said.out
+    );
+    let found = home.plumb("study plan study.toml --check --json").expect(0).json();
+    assert_eq!((&found["schema"], &found["problems"]), (&"plumb.study-check/1".into(), &serde_json::json!([])));
+    crate::commands::fits(&home, "study-check", &found);
+    assert_eq!(studies(&home), 0, "a check is no study");
+}
+
+// Protects: the review's study had 36 failures of 36, one after another.
+#[test]
+fn all_that_is_wrong_is_told_at_once_and_nothing_begins() {
+    let home = Home::new();
+    home.file("study.toml", WRONG);
+    for line in ["study run study.toml", "study plan study.toml --check"] {
+        let said = home.plumb(line);
+        assert_eq!(said.code, 2, "{said:?}");
+        for part in [
+            "problems found before the first run",
+            "local: step 1 (loop): `directory` is `/no/such/directory`: no such directory; create it: mkdir -p",
+            "local: step 2 (cmd): the shell does not take it",
+            "local: step 3 (mkfs): `fs` is `no-such-fs`: write one of ext2",
+            "what is mounted at /mnt/plumb-check has 64MiB",
+        ] {
+            // Loops need root: then their size is not reached.
+            let lines = said.err.lines().filter(|line| line.contains(part)).count();
+            assert_eq!(lines, 1, "`{part}`: {}", said.err);
+        }
+        assert!(said.err.lines().all(|line| line.chars().count() < 400), "{}", said.err);
+    }
+    assert_eq!(studies(&home), 0);
+    // What is left to the kernel shows in the plan already.
+    home.plumb("study plan study.toml").expect(0).says(&["lazy_itable_init=0,lazy_journal_init=0"]);
+}
+
+/// A refusal of ssh's is one sentence, and comes once. A shell stands for ssh.
+#[test]
+fn a_host_that_is_not_reached_is_one_line() {
+    let home = Home::new();
+    let hosts = "[hosts]\nbox = { ssh = \"root@box\" }\n";
+    home.file("study.toml", &format!("{SIMULATED}\n{hosts}"));
+    let page =
+        "@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nIT IS POSSIBLE\nHost key verification failed.";
+    let ssh = format!("sh -c 'printf \"{}\" >&2; exit 255'", page.replace('\n', "\\\\n"));
+    let run = |line: &str| {
+        let mut command = home.command(line.split(' '));
+        command.env("PLUMB_SSH", &ssh);
+        Said::of(command)
+    };
+    let said = run("study run study.toml");
+    assert_eq!(said.code, 2, "{said:?}");
+    let lines: Vec<&str> = said.err.lines().filter(|line| line.contains("box")).collect();
+    let [line] = lines.as_slice() else { panic!("{}", said.err) };
+    assert!(
+        line.contains("root@box: its host key is not the one that is known") && !line.contains("Broken pipe"),
+        "{line}"
+    );
+    assert!(!said.err.contains("IT IS POSSIBLE"), "{}", said.err);
+    assert!(run("-v study run study.toml").err.contains("ssh: IT IS POSSIBLE"));
+}
+
+#[test]
+fn who_is_not_root_gets_the_line_that_makes_root_of_him() {
+    if !needs::root_and(&["setpriv", "losetup"]) {
+        return;
+    }
+    let home = Home::new();
+    home.file("study.toml", &WRONG.replace("/no/such/directory", "/tmp").replace("if true", "true"));
+    // Nobody's user has to reach all of it.
+    let open = std::fs::Permissions::from_mode(0o777);
+    for dir in [home.work(), home.work().parent().unwrap().to_owned(), home.work().join("../data")] {
+        std::fs::set_permissions(dir, open.clone()).unwrap();
+    }
+    let plumb = home.command(["study", "run", "study.toml"]);
+    let mut nobody = Command::new("setpriv");
+    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(plumb.get_program()).args(plumb.get_args());
+    nobody.current_dir(home.work()).envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = Said::of(nobody);
+    if said.err.contains("setpriv: failed to execute") {
+        return needs::not_shown("another user cannot run what was built here");
+    }
+    assert_eq!(said.code, 2, "{said:?}");
+    let count = |part: &str| said.err.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(count("step 1 (loop) needs root, and this user is not"), 1, "{}", said.err);
+    assert_eq!(count("Run it as root: sudo "), 1, "{}", said.err);
+    assert!(said.err.contains("study run study.toml") && !said.err.contains("Permission denied"), "{}", said.err);
+}

@@ -1,0 +1,136 @@
+//! Studies on real loop devices are tried before their first run, and leave nothing.
+
+use super::alone;
+use crate::common::disks::system;
+use crate::common::{Home, needs};
+
+/// Two file systems on a loop device; the data of the large workload do not fit.
+fn study(home: &Home, size: &str, mount_options: &str) -> String {
+    let dir = home.work().join("images");
+    std::fs::create_dir_all(&dir).unwrap();
+    format!(
+        r#"
+[experiment]
+name = "tried"
+
+[[factor]]
+name   = "fs"
+levels = ["ext4", "ext2"]
+change = "hard"
+
+[[provision]]
+kind      = "loop"
+name      = "disk"
+directory = "{0}"
+size      = "64MiB"
+fill      = "filled"
+
+[[provision]]
+kind   = "mkfs"
+fs     = "${{fs}}"
+device = "@disk"
+options = ["-E", "lazy_itable_init=0"]
+mount  = "{1}"
+mount-options = [{mount_options}]
+
+[workload]
+write = {{ size = "{size}", block = "64KiB", end = "fsync" }}
+
+[design]
+plots  = 2
+repeat = 1
+
+[compare]
+metrics = ["device.written-bytes"]
+"#,
+        dir.display(),
+        home.work().join("mnt").display(),
+    )
+}
+
+/// Loop devices over images of this test, and what is mounted in its directory.
+fn left(home: &Home) -> usize {
+    let dir = home.work().to_str().unwrap().to_owned();
+    let loops = system("losetup", &["--list", "--noheadings", "--output", "BACK-FILE"]);
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
+    loops.lines().chain(mounts.lines()).filter(|line| line.contains(&dir)).count()
+}
+
+fn here() -> bool {
+    needs::root_and(&["losetup", "mkfs.ext4", "mkfs.ext2", "mount"])
+}
+
+#[test]
+fn root_each_provisioning_is_built_once_and_taken_down() {
+    if !here() {
+        return;
+    }
+    let _alone = alone();
+    let home = Home::new();
+    home.file("good.toml", &study(&home, "8MiB", ""));
+    home.plumb("study plan good.toml --check")
+        .expect(0)
+        .says(&["2 provisionings built and taken down", "Nothing is wrong."]);
+    assert_eq!(left(&home), 0);
+    // A gibibyte on 64 MiB: 36 runs failed of it in the review, one after another.
+    home.file("large.toml", &study(&home, "1GiB", ""));
+    let said = home.plumb("study run large.toml").expect(2);
+    said.complains(&["1 problem found before the first run", "its data take 1GiB", "has 64MiB", "`--no-check`"]);
+    // Only the kernel knows which options its file systems take.
+    home.file("options.toml", &study(&home, "8MiB", "\"no_such_option\""));
+    let said = home.plumb("study plan options.toml --check").expect(2);
+    said.complains(&["local: step 2 (mkfs): `mount -t ext4 -o no_such_option", "mount -t ext2"]);
+    assert_eq!(left(&home), 0);
+}
+
+/// What is only found by building ends the study at its second time, in one message, with the way to go on.
+#[test]
+fn root_a_failure_that_comes_again_ends_the_study() {
+    if !here() {
+        return;
+    }
+    let _alone = alone();
+    let home = Home::new();
+    home.file("options.toml", &study(&home, "8MiB", "\"no_such_option\"").replace(r#", "ext2""#, ""));
+    let said = home.plumb("study run options.toml --set design.plots=4").expect(4);
+    let warnings =
+        said.err.lines().filter(|line| line.contains("no_such_option") && line.starts_with("warning")).count();
+    assert_eq!(warnings, 2, "{}", said.err);
+    let ends = said.err.lines().filter(|line| line.contains("the same failure occurred twice")).count();
+    assert_eq!(ends, 1, "{}", said.err);
+    assert!(said.err.contains("study resume --failed"), "{}", said.err);
+    assert_eq!(left(&home), 0);
+}
+
+/// What devices did for a run's data is no part of what they did for its work: reading what was laid out writes nothing.
+#[test]
+fn root_counts_are_those_of_the_work() {
+    if !here() {
+        return;
+    }
+    let _alone = alone();
+    let home = Home::new();
+    let reads = "[workload]\nrandom-read = { size = \"16MiB\", block = \"4KiB\", direct = true, bytes = \"1MiB\" }";
+    let text = study(&home, "8MiB", "");
+    let at = text.find("[workload]").unwrap();
+    let end = text.find("[design]").unwrap();
+    home.file("reads.toml", &format!("{}{reads}\n\n{}", &text[..at], &text[end..]));
+    let said = home.plumb("study run reads.toml --json");
+    let report = said.json();
+    let cells = report["cells"].as_array().unwrap();
+    let disks: Vec<_> = cells
+        .iter()
+        .flat_map(|cell| cell["devices"].as_array().unwrap())
+        .filter(|device| device["device"] == "@disk")
+        .collect();
+    assert_eq!(left(&home), 0);
+    if disks.is_empty() {
+        return needs::not_shown("every run was rejected, because others use this machine's disk");
+    }
+    for disk in disks {
+        let of = |key: &str| disk[key]["mean"].as_f64().unwrap_or_else(|| panic!("{key}: {disk:#}"));
+        assert!((1_048_576.0..1_200_000.0).contains(&of("read_bytes")), "{disk:#}");
+        // The times of files, at most, and not the 16 MiB that are read.
+        assert!(of("written_bytes") < 1_000_000.0, "{disk:#}");
+    }
+}

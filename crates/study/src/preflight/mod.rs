@@ -1,0 +1,340 @@
+//! What is wrong with a study before its first run: every host, kernel, program, device and file system of its plan is looked
+//! at, and on request each provisioning is built once and taken down. All that is wrong is told at once.
+
+mod held;
+#[cfg(test)]
+mod tests;
+
+use crate::conduct::Hosts;
+use crate::plan::{HostPlan, Plan};
+use held::held_bytes;
+use plumb_engine::signals::StopFlag;
+use plumb_lab::host::Listener;
+use plumb_lab::preflight::{Inspection, Objection, ObjectionKind, PlannedBuild, PlannedWork, WorkPlace, trial_of};
+use plumb_lab::protocol::HostWork;
+use plumb_lab::step::Safety;
+use plumb_lab::{Host, HostError, Step};
+use plumb_workload::{Target, Workload};
+use serde::Serialize;
+
+/// The schema's name.
+pub const CHECK_SCHEMA: &str = "plumb.study-check/1";
+
+/// How much is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Nothing is built or booted.
+    Look,
+    /// What touches nothing of a machine's own is built once and taken down; virtual machines boot.
+    Build,
+}
+
+/// What is known of a host without building anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inspected {
+    /// What it is, for people: `Linux 6.1.0-56-amd64 under KVM`.
+    pub what: String,
+    /// What is wrong.
+    pub objections: Vec<Objection>,
+    /// What could not be looked at, and why.
+    pub unchecked: Vec<String>,
+}
+
+/// What a study came to before its first run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Preflight {
+    /// [`CHECK_SCHEMA`].
+    pub schema: String,
+    /// Why runs would fail. The study does not begin with any.
+    pub problems: Vec<Problem>,
+    /// Why runs might fail or be rejected.
+    pub warnings: Vec<Problem>,
+    /// What was looked at.
+    pub checked: Vec<Checked>,
+    /// What was not, and why.
+    pub unchecked: Vec<String>,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Problem {
+    /// The hosts on which it is.
+    pub hosts: Vec<String>,
+    /// What, and the way out.
+    pub text: String,
+    /// How bad that is.
+    pub kind: ProblemKind,
+}
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemKind {
+    /// Runs will fail.
+    Wrong,
+    /// The write guard will refuse.
+    Refused,
+    /// Building takes root.
+    NeedsRoot,
+    /// Runs may fail, or be rejected.
+    Doubtful,
+}
+
+impl From<ObjectionKind> for ProblemKind {
+    fn from(kind: ObjectionKind) -> ProblemKind {
+        match kind {
+            ObjectionKind::Wrong => ProblemKind::Wrong,
+            ObjectionKind::Refused => ProblemKind::Refused,
+            ObjectionKind::NeedsRoot => ProblemKind::NeedsRoot,
+            ObjectionKind::Doubtful => ProblemKind::Doubtful,
+        }
+    }
+}
+
+/// A host that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Checked {
+    /// Its name in the study.
+    pub host: String,
+    /// What it is.
+    pub what: String,
+    /// Its different provisionings.
+    pub provisionings: usize,
+    /// Those that were built and taken down.
+    pub built: usize,
+}
+
+impl Preflight {
+    /// Whether the study may begin.
+    pub fn is_good(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Whether all that is wrong is what the write guard refuses.
+    pub fn is_refused(&self) -> bool {
+        !self.is_good() && self.problems.iter().all(|problem| problem.kind == ProblemKind::Refused)
+    }
+
+    fn object(&mut self, host: &str, objection: Objection) {
+        let kind = ProblemKind::from(objection.kind);
+        let list = if kind == ProblemKind::Doubtful { &mut self.warnings } else { &mut self.problems };
+        match list.iter_mut().find(|known| known.text == objection.text && known.kind == kind) {
+            Some(known) if known.hosts.iter().any(|known| known == host) => {}
+            Some(known) => known.hosts.push(host.to_owned()),
+            None => list.push(Problem { hosts: vec![host.to_owned()], text: objection.text, kind }),
+        }
+    }
+
+    fn wrong(&mut self, host: &str, text: String) {
+        self.object(host, Objection { text, kind: ObjectionKind::Wrong });
+    }
+
+    fn unchecked(&mut self, text: String) {
+        if !self.unchecked.contains(&text) {
+            self.unchecked.push(text);
+        }
+    }
+}
+
+/// A host with what is to be built on it.
+struct PlannedHost<'a> {
+    name: &'a str,
+    plan: &'a HostPlan,
+    /// Different lists of steps, with the plots that have them.
+    builds: Vec<(&'a [Step], Vec<u32>)>,
+    /// Whether a command brings it up before each of its plots.
+    is_brought_up: bool,
+}
+
+/// Looks at everything that the plots for which `is_open` holds need.
+pub fn preflight(
+    plan: &Plan,
+    is_open: impl Fn(u32) -> bool,
+    hosts: &mut dyn Hosts,
+    depth: Depth,
+    stop: StopFlag,
+    listener: Listener<'_>,
+) -> Preflight {
+    let mut found = Preflight { schema: CHECK_SCHEMA.to_owned(), ..Preflight::default() };
+    for host in planned_hosts(plan, is_open, &mut found) {
+        if stop.requested() {
+            break;
+        }
+        let of = |ram_bytes: u64| Inspection {
+            builds: host.builds.iter().map(|(steps, plots)| planned_build(plan, steps, plots, ram_bytes)).collect(),
+            safety: plan.safety.clone(),
+        };
+        let before = found.problems.len();
+        let mut checked =
+            Checked { host: host.name.to_owned(), what: String::new(), provisionings: host.builds.len(), built: 0 };
+        match hosts.inspect(host.name, host.plan, &of, listener) {
+            Ok(inspected) => {
+                checked.what = inspected.what;
+                inspected.objections.into_iter().for_each(|objection| found.object(host.name, objection));
+                inspected.unchecked.into_iter().for_each(|text| found.unchecked(format!("{}: {text}", host.name)));
+            }
+            // It may be off until then.
+            Err(HostError::Lost(_)) if host.is_brought_up => {
+                found.unchecked(format!("{}: not reached before its `on-enter`", host.name));
+                continue;
+            }
+            Err(HostError::Failed { reason, .. } | HostError::Lost(reason)) => found.wrong(host.name, reason),
+        }
+        if depth == Depth::Build && found.problems.len() == before {
+            checked.built = build_once(plan, &host, hosts, &mut found, listener);
+        }
+        found.checked.push(checked);
+    }
+    found
+}
+
+fn planned_hosts<'a>(plan: &'a Plan, is_open: impl Fn(u32) -> bool, found: &mut Preflight) -> Vec<PlannedHost<'a>> {
+    let mut hosts: Vec<PlannedHost<'a>> = Vec::new();
+    for (number, plot) in plan.plots.iter().enumerate().map(|(number, plot)| (number as u32, plot)) {
+        if !is_open(number) {
+            continue;
+        }
+        for (when, line) in plot
+            .on_enter
+            .iter()
+            .map(|line| ("on-enter", line))
+            .chain(plot.on_leave.iter().map(|line| ("on-leave", line)))
+        {
+            if let Err(error) = plumb_lab::check_line(line) {
+                found.wrong(&plot.host, format!("{when} `{line}`: the shell does not take it: {error}"));
+            }
+        }
+        let index = match hosts.iter().position(|host| host.name == plot.host) {
+            Some(index) => index,
+            None => {
+                let Some(host) = plan.hosts.get(&plot.host) else {
+                    found.wrong(&plot.host, "the plan has no such host".to_owned());
+                    continue;
+                };
+                hosts.push(PlannedHost { name: &plot.host, plan: host, builds: Vec::new(), is_brought_up: false });
+                hosts.len() - 1
+            }
+        };
+        let host = &mut hosts[index];
+        host.is_brought_up |= !plot.on_enter.is_empty();
+        match host.builds.iter_mut().find(|(steps, _)| *steps == plot.steps.as_slice()) {
+            Some((_, plots)) => plots.push(number),
+            None => host.builds.push((&plot.steps, vec![number])),
+        }
+    }
+    hosts
+}
+
+fn planned_build(plan: &Plan, steps: &[Step], plots: &[u32], ram_bytes: u64) -> PlannedBuild {
+    let mut work: Vec<PlannedWork> = Vec::new();
+    for run in plan.runs.iter().filter(|run| plots.contains(&run.plot)) {
+        let (place, bytes) = match &run.work {
+            HostWork::Native { toml } => match plumb_workload::native::parse("plan", toml) {
+                Ok(workload) => (place_of(&workload, &run.dir), held_bytes(&run.work, Some(&workload), ram_bytes)),
+                Err(_) => (WorkPlace::Directory(run.dir.clone()), None),
+            },
+            HostWork::Dialect { .. } => (WorkPlace::Directory(run.dir.clone()), held_bytes(&run.work, None, ram_bytes)),
+        };
+        let name = format!("workload `{}`", plan.cells[run.cell as usize].workload);
+        // Of the levels of a workload, the one with most data says it for all.
+        match work.iter_mut().find(|known| known.name == name && known.place == place) {
+            Some(known) => known.bytes = known.bytes.max(bytes),
+            None => work.push(PlannedWork { name, place, bytes }),
+        }
+    }
+    PlannedBuild { steps: steps.to_vec(), work }
+}
+
+fn place_of(workload: &Workload, dir: &str) -> WorkPlace {
+    let all = || workload.target.values();
+    if workload.target.is_empty() || all().all(|target| matches!(target, Target::Sim(_) | Target::Null(_))) {
+        return WorkPlace::Simulated;
+    }
+    let made = all().find_map(|target| match target {
+        Target::Device(device) => device.path.to_str()?.strip_prefix("/${made.")?.strip_suffix('}'),
+        _ => None,
+    });
+    made.map_or_else(|| WorkPlace::Directory(dir.to_owned()), |name| WorkPlace::Device(name.to_owned()))
+}
+
+/// Builds each provisioning of a host once and takes it down; how many.
+fn build_once(
+    plan: &Plan,
+    host: &PlannedHost<'_>,
+    hosts: &mut dyn Hosts,
+    found: &mut Preflight,
+    listener: Listener<'_>,
+) -> usize {
+    let disposable = match host.plan {
+        HostPlan::Vm(_) => true,
+        HostPlan::Local => false,
+        // To open it would boot it.
+        HostPlan::Ssh { boot: Some(_), .. } => return 0,
+        HostPlan::Ssh { .. } => false,
+    };
+    let mut trials = Vec::new();
+    for (steps, plots) in &host.builds {
+        match trial_of(steps, disposable) {
+            Ok(trial) => trials.push((trial, plots)),
+            Err(why) => found.unchecked(format!("{}: a provisioning was not built, because {why}", host.name)),
+        }
+    }
+    // A virtual machine is booted even for nothing: that it boots is the question.
+    let is_empty = trials.iter().all(|(trial, _)| trial.steps.is_empty());
+    if trials.is_empty() || (is_empty && !disposable) {
+        return 0;
+    }
+    let mut opened = match hosts.open(host.name, host.plan, listener) {
+        Ok(opened) => opened,
+        Err(HostError::Failed { reason, .. } | HostError::Lost(reason)) => {
+            found.wrong(host.name, reason);
+            return 0;
+        }
+    };
+    let ram_bytes = opened.facts().ram_bytes;
+    let mut built = 0;
+    for (number, (trial, plots)) in trials.iter().enumerate() {
+        let work = planned_build(plan, &[], plots, ram_bytes).work;
+        let tag = format!("check of {}/{number}", plan.name);
+        listener(&format!("{}: building provisioning {} of {}", host.name, number + 1, trials.len()));
+        match build(opened.as_mut(), &tag, &trial.steps, &plan.safety, &work, listener) {
+            Ok(objections) => {
+                built += 1;
+                objections.into_iter().for_each(|objection| found.object(host.name, objection));
+            }
+            Err(HostError::Failed { reason, refused }) => {
+                let kind = if refused { ObjectionKind::Refused } else { ObjectionKind::Wrong };
+                found.object(host.name, Objection { text: reason, kind });
+            }
+            Err(HostError::Lost(reason)) => {
+                found.wrong(host.name, reason);
+                return built;
+            }
+        }
+        for kind in &trial.left_out {
+            found.unchecked(format!("{}: `{kind}` was left out, because it writes much", host.name));
+        }
+    }
+    if let Err(error) = opened.close() {
+        found.wrong(host.name, error.to_string());
+    }
+    built
+}
+
+fn build(
+    host: &mut dyn Host,
+    tag: &str,
+    steps: &[Step],
+    safety: &Safety,
+    work: &[PlannedWork],
+    listener: Listener<'_>,
+) -> Result<Vec<Objection>, HostError> {
+    host.build(tag, steps, safety, listener)?;
+    let objections = host.fits(work);
+    host.undo(listener)?;
+    objections
+}
