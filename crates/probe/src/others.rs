@@ -2,6 +2,7 @@
 
 use crate::counters::process_io;
 use crate::platform;
+use crate::stack;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::observe::ProcessIo;
@@ -41,6 +42,8 @@ pub struct IoWatch {
     started_ticks: Option<u64>,
     /// Parents, by their children.
     parents: BTreeMap<u32, u32>,
+    /// Only what is done on these leaf devices is of interest, where it was said.
+    devices: Option<Vec<String>>,
 }
 
 impl IoWatch {
@@ -51,7 +54,16 @@ impl IoWatch {
 
     /// As [`IoWatch::start`], on the machine that a tree of files describes.
     pub fn start_in(sys: &Sysroot) -> IoWatch {
-        IoWatch { sys: sys.clone(), before: snapshot(sys), started_ticks: uptime_ticks(sys), parents: BTreeMap::new() }
+        let (before, started_ticks) = (snapshot(sys), uptime_ticks(sys));
+        IoWatch { sys: sys.clone(), before, started_ticks, parents: BTreeMap::new(), devices: None }
+    }
+
+    /// Watches for I/O on these leaf devices. The kernel counts a process's bytes, and not where they went: where nobody who
+    /// moved any has a file on one of the devices, they went elsewhere.
+    #[must_use]
+    pub fn on(mut self, leaves: &[String]) -> IoWatch {
+        self.devices = Some(leaves.to_vec());
+        self
     }
 
     /// Who did I/O since the last such call, or since the start; the next counts from here. Everybody is named, Plumb and the
@@ -116,7 +128,7 @@ impl IoWatch {
         }
     }
 
-    /// The processes that did I/O since, apart from `own`, their children, and kernel threads that work on behalf of others (writeback,
+    /// The processes that did I/O since (on the devices in question, as far as that can be seen), apart from `own`, their children, and kernel threads that work on behalf of others (writeback,
     /// journals, loop devices): the largest first, at most five.
     ///
     /// # Errors as values
@@ -129,12 +141,16 @@ impl IoWatch {
     /// As [`IoWatch::finish`], while the watch goes on. Reads a file for each process: not for every second.
     pub fn so_far(&self, own: &[u32]) -> Seen<Vec<ProcessIo>> {
         let after = snapshot(&self.sys);
-        let mut others: Vec<ProcessIo> = after
+        let moved: Vec<Moved> = after
             .by_pid
             .iter()
             .filter(|(pid, _)| !own.contains(pid) && **pid != std::process::id())
             .filter_map(|(pid, now)| self.since(*pid, *now, own))
             .collect();
+        let programs = moved.iter().filter(|one| !one.stat.is_kernel_thread).map(|one| one.io.pid);
+        let are_elsewhere = self.devices.as_ref().is_some_and(|leaves| !stack::may_use(&self.sys, programs, leaves));
+        let here = moved.into_iter().filter(|one| one.stat.is_kernel_thread || !are_elsewhere);
+        let mut others: Vec<ProcessIo> = here.map(|one| one.io).collect();
         short_list::sort_by_key(&mut others, |one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
         others.truncate(NAMED_MAX);
         let seen = after.by_pid.len();
@@ -148,8 +164,9 @@ impl IoWatch {
         Seen::Yes(others)
     }
 
-    fn since(&self, pid: u32, now: Bytes, own: &[u32]) -> Option<ProcessIo> {
-        let Moved { stat, io } = self.moved(pid, now)?;
+    fn since(&self, pid: u32, now: Bytes, own: &[u32]) -> Option<Moved> {
+        let moved = self.moved(pid, now)?;
+        let stat = &moved.stat;
         if stat.is_kernel_thread && !BACKGROUND.iter().any(|word| stat.command.contains(word)) {
             return None;
         }
@@ -157,7 +174,7 @@ impl IoWatch {
         if own.contains(&stat.parent) || stat.parent == std::process::id() {
             return None;
         }
-        Some(io)
+        Some(moved)
     }
 
     /// What a process moved since, if anything.

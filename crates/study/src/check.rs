@@ -76,7 +76,8 @@ pub fn look(path: &Path, guard: &Guard) -> Result<CheckOutcome, CheckError> {
     let samples = SampleSet::of([&target]);
     let mut watch = ConditionWatch::of([&target]);
     watch.begin();
-    let (others, clock, before) = (IoWatch::start(), ClockWatch::start(), counters::sample(&samples));
+    let (others, clock, before) =
+        (IoWatch::start().on(&target.leaves), ClockWatch::start(), counters::sample(&samples));
     for _ in 0..LOOKS {
         watch.tick();
         std::thread::sleep(WATCHED / LOOKS);

@@ -262,9 +262,11 @@ impl Observer for Evidence<'_> {
             conditions: self.conditions.begin(),
             ..PhaseObservations::default()
         };
+        let leaves: Vec<String> =
+            self.observations.targets.values().flat_map(|facts| facts.leaves.iter().cloned()).collect();
         self.around = Some(Around {
             observations,
-            others: IoWatch::start(),
+            others: IoWatch::start().on(&leaves),
             named_others: SeldomOthers::new(),
             kernel_log: KernelLog::mark(),
             kernel_lines: Seen::Yes(Vec::new()),

@@ -195,6 +195,11 @@ impl Backend {
         flags: Vec::new(),
     };
 
+    /// Whether it waits for each request before the next, so that a worker has one in flight.
+    pub fn is_synchronous(&self) -> bool {
+        matches!(self, Backend::Psync | Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio)
+    }
+
     /// The name that users know it by.
     pub fn name(&self) -> &'static str {
         match self {

@@ -51,6 +51,12 @@ impl Verdicts {
         self.rejected += other.rejected;
     }
 
+    /// Whether nothing was judged: too few runs were left, or time was up.
+    pub fn is_empty(&self) -> bool {
+        let claims = self.claims.len() + self.exact_claims.len();
+        claims == 0 && self.equivalent + self.cannot_tell + self.fragile == 0
+    }
+
     fn count(&mut self, contrast: &Contrast) {
         match contrast.verdict {
             ContrastVerdict::Equivalent => self.equivalent += 1,

@@ -21,8 +21,8 @@ use tally::{Kind, Record, Tally};
 
 /// Above this rate of false claims, Plumb breaks its promise.
 const PROMISED: f64 = 0.05;
-/// Trials that end without an answer; above this share, what the others say is no longer a rate.
-const FAILED_MOST: f64 = 0.05;
+/// Trials that end without an answer or a number; above this share, what the others say is no longer a rate.
+const LOST_MOST: f64 = 0.1;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -128,7 +128,10 @@ fn trial_seed(seed: u64, kind: Kind, index: u32) -> u64 {
 /// What the trials of one kind came to.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
+    /// Those that ended with verdicts.
     trials: u64,
+    /// Those that ended without a number to judge: they claim nothing, and are no evidence that nothing is claimed.
+    empty: u64,
     failed: u64,
     /// Trials with any false claim.
     false_claims: u64,
@@ -144,6 +147,7 @@ impl Counts {
         for record in records {
             counts.seconds_most = counts.seconds_most.max(record.seconds);
             match &record.ending {
+                Ending::Judged(verdicts) if verdicts.is_empty() => counts.empty += 1,
                 Ending::Judged(verdicts) => {
                     counts.trials += 1;
                     counts.false_claims += u64::from(!verdicts.claims.is_empty());
@@ -170,9 +174,10 @@ impl Counts {
         if self.false_exact > 0 {
             broken.push(format!("{name}: {} false claims of exact counts", self.false_exact));
         }
-        let all = self.trials + self.failed;
-        if self.failed as f64 > all as f64 * FAILED_MOST {
-            broken.push(format!("{name}: {} of {all} trials failed", self.failed));
+        let all = self.trials + self.empty + self.failed;
+        let lost = self.empty + self.failed;
+        if lost as f64 > all as f64 * LOST_MOST {
+            broken.push(format!("{name}: {lost} of {all} trials failed or had no numbers"));
         }
         broken
     }
@@ -180,9 +185,10 @@ impl Counts {
 
 fn report(tally: &Tally, trials: &[(Kind, u32)]) -> Result<()> {
     println!(
-        "\n| trials | of | false claims | rate | exact 95 % interval | false exact counts | verdicts: claims, equivalent, fragile, cannot tell | longest |"
+        "\n| trials | of | no numbers | failed | false claims | rate | exact 95 % interval | false exact counts |"
     );
-    println!("|---|---:|---:|---:|---|---:|---|---:|");
+    println!("|---|---:|---:|---:|---:|---:|---|---:|");
+    let mut verdicts = Vec::new();
     let asked = |kind: Option<Kind>| {
         tally.records().filter(move |record| {
             kind.is_none_or(|kind| record.kind == kind) && trials.contains(&(record.kind, record.index))
@@ -191,29 +197,29 @@ fn report(tally: &Tally, trials: &[(Kind, u32)]) -> Result<()> {
     let mut broken = Vec::new();
     for (name, kind) in [("comparisons", Some(Kind::Comparison)), ("studies", Some(Kind::Study)), ("both", None)] {
         let counts = Counts::of(asked(kind));
-        if counts.trials + counts.failed == 0 {
+        if counts.trials + counts.empty + counts.failed == 0 {
             continue;
         }
         let Interval { lo, hi } = counts.rate();
         let rate = counts.false_claims as f64 / counts.trials.max(1) as f64;
         println!(
-            "| {name} | {} | {} | {:.1} % | {:.1}–{:.1} % | {} | {}, {}, {}, {} | {:.0} s |",
+            "| {name} | {} | {} | {} | {} | {:.1} % | {:.1}–{:.1} % | {} |",
             counts.trials,
+            counts.empty,
+            counts.failed,
             counts.false_claims,
             rate * 100.0,
             lo * 100.0,
             hi * 100.0,
-            counts.false_exact,
-            counts.verdicts.claims.len(),
-            counts.verdicts.equivalent,
-            counts.verdicts.fragile,
-            counts.verdicts.cannot_tell,
-            counts.seconds_most
+            counts.false_exact
         );
+        verdicts.push(format!("{name}: {}; the longest took {:.0} s", counts.verdicts.line(), counts.seconds_most));
         if kind.is_some() {
             broken.extend(counts.broken(name));
         }
     }
+    println!();
+    verdicts.iter().for_each(|line| println!("{line}"));
     for record in asked(None) {
         match &record.ending {
             Ending::Judged(verdicts) if !verdicts.claims.is_empty() || !verdicts.exact_claims.is_empty() => {
@@ -238,7 +244,8 @@ mod tests {
 
     fn claims(count: u32) -> Counts {
         let claimed = || Verdicts { claims: vec!["b faster".to_owned()], ..Verdicts::default() };
-        let verdicts = |index| if index < count { claimed() } else { Verdicts::default() };
+        let open = || Verdicts { cannot_tell: 1, ..Verdicts::default() };
+        let verdicts = |index| if index < count { claimed() } else { open() };
         let records: Vec<Record> = (0..100).map(|index| record(index, Ending::Judged(verdicts(index)))).collect();
         Counts::of(records.iter())
     }
@@ -252,7 +259,10 @@ mod tests {
         let one = Counts::of([record(0, Ending::Judged(exact))].iter());
         assert_eq!(one.broken("x"), ["x: 1 false claims of exact counts"]);
         let failed = Counts::of([record(0, Ending::Failed("no".to_owned()))].iter());
-        assert_eq!(failed.broken("x"), ["x: 1 of 1 trials failed"]);
+        assert_eq!(failed.broken("x"), ["x: 1 of 1 trials failed or had no numbers"]);
+        // One that judged nothing does not make the others look better.
+        let empty = Counts::of([record(0, Ending::Judged(Verdicts::default()))].iter());
+        assert_eq!((empty.trials, empty.empty), (0, 1));
     }
 
     #[test]

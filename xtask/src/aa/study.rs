@@ -49,10 +49,10 @@ const ON_FILES: &[Work] = &[
         reads_cold: false,
     },
     Work {
-        name: "files",
-        text: "[workload.files]\nnamed = \"small-files\"\nset = { count = 200 }\n",
+        name: "bonnie++",
+        text: "[workload.files]\ndialect = \"bonnie++\"\nargs = \"-s 0 -n 1:4096:0:4 -u root\"\n",
         metrics: &["create.ops", "stat.ops", "unlink.ops"],
-        reads_cold: true,
+        reads_cold: false,
     },
     Work {
         name: "postmark",

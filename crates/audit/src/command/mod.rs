@@ -1,9 +1,11 @@
 //! What printed commands do, as far as an audit needs it. What a tool's words mean is asked of its dialect; here is only
 //! what is around them: the shell, and preparations that no dialect runs.
 
+mod elbencho;
 mod fio;
 mod tools;
 
+pub use elbencho::ElbenchoCommand;
 pub use fio::FioCommand;
 pub use tools::{BonnieCommand, DdCommand, IozoneCommand, PostmarkCommand};
 
@@ -21,6 +23,8 @@ pub enum CommandAction {
     Iozone(Box<IozoneCommand>),
     /// `fio`.
     Fio(Box<FioCommand>),
+    /// `elbencho`.
+    Elbencho(Box<ElbenchoCommand>),
     /// PostMark's settings.
     Postmark(Box<PostmarkCommand>),
     /// `mdadm --create`.
@@ -77,6 +81,8 @@ fn one(part: &str) -> CommandAction {
             IozoneCommand::read(&arguments).map_or(CommandAction::Other, |read| CommandAction::Iozone(Box::new(read)))
         }
         "fio" => FioCommand::read(&arguments).map_or(CommandAction::Other, |read| CommandAction::Fio(Box::new(read))),
+        "elbencho" => ElbenchoCommand::read(&arguments)
+            .map_or(CommandAction::Other, |read| CommandAction::Elbencho(Box::new(read))),
         "mdadm" => mdadm(&arguments),
         "mount" => mount(&arguments),
         "umount" => last().map_or(CommandAction::Other, CommandAction::Unmount),
@@ -145,6 +151,7 @@ impl CommandAction {
             CommandAction::Bonnie(bonnie) => bonnie.yields(),
             CommandAction::Iozone(iozone) => iozone.yields(),
             CommandAction::Fio(fio) => fio.yields(),
+            CommandAction::Elbencho(elbencho) => elbencho.yields(),
             _ => Vec::new(),
         }
     }
@@ -156,6 +163,7 @@ impl CommandAction {
             CommandAction::Bonnie(bonnie) => bonnie.size_bytes(),
             CommandAction::Iozone(iozone) => iozone.size_bytes(),
             CommandAction::Fio(fio) => fio.size_bytes(),
+            CommandAction::Elbencho(elbencho) => elbencho.size_bytes(),
             _ => None,
         }
     }
@@ -181,6 +189,7 @@ impl CommandAction {
         match self {
             CommandAction::Dd(dd) => dd.block(),
             CommandAction::Fio(fio) => fio.block_bytes(),
+            CommandAction::Elbencho(elbencho) => elbencho.block_bytes(),
             _ => None,
         }
     }
@@ -192,6 +201,7 @@ impl CommandAction {
             CommandAction::Bonnie(bonnie) => bonnie.durability(),
             CommandAction::Iozone(iozone) => Some(iozone.durability()),
             CommandAction::Fio(fio) => fio.durability(),
+            CommandAction::Elbencho(elbencho) => Some(elbencho.durability()),
             // PostMark closes each file within its time, and never flushes.
             CommandAction::Postmark(_) => Some(Durability::Close),
             _ => None,
@@ -204,6 +214,7 @@ impl CommandAction {
             CommandAction::Dd(dd) => dd.copy.input.direct,
             CommandAction::Iozone(iozone) => iozone.reads_cold(),
             CommandAction::Fio(fio) => fio.reads_cold(),
+            CommandAction::Elbencho(elbencho) => elbencho.reads_cold(),
             _ => false,
         }
     }
@@ -226,6 +237,7 @@ impl CommandAction {
             CommandAction::Bonnie(bonnie) => bonnie.directory().into_iter().collect(),
             CommandAction::Iozone(iozone) => iozone.files(),
             CommandAction::Fio(fio) => fio.paths(),
+            CommandAction::Elbencho(elbencho) => elbencho.paths(),
             _ => Vec::new(),
         }
     }
@@ -235,7 +247,9 @@ impl CommandAction {
         match self {
             CommandAction::Bonnie(_) | CommandAction::Iozone(_) | CommandAction::Postmark(_) => true,
             CommandAction::Dd(dd) => dd.overwrites_device().is_none(),
-            CommandAction::Fio(fio) => !fio.paths().iter().any(|path| path.starts_with("/dev/")),
+            CommandAction::Fio(_) | CommandAction::Elbencho(_) => {
+                !self.paths().iter().any(|path| path.starts_with("/dev/"))
+            }
             _ => false,
         }
     }
@@ -386,9 +400,27 @@ mod tests {
         assert!(!cold("--invalidate=0") && !cold("--time_based --runtime=60") && !cold("--norandommap"));
     }
 
+    // Protects: sizes, blocks and flushes of elbencho's line as elbencho means them.
+    #[test]
+    fn elbencho_is_read_as_elbencho_reads_it() {
+        let of = |words: &str| match read(&format!("elbencho {words}")).remove(0) {
+            CommandAction::Elbencho(elbencho) => *elbencho,
+            other => panic!("{other:?}"),
+        };
+        let file = of("-w -r -b 4k --rand --direct -t 8 -s 10g /mnt/file");
+        assert_eq!((file.size_bytes(), file.block_bytes()), (Some(10 << 30), Some(4096)));
+        assert_eq!(file.yields(), [CellMetric::RandomWrite, CellMetric::RandomRead]);
+        assert_eq!((file.durability(), file.reads_cold(), file.paths()), (Durability::Direct, true, vec!["/mnt/file"]));
+        let tree = of("-d -w -r -F -t 4 -n 2 -N 8 -s 1m --dropcache /mnt/dir");
+        assert_eq!((tree.size_bytes(), tree.durability(), tree.reads_cold()), (Some(64 << 20), Durability::None, true));
+        assert_eq!(tree.yields(), [CellMetric::Write, CellMetric::Read, CellMetric::Delete]);
+        assert_eq!(read("elbencho --no-such-word"), [CommandAction::Other]);
+        assert_eq!(read("elbencho --version"), [CommandAction::Other]);
+    }
+
     proptest! {
         #[test]
-        fn no_text_panics(text in "\\PC{0,60}", words in "(dd|fio|--(name|rw|bs|size|runtime)=|iozone|bonnie\\+\\+|mdadm|mount|set|-[a-zA-Z+]{1,4}|[a-z]{2,5}[=/][0-9a-zA-Z,/]{0,8}| |;|é|-n|:|>){0,20}") {
+        fn no_text_panics(text in "\\PC{0,60}", words in "(dd|fio|elbencho|--(name|rw|bs|size|runtime)=|iozone|bonnie\\+\\+|mdadm|mount|set|-[a-zA-Z+]{1,4}|[a-z]{2,5}[=/][0-9a-zA-Z,/]{0,8}| |;|é|-n|:|>){0,20}") {
             let asked = |actions: Vec<CommandAction>| {
                 for action in actions {
                     let _ = (action.yields(), action.set_bytes(), action.block_bytes(), action.durability(), action.paths());

@@ -73,6 +73,35 @@ fn another_process_on_the_device_is_seen() {
     }
 }
 
+/// Protects: what a file system adds to a log's writes is not taken for the I/O of a process that is busy on another disk.
+#[test]
+fn another_process_on_another_disk_is_not_seen_on_this_one() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let mounted = Mounted::on(Loop::in_memory(512 << 20), "ext4", "");
+    let elsewhere = Mounted::on(Loop::in_memory(512 << 20), "ext4", "");
+    let home = Home::new();
+    home.file(
+        "load.toml",
+        "name = \"load\"\n[target.data.file]\npath = \"data\"\nsize = \"4MiB\"\nprepare = \"nothing\"\n[[phase]]\n\
+         name = \"log\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.block = \"4KiB\"\nwork.blocks.mix.write = 100\n\
+         work.blocks.fsync-every = 1\n",
+    );
+    let stop = AtomicBool::new(false);
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| write_beside(&elsewhere.path().join("beside"), &stop));
+        let said = home.plumb(&format!("run load.toml --at {} --json", mounted.as_str()));
+        stop.store(true, Ordering::Relaxed);
+        said.json()
+    });
+    // Each write of 4 KiB is followed by a commit of the journal: the device writes several times what it was given.
+    let of_c1: Vec<&serde_json::Value> =
+        result["checks"].as_array().unwrap().iter().filter(|check| check["code"] == "C1").collect();
+    assert!(!of_c1.is_empty() && of_c1.iter().all(|check| check["level"] == "pass"), "{of_c1:#?}");
+}
+
 fn is_seen_on(mounted: &Mounted) {
     let home = Home::new();
     home.file(

@@ -23,6 +23,26 @@ pub(crate) fn block_number(path: &Path) -> Option<String> {
     is_block.then(|| format!("{}:{}", rustix::fs::major(seen.st_rdev), rustix::fs::minor(seen.st_rdev)))
 }
 
+/// `M:m` of what an open file's data is on: of its file system, or of the block device that it is; `None` for pipes, sockets
+/// and the like, which have none.
+pub(crate) fn data_number(path: &Path) -> Option<String> {
+    let seen = rustix::fs::stat(path).ok()?;
+    let number = match FileType::from_raw_mode(seen.st_mode) {
+        FileType::BlockDevice => seen.st_rdev,
+        FileType::RegularFile | FileType::Directory => seen.st_dev,
+        _ => return None,
+    };
+    Some(format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number)))
+}
+
+/// Whether a file system of this kind has no medium, whether or not it is mounted: what memfd_create(2) makes is on a tmpfs
+/// that is not. Source: statfs(2).
+pub(crate) fn has_no_medium(path: &Path) -> bool {
+    /// tmpfs, ramfs, hugetlbfs, proc, sysfs, cgroup, cgroup2.
+    const KINDS: [u64; 7] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6, 0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270];
+    rustix::fs::statfs(path).is_ok_and(|seen| KINDS.contains(&(seen.f_type as u64 & 0xffff_ffff)))
+}
+
 /// `struct loop_info64`. Source: `include/uapi/linux/loop.h`.
 #[repr(C)]
 struct LoopInfo {

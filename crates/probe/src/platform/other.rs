@@ -12,6 +12,14 @@ pub(crate) fn block_number(_path: &Path) -> Option<String> {
     None
 }
 
+pub(crate) fn data_number(_path: &Path) -> Option<String> {
+    None
+}
+
+pub(crate) fn has_no_medium(_path: &Path) -> bool {
+    false
+}
+
 pub(crate) fn loop_backing_number(_name: &str) -> Option<String> {
     None
 }

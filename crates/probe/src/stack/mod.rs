@@ -5,10 +5,12 @@ mod device;
 mod ext;
 mod filesystem;
 mod serials;
+mod users;
 mod walk;
 mod xfs;
 
 pub use serials::Serials;
+pub(crate) use users::may_use;
 
 use crate::error::ProbeError;
 use crate::platform;

@@ -325,6 +325,15 @@ fn backend(said: &SaidOp, spot: &PlotPlace) -> Result<Backend, OpProblem> {
     };
     match plumb_document::json::from_value::<Backend>(serde_json::Value::from(name)) {
         Ok(_) if spot.sim.is_some() => Ok(Backend::Auto),
+        Ok(backend) if NAMES.contains(&name) && backend.is_synchronous() && said.form.depth > 1 => {
+            let depth = said.form.depth;
+            Err(said.problem(
+                "depth",
+                format!("the engine `{engine}` waits for each op and cannot keep {depth} in flight"),
+                "use engine = \"uring\", or depth = 1 and more `workers`; levels that do not fit together are left out with \
+                 `exclude` in [design]",
+            ))
+        }
         Ok(backend) if NAMES.contains(&name) => Ok(backend),
         _ => {
             let help = match nearest(engine, NAMES) {

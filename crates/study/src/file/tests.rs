@@ -135,6 +135,32 @@ fn errors_point_at_the_line_and_name_the_way_out() {
     }
 }
 
+// Protects: a workload that somebody called `read` is refused at its name, and a key that is none where it stands.
+#[test]
+fn keys_of_workloads_are_no_names_of_workloads() {
+    let (head, rest) = SMALL.split_once("[workload]").unwrap();
+    let (_, compare) = rest.split_once("[compare]").unwrap();
+    let with = |workloads: &str| refused(&format!("{head}{workloads}\n[compare]{compare}"));
+    let named = with("[workload.log]\nwrite = { size = \"1MiB\" }\n[workload.read]\nread = { size = \"1MiB\" }");
+    assert!(named.contains("no workload can be named `read`") && named.contains("[workload.read-1]"), "{named}");
+    let unknown = with("[workload]\nread = { size = \"1MiB\", cache = \"cold\" }\nlog = { size = \"1MiB\" }");
+    assert!(unknown.contains("`log` is no key of a workload"), "{unknown}");
+}
+
+// Protects: levels that do not fit together are named in the study's own words, with the way to leave them out.
+#[test]
+fn an_engine_that_cannot_keep_the_depth_is_refused_until_it_is_left_out() {
+    let factor = "[[factor]]\nname = \"engine\"\nlevels = [\"psync\", \"uring\"]\n\n[target]\npath = \"/mnt/x\"\n";
+    let text =
+        SMALL.replace("[target]\npath = \"${device}\"\n", factor).replace("\"sim:hdd\", \"sim:ssd\"", "\"a\", \"b\"");
+    let text = text.replace("direct = true,", "direct = true, engine = \"${engine}\",");
+    let error = refused(&text);
+    assert!(error.contains("`psync` waits for each op") && error.contains("`exclude` in [design]"), "{error}");
+    let plan =
+        planned(&text.replace("[compare]", "[design]\nexclude = [{ engine = \"psync\", depth = 16 }]\n\n[compare]"));
+    assert_eq!(plan.cells.len(), 6);
+}
+
 #[test]
 fn what_a_kind_of_step_does_not_know_is_told_at_its_key() {
     let study = SKETCHES[1].1;

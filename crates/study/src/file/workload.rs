@@ -17,27 +17,17 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-/// Keys that a workload may have, and that are therefore no names of workloads.
-const KEYS: [&str; 18] = [
-    "write",
-    "rewrite",
-    "read",
-    "random-write",
-    "random-read",
-    "random-mix",
-    "dialect",
-    "args",
-    "set",
-    "stdin",
-    "cache",
-    "file",
-    "named",
-    "phase",
-    "target",
-    "when",
-    "name",
-    "description",
-];
+/// Keys that say what a workload does.
+const WORK_KEYS: [&str; 10] =
+    ["write", "rewrite", "read", "random-write", "random-read", "random-mix", "dialect", "file", "named", "phase"];
+
+/// Keys that a workload may have as well.
+const OTHER_KEYS: [&str; 8] = ["args", "set", "stdin", "cache", "target", "when", "name", "description"];
+
+/// Every key that a workload may have, and that is therefore no name of one.
+fn keys() -> impl Iterator<Item = &'static str> {
+    WORK_KEYS.into_iter().chain(OTHER_KEYS)
+}
 
 /// A workload as it is written.
 #[derive(Debug, Clone)]
@@ -102,7 +92,7 @@ pub fn all(document: &Document<'_>, tree: &Table, study: &str) -> Result<Vec<Wor
     if table.is_empty() {
         return failed(key.span(), "the workload says nothing".to_owned(), "such as `write = { size = \"1GiB\" }`");
     }
-    let names: Vec<_> = table.keys().filter(|key| !KEYS.contains(&key.get_ref().as_str())).collect();
+    let names: Vec<_> = table.keys().filter(|key| !keys().any(|known| known == key.get_ref())).collect();
     if names.is_empty() {
         let name = match table.get("name").or_else(|| table.get("dialect")).map(Spanned::get_ref) {
             Some(Value::Text(name)) => name.replace('+', "p"),
@@ -110,17 +100,28 @@ pub fn all(document: &Document<'_>, tree: &Table, study: &str) -> Result<Vec<Wor
         };
         return Ok(vec![one(document, name, key.span(), value)?]);
     }
-    if let Some(reserved) = table.keys().find(|key| KEYS.contains(&key.get_ref().as_str())) {
-        return failed(
-            names[0].span(),
-            format!("`{}` is no key of a workload, and `{}` is no name of one", names[0].get_ref(), reserved.get_ref()),
-            "a study has one `[workload]`, or several `[workload.NAME]`",
-        );
+    if let Some((reserved, value)) = table.iter().find(|(key, _)| keys().any(|known| known == key.get_ref())) {
+        let (other, key) = (names[0], reserved.get_ref());
+        // `[workload.read]` with a `read = …` of its own was meant as a name.
+        let inside = value.get_ref().as_table();
+        return if inside.is_some_and(|inside| inside.keys().any(|key| WORK_KEYS.contains(&key.get_ref().as_str()))) {
+            failed(
+                reserved.span(),
+                format!("no workload can be named `{key}`, which is a key of a workload"),
+                &format!("choose another name, such as `[workload.{key}-1]`"),
+            )
+        } else {
+            failed(
+                other.span(),
+                format!("`{}` is no key of a workload, and `{key}` is no name of one", other.get_ref()),
+                "a study has one `[workload]`, or several `[workload.NAME]`",
+            )
+        };
     }
     let mut found = Vec::new();
     for (key, value) in table {
         if !value.get_ref().is_table() {
-            let help = match nearest(key.get_ref(), KEYS) {
+            let help = match nearest(key.get_ref(), keys()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "workloads by name are tables, `[workload.NAME]`".to_owned(),
             };
@@ -236,7 +237,7 @@ impl WorkloadReader<'_> {
             } else {
                 // A misspelt op looks like the name of a workload.
                 let meant = nearest(&text.name, ShortOp::ALL.map(|(key, _)| key)).filter(|_| name != text.name);
-                let help = match (meant, nearest(name, KEYS)) {
+                let help = match (meant, nearest(name, keys())) {
                     (Some(near), _) => {
                         format!("`{}` is read as a workload's name; did you mean `{near}`?", text.name)
                     }

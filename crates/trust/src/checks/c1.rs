@@ -38,8 +38,8 @@ pub(crate) static CHECK: Check = Check {
           misjudge it both ways: a neighbour's write of 1 MiB is a third of the bytes of a small random load and a \
           thousandth of its time on a disk, while many small writes are few bytes compared with a large stream and \
           each of them is a seek. So each request counts as the bytes the device could have moved in that time.",
-    how: "Bytes the leaf devices moved, less what was charged to Plumb; `/proc/*/io` of the most active processes; \
-          requests from /proc/diskstats. Ops of up to 64 KiB under O_DIRECT, and a write before each fsync, are the \
+    how: "Bytes the leaf devices moved, less what was charged to Plumb; `/proc/*/io` of the most active processes, \
+          which do not count where none of the active ones has a file on the devices; requests from /proc/diskstats. Ops of up to 64 KiB under O_DIRECT, and a write before each fsync, are the \
           load's own; the other requests are divided by bytes. A request counts as 1 MiB on a disk that seeks and as \
           64 KiB, divided by the ops in flight, on flash; all of it times the share of the phase in which the device \
           was busy.",

@@ -223,8 +223,6 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
             format!("the largest io_uring queue holds {QUEUE_DEPTH_MAX}"),
         );
     }
-    let synchronous =
-        matches!(group.backend, Backend::Psync | Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio);
     if group.work.program().is_some() {
         if group.depth > 1 {
             check.problem(
@@ -233,7 +231,7 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
                 "use depth = 1, and more workers with `count`",
             );
         }
-    } else if group.depth > 1 && synchronous {
+    } else if group.depth > 1 && group.backend.is_synchronous() {
         check.problem(
             ["depth"],
             format!(
