@@ -1,9 +1,12 @@
-//! Development tasks: `cargo xtask test | bench NAME | calibrate | musl | dist | schema`.
+//! Development tasks: `cargo xtask test | bench NAME | calibrate | aa | musl | dist | schema`.
 
+mod aa;
 mod bench;
+mod binomial;
 mod calibrate;
 mod dist;
 mod kernels;
+mod mount;
 mod packages;
 mod schema;
 mod tools;
@@ -22,6 +25,9 @@ cargo xtask bench NAME     time Plumb and its peers alternately and print ratios
                            --only TEXT: `classic` and `fidelity` cases whose names contain TEXT
 cargo xtask calibrate      how often Plumb is right and wrong on simulated devices, against its bars;
                            --scale small|full, --seed N, --only SCENARIO, --tell N (explain N trials)
+cargo xtask aa             how often Plumb claims a difference between equals on real file systems (as root; 100
+                           comparisons and 60 studies, about 90 minutes; goes on where it was interrupted);
+                           --comparisons N, --studies N, --seed N, --binary FILE, --work DIR [target/aa]
 cargo xtask musl           build the static binary
 cargo xtask dist           make the files of a release in target/dist: .deb, .rpm, wheel, static tarball, image,
                            SBOM, sums; --machine x86-64|aarch64 for one machine; --check installs and runs what
@@ -40,6 +46,7 @@ fn main() -> Result<()> {
         ["bench", "fidelity", rest @ ..] => bench::fidelity(&bench::Options::parse(rest)?),
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
         ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),
+        ["aa", rest @ ..] => aa::run(&aa::Options::parse(rest)?),
         ["musl"] => musl(),
         ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),
         ["schema"] => schema::write(),

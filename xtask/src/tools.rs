@@ -1,7 +1,7 @@
 //! The workspace, its target directory, and programs that are run.
 
 use anyhow::{Context, Result, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The root of the workspace.
@@ -19,6 +19,15 @@ pub(super) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs a command to its end, whose output is of interest only when it fails.
+pub(super) fn run_quietly(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed: {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(())
+}
+
 pub(super) fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(workspace());
@@ -28,4 +37,14 @@ pub(super) fn cargo() -> Command {
 /// Where cargo puts what it builds.
 pub(super) fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), |own| workspace().join(own))
+}
+
+/// The `plumb` to run: the one that was named, or the release build, made now.
+pub(super) fn plumb(named: Option<&Path>) -> Result<PathBuf> {
+    if let Some(binary) = named {
+        return Ok(binary.to_owned());
+    }
+    println!("building the release");
+    run(cargo().args(["build", "--release", "--locked", "--quiet", "--package", "plumb"]))?;
+    Ok(target_directory().join("release/plumb"))
 }

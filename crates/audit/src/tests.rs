@@ -1,4 +1,4 @@
-//! The four published studies, and every finding in each; a clean study, in which there is none.
+//! The five published studies, and every finding in each; clean studies, in which there is none.
 
 use super::*;
 use plumb_result::ClaimVerdict;
@@ -335,6 +335,28 @@ fn ext3_kernels() {
     assert_eq!(verdicts(&audit), [Unsupported, Unsupported, Unsupported, Contradicted]);
 }
 
+#[test]
+fn tools_survey() {
+    let audit = audited("tools-survey", &file("tools-survey"));
+    assert_findings(
+        &audit,
+        &[
+            // 6.3 GB/s from a disk that writes 190 MB/s.
+            (Warn, "A1", "read-from-memory", "dd-read.*"),
+            // The random number generator, and not the SSD.
+            (Warn, "B5", "source", "dd-ssd.*"),
+            // 30 readers of the same blocks.
+            (Warn, "B7", "same-blocks", "fio-read.*"),
+            (Warn, "E1", "few-runs", "dd-write.* dd-read.*"),
+            (Note, "D7", "version-not-stated", "*"),
+        ],
+    );
+    assert_says(&audit, "A1", "read-from-memory", &["6.3 GB/s", "33.2 times", "not stated"]);
+    assert_says(&audit, "B5", "source", &["/dev/urandom"]);
+    assert_says(&audit, "B7", "same-blocks", &["30 jobs of fio"]);
+    assert_eq!(verdicts(&audit), []);
+}
+
 /// What a study looks like that says what it did.
 pub(crate) const CLEAN: &str = r#"
 [study]
@@ -467,7 +489,7 @@ fn a_clean_study_with_fio_has_no_finding() {
 /// A clean study, what to replace in it by what, and the code and rule that must speak.
 type Planted = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
-const PLANTED: [Planted; 25] = [
+const PLANTED: [Planted; 31] = [
     (CLEAN, "value = \"143\"", "value = \"134\"", "P1", "rate"),
     (CLEAN, "value = \"143\"", "value = \"14.3\"", "E11", "unit"),
     (CLEAN, "difference = \"5.6%\"", "difference = \"15%\"", "P1", "difference"),
@@ -506,6 +528,18 @@ const PLANTED: [Planted; 25] = [
     (CLEAN_FIO, "--end_fsync=1", "", "A3", "not-flushed"),
     (CLEAN_FIO, "ram = \"2GiB\"", "ram = \"2GiB\"\nvirtual = \"VMware\"", "C14", "virtual"),
     (CLEAN_FIO, "spread = \"1 %\"", "spread = \"90 MB/s\"", "E1", "beneath-noise"),
+    (CLEAN, "if=/mnt/source", "if=/dev/urandom", "B5", "source"),
+    (CLEAN, "bs=1M count=20480 conv=fsync", "bs=3G count=7 conv=fsync", "C9", "buffer"),
+    (CLEAN, "seconds = \"150.2\"", "seconds = \"15.02\"", "E11", "unit"),
+    (CLEAN_FIO, "--rw=write --bs=1m", "--filename=/mnt/f --numjobs=4 --rw=write --bs=1m", "B7", "same-blocks"),
+    (CLEAN_FIO, "repetitions = 10", "repetitions = 1", "E1", "few-runs"),
+    (
+        CLEAN_FIO,
+        "\"180\", unit = \"MB/s\"",
+        "\"180\", unit = \"MB/s\", mean-over = \"files of 1 to 16 GB\"",
+        "E4",
+        "average",
+    ),
 ];
 
 fn bent((clean, from, to, _, _): Planted) -> Audit {
@@ -526,6 +560,62 @@ fn each_defect_is_found_where_it_is_planted() {
     // Memory that the files still exceed is no defect.
     let larger = CLEAN.replace("ram = \"4GiB\"", "ram = \"13GiB\"");
     assert_eq!(audited("larger", &larger).verdict, RunVerdict::Pass);
+}
+
+// Protects: a table of IOPS beside one of MB/s, and IOPS beside the ops and seconds that they come from.
+#[test]
+fn iops_are_held_against_their_bytes_and_their_ops() {
+    let line = "fio --name=x --rw=randread --bs=4k --size=64g --direct=1";
+    let text = |iops: &str, ops: u64| {
+        format!(
+            r#"
+        study.title = "two tables"
+        [[side]]
+        id = "a"
+        [[test]]
+        id = "rates"
+        tool = "fio"
+        command = "{line}"
+        cell = [{{ side = "a", metric = "random-read", value = "100", unit = "MB/s" }}]
+        [[test]]
+        id = "ops"
+        tool = "fio"
+        command = "{line}"
+        cell = [{{ side = "a", metric = "random-read", value = "{iops}", unit = "IOPS", ops = {ops}, seconds = 10 }}]"#
+        )
+    };
+    let wrong = |iops: &str, ops: u64| -> Vec<(String, Vec<String>)> {
+        let audit = audited("tables", &text(iops, ops));
+        let of_p1 = audit.findings.into_iter().filter(|finding| finding.code == "P1");
+        of_p1.map(|finding| (finding.rule, finding.cells)).collect()
+    };
+    let both = || vec!["rates.random-read@a".to_owned(), "ops.random-read@a".to_owned()];
+    assert_eq!(wrong("24414", 244_140), []);
+    assert_eq!(wrong("48828", 488_280), [("iops".to_owned(), both())]);
+    assert_eq!(wrong("24414", 122_070), [("rate".to_owned(), vec!["ops.random-read@a".to_owned()])]);
+}
+
+// Protects: a dd without a count reads what an earlier one wrote, so that its size is known.
+#[test]
+fn what_dd_reads_to_its_end_has_the_size_that_was_written() {
+    let text = r#"
+        study.title = "dd"
+        machine.ram = "8GiB"
+        [[side]]
+        id = "a"
+        [[test]]
+        id = "write"
+        tool = "dd"
+        command = "dd if=/mnt/source of=/mnt/t bs=1M count=4096 conv=fsync"
+        cell = [{ side = "a", metric = "write", value = 190, unit = "MB/s" }]
+        [[test]]
+        id = "read"
+        tool = "dd"
+        command = "dd if=/mnt/t of=/dev/null bs=1M"
+        cell = [{ side = "a", metric = "read", value = "6.3", unit = "GB/s" }]"#;
+    let audit = audited("dd", text);
+    assert_says(&audit, "B6", "working-set", &["4 GiB", "50 %"]);
+    assert_says(&audit, "A1", "read-from-memory", &["fit in memory", "this is the speed of memory"]);
 }
 
 // Protects: a line whose every part says that nothing was measured does not carry a claim.

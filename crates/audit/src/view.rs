@@ -58,6 +58,7 @@ impl<'a> View<'a> {
             cells.extend(test.test.cell.iter().map(|cell| CellView::new(study, test, test_index, cell)));
         }
         let mut view = View { study, tests, cells };
+        view.infer_read_sizes();
         view.infer_bonnie();
         view
     }
@@ -97,6 +98,21 @@ impl<'a> View<'a> {
             .into_iter()
             .filter_map(|(whose, ram)| Some((whose, ram?.0)).filter(|(_, ram)| *ram > 0))
             .collect()
+    }
+
+    /// A dd that reads a file to its end reads what an earlier dd wrote there.
+    fn infer_read_sizes(&mut self) {
+        for at in 0..self.cells.len() {
+            let (earlier, rest) = self.cells.split_at_mut(at);
+            let Some(cell) = rest.first_mut().filter(|cell| cell.set_bytes.is_none()) else { continue };
+            let read = cell.actions.iter().find_map(CommandAction::file_read_whole);
+            let written = read.and_then(|file| {
+                let of_side = earlier.iter().rev().filter(|other| other.cell.side == cell.cell.side);
+                of_side.flat_map(|other| &other.actions).find_map(|action| action.bytes_written_to(file))
+            });
+            cell.set_bytes = written;
+            cell.set_bytes_start = written;
+        }
     }
 
     /// Bonnie++ 1.0x writes characters with putc and flushes nothing; from 1.9x on it makes one system call a byte and
@@ -282,6 +298,11 @@ impl<'a> CellView<'a> {
         let to = self.cell.to.as_ref().map(|to| format!("–{to}")).unwrap_or_default();
         let unit = self.cell.unit.as_deref().map(|unit| format!(" {unit}")).unwrap_or_default();
         Some(format!("{about}{value}{to}{unit}"))
+    }
+
+    /// The command that measured it, as printed.
+    pub(crate) fn command(&self) -> Option<&'a str> {
+        self.cell.command.as_deref().or(self.test.command.as_deref())
     }
 
     /// The version of the tool that measured it.

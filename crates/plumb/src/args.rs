@@ -227,6 +227,9 @@ pub struct CompareArguments {
     /// Provision each simulated device this many times; each provisioning is then one sample, as with several directories.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub plots: u32,
+    /// Run at least N blocks, one run a side each: 30 show a slow mode that hits one run in ten, 60 one in twenty (95 %).
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(6..=1000))]
+    pub blocks: u32,
     /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub size: Option<plumb_workload::Bytes>,

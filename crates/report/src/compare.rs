@@ -4,7 +4,7 @@ use crate::format::{self, MISSING};
 use crate::run::short_id;
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
-use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Outlier, Replicate};
+use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Outlier, Replicate, typical_runs};
 use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, ContrastVerdict, Level, Metric, short_list};
 
@@ -81,7 +81,11 @@ fn numbers(comparison: &Comparison, style: &Style) -> String {
     });
     let said = remarked(said.collect(), contrasts.len(), style);
     text.push_str(&said);
-    text.push_str(if said.is_empty() { "" } else { "\n" });
+    let typical = typical_runs(contrasts);
+    if let Some(typical) = &typical {
+        text.push_str(&format!("  {}\n", style.wrap(typical, 4)));
+    }
+    text.push_str(if said.is_empty() && typical.is_none() { "" } else { "\n" });
     text
 }
 

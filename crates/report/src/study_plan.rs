@@ -39,13 +39,15 @@ pub struct PlanView {
     pub written_bytes: Option<u64>,
     /// The smallest ratio that is claimed in four of five studies.
     pub detectable_ratio: Option<f64>,
-    /// The spread of units on which that rests, 0.05.
-    pub spread: f64,
+    /// The spread on which that rests, in words: `a spread of 5 % from one run to the next`.
+    pub spread: String,
     /// Where the spread is from, `study 018f…`; an assumption, where it is from nowhere.
     pub spread_from: Option<String>,
+    /// Degrees of freedom with which it was estimated there.
+    pub spread_freedom: Option<u32>,
     /// Verdicts that share the chance of a false claim.
     pub verdicts: u32,
-    /// What is counted on each side, in words: `4 provisionings`.
+    /// On what each verdict rests, in words: `4 provisionings a side`.
     pub counted: String,
     /// What is wrong with it.
     pub warnings: Vec<String>,
@@ -191,22 +193,26 @@ fn power(plan: &PlanView) -> String {
         0 | 1 => "1 verdict".to_owned(),
         count => format!("{count} verdicts, corrected"),
     };
-    let unit = if plan.counted.contains("provisioning") { "one provisioning" } else { "one run" };
-    let spread = format!("a spread of {} from {unit} to the next", format::percent(plan.spread));
-    let from = plan.spread_from.as_ref().map_or(" (assumed)".to_owned(), |from| format!(" (as in {from})"));
+    let spread = &plan.spread;
+    let freedom = match plan.spread_freedom {
+        Some(1) => ", 1 degree of freedom".to_owned(),
+        Some(freedom) => format!(", {freedom} degrees of freedom"),
+        None => String::new(),
+    };
+    let from = plan.spread_from.as_ref().map_or(" (assumed)".to_owned(), |from| format!(" (as in {from}{freedom})"));
     match plan.detectable_ratio {
         Some(ratio) if ratio >= LARGE => format!(
-            "At {} a side, nothing below {}× can be claimed in four of five studies ({verdicts}; {spread}{from}). Use more, or \
+            "At {}, nothing below {}× can be claimed in four of five studies ({verdicts}; {spread}{from}). Use more, or \
              fewer `primary` metrics.",
             plan.counted,
             format::ratio(ratio)
         ),
         Some(ratio) => format!(
-            "Detects a difference of {} or more in four of five studies ({verdicts}; {spread}{from}; {} a side).",
+            "Detects a difference of {} or more in four of five studies ({verdicts}; {spread}{from}; {}).",
             format::percent(ratio - 1.0),
             plan.counted
         ),
-        None => format!("Cannot detect any difference: {} a side are too few ({verdicts}).", plan.counted),
+        None => format!("Cannot detect any difference: {} are too few ({verdicts}).", plan.counted),
     }
 }
 

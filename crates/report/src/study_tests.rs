@@ -47,6 +47,7 @@ fn contrast(load: &str, verdict: ContrastVerdict, ratio: f64, words: &str) -> St
             candidate_modes: Vec::new(),
             outliers: Vec::new(),
             without_outliers: None,
+            unseen: None,
         },
     }
 }
@@ -190,6 +191,8 @@ fn report() -> StudyReport {
             runs_share: 0.22,
             plots_cv: 0.04,
             runs_cv: 0.02,
+            plots_freedom: 4,
+            runs_freedom: 6,
             runs_per_plot: Some(2),
             advice: "78 % of the spread is between provisionings: add plots, not runs".to_owned(),
         }],

@@ -185,6 +185,48 @@ pub struct Contrast {
     /// The ratio as it would be without the blocks of those runs; absent where there are none, or too few blocks beside them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_outliers: Option<RatioWithout>,
+    /// Of a claim: the slow mode that these runs may have missed, and that would undo it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<UnseenMode>,
+}
+
+/// A slow mode of one side that no run showed. A claim is about runs like those that were seen: typical ones.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnseenMode {
+    /// Runs of the side that has fewer.
+    pub runs: u32,
+    /// The mode may be in up to this share of all runs: a larger one shows itself in so many with a chance of 95 %.
+    pub share: f64,
+    /// It undoes the claim where its runs are slower by this share or more.
+    pub slower: f64,
+}
+
+impl UnseenMode {
+    /// Modes slower than this are not spoken of: a run at less than a tenth of its speed.
+    const SLOWER_MAX: f64 = 0.9;
+
+    /// Whether a reader should know of it.
+    pub fn is_plausible(&self) -> bool {
+        self.slower <= UnseenMode::SLOWER_MAX
+    }
+}
+
+/// What the claims of these contrasts are about, and what would undo the weakest of them; `None` where none is made, or only a mode
+/// beyond belief would. Contrasts whose runs have several speeds say so themselves (E4).
+pub fn typical_runs<'a>(contrasts: impl IntoIterator<Item = &'a Contrast>) -> Option<String> {
+    let one_speed = |one: &&Contrast| one.baseline_modes.is_empty() && one.candidate_modes.is_empty();
+    let unseen: Vec<UnseenMode> = contrasts.into_iter().filter(one_speed).filter_map(|one| one.unseen).collect();
+    let weakest =
+        unseen.iter().filter(|mode| mode.is_plausible()).min_by(|one, other| one.slower.total_cmp(&other.slower))?;
+    let (claim, it) = if unseen.len() == 1 { ("The claim is", "it") } else { ("Claims are", "the weakest") };
+    let percent = |share: f64| crate::number::percent(share, crate::number::Digits::Spoken);
+    Some(format!(
+        "{claim} about typical runs: {} a side may miss a slow mode in up to {} of runs; {} slower, it would undo {it}.",
+        weakest.runs,
+        percent(weakest.share),
+        percent(weakest.slower)
+    ))
 }
 
 /// A run that stands far from the others of its side.

@@ -145,6 +145,12 @@ pub struct SpreadSources {
     pub plots_cv: f64,
     /// Spread between runs on one provisioning, as a coefficient of variation.
     pub runs_cv: f64,
+    /// Degrees of freedom of the spread between provisionings; 0 in a report from before they were counted.
+    #[serde(default)]
+    pub plots_freedom: u32,
+    /// Degrees of freedom of the spread between runs.
+    #[serde(default)]
+    pub runs_freedom: u32,
     /// The number of runs for each provisioning that narrows intervals most for its time; absent where provisionings add no
     /// spread, or nothing is known of the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]

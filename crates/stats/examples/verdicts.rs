@@ -4,11 +4,13 @@
 //! Disks are plain normal logarithms, with what the name of a scenario adds. The whole pipeline, on the simulated device,
 //! is calibrated by `cargo xtask calibrate`.
 
+use plumb_stats::components::plots_and_runs;
 use plumb_stats::random::SplitMix;
 use plumb_stats::stop::Question;
+use plumb_stats::unseen::unseen_share;
 use plumb_stats::{
     Assessment, Better, Decision, FurtherBudget, Precision, Side, Statistic, StatsError, StopRule, Stopper, Verdict,
-    VerdictRule, assess, assess_plots, blocked_order, modes,
+    VerdictRule, assess, assess_plots, blocked_order, geometric_mean, modes, sample,
 };
 
 #[derive(Clone, Copy)]
@@ -144,6 +146,8 @@ fn main() -> Result<(), StatsError> {
         }
         println!("| {plots} | {runs} | {:.1} % |", 100.0 * f64::from(claims) / f64::from(comparisons));
     }
+    easy_factors(comparisons)?;
+    one_sided_modes(comparisons)?;
     println!("\n| runs a side | CV | slow mode found | found where there is none |\n|---|---|---|---|");
     for runs in [6, 8, 10, 12, 16, 24] {
         for spread in [0.01, 0.03, 0.05] {
@@ -167,4 +171,114 @@ fn main() -> Result<(), StatsError> {
         }
     }
     Ok(())
+}
+
+/// How often an easy factor on several plots is said to differ, by three rules of one level: pairs pooled over the plots, a mixed
+/// model (pooled where the plots' means vary no more than their pairs explain), and plots as units.
+fn easy_factors(studies: u32) -> Result<(), StatsError> {
+    const RUN: f64 = 0.03;
+    println!(
+        "\n| plots | pairs each | ratio | interaction / run | pooled pairs | mixed model | plots |\n|---|---|---|---|---|---|---|"
+    );
+    for (ratio, interactions) in [(1.0f64, &[0.0, 1.0, 3.0][..]), (1.10, &[0.0][..])] {
+        for (plots, pairs) in [(2, 2), (2, 5), (3, 2), (3, 5), (5, 2), (5, 5)] {
+            for &interaction in interactions {
+                let mut claims = [0u32; 3];
+                for seed in 0..studies {
+                    let mut noise = SplitMix::new(u64::from(seed) << 20);
+                    let mut plot = || -> Vec<f64> {
+                        let effect = ratio.ln() + interaction * RUN * noise.normal();
+                        (0..pairs).map(|_| (effect + RUN * (noise.normal() - noise.normal())).exp()).collect()
+                    };
+                    let ratios: Vec<Vec<f64>> = (0..plots).map(|_| plot()).collect();
+                    let means = ratios.iter().map(|pairs| geometric_mean(pairs)).collect::<Result<Vec<_>, _>>()?;
+                    let (pooled, by_plots) = (sample(&ratios.concat())?, sample(&means)?);
+                    let components = plots_and_runs(&ratios)?;
+                    let mixed = if components.plots.variance > 0.0 { by_plots } else { pooled };
+                    for (count, estimate) in claims.iter_mut().zip([pooled, mixed, by_plots]) {
+                        *count += u32::from(estimate.p() < VerdictRule::default().alpha);
+                    }
+                }
+                let [pooled, mixed, by_plots] = claims.map(|count| 100.0 * f64::from(count) / f64::from(studies));
+                println!(
+                    "| {plots} | {pairs} | {ratio:.2} | {interaction} | {pooled:.1} % | {mixed:.1} % | {by_plots:.1} % |"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A comparison of blocks of which only the candidate has a slow mode.
+#[derive(Clone, Copy)]
+struct OneSided {
+    name: &'static str,
+    spread: f64,
+    /// Logarithm of the ratio of typical runs.
+    typical: f64,
+    share: f64,
+    speed: f64,
+}
+
+/// How often a difference is claimed where the means of logarithms are equal, as typical runs are not, and what rules against
+/// it cost: more blocks, or a claim that must survive a mode of 60 % of the speed that no run showed.
+fn one_sided_modes(comparisons: u32) -> Result<(), StatsError> {
+    let equal_means =
+        |name, spread, share: f64, speed: f64| OneSided { name, spread, typical: -share * speed.ln(), share, speed };
+    let gap = |name, spread, ratio: f64| OneSided { name, spread, typical: ratio.ln(), share: 0.0, speed: 1.0 };
+    let scenarios = [
+        equal_means("equal means, 10 % of B at −40 %", 0.01, 0.10, 0.6),
+        equal_means("equal means, 10 % of B at −40 %", 0.03, 0.10, 0.6),
+        equal_means("equal means, 20 % of B at −25 %", 0.02, 0.20, 0.75),
+        equal_means("equal means, 3 % of B at −90 %", 0.02, 0.03, 0.1),
+        gap("gap 5 %", 0.03, 1.05),
+        gap("gap 10 %", 0.02, 1.10),
+        gap("gap 10 %", 0.05, 1.10),
+    ];
+    println!("\n| scenario | CV | blocks | must survive | claims | blocks |\n|---|---|---|---|---|---|");
+    for scenario in scenarios {
+        for (blocks_min, blocks_max, survives) in
+            [(6, 30, None), (6, 30, Some(0.6f64)), (30, 30, None), (40, 40, Some(0.6)), (60, 60, None)]
+        {
+            let (mut claims, mut blocks) = (0, 0);
+            for seed in 0..comparisons {
+                let found = scenario.compared(u64::from(seed) << 20, blocks_min, blocks_max)?;
+                let ratio = match found.verdict {
+                    Verdict::Faster(ratio) | Verdict::Slower(ratio) => ratio.value.ln().abs(),
+                    _ => 0.0,
+                };
+                let bound = survives.map_or(0.0, |speed| -unseen_share(found.blocks) * speed.ln());
+                claims += u32::from(ratio > bound);
+                blocks += found.blocks;
+            }
+            println!(
+                "| {} | {:.0} % | {blocks_min}–{blocks_max} | {} | {:.1} % | {:.1} |",
+                scenario.name,
+                scenario.spread * 100.0,
+                survives.map_or("–".to_owned(), |speed| format!("−{:.0} %", (1.0 - speed) * 100.0)),
+                100.0 * f64::from(claims) / f64::from(comparisons),
+                f64::from(blocks) / f64::from(comparisons),
+            );
+        }
+    }
+    Ok(())
+}
+
+impl OneSided {
+    fn compared(self, seed: u64, blocks_min: u32, blocks_max: u32) -> Result<Assessment, StatsError> {
+        let mut noise = SplitMix::new(seed);
+        let mut stopper = Stopper::new(StopRule { blocks_min, blocks_max, ..StopRule::default() });
+        let (mut a, mut b, mut precision) = (Vec::new(), Vec::new(), Vec::new());
+        let mut found = assess(&a, &b, Better::Higher, &VerdictRule::default())?;
+        while let Decision::Run { blocks } = stopper.look(a.len() as u32, &precision, FurtherBudget::Left) {
+            for _ in 0..blocks {
+                let slow = if noise.unit() < self.share { self.speed.ln() } else { 0.0 };
+                a.push((self.spread * noise.normal()).exp());
+                b.push((self.typical + slow + self.spread * noise.normal()).exp());
+            }
+            found = assess(&a, &b, Better::Higher, &VerdictRule::default())?;
+            precision = Precision::of_assessment(&found, Statistic::Rate).into_iter().collect();
+        }
+        Ok(found)
+    }
 }

@@ -86,6 +86,16 @@ impl Estimate {
     }
 }
 
+/// The standard deviation of units whose mean's t interval this is, on the log scale: what [`paired`] saw from block to block.
+/// `None` below two units, or of what is no interval.
+pub fn spread_of_interval(lo: f64, hi: f64, confidence: f64, units: u32) -> Option<f64> {
+    let half = (hi / lo).ln() / 2.0;
+    if units < 2 || !half.is_finite() || half < 0.0 || !(confidence > 0.0 && confidence < 1.0) {
+        return None;
+    }
+    Some(half / t_quantile(0.5 + confidence / 2.0, f64::from(units - 1)) * f64::from(units).sqrt())
+}
+
 /// Quantile of Student's t; `freedom` is positive.
 pub(crate) fn t_quantile(probability: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive").inverse_cdf(probability)
@@ -237,6 +247,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn an_interval_gives_back_its_spread((a, b) in blocks(), confidence in 0.5..0.999f64) {
+            let estimate = paired(&a, &b).unwrap();
+            let interval = estimate.interval(confidence).unwrap();
+            let spread = estimate.log_error * (a.len() as f64).sqrt();
+            if let Some(found) = spread_of_interval(interval.lo, interval.hi, confidence, a.len() as u32) {
+                prop_assert!((found - spread).abs() <= 1e-6 * spread, "{found} is not {spread}");
+            }
+        }
+
         #[test]
         fn the_unit_does_not_matter((a, b) in blocks(), scale in 1e-6..1e6f64) {
             let scaled = |values: &[f64]| values.iter().map(|value| value * scale).collect::<Vec<_>>();

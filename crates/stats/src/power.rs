@@ -7,6 +7,7 @@
 use crate::StatsError;
 use crate::estimate::t_quantile;
 use crate::random::SplitMix;
+use crate::sides::{PLOTS_MIN, UNITS_FOR_SIGN_FLIP};
 use crate::verdict::{Better, Compared, Family, ReplicationUnit, Sides, Verdict, VerdictRule, assess_family};
 use statrs::distribution::{Chi, Continuous, ContinuousCDF, Normal};
 
@@ -133,8 +134,16 @@ pub fn units_for(goal: Goal, spread: f64, wanted: f64) -> Result<Option<u32>, St
 /// The smallest ratio above 1 that so many units tell from 1 with the wanted chance, at this level of the two-sided test:
 /// "can see 6 % differences" is 1.06. Its inverse is as easily told. Errors: a number out of range.
 pub fn detectable_ratio(spread: f64, units: u32, alpha: f64, wanted: f64) -> Result<f64, StatsError> {
+    smallest_ratio(spread, wanted, |log| power(Goal::Difference { ratio: log.exp(), alpha }, spread, units))
+}
+
+/// The smallest ratio whose logarithm reaches the wanted chance; infinite where none does.
+fn smallest_ratio(
+    spread: f64,
+    wanted: f64,
+    reached: impl Fn(f64) -> Result<f64, StatsError>,
+) -> Result<f64, StatsError> {
     check_power(wanted)?;
-    let reached = |log: f64| power(Goal::Difference { ratio: log.exp(), alpha }, spread, units);
     let mut high = spread;
     while reached(high)? < wanted {
         high *= 2.0;
@@ -143,11 +152,19 @@ pub fn detectable_ratio(spread: f64, units: u32, alpha: f64, wanted: f64) -> Res
         }
     }
     let mut low = 0.0;
-    for _ in 0..60 {
+    while high - low > 1e-9 * high {
         let middle = f64::midpoint(low, high);
         if reached(middle)? < wanted { low = middle } else { high = middle }
     }
     Ok(high.exp())
+}
+
+/// The chance that so many units find a difference of this logarithm, where the spread is an estimate with some degrees of freedom: over
+/// all that the true one may be, which is the estimate over a chi by its root.
+fn power_of_estimated(log: f64, alpha: f64, spread: f64, freedom: u32, units: u32) -> f64 {
+    // An endless spread leaves only the level.
+    let goal = Goal::Difference { ratio: log.exp(), alpha };
+    over_spreads(f64::from(freedom), f64::INFINITY, |s| power(goal, spread / s, units).unwrap_or(alpha))
 }
 
 /// The contrasts of a planned study, as far as their power depends on them.
@@ -159,38 +176,66 @@ pub struct PlannedFamily {
     pub unit: ReplicationUnit,
     /// Spread of one unit's log ratio.
     pub spread: f64,
+    /// Degrees of freedom that the spread was estimated with, by a pilot; `None` where it is assumed, and taken at its word.
+    pub spread_freedom: Option<u32>,
     /// The verdicts among which chance is shared, at least 1.
     pub verdicts: u32,
 }
 
 /// Studies that are simulated for each ratio that is tried.
-const SIMULATED: usize = 500;
+const SIMULATED: usize = 1000;
 /// From more units than this on, the power is that of t: the permutation test gives nearly the same, and simulating it takes
 /// long.
 const UNITS_SIMULATED_MAX: u32 = 9;
+/// Below this many margins a ratio may be called equivalent before it is claimed.
+const MARGINS: f64 = 2.0;
 /// Ratios beyond e⁷ are no plan.
 const LOG_MAX: f64 = 7.0;
 
-/// The smallest ratio above 1 that the verdict's own rule claims with the wanted chance. The code that judges real studies
-/// judges simulated ones, in which one contrast of the family has this ratio and no other differs: Holm's correction then asks
+/// The smallest ratio above 1 that the verdict's own rule claims with the wanted chance. Where more than t decides, the code
+/// that judges real studies judges simulated ones, in which one contrast of the family has this ratio and no other differs: Holm's correction then asks
 /// for a p below the level divided by the number of verdicts. `None` where no ratio below e⁷ is claimed so often. The draws are
 /// the same in every call.
+///
+/// A spread that a pilot estimated is itself uncertain, and a plan that takes it at its word promises more than it keeps: with two
+/// degrees of freedom half of the pilots see less than 83 % of the true spread. So the spread of each simulated study is drawn
+/// from what the pilot leaves possible, √(freedom / χ²) times what it saw, and the promise holds over pilots and studies
+/// together. Source: Julious and Owen, "Sample size calculations for clinical studies allowing for uncertainty about the
+/// variance", Pharmaceutical Statistics 5, 2006.
 ///
 /// # Errors
 /// A number out of range.
 pub fn claimable_ratio(planned: PlannedFamily, rule: &VerdictRule, wanted: f64) -> Result<Option<f64>, StatsError> {
     check_power(wanted)?;
-    let PlannedFamily { units, unit, spread, verdicts } = planned;
+    let PlannedFamily { units, unit, spread, spread_freedom, verdicts } = planned;
+    if spread_freedom == Some(0) {
+        return Err(StatsError::Setting { name: "degrees of freedom", value: 0.0, allowed: "1 and more" });
+    }
     if !(spread > 0.0 && spread.is_finite()) {
         return Err(StatsError::Setting { name: "spread", value: spread, allowed: "the numbers above 0" });
     }
     let shared = VerdictRule { alpha: rule.alpha / f64::from(verdicts.max(1)), ..*rule };
-    if units > UNITS_SIMULATED_MAX {
-        return Ok(Some(detectable_ratio(spread, units, shared.alpha, wanted)?).filter(|ratio| ratio.is_finite()));
+    let units_min = if unit == ReplicationUnit::Block { rule.blocks_min.max(2) } else { PLOTS_MIN };
+    if units < units_min {
+        return Ok(None);
+    }
+    // What t alone would need is near, and is the answer where nothing else speaks.
+    let near = by_t(planned, shared.alpha, wanted)?.ln().min(LOG_MAX);
+    let t_alone = unit == ReplicationUnit::Plot && units < UNITS_FOR_SIGN_FLIP && near > MARGINS * rule.margin.ln_1p();
+    if t_alone || units > UNITS_SIMULATED_MAX {
+        return Ok((near < LOG_MAX).then(|| near.exp()));
     }
     let mut random = SplitMix::new(0x70_6c_75_6d_62);
     let count = units as usize;
-    let noise: Vec<Vec<f64>> = (0..SIMULATED).map(|_| (0..count).map(|_| spread * random.normal()).collect()).collect();
+    let noise: Vec<Vec<f64>> = (0..SIMULATED)
+        .map(|_| {
+            let spread = spread_freedom.map_or(spread, |freedom| {
+                let chi_squared: f64 = (0..freedom).map(|_| random.normal().powi(2)).sum();
+                spread * (f64::from(freedom) / chi_squared).sqrt()
+            });
+            (0..count).map(|_| spread * random.normal()).collect()
+        })
+        .collect();
     let claimed = |log: f64| -> Result<f64, StatsError> {
         let mut claims = 0_u32;
         for noise in &noise {
@@ -202,14 +247,11 @@ pub fn claimable_ratio(planned: PlannedFamily, rule: &VerdictRule, wanted: f64) 
                 ReplicationUnit::Block => Sides::Blocks { baseline: &baseline, candidate: &candidate },
                 ReplicationUnit::Plot => Sides::Plots { baseline: &one, candidate: &other },
             };
-            let found = assess_family(&[Compared { sides, better: Better::Higher }], &shared, Family::Holm)?;
+            let found = assess_family(&[Compared::measured(sides, Better::Higher)], &shared, Family::Holm)?;
             claims += u32::from(matches!(found[0].verdict, Verdict::Faster(_)));
         }
         Ok(f64::from(claims) / SIMULATED as f64)
     };
-    // What t alone would need is near.
-    let near =
-        if units < 2 { LOG_MAX } else { detectable_ratio(spread, units, shared.alpha, wanted)?.ln().min(LOG_MAX) };
     let (mut low, mut high) = (near * 0.7, near * 1.2);
     while claimed(high)? < wanted {
         if high >= LOG_MAX {
@@ -223,6 +265,16 @@ pub fn claimable_ratio(planned: PlannedFamily, rule: &VerdictRule, wanted: f64) 
         if claimed(middle)? < wanted { low = middle } else { high = middle }
     }
     Ok(Some(high.exp()))
+}
+
+/// The smallest ratio that t alone finds with the wanted chance, at this level.
+fn by_t(
+    PlannedFamily { units, spread, spread_freedom, .. }: PlannedFamily,
+    alpha: f64,
+    wanted: f64,
+) -> Result<f64, StatsError> {
+    let Some(freedom) = spread_freedom else { return detectable_ratio(spread, units, alpha, wanted) };
+    smallest_ratio(spread, wanted, |log| Ok(power_of_estimated(log, alpha, spread, freedom, units)))
 }
 
 fn check_power(wanted: f64) -> Result<(), StatsError> {
@@ -285,10 +337,11 @@ mod tests {
     fn what_can_be_claimed_follows_the_rule() {
         let rule = VerdictRule::default();
         let claimable = |units, verdicts, unit| {
-            claimable_ratio(PlannedFamily { units, unit, spread: 0.05 * 2f64.sqrt(), verdicts }, &rule, 0.8).unwrap()
+            let spread = 0.05 * 2f64.sqrt();
+            claimable_ratio(PlannedFamily { units, unit, spread, spread_freedom: None, verdicts }, &rule, 0.8).unwrap()
         };
         let plots = |units, verdicts| claimable(units, verdicts, ReplicationUnit::Plot);
-        // Without a cross-check only t decides: its power at this level, exactly, but for the draws.
+        // Without a cross-check only t decides: its power at this level, exactly.
         let exact = |alpha| detectable_ratio(0.05 * 2f64.sqrt(), 3, alpha, 0.8).unwrap();
         for verdicts in [1, 9] {
             let (found, exact) = (plots(3, verdicts).unwrap().ln(), exact(0.03 / f64::from(verdicts)).ln());
@@ -300,6 +353,24 @@ mod tests {
         assert!(claimable(8, 1, ReplicationUnit::Block).unwrap() < claimable(6, 1, ReplicationUnit::Block).unwrap());
         assert_eq!(claimable(5, 1, ReplicationUnit::Block), None, "five blocks carry no claim");
         assert_eq!(plots(1, 1), None);
+    }
+
+    // Protects: a pilot's spread is no more certain than its degrees of freedom.
+    #[test]
+    fn a_pilot_promises_less_the_fewer_its_degrees_of_freedom() {
+        let rule = VerdictRule::default();
+        for (units, unit) in [(4, ReplicationUnit::Plot), (12, ReplicationUnit::Block)] {
+            let claimable = |spread_freedom| {
+                let planned = PlannedFamily { units, unit, spread: 0.05, spread_freedom, verdicts: 3 };
+                claimable_ratio(planned, &rule, 0.8).unwrap().unwrap().ln()
+            };
+            let (known, many, few) = (claimable(None), claimable(Some(200)), claimable(Some(3)));
+            assert!((many / known - 1.0).abs() < 0.1, "{units}: {many} is not {known}");
+            assert!(few > 1.2 * known, "{units}: {few} is not above {known}");
+        }
+        let none =
+            PlannedFamily { units: 4, unit: ReplicationUnit::Plot, spread: 0.05, spread_freedom: Some(0), verdicts: 3 };
+        assert!(claimable_ratio(none, &rule, 0.8).is_err());
     }
 
     proptest! {

@@ -7,9 +7,9 @@
 use crate::StatsError;
 use crate::correct::{benjamini_hochberg, holm};
 use crate::equivalence::tost;
-use crate::estimate::{Estimate, Ratio, log_ratios, paired, t_quantile, welch};
-use crate::permutation::sign_flip;
-use crate::summary::geometric_mean;
+use crate::estimate::{Estimate, Ratio, t_quantile};
+use crate::sides::ContrastEvidence;
+pub use crate::sides::{Compared, PLOTS_MIN, ReplicationUnit, Sides};
 
 /// Which direction of the values is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +45,6 @@ impl Default for VerdictRule {
         VerdictRule { margin: 0.05, confidence: 0.95, alpha: 0.03, blocks_min: 6, seed: 0 }
     }
 }
-
-/// Fewer plots a side than this carry no claim: what one provisioning does cannot be told from what its set-up does.
-pub const PLOTS_MIN: u32 = 2;
-
-/// Below so many units the sign-flip test cannot reach 0.05 (2/2⁵ is 0.0625).
-const UNITS_FOR_SIGN_FLIP: u32 = 6;
 
 /// What may be said of candidate against baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,6 +82,9 @@ pub enum Note {
     RealButSmall,
     /// The interval includes 1 and reaches beyond the margin.
     TooWide,
+    /// There is a difference on the plots that were measured, by the spread of the pairs on each of them; between plots it
+    /// varies too much, or there are too few of them, to claim it of others.
+    OnTheseProvisionings,
     /// Of one contrast that was looked at once it would be a difference; among so many, one as large is expected by chance.
     ChanceAmongMany,
     /// The interval sees a difference and the sign-flip test does not: it rests on few or uneven blocks.
@@ -107,6 +104,9 @@ impl Note {
             Note::RealButPossiblySmall => "a real difference, but it may be too small to matter",
             Note::RealButSmall => "a real difference, but too small to matter",
             Note::TooWide => "too noisy: the spread hides any difference",
+            Note::OnTheseProvisionings => {
+                "a difference on these provisionings, but they are too few, or too different, to claim it of others"
+            }
             Note::ChanceAmongMany => {
                 "possibly a difference, but not significant after correction for multiple comparisons"
             }
@@ -114,44 +114,6 @@ impl Note {
             Note::OnlySignFlip => "the permutation test shows a difference, the interval does not",
         }
     }
-}
-
-/// The values of one contrast.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Sides<'a> {
-    /// One run of each side in each block: `baseline[i]` and `candidate[i]` are of block `i`.
-    Blocks {
-        /// One value a block.
-        baseline: &'a [f64],
-        /// One value a block.
-        candidate: &'a [f64],
-    },
-    /// A factor that is hard to change: the runs of each plot. Equal numbers of plots pair by position, since plots come
-    /// in blocks too; unequal ones do not.
-    Plots {
-        /// The runs of each plot.
-        baseline: &'a [Vec<f64>],
-        /// The runs of each plot.
-        candidate: &'a [Vec<f64>],
-    },
-}
-
-/// One contrast of a family.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Compared<'a> {
-    /// Its values.
-    pub sides: Sides<'a>,
-    /// Which direction of them is better.
-    pub better: Better,
-}
-
-/// What counts as one value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReplicationUnit {
-    /// A block of two runs.
-    Block,
-    /// A plot of each side.
-    Plot,
 }
 
 /// A verdict with what it rests on. All ratios are turned so that above 1 is better for the candidate.
@@ -208,7 +170,7 @@ pub fn assess_plots(
 }
 
 fn assess_one(sides: Sides<'_>, better: Better, rule: &VerdictRule) -> Result<Assessment, StatsError> {
-    let all = assess_all(&[Compared { sides, better }], rule)?;
+    let all = assess_all(&[Compared::measured(sides, better)], rule)?;
     Ok(all.into_iter().next().expect("one contrast gives one assessment"))
 }
 
@@ -222,8 +184,9 @@ fn assess_one(sides: Sides<'_>, better: Better, rule: &VerdictRule) -> Result<As
 /// - `Fragile`: a difference that only one of t and sign-flip test sees.
 /// - `CannotTell`: anything else, and always below `rule.blocks_min` blocks or [`PLOTS_MIN`] plots a side.
 ///
-/// Of plots, the unit is the geometric mean of the runs of one plot. Fewer than six pairs of plots, or plots that do not
-/// pair, have no sign-flip test that could object: t speaks alone, on few degrees of freedom, and the note says so.
+/// Of plots, the unit is the geometric mean of the runs of one plot; of pairs on plots, the mean log ratio of a plot's pairs.
+/// Fewer than six pairs of plots, or plots that do not pair, have no sign-flip test that could object: t speaks alone, on
+/// few degrees of freedom, and the note says so.
 ///
 /// Fewer than two units are no error: one run of each side is what people have, and nothing can be told from it.
 /// Errors: unequal numbers of blocks, an empty plot, values not above 0, a setting out of range.
@@ -250,7 +213,7 @@ pub fn assess_family(
 ) -> Result<Vec<Assessment>, StatsError> {
     check(rule)?;
     let evidence =
-        contrasts.iter().map(|contrast| ContrastEvidence::of(contrast, rule)).collect::<Result<Vec<_>, _>>()?;
+        contrasts.iter().map(|contrast| ContrastEvidence::of(contrast, rule.seed)).collect::<Result<Vec<_>, _>>()?;
     // A contrast without a p, or with too few units to claim anything, is no test, and costs the others nothing.
     let tested: Vec<usize> = (0..evidence.len()).filter(|&i| evidence[i].may_claim(rule)).collect();
     let p: Vec<f64> = tested.iter().filter_map(|&i| evidence[i].estimate.map(|estimate| estimate.p())).collect();
@@ -299,52 +262,7 @@ fn check(rule: &VerdictRule) -> Result<(), StatsError> {
     Ok(())
 }
 
-/// What one contrast's values say, before the family is looked at.
-struct ContrastEvidence {
-    unit: ReplicationUnit,
-    units: u32,
-    estimate: Option<Estimate>,
-    p_sign_flip: Option<f64>,
-}
-
 impl ContrastEvidence {
-    fn of(compared: &Compared<'_>, rule: &VerdictRule) -> Result<ContrastEvidence, StatsError> {
-        match compared.sides {
-            Sides::Blocks { baseline, candidate } => {
-                let (worse, better) = turned(baseline, candidate, compared.better);
-                ContrastEvidence::of_pairs(worse, better, ReplicationUnit::Block, rule)
-            }
-            Sides::Plots { baseline, candidate } => {
-                let means =
-                    |plots: &[Vec<f64>]| plots.iter().map(|runs| geometric_mean(runs)).collect::<Result<Vec<_>, _>>();
-                let (baseline, candidate) = (means(baseline)?, means(candidate)?);
-                let (worse, better) = turned(&baseline, &candidate, compared.better);
-                if worse.len() == better.len() {
-                    return ContrastEvidence::of_pairs(worse, better, ReplicationUnit::Plot, rule);
-                }
-                let units = worse.len().min(better.len());
-                let estimate = if units < 2 { None } else { Some(welch(worse, better)?) };
-                Ok(ContrastEvidence { unit: ReplicationUnit::Plot, units: count(units), estimate, p_sign_flip: None })
-            }
-        }
-    }
-
-    fn of_pairs(
-        worse: &[f64],
-        better: &[f64],
-        unit: ReplicationUnit,
-        rule: &VerdictRule,
-    ) -> Result<ContrastEvidence, StatsError> {
-        let differences = log_ratios(worse, better)?;
-        let units = count(differences.len());
-        if units < 2 {
-            return Ok(ContrastEvidence { unit, units, estimate: None, p_sign_flip: None });
-        }
-        let can_flip = unit == ReplicationUnit::Block || units >= UNITS_FOR_SIGN_FLIP;
-        let p_sign_flip = if can_flip { Some(sign_flip(&differences, rule.seed)?.p) } else { None };
-        Ok(ContrastEvidence { unit, units, estimate: Some(paired(worse, better)?), p_sign_flip })
-    }
-
     fn units_min(&self, rule: &VerdictRule) -> u32 {
         match self.unit {
             ReplicationUnit::Block => rule.blocks_min.max(2),
@@ -399,6 +317,8 @@ impl ContrastEvidence {
         // Without a sign-flip test there is nobody to object.
         let flip_sees = self.p_sign_flip.map_or(t_sees, |p| p < level);
         let beyond_margin = ratio.lo > top || ratio.hi < 1.0 / top;
+        let alpha = rule.alpha / family.max(1) as f64;
+        let seen_here = self.on_these_plots.is_some_and(|estimate| estimate.p() < alpha);
         let blocks_needed =
             more_blocks(&estimate, self.units, self.units_min(rule), family, rule).map(|n| self.step(n));
         let open = Verdict::CannotTell { blocks_needed };
@@ -407,13 +327,13 @@ impl ContrastEvidence {
         } else if p_equivalence.is_some_and(|p| p < rule.alpha) {
             (Verdict::Equivalent(narrow), if t_sees { Note::RealButSmall } else { Note::None })
         } else if !t_sees && !flip_sees {
-            (open, Note::TooWide)
+            (open, if seen_here { Note::OnTheseProvisionings } else { Note::TooWide })
         } else if !flip_sees {
             (Verdict::Fragile(ratio), Note::OnlyInterval)
         } else if !t_sees {
             (Verdict::Fragile(ratio), Note::OnlySignFlip)
         } else if p_adjusted >= rule.alpha {
-            (open, Note::ChanceAmongMany)
+            (open, if seen_here { Note::OnTheseProvisionings } else { Note::ChanceAmongMany })
         } else {
             let note = match (self.p_sign_flip, beyond_margin) {
                 (None, _) => Note::WithoutCrossCheck,
@@ -449,17 +369,6 @@ impl ContrastEvidence {
 
 const fn even(blocks: u32) -> u32 {
     blocks.next_multiple_of(2)
-}
-
-fn turned<'a>(baseline: &'a [f64], candidate: &'a [f64], better: Better) -> (&'a [f64], &'a [f64]) {
-    match better {
-        Better::Higher => (baseline, candidate),
-        Better::Lower => (candidate, baseline),
-    }
-}
-
-fn count(units: usize) -> u32 {
-    u32::try_from(units).unwrap_or(u32::MAX)
 }
 
 /// The chance with which the blocks that are asked for should settle the question.

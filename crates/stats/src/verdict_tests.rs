@@ -1,7 +1,7 @@
 //! What verdicts protect people from, tried on blocks made by hand and on simulated disks.
 
 use super::*;
-use crate::estimate::welch;
+use crate::estimate::{paired, welch};
 use crate::random::SplitMix;
 use crate::schedule::{Side, blocked_order};
 use proptest::prelude::*;
@@ -70,8 +70,8 @@ fn a_ratio_on_the_margin_can_be_settled_as_a_difference() {
 fn among_many_contrasts_one_that_is_just_significant_is_expected_by_chance() {
     let (a, b) = blocks(1.06, &WILD_BUT_UP);
     let (same_a, same_b) = blocks(1.0, &WILD);
-    let one = Compared { sides: Sides::Blocks { baseline: &a, candidate: &b }, better: Better::Higher };
-    let other = Compared { sides: Sides::Blocks { baseline: &same_a, candidate: &same_b }, better: Better::Higher };
+    let one = Compared::measured(Sides::Blocks { baseline: &a, candidate: &b }, Better::Higher);
+    let other = Compared::measured(Sides::Blocks { baseline: &same_a, candidate: &same_b }, Better::Higher);
     let rule = VerdictRule::default();
     assert!(matches!(assess_all(&[one], &rule).unwrap()[0].verdict, Verdict::Faster(_)));
     let family = assess_all(&[other, one, other, other], &rule).unwrap();
@@ -81,7 +81,7 @@ fn among_many_contrasts_one_that_is_just_significant_is_expected_by_chance() {
     assert!(family[1].blocks_needed.is_some());
     // Contrasts that could not claim anything are no tests, and cost the others nothing.
     let (few_a, few_b) = (&same_a[..3], &same_b[..3]);
-    let few = Compared { sides: Sides::Blocks { baseline: few_a, candidate: few_b }, better: Better::Higher };
+    let few = Compared::measured(Sides::Blocks { baseline: few_a, candidate: few_b }, Better::Higher);
     assert!(matches!(assess_all(&[few, one, few], &rule).unwrap()[1].verdict, Verdict::Faster(_)));
 }
 
@@ -332,7 +332,7 @@ fn a_family_is_corrected_as_asked() {
         .collect();
     let contrasts: Vec<Compared<'_>> = candidates
         .iter()
-        .map(|candidate| Compared { sides: Sides::Blocks { baseline: &baseline, candidate }, better: Better::Higher })
+        .map(|candidate| Compared::measured(Sides::Blocks { baseline: &baseline, candidate }, Better::Higher))
         .collect();
     let p = |family: Family| -> Vec<f64> {
         let all = assess_family(&contrasts, &VerdictRule::default(), family).unwrap();

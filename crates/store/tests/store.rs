@@ -331,6 +331,7 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         candidate_modes: Vec::new(),
         outliers: Vec::new(),
         without_outliers: None,
+        unseen: None,
     };
     let open = Contrast { ratio: None, lo: None, hi: None, verdict: ContrastVerdict::CannotTell, ..contrast.clone() };
     let comparison = Comparison {

@@ -1,37 +1,69 @@
 //! What an earlier study of the same name says about the next.
 
 use crate::answer::{StudyEvidence, answer};
+use crate::plan::power::{PlannedUnit, PlannedVerdicts};
+use plumb_result::Contrast;
+use plumb_result::compare::Replicate;
+use plumb_result::study::StudyReport;
+use plumb_stats::estimate::spread_of_interval;
 use plumb_store::{Store, StoreError};
+
+/// How much something varied.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FoundSpread {
+    /// As a coefficient of variation: the median over the numbers of a study.
+    pub cv: f64,
+    /// Degrees of freedom of one of them; the fewest.
+    pub freedom: u32,
+}
 
 /// How much the numbers of an earlier study spread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlierSpread {
     /// The study.
     pub id: String,
-    /// Spread from one provisioning to the next, the mean of `repeats` runs each, as a coefficient of variation: the median
-    /// over its numbers.
-    pub plots: f64,
-    /// Spread from one run to the next on one provisioning.
-    pub runs: f64,
+    /// From one provisioning to the next, beyond what runs vary by.
+    pub plots: FoundSpread,
+    /// From one run to the next on one provisioning.
+    pub runs: FoundSpread,
+    /// What a factor does from one provisioning to the next, beyond what runs vary by; where it compared an easy factor on several.
+    pub effects: Option<FoundSpread>,
 }
 
 /// The spread of the newest study of this name whose runs suffice to see one: a pilot's, or the last time's.
 ///
 /// # Errors
 /// The store's.
-pub fn spread(store: &Store, name: &str, repeats: u32) -> Result<Option<EarlierSpread>, StoreError> {
+pub fn spread(store: &Store, name: &str) -> Result<Option<EarlierSpread>, StoreError> {
     for row in store.studies()?.into_iter().filter(|row| row.name == name) {
-        let found = answer(&StudyEvidence::load(store, &row.id)?).spread;
-        let primary = found.iter().filter(|one| one.metric.device_count().is_none());
-        let (plots, runs): (Vec<f64>, Vec<f64>) = primary
-            .map(|one| {
-                let of_runs = one.runs_cv * one.runs_cv / f64::from(repeats.max(1));
-                ((one.plots_cv * one.plots_cv + of_runs).sqrt(), one.runs_cv)
-            })
-            .unzip();
-        if let (Some(plots), Some(runs)) = (plumb_stats::median(&plots), plumb_stats::median(&runs)) {
-            return Ok(Some(EarlierSpread { id: row.id, plots, runs }));
+        let evidence = StudyEvidence::load(store, &row.id)?;
+        let report = answer(&evidence);
+        let times = || report.spread.iter().filter(|one| one.metric.device_count().is_none());
+        let plots = median(times().map(|one| (one.plots_cv, one.plots_freedom)));
+        let runs = median(times().map(|one| (one.runs_cv, one.runs_freedom)));
+        if let (Some(plots), Some(runs)) = (plots, runs) {
+            let effects = effects(&report, PlannedVerdicts::of_plan(&evidence.plan), runs);
+            return Ok(Some(EarlierSpread { id: row.id, plots, runs, effects }));
         }
     }
     Ok(None)
+}
+
+/// `None` of nothing, or where the degrees of freedom are not known.
+fn median(found: impl Iterator<Item = (f64, u32)>) -> Option<FoundSpread> {
+    let (all, freedom): (Vec<f64>, Vec<u32>) = found.filter(|(_, freedom)| *freedom > 0).unzip();
+    Some(FoundSpread { cv: plumb_stats::median(&all)?, freedom: freedom.into_iter().min()? })
+}
+
+/// From the intervals of contrasts whose units are plots: what their ratios vary by beyond what their runs do.
+fn effects(report: &StudyReport, planned: PlannedVerdicts, runs: FoundSpread) -> Option<FoundSpread> {
+    let of_runs = 2.0 * runs.cv.powi(2) / f64::from(planned.runs.max(1));
+    let of_contrast = |contrast: &Contrast| {
+        let (lo, hi) = (contrast.lo?, contrast.hi?);
+        let spread = spread_of_interval(lo, hi, contrast.confidence, contrast.blocks)?;
+        Some(((spread * spread - of_runs).max(0.0).sqrt(), contrast.blocks - 1))
+    };
+    let by_plots = report.contrasts.iter().map(|one| &one.contrast);
+    let by_plots = by_plots.filter(|one| one.unit == Replicate::Plot && one.metric.device_count().is_none());
+    (planned.unit == PlannedUnit::PairsOnPlot).then(|| median(by_plots.filter_map(of_contrast))).flatten()
 }

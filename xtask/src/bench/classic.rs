@@ -3,10 +3,10 @@
 
 use super::Options;
 use super::classics::{self, Line, Rates, SHARED};
-use super::mount::Tmpfs;
 use super::neighbours::Processors;
 use super::plumb::Plumb;
 use super::rounds::{Bar, Row, Speed, table};
+use crate::mount::Tmpfs;
 use anyhow::{Context, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::path::Path;

@@ -2,9 +2,9 @@
 
 use super::Options;
 use super::fio::version;
-use super::mount::LoopDevice;
 use super::plumb::Plumb;
 use super::rounds::{Bar, Peer, Speed, alternate, table};
+use crate::mount::{LoopDevice, LoopMode};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::os::unix::process::ExitStatusExt;
@@ -186,7 +186,7 @@ pub fn dialect(options: &Options) -> Result<()> {
     let data = bench.folder.path().join("data");
     let file = format!("--filename={}", data.display());
     lay_out(&data)?;
-    let device = LoopDevice::of(&data, true);
+    let device = LoopDevice::of(&data, LoopMode::ReadOnly);
     if device.is_none() {
         println!("SKIPPED: O_DIRECT on a loop device: no loop device is available (root is needed)");
     }

@@ -3,8 +3,8 @@
 
 use super::Options;
 use super::classics::{self, Line, Rates, SHARED, ToolOutput};
-use super::mount::Ext4;
 use super::plumb::Plumb;
+use crate::mount::MountedLoop;
 use anyhow::{Context, Result, bail};
 use plumb_stats::schedule::{Block, blocked_order};
 use plumb_stats::verdict::{Better, Verdict, VerdictRule, assess};
@@ -172,8 +172,8 @@ pub fn fidelity(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let blocks = options.rounds.unwrap_or(BLOCKS);
     let folder = tempfile::tempdir_in(crate::target_directory())?;
-    let mut mounted = Ext4::on_loop(folder.path(), 2 << 30)?;
-    let slow = mounted.as_mut().map(|ext4| ext4.slow_down(DEVICE_BYTES_PER_SECOND));
+    let mut mounted = MountedLoop::ext4_below(folder.path(), 2 << 30)?;
+    let slow = mounted.as_mut().map(|mounted| mounted.slow_down(DEVICE_BYTES_PER_SECOND));
     let what = match slow {
         Some(true) => "an ext4, new for each run, on a loop device that does 100 MiB/s",
         Some(false) => {
@@ -196,9 +196,15 @@ pub fn fidelity(options: &Options) -> Result<()> {
 }
 
 /// A line of the table for each rate that the command line prints.
-fn judged(plumb: &Plumb, case: &Case, folder: &Path, mounted: Option<&Ext4>, blocks: usize) -> Result<Vec<String>> {
-    let (line, place, store) = (&case.line, mounted.map_or(folder, Ext4::place), folder);
-    let renew = || mounted.map_or(Ok(()), Ext4::renew);
+fn judged(
+    plumb: &Plumb,
+    case: &Case,
+    folder: &Path,
+    mounted: Option<&MountedLoop>,
+    blocks: usize,
+) -> Result<Vec<String>> {
+    let (line, place, store) = (&case.line, mounted.map_or(folder, MountedLoop::place), folder);
+    let renew = || mounted.map_or(Ok(()), MountedLoop::renew);
     if let Some(shared) = &case.shared {
         renew()?;
         shared.run(shared.tool(), place, store)?;

@@ -11,7 +11,6 @@ mod fidelity;
 mod fio;
 mod flows;
 mod memory;
-mod mount;
 mod neighbours;
 mod options;
 mod plumb;

@@ -15,12 +15,7 @@ pub struct Plumb {
 impl Plumb {
     /// The binary that was named, or the release build, made now.
     pub fn get(options: &Options) -> Result<Plumb> {
-        if let Some(binary) = &options.binary {
-            return Ok(Plumb { binary: binary.clone() });
-        }
-        println!("building the release");
-        crate::run(crate::cargo().args(["build", "--release", "--locked", "--quiet", "--package", "plumb"]))?;
-        Ok(Plumb { binary: crate::target_directory().join("release/plumb") })
+        Ok(Plumb { binary: crate::tools::plumb(options.binary.as_deref())? })
     }
 
     /// The command that speaks another tool's language.

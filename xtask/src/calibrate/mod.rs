@@ -1,15 +1,19 @@
 //! `cargo xtask calibrate`: how often Plumb is right, and how often wrong, on the simulated device.
 //!
 //! Every trial is the whole pipeline: schedule, engine, checks, statistics, verdict. What runs, what is counted and the
-//! bars are the table of `scenario`; docs/calibration.md has the last full table and says what each line means.
+//! bars are the tables of `devices` and `families`; docs/calibration.md has the last full table and says what each line means.
 
-mod binomial;
+mod devices;
+mod draw;
+mod families;
 mod scenario;
 mod trial;
-mod verdicts;
 
+use crate::binomial;
 use anyhow::{Context, Result, bail};
-use scenario::{Bar, Line, SCENARIOS, Scenario};
+use devices::DEVICES;
+use families::DRAWN;
+use scenario::{Bar, Line, Scenario};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -62,15 +66,20 @@ impl Options {
     }
 
     fn scenarios(&self) -> impl Iterator<Item = &'static Scenario> {
-        SCENARIOS.iter().filter(|scenario| self.only.is_empty() || self.only.iter().any(|name| name == scenario.name))
+        all().filter(|scenario| self.only.is_empty() || self.only.iter().any(|name| name == scenario.name))
     }
 }
 
+/// Every scenario, in the order of the table of docs/calibration.md.
+fn all() -> impl Iterator<Item = &'static Scenario> {
+    DEVICES.iter().chain(DRAWN)
+}
+
 fn known(name: &str) -> Result<String> {
-    if SCENARIOS.iter().any(|scenario| scenario.name == name) {
+    if all().any(|scenario| scenario.name == name) {
         return Ok(name.to_owned());
     }
-    let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+    let names: Vec<&str> = all().map(|scenario| scenario.name).collect();
     bail!("unknown scenario `{name}`; known: {}", names.join(", "))
 }
 
@@ -224,7 +233,7 @@ mod tests {
             let row = format!("| `{}` | {} |", fault.name, fault.about);
             assert!(page.contains(&row), "docs/calibration.md lacks: {row}");
         }
-        for scenario in SCENARIOS {
+        for scenario in all() {
             let rows = page.lines().filter(|line| line.starts_with(&format!("| {} |", scenario.about))).count();
             assert_eq!(rows, scenario.lines.len(), "docs/calibration.md: rows of `{}`", scenario.name);
         }
@@ -233,7 +242,7 @@ mod tests {
     /// A trial is the same whoever runs it, and whenever.
     #[test]
     fn trials_repeat() {
-        let scenario = SCENARIOS.iter().find(|scenario| scenario.name == "gap-5").unwrap();
+        let scenario = all().find(|scenario| scenario.name == "gap-5").unwrap();
         assert_eq!(count(scenario, 3, 4).unwrap(), count(scenario, 3, 4).unwrap());
     }
 }

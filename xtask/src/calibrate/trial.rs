@@ -1,9 +1,10 @@
 //! One trial of a scenario: the whole pipeline, as the commands use it.
 
+use super::draw;
 use super::scenario::{Counted, Load, Pair, Plots, Scenario, Single, Trial};
-use super::verdicts;
 use anyhow::{Context, Result};
 use plumb_engine::guard::Permissions;
+use plumb_engine::rng::splitmix64;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
@@ -32,6 +33,12 @@ pub enum Outcome {
     Beside,
 }
 
+impl Outcome {
+    pub(super) fn of(hit: bool) -> Outcome {
+        if hit { Outcome::Hit } else { Outcome::Miss }
+    }
+}
+
 /// What a trial yields, before the lines look at it.
 struct Yield {
     comparison: Option<Comparison>,
@@ -54,7 +61,13 @@ pub fn run(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Res
     let got = match scenario.trial {
         Trial::Draw { studies } => {
             let drawn = &studies[index as usize % studies.len()];
-            return verdicts::run(drawn, seed, scenario.lines.iter().map(|line| &line.counted));
+            return draw::run(drawn, seed, counted(scenario));
+        }
+        Trial::Count { studies } => {
+            return draw::count(&studies[index as usize % studies.len()], seed, counted(scenario));
+        }
+        Trial::Effects { designs } => {
+            return draw::cover(&designs[index as usize % designs.len()], seed, counted(scenario));
         }
         Trial::Compare { pairs, plots, varying, blocks } => {
             let pair = &pairs[index as usize % pairs.len()];
@@ -66,17 +79,18 @@ pub fn run(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Res
     Ok(scenario.lines.iter().map(|line| look(&got, line.counted)).collect())
 }
 
-/// Every trial of every scenario has a seed of its own: FNV-1a of the name, then SplitMix64's finisher, because
+/// What each line counts.
+fn counted(scenario: &Scenario) -> impl Iterator<Item = &'static Counted> {
+    scenario.lines.iter().map(|line| &line.counted)
+}
+
+/// Every trial of every scenario has a seed of its own: FNV-1a of the name, then SplitMix64, because
 /// neighbouring seeds must not make neighbouring devices.
 fn trial_seed(seed: u64, name: &str, index: u64) -> u64 {
     let hash = name
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    let mut z =
-        (hash ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(index.wrapping_mul(0xbf58_476d_1ce4_e5b9));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) >> 1
+    splitmix64(hash ^ splitmix64(seed) ^ splitmix64(index).rotate_left(1)) >> 1
 }
 
 fn scale(load: &Load, seed: u64, place: &Place) -> Scale {
@@ -155,12 +169,16 @@ fn interval(contrast: &Contrast, rows: &Rows) -> Option<Ratio> {
 fn look(got: &Yield, counted: Counted) -> Outcome {
     let contrasts = got.comparison.as_ref().map_or(&[][..], |comparison| &comparison.contrasts);
     let any = |verdict| contrasts.iter().any(|contrast| contrast.verdict == verdict);
+    let is_claim = |contrast: &Contrast| matches!(contrast.verdict, ContrastVerdict::Faster | ContrastVerdict::Slower);
     let first_is =
         |verdict| got.comparison.as_ref().and_then(telling).is_some_and(|contrast| contrast.verdict == verdict);
     let serious = |finding: &&Finding| finding.level >= Level::Warn;
     let found = |codes: &[&str]| got.findings.iter().filter(serious).any(|one| codes.contains(&one.code.as_str()));
     let hit = match counted {
-        Counted::Claim => any(ContrastVerdict::Faster) || any(ContrastVerdict::Slower),
+        Counted::Claim => contrasts.iter().any(is_claim),
+        Counted::ClaimOfAllRuns => {
+            contrasts.iter().any(|one| is_claim(one) && !one.unseen.is_some_and(|mode| mode.is_plausible()))
+        }
         Counted::Slower => first_is(ContrastVerdict::Slower),
         Counted::Faster => any(ContrastVerdict::Faster),
         Counted::Equivalent => first_is(ContrastVerdict::Equivalent),
@@ -173,9 +191,10 @@ fn look(got: &Yield, counted: Counted) -> Outcome {
             }
             found(codes)
         }
+        Counted::Exact | Counted::EffectCovered(_) => return Outcome::Beside,
         Counted::AnythingFound => got.findings.iter().any(|finding| finding.level >= Level::Warn),
     };
-    if hit { Outcome::Hit } else { Outcome::Miss }
+    Outcome::of(hit)
 }
 
 /// In words what a trial said, for those who look into a line that was missed.
@@ -184,9 +203,13 @@ pub fn tell(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Re
     let got = match scenario.trial {
         Trial::Draw { studies } => {
             println!("{} trial {index} (seed {seed}):", scenario.name);
-            for found in verdicts::study(&studies[index as usize % studies.len()], seed)? {
+            for found in draw::study(&studies[index as usize % studies.len()], seed)? {
                 println!("  {:?}", found.verdict);
             }
+            return Ok(());
+        }
+        Trial::Count { .. } | Trial::Effects { .. } => {
+            println!("{} trial {index} (seed {seed}): {:?}", scenario.name, run(bench, scenario, seed, index)?);
             return Ok(());
         }
         Trial::Compare { pairs, plots, varying, blocks } => {

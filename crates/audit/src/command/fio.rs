@@ -91,6 +91,36 @@ impl FioCommand {
         })
     }
 
+    /// The most jobs and copies that go over the same blocks one after another, at the same time; 1 where none do.
+    pub fn streams_over_the_same_blocks(&self) -> u32 {
+        let mut most = 1;
+        let mut streams: Vec<(&[String], &FileRegion, u32)> = Vec::new();
+        for job in &self.jobs {
+            if job.identity.stonewall {
+                streams.clear();
+            }
+            let (files, direction) = (job.files.filenames.as_slice(), &job.direction);
+            if files.is_empty() || !matches!(direction.rw.order, AccessOrder::Sequential { .. }) {
+                continue;
+            }
+            let apart = direction.offset_increment != FileRegion::Bytes(0);
+            let copies = if apart { 1 } else { job.identity.numjobs.max(1) };
+            let place = (files, &direction.offset);
+            let known = match streams.iter_mut().find(|(files, offset, _)| (*files, *offset) == place) {
+                Some((.., known)) => {
+                    *known = known.saturating_add(copies);
+                    *known
+                }
+                None => {
+                    streams.push((files, &direction.offset, copies));
+                    copies
+                }
+            };
+            most = most.max(known);
+        }
+        most
+    }
+
     /// How its writes become durable within the time that it prints; `None` where some do and some do not.
     pub fn durability(&self) -> Option<Durability> {
         one_of(self.jobs.iter().map(|job| {

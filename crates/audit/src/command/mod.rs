@@ -160,6 +160,22 @@ impl CommandAction {
         }
     }
 
+    /// The file that a dd reads to its end.
+    pub fn file_read_whole(&self) -> Option<&str> {
+        match self {
+            CommandAction::Dd(dd) if dd.is_read() && dd.copy.count.is_none() => dd.input(),
+            _ => None,
+        }
+    }
+
+    /// Bytes that a dd writes to a file.
+    pub fn bytes_written_to(&self, file: &str) -> Option<u64> {
+        match self {
+            CommandAction::Dd(dd) if dd.output() == Some(file) => dd.bytes(),
+            _ => None,
+        }
+    }
+
     /// Bytes of each transfer, where the command says it and all have one size.
     pub fn block_bytes(&self) -> Option<u64> {
         match self {

@@ -67,6 +67,11 @@ impl DdCommand {
         self.input() == Some("/dev/null")
     }
 
+    /// The generator that makes its data while the clock runs.
+    pub fn generator(&self) -> Option<&str> {
+        self.input().filter(|path| ["/dev/urandom", "/dev/random", "/dev/arandom"].contains(path))
+    }
+
     /// The device that it writes over, where it writes to a device.
     pub fn overwrites_device(&self) -> Option<&str> {
         self.output().filter(|path| path.starts_with("/dev/") && !HARMLESS.contains(path))

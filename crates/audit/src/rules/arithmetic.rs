@@ -3,15 +3,16 @@
 use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed, side_name};
 use crate::command::CommandAction;
 use crate::form::Quoted;
-use crate::numbers::{Base, Explanation, PrintedUnit};
+use crate::numbers::{Base, Explanation, PrintedNumber, PrintedUnit};
 use crate::view::{CellView, View};
 use plumb_result::{CellMetric, Level};
+use plumb_trust::text::ops_rate;
 
 pub(crate) static RATE: Rule = Rule {
     code: "P1",
     name: "rate",
-    what: "A rate that is not its own bytes divided by its own seconds, in any unit.",
-    fix: "Compute the rate from the bytes and the seconds that the tool printed.",
+    what: "A rate that is not its own bytes or ops divided by its own seconds, in any unit.",
+    fix: "Compute the rate from the bytes or ops and the seconds that the tool printed.",
     look: AppliedTo::Study(rate),
 };
 
@@ -72,6 +73,22 @@ pub(crate) static HEADING: Rule = Rule {
 };
 
 fn rate(view: &View<'_>) -> Vec<Draft> {
+    let ops = view.cells.iter().filter_map(|cell| {
+        let (ops, printed) = (cell.cell.ops?, cell.printed()?);
+        let Some(unit @ PrintedUnit::PerSecond { .. }) = cell.unit.filter(|_| !cell.cell.about) else { return None };
+        let seconds = cell.cell.seconds.as_ref()?;
+        let exact = ops as f64 / seconds.value();
+        let agrees = cell.cell.value.as_ref()?.prints(exact / unit.factor(Base::Decimal));
+        (!agrees).then(|| Draft {
+            level: Level::Fail,
+            cells: vec![cell.id()],
+            observed: ops_rate(exact),
+            message: format!(
+                "{printed} does not match its own ops and seconds, {ops} in {seconds} s: {}.",
+                ops_rate(exact)
+            ),
+        })
+    });
     let wrong = view.cells.iter().filter(|cell| cell.explanation == Some(Explanation::Nothing));
     wrong
         .filter_map(|cell| {
@@ -86,20 +103,42 @@ fn rate(view: &View<'_>) -> Vec<Draft> {
                 ),
             })
         })
+        .chain(ops)
         .collect()
 }
 
 /// A rate in ops per second beside one in bytes per second, of the same test and side.
 fn iops(view: &View<'_>) -> Vec<Draft> {
-    view.cells
-        .iter()
-        .flat_map(|cell| cell.cell.quoted.iter().filter_map(|quoted| iops_and_bytes(cell, quoted)))
-        .collect()
+    let quoted = view.cells.iter().flat_map(|cell| {
+        let elsewhere =
+            |quoted: &'_ Quoted| Some((quoted.value.clone()?, PrintedUnit::parse(quoted.unit.as_deref()?)?));
+        cell.cell.quoted.iter().filter_map(move |quoted| {
+            let (there, unit) = elsewhere(quoted)?;
+            iops_and_bytes(cell, &there, unit, vec![cell.id()])
+        })
+    });
+    // Tables of IOPS and of MB/s are two tests with one command.
+    let in_two_tables = view.cells.iter().enumerate().flat_map(|(at, cell)| {
+        let same = move |other: &&CellView<'_>| {
+            (&other.cell.side, other.cell.metric, other.command())
+                == (&cell.cell.side, cell.cell.metric, cell.command())
+        };
+        let others = view.cells[at + 1..].iter().filter(|_| cell.command().is_some()).filter(same);
+        others.filter_map(move |other| {
+            iops_and_bytes(cell, other.cell.value.as_ref()?, other.unit?, vec![cell.id(), other.id()])
+        })
+    });
+    quoted.chain(in_two_tables).collect()
 }
 
-fn iops_and_bytes(cell: &CellView<'_>, quoted: &Quoted) -> Option<Draft> {
-    let (there, here) = (quoted.value.as_ref()?, cell.cell.value.as_ref()?);
-    let there_unit = quoted.unit.as_deref().and_then(PrintedUnit::parse)?;
+/// What is wrong with a cell's number and the same one `there`, where one counts ops and the other bytes.
+fn iops_and_bytes(
+    cell: &CellView<'_>,
+    there: &PrintedNumber,
+    there_unit: PrintedUnit,
+    cells: Vec<String>,
+) -> Option<Draft> {
+    let here = cell.cell.value.as_ref()?;
     let here_unit = cell.unit?;
     let ((ops, ops_unit), (bytes, bytes_unit)) = match (here_unit, there_unit) {
         (PrintedUnit::PerSecond { .. }, PrintedUnit::Bytes { .. }) => ((here, here_unit), (there, there_unit)),
@@ -121,7 +160,7 @@ fn iops_and_bytes(cell: &CellView<'_>, quoted: &Quoted) -> Option<Draft> {
     let block = plumb_trust::text::bytes_exact(block);
     Some(Draft {
         level: Level::Fail,
-        cells: vec![cell.id()],
+        cells,
         observed: format!("{ops} {} × {block} = {}", ops_unit.clear(Base::Decimal), both(exact, bytes_unit)),
         message: format!(
             "{ops} {} of {block} are {}, but the same test is stated as {bytes} {}.",
@@ -282,10 +321,7 @@ struct WrongBlock<'a, 'v> {
 
 fn wrong_block<'a, 'v>(cell: &'a CellView<'v>, quoted: &'a Quoted) -> Option<WrongBlock<'a, 'v>> {
     let stated = quoted.block?.0;
-    let real = cell.actions.iter().find_map(|action| match action {
-        CommandAction::Dd(dd) => dd.block(),
-        _ => None,
-    })?;
+    let real = cell.actions.iter().find_map(CommandAction::block_bytes)?;
     (stated != real).then_some(WrongBlock { cell, place: &quoted.place, stated, real })
 }
 

@@ -23,6 +23,22 @@ pub(crate) static QUEUE_DEPTH: Rule = Rule {
     look: AppliedTo::Study(queue_depth),
 };
 
+pub(crate) static SOURCE: Rule = Rule {
+    code: "B5",
+    name: "source",
+    what: "Writes that are fed by a random number generator while the clock runs.",
+    fix: "Make a file of random data first, in memory, and copy that.",
+    look: AppliedTo::Study(source),
+};
+
+pub(crate) static SAME_BLOCKS: Rule = Rule {
+    code: "B7",
+    name: "same-blocks",
+    what: "Streams that go over the same blocks: the first one reads them, and a cache serves the others.",
+    fix: "Give each stream a part of its own (offset_increment), or a file of its own.",
+    look: AppliedTo::Study(same_blocks),
+};
+
 pub(crate) static TOO_SHORT: Rule = Rule {
     code: "E7",
     name: "too-short",
@@ -135,6 +151,34 @@ fn queue_depth(view: &View<'_>) -> Vec<Draft> {
             format!("iodepth={depth} with ioengine={engine}"),
             format!("iodepth={depth} has no effect with ioengine={engine}: {why}, so the depth was 1."),
         ))
+    })
+}
+
+fn source(view: &View<'_>) -> Vec<Draft> {
+    by_dd(view, |_, dd| {
+        let generator = dd.generator().filter(|_| !dd.is_read())?;
+        Some((
+            Level::Warn,
+            format!("if={generator}"),
+            format!(
+                "dd wrote what {generator} made while the clock ran: the rate may be the generator's, not the disk's."
+            ),
+        ))
+    })
+}
+
+fn same_blocks(view: &View<'_>) -> Vec<Draft> {
+    by_fio(view, |fio| {
+        let streams = fio.streams_over_the_same_blocks();
+        (streams > 1).then(|| {
+            (
+                format!("{streams} streams"),
+                format!(
+                    "{streams} jobs of fio went over the same blocks in sequence: what one has fetched, caches serve to the \
+                     others, and the sum of the rates is not the disk's."
+                ),
+            )
+        })
     })
 }
 

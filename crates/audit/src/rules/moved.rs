@@ -3,15 +3,16 @@
 use super::{AppliedTo, Draft, Rule, distinct, grouped, ids, listed};
 use crate::command::CommandAction;
 use crate::form::Durability;
+use crate::numbers::PrintedUnit;
 use crate::view::{CellView, View, is_bonnie};
 use plumb_result::short_list;
 use plumb_result::{CellMetric, Level};
-use plumb_trust::text::{bytes, bytes_exact, count, percent, rate, short};
+use plumb_trust::text::{bytes, bytes_exact, count, nanos, ops_rate, percent, rate, short};
 
 pub(crate) static READ_FROM_MEMORY: Rule = Rule {
     code: "A1",
     name: "read-from-memory",
-    what: "Reads of a file that fits in memory, at rates above those of the disks.",
+    what: "Reads of a file that fits in memory, or may, at rates above those of the disks.",
     fix: "Read with cold caches, or use files much larger than memory.",
     look: AppliedTo::Study(read_from_memory),
 };
@@ -84,30 +85,40 @@ fn read_from_memory(view: &View<'_>) -> Vec<Draft> {
         level: Level,
         rate: f64,
         times: Option<f64>,
+        is_open: bool,
     }
     let mut seen = Vec::new();
     for cell in view.cells.iter().filter(|cell| cell.cell.metric.reads() && cell.is_byte_rate() && !cell.is_cold()) {
-        let (Some(rate), Some(_)) = (cell.value, held_by(view, cell)) else { continue };
+        let Some(rate) = cell.value else { continue };
+        // Where the study gives no sizes, the rate alone has to show it.
+        let is_open = cell.set_bytes.is_none() || view.memories().is_empty();
+        if !is_open && held_by(view, cell).is_none() {
+            continue;
+        }
         let written = view.cells.iter().filter(|other| {
             other.cell.metric.writes()
                 && other.test.tool == cell.test.tool
                 && other.cell.side == cell.cell.side
-                && other.set_bytes == cell.set_bytes
+                && (cell.set_bytes.is_none() || other.set_bytes == cell.set_bytes)
+                // A flush after each write slows writes down by as much as memory speeds up reads.
+                && !(is_open && other.durability == Some(Durability::FlushEach))
         });
         let fastest = written.filter_map(|other| other.value).fold(0.0, f64::max);
         let times = (fastest > 0.0).then(|| rate / fastest);
         let over_link = view.study.machine.link.is_some_and(|link| rate > link.0);
         let level = match times {
-            _ if over_link => Level::Fail,
+            _ if over_link && !is_open => Level::Fail,
+            Some(times) if is_open && times >= FASTER_FAIL => Level::Warn,
+            _ if is_open => continue,
             Some(times) if times >= FASTER_FAIL => Level::Fail,
             Some(times) if times >= FASTER_WARN => Level::Warn,
             _ => continue,
         };
-        seen.push(Seen { cell, level, rate, times });
+        seen.push(Seen { cell, level, rate, times, is_open });
     }
-    grouped(seen, |seen| (seen.cell.test.tool.clone(), seen.level))
+    grouped(seen, |seen| (seen.cell.test.tool.clone(), seen.level, seen.is_open))
         .into_iter()
-        .map(|((tool, level), seen)| {
+        .map(|((tool, level, is_open), seen)| {
             let rates = seen.iter().map(|seen| seen.rate);
             let (low, high) = (rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max));
             let times = seen.iter().filter_map(|seen| seen.times).fold(0.0, f64::max);
@@ -122,9 +133,15 @@ fn read_from_memory(view: &View<'_>) -> Vec<Draft> {
                 level,
                 cells: ids(seen.iter().map(|seen| seen.cell)),
                 observed: format!("{range}{compared}"),
-                message: format!(
-                    "{tool} read files that were just written and fit in memory, at {range}{compared}: {meaning}."
-                ),
+                message: if is_open {
+                    format!(
+                        "{tool} read at {range}{compared}, and the sizes of file and memory are not stated: {meaning}."
+                    )
+                } else {
+                    format!(
+                        "{tool} read files that were just written and fit in memory, at {range}{compared}: {meaning}."
+                    )
+                },
             }
         })
         .collect()
@@ -261,11 +278,21 @@ fn working_set(view: &View<'_>) -> Vec<Draft> {
     found
 }
 
+/// A value as its cell's kind of unit has it.
+fn in_its_unit(cell: &CellView<'_>, value: f64) -> String {
+    match cell.unit {
+        Some(PrintedUnit::PerSecond { .. }) => ops_rate(value),
+        Some(PrintedUnit::Time { .. }) => nanos(value * 1e9),
+        Some(PrintedUnit::Bytes { .. }) | None => rate(value),
+    }
+}
+
 fn average(view: &View<'_>) -> Vec<Draft> {
     let cells = view.cells.iter().filter(|cell| cell.cell.mean_over.is_some());
-    grouped(cells, |cell| (cell.test.tool.clone(), cell.cell.mean_over.clone()))
+    let kind = |cell: &&CellView<'_>| cell.unit.as_ref().map(std::mem::discriminant);
+    grouped(cells, |cell| (cell.test.tool.clone(), cell.cell.mean_over.clone(), kind(cell)))
         .into_iter()
-        .map(|((tool, over), cells)| {
+        .map(|((tool, over, _), cells)| {
             let over = over.unwrap_or_default();
             let values: Vec<f64> = cells.iter().filter_map(|cell| cell.value).collect();
             let (low, high) =
@@ -274,7 +301,11 @@ fn average(view: &View<'_>) -> Vec<Draft> {
             Draft {
                 level: Level::Warn,
                 cells: ids(cells.iter().copied()),
-                observed: format!("{} to {}, a factor of {spread}", rate(low), rate(high)),
+                observed: format!(
+                    "{} to {}, a factor of {spread}",
+                    in_its_unit(cells[0], low),
+                    in_its_unit(cells[0], high)
+                ),
                 message: format!(
                     "Numbers of {tool} are means over {over}: cache and disk are mixed in one number, and the means \
                      themselves differ by a factor of {spread}."

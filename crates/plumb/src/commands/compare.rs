@@ -37,7 +37,9 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         session::announce(&no_claim_ahead(factor.name));
     }
     let DataSizes { file_bytes, files } = sizes;
-    let rule = StopRule::default();
+    let standard = StopRule::default();
+    let blocks_max = standard.blocks_max.max(arguments.blocks);
+    let rule = StopRule { blocks_min: arguments.blocks, blocks_max, ..standard };
     let time_ns =
         arguments.time.map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule), |time| time.0);
     let [baseline, candidate] = sides;

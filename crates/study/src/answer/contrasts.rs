@@ -1,18 +1,21 @@
-//! The levels of one factor against each other: plots for a factor that is hard to change, pairs of runs for another.
+//! The levels of one factor against each other: plots for a factor that is hard to change; for another one pairs of runs, and
+//! again plots where the pairs are on several.
 
 use super::evidence::StudyEvidence;
 use super::pairing::{ByOthers, Pairing};
-use super::values::{CountedValue, WorkNumber, WorkNumbers, is_hard, some_levels};
+use super::values::{CountedValue, WorkNumber, WorkNumbers, some_levels};
 use super::{counted, messages, primary};
-use crate::compare::claims::{self, ContrastSide};
+use crate::compare::claims::{self, ContrastSide, Lacking};
+use crate::plan::power::PlannedUnit;
 use crate::plan::{Correction, Levels, Plan};
 use plumb_result::ContrastVerdict;
 use plumb_result::compare::Capped;
 use plumb_result::run::TierName;
 use plumb_result::short_list;
 use plumb_result::study::StudyContrast;
+use plumb_stats::counts::granularity;
 use plumb_stats::geometric_mean;
-use plumb_stats::verdict::{Assessment, Compared, Family, Sides, VerdictRule, assess_family};
+use plumb_stats::verdict::{Assessment, Compared, Family, VerdictRule, assess_family};
 use std::collections::BTreeMap;
 
 /// A contrast for each work, phase, metric, combination of the levels within, and level other than the baseline.
@@ -20,11 +23,13 @@ pub(super) fn contrasts(evidence: &StudyEvidence, numbers: &WorkNumbers, emulate
     let plan = &evidence.plan;
     let Some(by) = plan.factors.iter().find(|factor| factor.name == plan.compare.by) else { return Vec::new() };
     let Some((baseline, candidates)) = by.levels.split_first() else { return Vec::new() };
+    let unit = planned_unit(plan);
     let mut pairings = Vec::new();
     for (number, values) in numbers {
         for within in contexts(plan, values) {
             for candidate in candidates {
-                pairings.push(pairing(plan, number, values, &within, [baseline, candidate]));
+                let pairing = pairing(plan, unit, number, values, &within, [baseline, candidate]);
+                pairings.push(Pairing { lacking: lacking(evidence, values, &pairing.all), ..pairing });
             }
         }
     }
@@ -36,7 +41,7 @@ pub(super) fn contrasts(evidence: &StudyEvidence, numbers: &WorkNumbers, emulate
         .iter()
         .map(|pairing| {
             let exact = pairing.exact.as_ref()?;
-            Some(counted::contrast(plan, pairing, exact, baseline, by.hard))
+            Some(counted::contrast(plan, pairing, exact, baseline))
         })
         .collect();
     // Of times under emulation nothing can be claimed, so that they are none of the claims among which chance is shared.
@@ -50,15 +55,15 @@ pub(super) fn contrasts(evidence: &StudyEvidence, numbers: &WorkNumbers, emulate
             .collect();
         let family: Vec<&Pairing> = open.iter().map(|&at| &pairings[at]).collect();
         let correction = family_of(plan.compare.correction);
-        for (at, assessment) in open.iter().zip(assess(&family, correction, by.hard, &rule)) {
+        for (at, assessment) in open.iter().zip(assess(&family, correction, &rule)) {
             found[*at] = Some(contrast(plan, &pairings[*at], &assessment, baseline, &rule, cap));
         }
     }
     for (pairing, found) in pairings.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
-        let alone = assess(&[pairing], Family::Uncorrected, by.hard, &rule);
-        *found = alone
-            .first()
-            .map(|assessment| without_verdict(plan, contrast(plan, pairing, assessment, baseline, &rule, cap)));
+        let alone = assess(&[pairing], Family::Uncorrected, &rule);
+        *found = alone.first().map(|assessment| {
+            without_verdict(plan, pairing, contrast(plan, pairing, assessment, baseline, &rule, cap))
+        });
     }
     found.into_iter().flatten().collect()
 }
@@ -68,7 +73,7 @@ fn contexts(plan: &Plan, values: &[CountedValue]) -> Vec<Levels> {
     let seen = short_list::set(values.iter().map(|value| value.cell));
     let mut contexts: Vec<Levels> = Vec::new();
     for &cell in &seen {
-        let within = context(plan, cell);
+        let within = plan.context(cell);
         if !contexts.contains(&within) {
             contexts.push(within);
         }
@@ -76,61 +81,97 @@ fn contexts(plan: &Plan, values: &[CountedValue]) -> Vec<Levels> {
     contexts
 }
 
-/// The levels of a cell that are told apart.
-fn context(plan: &Plan, cell: u32) -> Levels {
-    some_levels(&plan.cells[cell as usize], |name| plan.compare.within.iter().any(|one| one == name))
+/// What the compared factor is judged by. Whether a pair's plot has others beside it is seen in the values.
+fn planned_unit(plan: &Plan) -> PlannedUnit {
+    if plan.compares_hard() {
+        PlannedUnit::Plot
+    } else if plan.provisions_anew() {
+        PlannedUnit::PairsOnPlot
+    } else {
+        PlannedUnit::Pair
+    }
 }
 
 fn pairing(
     plan: &Plan,
+    unit: PlannedUnit,
     number: &WorkNumber,
     values: &[CountedValue],
     within: &Levels,
     levels: [&String; 2],
 ) -> Pairing {
     let by = &plan.compare.by;
-    let hard = is_hard(plan, by);
     // A factor that is not varied everywhere has no level in some cells: those are a context of their own.
-    let is_within = |value: &&CountedValue| context(plan, value.cell) == *within;
-    // By unit; in it by the levels of all other factors, so that like is held against like.
+    let is_within = |value: &&CountedValue| plan.context(value.cell) == *within;
+    // By plot or pair; in it by the levels of all other factors, so that like is held against like.
     let mut units: BTreeMap<(u32, u32), ByOthers> = BTreeMap::new();
     let mut all: [Vec<CountedValue>; 2] = Default::default();
     for value in values.iter().filter(is_within) {
         let cell = &plan.cells[value.cell as usize];
         let Some(side) = levels.iter().position(|level| cell.levels.get(by) == Some(level)) else { continue };
-        let unit = if hard { (value.block, 0) } else { (value.plot, value.repeat) };
+        let place = if unit == PlannedUnit::Plot { (value.block, 0) } else { (value.plot, value.repeat) };
         let others = some_levels(cell, |name| name != by);
-        units.entry(unit).or_default().entry(others).or_default()[side].push(value.value);
+        units.entry(place).or_default().entry(others).or_default()[side].push(value.value);
         all[side].push(*value);
     }
     let by_others: Vec<&ByOthers> = units.values().collect();
+    let is_count = number.metric.device_count().is_some();
     let is_determined = all.iter().flatten().all(|value| value.is_determined);
-    let exact = number.metric.device_count().and_then(|_| counted::exact(&by_others, is_determined));
-    let mut paired: [Vec<Vec<f64>>; 2] = Default::default();
-    for cells in units.into_values() {
-        let mut means: [Vec<f64>; 2] = Default::default();
-        for sides in cells.values().filter(|sides| sides.iter().all(|runs| !runs.is_empty())) {
-            for (side, runs) in sides.iter().enumerate() {
-                means[side].extend(geometric_mean(runs));
-            }
+    let exact = if is_count { counted::exact(&by_others, is_determined) } else { None };
+    // One group for each plot, in which each likeness of other levels is a run of a hard factor's plot, and a part of an easy
+    // factor's pair.
+    let mut groups: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
+    for ((place, _), cells) in units {
+        let whole: Vec<[f64; 2]> = cells.values().filter_map(both).collect();
+        if whole.is_empty() {
+            continue;
         }
-        if means.iter().all(|means| !means.is_empty()) {
-            for (side, means) in means.into_iter().enumerate() {
-                paired[side].push(means);
+        let group = groups.entry(if unit == PlannedUnit::Pair { 0 } else { place }).or_default();
+        for (side, group) in group.iter_mut().enumerate() {
+            let of_side: Vec<f64> = whole.iter().map(|sides| sides[side]).collect();
+            match unit {
+                PlannedUnit::Plot => group.extend(of_side),
+                PlannedUnit::PairsOnPlot | PlannedUnit::Pair => group.extend(geometric_mean(&of_side)),
             }
         }
     }
-    Pairing { number: number.clone(), within: within.clone(), candidate: levels[1].clone(), units: paired, all, exact }
+    // Pairs that are all on one plot say something of that one.
+    let unit = if unit == PlannedUnit::PairsOnPlot && groups.len() < 2 { PlannedUnit::Pair } else { unit };
+    let mut sides: [Vec<Vec<f64>>; 2] = Default::default();
+    for group in groups.into_values() {
+        for (side, group) in sides.iter_mut().zip(group) {
+            side.push(group);
+        }
+    }
+    let granularity = if is_count { granularity(all.iter().flatten().map(|value| value.value)) } else { 0.0 };
+    let (number, within, candidate) = (number.clone(), within.clone(), levels[1].clone());
+    Pairing { number, within, candidate, unit, groups: sides, lacking: 0, granularity, all, exact }
+}
+
+/// How many runs of the cells that a contrast has values of count and have none. What devices counted is seen, or is not, however
+/// fast they are.
+fn lacking(evidence: &StudyEvidence, values: &[CountedValue], all: &[Vec<CountedValue>; 2]) -> u32 {
+    let cells = short_list::set(all.iter().flatten().map(|value| value.cell));
+    let counting = evidence.accepted().filter(|(run, _)| cells.contains(&evidence.plan.runs[*run].cell)).count();
+    let having = values.iter().filter(|value| cells.contains(&value.cell)).count();
+    counting.saturating_sub(having) as u32
+}
+
+/// The means of the runs of both sides, where both have some above 0.
+fn both(sides: &[Vec<f64>; 2]) -> Option<[f64; 2]> {
+    Some([geometric_mean(&sides[0]).ok()?, geometric_mean(&sides[1]).ok()?])
 }
 
 /// A secondary number: its interval is shown, and nothing is claimed of it.
-fn without_verdict(plan: &Plan, mut secondary: StudyContrast) -> StudyContrast {
+fn without_verdict(plan: &Plan, pairing: &Pairing, mut secondary: StudyContrast) -> StudyContrast {
     secondary.primary = false;
     let contrast = &mut secondary.contrast;
     contrast.verdict = ContrastVerdict::CannotTell;
     contrast.note = Some("secondary: shown without a verdict".to_owned());
     (contrast.capped, contrast.p_adjusted, contrast.blocks_needed) = (None, None, None);
-    secondary.words = messages::contrast(contrast, &secondary.within, plan.compare.equivalence);
+    contrast.unseen = None;
+    secondary.words =
+        messages::contrast(&secondary.contrast, &secondary.within, plan.compare.equivalence, pairing.unit);
     secondary
 }
 
@@ -142,24 +183,13 @@ const fn family_of(correction: Correction) -> Family {
     }
 }
 
-fn assess(pairings: &[&Pairing], family: Family, by_plots: bool, rule: &VerdictRule) -> Vec<Assessment> {
-    let runs: Vec<[Vec<f64>; 2]> = pairings
-        .iter()
-        .map(|pairing| {
-            let means = |units: &[Vec<f64>]| units.iter().filter_map(|unit| geometric_mean(unit).ok()).collect();
-            [means(&pairing.units[0]), means(&pairing.units[1])]
-        })
-        .collect();
+fn assess(pairings: &[&Pairing], family: Family, rule: &VerdictRule) -> Vec<Assessment> {
     let compared: Vec<Compared<'_>> = pairings
         .iter()
-        .zip(&runs)
-        .map(|(pairing, [baseline, candidate])| Compared {
-            sides: if by_plots {
-                Sides::Plots { baseline: &pairing.units[0], candidate: &pairing.units[1] }
-            } else {
-                Sides::Blocks { baseline, candidate }
-            },
+        .map(|pairing| Compared {
+            sides: pairing.sides(),
             better: claims::better(pairing.number.metric),
+            granularity: pairing.granularity,
         })
         .collect();
     // Values are above 0 and come in pairs: the only errors are those of the margin, which the study file checks.
@@ -200,7 +230,11 @@ fn contrast(
     let (baseline_values, candidate_values) = (values(0), values(1));
     let by = &plan.compare.by;
     let (baseline, candidate) = (messages::side(by, baseline), messages::side(by, &pairing.candidate));
-    let capped = cap.of(claims::said(assessment), pairing.number.metric.device_count().is_some());
+    let is_count = pairing.number.metric.device_count().is_some();
+    let said = claims::said(assessment);
+    let lacking =
+        Lacking { units: pairing.lacking, of: pairing.all.iter().map(Vec::len).sum::<usize>() as u32, what: "runs" };
+    let capped = cap.of(said, is_count).or_else(|| lacking.cap(said).filter(|_| !is_count));
     let sides = [
         ContrastSide { name: &baseline, values: &baseline_values, tier: tier(&pairing.all[0]) },
         ContrastSide { name: &candidate, values: &candidate_values, tier: tier(&pairing.all[1]) },
@@ -213,7 +247,7 @@ fn contrast(
         contrast.blocks_needed = None;
     }
     StudyContrast {
-        words: messages::contrast(&contrast, &pairing.within, plan.compare.equivalence),
+        words: messages::contrast(&contrast, &pairing.within, plan.compare.equivalence, pairing.unit),
         within: pairing.within.clone(),
         primary: true,
         contrast,

@@ -1,19 +1,15 @@
 //! Counts of devices where there is nothing to estimate: every run of a side counted the same, or some counted nothing.
 
-use super::messages;
+use super::messages::{self, Counts};
 use super::pairing::{ByOthers, Exact, Pairing};
+use crate::plan::power::PlannedUnit;
 use crate::plan::{Levels, Plan};
 use plumb_result::compare::{Capped, Replicate};
 use plumb_result::study::StudyContrast;
 use plumb_result::{Contrast, ContrastVerdict};
+use plumb_stats::counts::{CountedBy, EqualCounts, equal_counts};
 use plumb_stats::geometric_mean;
 use std::collections::BTreeMap;
-
-/// Units below which equal counts of determined work are too few to show that nothing else wrote.
-const DETERMINED_UNITS_MIN: u32 = 3;
-/// Units below which an equal count may be chance. Of two equally likely neighbours (8 or 9 flushes), one side shows the
-/// same six times in 1 of 32 studies, and both sides a different one each in 1 of 2048.
-const UNITS_MIN: u32 = 6;
 
 /// What the counts of all units say; `None` where their spread has to be judged. `is_determined`: the work alone decides them.
 pub(super) fn exact(units: &[&ByOthers], is_determined: bool) -> Option<Exact> {
@@ -32,23 +28,22 @@ pub(super) fn exact(units: &[&ByOthers], is_determined: bool) -> Option<Exact> {
         count += u32::from(is_whole);
     }
     let sides = || merged.values().flatten();
-    let is_same = sides().all(|runs| runs.iter().all(|value| value == &runs[0]));
-    let needed = if is_determined { DETERMINED_UNITS_MIN } else { UNITS_MIN };
-    if is_same && count < needed {
-        return Some(Exact::TooFew { units: count, needed });
+    let counted_by = if is_determined { CountedBy::Work } else { CountedBy::Timers };
+    match equal_counts(sides().map(Vec::as_slice), count, counted_by) {
+        EqualCounts::TooFew { needed } => Some(Exact::TooFew { units: count, needed }),
+        EqualCounts::Vary => sides().flatten().any(|value| *value == 0.0).then_some(Exact::Zeros { units: count }),
+        EqualCounts::Exact => {
+            let of = |side: usize| merged.values().map(move |sides| sides[side][0]);
+            let ratios: Vec<f64> = of(1).zip(of(0)).map(|(candidate, baseline)| candidate / baseline).collect();
+            let sums: [f64; 2] = [of(0).sum(), of(1).sum()];
+            // Of none against none a ratio is no number, of some against none it is infinite: neither has a mean.
+            Some(Exact::Same { sums, ratio: geometric_mean(&ratios).ok(), units: count })
+        }
     }
-    if is_same {
-        let of = |side: usize| merged.values().map(move |sides| sides[side][0]);
-        let ratios: Vec<f64> = of(1).zip(of(0)).map(|(candidate, baseline)| candidate / baseline).collect();
-        let sums: [f64; 2] = [of(0).sum(), of(1).sum()];
-        // Of none against none a ratio is no number, of some against none it is infinite: neither has a mean.
-        return Some(Exact::Same { sums, ratio: geometric_mean(&ratios).ok(), units: count });
-    }
-    sides().flatten().any(|value| *value == 0.0).then_some(Exact::Zeros { units: count })
 }
 
 /// The contrast that they make.
-pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: &str, by_plots: bool) -> StudyContrast {
+pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: &str) -> StudyContrast {
     let by = &plan.compare.by;
     let number = &pairing.number;
     let mean = |side: usize| {
@@ -92,7 +87,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         blocks: units,
         blocks_needed: None,
         workload: Some(number.workload.clone()),
-        unit: if by_plots { Replicate::Plot } else { Replicate::Block },
+        unit: if plan.compares_hard() { Replicate::Plot } else { Replicate::Block },
         note: capped.as_ref().map(|capped| capped.reason.clone()).or(note),
         capped,
         floor: None,
@@ -102,13 +97,15 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         candidate_modes: Vec::new(),
         outliers: Vec::new(),
         without_outliers: None,
+        unseen: None,
     };
     StudyContrast {
         words: messages::counted(
             &contrast,
             &pairing.within,
             plan.compare.equivalence,
-            matches!(exact, Exact::Same { .. }),
+            if plan.compares_hard() { PlannedUnit::Plot } else { PlannedUnit::Pair },
+            if matches!(exact, Exact::Same { .. }) { Counts::Exact } else { Counts::Judged },
         ),
         within: pairing.within.clone(),
         primary: true,

@@ -1,8 +1,9 @@
 //! Verdicts as sentences.
 
 use crate::compare::messages::found;
+use crate::plan::power::PlannedUnit;
 use crate::plan::{Levels, Plan};
-use plumb_result::compare::Replicate;
+use plumb_result::compare::typical_runs;
 use plumb_result::number::{self, BYTES, Digits, percent};
 use plumb_result::study::{StudyContrast, StudyCounts};
 use plumb_result::{Contrast, ContrastVerdict, Unit};
@@ -32,9 +33,9 @@ fn place(contrast: &Contrast, within: &Levels) -> String {
 }
 
 /// The verdict of one contrast in words.
-pub(super) fn contrast(contrast: &Contrast, within: &Levels, margin: f64) -> String {
+pub(super) fn contrast(contrast: &Contrast, within: &Levels, margin: f64, unit: PlannedUnit) -> String {
     if contrast.metric.device_count().is_some() {
-        return counted(contrast, within, margin, false);
+        return counted(contrast, within, margin, unit, Counts::Judged);
     }
     let Contrast { baseline: a, candidate: b, .. } = contrast;
     let place = place(contrast, within);
@@ -45,7 +46,7 @@ pub(super) fn contrast(contrast: &Contrast, within: &Levels, margin: f64) -> Str
         }
         _ => "no ratio".to_owned(),
     };
-    let units = count(contrast.blocks, contrast.unit);
+    let units = count(contrast.blocks, unit);
     let reason = contrast.note.as_ref().map_or(String::new(), |note| format!(": {note}"));
     let said = match contrast.verdict {
         ContrastVerdict::Faster => format!("{b} is faster than {a}: {ratio}, {units}"),
@@ -60,15 +61,24 @@ pub(super) fn contrast(contrast: &Contrast, within: &Levels, margin: f64) -> Str
         ContrastVerdict::Fragile => format!("{a} and {b} may differ{reason}; {ratio}, {units}"),
     };
     let more = match contrast.blocks_needed {
-        Some(more) if more > 0 => format!("; about {} more would settle it", count(more, contrast.unit)),
+        Some(more) if more > 0 => format!("; about {} more would settle it", count(more, unit)),
         _ => String::new(),
     };
     format!("{place}: {said}{more}")
 }
 
-/// The verdict over counts in words; `exact` where every run of a side counted the same. Ratios are those of the counts: 1.50
-/// times is half as much again.
-pub(super) fn counted(contrast: &Contrast, within: &Levels, margin: f64, exact: bool) -> String {
+/// What a verdict over counts rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counts {
+    /// Every run of a side counted the same.
+    Exact,
+    /// Their spread.
+    Judged,
+}
+
+/// The verdict over counts in words. Ratios are those of the counts: 1.50 times is half as much again.
+pub(super) fn counted(contrast: &Contrast, within: &Levels, margin: f64, unit: PlannedUnit, counts: Counts) -> String {
+    let exact = counts == Counts::Exact;
     let Contrast { baseline: a, candidate: b, .. } = contrast;
     let values = match (contrast.candidate_value, contrast.baseline_value) {
         (Some(candidate), Some(baseline)) => {
@@ -77,7 +87,7 @@ pub(super) fn counted(contrast: &Contrast, within: &Levels, margin: f64, exact: 
         }
         _ => String::new(),
     };
-    let units = count(contrast.blocks, contrast.unit);
+    let units = count(contrast.blocks, unit);
     let how = match (contrast.ratio, contrast.lo, contrast.hi) {
         _ if exact => {
             let times = contrast.ratio.map_or("no ratio (a count is 0)".to_owned(), |ratio| times(1.0 / ratio));
@@ -154,13 +164,14 @@ fn counts_found(a: &str, b: &str, contrasts: &[Contrast]) -> Option<String> {
     Some(format!("On the devices: {said}"))
 }
 
-fn count(count: u32, unit: Replicate) -> String {
-    let unit = match unit {
-        Replicate::Block => "pair",
-        Replicate::Plot => "plot",
+/// `4 plots a side`, `3 plots` that hold both sides, `6 pairs`.
+fn count(count: u32, unit: PlannedUnit) -> String {
+    let (one, side) = match unit {
+        PlannedUnit::Plot => ("plot", " a side"),
+        PlannedUnit::PairsOnPlot => ("plot", ""),
+        PlannedUnit::Pair => ("pair", ""),
     };
-    let side = if unit == "plot" { " a side" } else { "" };
-    format!("{count} {unit}{}{side}", if count == 1 { "" } else { "s" })
+    format!("{count} {one}{}{side}", if count == 1 { "" } else { "s" })
 }
 
 /// The answer: a sentence for each level that is held against the baseline, and what limits them all.
@@ -186,6 +197,7 @@ pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCou
     } else {
         said.push(format!("The plan compares by `{by}`, which is not a factor: all cells are shown, none compared."));
     }
+    said.extend(typical_runs(contrasts.iter().filter(|one| one.primary).map(|one| &one.contrast)));
     if emulated {
         said.push(
             "The machines were emulated: times mean nothing; what their devices counted is what can be compared."

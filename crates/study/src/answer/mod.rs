@@ -24,8 +24,10 @@ mod values;
 pub use evidence::{StudyEvidence, StudyRun};
 
 use crate::conduct::kind;
+use crate::plan::Plan;
+use plumb_result::compare::Replicate;
 use plumb_result::short_list;
-use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyCounts, StudyReport};
+use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyContrast, StudyCounts, StudyReport};
 use plumb_result::{Finding, Level, RunResult};
 use plumb_store::{StudyPlotState, StudyRunStatus};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +51,8 @@ pub fn answer(evidence: &StudyEvidence) -> StudyReport {
     if emulated {
         answer.extend(emulated::counted(evidence));
     }
+    let mut notes = notes(evidence);
+    notes.extend(about_one_provisioning(plan, &contrasts));
     StudyReport {
         schema: STUDY_SCHEMA.to_owned(),
         id: evidence.id.clone(),
@@ -69,7 +73,7 @@ pub fn answer(evidence: &StudyEvidence) -> StudyReport {
         cells,
         published: published::published(evidence, emulated),
         emulated,
-        notes: notes(evidence),
+        notes,
     }
 }
 
@@ -174,6 +178,22 @@ fn gathered(evidence: &StudyEvidence) -> Vec<GatheredFinding> {
         .collect();
     short_list::sort_by(&mut all, |one, other| other.level.cmp(&one.level).then(other.runs.cmp(&one.runs)));
     all
+}
+
+/// An effect may differ from one provisioning to the next; pairs that are all on one cannot show it.
+fn about_one_provisioning(plan: &Plan, contrasts: &[StudyContrast]) -> Option<String> {
+    let by = &plan.compare.by;
+    let by_pairs = contrasts.iter().any(|one| one.contrast.unit == Replicate::Block);
+    if plan.compares_hard() || !by_pairs {
+        None
+    } else if plan.provisions_anew() {
+        Some(format!(
+            "verdicts on `{by}` are about the one provisioning that they were measured on; on others it may do more or less, \
+             which `plots = 3` shows"
+        ))
+    } else {
+        Some(format!("nothing was provisioned anew: verdicts on `{by}` are about this storage as it is"))
+    }
 }
 
 fn notes(evidence: &StudyEvidence) -> Vec<String> {

@@ -2,6 +2,8 @@
 
 use super::values::{CountedValue, WorkNumber};
 use crate::plan::Levels;
+use crate::plan::power::PlannedUnit;
+use plumb_stats::verdict::Sides;
 use std::collections::BTreeMap;
 
 /// The values of both sides, by the levels of all other factors.
@@ -12,12 +14,35 @@ pub(super) struct Pairing {
     pub(super) number: WorkNumber,
     pub(super) within: Levels,
     pub(super) candidate: String,
-    /// One entry a plot, or a pair of runs; those that have both sides.
-    pub(super) units: [Vec<Vec<f64>>; 2],
+    /// What `groups` holds.
+    pub(super) unit: PlannedUnit,
+    /// Of each side: one entry a plot (or one for all, where a pair is the unit), and in it one value a run or a pair. Only what
+    /// both sides have.
+    pub(super) groups: [Vec<Vec<f64>>; 2],
+    /// Runs that count and lack this number, though their likes have it.
+    pub(super) lacking: u32,
+    /// Steps in which the values come; 0 of what is measured and not counted.
+    pub(super) granularity: f64,
     /// Every value, also of units that have one side only.
     pub(super) all: [Vec<CountedValue>; 2],
     /// What is counted, and cannot or need not be judged by its spread.
     pub(super) exact: Option<Exact>,
+}
+
+impl Pairing {
+    /// As the statistics want it.
+    pub(super) fn sides(&self) -> Sides<'_> {
+        let [baseline, candidate] = &self.groups;
+        match self.unit {
+            PlannedUnit::Plot => Sides::Plots { baseline, candidate },
+            PlannedUnit::PairsOnPlot => Sides::PairsOnPlots { baseline, candidate },
+            PlannedUnit::Pair => {
+                let [baseline, candidate] =
+                    [baseline, candidate].map(|groups| groups.first().map_or(&[][..], Vec::as_slice));
+                Sides::Blocks { baseline, candidate }
+            }
+        }
+    }
 }
 
 /// What counts say without statistics.

@@ -28,6 +28,8 @@ pub(super) fn spread(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Spr
             runs_share: components.runs.share,
             plots_cv: cv(components.plots.variance),
             runs_cv: cv(components.runs.variance),
+            plots_freedom: components.plots.freedom as u32,
+            runs_freedom: components.runs.freedom as u32,
             runs_per_plot,
             advice: advice(&components, runs_per_plot),
         });

@@ -2,7 +2,7 @@
 
 use super::comparison_log::{ComparedCell, LogRow};
 use super::plan::side_index;
-use plumb_result::compare::{Capped, Floor, RatioWithout, Replicate};
+use plumb_result::compare::{Capped, Floor, RatioWithout, Replicate, UnseenMode};
 use plumb_result::metric::Stat;
 use plumb_result::run::TierName;
 use plumb_result::{Better, Contrast, ContrastVerdict, Finding, Level, Metric, Quantity};
@@ -10,6 +10,7 @@ use plumb_stats::estimate::paired;
 use plumb_stats::outliers::outliers;
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::{Precision, Question, Statistic};
+use plumb_stats::unseen::undoing_mode;
 use plumb_stats::verdict::{Assessment, Compared, Note, ReplicationUnit, Sides, Verdict, VerdictRule, assess_all};
 use plumb_trust::{NumberFound, is_below_floor};
 use std::collections::BTreeMap;
@@ -66,7 +67,7 @@ pub fn claims(rows: &Rows, rule: &VerdictRule) -> Vec<CellClaim> {
             } else {
                 Sides::Blocks { baseline: &values.blocks[0], candidate: &values.blocks[1] }
             };
-            Compared { sides, better: better(cell.metric) }
+            Compared::measured(sides, better(cell.metric))
         })
         .collect();
     // Values are above 0 and come in pairs, so that the only errors would be those of the rule, which is ours.
@@ -219,7 +220,27 @@ pub(crate) fn of_assessment(
         candidate_modes: Vec::new(),
         outliers: Vec::new(),
         without_outliers: None,
+        unseen: unseen(verdict, assessment, [baseline.values, candidate.values], metric, rule),
     }
+}
+
+/// The slow mode that would undo a claim; devices' counts have no speeds.
+fn unseen(
+    verdict: ContrastVerdict,
+    assessment: &Assessment,
+    [baseline, candidate]: [&[f64]; 2],
+    metric: Metric,
+    rule: &VerdictRule,
+) -> Option<UnseenMode> {
+    let from_equal = assessment.ratio?.value.ln().abs();
+    let distance = match verdict {
+        ContrastVerdict::Faster | ContrastVerdict::Slower => from_equal,
+        ContrastVerdict::Equivalent => rule.margin.ln_1p() - from_equal,
+        ContrastVerdict::CannotTell | ContrastVerdict::Fragile => return None,
+    };
+    let runs = baseline.len().min(candidate.len()) as u32;
+    let mode = undoing_mode(distance, runs);
+    metric.device_count().is_none().then_some(UnseenMode { runs, share: mode.share, slower: mode.slower })
 }
 
 /// What a contrast is made of besides its claim.
@@ -234,6 +255,8 @@ pub struct Terms<'a> {
     pub floors: &'a BTreeMap<ComparedCell, Floor>,
     /// What the checks say of the comparison as a whole.
     pub findings: &'a [Finding],
+    /// Blocks whose runs the checks accept but that lack a number.
+    pub lacking: &'a dyn Fn(&ComparedCell) -> u32,
 }
 
 /// The contrast that a claim makes: its verdict, or `cannot-tell` where a check forbids it.
@@ -242,7 +265,9 @@ pub fn contrast(claim: &CellClaim, rows: &[LogRow], terms: &Terms<'_>) -> Contra
     let side = |side: Side| rows.iter().filter(|row| row.side == side).map(|row| row.value).collect::<Vec<f64>>();
     let (baseline, candidate) = (side(Side::A), side(Side::B));
     let floor = terms.floors.get(cell);
-    let capped = cap(said(assessment), claim.found(terms.rule), floor, terms.findings);
+    let lacking = Lacking { units: (terms.lacking)(cell), of: rows.len() as u32 / 2, what: "blocks" };
+    let capped =
+        cap(said(assessment), claim.found(terms.rule), floor, terms.findings).or_else(|| lacking.cap(said(assessment)));
     // More blocks do not lift what a check forbids, unless it forbids for want of blocks.
     let lifts = assessment.note == Note::TooFewBlocks || !terms.findings.iter().any(forbids) && capped.is_none();
     let sides = [
@@ -288,6 +313,30 @@ pub(crate) fn far_out(cell: &ComparedCell, rows: &[LogRow], rule: &VerdictRule) 
         confidence: ratio.confidence,
     });
     FarOut { rows: far, without }
+}
+
+/// Units that would be in a number if all of their runs had a value of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lacking {
+    /// Those that lack it.
+    pub(crate) units: u32,
+    /// Those that have it.
+    pub(crate) of: u32,
+    /// `blocks`.
+    pub(crate) what: &'static str,
+}
+
+impl Lacking {
+    /// A percentile that a run lacks for want of samples is lacked by the slow runs first: the others say nothing of all.
+    pub(crate) fn cap(self, said: ContrastVerdict) -> Option<Capped> {
+        let Lacking { units, of, what } = self;
+        let reason = format!("{units} of {} {what} lack it, which slow runs do first", units + of);
+        (units > 0 && said != ContrastVerdict::CannotTell).then(|| Capped {
+            verdict: said,
+            code: "E6".to_owned(),
+            reason,
+        })
+    }
 }
 
 /// Whether nothing may be claimed while this holds.
@@ -350,7 +399,7 @@ mod tests {
             floors.insert(cell(), Floor { share, measured_at: at, place: "x".to_owned() });
         }
         let claims = claims(rows, &rule);
-        let terms = Terms { baseline: "A", candidate: "B", rule: &rule, floors: &floors, findings };
+        let terms = Terms { baseline: "A", candidate: "B", rule: &rule, floors: &floors, findings, lacking: &|_| 0 };
         contrast(&claims[0], &rows[&cell()], &terms)
     }
 

@@ -12,7 +12,7 @@ use plumb_stats::schedule::Side;
 use plumb_trust::{Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
 use plumb_workload::Workload;
 use plumb_workload::named::NamedWorkload;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// One number that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,8 +72,8 @@ pub(crate) struct ComparisonLog {
     resolved: [Vec<Workload>; 2],
     /// Runs that were accepted, by work.
     pub(crate) accepted: [BTreeMap<&'static str, u32>; 2],
-    /// Works of which a block had two runs that the checks accept.
-    pub(crate) accepted_pairs: BTreeSet<&'static str>,
+    /// Blocks both of whose runs the checks accept, by work; those that have some.
+    pub(crate) accepted_pairs: BTreeMap<&'static str, u32>,
     /// Runs of each side.
     side_runs: [u32; 2],
     /// Warnings about runs, by side and check: the first of each, and how many runs have one.
@@ -162,7 +162,7 @@ impl ComparisonLog {
         if is_rejected {
             return;
         }
-        self.accepted_pairs.insert(named.name);
+        *self.accepted_pairs.entry(named.name).or_default() += 1;
         let plots = [0, 1].map(|index| {
             let place = block.planned.plots[index];
             self.plot_of(index, place, &sides[index].plots[place], &block.outcomes[index].observations.targets)
@@ -269,6 +269,12 @@ impl ComparisonLog {
             .collect();
         short_list::sort_by_key(&mut all, |check| u32::MAX - check.runs);
         all
+    }
+
+    /// Accepted blocks that lack a number: a run of theirs has no value of it.
+    pub(crate) fn lacking(&self, cell: &ComparedCell) -> u32 {
+        let with = self.rows.get(cell).map_or(0, Vec::len) as u32 / 2;
+        self.accepted_pairs.get(cell.workload).copied().unwrap_or(0).saturating_sub(with)
     }
 
     /// Accepted runs of the work that has fewest.

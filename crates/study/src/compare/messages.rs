@@ -194,17 +194,19 @@ pub(crate) fn notes(workloads: &[&'static NamedWorkload], time_ns: u64, comparis
         .map(|((workload, phase, note), sides)| said_note(workload, phase, note, sides))
         .collect();
     for named in workloads {
-        if !comparison_log.accepted_pairs.contains(named.name) {
+        if !comparison_log.accepted_pairs.contains_key(named.name) {
             // Where that is so of all, it is the verdict; and why is said with the runs.
             if !comparison_log.accepted_pairs.is_empty() {
                 notes.push(format!("{}: not compared, because the checks rejected a run of every block", named.name));
             }
             continue;
         }
-        let compared = |name: &str| {
-            comparison_log.rows.keys().any(|cell| cell.workload == named.name && cell.metric.to_string() == name)
+        // A number that some runs lack is compared, and no claim is made of it.
+        let is_whole = |name: &str| {
+            let mut cells = comparison_log.rows.keys().filter(|cell| cell.workload == named.name);
+            cells.any(|cell| cell.metric.to_string() == name && comparison_log.lacking(cell) == 0)
         };
-        let missing = named.headline.iter().copied().filter(|name| !compared(name));
+        let missing = named.headline.iter().copied().filter(|name| !is_whole(name));
         notes.extend(
             missing.map(|name| format!("{}: {name}: {}", named.name, too_little(named, name, time_ns, comparison_log))),
         );

@@ -80,7 +80,10 @@ pub(crate) fn measure(
     let plots = request.plots();
     let stop = in_rounds(request.rule, plots);
     let order = order(request.seed, stop.blocks_max, plots);
-    let rule = VerdictRule { seed: request.seed, blocks_min: request.rule.blocks_min, ..VerdictRule::default() };
+    let standard = VerdictRule::default();
+    // Who asks for more blocks than a claim needs may claim with fewer, where the budget ends it.
+    let blocks_min = request.rule.blocks_min.min(standard.blocks_min);
+    let rule = VerdictRule { seed: request.seed, blocks_min, ..standard };
     let mut comparison_log = ComparisonLog::new(&request.workloads, request.varying);
     let mut stopper = Stopper::new(stop);
     let mut done = 0u32;
@@ -184,6 +187,7 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         rule: &rule,
         floors: &floors,
         findings: &judged.findings,
+        lacking: &|cell| comparison_log.lacking(cell),
     };
     let contrasts: Vec<Contrast> = claims
         .iter()

@@ -10,9 +10,11 @@ use super::options::PlanOptions;
 use super::short::FileSizes;
 use super::target::{NOWHERE, PlotPlace, TargetForm};
 use super::workload::{self, MadeWork, WorkloadReader, WorkloadText};
-use crate::plan::estimate::{self, PlannedVerdicts, RunCost};
+use crate::plan::estimate::{self, RunCost};
 use crate::plan::order::{self, RunOrder};
-use crate::plan::{ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlanCell, PlannedRun, Plot, StopPlan};
+use crate::plan::{
+    ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlanCell, PlanEstimate, PlannedRun, Plot, StopPlan,
+};
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
@@ -251,8 +253,6 @@ impl<'d> Study<'d> {
         }
         let compare = self.compare();
         self.check_device_metrics(&compare)?;
-        let by_hard = self.factors.all.iter().any(|factor| factor.name == compare.by && factor.hard);
-        let units = if by_hard { plots } else { plots * least };
         let costs: Vec<RunCost> = runs.iter().map(|run| ready[run.cell as usize].cost).collect();
         let hosts = self.hosts(&built);
         let factors: Vec<FactorPlan> = self
@@ -266,9 +266,6 @@ impl<'d> Study<'d> {
             })
             .collect();
         let cells: Vec<PlanCell> = ready.into_iter().map(|ready| ready.cell).collect();
-        let verdicts = PlannedVerdicts::of(&compare, &factors, &cells, units);
-        let estimate = estimate::all(&costs, &plan_plots, &hosts, verdicts, compare.equivalence);
-        self.warn(&compare, exploratory, &estimate, &plan_plots);
         if !self.form.safety.typed.is_empty() {
             return Err(self.failed(
                 self.place(&["safety", "typed"]),
@@ -276,32 +273,35 @@ impl<'d> Study<'d> {
                 "leave it out, and name the device with `--destroy` when the study is run",
             ));
         }
-        let form = self.form;
+        let form = &self.form;
         let mut plan = Plan {
             schema: PLAN_SCHEMA.to_owned(),
             hash: String::new(),
-            name: form.experiment.name,
-            question: form.experiment.question,
+            name: form.experiment.name.clone(),
+            question: form.experiment.question.clone(),
             scale: scale.to_owned(),
             seed,
             exploratory: exploratory && plots < PLOTS_MIN,
             hosts,
-            safety: form.safety,
+            safety: form.safety.clone(),
             factors,
             cells,
             plots: plan_plots,
             runs,
             compare,
-            stop: form.stop.filter(|_| least < most).map(|stop| StopPlan {
-                metric: stop.metric,
+            stop: form.stop.as_ref().filter(|_| least < most).map(|stop| StopPlan {
+                metric: stop.metric.clone(),
                 half_width: stop.half_width.0,
                 repeats_min: least,
             }),
             budget_s: form.experiment.budget.map(|budget| budget.0 / 1_000_000_000),
             imports,
-            estimate,
-            warnings: self.warnings,
+            estimate: PlanEstimate::default(),
+            warnings: Vec::new(),
         };
+        plan.estimate = estimate::all(&costs, &plan);
+        self.warn(&plan, exploratory);
+        plan.warnings = self.warnings;
         plan.hash = plan.hash_of_rest();
         Ok(plan)
     }

@@ -5,7 +5,7 @@ use super::factors::WORKING_SET;
 use super::form::OrderForm;
 use super::levels::names_in;
 use super::make::{PLOTS, PLOTS_MIN, Study, repeats};
-use crate::plan::{ComparePlan, PlanEstimate, Plot, is_meant};
+use crate::plan::{ComparePlan, Plan, Plot, is_meant};
 use plumb_document::Value;
 use plumb_lab::Step;
 use plumb_result::Metric;
@@ -13,15 +13,22 @@ use plumb_workload::suggest::nearest;
 
 impl Study<'_> {
     /// What a careful reader would object to.
-    pub(super) fn warn(&mut self, compare: &ComparePlan, exploratory: bool, estimate: &PlanEstimate, built: &[Plot]) {
-        let mut warnings = lazy_file_systems(built);
-        let plots = built.iter().map(|plot| plot.block + 1).max().unwrap_or(0);
+    pub(super) fn warn(&mut self, plan: &Plan, exploratory: bool) {
+        let (compare, estimate) = (&plan.compare, &plan.estimate);
+        let mut warnings = lazy_file_systems(&plan.plots);
+        let plots = plan.plots.iter().map(|plot| plot.block + 1).max().unwrap_or(0);
         let varies_hard = self.factors.all.iter().any(|factor| factor.hard);
         if varies_hard && plots < PLOTS_MIN {
             warnings
                 .push("one provisioning per level is a single sample: every verdict will be `cannot-tell`".to_owned());
         } else if varies_hard && plots < PLOTS {
             warnings.push(format!("{plots} provisionings per level show only large differences; use at least {PLOTS}"));
+        } else if plan.provisions_anew() && plots == PLOTS_MIN && !compare.by.is_empty() {
+            warnings.push(format!(
+                "what `{by}` does may differ between provisionings, and {plots} of them show only large effects; use at least {PLOTS}, \
+                 or one, to learn of that one alone",
+                by = compare.by
+            ));
         }
         if exploratory && plots >= PLOTS_MIN {
             warnings.push(format!("`--exploratory` is not needed with {plots} plots per level"));

@@ -1,11 +1,9 @@
 //! What a plan will cost, as far as can be said before anything is touched. The rates are assumed, and said to be.
 
-use super::{ComparePlan, FactorPlan, HostPlan, Plan, PlanCell, PlanEstimate, Plot};
+use super::power::PlannedVerdicts;
+use super::{HostPlan, Plan, PlanEstimate};
 use plumb_lab::vm::VmSpec;
-use plumb_stats::power::{PlannedFamily, claimable_ratio};
-use plumb_stats::verdict::{ReplicationUnit, VerdictRule};
 use plumb_workload::{Bytes, Pattern, Phase, Prepare, Size, Target, Workload};
-use std::collections::BTreeMap;
 
 /// Bytes a second of large ops: a disk.
 pub const ASSUMED_BYTES_PER_S: f64 = 100e6;
@@ -17,8 +15,6 @@ pub const ASSUMED_STEP_S: f64 = 10.0;
 pub const ASSUMED_VM_BOOT_S: f64 = 10.0;
 /// Seconds that a boot takes, of a machine.
 pub const ASSUMED_BOOT_S: f64 = 120.0;
-/// The spread of runs on which the difference that can be seen is planned.
-pub const ASSUMED_SPREAD: f64 = 0.05;
 
 /// A run is killed after so many times its expected length …
 const TIMEOUT_FACTOR: f64 = 20.0;
@@ -156,71 +152,14 @@ pub fn timeout_s(cost: RunCost) -> u64 {
     cost.seconds.map_or(TIMEOUT_UNKNOWN_S, |seconds| (seconds * TIMEOUT_FACTOR).max(TIMEOUT_MIN_S).ceil() as u64)
 }
 
-/// How many verdicts share the chance of a false claim, and on what each rests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlannedVerdicts {
-    /// Blocks, or plots a side.
-    pub units: u32,
-    /// What a unit is.
-    pub unit: ReplicationUnit,
-    /// Their number.
-    pub count: u32,
-}
-
-impl PlannedVerdicts {
-    /// The verdicts of a plan that is made.
-    pub fn of_plan(plan: &Plan) -> PlannedVerdicts {
-        let is_hard = plan.factors.iter().any(|factor| factor.hard && factor.name == plan.compare.by);
-        let blocks = plan.plots.iter().map(|plot| plot.block + 1).max().unwrap_or(0);
-        let units = if is_hard { blocks } else { blocks * plan.repeats_least() };
-        PlannedVerdicts::of(&plan.compare, &plan.factors, &plan.cells, units)
-    }
-
-    /// The verdicts of a plan. Without `primary` and `metrics` each workload has one; how many numbers a wish like `bw`
-    /// will stand for is known only when they are measured, and one is counted.
-    pub fn of(compare: &ComparePlan, factors: &[FactorPlan], cells: &[PlanCell], units: u32) -> PlannedVerdicts {
-        let by = factors.iter().find(|factor| factor.name == compare.by);
-        let mut contexts: Vec<(&str, Vec<Option<&String>>)> = Vec::new();
-        for cell in cells {
-            let context = (cell.workload.as_str(), compare.within.iter().map(|name| cell.levels.get(name)).collect());
-            if !contexts.contains(&context) {
-                contexts.push(context);
-            }
-        }
-        let named = if compare.primary.is_empty() { &compare.metrics } else { &compare.primary };
-        let is_time = |name: &&String| !name.starts_with("device.");
-        let numbers = named.iter().filter(is_time).count().max(1);
-        let candidates = by.map_or(0, |factor| factor.levels.len().saturating_sub(1));
-        PlannedVerdicts {
-            units,
-            unit: if by.is_some_and(|factor| factor.hard) { ReplicationUnit::Plot } else { ReplicationUnit::Block },
-            count: (contexts.len() * numbers * candidates) as u32,
-        }
-    }
-
-    /// The smallest ratio that is claimed in four of five studies, where one unit differs so much from the next.
-    pub fn claimable_ratio(&self, spread: f64, equivalence: f64) -> Option<f64> {
-        // Both sides vary: the log ratio of two units has the root of two times the spread of one.
-        let spread = spread * 2f64.sqrt();
-        let planned = PlannedFamily { units: self.units, unit: self.unit, spread, verdicts: self.count };
-        let rule = VerdictRule { margin: equivalence, ..VerdictRule::default() };
-        claimable_ratio(planned, &rule, 0.8).ok().flatten()
-    }
-}
-
-/// Of all runs and plots.
-pub fn all(
-    costs: &[RunCost],
-    plots: &[Plot],
-    hosts: &BTreeMap<String, HostPlan>,
-    verdicts: PlannedVerdicts,
-    equivalence: f64,
-) -> PlanEstimate {
+/// Of all runs and plots of a plan; `costs` are those of its runs.
+pub fn all(costs: &[RunCost], plan: &Plan) -> PlanEstimate {
     let runs: Option<f64> = costs.iter().map(|cost| cost.seconds).sum();
-    let building: f64 = plots
+    let building: f64 = plan
+        .plots
         .iter()
         .map(|plot| {
-            let boot = match hosts.get(&plot.host) {
+            let boot = match plan.hosts.get(&plot.host) {
                 Some(HostPlan::Vm(_)) => ASSUMED_VM_BOOT_S,
                 Some(HostPlan::Ssh { boot: Some(_), .. }) => ASSUMED_BOOT_S,
                 _ => 0.0,
@@ -230,10 +169,11 @@ pub fn all(
         })
         .sum();
     let written = costs.iter().try_fold(0u64, |sum, cost| Some(sum.saturating_add(cost.written_bytes?)));
+    let verdicts = PlannedVerdicts::of_plan(plan);
     PlanEstimate {
         seconds: runs.map(|runs| runs + building),
         written_bytes: written,
-        detectable_ratio: verdicts.claimable_ratio(ASSUMED_SPREAD, equivalence),
+        detectable_ratio: verdicts.claimable_ratio(verdicts.assumed(), plan.compare.equivalence),
         verdicts: verdicts.count,
     }
 }

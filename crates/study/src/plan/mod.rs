@@ -2,11 +2,13 @@
 
 pub mod estimate;
 pub mod order;
+pub mod power;
 
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
 use plumb_lab::step::Safety;
-use plumb_result::PublishedNumber;
+use plumb_result::{PublishedNumber, short_list};
+use plumb_workload::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -86,6 +88,38 @@ impl Plan {
     pub fn repeats_least(&self) -> u32 {
         let all = || self.runs.iter().map(|run| run.repeat + 1).max().unwrap_or(0);
         self.stop.as_ref().map_or_else(all, |stop| stop.repeats_min)
+    }
+
+    /// Whether a plot is a provisioning of its own: something is built, booted, entered or simulated for it. Where nothing is,
+    /// all plots are on the storage that was there before, and are blocks of runs in time.
+    pub fn provisions_anew(&self) -> bool {
+        let is_made = |plot: &Plot| {
+            let boots = match self.hosts.get(&plot.host) {
+                Some(HostPlan::Vm(_)) => true,
+                Some(HostPlan::Ssh { boot, .. }) => boot.is_some(),
+                Some(HostPlan::Local) | None => false,
+            };
+            boots || !plot.steps.is_empty() || !plot.on_enter.is_empty()
+        };
+        let is_simulated = |run: &PlannedRun| match &run.work {
+            HostWork::Native { toml } => plumb_workload::native::parse("plan", toml)
+                .is_ok_and(|workload| workload.target.values().any(|target| matches!(target, Target::Sim(_)))),
+            HostWork::Dialect { .. } => false,
+        };
+        let mut of_first_plot = self.runs.iter().filter(|run| run.plot == 0 && run.repeat == 0);
+        self.plots.iter().any(is_made) || of_first_plot.any(is_simulated)
+    }
+
+    /// Whether the levels that are compared are of a factor whose change needs a provisioning.
+    pub fn compares_hard(&self) -> bool {
+        self.factors.iter().any(|factor| factor.hard && factor.name == self.compare.by)
+    }
+
+    /// The levels of a cell that are told apart in the verdicts.
+    pub fn context(&self, cell: u32) -> Levels {
+        let levels = &self.cells[cell as usize].levels;
+        let told_apart = levels.iter().filter(|(name, _)| self.compare.within.contains(name));
+        short_list::keyed(told_apart.map(|(name, level)| (name.clone(), level.clone())))
     }
 
     /// Whether the hash is that of the rest: nobody changed the plan.

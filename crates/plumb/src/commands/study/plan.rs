@@ -38,7 +38,7 @@ pub fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
         let detail = if arguments.runs { Detail::Full } else { Detail::Brief };
         // A database that cannot be read holds no earlier study; the page says that the spread is assumed.
         let store = if common.no_store { None } else { session::store_to_read(common).ok() };
-        let earlier = store.and_then(|store| earlier::spread(&store, &plan.name, plan.repeats_least()).ok().flatten());
+        let earlier = store.and_then(|store| earlier::spread(&store, &plan.name).ok().flatten());
         output::print(&page(&super::view::of(&plan, earlier.as_ref()), detail, &session::style()));
     }
     if !arguments.check {
@@ -58,7 +58,7 @@ fn checked(plan: &Plan, common: &Common) -> Result<Preflight, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
     let mut hosts = LabHosts::new(stop, common)?;
     let teller = StudyReporter::new();
-    let typed = session::permissions(common).text();
+    let typed = session::typed(common).text();
     let request = CheckRequest { plan, typed: &typed, depth: Depth::Build, stop };
     let found = request.answer(|_| true, &mut hosts, &mut |line| teller.show(line));
     teller.clear();

@@ -4,17 +4,16 @@ use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
 use plumb_report::study_plan::{FactorView, PlanView, PlannedCell, PlotView};
 use plumb_study::earlier::EarlierSpread;
-use plumb_study::plan::estimate::{ASSUMED_SPREAD, PlannedVerdicts};
+use plumb_study::plan::power::{ASSUMED_SPREAD, PlannedUnit, PlannedVerdicts};
 use plumb_study::plan::{Correction, Levels, Plan};
 use plumb_workload::{CachePolicy, Phase, Target, Workload};
 use serde_json::Value;
 
 /// The plan, as far as it is shown.
 pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
-    let by_hard = plan.factors.iter().any(|factor| factor.hard && factor.name == plan.compare.by);
     let least = plan.repeats_least();
-    let spread = earlier.map(|earlier| if by_hard { earlier.plots } else { earlier.runs });
-    let blocks = plan.plots.iter().map(|plot| plot.block + 1).max().unwrap_or(0);
+    let verdicts = PlannedVerdicts::of_plan(plan);
+    let spread = earlier.map(|earlier| verdicts.as_in(earlier));
     PlanView {
         name: plan.name.clone(),
         question: plan.question.clone(),
@@ -97,14 +96,46 @@ pub fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
         seconds: plan.estimate.seconds,
         written_bytes: plan.estimate.written_bytes,
         detectable_ratio: match spread {
-            Some(spread) => PlannedVerdicts::of_plan(plan).claimable_ratio(spread, plan.compare.equivalence),
+            Some(spread) => verdicts.claimable_ratio(spread, plan.compare.equivalence),
             None => plan.estimate.detectable_ratio,
         },
-        spread: spread.unwrap_or(ASSUMED_SPREAD),
+        spread: spread_of(verdicts, earlier),
         spread_from: earlier.map(|earlier| format!("study {}", earlier.id)),
+        spread_freedom: spread.and_then(|spread| spread.freedom),
         verdicts: plan.estimate.verdicts,
-        counted: if by_hard { format!("{blocks} provisionings") } else { format!("{} runs", blocks * least) },
+        counted: counted(verdicts),
         warnings: plan.warnings.clone(),
+    }
+}
+
+/// What varies, and by how much.
+fn spread_of(verdicts: PlannedVerdicts, earlier: Option<&EarlierSpread>) -> String {
+    let percent = |share: f64| format!("a spread of {}", plumb_report::format::percent(share));
+    let Some(earlier) = earlier else {
+        let unit = if verdicts.unit == PlannedUnit::Plot { "provisioning" } else { "run" };
+        return format!("{} from one {unit} to the next", percent(ASSUMED_SPREAD));
+    };
+    let runs = percent(earlier.runs.cv);
+    match (verdicts.unit, earlier.effects) {
+        (PlannedUnit::Plot, _) => {
+            let of_one = verdicts.as_in(earlier).of_log_ratio / 2f64.sqrt();
+            format!("{} from one provisioning to the next", percent(of_one))
+        }
+        (PlannedUnit::PairsOnPlot, Some(effects)) => format!(
+            "{runs} from one run to the next, and of the effect of {} from one provisioning to the next",
+            plumb_report::format::percent(effects.cv)
+        ),
+        _ => format!("{runs} from one run to the next"),
+    }
+}
+
+/// On what each verdict rests.
+fn counted(verdicts: PlannedVerdicts) -> String {
+    let of = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    match verdicts.unit {
+        PlannedUnit::Plot => format!("{} a side", of(verdicts.units, "provisioning")),
+        PlannedUnit::PairsOnPlot => format!("{} that hold both sides", of(verdicts.units, "provisioning")),
+        PlannedUnit::Pair => format!("{} a side", of(verdicts.units, "run")),
     }
 }
 

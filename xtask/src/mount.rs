@@ -1,8 +1,19 @@
-//! File systems and devices of a benchmark's own, given back when they are dropped.
+//! File systems and devices of a benchmark's or a trial's own, given back when they are dropped.
 
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// How a loop device goes about its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopMode {
+    /// Through the page cache.
+    Cached,
+    /// Through the page cache, and never written.
+    ReadOnly,
+    /// Past the page cache: what is read from the device is not read from memory.
+    Direct,
+}
 
 /// A loop device over a file.
 pub struct LoopDevice {
@@ -11,9 +22,14 @@ pub struct LoopDevice {
 
 impl LoopDevice {
     /// A device over `file`; `None` where none can be made.
-    pub fn of(file: &Path, read_only: bool) -> Option<LoopDevice> {
+    pub fn of(file: &Path, mode: LoopMode) -> Option<LoopDevice> {
         let mut command = Command::new("losetup");
-        command.args(["--find", "--show"]).args(read_only.then_some("--read-only")).arg(file);
+        let option = match mode {
+            LoopMode::Cached => None,
+            LoopMode::ReadOnly => Some("--read-only"),
+            LoopMode::Direct => Some("--direct-io=on"),
+        };
+        command.args(["--find", "--show"]).args(option).arg(file);
         let output = command.output().ok()?;
         let node = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         (output.status.success() && !node.is_empty()).then_some(LoopDevice { node })
@@ -31,31 +47,68 @@ impl Drop for LoopDevice {
     }
 }
 
-/// An ext4 on a loop device.
-pub struct Ext4 {
+/// A file system that can be made on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileSystem {
+    /// Linux's ext4; nothing of it is written later than it is made.
+    Ext4,
+    /// XFS.
+    Xfs,
+    /// Btrfs.
+    Btrfs,
+}
+
+impl FileSystem {
+    /// As mount(8) calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FileSystem::Ext4 => "ext4",
+            FileSystem::Xfs => "xfs",
+            FileSystem::Btrfs => "btrfs",
+        }
+    }
+
+    /// Options of its mkfs: say little, and take a device that has content.
+    const fn mkfs_options(self) -> &'static [&'static str] {
+        match self {
+            FileSystem::Ext4 => &["-q", "-F", "-E", "lazy_itable_init=0"],
+            FileSystem::Xfs | FileSystem::Btrfs => &["-q", "-f"],
+        }
+    }
+}
+
+/// A file system on a loop device.
+pub struct MountedLoop {
+    kind: FileSystem,
     place: PathBuf,
     /// Ends before the device goes.
     limit: Option<SpeedLimit>,
     device: LoopDevice,
 }
 
-impl Ext4 {
-    /// A file system of this many bytes, its image and mount point below `folder`; `None` where nothing can be mounted.
-    pub fn on_loop(folder: &Path, bytes: u64) -> Result<Option<Ext4>> {
-        let (image, place) = (folder.join("image"), folder.join("mounted"));
+impl MountedLoop {
+    /// An ext4 of this many bytes, its image and mount point below `folder`; `None` where nothing can be mounted.
+    pub fn ext4_below(folder: &Path, bytes: u64) -> Result<Option<MountedLoop>> {
+        let image = folder.join("image");
         let file = std::fs::File::create(&image).with_context(|| format!("making {}", image.display()))?;
         file.set_len(bytes)?;
-        std::fs::create_dir(&place)?;
-        let Some(device) = LoopDevice::of(&image, false) else { return Ok(None) };
+        MountedLoop::over(&image, LoopMode::Cached, FileSystem::Ext4, &folder.join("mounted"))
+    }
+
+    /// A new file system in `image`, mounted at `place`, which is made if need be; `None` where there are no loop devices.
+    pub fn over(image: &Path, mode: LoopMode, kind: FileSystem, place: &Path) -> Result<Option<MountedLoop>> {
+        std::fs::create_dir_all(place).with_context(|| format!("making {}", place.display()))?;
+        let Some(device) = LoopDevice::of(image, mode) else { return Ok(None) };
         // A bench that was killed may have left its limit to whoever has the device next.
         drop(SpeedLimit::of(&device, 0));
-        let ext4 = Ext4 { place, limit: None, device };
-        ext4.make()?;
-        Ok(Some(ext4))
+        let mounted = MountedLoop { kind, place: place.to_owned(), limit: None, device };
+        mounted.make()?;
+        Ok(Some(mounted))
     }
 
     fn make(&self) -> Result<()> {
-        crate::run(Command::new("mkfs.ext4").args(["-q", "-F", "-E", "lazy_itable_init=0", self.device.node()]))?;
+        let mkfs = format!("mkfs.{}", self.kind.name());
+        crate::tools::run_quietly(Command::new(mkfs).args(self.kind.mkfs_options()).arg(self.device.node()))?;
         crate::run(Command::new("mount").args([self.device.node()]).arg(&self.place))
     }
 
@@ -78,7 +131,7 @@ impl Ext4 {
     }
 }
 
-impl Drop for Ext4 {
+impl Drop for MountedLoop {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.place).status();
     }

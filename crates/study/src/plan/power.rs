@@ -1,0 +1,136 @@
+//! What a plan can show: on what its verdicts rest, and which difference they find.
+
+use super::{Levels, Plan, PlannedRun};
+use crate::earlier::EarlierSpread;
+use plumb_stats::power::{PlannedFamily, claimable_ratio};
+use plumb_stats::verdict::{ReplicationUnit, VerdictRule};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The spread of runs on which the difference that can be seen is planned, where no earlier study shows one.
+pub const ASSUMED_SPREAD: f64 = 0.05;
+
+/// The chance with which that difference is found.
+pub const PROMISED: f64 = 0.8;
+
+/// What is one unit of a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlannedUnit {
+    /// A plot of each side: the factor is hard to change.
+    Plot,
+    /// A plot that holds pairs of both sides: the factor is easy to change, and there are several plots.
+    PairsOnPlot,
+    /// A pair of runs: all are on one provisioning, and what they say is of that one.
+    Pair,
+}
+
+/// How many verdicts share the chance of a false claim, and on what each rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedVerdicts {
+    /// What is one unit.
+    pub unit: PlannedUnit,
+    /// Units of the verdict that has the fewest.
+    pub units: u32,
+    /// Runs of a side that the value of a unit is the mean of.
+    pub runs: u32,
+    /// Number of verdicts.
+    pub count: u32,
+}
+
+/// How much the log ratio of one unit varies from unit to unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UnitSpread {
+    /// Its standard deviation.
+    pub of_log_ratio: f64,
+    /// Degrees of freedom that it was estimated with; `None` of an assumption.
+    pub freedom: Option<u32>,
+}
+
+/// What one verdict will be of: a workload at some levels.
+type Context<'a> = (&'a str, Levels);
+
+/// The runs of the baseline and of a candidate, by unit.
+type UnitRuns = BTreeMap<(u32, u32), [u32; 2]>;
+
+impl PlannedVerdicts {
+    /// The verdicts of a plan. Without `primary` and `metrics` each workload has one; how many numbers a wish like `bw` will stand
+    /// for is known only when they are measured, and one is counted.
+    pub fn of_plan(plan: &Plan) -> PlannedVerdicts {
+        let compare = &plan.compare;
+        let by = plan.factors.iter().find(|factor| factor.name == compare.by);
+        let levels = by.map_or(&[][..], |factor| &factor.levels);
+        let (baseline, candidates) = (levels.first(), levels.get(1..).unwrap_or_default());
+        let certain = || plan.runs.iter().filter(|run| run.repeat < plan.repeats_least());
+        let level_of = |run: &PlannedRun| plan.cells[run.cell as usize].levels.get(&compare.by);
+        let context = |run: &PlannedRun| (plan.cells[run.cell as usize].workload.as_str(), plan.context(run.cell));
+        let plots: BTreeSet<u32> = certain().filter(|run| level_of(run).is_some()).map(|run| run.plot).collect();
+        let unit = if plan.compares_hard() {
+            PlannedUnit::Plot
+        } else if plots.len() > 1 && plan.provisions_anew() {
+            PlannedUnit::PairsOnPlot
+        } else {
+            PlannedUnit::Pair
+        };
+        let mut contexts: BTreeMap<Context<'_>, UnitRuns> = BTreeMap::new();
+        for run in certain() {
+            let Some(level) = level_of(run) else { continue };
+            let unit = match unit {
+                PlannedUnit::Plot => (plan.plots[run.plot as usize].block, 0),
+                PlannedUnit::PairsOnPlot => (run.plot, 0),
+                PlannedUnit::Pair => (run.plot, run.repeat),
+            };
+            let runs = contexts.entry(context(run)).or_default().entry(unit).or_default();
+            // Of several candidates each has a verdict of its own, with as many runs.
+            if let Some(side) = [baseline, candidates.first()].iter().position(|side| *side == Some(level)) {
+                runs[side] += 1;
+            }
+        }
+        let named = if compare.primary.is_empty() { &compare.metrics } else { &compare.primary };
+        let is_time = |name: &&String| !name.starts_with("device.");
+        let numbers = named.iter().filter(is_time).count().max(1);
+        let whole = |units: &UnitRuns| units.values().filter(|sides| !sides.contains(&0)).count() as u32;
+        let runs = contexts.values().flat_map(BTreeMap::values).flatten().copied().filter(|runs| *runs > 0);
+        PlannedVerdicts {
+            unit,
+            units: contexts.values().map(whole).min().unwrap_or(0),
+            runs: runs.min().unwrap_or(1),
+            count: (contexts.len() * numbers * candidates.len()) as u32,
+        }
+    }
+
+    /// Runs that vary by [`ASSUMED_SPREAD`]; of a plot of its own, its runs with all that it is made of; of pairs on plots, an
+    /// effect that is the same on each of them.
+    pub fn assumed(&self) -> UnitSpread {
+        let runs = if self.unit == PlannedUnit::PairsOnPlot { f64::from(self.runs) } else { 1.0 };
+        UnitSpread { of_log_ratio: ASSUMED_SPREAD * (2.0 / runs).sqrt(), freedom: None }
+    }
+
+    /// As in an earlier study.
+    pub fn as_in(&self, earlier: &EarlierSpread) -> UnitSpread {
+        let of_runs = earlier.runs.cv.powi(2) / f64::from(self.runs.max(1));
+        let (variance, freedom) = match self.unit {
+            PlannedUnit::Plot => (2.0 * (earlier.plots.cv.powi(2) + of_runs), earlier.plots.freedom),
+            PlannedUnit::PairsOnPlot => match earlier.effects {
+                Some(effects) => (effects.cv.powi(2) + 2.0 * of_runs, effects.freedom),
+                None => (2.0 * of_runs, earlier.runs.freedom),
+            },
+            PlannedUnit::Pair => (2.0 * of_runs, earlier.runs.freedom),
+        };
+        UnitSpread { of_log_ratio: variance.sqrt(), freedom: Some(freedom) }
+    }
+
+    /// The smallest ratio that is claimed in four of five studies; `None` where none is.
+    pub fn claimable_ratio(&self, spread: UnitSpread, equivalence: f64) -> Option<f64> {
+        let planned = PlannedFamily {
+            units: self.units,
+            unit: match self.unit {
+                PlannedUnit::Plot | PlannedUnit::PairsOnPlot => ReplicationUnit::Plot,
+                PlannedUnit::Pair => ReplicationUnit::Block,
+            },
+            spread: spread.of_log_ratio,
+            spread_freedom: spread.freedom,
+            verdicts: self.count,
+        };
+        let rule = VerdictRule { margin: equivalence, ..VerdictRule::default() };
+        claimable_ratio(planned, &rule, PROMISED).ok().flatten()
+    }
+}

@@ -1,0 +1,145 @@
+//! What Plumb said of a trial.
+
+use anyhow::{Context, Result};
+use plumb_result::study::StudyReport;
+use plumb_result::{Comparison, Contrast, ContrastVerdict};
+use serde::{Deserialize, Serialize};
+use std::process::Output;
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// With verdicts.
+    Judged(Verdicts),
+    /// Without an answer; why.
+    Failed(String),
+    /// By Ctrl-C. It is tried again.
+    Interrupted,
+}
+
+/// The verdicts of one trial. Nothing differs, so every claim is false.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// Faster, slower, fewer or more, in words.
+    pub claims: Vec<String>,
+    /// Fewer or more of what every run of a side counted the same.
+    pub exact_claims: Vec<String>,
+    /// Numbers whose difference is within the margin; of counts also those that were the same in every run.
+    pub equivalent: u32,
+    /// Numbers of which nothing is said.
+    pub cannot_tell: u32,
+    /// Numbers on which the two tests disagree.
+    pub fragile: u32,
+    /// Numbers with an interval and no verdict.
+    #[serde(default)]
+    pub secondary: u32,
+    /// Runs that checks rejected.
+    #[serde(default)]
+    pub rejected: u32,
+}
+
+impl Verdicts {
+    /// Adds those of another trial.
+    pub fn add(&mut self, other: &Verdicts) {
+        self.claims.extend(other.claims.iter().cloned());
+        self.exact_claims.extend(other.exact_claims.iter().cloned());
+        self.equivalent += other.equivalent;
+        self.cannot_tell += other.cannot_tell;
+        self.fragile += other.fragile;
+        self.secondary += other.secondary;
+        self.rejected += other.rejected;
+    }
+
+    fn count(&mut self, contrast: &Contrast) {
+        match contrast.verdict {
+            ContrastVerdict::Equivalent => self.equivalent += 1,
+            ContrastVerdict::CannotTell => self.cannot_tell += 1,
+            ContrastVerdict::Fragile => self.fragile += 1,
+            ContrastVerdict::Faster | ContrastVerdict::Slower => {
+                // An interval that cannot be wrong is one of counts that were the same in every run.
+                let is_exact = contrast.confidence == 1.0;
+                let claims = if is_exact { &mut self.exact_claims } else { &mut self.claims };
+                claims.push(in_words(contrast));
+            }
+        }
+    }
+
+    /// `2 equivalent, 1 cannot tell`.
+    pub fn line(&self) -> String {
+        let parts = [
+            (self.claims.len() as u32, "FALSE"),
+            (self.exact_claims.len() as u32, "FALSE exact"),
+            (self.equivalent, "equivalent"),
+            (self.fragile, "fragile"),
+            (self.cannot_tell, "cannot tell"),
+            (self.secondary, "secondary"),
+            (self.rejected, "runs rejected"),
+        ];
+        let said: Vec<String> =
+            parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+        if said.is_empty() { "no numbers".to_owned() } else { said.join(", ") }
+    }
+}
+
+/// Everything that judges it: `slower: write write.iops of twin B, 0.93 (0.89–0.97), p 0.002, 8 blocks`.
+fn in_words(contrast: &Contrast) -> String {
+    let number = |value: Option<f64>| value.map_or("?".to_owned(), |value| format!("{value:.4}"));
+    format!(
+        "{}: {} {} {} of {}, {} ({}–{}), p {} (corrected {}), {} {:?}s, CV {} and {}",
+        contrast.word(),
+        contrast.workload.as_deref().unwrap_or_default(),
+        contrast.phase,
+        contrast.metric,
+        contrast.candidate,
+        number(contrast.ratio),
+        number(contrast.lo),
+        number(contrast.hi),
+        number(contrast.p),
+        number(contrast.p_adjusted),
+        contrast.blocks,
+        contrast.unit,
+        number(contrast.baseline_cv),
+        number(contrast.candidate_cv)
+    )
+}
+
+/// What `plumb compare --json` printed.
+pub fn of_comparison(output: &Output) -> Ending {
+    ending(output, |comparison: Comparison| {
+        let mut verdicts = Verdicts { rejected: comparison.left_out.len() as u32, ..Verdicts::default() };
+        comparison.contrasts.iter().for_each(|contrast| verdicts.count(contrast));
+        verdicts
+    })
+}
+
+/// What `plumb study run --json` printed.
+pub fn of_study(output: &Output) -> Ending {
+    ending(output, |report: StudyReport| {
+        let mut verdicts = Verdicts { rejected: report.counts.rejected, ..Verdicts::default() };
+        for contrast in &report.contrasts {
+            if contrast.primary {
+                verdicts.count(&contrast.contrast);
+            } else {
+                verdicts.secondary += 1;
+            }
+        }
+        verdicts
+    })
+}
+
+fn ending<T: for<'de> Deserialize<'de>>(output: &Output, verdicts: impl Fn(T) -> Verdicts) -> Ending {
+    let said: Result<T> = serde_json::from_slice(&output.stdout).context("no answer in JSON");
+    match (output.status.code(), said) {
+        (Some(130) | None, _) => Ending::Interrupted,
+        // 3: checks rejected too much; what is left is judged, and is an answer.
+        (Some(0 | 3), Ok(said)) => Ending::Judged(verdicts(said)),
+        (_, said) => {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let last: Vec<&str> = errors.lines().rev().filter(|line| !line.trim().is_empty()).take(4).collect();
+            let why = said.err().map(|error| format!("{error:#}: ")).unwrap_or_default();
+            let last: Vec<&str> = last.into_iter().rev().collect();
+            Ending::Failed(format!("{why}{}: {}", output.status, last.join(" | ")))
+        }
+    }
+}

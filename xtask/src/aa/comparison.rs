@@ -1,0 +1,64 @@
+//! A comparison of two equal places.
+
+use super::Site;
+use super::answer::{Ending, of_comparison};
+use super::places::{Mounted, STORAGES, TRIAL};
+use anyhow::Result;
+use plumb_workload::named::NAMED;
+
+/// A comparison ends within this time and what one block more takes, so that it is at most 30 s.
+const BUDGET: &str = "24s";
+/// Of each timed phase: six blocks of the shortest work take half of the budget.
+const TIME: &str = "800ms";
+const SIZE: &str = "24MiB";
+
+/// How two equal places are had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pair {
+    /// Two new file systems of one kind, each on a device of its own.
+    Twins,
+    /// One directory, twice.
+    Same,
+}
+
+/// Runs a comparison. Each kind of storage, then each pair, then each work is met in turn: 64 are all of them once.
+pub fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
+    let index = index as usize;
+    let storage = STORAGES[index % STORAGES.len()];
+    let pair = if (index / STORAGES.len()).is_multiple_of(2) { Pair::Twins } else { Pair::Same };
+    let work = NAMED[index / (2 * STORAGES.len()) % NAMED.len()].name;
+    let folder = tempfile::Builder::new().prefix(TRIAL).tempdir_in(site.work)?;
+    let first = Mounted::of(storage, site.work, folder.path(), 'a')?;
+    let second = match pair {
+        Pair::Twins => Some(Mounted::of(storage, site.work, folder.path(), 'b')?),
+        Pair::Same => None,
+    };
+    let places = [first.place(), second.as_ref().map_or(first.place(), Mounted::place)];
+    let places = places.map(|place| place.to_string_lossy().into_owned());
+    let seed = seed.to_string();
+    let output = site.plumb(
+        folder.path(),
+        &[
+            "compare",
+            &places[0],
+            &places[1],
+            "--for",
+            work,
+            "--budget",
+            BUDGET,
+            "--time",
+            TIME,
+            "--size",
+            SIZE,
+            "--seed",
+            &seed,
+            "--json",
+            "--no-store",
+        ],
+    )?;
+    let which = match pair {
+        Pair::Twins => "two of the same",
+        Pair::Same => "one twice",
+    };
+    Ok((format!("{}, {which}, {work}", storage.name()), of_comparison(&output)))
+}

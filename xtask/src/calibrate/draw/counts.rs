@@ -1,0 +1,77 @@
+//! What devices count where nothing differs: numbers such as 8 and 9 flushes, which a timer decides between.
+
+use super::super::scenario::Counted;
+use super::super::trial::Outcome;
+use anyhow::{Result, bail};
+use plumb_stats::counts::{CountedBy, EqualCounts, equal_counts, granularity};
+use plumb_stats::random::SplitMix;
+use plumb_stats::{Better, Compared, Family, Sides, Verdict, VerdictRule, assess_family};
+
+/// From where to where a count may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Varying {
+    /// From run to run.
+    Runs,
+    /// From plot to plot; the runs of one count the same.
+    Plots,
+}
+
+/// Counts of two equal sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DrawnCounts {
+    /// Of each side.
+    pub plots: u32,
+    /// On each plot.
+    pub runs: u32,
+    /// What is counted, or one more.
+    pub count: f64,
+    /// The chance of one more.
+    pub chance: f64,
+    /// Where that is decided.
+    pub varying: Varying,
+}
+
+/// What is said of one number.
+enum Said {
+    Exactly { differs: bool },
+    Judged(Verdict),
+    Nothing,
+}
+
+/// Draws a study of one number, judges it, and says what each line sees.
+pub fn count<'a>(drawn: &DrawnCounts, seed: u64, counted: impl Iterator<Item = &'a Counted>) -> Result<Vec<Outcome>> {
+    let said = drawn.said(seed)?;
+    let is_exact = matches!(said, Said::Exactly { differs: true });
+    let is_judged = matches!(said, Said::Judged(Verdict::Faster(_) | Verdict::Slower(_)));
+    counted
+        .map(|counted| match counted {
+            Counted::Exact => Ok(Outcome::of(is_exact)),
+            Counted::Claim => Ok(Outcome::of(is_exact || is_judged)),
+            other => bail!("counts have no {other:?}"),
+        })
+        .collect()
+}
+
+impl DrawnCounts {
+    fn said(&self, seed: u64) -> Result<Said> {
+        let mut random = SplitMix::new(seed);
+        let mut one = || self.count + f64::from(u8::from(random.unit() < self.chance));
+        let mut plot = || match self.varying {
+            Varying::Runs => (0..self.runs).map(|_| one()).collect(),
+            Varying::Plots => vec![one(); self.runs as usize],
+        };
+        let mut side = || (0..self.plots).map(|_| plot()).collect::<Vec<Vec<f64>>>();
+        let (baseline, candidate) = (side(), side());
+        let all = [baseline.concat(), candidate.concat()];
+        match equal_counts(all.iter().map(Vec::as_slice), self.plots, CountedBy::Timers) {
+            EqualCounts::Exact => return Ok(Said::Exactly { differs: all[0][0] != all[1][0] }),
+            EqualCounts::TooFew { .. } => return Ok(Said::Nothing),
+            EqualCounts::Vary => {}
+        }
+        let sides = Sides::Plots { baseline: &baseline, candidate: &candidate };
+        let granularity = granularity(all.into_iter().flatten());
+        let compared = Compared { granularity, ..Compared::measured(sides, Better::Lower) };
+        let found = assess_family(&[compared], &VerdictRule::default(), Family::Holm)?;
+        Ok(found.first().map_or(Said::Nothing, |one| Said::Judged(one.verdict)))
+    }
+}
