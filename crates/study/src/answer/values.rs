@@ -103,7 +103,9 @@ pub(super) fn compared(plan: &Plan, numbers: WorkNumbers) -> WorkNumbers {
     if !chooses_work(plan, &plan.compare.by) {
         return numbers;
     }
-    let mut by_metric: BTreeMap<Metric, BTreeMap<String, Vec<(String, Vec<CountedValue>)>>> = BTreeMap::new();
+    /// The phases of one work, with their values.
+    type Phases = Vec<(String, Vec<CountedValue>)>;
+    let mut by_metric: BTreeMap<Metric, BTreeMap<String, Phases>> = BTreeMap::new();
     for (number, values) in numbers {
         let works = by_metric.entry(number.metric).or_default();
         works.entry(number.workload).or_default().push((number.phase, values));
@@ -111,7 +113,7 @@ pub(super) fn compared(plan: &Plan, numbers: WorkNumbers) -> WorkNumbers {
     let mut across = WorkNumbers::new();
     for (metric, works) in by_metric {
         let is_single = works.values().all(|phases| phases.len() == 1);
-        let phases: Vec<(String, Vec<CountedValue>)> = works.into_values().flatten().collect();
+        let phases: Phases = works.into_values().flatten().collect();
         let names_differ = phases.iter().any(|(phase, _)| *phase != phases[0].0);
         for (phase, values) in phases {
             let phase = if is_single && names_differ { String::new() } else { phase };
