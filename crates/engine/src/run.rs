@@ -25,10 +25,7 @@ pub fn run(
     setting: &Setting<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Measurement, EngineError> {
-    let guard = Guard::new(setting.permissions.clone()).patient(setting.say, setting.stop);
-    let measured = run_phases(workload, &guard, setting, observer);
-    guard.give_back();
-    match measured {
+    match run_phases(workload, setting, observer) {
         Err(error) if error.is_stop() => Ok(Measurement { interrupted: true, ..Measurement::default() }),
         outcome => outcome,
     }
@@ -36,11 +33,11 @@ pub fn run(
 
 fn run_phases(
     workload: &Workload,
-    guard: &Guard,
     setting: &Setting<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Measurement, EngineError> {
-    let surroundings = TargetContext { guard, setting, workload };
+    let guard = Guard::new(setting.permissions.clone());
+    let surroundings = TargetContext { guard: &guard, setting, workload };
     let mut targets = OpenTargets::open(&surroundings, observer)?;
     check(workload, &targets)?;
     observer.targets_ready(&targets.views(|_| true));

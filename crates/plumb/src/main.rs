@@ -5,7 +5,6 @@
 mod args;
 mod commands;
 mod common;
-mod config;
 mod exit;
 mod help;
 mod output;

@@ -20,7 +20,6 @@ mod pattern;
 mod pool;
 mod premade;
 mod random;
-mod recognise;
 mod rules;
 mod seeds;
 mod stamp;
@@ -39,7 +38,6 @@ pub use headers::{
 };
 pub(crate) use mismatch::Mismatch;
 pub(crate) use premade::{Pool, Premade};
-pub(crate) use recognise::{TestBlock, test_block};
 pub(crate) use rules::Writers;
 
 use crate::op::{BlockOp, Role};

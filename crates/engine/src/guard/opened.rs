@@ -35,11 +35,9 @@ pub enum PassReason {
     Made,
     /// Plumb made it earlier.
     TestData,
-    /// Somebody else made it, and it held nothing when this run took it.
-    Blank,
-    /// The user named it, or a directory that it lies in.
+    /// The user named it.
     Allowed,
-    /// A block device, named by its serial, or a loop device that held nothing.
+    /// A block device, named by its serial.
     Device,
     /// A device of the system that forgets what is written, such as `/dev/null`.
     Sink,

@@ -7,7 +7,6 @@ mod common;
 
 mod devices;
 mod filesystems;
-mod full;
 mod limits;
 mod load;
 mod places;
