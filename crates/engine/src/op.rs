@@ -73,6 +73,9 @@ pub struct BlockOp {
     pub number: u32,
 }
 
+/// The number of a place in the queue, below the depth.
+pub(crate) type Slot = u16;
+
 /// What an op is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]

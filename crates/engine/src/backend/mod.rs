@@ -32,6 +32,7 @@ pub(crate) use elsewhere::{io_uring, libaio, splice};
 
 use crate::backend::payload::Payload;
 use crate::content::{Concluded, Mismatch};
+pub(crate) use crate::op::Slot;
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
 use plumb_workload::files::SyncRange;
@@ -184,9 +185,6 @@ pub(crate) struct Unfinished {
     pub(crate) path: PathBuf,
     pub(crate) errno: Errno,
 }
-
-/// The number of a place in the queue, below the depth.
-pub(crate) type Slot = u16;
 
 /// Keeps several ops in flight.
 pub(crate) trait QueuedBackend {

@@ -4,10 +4,9 @@
 //! in the pool, and reads have memory of their own behind it.
 #![allow(unsafe_code)]
 
-use crate::backend::Slot;
 use crate::backend::region::{Region, align_bytes};
 use crate::content::{BlockBytes, Concluded, Mismatch, Pool};
-use crate::op::BlockOp;
+use crate::op::{BlockOp, Slot};
 use plumb_workload::OpKind;
 use plumb_workload::process::BufferRules;
 use std::io;

@@ -5,7 +5,7 @@
 //! equal, and a compressor finds a repeat only if it looks back further than the pool is long.
 
 use super::fill::Filler;
-use crate::backend::Slot;
+use crate::op::Slot;
 use crate::rng::{Purpose, StreamId, splitmix64};
 use plumb_workload::Content;
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Driver {
     /// In `/proc/devices`.
     pub(crate) device: &'static str,
-    /// For people.
+    /// In messages.
     pub(crate) what: &'static str,
     /// The module that has it.
     pub(crate) module: &'static str,
@@ -93,8 +93,8 @@ impl Ground for Here<'_> {
     }
 
     fn lacks_driver(&self, driver: Driver) -> Option<String> {
-        // A target of the device mapper's has no entry of its own, and a kernel without a directory of modules does not say
-        // what is built in.
+        // A device-mapper target has no entry in /proc/devices, and a kernel without a module directory does not list what
+        // is built in.
         if driver.device.is_empty() && !modules_of_here().is_dir() {
             return None;
         }

@@ -153,7 +153,7 @@ pub(super) fn volume_bytes(layout: LvmLayout, size: Option<Bytes>, devices: &[Op
 mod tests {
     use super::*;
 
-    // Protects: what is said not to fit does not fit, so that no array or volume is taken for smaller than it is.
+    // Protects: no array or volume is taken for smaller than it is, so data reported as too large are.
     #[test]
     fn arrays_and_volumes_hold_what_their_members_leave() {
         let step = |text: &str| -> Mdadm { plumb_document::json::from_str(text).unwrap() };

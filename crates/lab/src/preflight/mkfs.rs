@@ -7,16 +7,16 @@ use crate::step::{Btrfs, Mkfs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A file that stands for a device whose size is not known.
+/// Size of the trial file if the size of the device is unknown.
 const ASSUMED_BYTES: u64 = 4 << 30;
 
-/// Tools without a dry run write their tables: to no more than this.
+/// Tools without a dry run write their tables, so the trial file is no larger than this.
 const WRITTEN_BYTES_MAX: u64 = 64 << 30;
 
-/// A dry run takes no longer.
+/// Time limit of a trial.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What the tool says against its options, on a device of this size.
+/// Why the tool refuses its options, on a device of this size.
 pub(super) fn refusal(step: &Mkfs, bytes: Option<u64>) -> Option<String> {
     // mke2fs(8) `-n`, mkfs.xfs(8) `-N`: what would be done is printed.
     let dry = match step.fs.as_str() {
@@ -34,7 +34,7 @@ pub(super) fn refusal(step: &Mkfs, bytes: Option<u64>) -> Option<String> {
     said(&command, &files)
 }
 
-/// The same over several devices.
+/// Why mkfs.btrfs refuses its options, on devices of these sizes.
 pub(super) fn refusal_of_btrfs(step: &Btrfs, sizes: &[Option<u64>]) -> Option<String> {
     let (_dir, files) = files(sizes, true)?;
     said(&btrfs::command(step, &files), &files)
@@ -59,11 +59,11 @@ fn said(command: &Command, files: &[PathBuf]) -> Option<String> {
         Ok(_) | Err(CommandError::Interrupted { .. } | CommandError::TooLong { .. } | CommandError::Start { .. }) => {
             None
         }
-        // That it is missing is said once, and elsewhere.
+        // A missing program is reported once for the step.
         Err(CommandError::Missing { .. }) => None,
         // A full directory of temporary files says nothing about the device.
         Err(CommandError::Failed { stderr, .. }) if stderr.contains("No space left") => None,
-        // Behind its first line comes a page about how it is used.
+        // What follows the first line is usage.
         Err(CommandError::Failed { stderr, .. }) => {
             let first = stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it does not say why");
             Some(without_files(&format!("`{command}` is refused: {first}"), files))
@@ -71,7 +71,7 @@ fn said(command: &Command, files: &[PathBuf]) -> Option<String> {
     }
 }
 
-/// The devices are not there yet, and their stand-ins are nobody's business.
+/// Replaces the paths of the trial files, which mean nothing to the user.
 fn without_files(text: &str, files: &[PathBuf]) -> String {
     let named = |text: String, (number, path): (usize, &PathBuf)| {
         let name = if files.len() == 1 { "DEVICE".to_owned() } else { format!("DEVICE{}", number + 1) };
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::command;
 
-    // Protects: options that mkfs refuses are told before anything is built, and good ones are not.
+    // Protects: an option that mkfs refuses is reported before anything is built; a valid one is not.
     #[test]
     fn options_are_tried_without_a_device() {
         if command::find("mkfs.ext4").is_none() {

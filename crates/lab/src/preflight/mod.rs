@@ -1,7 +1,7 @@
-//! What is wrong with a study on a host, as far as that shows before anything of it is built: missing programs and drivers,
-//! options that mkfs refuses, devices that may not be destroyed, data that do not fit.
+//! Checks a study on a host before anything is built: missing programs and drivers, options that mkfs refuses, devices that
+//! may not be destroyed, data that do not fit.
 //!
-//! Sizes are those of devices, which are more than a file system leaves; what does not fit by them does not fit at all.
+//! Sizes are those of the devices. A file system leaves less, so what does not fit here never fits; the reverse is not true.
 
 mod ground;
 mod layout;
@@ -12,7 +12,7 @@ mod trial;
 
 pub(crate) use ground::{Driver, Ground, Here};
 pub(crate) use steps::of_builds;
-pub use trial::{Trial, trial_of};
+pub use trial::{NoTrial, Trial, trial_of};
 
 use crate::error::Cause;
 use crate::step::{MadeNames, Safety, Step};
@@ -42,7 +42,7 @@ pub struct PlannedBuild {
 /// What runs on a provisioning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedWork {
-    /// What people call it: the workload and its levels.
+    /// The workload and its levels, for messages.
     pub name: String,
     /// Where.
     pub place: WorkPlace,
@@ -62,16 +62,16 @@ pub enum WorkPlace {
     Simulated,
 }
 
-/// Something that is wrong.
+/// A problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Objection {
-    /// What, and the way out.
+    /// The problem, and the way out.
     pub text: String,
-    /// How bad that is.
+    /// Its severity.
     pub kind: ObjectionKind,
 }
 
-/// How bad an objection is.
+/// Severity of an objection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectionKind {
@@ -98,12 +98,12 @@ impl Objection {
     }
 }
 
-/// Of bytes, what Plumb may use: a share of each file system stays free.
+/// The part of a file system's bytes that Plumb may use: a share always stays free.
 pub(crate) fn usable_bytes(bytes: u64) -> u64 {
     bytes / 100 * (100 - u64::from(FLOOR_PERCENT))
 }
 
-/// That data do not fit.
+/// The objection that data do not fit.
 pub(crate) fn does_not_fit(work: &PlannedWork, bytes: u64, place: &str, has: u64) -> Objection {
     let (needs, has) = (rounded(bytes), rounded(has));
     let text = format!(
@@ -113,12 +113,12 @@ pub(crate) fn does_not_fit(work: &PlannedWork, bytes: u64, place: &str, has: u64
     Objection::new(ObjectionKind::Wrong, text)
 }
 
-/// In whole MiB where that says enough.
+/// Rounded down to whole MiB, from 16 MiB on.
 pub(crate) fn rounded(bytes: u64) -> Bytes {
     Bytes(if bytes >= 1 << 24 { bytes >> 20 << 20 } else { bytes })
 }
 
-/// What does not fit on what stands.
+/// Data that do not fit on what has been built.
 pub(crate) fn of_standing(work: &[PlannedWork], made: &MadeNames) -> Vec<Objection> {
     let mut found = Vec::new();
     for work in work {
@@ -144,7 +144,7 @@ pub(crate) fn of_standing(work: &[PlannedWork], made: &MadeNames) -> Vec<Objecti
     found
 }
 
-/// The directory itself, or the nearest above it that is there.
+/// The directory, or its nearest parent that exists.
 pub(crate) fn nearest(dir: &Path) -> Option<PathBuf> {
     dir.ancestors().find(|path| path.is_dir()).map(Path::to_owned)
 }

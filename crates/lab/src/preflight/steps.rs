@@ -1,4 +1,4 @@
-//! Goes through steps as if they were built, and says what would go wrong.
+//! Walks through the steps without building them and reports what would fail.
 
 use super::ground::Driver;
 use super::layout::{Layout, array_bytes, sum, volume_bytes};
@@ -40,7 +40,7 @@ fn of_build(build: &PlannedBuild, ground: &dyn Ground) -> Vec<Objection> {
         let place = place(number, step);
         let sizes = look.step(step, &place).unwrap_or_else(|cause| {
             look.found.push(Objection::of_cause(&place, &cause));
-            // The next ones are looked at as if it stood.
+            // Later steps are checked as if this one had worked.
             vec![None; things(step)]
         });
         look.layout.add(step, sizes);
@@ -316,7 +316,7 @@ impl Look<'_> {
     }
 }
 
-/// A target of the device mapper's, which has no number of its own.
+/// A device-mapper target: it has no device number.
 fn module(name: &'static str) -> Driver {
     Driver { device: "", what: name, module: name }
 }
@@ -353,7 +353,7 @@ mod tests {
         assert!(*of == kind && parts.iter().all(|part| text.contains(part)), "{steps}: {text}");
     }
 
-    // Protects: what cannot be built is told, each with its step, and what can be is not.
+    // Protects: each step that cannot be built is reported with its number; a good one is not.
     #[test]
     fn steps_are_tried_without_being_built() {
         let temp = std::env::temp_dir();
@@ -393,7 +393,7 @@ mod tests {
         }
     }
 
-    // Protects: of several steps that are wrong each is told, and data that do not fit as well.
+    // Protects: an error in one step hides neither an error in another nor data that do not fit.
     #[test]
     fn one_wrong_step_hides_no_other() {
         let steps = r#"[{"kind": "tmpfs", "name": "a b", "size": "1MiB", "mount": "/mnt/plumb-steps"},

@@ -11,25 +11,52 @@ pub struct Trial {
     pub left_out: Vec<&'static str>,
 }
 
-/// What to build for a trial, on a machine of the study's own (`disposable`) or on one that others use.
+/// A step touches what the lab did not make, so its provisioning is not built for a trial.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("step {number} ({kind}) {touches}")]
+pub struct NoTrial {
+    /// Which step, from 1.
+    pub number: usize,
+    /// Its kind.
+    pub kind: &'static str,
+    /// What it touches.
+    touches: Touches,
+}
+
+/// What a step touches that the lab did not make.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Touches {
+    #[error("destroys what is on {0}")]
+    Device(String),
+    #[error("runs a command of the study")]
+    Command,
+    #[error("changes settings of this machine")]
+    Machine,
+    #[error("changes settings of a device that is in use")]
+    Settings,
+    #[error("exports a directory of this machine")]
+    Export,
+}
+
+/// What to build for a trial, on a machine that belongs to the study (`disposable`) or on one that others use.
 ///
 /// # Errors
-/// What a trial would touch that is not the lab's, in words that follow "not built, because".
-pub fn trial_of(steps: &[Step], disposable: bool) -> Result<Trial, String> {
+/// A step would touch something that the lab did not make.
+pub fn trial_of(steps: &[Step], disposable: bool) -> Result<Trial, NoTrial> {
     let mut trial = Trial { steps: Vec::new(), left_out: Vec::new() };
     let sync_is_needed = steps.iter().any(|step| matches!(step, Step::Degrade(_) | Step::Rebuild(_)));
     for (number, step) in steps.iter().enumerate() {
-        if !disposable && let Some(why) = touches(step) {
-            return Err(format!("step {} ({}) {why}", number + 1, step.kind()));
+        if !disposable && let Some(touches) = touches(step) {
+            return Err(NoTrial { number: number + 1, kind: step.kind(), touches });
         }
         trial.steps.push(match step {
-            // They write for as long as they are large.
+            // Their time grows with the device.
             Step::Fill(_) | Step::Age(_) | Step::Precondition(_) => {
                 trial.left_out.push(step.kind());
                 continue;
             }
             Step::Loop(step) => Step::Loop(Loop { fill: LoopFill::Sparse, ..step.clone() }),
-            // Whether it syncs is seen at once, and that takes as long as the array is large.
+            // The time of a sync grows with the array, and a trial learns nothing from it.
             Step::Mdadm(step) if !sync_is_needed => Step::Mdadm(Mdadm { wait: Wait::None, ..step.clone() }),
             other => other.clone(),
         });
@@ -37,24 +64,21 @@ pub fn trial_of(steps: &[Step], disposable: bool) -> Result<Trial, String> {
     Ok(trial)
 }
 
-/// What a step touches that the lab did not make, on a machine that others use, too.
-fn touches(step: &Step) -> Option<String> {
+fn touches(step: &Step) -> Option<Touches> {
     let foreign = |names: &Names| {
         let mut foreign = names.as_slice().iter().filter(|name| {
             let name = name.strip_prefix('@').map(|name| name.split('.').next().unwrap_or_default());
             name.is_none_or(|name| ["expendable", "disks"].contains(&name))
         });
-        foreign.next().map(|name| format!("destroys what is on {name}"))
+        foreign.next().map(|name| Touches::Device(name.clone()))
     };
     let one = |name: &String| foreign(&Names::One(name.clone()));
     match step {
-        Step::Cmd(_) => Some("runs a command of the study's".to_owned()),
-        Step::Sysctl(_) => Some("changes settings of this machine".to_owned()),
-        Step::Queue(step) => foreign(&step.device).map(|_| "changes settings of a device that is in use".to_owned()),
-        Step::Readahead(step) => {
-            foreign(&step.device).map(|_| "changes settings of a device that is in use".to_owned())
-        }
-        Step::Nfs(_) => Some("exports a directory of this machine".to_owned()),
+        Step::Cmd(_) => Some(Touches::Command),
+        Step::Sysctl(_) => Some(Touches::Machine),
+        Step::Queue(step) => foreign(&step.device).map(|_| Touches::Settings),
+        Step::Readahead(step) => foreign(&step.device).map(|_| Touches::Settings),
+        Step::Nfs(_) => Some(Touches::Export),
         Step::Partition(step) => one(&step.device),
         Step::Mdadm(step) => foreign(&step.devices).or_else(|| step.spares.as_ref().and_then(&foreign)),
         Step::Rebuild(step) => one(&step.member),
@@ -86,7 +110,7 @@ mod tests {
         plumb_document::json::from_str(text).unwrap()
     }
 
-    // Protects: a look at a plan destroys nothing and changes nothing of this machine's, however the study is written.
+    // Protects: `plan --check` destroys nothing and changes nothing on this machine.
     #[test]
     fn only_what_the_lab_makes_itself_is_built() {
         for (step, why) in [
@@ -100,7 +124,7 @@ mod tests {
             (r#"{"kind": "queue", "device": "/dev/sda", "set": {"scheduler": "none"}}"#, "settings"),
         ] {
             let steps = steps(&format!("[{step}]"));
-            let said = trial_of(&steps, false).unwrap_err();
+            let said = trial_of(&steps, false).unwrap_err().to_string();
             assert!(said.starts_with("step 1 (") && said.contains(why), "{said}");
             assert!(trial_of(&steps, true).is_ok(), "a machine of the study's own may be used up: {step}");
         }

@@ -42,7 +42,7 @@ pub(super) fn build(step: &Age, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     Ok(vec![])
 }
 
-/// What is wrong with a step by itself.
+/// Checks the step alone.
 pub(super) fn check(step: &Age) -> Result<(), Cause> {
     let [smallest, largest] = step.size.map(|bytes| bytes.0);
     if smallest > largest || largest == 0 {

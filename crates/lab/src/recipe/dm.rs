@@ -42,7 +42,7 @@ pub(super) fn build(step: &Dm, site: &mut Site<'_>) -> Result<MadePaths, Cause> 
     Ok(vec![node])
 }
 
-/// What is wrong with a step by itself.
+/// Checks the step alone.
 pub(super) fn check(step: &Dm) -> Result<(), Cause> {
     let target = step.target;
     let fields = [

@@ -41,7 +41,7 @@ pub(super) fn build(step: &Fill, site: &mut Site<'_>) -> Result<MadePaths, Cause
     }
 }
 
-/// What is wrong with a step by itself; else the share that it means, percent.
+/// Checks the step alone; returns the share to fill, percent.
 pub(super) fn check(step: &Fill) -> Result<u64, Cause> {
     if step.file_size == Some(Bytes(0)) {
         return Err(Cause::field("file-size", Bytes(0), "write a size above 0"));

@@ -64,7 +64,7 @@ pub(super) fn gmirror(step: &Gmirror, site: &mut Site<'_>) -> Result<MadePaths, 
     Ok(vec![mirror])
 }
 
-/// What is wrong with a step by itself.
+/// Checks the step alone.
 pub(super) fn check_gmirror(step: &Gmirror) -> Result<(), Cause> {
     if let Some(balance) = &step.balance
         && !BALANCES.contains(&balance.as_str())
@@ -129,7 +129,7 @@ pub(super) fn newfs(step: &Newfs, site: &mut Site<'_>) -> Result<MadePaths, Caus
     Ok(vec![target])
 }
 
-/// What is wrong with a step by itself.
+/// Checks the step alone.
 pub(super) fn check_newfs(step: &Newfs) -> Result<(), Cause> {
     if let Some(target) = &step.mount
         && !target.starts_with('/')

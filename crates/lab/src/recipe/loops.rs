@@ -44,7 +44,7 @@ pub(super) fn build(step: &Loop, site: &mut Site<'_>) -> Result<MadePaths, Cause
     Ok(devices)
 }
 
-/// What is wrong with a step by itself.
+/// Checks the step alone.
 pub(super) fn check(step: &Loop) -> Result<(), Cause> {
     let count = step.count.map_or(1, |count| count.0);
     if !(1..=COUNT_MAX).contains(&count) {

@@ -48,7 +48,7 @@ pub(super) fn build(step: &Lvm, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     Ok(vec![node])
 }
 
-/// What is wrong with a step by itself.
+/// Checks the step alone.
 pub(super) fn check(step: &Lvm) -> Result<(), Cause> {
     if step.layout == LvmLayout::Thin && step.size.is_none() {
         let expected = "a thin volume may be larger than its pool: say how large it is";

@@ -73,7 +73,7 @@ pub(crate) fn build(step: &Step, site: &mut Site<'_>) -> Result<(), Cause> {
     Ok(())
 }
 
-/// What is wrong with a step by itself, whatever it is built on.
+/// Checks a step alone, whatever it is built on.
 pub(crate) fn check(step: &Step) -> Result<(), Cause> {
     match step {
         Step::Loop(step) => loops::check(step),

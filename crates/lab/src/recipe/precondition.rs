@@ -33,7 +33,7 @@ pub(super) fn build(step: &Precondition, site: &mut Site<'_>) -> Result<MadePath
     Ok(vec![])
 }
 
-/// What is wrong with a step by itself; else the bytes of each write.
+/// Checks the step alone; returns the bytes of each write.
 pub(super) fn check(step: &Precondition) -> Result<u64, Cause> {
     let block = step.block.map_or(1 << 20, |block| block.0);
     if block == 0 || !block.is_multiple_of(ALIGN as u64) || block > 64 << 20 {

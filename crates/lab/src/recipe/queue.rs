@@ -32,7 +32,7 @@ pub(super) fn readahead(step: &Readahead, site: &mut Site<'_>) -> Result<MadePat
     Ok(vec![])
 }
 
-/// What is wrong with a step by itself.
+/// Checks the step alone.
 pub(super) fn check(step: &QueueSettings) -> Result<(), Cause> {
     if step.set.is_empty() {
         return Err(Cause::field("set", "{}", "say what is to be set"));

@@ -26,7 +26,7 @@ pub(super) fn build(step: &Sysctl, site: &mut Site<'_>) -> Result<MadePaths, Cau
     Ok(vec![])
 }
 
-/// What is wrong with a step by itself.
+/// Checks the step alone.
 pub(super) fn check(step: &Sysctl) -> Result<(), Cause> {
     if step.set.is_empty() {
         return Err(Cause::field("set", "{}", "say what is to be set"));

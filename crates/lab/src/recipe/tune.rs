@@ -16,7 +16,7 @@ pub(super) fn build(step: &Tune, site: &mut Site<'_>) -> Result<MadePaths, Cause
     Ok(vec![])
 }
 
-/// What is wrong with a step by itself.
+/// Checks the step alone.
 pub(super) fn check(step: &Tune) -> Result<(), Cause> {
     if step.to.is_none() && step.options.is_empty() {
         return Err(Cause::field("to", "(nothing)", "say what it becomes, or `options` of tune2fs"));

@@ -27,7 +27,7 @@ pub(super) fn build(step: &Zram, site: &mut Site<'_>) -> Result<MadePaths, Cause
     (0..count).map(|_| add(step, site)).collect()
 }
 
-/// What is wrong with a step by itself.
+/// Checks the step alone.
 pub(super) fn check(step: &Zram) -> Result<(), Cause> {
     let count = step.count.map_or(1, |count| count.0);
     if !(1..=COUNT_MAX).contains(&count) {

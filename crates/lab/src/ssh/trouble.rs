@@ -1,14 +1,14 @@
-//! Why ssh does not reach a host, from what it says: its client writes a line or a page, of which one thing matters.
+//! Why ssh cannot reach a host, from the messages of its client.
 
-/// Why ssh does not reach a host.
+/// Why ssh cannot reach a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// Another key than the one that is known. ssh names the command that forgets the old one.
+    /// The host key differs from the known one. ssh prints the command that removes the old key.
     HostKeyChanged {
         /// `ssh-keygen -f … -R …`.
         forget: Option<String>,
     },
-    /// No key is known, and nobody is asked whether this one is right.
+    /// The host key is unknown, and in batch mode ssh cannot ask whether to accept it.
     HostKeyUnknown,
     /// None of the user's keys is accepted.
     LoginRefused {
@@ -26,7 +26,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// What the words of ssh(1) say; `None` where they are about something else. Source: OpenSSH's `sshconnect.c`,
+    /// From the messages of ssh(1); `None` if they are about something else. Source: OpenSSH's `sshconnect.c`,
     /// `sshconnect2.c` and `ssh.c`, versions 9.2 and 10.0.
     pub(super) fn of_words(lines: &[&str]) -> Option<Trouble> {
         let has = |text: &str| lines.iter().any(|line| line.contains(text));
@@ -63,15 +63,13 @@ impl Trouble {
         match self {
             Trouble::HostKeyChanged { forget } => {
                 let forget = forget.as_deref().unwrap_or("ssh-keygen -R HOST");
-                format!(
-                    "{to}: its host key is not the one that is known; if it was installed anew, forget the old key: {forget}"
-                )
+                format!("{to}: its host key has changed; if the host was reinstalled, remove the old key: {forget}")
             }
             Trouble::HostKeyUnknown => {
-                format!("{to}: its host key is not known here; connect once by hand and check it: ssh {to}")
+                format!("{to}: its host key is unknown; connect once by hand and check it: ssh {to}")
             }
             Trouble::LoginRefused { methods } => {
-                let methods = methods.as_ref().map_or(String::new(), |methods| format!(" (it takes {methods})"));
+                let methods = methods.as_ref().map_or(String::new(), |methods| format!(" (it accepts {methods})"));
                 format!(
                     "{to}: the login is refused{methods}; `ssh -o BatchMode=yes {to} true` must work, without a password"
                 )
@@ -81,7 +79,7 @@ impl Trouble {
             }
             Trouble::ConnectionRefused => format!("{to}: connection refused; start its ssh server, or check the port"),
             Trouble::TimedOut => format!("{to}: no answer in time; check that it is up and that no firewall drops ssh"),
-            Trouble::Unreachable => format!("{to}: the network does not reach it; check its address and the route"),
+            Trouble::Unreachable => format!("{to}: no route; check its address and the network"),
         }
     }
 }
@@ -99,23 +97,19 @@ mod tests {
         "Host key verification failed.",
     ];
 
-    // Protects: the cause is named in one line, whatever page ssh writes about it.
+    // Protects: however long ssh's message, the cause is one line.
     #[test]
     fn each_cause_is_one_sentence() {
         let cases: [(&[&str], &str, bool); 9] = [
-            (
-                &CHANGED,
-                "host key is not the one that is known; if it was installed anew, forget the old key: ssh-keygen -f",
-                false,
-            ),
+            (&CHANGED, "host key has changed; if the host was reinstalled, remove the old key: ssh-keygen -f", false),
             (
                 &["Host key verification failed."],
-                "host key is not known here; connect once by hand and check it: ssh root@box",
+                "host key is unknown; connect once by hand and check it: ssh root@box",
                 false,
             ),
             (
                 &["root@box: Permission denied (publickey,password)."],
-                "login is refused (it takes publickey,password)",
+                "login is refused (it accepts publickey,password)",
                 false,
             ),
             (
@@ -127,7 +121,7 @@ mod tests {
             (&["Warning: added", "ssh: connect to host box port 22: Connection refused"], "connection refused", true),
             (&["ssh: connect to host box port 22: Connection timed out"], "no answer in time", true),
             (&["Connection timed out during banner exchange"], "no answer in time", true),
-            (&["ssh: connect to host box port 22: No route to host"], "the network does not reach it", true),
+            (&["ssh: connect to host box port 22: No route to host"], "no route; check its address", true),
         ];
         for (words, expected, may_pass) in cases {
             let trouble = Trouble::of_words(words).unwrap();

@@ -38,10 +38,10 @@ pub(super) fn places() -> Vec<PathBuf> {
 /// Where kernels lie that are unpacked and not installed.
 const UNPACKED: &str = "/var/lib/plumb/kernels";
 
-/// What stands for this machine's own kernel.
+/// The word for this machine's own kernel.
 const OWN: &str = "own";
 
-/// What stands for the newest kernel that is here.
+/// The word for the newest kernel found.
 const NEWEST: &str = "newest";
 
 /// A kernel that was chosen.
@@ -49,7 +49,7 @@ const NEWEST: &str = "newest";
 pub(super) struct Choice {
     /// What boots.
     pub(super) kernel: Kernel,
-    /// Where nobody named a kernel, and the one that would be expected is not here: what people must hear.
+    /// A warning if no kernel was named and the expected one is missing, so another one boots.
     pub(super) note: Option<String>,
 }
 

@@ -232,9 +232,9 @@ fn a_host_that_is_not_reached_says_why_in_one_sentence() {
     let no_host = SshSpec { to: "root@no-such-host.invalid".to_owned(), ..server.spec() };
     let port = free_port().to_string();
     let cases = [
-        (said(&server.spec(), &of_another), "its host key is not the one that is known", true),
-        (said(&server.spec(), &unknown), "its host key is not known here", true),
-        (said(&server.spec(), &changed("-i", "/dev/null")), "the login is refused (it takes publickey", true),
+        (said(&server.spec(), &of_another), "its host key has changed", true),
+        (said(&server.spec(), &unknown), "its host key is unknown", true),
+        (said(&server.spec(), &changed("-i", "/dev/null")), "the login is refused (it accepts publickey", true),
         (said(&no_host, &server.surroundings()), "no such host name", true),
         (said(&server.spec(), &changed("-p", &port)), "connection refused", false),
     ];
