@@ -1,6 +1,7 @@
 //! Linux's own ways of I/O on other systems: each refuses by its name. None of these can be made, so none has any code.
 
 use crate::backend::priorities::Priorities;
+use crate::backend::queue_modes::LibaioModes;
 use crate::backend::{BlockContext, BlockFiles, Completion, Done, QueuedBackend, Slot, SyncBackend, Wait};
 use crate::op::BlockOp;
 use std::io;
