@@ -273,6 +273,6 @@ fn names_need_not_be_unicode() {
     home.file("missing.toml", MISSING);
     let failed = ["run", "missing.toml", "--at"].map(std::ffi::OsStr::new);
     home.with(failed.into_iter().chain([place])).expect(4);
-    home.plumb("show last --json").expect(0).says(&["/p\\\\xff/missing'\"", "/p\\\\xff'\""]);
+    home.plumb("show last --json").expect(0).says(&["/p\\\\xff/missing' at offset", "/p\\\\xff'\""]);
     assert_eq!(std::fs::read_dir(home.work().join(place)).unwrap().count(), 0);
 }
