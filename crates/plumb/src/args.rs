@@ -7,9 +7,9 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A storage benchmark that tells the truth.
+/// A storage benchmark that says what it measured: the device, the page cache, or memory.
 ///
-/// Each number comes with what was measured, and "faster" is only printed where the difference is larger than the noise.
+/// It prints "faster" only where the difference is larger than the noise.
 #[derive(Debug, Parser)]
 #[command(name = "plumb", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Arguments {
@@ -25,11 +25,11 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum PlumbCommand {
-    /// Measure what this storage can do. Safe on a system in use, about a minute.
+    /// Measure this storage in about a minute. Safe on a system in use.
     Try(TryArguments),
     /// Compare two directories: which is faster, and is the difference larger than the noise?
     Compare(CompareArguments),
-    /// Measure the noise floor (A/A): the smallest difference that this set-up can show.
+    /// Measure the noise floor (A/A): the smallest difference that can be seen here.
     Noise(NoiseArguments),
     /// Run one workload: a named one, or a file.
     Run(RunArguments),
@@ -49,13 +49,13 @@ pub enum PlumbCommand {
         #[command(subcommand)]
         tool: Tool,
     },
-    /// Look for problems that would make a result wrong here. No load.
+    /// Look for problems that would spoil a result here. No load.
     Check {
         /// A path on the storage to check.
         #[arg(default_value = ".")]
         path: PathBuf,
     },
-    /// Watch devices live: rates, latency, queue, utilisation, and which processes cause them. No load.
+    /// Watch devices live: rates, latency, queue, utilisation, and which processes do the I/O. No load.
     Watch(WatchArguments),
     /// Explain a check: what it means, why it matters, what to do.
     Explain {
@@ -106,7 +106,7 @@ pub enum PlumbCommand {
         #[arg(long)]
         csv: bool,
     },
-    /// Add results from files to the store: those that a locked or full database did not take, or another one's.
+    /// Add results from files to the database, such as those saved while it was locked or full.
     Import {
         /// Files of Plumb's own results, as `plumb export` and `--json` write them; `-` is standard input.
         #[arg(required = true, value_name = "FILE")]
@@ -122,7 +122,7 @@ pub enum PlumbCommand {
         #[arg(value_name = "FORMAT")]
         form: Form,
     },
-    /// Remove what killed runs left behind.
+    /// Remove the leftovers of killed runs.
     Clean {
         /// Also search for leftover test directories below these paths.
         paths: Vec<PathBuf>,
@@ -174,11 +174,11 @@ pub struct AgentArguments {
 /// Arguments of `plumb try`.
 #[derive(Debug, Args)]
 pub struct TryArguments {
-    /// A directory on the storage to measure; or a block device or a file, which is only read; or a simulated device such as `sim:ssd`. Several are
-    /// measured one after the other.
+    /// A directory on the storage to measure; a block device or a file, which is only read; or a simulated device such as
+    /// `sim:ssd`. Several are measured one after the other.
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// A first look in about 10 seconds: phases of 1 s, a test file of 256 MiB.
+    /// Take about 10 seconds: phases of 1 s, a test file of 256 MiB.
     #[arg(long)]
     pub quick: bool,
     /// Length of each timed phase [default: 4s; 1s with --quick].
@@ -228,7 +228,7 @@ pub struct CompareArguments {
     /// The work: a named workload, several separated by commas, or `all`.
     #[arg(long = "for", value_name = "NAME", default_value = "random-read")]
     pub work: String,
-    /// Time for all of it.
+    /// Total time.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub budget: plumb_workload::Nanos,
     /// The only factor that should differ; anything else that differs is reported as confounding. One of fs, mount,
@@ -238,7 +238,8 @@ pub struct CompareArguments {
     /// Provision each simulated device this many times; each provisioning is then one sample, as with several directories.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub plots: u32,
-    /// Run at least N blocks, one run a side each: 30 show a slow mode that hits one run in ten, 60 one in twenty (95 %).
+    /// Run at least N blocks, each with one run per side. With 30 a slow mode that hits one run in ten shows up (95 %), with
+    /// 60 one that hits one run in twenty.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(6..=1000))]
     pub blocks: u32,
     /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
@@ -284,7 +285,7 @@ pub struct NoiseArguments {
     /// The work: a named workload, several separated by commas, or `all`.
     #[arg(long = "for", value_name = "NAME", default_value = "random-read")]
     pub work: String,
-    /// Time for all of it.
+    /// Total time.
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub budget: plumb_workload::Nanos,
     /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
@@ -394,7 +395,7 @@ pub struct AuditArguments {
     /// Descriptions of published studies, in TOML (`plumb schema audit`); `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Show notes too, and name every number behind a finding.
+    /// Show notes too, and every number that a finding is based on.
     #[arg(long)]
     pub notes: bool,
 }

@@ -10,7 +10,7 @@ pub struct Common {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Print every finding, every percentile and what each number rests on.
+    /// Print every finding, every percentile and what each number is based on.
     #[arg(long, short, global = true)]
     pub verbose: bool,
 

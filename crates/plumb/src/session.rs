@@ -217,8 +217,8 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// The command as typed, for the record.
+/// The command as typed, for the record; words that are not UTF-8 are quoted for a shell.
 pub fn command_line() -> String {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let words = std::env::args_os().map(|word| plumb_result::path_text(Path::new(&word)));
     words.collect::<Vec<_>>().join(" ")
 }

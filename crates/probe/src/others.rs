@@ -156,10 +156,8 @@ impl IoWatch {
         let seen = after.by_pid.len();
         if others.is_empty() && (after.unreadable > 0 || seen == 0) {
             let all = seen + after.unreadable;
-            return Seen::no(format!(
-                "the I/O of {} of {all} processes is hidden from this user; run as root to see all",
-                after.unreadable
-            ));
+            let reader = if rustix::process::geteuid().is_root() { Reader::Root } else { Reader::User };
+            return Seen::no(hidden(after.unreadable, all, reader));
         }
         Seen::Yes(others)
     }
@@ -210,6 +208,25 @@ pub struct Everyone {
     pub readable: usize,
     /// How many are closed to this user.
     pub closed: usize,
+}
+
+/// Who reads the I/O of other processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// An ordinary user, who may read only their own processes.
+    User,
+    /// Root, who may read all of them outside a container.
+    Root,
+}
+
+/// Why nothing is known of others' I/O, and what helps. Root in a container is refused for want of `CAP_SYS_PTRACE`
+/// (proc_pid_io(5), ptrace(2)): to advise it to become root would be no help.
+fn hidden(unreadable: usize, all: usize, reader: Reader) -> String {
+    let (from, way_out) = match reader {
+        Reader::User => ("this user", "run as root to see all"),
+        Reader::Root => ("root, as in a container without CAP_SYS_PTRACE", "run on the host to see all"),
+    };
+    format!("the I/O of {unreadable} of {all} processes is hidden from {from}; {way_out}")
 }
 
 /// Time since boot, in the ticks of processes' start times.
@@ -362,5 +379,15 @@ mod tests {
         assert_eq!(IoWatch::start_in(&tree.sys()).finish(&[]), Seen::Yes(Vec::new()));
         let tree = Tree::new();
         assert!(IoWatch::start_in(&tree.sys()).finish(&[]).value().is_none());
+    }
+
+    // Protects: root is not advised to become root.
+    #[test]
+    fn the_way_to_see_all_suits_who_reads() {
+        assert!(
+            hidden(1, 9, Reader::User).ends_with("1 of 9 processes is hidden from this user; run as root to see all")
+        );
+        let said = hidden(1, 9, Reader::Root);
+        assert!(said.contains("CAP_SYS_PTRACE; run on the host") && !said.contains("as root"), "{said}");
     }
 }

@@ -7,6 +7,7 @@ use crate::table::{self, Align, Column};
 use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Outlier, Replicate, StoredSide, typical_runs};
 use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, ContrastVerdict, Level, Metric, short_list};
+use plumb_workload::named::NAMED;
 
 /// The whole page: the answer, the numbers as a table, what else must be known of them, what the checks warn of in the
 /// runs, and what the sides differ in. At most three warnings, unless all are asked for.
@@ -25,7 +26,7 @@ pub fn page(comparison: &Comparison, verbose: bool, style: &Style) -> String {
     page
 }
 
-/// So many warnings about runs stand on a page.
+/// A page shows at most this many warnings about runs.
 const WARNINGS_SHOWN: usize = 3;
 
 /// What the checks warn of in the runs: each check once, with the sides and how many runs it is about.
@@ -75,7 +76,12 @@ fn numbers(comparison: &Comparison, style: &Style) -> String {
     }
     let legend = style.wrap(&legend(contrasts, &titles), 2);
     let legend: Vec<String> = legend.lines().map(|line| style.ink(Ink::Faint, line.trim_start())).collect();
-    text.push_str(&format!("  {}\n\n", legend.join("\n  ")));
+    text.push_str(&format!("  {}\n", legend.join("\n  ")));
+    // Stored runs may have other settings than those of the name.
+    if comparison.stored.is_none() {
+        text.push_str(&works(contrasts.iter().filter_map(|one| one.workload.as_deref()), style));
+    }
+    text.push('\n');
     let said = contrasts.iter().flat_map(|contrast| {
         let name = format!("{} {}", contrast.phase, contrast.metric);
         remarks(contrast, comparison).into_iter().map(move |remark| (name.clone(), remark))
@@ -206,6 +212,21 @@ fn tiers(contrast: &Contrast) -> String {
         (a, b) if a == b => a.map_or(MISSING.to_owned(), |tier| tier.name().to_owned()),
         (a, b) => [a, b].map(|tier| tier.map_or(MISSING, TierName::name)).join(" | "),
     }
+}
+
+/// What each named workload of these numbers does, a line each: block, depth, direct or buffered, flushed or not.
+pub(crate) fn works<'a>(names: impl Iterator<Item = &'a str>, style: &Style) -> String {
+    let mut text = String::new();
+    let mut said: Vec<&str> = Vec::new();
+    for name in names {
+        let Some(named) = NAMED.iter().find(|named| named.name == name).filter(|_| !said.contains(&name)) else {
+            continue;
+        };
+        said.push(name);
+        let line = style.wrap(&format!("{name}: {}", named.about), 4);
+        text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &line)));
+    }
+    text
 }
 
 /// How the table is read, once for all its lines.
@@ -355,7 +376,7 @@ pub(crate) fn left_out(all: &[LeftOut], together: RejectedTogether, style: &Styl
     for run in all {
         let side = if together == RejectedTogether::OfASide { run.side.as_str() } else { "" };
         let codes: Vec<&str> = run.reason.split(' ').filter(is_code).collect();
-        // What no check rejected is told by its reason.
+        // Runs that no check rejected are grouped by their reason.
         let key =
             if codes.is_empty() { format!("{side} {}", run.reason) } else { format!("{side} {}", codes.join(" ")) };
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -398,7 +419,7 @@ const FACTORS: &[&str] = &[
     "sysctl",
 ];
 
-/// At most this many differences of one factor stand on a page.
+/// A page shows at most this many differences of one factor.
 const DIFFERENCES_SHOWN: usize = 6;
 
 /// Whether a difference seldom explains one between two speeds: names, sizes and settings of the queue.
@@ -410,11 +431,11 @@ fn is_minor(difference: &Difference) -> bool {
 
 fn differences(comparison: &Comparison, verbose: bool, style: &Style) -> String {
     if comparison.differences.is_empty() {
-        return format!("{}\n", style.wrap("No differences between the two set-ups were found.", 0));
+        return format!("{}\n", style.wrap("No differences found between the two set-ups.", 0));
     }
     let as_they_are = comparison.varying.is_none() && comparison.plots.is_none() && comparison.stored.is_none();
     let head = if as_they_are {
-        "The verdict is about these two places as they are. They differ in (A | B):"
+        "The verdict is about these two places only. They differ in (A | B):"
     } else {
         "The sides differ in (A | B):"
     };

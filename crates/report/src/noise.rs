@@ -1,6 +1,6 @@
 //! A noise floor as a page: the smallest difference that can be claimed, number by number, and what it comes from.
 
-use crate::compare::{RejectedTogether, count, left_out, remarked, speeds};
+use crate::compare::{RejectedTogether, count, left_out, remarked, speeds, works};
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
@@ -27,8 +27,8 @@ pub fn page(noise: &Noise, kept: KeptFloor, style: &Style) -> String {
     if !noise.floors.is_empty() {
         let line = match kept {
             KeptFloor::Stored => {
-                "Stored: comparisons of this work at this place claim nothing below these floors, until machine or storage \
-                 change."
+                "Stored: comparisons of this workload here claim nothing below these floors, until the machine or the storage \
+                 changes."
             }
             KeptFloor::Nowhere => "Not stored: comparisons will not use these floors.",
         };
@@ -68,6 +68,7 @@ fn table_of(floors: &[NoiseFloor], style: &Style) -> String {
     let lines = table::set(columns(floors), style.width);
     let mut text = format!("{}\n", style.ink(Ink::Faint, &lines.head));
     lines.rows.iter().for_each(|row| text.push_str(&format!("{row}\n")));
+    text.push_str(&works(floors.iter().map(|floor| floor.workload.as_str()), style));
     text.push('\n');
     let several = floors.iter().filter(|floor| !floor.modes.is_empty());
     let said = several.map(|floor| (format!("{} {}", floor.phase, floor.metric), speeds(&floor.modes, floor.metric)));

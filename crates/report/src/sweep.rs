@@ -43,7 +43,7 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
     page
 }
 
-/// What one of several curves says, behind what tells it from the others.
+/// What one of several curves says, after its name.
 fn of_curve(sweep: &Sweep, curve: &SweepCurve) -> String {
     let fixed: Vec<String> = curve.fixed.iter().map(|(key, at)| level(curve, *key, *at)).collect();
     let name = if fixed.is_empty() { format!("along {}", curve.key.name()) } else { fixed.join(", ") };
@@ -68,7 +68,7 @@ fn warned(curve: &SweepCurve, style: &Style) -> String {
 
 /// How its runs are found again.
 fn last_line(sweep: &Sweep) -> String {
-    // `plumb list` shows 20 unless told.
+    // `plumb list` shows 20 by default.
     const LISTED: usize = 20;
     let number = if sweep.runs.len() > LISTED { format!(" -n {}", sweep.runs.len()) } else { String::new() };
     match &sweep.tag {
@@ -139,7 +139,7 @@ pub fn words(sweep: &Sweep, curve: &SweepCurve) -> Vec<String> {
     let measured = curve.points.iter().filter(|point| runs(point).is_some()).count();
     if is_load && curve.found.knee.is_none() && measured >= 3 && single > 0 {
         said.push(format!(
-            "No knee is claimed: {single} of {measured} points have one usable run; use `--repeat` or a larger `--budget`."
+            "No claim about a knee: {single} of {measured} points have only one usable run. Use `--repeat` or a larger `--budget`."
         ));
     }
     if let Some(saturation) = &curve.found.saturation {
@@ -161,7 +161,7 @@ pub fn words(sweep: &Sweep, curve: &SweepCurve) -> Vec<String> {
     said
 }
 
-/// Points that cannot be held against a limit of the p99, and what would change that.
+/// Points that cannot be compared with a limit of the p99, and what would change that.
 fn unjudged_words(curve: &SweepCurve, unjudged: u32, limit: &str) -> String {
     let waited = |point: &SweepPoint| point.response.as_ref().unwrap_or(&point.service).p99;
     let too_few = curve.points.iter().any(|point| point.rate.is_some() && waited(point).is_none());
@@ -276,7 +276,7 @@ fn head(sweep: &Sweep, curve: &SweepCurve, style: &Style) -> String {
     let mut said = vec![format!("{} along {}", sweep.counted.join(" and "), curve.key.name())];
     said.extend(curve.fixed.iter().map(|(key, at)| format!("at {}", level(curve, *key, *at))));
     said.push(match curve.arrivals {
-        Arrivals::Closed => "closed loop: service time only".to_owned(),
+        Arrivals::Closed => "closed loop, so latency is service time".to_owned(),
         Arrivals::Poisson => "Poisson arrivals".to_owned(),
     });
     if let Some(most) = curve.closed_loop_max {

@@ -273,10 +273,12 @@ pub fn typical_runs<'a>(contrasts: impl IntoIterator<Item = &'a Contrast>) -> Op
     let unseen: Vec<UnseenMode> = contrasts.into_iter().filter(one_speed).filter_map(|one| one.unseen).collect();
     let weakest =
         unseen.iter().filter(|mode| mode.is_plausible()).min_by(|one, other| one.slower.total_cmp(&other.slower))?;
-    let (claim, it) = if unseen.len() == 1 { ("The claim is", "it") } else { ("Claims are", "the weakest") };
+    let (claims, claim) =
+        if unseen.len() == 1 { ("The claim holds", "the claim") } else { ("Claims hold", "the weakest claim") };
     let percent = |share: f64| crate::number::percent(share, crate::number::Digits::Spoken);
     Some(format!(
-        "{claim} about typical runs: {} a side may miss a slow mode in up to {} of runs; {} slower, it would undo {it}.",
+        "{claims} for typical runs: {} a side can miss a slow mode that hits up to {} of runs. If those were {} slower, \
+         {claim} would fail.",
         weakest.runs,
         percent(weakest.share),
         percent(weakest.slower)

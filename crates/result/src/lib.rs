@@ -19,6 +19,7 @@ pub mod metric;
 pub mod noise;
 pub mod number;
 pub mod observe;
+mod path_text;
 pub mod published;
 pub mod reader;
 pub mod run;
@@ -41,6 +42,7 @@ pub use measurement::{
 pub use metric::{Better, Metric, Quantity, Unit};
 pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
 pub use observe::{Observations, PhaseObservations};
+pub use path_text::path_text;
 pub use published::{CellMetric, PublishedNumber};
 pub use run::{FirstDone, MetricValue, PhaseResult, RunResult, Tool};
 pub use seen::Seen;

@@ -283,7 +283,7 @@ pub struct EndMeasurement {
 pub struct Fault {
     /// What was tried.
     pub op: OpKind,
-    /// On which file. A path that is not UTF-8 is stored with U+FFFD in place of what is not.
+    /// On which file. A path that is not UTF-8 is stored as [`crate::path_text`] quotes it.
     #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// Where in the file.
@@ -298,7 +298,7 @@ pub struct Fault {
 
 /// JSON is text, and a path need not be: a fault must never be what keeps a result from being stored.
 fn as_text<S: serde::Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&path.to_string_lossy())
+    serializer.serialize_str(&crate::path_text(path))
 }
 
 impl Fault {

@@ -126,7 +126,7 @@ impl<'a> Evidence<'a> {
                 | Target::Files(FilesTarget { path, .. })
                 | Target::Tree(TreeTarget { path, .. }),
             ) if path.is_relative() => {
-                TargetFacts { path: self.base.display().to_string(), ..stack::of_path(target.path) }
+                TargetFacts { path: plumb_result::path_text(self.base), ..stack::of_path(target.path) }
             }
             _ => stack::of_path(target.path),
         }

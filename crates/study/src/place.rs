@@ -90,7 +90,7 @@ pub(crate) fn why_not(path: &Path, error: &std::io::Error) -> String {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Directory(path) => path.display().fmt(f),
+            Place::Directory(path) => plumb_result::path_text(path).fmt(f),
             Place::Sim(device) => device.fmt(f),
         }
     }

@@ -55,7 +55,7 @@ pub enum ConditionError {
     /// No block target.
     #[error(
         "there is nothing to precondition: `{workload}` has no work on a file or device of known extent; programs over file \
-         sets start from files laid out anew"
+         sets start from files that each run lays out"
     )]
     NothingToFill {
         /// The workload.

@@ -34,9 +34,10 @@ pub fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
             page.push_str(&format!("  a run that writes here is refused: {}\n", style.wrap(refused, 37)));
         }
         page.push('\n');
-        let found = outcome.checks.iter().filter(|finding| finding.level >= Level::Note).count();
-        if found == 0 {
-            page.push_str("No problem found without load.\n");
+        match outcome.checks.iter().map(|finding| finding.level).max() {
+            None | Some(Level::Pass | Level::Skipped) => page.push_str("No problem found without load.\n"),
+            Some(Level::Note) => page.push_str("No warnings without load. Notes:\n"),
+            Some(Level::Warn | Level::Fail) => {}
         }
         // There is one phase, in which nothing happens: its name means nothing to anybody.
         let findings: Vec<Finding> =

@@ -131,9 +131,9 @@ pub(super) fn warnings(findings: &[Finding]) -> Vec<Finding> {
 /// Said before the time is spent, not only after it.
 fn no_claim_ahead(factor: &str) -> String {
     format!(
-        "note: {factor} only changes with a new provisioning, and one place a side is one provisioning: the page will show \
-         numbers, but make no claim about {factor}. Name two or three places for each side, with commas (`--plots 3` for \
-         simulated devices), or leave out --varying"
+        "note: one place a side is one sample of {factor}, however often it is measured: the page will show numbers, but no \
+         verdict about {factor}. Name two or three places for each side, with commas (`--plots 3` for simulated devices), \
+         or leave out --varying"
     )
 }
 
@@ -187,7 +187,7 @@ pub(super) fn side(side: Side, name: &str, text: &str, plots: u32) -> Result<Com
         };
         if places.iter().any(is_there) {
             return Err(Stopped::usage(format!(
-                "`{text}` names `{text_of_one}` twice: each place must be a provisioning of its own"
+                "`{text}` names `{text_of_one}` twice: name each place once; each must have its own mkfs"
             )));
         }
         places.push((text_of_one.to_owned(), place));
@@ -219,7 +219,7 @@ pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<Data
 pub(super) fn announcement(places: &str, sizes: DataSizes) -> String {
     let space = format::bytes_iec(sizes.one_at_a_time_bytes() as f64);
     format!(
-        "{places}: each run writes at most {space} to a directory of its own and removes it; nothing else is touched"
+        "{places}: each run writes at most {space} of test data in a new directory, and removes it; nothing else is touched"
     )
 }
 

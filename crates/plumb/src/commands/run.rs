@@ -63,7 +63,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     measure(&mut bench, &request, &arguments.report, common)?.present(&assertions, &arguments.report, common)
 }
 
-/// What a run will take, said before it does.
+/// What a run will write and how long it measures, printed before it starts.
 fn takes(workload: &Workload, place: &Place) -> String {
     if let Place::Sim(device) = place {
         return format!("{}: on {device}, simulated; nothing is written", workload.name);
@@ -72,7 +72,7 @@ fn takes(workload: &Workload, place: &Place) -> String {
     let mut words = Vec::new();
     if needed_bytes > 0 {
         words.push(format!(
-            "needs {} in a directory of its own below {place}, removed at the end",
+            "writes {} of test data in a new directory below {place}, and removes it at the end",
             format::bytes_iec(needed_bytes as f64)
         ));
     }
@@ -181,7 +181,7 @@ pub fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stop
             Ok(Loaded { workload, policies: if typed { Policies::AsWritten } else { Policies::Fitted } })
         }
         Ok(workloads) => Err(Stopped::usage(format!(
-            "`{name}` stands for several workloads, and `plumb run` takes one of them: {}\nTo run them all: `plumb try`, or \
+            "`{name}` names several workloads, and `plumb run` takes one of them: {}\nTo run them all: `plumb try`, or \
              `plumb compare A B --for {name}`",
             workloads.iter().map(|named| named.name).collect::<Vec<_>>().join(", ")
         ))),

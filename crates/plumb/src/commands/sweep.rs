@@ -180,8 +180,8 @@ fn fit(
         let all: f64 = axis.levels.iter().sum();
         if all > budget.most_bytes() as f64 {
             return Err(Stopped::usage(format!(
-                "the sizes together take {}, and a tenth of what is free is {}: each size has a file of its own for the \
-                 whole sweep; take a smaller range or fewer points",
+                "the sizes together take {}, and a tenth of what is free is {}: a sweep keeps one file per size; \
+                 use a smaller range or fewer points",
                 format::bytes_iec(all),
                 format::bytes_iec(budget.most_bytes() as f64)
             )));
@@ -221,7 +221,7 @@ fn announcement(spot: &Spot, path: &str, workload: &Workload, needed_bytes: u64)
     match spot {
         Spot::Place(Place::Sim(_)) => format!("{path}: simulated, nothing is written"),
         Spot::Device(_) | Spot::File(_) if workload.phase.iter().any(apply::writes) => {
-            format!("{path}: is WRITTEN to, if the write guard lets it be")
+            format!("{path}: is WRITTEN to, if the write guard allows it")
         }
         Spot::Device(_) | Spot::File(_) => format!("{path}: is only read"),
         Spot::Place(Place::Directory(_)) => {
@@ -229,14 +229,9 @@ fn announcement(spot: &Spot, path: &str, workload: &Workload, needed_bytes: u64)
                 matches!(target, Target::File(file) if file.prepare == Prepare::Write)
                     || matches!(target, Target::Files(files) if files.prepare == Prepare::Write)
             });
-            let when = if once {
-                "laid out once for all points"
-            } else {
-                "laid out anew by every run, for the work changes what it needs"
-            };
+            let when = if once { "once" } else { "again for every run, because the work changes it" };
             format!(
-                "{path}: takes about {} in directories of its own, {when}, which are removed at the end; nothing else is \
-                 touched",
+                "{path}: writes about {} of test data, {when}, and removes it at the end; nothing else is touched",
                 format::bytes_iec(needed_bytes as f64)
             )
         }

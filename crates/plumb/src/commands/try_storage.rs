@@ -11,7 +11,7 @@ use crate::spot::Spot;
 use plumb_engine::sim::SimRun;
 use plumb_report::format;
 use plumb_report::run::side_by_side;
-use plumb_result::RunResult;
+use plumb_result::{RunResult, path_text};
 use plumb_study::precondition::capacity_bytes;
 use plumb_study::{Bench, Place, Policies, RunRequest};
 use plumb_workload::named::{self, RunPlace, Scale};
@@ -32,7 +32,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
     check_lengths(Nanos(1), arguments.time, arguments.size)?;
     if let (Some(path), [_, _, ..]) = (&arguments.report.output, arguments.paths.as_slice()) {
         return Err(Stopped::usage(format!(
-            "--output {} takes the page of one storage; try the paths one by one",
+            "--output {} holds the page of one path; run `plumb try` once for each",
             path.display()
         )));
     }
@@ -133,10 +133,10 @@ fn announcement(spot: &Spot, path: &Path, sizes: DataSizes, wanted: Option<Bytes
     };
     match spot {
         Spot::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
-        Spot::Device(_) | Spot::File(_) => format!("{}: is only read", path.display()),
+        Spot::Device(_) | Spot::File(_) => format!("{}: is only read, never written", path.display()),
         Spot::Place(Place::Directory(path)) => format!(
-            "{}: needs {space}, in a directory of its own that is removed at the end. Nothing else is touched.{less}",
-            path.display()
+            "{}: writes {space} of test data in a new directory, and removes it at the end. Nothing else is touched.{less}",
+            path_text(path)
         ),
     }
 }

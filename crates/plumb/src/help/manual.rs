@@ -42,7 +42,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
     (
         "LC_ALL, LC_NUMERIC, POSIXLY_CORRECT, S_COLORS, S_TIME_FORMAT, SHELL",
-        "Read by plumb as where the tool itself reads them.",
+        "Read by `plumb as` where the tool itself reads them.",
     ),
 ];
 

@@ -38,7 +38,7 @@ const fn exit(code: &'static str, meaning: &'static str) -> Exit {
 }
 
 const DONE: Exit = exit("0", "done");
-const TRUSTED: Exit = exit("0", "done, and no check rejected the result");
+const TRUSTED: Exit = exit("0", "done, and the checks did not reject the result");
 const ASSERTED: Exit = exit("1", "done, but a condition given with --assert is false");
 const USAGE: Exit = exit("2", "the command line or a file it names is wrong; nothing was measured");
 const CHECKED: Exit = exit("2", "the command line or the study is wrong, or a check before the first run failed");
@@ -67,7 +67,7 @@ pub const TOPICS: &[Topic] = &[
             example("Compare two file systems", "plumb compare /mnt/ext4 /mnt/xfs"),
             example("Run one workload", "plumb run random-read --at /mnt/data"),
             example("Run an fio command line", "plumb as fio --name=a --rw=randread --size=1g"),
-            example("Learn what a check means", "plumb explain A3"),
+            example("Explain a check", "plumb explain A3"),
         ],
         exits: &[TRUSTED, ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
     },
@@ -75,12 +75,12 @@ pub const TOPICS: &[Topic] = &[
         command: "try",
         examples: &[
             example("Measure the storage under a directory", "plumb try /mnt/data"),
-            example("Take a first look in 10 seconds", "plumb try /mnt/data --quick"),
-            example("Report the medians of 5 runs, and keep the page", "plumb try /mnt/data --runs 5 --output try.txt"),
+            example("Measure in 10 seconds", "plumb try /mnt/data --quick"),
+            example("Report the medians of 5 runs, also into a file", "plumb try /mnt/data --runs 5 --output try.txt"),
             example("Use a larger file and longer phases", "plumb try /mnt/data --size 64GiB --time 30s"),
-            example("Measure two storages, one after the other", "plumb try /mnt/a /mnt/b"),
+            example("Measure two file systems, one after the other", "plumb try /mnt/a /mnt/b"),
             example("Read a device, and write nothing", "plumb try /dev/nvme0n1"),
-            example("See what a page looks like, without storage", "plumb try sim:ssd --no-store"),
+            example("See what the page looks like, on a simulated device", "plumb try sim:ssd --no-store"),
         ],
         exits: MEASURES,
     },
@@ -89,7 +89,7 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Compare two directories by random reads", "plumb compare /mnt/a /mnt/b"),
             example(
-                "Claim something about the file systems: three provisionings a side",
+                "Compare the file systems themselves: three mkfs per side",
                 "plumb compare /mnt/e1,/mnt/e2,/mnt/e3 /mnt/x1,/mnt/x2,/mnt/x3 --varying fs",
             ),
             example("Compare writes and fsync", "plumb compare /mnt/a /mnt/b --for random-write,fsync-log"),
@@ -120,7 +120,7 @@ pub const TOPICS: &[Topic] = &[
                 "Fail a script when p99 is too high",
                 "plumb run random-read --at /mnt/data --assert 'read.lat.p99 < 5ms'",
             ),
-            example("Write a named workload to edit", "plumb run mail --translate"),
+            example("Print a named workload as a file, to edit it", "plumb run mail --translate"),
         ],
         exits: &[TRUSTED, ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
     },
@@ -150,7 +150,7 @@ pub const TOPICS: &[Topic] = &[
             example("See what a study would do", "plumb study plan study.toml"),
             example("List every run in its order", "plumb study plan study.toml --runs"),
             example("Plan a smaller version of it", "plumb study plan study.toml --scale small"),
-            example("Try hosts, programs, devices and space", "plumb study plan study.toml --check"),
+            example("Check hosts, programs, devices and space", "plumb study plan study.toml --check"),
         ],
         exits: &[DONE, CHECKED, REFUSED, INTERRUPTED],
     },
@@ -167,7 +167,7 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Continue the latest study", "plumb study resume"),
             example("Continue the study of a file", "plumb study resume study.toml"),
-            example("Repeat what failed, or what a neighbour spoiled", "plumb study resume --failed --rejected"),
+            example("Repeat runs that failed or were rejected", "plumb study resume --failed --rejected"),
         ],
         exits: &[DONE, CHECKED, REJECTED, IO, REFUSED, INTERRUPTED],
     },
@@ -179,7 +179,7 @@ pub const TOPICS: &[Topic] = &[
             example("Compare another factor in the same data", "plumb study report last --by depth --within device"),
             example("Compare two of several levels", "plumb study report last --by system=mint,fedora"),
             example(
-                "Ask for other numbers, at one level only",
+                "Report other metrics, at one level only",
                 "plumb study report last --within depth=16 --metrics lat.p99",
             ),
         ],
@@ -190,7 +190,7 @@ pub const TOPICS: &[Topic] = &[
         command: "audit",
         examples: &[
             example("Audit a published comparison", "plumb audit audits/raid4-vs-raid5.toml"),
-            example("Show notes and the numbers behind each finding", "plumb audit study.toml --notes"),
+            example("Show notes, and the numbers of each finding", "plumb audit study.toml --notes"),
         ],
         exits: &[
             exit("0", "no claim is contradicted and no check fails"),
@@ -206,7 +206,7 @@ pub const TOPICS: &[Topic] = &[
             example("Run dd", "plumb as dd if=/dev/zero of=file bs=1M count=1024 conv=fsync"),
             example("Print extended device statistics", "plumb as iostat -x 1 5"),
         ],
-        exits: &[exit("any", "what the tool itself would end with; findings of Plumb's checks do not change it")],
+        exits: &[exit("any", "that of the tool itself; Plumb's checks do not change it")],
     },
     Topic {
         command: "check",
@@ -223,7 +223,7 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Watch all devices", "plumb watch"),
             example("Watch the devices under a path", "plumb watch /mnt/data"),
-            example("Write ten lines of JSON, one a second", "plumb watch nvme0n1 -n 10 --json"),
+            example("Print ten lines of JSON, one a second", "plumb watch nvme0n1 -n 10 --json"),
         ],
         exits: READS,
     },
@@ -245,7 +245,7 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Show the latest run again", "plumb show"),
             example("Show what changed between two runs", "plumb show last --diff 3f2a"),
-            example("Write its result as JSON", "plumb show last --json"),
+            example("Print its result as JSON", "plumb show last --json"),
         ],
         exits: READS,
     },
@@ -268,16 +268,16 @@ pub const TOPICS: &[Topic] = &[
     Topic {
         command: "export",
         examples: &[
-            example("Write all runs as JSON", "plumb export"),
-            example("Write the latest run as CSV", "plumb export last --csv"),
-            example("Write a study as CSV, with a column for each factor", "plumb export --study raid4-vs-raid5 --csv"),
+            example("Print all runs as JSON", "plumb export"),
+            example("Print the latest run as CSV", "plumb export last --csv"),
+            example("Print a study as CSV, with a column for each factor", "plumb export --study raid4-vs-raid5 --csv"),
         ],
         exits: READS,
     },
     Topic {
         command: "import",
         examples: &[
-            example("Add the result that a locked database did not take", "plumb import plumb-result-*.json"),
+            example("Add a result that was saved while the database was locked", "plumb import plumb-result-*.json"),
             example("Add runs that `plumb export` wrote on another machine", "plumb import runs.json"),
         ],
         exits: READS,
@@ -293,7 +293,7 @@ pub const TOPICS: &[Topic] = &[
     Topic {
         command: "clean",
         examples: &[
-            example("Remove what killed runs left behind", "plumb clean"),
+            example("Remove the leftovers of killed runs", "plumb clean"),
             example("Also search below a mount point", "plumb clean /mnt/data"),
         ],
         exits: &[DONE, WRONG_WORDS, exit("4", "something could not be removed")],

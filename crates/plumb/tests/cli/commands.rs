@@ -36,7 +36,7 @@ fn every_command_has_help() {
     let mut bare = home.command::<&str>([]);
     bare.env("PLUMB_DB", "results.db");
     for said in [home.plumb(""), Said::of(bare)] {
-        let said = said.expect(2).complains(&["Usage: plumb", "Measure what this storage can do", "--verbose"]);
+        let said = said.expect(2).complains(&["Usage: plumb", "Measure this storage in about a minute", "--verbose"]);
         assert!(!said.err.contains("error:"), "{}", said.err);
     }
 }

@@ -317,7 +317,7 @@ fn checks_over_the_comparison_are_told() {
 fn one_provisioning_a_side_asks_for_no_more_blocks() {
     let home = Home::new();
     let line = "compare sim:ssd?cv=8% sim:ssd?cv=8%&slow=2% --varying fs --no-store";
-    let said = home.plumb(line).complains(&["no claim about fs"]);
+    let said = home.plumb(line).complains(&["no verdict about fs"]);
     assert!(!said.out.contains("--budget"), "{}", said.out);
     let comparison = home.plumb(&format!("{line} --json")).json();
     for contrast in comparison["contrasts"].as_array().unwrap() {

@@ -36,7 +36,7 @@ fn the_page_says_what_it_means() {
     home.plumb("noise sim:ssd --seed 5").expect(0).says(&[
         "Noise floor (A/A) of sim:ssd",
         "A/A ratio",
-        "Stored: comparisons of this work at this place claim nothing below these floors",
+        "Stored: comparisons of this workload here claim nothing below these floors",
     ]);
     assert_eq!(home.query("SELECT count(*) FROM noise")[0][0], 1);
     assert_eq!(home.query("SELECT count(*) FROM comparison")[0][0], 0, "an A/A is no comparison of two places");

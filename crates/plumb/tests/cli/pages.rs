@@ -158,7 +158,7 @@ fn the_live_line_is_drawn_and_cleared() {
     let quiet = Home::new().plumb("run random-read --set size=4MiB --set time=1500ms --set cache=as-is").ran();
     // Only what the run needs, and what rejects it: others may use this disk.
     let is_said =
-        |line: &str| line.contains("directory of its own") || line.starts_with("fail ") || line.contains("withdrawn");
+        |line: &str| line.contains("new directory") || line.starts_with("fail ") || line.contains("withdrawn");
     assert!(quiet.err.lines().all(is_said), "quiet when not a terminal: {}", quiet.err);
 }
 

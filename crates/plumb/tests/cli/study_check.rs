@@ -64,7 +64,7 @@ fn a_good_study_is_checked_in_a_few_lines() {
     home.file("study.toml", SIMULATED);
     let said = home.plumb("study plan study.toml --check").expect(0);
     assert!(
-        said.out.contains("\nCheck\n  local  Linux ") && said.out.ends_with("  Nothing is wrong.\n"),
+        said.out.contains("\nCheck\n  local  Linux ") && said.out.ends_with("  No problem found.\n"),
         "{}",
         said.out
     );

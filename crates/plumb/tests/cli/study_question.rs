@@ -68,7 +68,7 @@ fn another_question_is_answered_without_measuring_and_marked() {
     assert_eq!(by_depth["plan_hash"], own["plan_hash"]);
     home.plumb("study report last --by depth").expect(0).says(&[
         "Asked: depth within device",
-        "3 contrasts that the plan did not declare: exploratory, corrected by Holm",
+        "3 contrasts that the plan did not declare: exploratory, corrected for their number (Holm)",
         "Exploratory: depth 4 is faster than depth 1",
         "exploratory",
     ]);

@@ -203,7 +203,7 @@ fn a_directory_is_left_as_it_was() {
     let home = Home::new();
     home.plumb("sweep depth=1,4 . --size 4MiB --time 200ms --repeat 2")
         .ran()
-        .complains(&["laid out once for all points"]);
+        .complains(&["of test data, once, and removes it at the end"]);
     assert_no_test_data(&home.work());
     assert_eq!(std::fs::read_dir(home.registry()).map_or(0, Iterator::count), 0);
 }

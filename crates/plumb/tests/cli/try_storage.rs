@@ -13,7 +13,7 @@ fn several_storages_stand_side_by_side() {
     said.says(&["Random 4 KiB QD1 read", "plumb compare sim:hdd sim:nvme"]);
     home.plumb(&format!("try sim:hdd nowhere {SHORT}")).expect(2).complains(&["nowhere", "does not exist"]);
     assert!(home.plumb("list").expect(0).out.lines().count() == 3, "a place that is missing costs the other no time");
-    home.plumb(&format!("try sim:hdd sim:nvme -o page.txt {SHORT}")).expect(2).complains(&["one by one"]);
+    home.plumb(&format!("try sim:hdd sim:nvme -o page.txt {SHORT}")).expect(2).complains(&["once for each"]);
 }
 
 // Protects: the median of several runs, which are all stored under the name that was given.
@@ -72,9 +72,9 @@ fn a_run_says_what_it_takes() {
     let home = Home::new();
     let line = "run random-read --set size=4MiB --set time=200ms --set cache=as-is";
     let said = home.plumb(line).ran();
-    assert!(said.err.contains("needs 4.00 MiB in a directory of its own"), "{}", said.err);
+    assert!(said.err.contains("writes 4.00 MiB of test data in a new directory"), "{}", said.err);
     assert!(said.err.contains("measures for 200 ms"), "{}", said.err);
-    assert!(home.plumb(&format!("{line} --json")).ran().err.lines().all(|line| !line.contains("needs")));
+    assert!(home.plumb(&format!("{line} --json")).ran().err.lines().all(|line| !line.contains("test data")));
     home.plumb("run random-read --at sim:ssd --set time=200ms").expect(0).complains(&["nothing is written"]);
 }
 

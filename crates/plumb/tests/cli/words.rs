@@ -17,6 +17,11 @@ const PHRASES: &[(&str, &str)] = &[
     ("looked at", "checked, read, measured"),
     ("not had", "not available, not read"),
     ("whose language is spoken", "supported"),
+    ("anew", "again"),
+    ("held against", "compared with"),
+    ("lie apart", "differ by, are N× slower"),
+    ("for being many", "for their number"),
+    ("tells the truth", "says what it measured"),
 ];
 
 fn root() -> &'static Path {

@@ -247,7 +247,7 @@ fn a_study_is_checked_in_its_machine() {
     };
     home.file("good.toml", &study("barrier=${barrier}", "8MiB"));
     let said = home.plumb("study plan good.toml --check").expect(0);
-    said.says(&["Linux 6.1.", "2 provisionings built and taken down", "Nothing is wrong."]);
+    said.says(&["Linux 6.1.", "2 provisionings built and taken down", "No problem found."]);
     // Without booting: it does not fit.
     home.file("large.toml", &study("barrier=${barrier}", "100MiB"));
     let said = home.plumb("study run large.toml").expect(2);

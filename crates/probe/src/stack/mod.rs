@@ -31,7 +31,7 @@ pub fn of_path(path: &Path) -> TargetFacts {
 
 /// As [`of_path`], of the machine that a tree of files describes, and with serial numbers as asked.
 pub fn of_path_in(sys: &Sysroot, path: &Path, serials: Serials) -> TargetFacts {
-    let mut facts = TargetFacts { path: path.display().to_string(), ..TargetFacts::default() };
+    let mut facts = TargetFacts { path: plumb_result::path_text(path), ..TargetFacts::default() };
     if sys.is_real() && !HAS_PROC {
         facts.filesystem = Err(ProbeError::NotHere).into();
         facts.unseen.push(ProbeError::NotHere.to_string());

@@ -193,9 +193,9 @@ pub(super) fn asked(
         return format!("{question} The plan declared all of it: the verdicts are its own.");
     }
     let corrected = match correction {
-        Correction::Holm => "corrected by Holm for being that many",
-        Correction::BenjaminiHochberg => "corrected by Benjamini and Hochberg for being that many",
-        Correction::None => "not corrected for being many",
+        Correction::Holm => "corrected for their number (Holm)",
+        Correction::BenjaminiHochberg => "corrected for their number (Benjamini and Hochberg)",
+        Correction::None => "not corrected for their number",
     };
     let own = match declared {
         0 => String::new(),

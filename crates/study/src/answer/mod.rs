@@ -205,7 +205,7 @@ fn about_one_provisioning(plan: &Plan, contrasts: &[StudyContrast]) -> Option<St
              which `plots = 3` shows"
         ))
     } else {
-        Some(format!("nothing was provisioned anew: verdicts on `{by}` are about this storage as it is"))
+        Some(format!("nothing was provisioned again: verdicts on `{by}` are about this storage as it is"))
     }
 }
 

@@ -318,7 +318,7 @@ pub struct CompareForm {
     pub primary: Vec<String>,
     /// Ratios this near to 1 are equivalent.
     pub equivalence: ShareForm,
-    /// How many claims are corrected for being many.
+    /// How claims are corrected for their number.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub correction: Correction,
     /// Factors of the table of effects, `a * b`.

@@ -248,7 +248,7 @@ pub struct ComparePlan {
     pub effects: Vec<String>,
 }
 
-/// How many claims are corrected for being many.
+/// How claims are corrected for their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Correction {

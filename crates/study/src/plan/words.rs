@@ -5,14 +5,14 @@ use plumb_lab::Step;
 use serde_json::Value;
 
 impl Plot {
-    /// How it is built, in order: what the user runs before, the steps of the study file, what the user runs behind.
+    /// How it is built, in order: what the user runs before, the steps of the study file, what the user runs after.
     pub fn steps_in_words(&self) -> Vec<String> {
         let here = |texts: &[String], when: &str| {
             texts.iter().map(|text| format!("{when}, on this machine: {text}")).collect::<Vec<_>>()
         };
         let mut steps = here(&self.on_enter, "before");
         steps.extend(self.steps.iter().map(step));
-        steps.extend(here(&self.on_leave, "behind"));
+        steps.extend(here(&self.on_leave, "after"));
         steps
     }
 }

@@ -26,7 +26,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
                 "{} failed, the first a {} of {} at offset {}: {}.",
                 count(faults, "op"),
                 fault.op.name(),
-                fault.path.display(),
+                plumb_result::path_text(&fault.path),
                 fault.offset,
                 fault.message.trim_end_matches('.')
             ),

@@ -16,7 +16,7 @@ pub(crate) static CHECK: Check = Check {
     threshold: "fewer than two stretches of either side, unless runs pair up: the verdict can only be \"cannot tell\"",
     settled: "By experiment, on equal sides that drift by 0.5 % per run: one side after the other, 56 of 100 comparisons of six \
               runs per side end in a false claim; in blocks, 1 of 1000 (docs/statistics.md).",
-    fix: "Measure both sides anew with `plumb compare A B`, which interleaves them, or select runs that alternate.",
+    fix: "Measure both sides again with `plumb compare A B`, which interleaves them, or select runs that alternate.",
     judges: &[Judge::Comparison(look)],
 };
 

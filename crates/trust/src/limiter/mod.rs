@@ -337,7 +337,7 @@ fn depth(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
     };
     let crowded = match used::machine_cpu(view) {
         Some(machine) if machine >= FULL_MACHINE && !view.is_virtual_time() => {
-            format!("; all processors were busy {} of the time, so part of this is waiting for one", percent(machine))
+            format!("; all CPUs were busy {} of the time, so part of this may be waiting for a CPU", percent(machine))
         }
         _ => String::new(),
     };

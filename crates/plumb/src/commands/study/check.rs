@@ -100,7 +100,7 @@ pub fn page(found: &Preflight) -> String {
     lines.extend(found.unchecked.iter().map(|text| format!("  not checked: {text}")));
     lines.extend(found.warnings.iter().map(|warning| format!("  warning: {}", line(warning))));
     if found.is_good() {
-        lines.push("  Nothing is wrong.".to_owned());
+        lines.push("  No problem found.".to_owned());
     }
     lines.join("\n") + "\n"
 }

@@ -67,7 +67,7 @@ pub fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stoppe
     let options = plumb_document::json::to_string(&arguments.study).map_err(Stopped::io)?;
     if let Some(open) = store.studies()?.iter().find(|study| study.plan_hash == plan.hash && !study.done) {
         session::announce(&format!(
-            "note: study {} has the same plan and is not done; this begins it anew, and `plumb study resume {}` goes on with it",
+            "note: study {} has the same plan and is not done; this starts a new one. To continue the other: plumb study resume {}",
             open.id, open.id
         ));
     }
@@ -105,13 +105,13 @@ fn unchanged(stored: &StoredStudy, frozen: &Plan) -> Result<(), Stopped> {
     let mut file: StudyFile = plumb_document::json::from_str(&stored.options).map_err(Stopped::io)?;
     file.file = stored.row.file.clone().into();
     if !file.file.exists() {
-        session::announce(&format!("note: {} is gone; the plan as it was frozen goes on", stored.row.file));
+        session::announce(&format!("note: {} is gone; the study continues with its stored plan", stored.row.file));
         return Ok(());
     }
     let changed = |how: String| {
         Stopped::usage(format!(
-            "{} has changed since study {} was planned: {how}. What was measured and what would be are two studies: put the \
-             file back as it was, or begin a new one with `plumb study run`",
+            "{} has changed since study {} was planned: {how}. Its old and new runs cannot be mixed: restore the file, or \
+             start a new study with `plumb study run`",
             stored.row.file, stored.row.id
         ))
     };
@@ -207,7 +207,7 @@ fn ended(
     let conducted = conducted.map_err(|error| match error {
         StoreError::StudyRuns { .. } => Stopped::from(error),
         error if error.is_full() => Stopped::io(format!(
-            "{error}. What was stored is safe, and nothing of the study stands any more; make room, then {go_on}"
+            "{error}. What was stored is safe, and everything that the study built is taken down; free some space, then {go_on}"
         )),
         error => Stopped::io(format!("{error}. What was stored is safe; {go_on}")),
     })?;

@@ -154,9 +154,9 @@ fn compared(plan: &Plan) -> String {
         compare.metrics.join(", ")
     };
     let correction = match compare.correction {
-        Correction::Holm => "corrected by Holm for being many",
-        Correction::BenjaminiHochberg => "corrected by Benjamini and Hochberg for being many",
-        Correction::None => "not corrected for being many",
+        Correction::Holm => "corrected for their number (Holm)",
+        Correction::BenjaminiHochberg => "corrected for their number (Benjamini and Hochberg)",
+        Correction::None => "not corrected for their number",
     };
     format!(
         "{}: {} against {baseline}, for {within}, by {metrics}; ratios within {} are equivalent, claims are {correction}.",
