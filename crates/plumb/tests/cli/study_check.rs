@@ -100,7 +100,9 @@ fn all_that_is_wrong_is_told_at_once_and_nothing_begins() {
     assert!(!home.plumb("study plan study.toml").expect(0).out.contains("initialising"));
     let device = "device = \"@disk\"";
     home.file("study.toml", &WRONG.replace(device, &format!("{device}\noptions = [\"-E\", \"lazy_itable_init=1\"]")));
-    home.plumb("study plan study.toml").expect(0).says(&["goes on initialising this ext4", "leave out lazy_itable_init"]);
+    home.plumb("study plan study.toml")
+        .expect(0)
+        .says(&["goes on initialising this ext4", "leave out lazy_itable_init"]);
 }
 
 /// A refusal of ssh's is one sentence, and comes once. A shell stands for ssh.
