@@ -333,7 +333,7 @@ fn each_contrast_each_cell_and_each_command_are_in_full() {
     let brief = page(&report(), Detail::Brief, &Style { width: 160, ..Style::PLAIN });
     for full in [page(&report(), Detail::Full, &Style { width: 160, ..Style::PLAIN }), page_markdown(&report())] {
         for text in
-            ["Every contrast", "4 plots, 8 runs", "mkfs.ext4 -q -F /dev/md0", "mdadm --create /dev/md0 --level=5"]
+            ["Every contrast\n", "4 plots, 8 runs", "mkfs.ext4 -q -F /dev/md0", "mdadm --create /dev/md0 --level=5"]
         {
             assert!(full.contains(text), "{text}: {full}");
             assert!(!brief.contains(text), "{text}: {brief}");
