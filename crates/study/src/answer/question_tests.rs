@@ -63,7 +63,11 @@ fn what_the_plan_did_not_declare_is_exploratory() {
     let second = report.asked.as_ref().unwrap();
     assert_eq!((second.declared, second.exploratory), (0, 3));
     assert_eq!((second.asked.by.as_str(), second.planned.by.as_str()), ("size", "system"));
-    assert!(second.note.contains("3 contrasts that the plan did not declare: exploratory, corrected by Holm"));
+    assert!(
+        second
+            .note
+            .contains("3 contrasts that the plan did not declare: exploratory, corrected for their number (Holm)")
+    );
     assert!(report.answer[0].starts_with("Exploratory: size 64k is faster than size 4k"), "{:?}", report.answer);
     assert_eq!(report.plan_hash, own.plan_hash, "the plan is the frozen one");
     assert_eq!(report.cells, own.cells, "and every cell is shown as ever");
