@@ -45,6 +45,10 @@ fn open() -> Result<File, ProbeError> {
         return Err(ProbeError::NotHere);
     }
     let fail = |error: std::io::Error| match error.kind() {
+        // A root without CAP_SYSLOG, as in a container, cannot become more (syslog(2)).
+        ErrorKind::PermissionDenied if rustix::process::geteuid().is_root() => {
+            ProbeError::Unseeable("reading /dev/kmsg is not permitted in this container: run on the host")
+        }
         ErrorKind::PermissionDenied => {
             ProbeError::Unseeable("reading /dev/kmsg is not permitted: run as root, or set kernel.dmesg_restrict=0")
         }

@@ -197,7 +197,7 @@ fn correction(report: &StudyReport) -> &'static str {
 
 /// A value with its unit; in brackets where it means nothing by itself.
 fn shown(value: f64, metric: Metric, emulated: bool) -> String {
-    let text = format::value(value, metric.unit());
+    let text = format::metric(value, metric);
     if emulated && metric.device_count().is_none() { format!("[{text}]") } else { text }
 }
 
