@@ -10,10 +10,11 @@ use crate::surroundings::Surroundings;
 use crate::vm::{is_of, loaded_part};
 use plumb_engine::signals::StopFlag;
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use trouble::Trouble;
@@ -159,6 +160,8 @@ struct Connection {
     child: Child,
     to: String,
     said: Arc<Mutex<VecDeque<String>>>,
+    /// Is closed when all that it said was read.
+    said_all: Receiver<Infallible>,
     /// Whether errors show all of what it said.
     verbose: bool,
 }
@@ -170,9 +173,11 @@ impl Connection {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| not_started(&surroundings.ssh, &error))?;
         let said = Arc::new(Mutex::new(VecDeque::new()));
+        let (reads, said_all) = channel();
         if let Some(pipe) = child.stderr.take() {
             let said = Arc::clone(&said);
             std::thread::spawn(move || {
+                let _closed_at_the_end: Sender<Infallible> = reads;
                 for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
                     let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
                     if said.len() == TAIL_LINES {
@@ -182,7 +187,7 @@ impl Connection {
                 }
             });
         }
-        Ok(Connection { child, to: spec.to.clone(), said, verbose: surroundings.verbose })
+        Ok(Connection { child, to: spec.to.clone(), said, said_all, verbose: surroundings.verbose })
     }
 
     /// Sends the program, and waits until it is there.
@@ -237,8 +242,12 @@ impl Connection {
     /// Why it is lost: in ssh's words where they say it, else for this reason. A cause that stays is no loss: nothing is tried
     /// again for it.
     fn explained(&mut self, reason: &str) -> HostError {
-        // What it has to say of its end comes with its end.
-        self.wait(Duration::from_secs(1));
+        /// A shared connection's master keeps the pipe open for as long as it lives.
+        const LAST_WORDS: Duration = Duration::from_secs(2);
+        // What it has to say of its end comes with its end, and may still be on its way through the pipe then.
+        if self.wait(LAST_WORDS) {
+            let _ = self.said_all.recv_timeout(LAST_WORDS);
+        }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let said: Vec<&str> = said.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
         let trouble = Trouble::of_words(&said);
