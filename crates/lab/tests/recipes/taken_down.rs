@@ -99,7 +99,10 @@ fn root_a_mkfs_that_fails_is_quoted_and_leaves_nothing() {
     let text = r#"[{"kind": "loop", "name": "d", "directory": "DIR", "size": "16MiB"},
                    {"kind": "mkfs", "fs": "ext4", "device": "@d", "options": ["-b", "77"]}]"#;
     let error = bench.build(text).unwrap_err().to_string();
-    assert!(error.contains("step 2 (mkfs): `mkfs.ext4 -q -F -b 77 -E lazy_itable_init=0,lazy_journal_init=0 /dev/loop"), "{error}");
+    assert!(
+        error.contains("step 2 (mkfs): `mkfs.ext4 -q -F -b 77 -E lazy_itable_init=0,lazy_journal_init=0 /dev/loop"),
+        "{error}"
+    );
     assert!(error.contains("invalid block size"), "{error}");
     assert_eq!(bench.standing(), before);
 }
