@@ -45,10 +45,10 @@ fn open() -> Result<File, ProbeError> {
         return Err(ProbeError::NotHere);
     }
     let fail = |error: std::io::Error| match error.kind() {
-        // A root without CAP_SYSLOG, as in a container, cannot become more (syslog(2)).
-        ErrorKind::PermissionDenied if rustix::process::geteuid().is_root() => {
-            ProbeError::Unseeable("reading /dev/kmsg is not permitted in this container: run on the host")
-        }
+        // Root is refused for want of CAP_SYSLOG (syslog(2)): to advise it to become root would be no help.
+        ErrorKind::PermissionDenied if rustix::process::geteuid().is_root() => ProbeError::Unseeable(
+            "reading /dev/kmsg is closed to root, as in a container without CAP_SYSLOG; run on the host",
+        ),
         ErrorKind::PermissionDenied => {
             ProbeError::Unseeable("reading /dev/kmsg is not permitted: run as root, or set kernel.dmesg_restrict=0")
         }

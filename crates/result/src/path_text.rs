@@ -51,10 +51,7 @@ mod tests {
     fn a_shell_reads_the_same_bytes() {
         for bytes in [&b"/m/\xffa\\b'c\x01\xc3\xa9"[..], b"/\xff\xfe", b"/\xffff"] {
             let script = format!("printf %s {}", text(bytes));
-            let Ok(said) = Command::new("bash").args(["-c", &script]).output() else {
-                eprintln!("skipped: there is no bash");
-                return;
-            };
+            let said = Command::new("bash").args(["-c", &script]).output().expect("this test needs bash");
             assert_eq!(said.stdout, bytes, "{script}");
         }
     }

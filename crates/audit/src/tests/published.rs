@@ -85,7 +85,7 @@ fn raid4_vs_raid5() {
             (Warn, "E1", "beneath-noise", "dd.*"),
             (Warn, "E1", "beneath-noise", "bonnie.*"),
             (Warn, "E5", "order", ""),
-            // Results of -n 1 that nobody used.
+            // The small-file results of -n 1, which the study does not show.
             (Warn, "E10", "unused", "bonnie.*"),
             // K/sec made megabytes by moving the point.
             (Warn, "E11", "point-moved", "bonnie.*"),

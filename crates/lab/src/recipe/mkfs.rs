@@ -25,17 +25,23 @@ pub(crate) fn command(step: &Mkfs, device: &Path) -> Result<Command, Cause> {
     Ok(Command::new(maker.program, maker.quiet.iter().copied()).args(options(step)).arg(device.to_string_lossy()))
 }
 
-/// ext4 is made whole, journal and inode tables, where the step does not say otherwise: what mkfs leaves to the kernel is
-/// written while the first runs are measured. Source: mke2fs(8), `-E`, of which the last one counts.
+/// ext4 is made whole, journal and inode tables, where the step does not say otherwise of either: what mkfs leaves to the
+/// kernel is written while the first runs are measured. Source: mke2fs(8), `-E`, of which the last one counts.
 fn options(step: &Mkfs) -> Vec<String> {
-    const WHOLE: &str = "lazy_itable_init=0,lazy_journal_init=0";
     let mut options = step.options.clone();
-    if !matches!(step.fs.as_str(), "ext2" | "ext3" | "ext4") || options.iter().any(|said| said.contains("lazy_")) {
+    if !matches!(step.fs.as_str(), "ext2" | "ext3" | "ext4") {
+        return options;
+    }
+    let unsaid = ["lazy_itable_init", "lazy_journal_init"]
+        .into_iter()
+        .filter(|setting| !step.options.iter().any(|said| said.contains(setting)));
+    let whole = unsaid.map(|setting| format!("{setting}=0")).collect::<Vec<_>>().join(",");
+    if whole.is_empty() {
         return options;
     }
     match options.iter().rposition(|said| said == "-E").and_then(|at| options.get_mut(at + 1)) {
-        Some(extended) => extended.push_str(&format!(",{WHOLE}")),
-        None => options.extend(["-E".to_owned(), WHOLE.to_owned()]),
+        Some(extended) => extended.push_str(&format!(",{whole}")),
+        None => options.extend(["-E".to_owned(), whole]),
     }
     options
 }
@@ -61,7 +67,11 @@ mod tests {
         );
         assert_eq!(
             line(r#"{"fs": "ext4", "device": "@a", "options": ["-E", "lazy_itable_init=1"]}"#).unwrap(),
-            "mkfs.ext4 -q -F -E lazy_itable_init=1 /dev/md0"
+            "mkfs.ext4 -q -F -E lazy_itable_init=1,lazy_journal_init=0 /dev/md0"
+        );
+        assert_eq!(
+            line(r#"{"fs": "ext4", "device": "@a", "options": ["-E", "lazy_journal_init=1"]}"#).unwrap(),
+            "mkfs.ext4 -q -F -E lazy_journal_init=1,lazy_itable_init=0 /dev/md0"
         );
         assert_eq!(line(r#"{"fs": "xfs", "device": "@a"}"#).unwrap(), "mkfs.xfs -q -f /dev/md0");
         let error = line(r#"{"fs": "ntfs", "device": "@a"}"#).unwrap_err().to_string();

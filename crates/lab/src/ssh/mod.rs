@@ -394,6 +394,15 @@ mod tests {
         assert!(error.to_string().contains("not a host"), "{error}");
     }
 
+    // Protects: why ssh ended is known even where its words arrive after its end.
+    #[test]
+    fn last_words_are_waited_for() {
+        let spec = SshSpec { to: "box".into(), boot: None, kernel: None, agent: None };
+        let late = "(sleep 0.3; echo 'box: Permission denied (publickey).' >&2) >/dev/null & exit 255";
+        let error = Ssh::connect(&spec, &here(late)).err().unwrap().to_string();
+        assert!(error.contains("the login is refused (it accepts publickey)"), "{error}");
+    }
+
     // Protects: the same boot is not taken for a new one, and what the command said is told. A shell stands for ssh.
     #[test]
     fn a_boot_is_seen_by_another_identity() {

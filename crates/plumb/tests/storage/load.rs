@@ -99,9 +99,13 @@ fn another_process_on_another_disk_is_not_seen_on_this_one() {
     // Each write of 4 KiB is followed by a commit of the journal: the device writes several times what it was given.
     let of_c1: Vec<&serde_json::Value> =
         result["checks"].as_array().unwrap().iter().filter(|check| check["code"] == "C1").collect();
-    // Where some process's I/O cannot be read (even root is refused process 1's in some containers), C1 is skipped.
-    let blames_nobody = |check: &&serde_json::Value| check["level"] == "pass" || check["level"] == "skipped";
-    assert!(!of_c1.is_empty() && of_c1.iter().all(blames_nobody), "{of_c1:#?}");
+    let is_hidden = |check: &&serde_json::Value| {
+        check["level"] == "skipped" && check["message"].as_str().unwrap().contains("is hidden from root")
+    };
+    if !of_c1.is_empty() && of_c1.iter().all(is_hidden) {
+        return needs::not_shown("C1 is skipped: some process's I/O is hidden from root here; c1.rs has its cases");
+    }
+    assert!(!of_c1.is_empty() && of_c1.iter().all(|check| check["level"] == "pass"), "{of_c1:#?}");
 }
 
 fn is_seen_on(mounted: &Mounted) {
