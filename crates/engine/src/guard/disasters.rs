@@ -334,9 +334,69 @@ fn root_swap_space_and_the_image_of_a_loop_device_are_in_use() {
         return skipped("no swap files here");
     }
     let result = nobody().open_file(&path, OVERWRITE);
+    let named = Guard::new(Permissions::parse(name)).open_file(&path, OVERWRITE);
     assert!(run("swapoff", &[name]));
     // Its signature is data, so that nobody asks further.
     assert!(matches!(result, Err(Refusal::ExistingFile { .. } | Refusal::FileInUse { .. })), "{result:?}");
+    // The kernel refuses, too, where it is asked first.
+    let busy = libc::ETXTBSY;
+    assert!(
+        matches!(&named, Err(Refusal::FileInUse { .. }))
+            || matches!(&named, Err(refusal @ Refusal::Io { .. }) if refusal.errno() == busy),
+        "{named:?}"
+    );
+}
+
+// Protects what comes to be between the look at a name and the first write: the descriptor that is written is the one judged.
+#[test]
+fn a_file_that_is_filled_or_exchanged_after_it_was_looked_at_is_somebodys() {
+    let dir = on_disk();
+    for (what, make) in BLANK {
+        for opening in [OVERWRITE, TRUNCATE] {
+            eprintln!("{what}: {opening:?}");
+            let path = made(dir.path(), *make);
+            let filled = nobody().open_file_while(&path, opening, || {
+                at(&File::options().write(true).open(&path).unwrap(), 5000, b"precious");
+            });
+            assert!(matches!(&filled, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{filled:?}");
+            let mut read = [0; 8];
+            File::open(&path).unwrap().read_exact_at(&mut read, 5000).unwrap();
+            assert_eq!(&read, b"precious");
+
+            let path = made(dir.path(), *make);
+            let other = dir.path().join("other");
+            fs::write(&other, "precious").unwrap();
+            let exchanged = nobody().open_file_while(&path, opening, || fs::rename(&other, &path).unwrap());
+            assert!(matches!(exchanged, Err(Refusal::Swapped { .. })), "{exchanged:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+
+            let path = made(dir.path(), *make);
+            let second = dir.path().join("second");
+            let linked = nobody().open_file_while(&path, opening, || fs::hard_link(&path, &second).unwrap());
+            fs::remove_file(&second).unwrap();
+            assert!(matches!(&linked, Err(Refusal::ExistingFile { why: NotBlank::Linked { .. }, .. })), "{linked:?}");
+        }
+    }
+}
+
+// Protects what a run left and its owner fills in the very moment in which the next run comes.
+#[test]
+fn a_file_that_a_run_left_and_that_is_filled_after_the_look_is_somebodys() {
+    let dir = on_disk();
+    let path = made(dir.path(), |_| {});
+    if !has_marks(&path) {
+        return;
+    }
+    let guard = nobody();
+    guard.open_file(&path, OVERWRITE).unwrap().file().write_all_at(b"measured", 0).unwrap();
+    guard.give_back();
+    // The clock of the file system has moved on.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let filled = nobody().open_file_while(&path, TRUNCATE, || {
+        at(&File::options().write(true).open(&path).unwrap(), 0, b"precious");
+    });
+    assert!(matches!(&filled, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{filled:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
 }
 
 fn has_marks(path: &Path) -> bool {

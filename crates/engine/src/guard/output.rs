@@ -101,7 +101,8 @@ impl Guard {
             (passed, _, _) => passed?.file,
         };
         self.refuse_loss(&file, &real, opening)?;
-        if opening.cut_to_bytes == Some(0) {
+        // What has no length is as asked for already, without a call that the tool itself does not make.
+        if opening.cut_to_bytes == Some(0) && length_of(&stat_of(&file, path)?) > 0 {
             file.set_len(0).map_err(Refusal::io(path, "truncate it"))?;
         }
         Ok(file)
@@ -110,7 +111,7 @@ impl Guard {
     /// Refuses where an open output would lose something to an input that yields nothing.
     fn refuse_loss(&self, file: &File, path: &Path, opening: OutputOpening<'_>) -> Result<(), Refusal> {
         let (Some(input), Some(left_bytes)) = (opening.empty_input, opening.cut_to_bytes) else { return Ok(()) };
-        let stat = rustix::fs::fstat(file).map_err(Refusal::io(path, "check the opened file"))?;
+        let stat = stat_of(file, path)?;
         let bytes = length_of(&stat);
         let loses = bytes > left_bytes && blank::has_written(file.as_fd()).unwrap_or(true);
         if !loses || self.permissions.names_file(Identity::of(&stat)) {
@@ -120,6 +121,10 @@ impl Guard {
         let setting = self.permissions.setting_with(&path.to_string_lossy());
         Err(Refusal::Exchanged { path, bytes: bytes - left_bytes, input: input.to_owned(), setting })
     }
+}
+
+fn stat_of(file: &File, path: &Path) -> Result<Stat, Refusal> {
+    rustix::fs::fstat(file).map_err(Refusal::io(path, "check the opened file"))
 }
 
 fn length_of(stat: &Stat) -> u64 {
