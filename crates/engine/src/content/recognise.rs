@@ -3,7 +3,7 @@
 //!
 //! Plumb's own blocks carry a checksum of all their bytes ([`headers`](super::headers)). fio's stamps do so for most
 //! methods; a checksum of less than 32 bits proves too little, and the methods without one nothing, so that their content
-//! must be what fio makes of the seed in the stamp. A stamp that was moved into its block (`verify_offset`) is not found,
+//! must also be what fio makes of the seed in the stamp. A stamp that was moved into its block (`verify_offset`) is not found,
 //! nor is a pattern.
 
 use super::checksum::{sum, sum_bytes};
@@ -60,7 +60,10 @@ fn is_whole(header: &Header, block: &[u8]) -> bool {
     if body.is_empty() {
         return false;
     }
-    if expected.len() >= PROOF_BYTES && sum(method, body).bytes() == expected {
+    if !expected.is_empty() && sum(method, body).bytes() != expected {
+        return false;
+    }
+    if expected.len() >= PROOF_BYTES {
         return true;
     }
     let mut made = vec![0; block.len()];
