@@ -26,7 +26,6 @@ pub(super) struct LentFiles(Arc<Mutex<Vec<LentFile>>>);
 #[derive(Debug)]
 struct LentFile {
     path: PathBuf,
-    identity: Identity,
     made: Option<MadeFiles>,
 }
 
@@ -88,7 +87,7 @@ impl Guard {
     fn lend(&self, file: BorrowedFd<'_>, identity: Identity, path: &Path, made: Option<&MadeFiles>) {
         Mark::Lent.put(file, identity, path, made);
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let lent = LentFile { path, identity, made: made.cloned() };
+        let lent = LentFile { path, made: made.cloned() };
         self.lent.0.lock().unwrap_or_else(PoisonError::into_inner).push(lent);
     }
 
@@ -96,13 +95,14 @@ impl Guard {
     /// had open is closed. A run that is killed does not come here, and its files must be named next time.
     pub(crate) fn give_back(&self) {
         let lent = std::mem::take(&mut *self.lent.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for LentFile { path, identity, made } in lent {
+        for LentFile { path, made } in lent {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
             // The run may have removed it.
             let Ok(file) = rustix::fs::open(&path, flags, Mode::empty()) else { continue };
             let Ok(stat) = rustix::fs::fstat(&file) else { continue };
-            let is_still_lent = || Mark::read(file.as_fd(), identity, &path, made.as_ref()) == Some(Mark::Lent);
-            if Identity::of(&stat) == identity && is_still_lent() {
+            // The run may have replaced it: the mark names this run and the file that it is on.
+            let identity = Identity::of(&stat);
+            if Mark::read(file.as_fd(), identity, &path, made.as_ref()) == Some(Mark::Lent) {
                 Mark::Left(LeftAs::of(&stat)).put(&file, identity, &path, made.as_ref());
             }
         }

@@ -52,4 +52,4 @@ use pass::{
     FileLocation, is_sink, kind_name, occupied_bytes, read_only_device, read_only_file_system, signature_of, wrong_kind,
 };
 pub use pass::{FileOpening, Guard, Intent, MountedDevice};
-pub(crate) use pass::{drop_page_cache, mark_made};
+pub(crate) use pass::{drop_page_cache, mark_lent, mark_made};

@@ -368,6 +368,13 @@ pub(crate) fn mark_made(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
     }
 }
 
+/// Makes a file known that replaces, in this run, one that was lent to it.
+pub(crate) fn mark_lent(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
+    if let Ok(stat) = rustix::fs::fstat(file) {
+        Mark::Lent.put(file, Identity::of(&stat), path, Some(made));
+    }
+}
+
 /// Where a file lies or will lie: an open directory and a name in it.
 pub(super) struct FileLocation<'a> {
     pub(super) dir: OwnedFd,

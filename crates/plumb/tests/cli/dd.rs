@@ -320,7 +320,7 @@ fn a_published_series_runs_as_typed_up_to_the_line_that_would_lose_what_it_wrote
     }
     // Standard input is /dev/null in a job of cron's.
     home.plumb("as dd of=testfile").expect(1).complains(&["standard input is empty"]);
-    home.plumb("as dd if=empty of=testfile bs=1000k seek=1").expect(1).complains(&["0 bytes that would be lost"]);
+    home.plumb("as dd if=empty of=testfile bs=100k seek=9").expect(1).complains(&["102400 bytes that would be lost"]);
     // What keeps all of it, or names it, may.
     home.plumb("as dd if=/dev/null of=testfile conv=notrunc").expect(0);
     home.plumb("as dd if=/dev/null of=testfile bs=1M seek=1").expect(0);

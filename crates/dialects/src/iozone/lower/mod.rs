@@ -136,7 +136,7 @@ impl Lowered {
     pub fn rows(&self) -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         for (phase, meaning) in self.workload.phase.iter().zip(&self.phases) {
-            let writers = phase.workers.iter().filter(|group| group.work.moves().write);
+            let writers = phase.workers.iter().filter(|group| group.work.writes());
             let writes_bytes = writers
                 .filter_map(|group| Some(group.work.reach_bytes()?.saturating_mul(group.count.into())))
                 .fold(0, u64::saturating_add);
