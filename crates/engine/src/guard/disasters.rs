@@ -442,6 +442,34 @@ fn a_blank_file_is_known_for_as_long_as_nobody_but_plumb_writes_to_it() {
     assert!(fs::read(&moved).unwrap().starts_with(b"precious"));
 }
 
+// Protects what an owner writes where a tool, as IOzone does, had removed their file and made it anew.
+#[test]
+fn a_file_that_replaces_a_lent_one_is_its_owners_too() {
+    let dir = on_disk();
+    let path = made(dir.path(), |_| {});
+    if !has_marks(&path) {
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    let guard = nobody();
+    drop(guard.open_file(&path, OVERWRITE).unwrap());
+    // Kept, so that the new file cannot get the number of the old one.
+    let _old = File::open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let new = File::create_new(&path).unwrap();
+    crate::guard::mark_lent(new.as_fd(), &path, &crate::guard::MadeFiles::new(state.path().join("made")));
+    at(&new, 0, b"measured");
+    drop(new);
+    guard.give_back();
+    passes_again(&path);
+    // The clock of the file system has moved on.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    at(&File::options().write(true).open(&path).unwrap(), 0, b"precious");
+    let result = nobody().open_file(&path, TRUNCATE);
+    assert!(matches!(&result, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{result:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+}
+
 #[track_caller]
 fn passes_again(path: &Path) {
     let guard = nobody();
