@@ -7,6 +7,7 @@ use super::testing::{LoopDevice, Mounted, is_root, once_released, run, skipped};
 use super::*;
 use crate::content::{BlockIdentity, Checksum, stamp};
 use std::fs::{self, File};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
