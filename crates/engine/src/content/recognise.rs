@@ -3,8 +3,9 @@
 //!
 //! Plumb's own blocks carry a checksum of all their bytes ([`headers`](super::headers)). fio's stamps do so for most
 //! methods; a checksum of less than 32 bits proves too little, and the methods without one nothing, so that their content
-//! must also be what fio makes of the seed in the stamp. A stamp that was moved into its block (`verify_offset`) is not found,
-//! nor is a pattern.
+//! must also be what fio makes of the seed in the stamp. fio fills a whole write from one seed, whose stream goes on behind
+//! each of the write's stamps (`verify_interval`). A stamp that was moved into its block (`verify_offset`) is not found, nor
+//! is a pattern.
 
 use super::checksum::{sum, sum_bytes};
 use super::headers;
@@ -66,9 +67,7 @@ fn is_whole(header: &Header, block: &[u8]) -> bool {
     if expected.len() >= PROOF_BYTES {
         return true;
     }
-    let mut made = vec![0; block.len()];
-    random::fill(header.seed, &mut made);
-    made[stamp..] == *body
+    random::follows(header.seed, stamp as u64, body) || random::is_within(header.seed, stamp as u64, body)
 }
 
 #[cfg(test)]
@@ -77,24 +76,31 @@ mod tests {
     use super::*;
 
     fn fios(method: VerifyMethod, offset: u64, length: usize) -> Vec<u8> {
-        let mut block = vec![0; length];
-        random::fill(77, &mut block);
-        let header = Header {
-            layout: HeaderLayout::Versioned,
-            method: code(method),
-            length: length as u32,
-            seed: 77,
-            offset,
-            seconds: 1,
-            nanoseconds: 2,
-            number: 3,
-            worker: 1,
-        };
-        let start = header_bytes(header.layout);
-        let found = sum(method, &block[start + sum_bytes(method)..]);
-        header.write(&mut block);
-        block[start..start + sum_bytes(method)].copy_from_slice(found.bytes());
-        block
+        fios_write(method, offset, length, length)
+    }
+
+    /// One write of fio's, with a stamp at every interval.
+    fn fios_write(method: VerifyMethod, offset: u64, length: usize, interval: usize) -> Vec<u8> {
+        let mut write = vec![0; length];
+        random::fill(77, &mut write);
+        for (number, block) in write.chunks_mut(interval).enumerate() {
+            let header = Header {
+                layout: HeaderLayout::Versioned,
+                method: code(method),
+                length: block.len() as u32,
+                seed: 77,
+                offset: offset + (number * interval) as u64,
+                seconds: 1,
+                nanoseconds: 2,
+                number: 3,
+                worker: 1,
+            };
+            let start = header_bytes(header.layout);
+            let found = sum(method, &block[start + sum_bytes(method)..]);
+            header.write(block);
+            block[start..start + sum_bytes(method)].copy_from_slice(found.bytes());
+        }
+        write
     }
 
     fn ours(offset: u64, length: usize) -> Vec<u8> {
@@ -134,6 +140,28 @@ mod tests {
                 let found = test_block(&changed, 8192);
                 // A damaged length may ask for more.
                 assert!(!matches!(found, TestBlock::Whole(_)), "{number}: byte {at}: {found:?}");
+            }
+        }
+    }
+
+    // A later write may have replaced the first blocks of an earlier one, so that each must be told by itself.
+    #[test]
+    fn each_stamped_interval_of_a_longer_write_is_recognised_and_any_other_byte_in_it_is_not() {
+        for method in METHODS.into_iter().chain([VerifyMethod::PatternHeader]) {
+            for (length, interval) in [(256 << 10, 4096), (64 << 10, 512), (20_000, 1000), (12_300, 4100)] {
+                let write = fios_write(method, 1 << 20, length, interval);
+                for at in (0..length).step_by(interval) {
+                    let (rest, offset) = (&write[at..], (1 << 20) + at as u64);
+                    let name = format!("{method:?}, {interval} of {length}, byte {at}");
+                    assert_eq!(test_block(rest, offset), TestBlock::Whole(interval), "{name}");
+                    assert_eq!(test_block(&write[at..][..interval], offset), TestBlock::Whole(interval), "{name}");
+                    let mut changed = write[at..][..interval].to_vec();
+                    for place in [60 + at % 100, interval - 1] {
+                        changed[place] ^= 1;
+                        assert_eq!(test_block(&changed, offset), TestBlock::None, "{name}: byte {place}");
+                        changed[place] ^= 1;
+                    }
+                }
             }
         }
     }
