@@ -512,7 +512,6 @@ fn where_files_bear_no_marks_a_register_knows_them() {
     let file = File::options().read(true).write(true).open(&path).unwrap();
     let identity = Identity::of(&rustix::fs::fstat(&file).unwrap());
     for mark in [mark::Mark::Lent, mark::Mark::Left(mark::LeftAs::of(&rustix::fs::fstat(&file).unwrap()))] {
-        use std::os::fd::AsFd;
         made_files.add(file.as_fd(), &path, &mark.text()).unwrap();
         assert_eq!(mark::Mark::read(file.as_fd(), identity, &path, Some(&made_files)), Some(mark));
     }
