@@ -7,10 +7,10 @@
 //! each of the write's stamps (`verify_interval`). A stamp that was moved into its block (`verify_offset`) is not found, nor
 //! is a pattern.
 
-use super::checksum::{sum, sum_bytes};
+use super::checksum::{sha512_unfinished, sum, sum_bytes};
 use super::headers;
 use super::random;
-use super::stamp::{Header, MOST_BYTES, header_bytes, method};
+use super::stamp::{Header, HeaderLayout, MOST_BYTES, header_bytes, method};
 use plumb_workload::verify::VerifyMethod;
 
 /// A checksum of this many bytes shows that a block is whole.
@@ -61,18 +61,24 @@ fn is_whole(header: &Header, block: &[u8]) -> bool {
     if body.is_empty() {
         return false;
     }
-    if !expected.is_empty() && sum(method, body).bytes() != expected {
-        return false;
-    }
-    if expected.len() >= PROOF_BYTES {
-        return true;
+    if sum(method, body).bytes() == expected {
+        if expected.len() >= PROOF_BYTES {
+            return true;
+        }
+    } else {
+        // Old fio left its SHA-512 unfinished, which is no checksum.
+        let is_old = method == VerifyMethod::Sha512 && header.layout == HeaderLayout::Unversioned;
+        let unfinished = if is_old { sha512_unfinished(body) } else { None };
+        if unfinished.is_none_or(|unfinished| unfinished.bytes() != expected) {
+            return false;
+        }
     }
     random::follows(header.seed, stamp as u64, body) || random::is_within(header.seed, stamp as u64, body)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::stamp::{HeaderLayout, code};
+    use super::super::stamp::code;
     use super::*;
 
     fn fios(method: VerifyMethod, offset: u64, length: usize) -> Vec<u8> {
@@ -164,6 +170,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_unfinished_sha_512_of_old_fio_proves_nothing_and_the_content_must_follow_from_the_seed() {
+        let mut block = fios(VerifyMethod::Sha512, 8192, 4096);
+        Header { layout: HeaderLayout::Unversioned, ..Header::read(&block).unwrap() }.write(&mut block);
+        let (start, stamp) = (40, 40 + sum_bytes(VerifyMethod::Sha512));
+        let seal = |block: &mut [u8]| {
+            let unfinished = sha512_unfinished(&block[stamp..]).unwrap();
+            block[start..stamp].copy_from_slice(unfinished.bytes());
+        };
+        assert_eq!(test_block(&block, 8192), TestBlock::None, "no checksum at all");
+        let mut made = [0; 4096];
+        random::fill(77, &mut made);
+        block[stamp..].copy_from_slice(&made[stamp..]);
+        seal(&mut block);
+        assert_eq!(test_block(&block, 8192), TestBlock::Whole(4096));
+        block[2000] ^= 1;
+        seal(&mut block);
+        assert_eq!(test_block(&block, 8192), TestBlock::None);
     }
 
     #[test]

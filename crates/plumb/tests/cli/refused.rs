@@ -181,6 +181,7 @@ fn a_file_that_fio_stamped_throughout_is_test_data() {
         "--rw=write --verify=crc32c",
         "--rw=randwrite --verify=md5 --io_size=256k",
         "--rw=write --bs=64k --verify=crc7",
+        "--rw=write --bs=64k --verify=sha512",
         "--rw=write --bs=256k --verify=meta --verify_interval=4k",
         "--rw=randwrite --bs=64k --verify=crc16 --verify_interval=512",
         "--rw=randwrite --norandommap --bsrange=4k-64k --io_size=2m --verify=meta",
