@@ -232,7 +232,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         fs::write(&path, "content").unwrap();
-        assert_eq!(ask(&opened(&path), &path).unwrap(), true);
+        assert!(ask(&opened(&path), &path).unwrap());
         for holds in [File::open(&path).unwrap(), opened(&path)] {
             let holder = Holder::of(holds);
             let file = opened(&path);
