@@ -72,13 +72,13 @@ pub enum NotBlank {
         why: &'static str,
     },
     /// It was changed meanwhile.
-    #[error("it changed while it was looked at")]
+    #[error("it changed while it was checked")]
     Changed,
     /// A signal came while it was read.
     #[error("it was not read to its end")]
     Stopped,
     /// It cannot be read.
-    #[error("it cannot be looked at: {0}")]
+    #[error("it cannot be read: {0}")]
     Unreadable(#[from] io::Error),
 }
 
