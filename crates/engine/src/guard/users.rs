@@ -9,13 +9,13 @@ use super::beneath::Identity;
 use super::blank::NotBlank;
 use crate::os;
 use crate::signals::WAKE_SIGNAL;
-use rustix::fs::{FileType, Stat};
+use rustix::fs::Stat;
 use rustix::io::Errno;
 use std::fmt;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -134,7 +134,7 @@ impl Scan {
     pub(super) fn for_device(device: u64, image: Identity) -> Scan {
         Scan::over(|process| {
             has_open(process, |meta| {
-                let is_device = FileType::from_raw_mode(meta.mode()) == FileType::BlockDevice && meta.rdev() == device;
+                let is_device = meta.file_type().is_block_device() && meta.rdev() == device;
                 is_device || Identity::of_metadata(meta) == image
             })
         })
