@@ -123,7 +123,7 @@ impl EngineError {
             EngineError::Prepare(PrepareError::Stopped { .. })
             | EngineError::NotCold { source: NotCold::Stopped, .. }
             | EngineError::Pressure { source: PressureError::Stopped, .. } => true,
-            _ => false,
+            error => matches!(error.refusal(), Some(Refusal::Stopped { .. })),
         }
     }
 }

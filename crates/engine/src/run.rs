@@ -25,7 +25,10 @@ pub fn run(
     setting: &Setting<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Measurement, EngineError> {
-    match run_phases(workload, setting, observer) {
+    let guard = Guard::new(setting.permissions.clone()).patient(setting.say, setting.stop);
+    let measured = run_phases(workload, &guard, setting, observer);
+    guard.give_back();
+    match measured {
         Err(error) if error.is_stop() => Ok(Measurement { interrupted: true, ..Measurement::default() }),
         outcome => outcome,
     }
@@ -33,11 +36,11 @@ pub fn run(
 
 fn run_phases(
     workload: &Workload,
+    guard: &Guard,
     setting: &Setting<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Measurement, EngineError> {
-    let guard = Guard::new(setting.permissions.clone());
-    let surroundings = TargetContext { guard: &guard, setting, workload };
+    let surroundings = TargetContext { guard, setting, workload };
     let mut targets = OpenTargets::open(&surroundings, observer)?;
     check(workload, &targets)?;
     observer.targets_ready(&targets.views(|_| true));

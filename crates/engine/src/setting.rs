@@ -33,6 +33,8 @@ pub struct Setting<'a> {
     pub recordings: Option<&'static dyn Recordings>,
     /// Whom it ends when the files of a job cannot be obtained.
     pub unopened: Unopened,
+    /// Receives a line when something that is not measured takes unexpectedly long.
+    pub say: fn(&str),
     /// Hears at once what happens in copies.
     pub copy_listener: Option<SharedListener>,
 }

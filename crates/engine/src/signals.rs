@@ -275,7 +275,7 @@ fn handle(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<()> {
 }
 
 /// By default this signal is ignored, so that a stray one before [`install`] does no harm.
-const WAKE_SIGNAL: libc::c_int = libc::SIGURG;
+pub(crate) const WAKE_SIGNAL: libc::c_int = libc::SIGURG;
 
 /// Ends a blocking system call of one thread with `EINTR`, so that it looks at the flag.
 #[derive(Debug, Clone, Copy)]

@@ -17,7 +17,6 @@ use crate::prepare::{LayoutProgress, LayoutRequest, PrepareError, TargetFiles, o
 use crate::program::{NamedRun, NamedTarget, ScratchFiles, TreeState};
 use crate::rng::StreamId;
 use crate::setting::Setting;
-use crate::sim::SimRun;
 use crate::sim::run::{SimDevice, Simulation};
 use crate::terms::Stamping;
 use crate::testdir::{FilesFrom, LaidOut, TestDir};
@@ -131,6 +130,7 @@ impl FileSet {
 
 /// The targets of a run.
 pub(crate) struct OpenTargets {
+    guard: Guard,
     // Before the directory, so that files are closed when it is removed.
     targets: BTreeMap<String, OpenTarget>,
     /// Jobs that cannot have their files.
@@ -238,7 +238,7 @@ impl OpenTargets {
     ) -> Result<OpenTargets, EngineError> {
         let workload = surroundings.workload;
         if workload.target.values().any(|target| matches!(target, Target::Sim(_))) {
-            return OpenTargets::simulate(workload, surroundings.setting.sim_run);
+            return OpenTargets::simulate(surroundings);
         }
         let needs_dir = workload.target.values().any(|target| match target {
             Target::File(file) => file.path.is_relative(),
@@ -257,7 +257,8 @@ impl OpenTargets {
         } else {
             None
         };
-        let mut open = OpenTargets { targets: BTreeMap::new(), failed: Vec::new(), dir, simulation: None };
+        let guard = surroundings.guard.clone();
+        let mut open = OpenTargets { guard, targets: BTreeMap::new(), failed: Vec::new(), dir, simulation: None };
         let mut held = Vec::new();
         for (name, target) in &workload.target {
             let opened = match target {
@@ -285,7 +286,8 @@ impl OpenTargets {
     }
 
     /// Simulates the devices that a workload uses. Virtual time is no time for anything else.
-    fn simulate(workload: &Workload, run: SimRun) -> Result<OpenTargets, EngineError> {
+    fn simulate(surroundings: &TargetContext<'_>) -> Result<OpenTargets, EngineError> {
+        let TargetContext { guard, setting, workload } = *surroundings;
         for (number, phase) in workload.phase.iter().enumerate() {
             for seat in seats(phase, number as u32).filter(|seat| seat.number == 0) {
                 // What takes everything at once takes no time of any kind.
@@ -308,7 +310,7 @@ impl OpenTargets {
                 _ => None,
             })
             .collect();
-        let simulation = Simulation::new(sims.iter().copied(), run);
+        let simulation = Simulation::new(sims.iter().copied(), setting.sim_run);
         let mut targets = BTreeMap::new();
         for (name, sim) in sims {
             let Some(device) = simulation.device(name) else { continue };
@@ -322,7 +324,13 @@ impl OpenTargets {
                 targets.insert(name.clone(), OpenTarget::Null { bytes: null.size.0 });
             }
         }
-        Ok(OpenTargets { targets, failed: Vec::new(), dir: None, simulation: Some(simulation) })
+        let guard = guard.clone();
+        Ok(OpenTargets { guard, targets, failed: Vec::new(), dir: None, simulation: Some(simulation) })
+    }
+
+    /// What they were opened through.
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.guard
     }
 
     /// Whether they are all simulated, and phases run on virtual time.

@@ -297,7 +297,7 @@ fn wipe(device: &Path, serial: &str) -> Result<Gone, UndoError> {
     if !is_same(device, serial) {
         return Ok(Gone::Already);
     }
-    let guard = Guard::new(Permissions { allow: vec![Allow::Named(serial.to_owned())] });
+    let guard = Guard::new(Permissions { allow: vec![Allow::Serial(serial.to_owned())], ..Permissions::default() });
     let open = || guard.open_device(device, None, IoMode::Buffered);
     let mut opened = open();
     system::wait_until(PATIENCE, || {

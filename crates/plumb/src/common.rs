@@ -26,7 +26,8 @@ pub struct Common {
     #[arg(long, global = true)]
     pub no_store: bool,
 
-    /// Devices that may be overwritten: paths or serials, separated by commas. Their contents will be destroyed.
+    /// What may be overwritten: files, directories, paths or serials of devices, separated by commas. Their contents will
+    /// be destroyed.
     #[arg(long, global = true, value_name = "PATH-OR-SERIAL,…", env = "PLUMB_ALLOW", hide_env_values = true)]
     pub plumb_allow: Option<String>,
 }

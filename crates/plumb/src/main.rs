@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod common;
+mod config;
 mod exit;
 mod help;
 mod output;

@@ -1,9 +1,11 @@
 //! The surroundings of a command: store, terminal, signals, what may be overwritten.
 
 use crate::common::Common;
+use crate::config::Config;
 use crate::exit::Stopped;
 use crate::output;
 use crate::output::error_line;
+use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::guard::{Allow, Permissions};
 use plumb_engine::private_directory::{PrivateDirectoryError, user_directory};
 use plumb_engine::signals;
@@ -105,11 +107,34 @@ pub fn recovered_store(common: &Common) -> Result<RecoveredStore, Stopped> {
 }
 
 /// What the user has typed that may be overwritten.
-pub fn permissions(common: &Common) -> Permissions {
+pub fn typed(common: &Common) -> Permissions {
     let mut permissions = common.plumb_allow.as_deref().map_or_else(Permissions::none, Permissions::parse);
     // A serial is one word as typed; only PLUMB_ALLOW is a list.
-    permissions.extend(Permissions { allow: common.destroy.iter().cloned().map(Allow::Named).collect() });
+    permissions.allow.extend(common.destroy.iter().cloned().map(Allow::Named));
     permissions
+}
+
+/// What the user has allowed to be overwritten, typed or in the configuration file. Errors: that file is wrong.
+pub fn permissions(common: &Common) -> Result<Permissions, Stopped> {
+    let mut permissions = typed(common);
+    permissions.extend(Config::of_user()?.permissions());
+    Ok(permissions)
+}
+
+/// What another tool's tests do where a file system becomes full: `PLUMB_FILL`, `fill` in the configuration file. Errors: that
+/// file is wrong.
+pub fn when_full(common: &Common) -> Result<WhenFull, Stopped> {
+    let typed = std::env::var("PLUMB_FILL").unwrap_or_default();
+    let at = FillPlaces::parse(&typed).into_iter().chain(Config::of_user()?.fill()).collect();
+    let store = database(common).ok().and_then(|path| existing(path.parent()?));
+    let never = FillPlaces::SYSTEM.map(PathBuf::from).into_iter().chain(store).collect();
+    Ok(WhenFull::FilledAt(FillPlaces { at, never }))
+}
+
+/// A directory, or the nearest one above it that is there.
+fn existing(directory: &Path) -> Option<PathBuf> {
+    let directory = std::path::absolute(directory).ok()?;
+    directory.ancestors().find(|directory| directory.exists()).map(Path::to_owned)
 }
 
 /// Says what the store did not take of several runs and of what was made of them, and whether there is any.
@@ -164,9 +189,11 @@ fn quoted(path: &Path) -> String {
 
 /// Everything that a measuring command needs.
 pub fn bench(common: &Common) -> Result<Bench, Stopped> {
+    let permissions = permissions(common)?;
     let store = if common.no_store { None } else { Some(store(common)?) };
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
-    let mut bench = Bench::new(store, stop, permissions(common), test_dirs()?);
+    let mut bench = Bench::new(store, stop, permissions, test_dirs()?);
+    bench.say = announce;
     bench.recordings = Some(&crate::recordings::OnDisk);
     Ok(bench)
 }

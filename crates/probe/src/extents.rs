@@ -11,11 +11,14 @@ use plumb_result::observe::{DeviceSpan, Extents};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 use std::io;
+use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Extents asked for at a time; 28 KiB of answer.
 const BATCH: usize = 512;
 
+/// Writes the cache out first. Source: include/uapi/linux/fiemap.h, like the flags below.
+const FIEMAP_FLAG_SYNC: u32 = 0x0000_0001;
 const FIEMAP_EXTENT_LAST: u32 = 0x0000_0001;
 const FIEMAP_EXTENT_UNKNOWN: u32 = 0x0000_0002;
 const FIEMAP_EXTENT_DELALLOC: u32 = 0x0000_0004;
@@ -93,17 +96,63 @@ fn join(one: Option<DeviceSpan>, other: Option<DeviceSpan>) -> Option<DeviceSpan
     }
 }
 
-fn look(fd: BorrowedFd<'_>) -> Result<Extents, ProbeError> {
+/// The ranges of a regular file that may hold something: neither holes nor blocks that were never written. Reading any
+/// other range gives zeros.
+///
+/// Unlike [`of_fd`] it writes out what is in the cache first, so that the answer is the file system's own account of what
+/// was written. Where there is no `FIEMAP`, `SEEK_DATA` answers; a file system that knows neither has one range. No more than
+/// `bytes_max` of ranges are gathered: the last one then reaches beyond. The file's offset is left as it was.
+///
+/// # Errors
+/// It is no regular file, or the system does not say.
+pub fn written(fd: BorrowedFd<'_>, bytes_max: u64) -> Result<Vec<Range<u64>>, ProbeError> {
+    let total_bytes = length(fd)?;
+    let mut found: Vec<Range<u64>> = Vec::new();
+    let mut bytes: u64 = 0;
+    let mut add = |range: Range<u64>| {
+        bytes += range.end - range.start;
+        match found.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => found.push(range),
+        }
+        if bytes > bytes_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let unwritten = |extent: &Extent| {
+        extent.fe_flags & FIEMAP_EXTENT_UNWRITTEN != 0
+            && extent.fe_flags & (FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_UNKNOWN) == 0
+    };
+    let by_fiemap = each_extent(fd, total_bytes, FIEMAP_FLAG_SYNC, |extent, range| match unwritten(extent) {
+        true => ControlFlow::Continue(()),
+        false => add(range),
+    });
+    match by_fiemap {
+        Ok(()) => Ok(found),
+        Err(errno) if has_no_fiemap(errno) => {
+            each_data(fd, total_bytes, add).map_err(ProbeError::call("SEEK_DATA"))?;
+            Ok(found)
+        }
+        Err(errno) => Err(ProbeError::Call { call: "FIEMAP", errno }),
+    }
+}
+
+/// The length of a regular file, bytes.
+fn length(fd: BorrowedFd<'_>) -> Result<u64, ProbeError> {
     let stat = rustix::fs::fstat(fd).map_err(ProbeError::call("fstat"))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(ProbeError::Unseeable("only regular files have extents"));
     }
-    let total_bytes: u64 = stat.st_size.try_into().unwrap_or(0);
+    Ok(stat.st_size.try_into().unwrap_or(0))
+}
+
+fn has_no_fiemap(errno: Errno) -> bool {
+    matches!(errno, Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL)
+}
+
+fn look(fd: BorrowedFd<'_>) -> Result<Extents, ProbeError> {
+    let total_bytes = length(fd)?;
     match by_fiemap(fd, total_bytes) {
         Ok(extents) => Ok(extents),
-        Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL) => {
-            by_seeking(fd, total_bytes).map_err(ProbeError::call("SEEK_HOLE"))
-        }
+        Err(errno) if has_no_fiemap(errno) => by_seeking(fd, total_bytes).map_err(ProbeError::call("SEEK_HOLE")),
         Err(errno) => Err(ProbeError::Call { call: "FIEMAP", errno }),
     }
 }
@@ -111,6 +160,34 @@ fn look(fd: BorrowedFd<'_>) -> Result<Extents, ProbeError> {
 fn by_fiemap(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extents> {
     let mut found = Extents { total_bytes, ..Extents::default() };
     let mut data_bytes = 0;
+    each_extent(fd, total_bytes, 0, |extent, range| {
+        let bytes = range.end - range.start;
+        data_bytes += bytes;
+        found.extents += 1;
+        if extent.fe_flags & FIEMAP_EXTENT_UNWRITTEN != 0 {
+            found.unwritten_bytes += bytes;
+        }
+        if extent.fe_flags & FIEMAP_EXTENT_ENCODED != 0 {
+            found.encoded_bytes += bytes;
+        }
+        if extent.fe_flags & PLACELESS == 0 {
+            let lowest_byte = extent.fe_physical;
+            let place = DeviceSpan { lowest_byte, end_byte: lowest_byte.saturating_add(extent.fe_length) };
+            found.place = join(found.place, Some(place));
+        }
+        ControlFlow::Continue(())
+    })?;
+    found.hole_bytes = total_bytes - data_bytes;
+    Ok(found)
+}
+
+/// Goes through the extents of a file, each with what it covers below the file's end.
+fn each_extent(
+    fd: BorrowedFd<'_>,
+    total_bytes: u64,
+    flags: u32,
+    mut visit: impl FnMut(&Extent, Range<u64>) -> ControlFlow<()>,
+) -> rustix::io::Result<()> {
     let mut start = 0;
     let mut request = Box::new(Request {
         head: Head {
@@ -123,10 +200,10 @@ fn by_fiemap(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extents
         },
         extents: [Extent::default(); BATCH],
     });
-    'batches: while start < total_bytes {
+    while start < total_bytes {
         request.head.fm_start = start;
         request.head.fm_length = total_bytes - start;
-        request.head.fm_flags = 0;
+        request.head.fm_flags = flags;
         request.head.fm_mapped_extents = 0;
         fiemap(fd, &mut request)?;
         let mapped = (request.head.fm_mapped_extents as usize).min(BATCH);
@@ -135,33 +212,24 @@ fn by_fiemap(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extents
             let from = extent.fe_logical.max(start);
             let to = extent.fe_logical.saturating_add(extent.fe_length).min(total_bytes);
             if from < to {
-                let bytes = to - from;
-                data_bytes += bytes;
-                found.extents += 1;
-                if extent.fe_flags & FIEMAP_EXTENT_UNWRITTEN != 0 {
-                    found.unwritten_bytes += bytes;
-                }
-                if extent.fe_flags & FIEMAP_EXTENT_ENCODED != 0 {
-                    found.encoded_bytes += bytes;
-                }
-                if extent.fe_flags & PLACELESS == 0 {
-                    let lowest_byte = extent.fe_physical;
-                    let place = DeviceSpan { lowest_byte, end_byte: lowest_byte.saturating_add(extent.fe_length) };
-                    found.place = join(found.place, Some(place));
+                if visit(extent, from..to).is_break() {
+                    return Ok(());
                 }
                 start = to;
             }
             if extent.fe_flags & FIEMAP_EXTENT_LAST != 0 {
-                break 'batches;
+                return Ok(());
             }
         }
-        // Nothing further, or a file that changes underneath: either way there is an end.
-        if start == batch_start {
+        if mapped == 0 {
             break;
         }
+        if start == batch_start {
+            // Extents that do not lie where they were asked for: no account to rely on.
+            return Err(Errno::IO);
+        }
     }
-    found.hole_bytes = total_bytes - data_bytes;
-    Ok(found)
+    Ok(())
 }
 
 fn fiemap(fd: BorrowedFd<'_>, request: &mut Request) -> rustix::io::Result<()> {
@@ -172,15 +240,34 @@ fn fiemap(fd: BorrowedFd<'_>, request: &mut Request) -> rustix::io::Result<()> {
 }
 
 fn by_seeking(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extents> {
-    let here = rustix::fs::tell(fd)?;
-    let found = seek_through(fd, total_bytes);
-    rustix::fs::seek(fd, SeekFrom::Start(here))?;
-    found
-}
-
-fn seek_through(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extents> {
     let mut found = Extents { total_bytes, ..Extents::default() };
     let mut data_bytes = 0;
+    each_data(fd, total_bytes, |range| {
+        data_bytes += range.end - range.start;
+        found.extents += 1;
+        ControlFlow::Continue(())
+    })?;
+    found.hole_bytes = total_bytes - data_bytes;
+    Ok(found)
+}
+
+/// Goes through what `SEEK_DATA` finds, and puts the offset back.
+fn each_data(
+    fd: BorrowedFd<'_>,
+    total_bytes: u64,
+    visit: impl FnMut(Range<u64>) -> ControlFlow<()>,
+) -> rustix::io::Result<()> {
+    let here = rustix::fs::tell(fd)?;
+    let done = seek_through(fd, total_bytes, visit);
+    rustix::fs::seek(fd, SeekFrom::Start(here))?;
+    done
+}
+
+fn seek_through(
+    fd: BorrowedFd<'_>,
+    total_bytes: u64,
+    mut visit: impl FnMut(Range<u64>) -> ControlFlow<()>,
+) -> rustix::io::Result<()> {
     let mut at = 0;
     while at < total_bytes {
         let data = match rustix::fs::seek(fd, SeekFrom::Data(at)) {
@@ -194,14 +281,14 @@ fn seek_through(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Exte
         }
         let hole = rustix::fs::seek(fd, SeekFrom::Hole(data))?.min(total_bytes);
         if hole <= data {
+            return Err(Errno::IO);
+        }
+        if visit(data..hole).is_break() {
             break;
         }
-        data_bytes += hole - data;
-        found.extents += 1;
         at = hole;
     }
-    found.hole_bytes = total_bytes - data_bytes;
-    Ok(found)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -286,6 +373,40 @@ mod tests {
         file.seek(io::SeekFrom::Start(123)).unwrap();
         seen(&file);
         assert_eq!(file.stream_position().unwrap(), 123, "looking moved the file's offset");
+    }
+
+    /// Protects what is taken for blank: anything outside of these ranges is never read before it is overwritten.
+    #[test]
+    fn written_ranges_hold_every_byte_that_was_written_and_no_reserved_block() {
+        let mut places = vec![Path::new(env!("CARGO_MANIFEST_DIR"))];
+        places.extend(Some(Path::new("/dev/shm")).filter(|shm| shm.is_dir()));
+        for place in places {
+            let file = tempfile::tempfile_in(place).unwrap();
+            file.set_len(LENGTH).unwrap();
+            let ranges = |most| written(file.as_fd(), most).unwrap();
+            assert_eq!(ranges(u64::MAX), [], "only a hole");
+            if rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, LENGTH).is_ok() {
+                assert_eq!(ranges(u64::MAX), [], "reserved");
+                let mut read = vec![1; LENGTH as usize];
+                file.read_exact_at(&mut read, 0).unwrap();
+                // A tmpfs gives a page of zeros to whoever reads, and then calls it data.
+                let by_seeking = place == Path::new("/dev/shm");
+                assert!(by_seeking || ranges(u64::MAX).is_empty(), "reserved, and read through the cache");
+            }
+            let file = tempfile::tempfile_in(place).unwrap();
+            file.set_len(LENGTH).unwrap();
+            for at in [0, 300_000, 700_000] {
+                file.write_all_at(&[7], at).unwrap();
+            }
+            // Not flushed: the question itself flushes.
+            let found = written(file.as_fd(), u64::MAX).unwrap();
+            for at in [0, 300_000, 700_000] {
+                assert!(found.iter().any(|range| range.contains(&at)), "{at}: {found:?}");
+            }
+            assert!(found.iter().map(|range| range.end - range.start).sum::<u64>() < LENGTH / 2, "{found:?}");
+            let bounded = written(file.as_fd(), 1).unwrap();
+            assert_eq!(bounded.len(), 1, "no more is gathered than asked for");
+        }
     }
 
     #[test]

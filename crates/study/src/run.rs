@@ -81,6 +81,8 @@ pub struct Bench {
     pub recordings: Option<&'static dyn Recordings>,
     /// Whom it ends when the files of a job cannot be had.
     pub unopened: Unopened,
+    /// Receives a line when something that is not measured takes unexpectedly long.
+    pub say: fn(&str),
     /// Hears at once what happens in copies.
     pub copy_listener: Option<SharedListener>,
     /// Whoever conducts this process wants to know what devices did for the work alone.
@@ -221,6 +223,7 @@ impl Bench {
             kept: None,
             recordings: None,
             unopened: Unopened::EndsRun,
+            say: |_| {},
             copy_listener: None,
             device_looks: RunLooks::asked(),
             not_stored: None,
@@ -306,6 +309,7 @@ impl Bench {
             content_seed,
             recordings: self.recordings,
             unopened: self.unopened,
+            say: self.say,
             copy_listener: self.copy_listener.clone(),
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);

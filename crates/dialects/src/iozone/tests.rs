@@ -1,5 +1,6 @@
 //! Tests against the output of IOzone 3.489: `crates/dialects/golden/iozone`.
 
+use super::lower::{Row, lower};
 use super::print::report::{surfaces, text};
 use super::print::throughput::ThroughputReport;
 use super::print::{Child, MeasuredPass, Round, biff, head, table, throughput};
@@ -7,6 +8,7 @@ use super::settings::{Settings, TestMode};
 use super::sweep::SizePoint;
 use super::{Action, Machine, Pass, Wrong, read};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 struct FakeMachine;
 
@@ -441,4 +443,40 @@ fn what_is_lowered_is_valid() {
         assert!(problems.is_empty(), "{line}: {problems:?}");
         assert_eq!(lowered.phases.len(), lowered.workload.phase.len(), "{line}");
     }
+}
+
+// Protects a sweep on a disk that is too small for its end: the rows before are run and printed, and no row is a zero.
+#[test]
+fn rows_that_are_left_out_leave_the_others_as_they_are() {
+    let settings = settings("iozone -a -n 64k -g 256k -i 0 -i 1 -R");
+    let mut lowered = lower(&settings);
+    let rows = lowered.rows();
+    let sizes: Vec<_> = rows.iter().map(|row| (row.file_kb, row.children, row.writes_bytes)).collect();
+    assert_eq!(sizes, [(64, 0, 64 << 10), (128, 0, 128 << 10), (256, 0, 256 << 10)]);
+    assert_eq!(lowered.paths(), [Path::new("iozone.tmp")]);
+    let (phases, whole) = (lowered.phases.clone(), lowered.workload.phase.len());
+    lowered.leave_out(&rows[1]);
+    assert_eq!(lowered.phases.len(), lowered.workload.phase.len());
+    assert!(lowered.phases.len() < whole && !lowered.phases.iter().any(|phase| phase.point.file_kb == 128));
+    let kept: Vec<_> = phases.into_iter().filter(|phase| phase.point.file_kb != 128).collect();
+    assert_eq!(lowered.phases, kept);
+    for (phase, meaning) in lowered.workload.phase.iter().zip(&lowered.phases) {
+        assert!(phase.name.contains(&format!("-{}k-", meaning.point.file_kb)), "{}", phase.name);
+    }
+    let measured: Vec<MeasuredPass> = lowered
+        .phases
+        .iter()
+        .map(|phase| MeasuredPass { pass: phase.pass, point: phase.point, children: 0, rounds: vec![] })
+        .collect();
+    for surface in surfaces(&settings, &measured) {
+        assert_eq!(surface.rows.iter().map(|(file_kb, _)| *file_kb).collect::<Vec<_>>(), [64, 256]);
+    }
+}
+
+#[test]
+fn children_need_room_together_and_reading_needs_none() {
+    let rows = |line: &str| lower(&settings(line)).rows();
+    let row = |children, writes_bytes| Row { file_kb: 64, children, writes_bytes };
+    assert_eq!(rows("iozone -t 1 -t 4 -s 64k -i 0"), [row(1, 64 << 10), row(4, 256 << 10)]);
+    assert_eq!(rows("iozone -E -s 64k -i 1 -f mine"), []);
 }

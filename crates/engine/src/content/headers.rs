@@ -226,6 +226,12 @@ pub fn stamp(block: &mut [u8], identity: &BlockIdentity, checksum: Checksum) {
     header[56..].copy_from_slice(&own.to_le_bytes());
 }
 
+/// What a block begins with, where that is one of these headers: its file, and its length in bytes. Nothing is checked.
+pub(super) fn beginning(bytes: &[u8]) -> Option<(u32, u64)> {
+    let header = bytes.first_chunk::<HEADER_BYTES>().filter(|header| header[..8] == MAGIC)?;
+    Some((u32::from_le_bytes([header[12], header[13], header[14], header[15]]), u64_at(header, 24)))
+}
+
 /// Checks a block against what it should be. A block shorter than [`HEADER_BYTES`] has no header and passes.
 ///
 /// # Errors

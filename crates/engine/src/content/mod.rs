@@ -20,6 +20,7 @@ mod pattern;
 mod pool;
 mod premade;
 mod random;
+mod recognise;
 mod rules;
 mod seeds;
 mod stamp;
@@ -38,6 +39,7 @@ pub use headers::{
 };
 pub(crate) use mismatch::Mismatch;
 pub(crate) use premade::{Pool, Premade};
+pub(crate) use recognise::{TestBlock, test_block};
 pub(crate) use rules::Writers;
 
 use crate::op::{BlockOp, Role};

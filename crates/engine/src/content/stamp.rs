@@ -99,6 +99,31 @@ pub(super) const fn means(found: u16, method: VerifyMethod) -> bool {
     found == code(method) || (found == 6 && matches!(method, VerifyMethod::Crc32c))
 }
 
+/// The method of a code; none for those that are not known.
+pub(super) fn method(code: u16) -> Option<VerifyMethod> {
+    const ALL: [VerifyMethod; 18] = [
+        VerifyMethod::Meta,
+        VerifyMethod::Md5,
+        VerifyMethod::Crc64,
+        VerifyMethod::Crc32,
+        VerifyMethod::Crc32c,
+        VerifyMethod::Crc16,
+        VerifyMethod::Crc7,
+        VerifyMethod::Sha256,
+        VerifyMethod::Sha512,
+        VerifyMethod::Sha3_224,
+        VerifyMethod::Sha3_256,
+        VerifyMethod::Sha3_384,
+        VerifyMethod::Sha3_512,
+        VerifyMethod::XxHash,
+        VerifyMethod::Sha1,
+        VerifyMethod::PatternHeader,
+        VerifyMethod::Pattern,
+        VerifyMethod::Null,
+    ];
+    ALL.into_iter().find(|&method| means(code, method))
+}
+
 /// A method in words, from its code.
 pub(super) fn name(code: u16) -> &'static str {
     const NAMES: [&str; 20] = [

@@ -3,7 +3,7 @@
 
 use super::end::{End, SimEnd};
 use crate::backend::region::Region;
-use crate::guard::{Access, Guard, Intent, MadeFiles, OutputOpening, Refusal, open_again_as};
+use crate::guard::{Access, Guard, MadeFiles, OutputOpening, Refusal, open_again_as};
 use crate::os;
 use crate::sim::run::SimDevice;
 use plumb_workload::copy::{CopyFlags, CopySpec, CreateOutput};
@@ -172,12 +172,13 @@ fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard, made: &
     if copy.output.nofollow && path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
         return Err(CopyError::Output(Refusal::io(path, "open it for writing")(Errno::LOOP)));
     }
-    let empties = copy.truncate && copy.seek.is_empty();
+    // An unreachable place fails below, where it is told.
+    let begins_at_bytes = copy.seek.length_bytes(copy.write_block).unwrap_or(u64::MAX);
     let opening = OutputOpening {
         creates: copy.create != CreateOutput::Never,
         is_new: copy.create == CreateOutput::Always,
-        intent: if empties { Intent::Truncate } else { Intent::Overwrite },
-        empty_input: holds_nothing(input).then_some(&*input.path),
+        cut_to_bytes: copy.truncate.then_some(begins_at_bytes),
+        empty_input: yields_nothing(input, copy).then_some(&*input.path),
         stream_flags: wanted,
     };
     let file = guard.open_output(path, made, opening).map_err(CopyError::Output)?;
@@ -196,7 +197,7 @@ fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard, made: &
     };
     let end = End { held, ..End::open(fd, path.to_owned(), kind) };
     if copy.truncate && !copy.seek.is_empty() {
-        begin_at(&end, copy.seek.length_bytes(copy.write_block).unwrap_or(u64::MAX))?;
+        begin_at(&end, begins_at_bytes)?;
     }
     Ok(end)
 }
@@ -211,13 +212,21 @@ fn begin_at(end: &End, bytes: u64) -> Result<(), CopyError> {
     }
 }
 
-/// Whether the input is empty for certain. Files of the kernel have no length and much to say, and so are read.
-fn holds_nothing(input: &End) -> bool {
+/// Whether nothing comes from the input for certain: `/dev/null`, a device without a medium, a file that is empty or ends
+/// before what is skipped. Files of the kernel have no length and much to say, and so are read. What a pipe holds is known
+/// only when it has been read.
+fn yields_nothing(input: &End, copy: &CopySpec) -> bool {
     let Some(fd) = input.fd() else { return false };
-    input.is_null()
-        || (input.kind == FileType::RegularFile
-            && input.length() == Ok(0)
-            && rustix::io::pread(fd, &mut [0; 1], 0).is_ok_and(|got| got == 0))
+    let Some(skipped_bytes) = copy.skip.length_bytes(copy.read_block) else { return false };
+    match input.kind {
+        _ if input.is_null() => true,
+        FileType::RegularFile => {
+            input.length().is_ok_and(|length| length <= skipped_bytes)
+                && rustix::io::pread(fd, &mut [0; 1], skipped_bytes).is_ok_and(|got| got == 0)
+        }
+        FileType::BlockDevice => input.length().is_ok_and(|length| length <= skipped_bytes),
+        _ => false,
+    }
 }
 
 fn kind_of(stat: &Stat) -> FileType {

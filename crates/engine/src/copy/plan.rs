@@ -5,7 +5,6 @@ use super::ends::EndPlace;
 use super::mover::Mover;
 use super::{CopyError, CopyEvent, CopyStep, SharedListener, ends, in_kernel, number};
 use crate::barrier::{Barrier, Body};
-use crate::guard::Guard;
 use crate::setting::Setting;
 use crate::signals::{StopFlag, WokenBySignals};
 use crate::targets::{OpenTarget, OpenTargets};
@@ -33,9 +32,8 @@ pub(crate) fn worker(copy: &CopySpec, targets: &OpenTargets, setting: &Setting<'
         Some(OpenTarget::Null { .. }) => Some(EndPlace::Null),
         _ => None,
     };
-    let guard = Guard::new(setting.permissions.clone());
     let made = setting.test_dirs.made_files();
-    let ends = ends::open(copy, place(&copy.from), place(&copy.to), &guard, &made)?;
+    let ends = ends::open(copy, place(&copy.from), place(&copy.to), targets.guard(), &made)?;
     Ok(CopyWorker { copy: copy.clone(), ends, listener: setting.copy_listener.clone(), stop: setting.stop })
 }
 

@@ -5,7 +5,7 @@ use super::paths::Paths;
 use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, asked_of, changes};
 use crate::backend::FileKind;
 use crate::files::failed::Unopened;
-use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, MountedDevice, Naming, Refusal};
+use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, MountedDevice, Naming, PassReason, PassedFile, Refusal};
 use crate::os::{self, Space};
 use crate::signals::StopFlag;
 use plumb_workload::files::{Allocation, JobFiles};
@@ -93,7 +93,9 @@ pub(crate) fn lay_out(
         };
         match done {
             Ok(()) => {}
-            Err(JobFilesError::Stopped) => return Err(JobFilesError::Stopped),
+            Err(JobFilesError::Stopped | JobFilesError::Refused(Refusal::Stopped { .. })) => {
+                return Err(JobFilesError::Stopped);
+            }
             Err(error) if layout.unopened == Unopened::EndsRun => return Err(error),
             Err(error) => {
                 laid.lengths = before;
@@ -257,13 +259,16 @@ impl LaidOut {
             };
             self.lengths.push(length_bytes);
         }
-        // Who writes until nothing is left has said so.
-        if needed_bytes > 0 && !fills(member) {
+        if needed_bytes > 0 {
             // Its directory may be still to be made.
             while path.parent().is_some_and(|parent| !parent.as_os_str().is_empty() && !parent.exists()) {
                 path.pop();
             }
-            self.door.admit(&path, needed_bytes)?;
+            match fills(member) {
+                // Who writes until nothing is left has said so.
+                true => self.door.admit_filling(&path)?,
+                false => self.door.admit(&path, needed_bytes)?,
+            }
         }
         self.give_lengths(&wanting, member, layout)
     }
@@ -288,11 +293,13 @@ impl LaidOut {
         for (done, file) in wanting.iter().enumerate() {
             stop_at(layout.stop, done)?;
             let path = self.paths.path(file.number);
-            let open = self.door.open(&path, Create::IfMissing)?.file;
+            let PassedFile { file: open, origin } = self.door.open(&path, Create::IfMissing)?;
             match give_length(&open, &path, file, member, layout, &mut buffer) {
-                // A file half written is no test data.
+                // A file half written is no test data. Somebody else's stays, as every tool leaves it.
                 Err(JobFilesError::Stopped) => {
-                    self.door.remove(&path)?;
+                    if matches!(origin, PassReason::Made | PassReason::TestData) {
+                        self.door.remove(&path)?;
+                    }
                     return Err(JobFilesError::Stopped);
                 }
                 outcome => outcome?,

@@ -5,7 +5,9 @@ use crate::guard::refusal::NotBelow;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
 /// `openat2` asks to be called again when something was renamed meanwhile; after this many times it is no accident.
@@ -25,6 +27,10 @@ impl Identity {
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
     pub(crate) fn of(stat: &Stat) -> Identity {
         Identity { device: stat.st_dev as u64, inode: stat.st_ino as u64 }
+    }
+
+    pub(crate) fn of_metadata(metadata: &Metadata) -> Identity {
+        Identity { device: metadata.dev(), inode: metadata.ino() }
     }
 }
 
@@ -94,7 +100,7 @@ fn is_symlink(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
 }
 
 /// Which mount a descriptor lies on, as far as /proc tells: bind mounts have the device of what they show.
-fn mount_id(fd: BorrowedFd<'_>) -> Option<u64> {
+pub(super) fn mount_id(fd: BorrowedFd<'_>) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).ok()?;
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }

@@ -209,9 +209,7 @@ impl SystemDevices {
 
     /// Refuses a file that the system uses as a device: a loop device's image, a swap file.
     pub(crate) fn refuse_if_image(&self, path: &Path, file: Identity) -> Result<(), Refusal> {
-        let same = |other: &Path| {
-            fs::metadata(other).is_ok_and(|meta| Identity { device: meta.dev(), inode: meta.ino() } == file)
-        };
+        let same = |other: &Path| fs::metadata(other).is_ok_and(|meta| Identity::of_metadata(&meta) == file);
         for loop_device in self.loop_devices().map_err(Refusal::io(path, "list the loop devices"))? {
             if same(&loop_device.image) {
                 return Err(Refusal::FileInUse {
@@ -234,10 +232,7 @@ impl SystemDevices {
     /// The files that [`refuse_if_image`](SystemDevices::refuse_if_image) refuses, to ask for many at once.
     pub(crate) fn images(&self) -> io::Result<Vec<Identity>> {
         let images = self.loop_devices()?.into_iter().map(|device| device.image);
-        let identity = |path: PathBuf| {
-            let meta = fs::metadata(path).ok()?;
-            Some(Identity { device: meta.dev(), inode: meta.ino() })
-        };
+        let identity = |path: PathBuf| Some(Identity::of_metadata(&fs::metadata(path).ok()?));
         Ok(images.chain(self.swaps()).filter_map(identity).collect())
     }
 
@@ -318,6 +313,27 @@ impl SystemDevices {
         Ok(text.split(|byte| *byte == b'\n').filter_map(Mount::parse).collect())
     }
 
+    /// The mount of a number, as `/proc/self/fdinfo` tells it.
+    pub(super) fn mount_of(&self, id: u64) -> Option<Mount> {
+        self.mounts().ok()?.into_iter().find(|mount| mount.id == id)
+    }
+
+    /// The image of a loop device; none for a partition of one, and for other devices.
+    pub(super) fn image_of(&self, number: DeviceNumber) -> Option<PathBuf> {
+        read_path(&self.device(number).ok()?.dir.join("loop/backing_file"))
+    }
+
+    /// How many loop devices have this image.
+    pub(super) fn count_images(&self, image: Identity) -> io::Result<usize> {
+        let is_it = |path: &Path| fs::metadata(path).is_ok_and(|meta| Identity::of_metadata(&meta) == image);
+        Ok(self.loop_devices()?.iter().filter(|device| is_it(&device.image)).count())
+    }
+
+    /// Whether a file is swap space now.
+    pub(super) fn is_swap(&self, file: Identity) -> bool {
+        self.swaps().iter().any(|swap| fs::metadata(swap).is_ok_and(|meta| Identity::of_metadata(&meta) == file))
+    }
+
     /// Files and devices that are swap space now. Source: proc_swaps(5).
     fn swaps(&self) -> Vec<PathBuf> {
         let text = fs::read(self.proc.join("swaps")).unwrap_or_default();
@@ -335,21 +351,26 @@ struct LoopDevice {
     image: PathBuf,
 }
 
-struct Mount {
-    number: DeviceNumber,
-    point: PathBuf,
+/// A row of the table of mounts.
+pub(super) struct Mount {
+    id: u64,
+    /// Of the file system: the same for all mounts and subvolumes of one.
+    pub(super) number: DeviceNumber,
+    /// Where it is mounted.
+    pub(super) point: PathBuf,
     source: PathBuf,
 }
 
 impl Mount {
     fn parse(line: &[u8]) -> Option<Mount> {
         let mut fields = line.split(|byte| *byte == b' ');
-        let number = DeviceNumber::parse(std::str::from_utf8(fields.nth(2)?).ok()?)?;
+        let id = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+        let number = DeviceNumber::parse(std::str::from_utf8(fields.nth(1)?).ok()?)?;
         let point = unescaped(fields.nth(1)?);
         // Optional fields end with a dash; type and source follow.
         fields.find(|field| *field == b"-")?;
         let source = unescaped(fields.nth(1)?);
-        Some(Mount { number, point, source })
+        Some(Mount { id, number, point, source })
     }
 }
 

@@ -4,10 +4,9 @@
 use super::beneath::Identity;
 use super::device::SystemDevices;
 use super::made::MadeFiles;
+use super::mark::Mark;
 use super::{FileLocation, FileOpening, Guard, IoMode, PassReason, Refusal, wrong_kind};
 use super::{Intent, kind_name, read_only_file_system};
-use crate::guard::space::Space;
-use crate::os;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -101,9 +100,19 @@ impl Door {
     /// # Errors
     /// [`Refusal::Space`], [`Refusal::NoDirectory`], [`Refusal::Io`].
     pub fn admit(&mut self, path: &Path, needed_bytes: u64) -> Result<(), Refusal> {
+        let guard = self.guard.clone();
         let (dir, _) = self.enter(path)?;
-        let space = Space::of(&dir.fd).map_err(Refusal::io(path, "read how much space is free"))?;
-        Space::admit(space, path, needed_bytes)
+        guard.admit(dir.fd.as_fd(), path, needed_bytes)
+    }
+
+    /// Refuses where a file system is to be written to until nothing is left, and must not be.
+    ///
+    /// # Errors
+    /// [`Refusal::NeverFilled`], [`Refusal::NoDirectory`], [`Refusal::Io`].
+    pub fn admit_filling(&mut self, path: &Path) -> Result<(), Refusal> {
+        let guard = self.guard.clone();
+        let (dir, _) = self.enter(path)?;
+        guard.admit_filling(dir.fd.as_fd(), path)
     }
 
     /// Opens a file for reading and writing; it is made if it is missing and `create` says so.
@@ -212,8 +221,7 @@ impl Door {
         if create == Create::IfMissing && stat.st_size == 0 {
             // It is new, or holds nothing: known again where its name is said. Where the file system keeps no marks, the
             // name alone tells.
-            let mark = super::mark_for(Identity::of(&stat));
-            let _ = os::fsetxattr(fd.as_fd(), super::MARK, mark.as_bytes(), os::XattrFlags::empty());
+            Mark::Made.put(&fd, Identity::of(&stat), path, None);
         }
         // io_uring would take O_NONBLOCK for a wish never to wait.
         rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;
@@ -240,10 +248,10 @@ impl Door {
         let dir = dir.fd.try_clone().map_err(Refusal::io(path, "open its directory"))?;
         let place = FileLocation { dir, name, path, within: None, made: self.made.as_ref() };
         let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
-        // Workers that share a file all may be the one who makes it: who comes second must find it made and marked.
-        let making = (create == Create::IfMissing).then(|| making(path));
+        // Workers that share a file all may be the one who makes or takes it: who comes second must find it marked.
+        let first = making(path);
         let passed = self.guard.open_at(place, opening, || {})?;
-        drop(making);
+        drop(first);
         Ok(PassedFile { origin: passed.origin(), file: passed.file })
     }
 }

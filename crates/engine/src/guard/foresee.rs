@@ -1,10 +1,13 @@
 //! What the guard would say, asked before anything is opened for writing: for `plumb check`.
 
 use super::beneath::Identity;
+use super::blank::Patience;
 use super::device::{DeviceNumber, SystemDevices};
-use super::pass::{DeviceNaming, Guard, read_only_device, read_only_file_system};
+use super::pass::{DeviceNaming, DeviceRight, Guard, read_only_device, read_only_file_system};
 use super::refusal::Refusal;
 use rustix::fs::{Access, FileType, StatVfsMountFlags};
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 impl Guard {
@@ -24,7 +27,10 @@ impl Guard {
                 if machine.is_read_only(number) {
                     return Err(read_only_device(path));
                 }
-                self.refuse_if_not_named(&machine, path, number, DeviceNaming::Serial(None))
+                match self.device_right(&machine, path, number, DeviceNaming::Serial(None))? {
+                    DeviceRight::Named => Ok(()),
+                    DeviceRight::IfBlank(refusal) => self.foresee_blank(&machine, path, number).ok_or(refusal),
+                }
             }
             kind @ (FileType::RegularFile | FileType::Directory) => {
                 let mounted = rustix::fs::statvfs(path).map_err(Refusal::io(path, "examine its file system"))?;
@@ -38,5 +44,12 @@ impl Guard {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a device would pass because its image holds nothing, as far as that can be told without reading it.
+    fn foresee_blank(&self, machine: &SystemDevices, path: &Path, number: DeviceNumber) -> Option<()> {
+        let device = File::open(path).ok()?;
+        let hasty = Guard { patience: Patience { bytes_max: 0, ..self.patience }, ..self.clone() };
+        hasty.prove_blank_device(machine, device.as_fd(), number).ok().map(drop)
     }
 }

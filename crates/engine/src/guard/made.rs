@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 /// What tells one start of the system from another. Source: proc_sys_kernel(5).
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Knows files that were made and could not be marked.
+/// Stands between where a file comes from and its state.
+const BEFORE_STATE: &str = "; ";
+
+/// Knows files that were made or taken and could not be marked.
 #[derive(Debug, Clone)]
 pub struct MadeFiles {
     directory: PathBuf,
@@ -23,11 +26,12 @@ impl MadeFiles {
         MadeFiles { directory }
     }
 
-    /// Remembers a file that was just made. Entries of files that are gone are dropped.
+    /// Remembers a file that was just made, or taken: `state` tells what its mark would, in one line, and is empty for one
+    /// that was made. Entries of files that are gone are dropped.
     ///
     /// # Errors
     /// The entry cannot be written.
-    pub(super) fn add(&self, file: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    pub(super) fn add(&self, file: BorrowedFd<'_>, path: &Path, state: &str) -> io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         for entry in fs::read_dir(&self.directory)?.flatten() {
             let is_gone = fs::read(entry.path()).is_ok_and(|text| path_in(&text).is_some_and(|path| !path.exists()));
@@ -38,20 +42,27 @@ impl MadeFiles {
         }
         let path = std::path::absolute(path)?;
         let mut text = origin_of(file)?.into_bytes();
+        if !state.is_empty() {
+            text.extend_from_slice(BEFORE_STATE.as_bytes());
+            text.extend_from_slice(state.as_bytes());
+        }
         text.push(b'\n');
         text.extend_from_slice(path.as_os_str().as_bytes());
         fs::write(self.entry(file)?, text)
     }
 
-    /// Whether this very file, under this path, was made by Plumb.
-    pub(super) fn knows(&self, file: BorrowedFd<'_>, path: &Path) -> bool {
-        let (Ok(entry), Ok(origin), Ok(path)) = (self.entry(file), origin_of(file), std::path::absolute(path)) else {
-            return false;
-        };
-        fs::read(entry).is_ok_and(|text| {
-            text.strip_prefix(origin.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'\n'))
-                && path_in(&text) == Some(&path)
-        })
+    /// The state in which this very file, under this path, was remembered.
+    pub(super) fn state(&self, file: BorrowedFd<'_>, path: &Path) -> Option<String> {
+        let (entry, origin) = (self.entry(file).ok()?, origin_of(file).ok()?);
+        let text = fs::read(entry).ok()?;
+        if path_in(&text)? != std::path::absolute(path).ok()? {
+            return None;
+        }
+        let first = std::str::from_utf8(text.split(|&byte| byte == b'\n').next()?).ok()?;
+        match first.strip_prefix(&origin)? {
+            "" => Some(String::new()),
+            rest => rest.strip_prefix(BEFORE_STATE).map(str::to_owned),
+        }
     }
 
     fn entry(&self, file: BorrowedFd<'_>) -> io::Result<PathBuf> {
@@ -106,15 +117,17 @@ mod tests {
         let made = MadeFiles::new(place.path().join("state/made"));
         let path = place.path().join("said");
         let file = File::create(&path).unwrap();
-        assert!(!made.knows(file.as_fd(), &path), "nothing is known at first");
-        made.add(file.as_fd(), &path).unwrap();
-        assert!(made.knows(file.as_fd(), &path));
+        assert_eq!(made.state(file.as_fd(), &path), None, "nothing is known at first");
+        for state in ["left with 5 bytes", ""] {
+            made.add(file.as_fd(), &path, state).unwrap();
+            assert_eq!(made.state(file.as_fd(), &path).as_deref(), Some(state));
+        }
         let link = place.path().join("link");
         fs::hard_link(&path, &link).unwrap();
-        assert!(!made.knows(file.as_fd(), &link), "another name is another word of the user");
+        assert_eq!(made.state(file.as_fd(), &link), None, "another name is another word of the user");
         fs::remove_file(&path).unwrap();
         let other = File::create(&path).unwrap();
-        assert!(!made.knows(other.as_fd(), &path), "what lies there now was made by somebody else");
+        assert_eq!(made.state(other.as_fd(), &path), None, "what lies there now was made by somebody else");
     }
 
     #[test]
@@ -122,10 +135,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let made = MadeFiles::new(place.path().join("made"));
         let (gone, stays) = (place.path().join("gone"), place.path().join("stays"));
-        made.add(File::create(&gone).unwrap().as_fd(), &gone).unwrap();
+        made.add(File::create(&gone).unwrap().as_fd(), &gone, "").unwrap();
         let kept = File::create(&stays).unwrap();
         fs::remove_file(&gone).unwrap();
-        made.add(kept.as_fd(), &stays).unwrap();
+        made.add(kept.as_fd(), &stays, "").unwrap();
         assert_eq!(fs::read_dir(place.path().join("made")).unwrap().count(), 1);
     }
 }

@@ -1,20 +1,24 @@
 //! The write guard: the one door through which every path goes that Plumb opens for writing.
 //!
 //! What may pass: a new file, a file in a test directory that Plumb made and marked ([`crate::testdir`]), a file that
-//! Plumb made earlier and marked, a file or a device that the user named ([`Permissions`]). What never may: a mounted or
-//! held device, a file in use as a device, a path through a symbolic link, the last 5 % of a file system. Nothing is
-//! truncated unless it is test data or was named, *and* the caller's [`Intent`] says so.
+//! Plumb made earlier and marked, a file or a device that the user named ([`Permissions`]), a file or a loop device that
+//! provably holds nothing ([`blank`], [`lent`]). What never may: a mounted or held device, a file in use as a device, a path
+//! through a symbolic link, the last 5 % of a file system unless the user gave it away ([`space`]). Nothing is truncated
+//! unless it is test data, holds nothing or was named, *and* the caller's [`Intent`] says so.
 //!
 //! Every answer is about the opened file, not about its name: a path is checked, opened without following links, and
 //! what was opened is compared with what was checked. From then on only the descriptor counts; workers that need a
 //! descriptor of their own get it by [`GuardedFile::again`].
 
 pub(crate) mod beneath;
+mod blank;
 mod device;
 mod door;
 mod expendable;
 mod foresee;
+mod lent;
 pub(crate) mod made;
+mod mark;
 mod opened;
 mod output;
 mod pass;
@@ -23,8 +27,10 @@ mod quoted;
 pub(crate) mod refusal;
 pub mod signature;
 pub mod space;
+mod users;
 
 pub(crate) use beneath::Identity;
+pub use blank::{NotBlank, READ_MAX_BYTES};
 pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};
 pub use made::MadeFiles;
@@ -33,15 +39,17 @@ pub(crate) use opened::{open_again, open_again_as, set_mode};
 pub use output::OutputOpening;
 pub use permissions::{Allow, Permissions};
 pub use refusal::{NotBelow, Refusal};
+pub use users::Program;
 
+#[cfg(test)]
+mod disasters;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
 use pass::{
-    FileLocation, MARK, is_sink, kind_name, mark, mark_for, occupied_bytes, read_only_device, read_only_file_system,
-    signature_of, wrong_kind,
+    FileLocation, is_sink, kind_name, occupied_bytes, read_only_device, read_only_file_system, signature_of, wrong_kind,
 };
 pub use pass::{FileOpening, Guard, Intent, MountedDevice};
-pub(crate) use pass::{drop_page_cache, mark_made};
+pub(crate) use pass::{drop_page_cache, mark_lent, mark_made};

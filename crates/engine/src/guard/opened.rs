@@ -35,9 +35,11 @@ pub enum PassReason {
     Made,
     /// Plumb made it earlier.
     TestData,
-    /// The user named it.
+    /// Somebody else made it, and it held nothing when this run took it.
+    Blank,
+    /// The user named it, or a directory that it lies in.
     Allowed,
-    /// A block device, named by its serial.
+    /// A block device, named by its serial, or a loop device that held nothing.
     Device,
     /// A device of the system that forgets what is written, such as `/dev/null`.
     Sink,

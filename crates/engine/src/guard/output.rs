@@ -1,11 +1,13 @@
 //! The door for the output of a copy: a file, a device, or something that keeps nothing, under the name that the user said.
 
 use super::made::MadeFiles;
-use super::{FileLocation, FileOpening, Guard, Intent, IoMode, MountedDevice, Refusal, is_sink, kind_name};
+use super::{
+    FileLocation, FileOpening, Guard, Identity, Intent, IoMode, MountedDevice, Refusal, blank, is_sink, kind_name,
+};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// How the output of a copy is opened.
@@ -15,9 +17,9 @@ pub struct OutputOpening<'a> {
     pub creates: bool,
     /// It must be missing.
     pub is_new: bool,
-    /// What happens with what it holds.
-    pub intent: Intent,
-    /// The input holds nothing, and bears this name: what the output holds would be lost for nothing.
+    /// It is cut to this length, bytes, before anything is written; it is left as it is when absent.
+    pub cut_to_bytes: Option<u64>,
+    /// The input yields nothing, and bears this name: what is cut off the output would be lost for nothing.
     pub empty_input: Option<&'a Path>,
     /// Flags of open(2) for what is neither file nor block device.
     pub stream_flags: OFlags,
@@ -31,7 +33,10 @@ const RANDOM_MINORS: [u32; 2] = [8, 9];
 
 impl Guard {
     /// Opens the output of a copy. Symbolic links are followed: the user said the name. A file that holds nothing, and one
-    /// that Plumb made, may be written to; any other one, and a device, only where it was named.
+    /// that Plumb made, may be written to; any other one, and a device, only where it was named. No file loses anything to an
+    /// input that yields nothing, unless it was named itself.
+    ///
+    /// An output that is to be empty is; giving it another length is left to the caller.
     ///
     /// # Errors
     /// A [`Refusal`] that names what was found and the way out; [`Refusal::Io`] with the system's error.
@@ -65,7 +70,7 @@ impl Guard {
     }
 
     fn names(&self, stat: &Stat) -> bool {
-        self.permissions.names_file(stat.st_dev, stat.st_ino)
+        self.permissions.names_file(Identity::of(stat))
     }
 
     fn open_output_file(
@@ -87,22 +92,43 @@ impl Guard {
         let dir = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(Refusal::io(path, "open its directory"))?;
         let place = FileLocation { dir, name, path: &real, within: None, made: Some(made) };
-        let through = FileOpening { intent: opening.intent, mode: IoMode::Buffered, needed_bytes: 0 };
-        // A file that holds nothing loses nothing (mktemp).
-        if stat.is_some_and(|stat| stat.st_size == 0) {
-            place.mark_empty()?;
+        let through = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
+        // The room that is left is not checked: how much a copy moves shows only while it runs.
+        let file = match (self.open_at(place, through, || {}), stat, opening.empty_input) {
+            (Err(Refusal::ExistingFile { path, setting, .. }), Some(stat), Some(input)) => {
+                return Err(Refusal::Exchanged { path, bytes: length_of(stat), input: input.to_owned(), setting });
+            }
+            (passed, _, _) => passed?.file,
+        };
+        self.refuse_loss(&file, &real, opening)?;
+        // What has no length is as asked for already, without a call that the tool itself does not make.
+        if opening.cut_to_bytes == Some(0) && length_of(&stat_of(&file, path)?) > 0 {
+            file.set_len(0).map_err(Refusal::io(path, "truncate it"))?;
         }
-        match (self.open_at(place, through, || {}), stat, opening.empty_input) {
-            (Err(Refusal::ExistingFile { path, setting }), Some(stat), Some(input)) => Err(Refusal::Exchanged {
-                path,
-                bytes: u64::try_from(stat.st_size).unwrap_or(0),
-                input: input.to_owned(),
-                setting,
-            }),
-            // The room that is left is not checked: how much a copy moves shows only while it runs.
-            (passed, _, _) => passed.map(|passed| passed.file),
-        }
+        Ok(file)
     }
+
+    /// Refuses where an open output would lose something to an input that yields nothing.
+    fn refuse_loss(&self, file: &File, path: &Path, opening: OutputOpening<'_>) -> Result<(), Refusal> {
+        let (Some(input), Some(left_bytes)) = (opening.empty_input, opening.cut_to_bytes) else { return Ok(()) };
+        let stat = stat_of(file, path)?;
+        let bytes = length_of(&stat);
+        let loses = bytes > left_bytes && blank::has_written(file.as_fd()).unwrap_or(true);
+        if !loses || self.permissions.names_file(Identity::of(&stat)) {
+            return Ok(());
+        }
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let setting = self.permissions.setting_with(&path.to_string_lossy());
+        Err(Refusal::Exchanged { path, bytes: bytes - left_bytes, input: input.to_owned(), setting })
+    }
+}
+
+fn stat_of(file: &File, path: &Path) -> Result<Stat, Refusal> {
+    rustix::fs::fstat(file).map_err(Refusal::io(path, "check the opened file"))
+}
+
+fn length_of(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
 }
 
 /// Terminals, pipes, sockets and devices that forget.
@@ -115,18 +141,5 @@ fn keeps_nothing(kind: FileType, stat: &Stat) -> bool {
             is_sink(stat) || gives_randomness || TERMINALS.contains(&major)
         }
         _ => false,
-    }
-}
-
-impl FileLocation<'_> {
-    /// Marks a file that holds nothing as one that may be written to.
-    fn mark_empty(&self) -> Result<(), Refusal> {
-        let Some(looked_at) = self.look()? else { return Ok(()) };
-        let fd = self.open(&looked_at, OFlags::RDWR)?;
-        let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(self.path, "check the opened file"))?;
-        if stat.st_size == 0 {
-            super::mark(&fd, super::Identity::of(&stat), self.path, self.made);
-        }
-        Ok(())
     }
 }

@@ -2,15 +2,17 @@
 
 use super::beneath;
 use super::beneath::{Identity, open_entry};
+use super::blank::{NotBlank, Patience};
 use super::device::{DeviceNumber, SystemDevices};
+use super::lent::LentFiles;
 use super::made::MadeFiles;
+use super::mark::{self, Mark};
 use super::opened::DirectoryEntry;
 use super::opened::{GuardedDir, GuardedFile, IoMode, PassReason};
 use super::permissions::Permissions;
 use super::refusal::{NotBelow, Refusal};
 use super::signature;
-use super::space::Space;
-use crate::os;
+use crate::signals::StopFlag;
 use crate::testdir::TestDir;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
@@ -19,10 +21,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-
-/// The extended attribute by which a file outside of any test directory is known as made by Plumb. Its value names the
-/// inode, so that a copy of the file does not inherit the mark.
-pub(super) const MARK: &str = "user.plumb";
 
 /// What is to happen with the content that a file already has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,16 +61,32 @@ pub(super) enum DeviceNaming<'a> {
     SerialOrPath(MountedDevice),
 }
 
-/// The guard. Stateless but for what the user has allowed.
+/// Whether a device may be written to.
+pub(super) enum DeviceRight {
+    /// The user named it.
+    Named,
+    /// If it provably holds nothing; this is said where it does not.
+    IfBlank(Refusal),
+}
+
+/// The guard: what the user has allowed, and what it has taken that held nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
     pub(super) permissions: Permissions,
+    pub(super) patience: Patience,
+    pub(super) lent: LentFiles,
 }
 
 impl Guard {
-    /// A guard that lets pass what the user has named, besides test data.
+    /// A guard that lets pass what the user has named, besides test data and what holds nothing.
     pub fn new(permissions: Permissions) -> Guard {
-        Guard { permissions }
+        mark::name_run();
+        Guard { permissions, ..Guard::default() }
+    }
+
+    /// Says through `say` what takes it long, and gives up when a signal asks it to.
+    pub fn patient(self, say: fn(&str), stop: StopFlag) -> Guard {
+        Guard { patience: Patience { say, stop: Some(stop), ..self.patience }, ..self }
     }
 
     /// Opens a file anywhere. Symbolic links along the way to its directory are the user's own and are followed; the
@@ -140,8 +154,7 @@ impl Guard {
             found,
         })?;
         let path = dir.path().join(path);
-        let space = Space::of(dir).map_err(Refusal::io(&path, "read how much space is free"))?;
-        Space::admit(space, &path, needed_bytes)?;
+        self.admit(dir.as_fd(), &path, needed_bytes)?;
         let fd = beneath::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, &path, error))?;
         Ok(GuardedDir { fd, path })
     }
@@ -194,7 +207,11 @@ impl Guard {
             return Err(read_only_device(path));
         }
         let attachment = machine.attachment(number);
-        self.refuse_if_not_named(machine, path, number, naming)?;
+        let right = self.device_right(machine, path, number, naming)?;
+        let right = match right {
+            DeviceRight::IfBlank(refusal) if machine.image_of(number).is_none() => return Err(refusal),
+            right => right,
+        };
 
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let flags = if is_mounted { flags } else { flags | OFlags::EXCL };
@@ -215,6 +232,13 @@ impl Guard {
         if !is_same {
             return Err(Refusal::Swapped { path: path.to_owned(), found: "another device is there now".to_owned() });
         }
+        if let DeviceRight::IfBlank(refusal) = right {
+            match self.prove_blank_device(machine, fd.as_fd(), number) {
+                Ok(image) => self.lend_image(&image),
+                Err(NotBlank::Stopped) => return Err(Refusal::Stopped { path: path.to_owned() }),
+                Err(_) => return Err(refusal),
+            }
+        }
         let file = GuardedFile {
             file: File::from(fd),
             path: path.to_owned(),
@@ -226,17 +250,17 @@ impl Guard {
         Ok(file)
     }
 
-    pub(super) fn refuse_if_not_named(
+    pub(super) fn device_right(
         &self,
         machine: &SystemDevices,
         path: &Path,
         number: DeviceNumber,
         naming: DeviceNaming<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<DeviceRight, Refusal> {
         let serials = machine.serials(number).map_err(Refusal::io(path, "read its serial"))?;
         let by_path = matches!(naming, DeviceNaming::SerialOrPath(_)) && self.permissions.names_device_node(number);
         if self.permissions.names_device(&serials) || by_path {
-            return Ok(());
+            return Ok(DeviceRight::Named);
         }
         let serial = serials.first().cloned().unwrap_or_default();
         let setting = self.permissions.setting_with(&serial);
@@ -250,10 +274,10 @@ impl Guard {
         if let Some(signature) = signature_of(path).map_err(Refusal::io(path, "read its signatures"))? {
             return Err(Refusal::Signed { path: path.to_owned(), signature, serial, setting });
         }
-        match named_in_file {
-            Some(_) => Ok(()),
-            None => Err(Refusal::Unnamed { path: path.to_owned(), serial, setting }),
-        }
+        Ok(match named_in_file {
+            Some(_) => DeviceRight::Named,
+            None => DeviceRight::IfBlank(Refusal::Unnamed { path: path.to_owned(), serial, setting }),
+        })
     }
 
     pub(super) fn open_at(
@@ -272,8 +296,7 @@ impl Guard {
         if !is_sink {
             place.refuse_read_only()?;
             let occupied_bytes = found.as_ref().map_or(0, occupied_bytes);
-            let space = Space::of(&place.dir).map_err(Refusal::io(path, "read how much space is free"))?;
-            Space::admit(space, path, opening.needed_bytes.saturating_sub(occupied_bytes))?;
+            self.admit(place.dir.as_fd(), path, opening.needed_bytes.saturating_sub(occupied_bytes))?;
         }
         meanwhile();
         let (fd, origin) = match &found {
@@ -282,25 +305,26 @@ impl Guard {
                 // Judged by a descriptor for reading: to be opened for writing is something that other programs see.
                 // While it is open, no other file can get the same number.
                 let judged = place.open(looked_at, OFlags::RDONLY)?;
-                let origin = match is_sink {
-                    true => PassReason::Sink,
-                    false => self.claim(&place, judged.as_fd(), looked_at).ok_or_else(|| self.existing(path))?,
-                };
-                (place.open(looked_at, OFlags::RDWR)?, origin)
+                let claim =
+                    if is_sink { Some(PassReason::Sink) } else { self.claim(&place, judged.as_fd(), looked_at) };
+                match claim {
+                    Some(origin) => (place.open(looked_at, OFlags::RDWR)?, origin),
+                    None => (self.take_blank(&place, looked_at, judged, opening.intent)?, PassReason::Blank),
+                }
             }
         };
         let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "check the opened file"))?;
         let identity = Identity::of(&stat);
         let entry = DirectoryEntry { dir: place.dir, name: place.name.to_owned() };
         let file = GuardedFile { file: File::from(fd), path: path.to_owned(), origin, identity, entry: Some(entry) };
-        if matches!(origin, PassReason::TestData | PassReason::Allowed) {
+        if matches!(origin, PassReason::TestData | PassReason::Blank | PassReason::Allowed) {
             SystemDevices::this().refuse_if_image(path, identity)?;
             if opening.intent == Intent::Truncate {
                 rustix::fs::ftruncate(&file.file, 0).map_err(Refusal::io(path, "truncate it"))?;
             }
         }
         if origin == PassReason::Made && place.within.is_none() {
-            mark(&file.file, identity, path, place.made);
+            Mark::Made.put(&file.file, identity, path, place.made);
         }
         if let Err(refusal) = file.set_mode(opening.mode) {
             if origin == PassReason::Made {
@@ -311,31 +335,43 @@ impl Guard {
         Ok(file)
     }
 
-    /// Why an existing file may be written to; `None` if it may not. Files that the language of another
-    /// tool names by itself (fio's `name.0.0`) pass by a [`Door`] of their own.
+    /// Why an existing file may be written to, whatever it holds; `None` if it may not. Files that the language of another
+    /// tool names by itself (fio's `name.0.0`) pass by a [`Door`](super::Door) of their own.
     fn claim(&self, place: &FileLocation<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Option<PassReason> {
         let identity = Identity::of(stat);
-        let is_registered = || place.made.is_some_and(|made| made.knows(fd, place.path));
-        if place.within.is_some() || is_marked(fd, identity) || is_registered() {
-            Some(PassReason::TestData)
-        } else if self.permissions.names_file(identity.device, identity.inode) {
-            Some(PassReason::Allowed)
-        } else {
-            None
+        if place.within.is_some() {
+            return Some(PassReason::TestData);
+        }
+        match Mark::read(fd, identity, place.path, place.made) {
+            Some(Mark::Made) => Some(PassReason::TestData),
+            Some(Mark::Lent) => Some(PassReason::Blank),
+            _ if self.permissions.names_file(identity) => Some(PassReason::Allowed),
+            _ if self.permissions.cover(place.dir.as_fd(), fd) => Some(PassReason::Allowed),
+            _ => None,
         }
     }
 
-    fn existing(&self, path: &Path) -> Refusal {
+    pub(super) fn existing(&self, path: &Path, why: NotBlank) -> Refusal {
+        if matches!(why, NotBlank::Stopped) {
+            return Refusal::Stopped { path: path.to_owned() };
+        }
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let setting = self.permissions.setting_with(&path.to_string_lossy());
-        Refusal::ExistingFile { path, setting }
+        Refusal::ExistingFile { path, why, setting }
     }
 }
 
 /// Makes a file known that was just made under a name that the user said.
 pub(crate) fn mark_made(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
     if let Ok(stat) = rustix::fs::fstat(file) {
-        mark(file, Identity::of(&stat), path, Some(made));
+        Mark::Made.put(file, Identity::of(&stat), path, Some(made));
+    }
+}
+
+/// Makes a file known that replaces, in this run, one that was lent to it.
+pub(crate) fn mark_lent(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
+    if let Ok(stat) = rustix::fs::fstat(file) {
+        Mark::Lent.put(file, Identity::of(&stat), path, Some(made));
     }
 }
 
@@ -432,26 +468,6 @@ pub(super) fn signature_of(path: &Path) -> io::Result<Option<signature::Signatur
     let device = File::open(path)?;
     let size_bytes = rustix::fs::seek(&device, rustix::fs::SeekFrom::End(0))?;
     signature::find(&device, size_bytes)
-}
-
-/// Says that a file was made here, or held nothing, so that it may be overwritten later.
-pub(super) fn mark(file: impl AsFd, identity: Identity, path: &Path, made: Option<&MadeFiles>) {
-    let mark = mark_for(identity);
-    let marked = os::fsetxattr(file.as_fd(), MARK, mark.as_bytes(), os::XattrFlags::empty());
-    if let (Err(_), Some(made)) = (marked, made) {
-        // Best effort: a file that is neither marked nor registered is unknown next time, and must be named then.
-        let _ = made.add(file.as_fd(), path);
-    }
-}
-
-pub(super) fn mark_for(identity: Identity) -> String {
-    format!("test data, format 1, inode {}", identity.inode)
-}
-
-pub(super) fn is_marked(fd: BorrowedFd<'_>, identity: Identity) -> bool {
-    let mut value = [0; 128];
-    os::fgetxattr(fd, MARK, &mut value[..])
-        .is_ok_and(|length| value.get(..length) == Some(mark_for(identity).as_bytes()))
 }
 
 // The field's type differs between architectures.

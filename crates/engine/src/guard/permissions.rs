@@ -1,18 +1,27 @@
-//! What the user has named as theirs to lose: `PLUMB_ALLOW=path-or-serial[,…]`, `--plumb-allow`, `--destroy`.
+//! What the user has named as theirs to lose: `PLUMB_ALLOW=path-or-serial[,…]`, `--plumb-allow`, `--destroy`, `allow` in the
+//! configuration file.
 
+use super::beneath::{Identity, mount_id};
 use super::device::DeviceNumber;
 use super::quoted::shell_quoted;
+use super::space::WhenFull;
+use rustix::fs::{FileType, Mode, OFlags};
 use std::fmt;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+
+/// No path has more directories. Source: `PATH_MAX`, limits.h(0p).
+const DEPTH_MAX: usize = 2048;
 
 /// One thing that may be overwritten, as the user named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allow {
-    /// This file. A directory allows nothing: what lies in it is not named.
+    /// This file; or the files in this directory and below it.
     Path(PathBuf),
-    /// The device with this serial, or the file of this name in the working directory.
+    /// The device with this serial, or the file or directory of this name in the working directory.
     Named(String),
+    /// The device with this serial.
+    Serial(String),
 }
 
 /// What may be overwritten.
@@ -20,6 +29,8 @@ pub enum Allow {
 pub struct Permissions {
     /// Each thing, in the order in which it was named.
     pub allow: Vec<Allow>,
+    /// What happens where a file system would become too full.
+    pub when_full: WhenFull,
 }
 
 impl Permissions {
@@ -32,21 +43,8 @@ impl Permissions {
     /// around a name and empty names are dropped. Whatever starts with `/`, `./` or `../` is a path. Every text is
     /// valid: a name that nothing bears allows nothing.
     pub fn parse(text: &str) -> Permissions {
-        let mut allow = Vec::new();
-        let mut name = String::new();
-        let mut chars = text.chars();
-        loop {
-            match chars.next() {
-                Some('\\') => name.extend(chars.next()),
-                Some(c) if c != ',' => name.push(c),
-                end => {
-                    allow.extend(Allow::from_name(&std::mem::take(&mut name)));
-                    if end.is_none() {
-                        return Permissions { allow };
-                    }
-                }
-            }
-        }
+        let allow = split_names(text).iter().map(|name| Allow::from_name(name)).collect();
+        Permissions { allow, ..Permissions::default() }
     }
 
     /// The text from which [`parse`](Permissions::parse) reads the same.
@@ -59,22 +57,38 @@ impl Permissions {
         self.allow.extend(more.allow);
     }
 
-    /// Whether an existing file was named. The same file under another path counts, and a name is never followed
+    /// Whether an existing file was named itself. The same file under another path counts, and a name is never followed
     /// through a symbolic link in its last place.
-    pub(crate) fn names_file(&self, device: u64, inode: u64) -> bool {
-        self.allow.iter().any(|allow| {
+    pub(crate) fn names_file(&self, file: Identity) -> bool {
+        self.entries().any(|(entry, _)| entry == file)
+    }
+
+    /// Whether an open regular file, an entry of `directory`, lies in or below a directory that was named: by where it is,
+    /// not by the path that led there, so that a symbolic link out of that directory covers nothing. Neither does a mount
+    /// below it, a second name of a file (a hard link), or the root directory.
+    pub(super) fn cover(&self, directory: BorrowedFd<'_>, file: BorrowedFd<'_>) -> bool {
+        let allowed: Vec<Identity> =
+            self.entries().filter(|(_, kind)| *kind == FileType::Directory).map(|(entry, _)| entry).collect();
+        !allowed.is_empty() && lies_below(directory, file, &allowed).unwrap_or(false)
+    }
+
+    /// What bears the names that were named, as files.
+    fn entries(&self) -> impl Iterator<Item = (Identity, FileType)> {
+        self.allow.iter().filter_map(|allow| {
             let path = match allow {
                 Allow::Path(path) => path.as_path(),
                 Allow::Named(name) => Path::new(name),
+                Allow::Serial(_) => return None,
             };
-            path.symlink_metadata().is_ok_and(|meta| meta.dev() == device && meta.ino() == inode)
+            let stat = rustix::fs::lstat(path).ok()?;
+            Some((Identity::of(&stat), FileType::from_raw_mode(stat.st_mode)))
         })
     }
 
     /// Whether a device was named by one of its serials.
     pub(crate) fn names_device(&self, serials: &[String]) -> bool {
         self.allow.iter().any(|allow| match allow {
-            Allow::Named(name) => serials.contains(name),
+            Allow::Named(name) | Allow::Serial(name) => serials.contains(name),
             Allow::Path(_) => false,
         })
     }
@@ -83,26 +97,22 @@ impl Permissions {
     pub(super) fn names_device_node(&self, number: DeviceNumber) -> bool {
         self.allow.iter().any(|allow| match allow {
             Allow::Path(path) => DeviceNumber::of_path(path) == Some(number),
-            Allow::Named(_) => false,
+            Allow::Named(_) | Allow::Serial(_) => false,
         })
     }
 
     /// The setting that allows one more name besides those already given, quoted for a shell.
     pub(crate) fn setting_with(&self, name: &str) -> String {
-        let with_name = Permissions { allow: [self.allow.as_slice(), &[Allow::Named(name.to_owned())]].concat() };
-        format!("PLUMB_ALLOW={}", shell_quoted(&with_name.text()))
+        let typed = self.allow.iter().filter(|allow| !matches!(allow, Allow::Serial(_))).cloned();
+        let allow = typed.chain([Allow::Named(name.to_owned())]).collect();
+        format!("PLUMB_ALLOW={}", shell_quoted(&Permissions { allow, ..Permissions::default() }.text()))
     }
 }
 
 impl Allow {
-    fn from_name(name: &str) -> Option<Allow> {
-        let name = name.trim();
+    fn from_name(name: &str) -> Allow {
         let is_path = ["/", "./", "../"].iter().any(|start| name.starts_with(start));
-        match name {
-            "" => None,
-            path if is_path => Some(Allow::Path(path.into())),
-            _ => Some(Allow::Named(name.to_owned())),
-        }
+        if is_path { Allow::Path(name.into()) } else { Allow::Named(name.to_owned()) }
     }
 }
 
@@ -110,12 +120,53 @@ impl fmt::Display for Allow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Allow::Path(path) => path.display().fmt(f),
-            Allow::Named(name) => f.write_str(name),
+            Allow::Named(name) | Allow::Serial(name) => f.write_str(name),
         }
     }
 }
 
-fn escaped(name: &str) -> String {
+/// Names of a list: separated by commas; `\,` is a comma in a name, `\\` a backslash. Empty names are dropped.
+pub(super) fn split_names(text: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, names.last_mut()) {
+            ('\\', Some(name)) => name.extend(chars.next()),
+            (',', _) | (_, None) => names.push(String::new()),
+            (c, Some(name)) => name.push(c),
+        }
+    }
+    names.into_iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
+fn lies_below(directory: BorrowedFd<'_>, file: BorrowedFd<'_>, allowed: &[Identity]) -> rustix::io::Result<bool> {
+    let stat = rustix::fs::fstat(file)?;
+    let mount = mount_id(directory);
+    let is_one_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 1;
+    if !is_one_file || mount_id(file) != mount {
+        return Ok(false);
+    }
+    let up = |from: BorrowedFd<'_>| {
+        rustix::fs::openat(from, "..", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    };
+    let root = Identity::of(&rustix::fs::stat("/")?);
+    let mut here =
+        rustix::fs::openat(directory, ".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let device = Identity::of(&rustix::fs::fstat(&here)?).device;
+    for _ in 0..DEPTH_MAX {
+        let identity = Identity::of(&rustix::fs::fstat(&here)?);
+        if identity == root || identity.device != device || mount_id(here.as_fd()) != mount {
+            return Ok(false);
+        }
+        if allowed.contains(&identity) {
+            return Ok(true);
+        }
+        here = up(here.as_fd())?;
+    }
+    Ok(false)
+}
+
+pub(super) fn escaped(name: &str) -> String {
     name.replace('\\', r"\\").replace(',', r"\,")
 }
 
@@ -155,6 +206,10 @@ mod tests {
         assert_eq!(Permissions::parse(value).allow.last(), Some(&Allow::Path("/it's here".into())));
     }
 
+    fn path(path: &Path) -> Permissions {
+        Permissions { allow: vec![Allow::Path(path.into())], ..Permissions::default() }
+    }
+
     #[test]
     fn a_file_is_named_by_any_path_to_it_but_not_through_a_symlink_nor_by_its_directory() {
         let dir = tempfile::tempdir().unwrap();
@@ -162,14 +217,71 @@ mod tests {
         std::fs::write(&file, "x").unwrap();
         let link = dir.path().join("link");
         symlink(&file, &link).unwrap();
-        let meta = file.metadata().unwrap();
-        let names =
-            |path: &Path| Permissions { allow: vec![Allow::Path(path.into())] }.names_file(meta.dev(), meta.ino());
+        let identity = Identity::of(&rustix::fs::stat(&file).unwrap());
+        let names = |named: &Path| path(named).names_file(identity);
         assert!(names(&file));
         assert!(names(&dir.path().join("./../").join(dir.path().file_name().unwrap()).join("file")));
         assert!(!names(&link));
         assert!(!names(dir.path()));
         assert!(!names(&dir.path().join("absent")));
+        let serial = Permissions { allow: vec![Allow::Serial(file.display().to_string())], ..Permissions::default() };
+        assert!(!serial.names_file(identity), "a serial is no path");
+    }
+
+    fn covers(permissions: &Permissions, file: &Path) -> bool {
+        let directory = std::fs::File::open(file.parent().unwrap()).unwrap();
+        permissions.cover(directory.as_fd(), std::fs::File::open(file).unwrap().as_fd())
+    }
+
+    // Protects what a directory that was named only leads to: other directories, mounts, second names.
+    #[test]
+    fn a_directory_covers_the_files_in_it_and_below_it_and_nothing_that_lies_elsewhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let (named, outside) = (dir.path().join("named"), dir.path().join("outside"));
+        for directory in [named.join("deep/er"), outside.clone()] {
+            std::fs::create_dir_all(directory).unwrap();
+        }
+        let file = |at: &Path| {
+            std::fs::write(at, "x").unwrap();
+            at.to_owned()
+        };
+        let (direct, below) = (file(&named.join("file")), file(&named.join("deep/er/file")));
+        let precious = file(&outside.join("precious"));
+        let allowed = path(&named);
+        assert!(covers(&allowed, &direct) && covers(&allowed, &below));
+        assert!(!covers(&allowed, &precious));
+        symlink(&outside, named.join("link")).unwrap();
+        assert!(!covers(&allowed, &named.join("link/precious")), "through a link out of it");
+        symlink(&named, outside.join("back")).unwrap();
+        assert!(covers(&allowed, &outside.join("back/file")), "by whatever path, it lies there");
+        assert!(!covers(&path(&outside.join("back")), &direct), "a link is not the directory");
+        std::fs::hard_link(&precious, named.join("second")).unwrap();
+        assert!(!covers(&allowed, &named.join("second")), "it lies elsewhere, too");
+        assert!(!covers(&path(Path::new("/")), &direct), "everything is nothing in particular");
+        assert!(!covers(&path(&direct), &below), "a file covers only itself");
+    }
+
+    #[test]
+    fn root_a_directory_does_not_cover_what_is_mounted_below_it() {
+        if !crate::guard::testing::is_root() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (named, outside) = (dir.path().join("named"), dir.path().join("outside"));
+        for directory in [&named.join("mount"), &outside] {
+            std::fs::create_dir_all(directory).unwrap();
+        }
+        std::fs::write(outside.join("precious"), "x").unwrap();
+        let mount = |words: &[&str]| assert!(crate::guard::testing::run("mount", words));
+        let point = named.join("mount");
+        for source in [["--bind", outside.to_str().unwrap()], ["-ttmpfs", "tmpfs"]] {
+            mount(&[source[0], source[1], point.to_str().unwrap()]);
+            let file = point.join("precious");
+            std::fs::write(&file, "x").unwrap();
+            let covered = (covers(&path(&named), &file), covers(&path(&point), &file));
+            assert!(crate::guard::testing::run("umount", &[point.to_str().unwrap()]));
+            assert_eq!(covered, (false, true), "{source:?}");
+        }
     }
 
     #[test]

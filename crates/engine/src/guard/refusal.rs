@@ -1,7 +1,9 @@
 //! Why the guard said no, and what would make it say yes.
 
+use crate::guard::blank::NotBlank;
 use crate::guard::quoted::shell_quoted;
 use crate::guard::signature::Signature;
+use crate::guard::space::{FLOOR_PERCENT, FillHint, Space, TooFull};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -32,19 +34,21 @@ pub enum NotBelow {
 /// Why a path was not opened for writing. Each message names the path, what was found, and the way out.
 #[derive(Debug, Error)]
 pub enum Refusal {
-    /// A file that Plumb did not make.
+    /// A file that Plumb did not make, and of which it is not certain that it holds nothing.
     #[error(
-        "{path} exists, and Plumb did not make it; to allow overwriting it: {setting} (or --plumb-allow)",
+        "{path} exists, and Plumb did not make it ({why}); to allow overwriting it: {setting} (or --plumb-allow)",
         path = path.display()
     )]
     ExistingFile {
         /// The file.
         path: PathBuf,
+        /// Why it may hold something.
+        why: NotBlank,
         /// What would allow it, `PLUMB_ALLOW=…`.
         setting: String,
     },
 
-    /// A file that Plumb did not make, and that would lose its content to an input that holds nothing.
+    /// A file that would lose its content to an input that holds nothing, whoever made it.
     #[error(
         "{input} is empty, and {path} holds {bytes} bytes that would be lost: are input and output swapped? To allow \
          overwriting {path}: {setting} (or --plumb-allow)",
@@ -53,7 +57,7 @@ pub enum Refusal {
     Exchanged {
         /// The file.
         path: PathBuf,
-        /// Its length, bytes.
+        /// How much it would lose, bytes.
         bytes: u64,
         /// The input.
         input: PathBuf,
@@ -219,23 +223,31 @@ pub enum Refusal {
     },
 
     /// Too little space would remain.
-    #[error(
-        "writing {needed_bytes} bytes to {path} would leave less than {floor_percent} % of its file system free ({free_bytes} of {size_bytes} bytes are free); {way_out}",
-        path = path.display(), way_out = space_way_out(*headroom_bytes)
-    )]
+    #[error("{}", space_words(path, full, fill))]
     Space {
         /// The file or directory.
         path: PathBuf,
-        /// Bytes that were to be written.
-        needed_bytes: u64,
-        /// Free now, for an ordinary user, bytes.
-        free_bytes: u64,
-        /// Size of the file system, bytes.
-        size_bytes: u64,
-        /// The share that stays free, percent.
-        floor_percent: u32,
-        /// What may still be written, bytes.
-        headroom_bytes: u64,
+        /// How full it would be.
+        full: TooFull,
+        /// What allows it all the same.
+        fill: FillHint,
+    },
+
+    /// A file system that is to be written to until nothing is left, and that others need.
+    #[error(
+        "{path}: its file system holds /, /var or Plumb's results, and is never filled; use another one, or a size instead",
+        path = path.display()
+    )]
+    NeverFilled {
+        /// The file or directory.
+        path: PathBuf,
+    },
+
+    /// The run is to stop, and a file was being read to see whether it matters.
+    #[error("stopped while {path} was read to see whether it holds anything", path = path.display())]
+    Stopped {
+        /// The file.
+        path: PathBuf,
     },
 
     /// A file system mounted read-only, or a read-only device.
@@ -269,10 +281,11 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Exit code of a program that ends by this: 5 for a refusal, 4 for an error of the system.
+    /// Exit code of a program that ends by this: 5 for a refusal, 4 for an error of the system, 130 for a stop.
     pub fn exit_code(&self) -> u8 {
         match self {
             Refusal::Io { .. } | Refusal::NoDirect { .. } | Refusal::NoDirectory { .. } => 4,
+            Refusal::Stopped { .. } => 130,
             _ => 5,
         }
     }
@@ -296,6 +309,8 @@ impl Refusal {
             | Refusal::OtherExpendable { path, .. }
             | Refusal::NoDirectory { path, .. }
             | Refusal::Space { path, .. }
+            | Refusal::NeverFilled { path }
+            | Refusal::Stopped { path }
             | Refusal::ReadOnly { path, .. }
             | Refusal::NoDirect { path }
             | Refusal::Io { path, .. } => path,
@@ -311,7 +326,8 @@ impl Refusal {
             Refusal::Swapped { .. } => libc::ESTALE,
             Refusal::WrongKind { .. } | Refusal::NoDirect { .. } => libc::EINVAL,
             Refusal::NoDirectory { .. } => libc::ENOENT,
-            Refusal::Space { .. } => libc::ENOSPC,
+            Refusal::Space { .. } | Refusal::NeverFilled { .. } => libc::ENOSPC,
+            Refusal::Stopped { .. } => libc::EINTR,
             Refusal::ReadOnly { .. } => libc::EROFS,
             Refusal::Outside { .. }
             | Refusal::Signed { .. }
@@ -330,7 +346,8 @@ impl Refusal {
             | Refusal::Exchanged { setting, .. }
             | Refusal::Signed { setting, .. }
             | Refusal::Unnamed { setting, .. }
-            | Refusal::WrongSerial { setting, .. } => Some(setting),
+            | Refusal::WrongSerial { setting, .. }
+            | Refusal::Space { fill: FillHint::Setting(setting), .. } => Some(setting),
             _ => None,
         }
     }
@@ -342,9 +359,21 @@ impl Refusal {
     }
 }
 
-fn space_way_out(headroom_bytes: u64) -> String {
-    match headroom_bytes {
+fn space_words(path: &Path, full: &TooFull, fill: &FillHint) -> String {
+    let TooFull { needed_bytes, space } = full;
+    let Space { free_bytes, size_bytes } = space;
+    let path = path.display();
+    let way_out = match space.headroom_bytes() {
         0 => "free some space, or use another file system".to_owned(),
         bytes => format!("write at most {bytes} bytes, free some space, or use another file system"),
-    }
+    };
+    let fill = match fill {
+        FillHint::None => String::new(),
+        FillHint::Setting(setting) => format!("; {setting} writes on until it is full"),
+        FillHint::Never => "; it holds /, /var or Plumb's results, and is never filled".to_owned(),
+    };
+    format!(
+        "writing {needed_bytes} bytes to {path} would leave less than {FLOOR_PERCENT} % of its file system free \
+         ({free_bytes} of {size_bytes} bytes are free); {way_out}{fill}"
+    )
 }

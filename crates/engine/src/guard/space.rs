@@ -1,12 +1,147 @@
-//! How much may still be written: 5 % of a file system stays free, whatever was allowed.
+//! How much may still be written: 5 % of a file system stays free, unless the user has said that this one may be filled.
 
+use super::beneath::mount_id;
+use super::device::SystemDevices;
+use super::permissions::{escaped, split_names};
+use super::quoted::shell_quoted;
+use super::{Guard, occupied_bytes};
 use crate::guard::Refusal;
-use rustix::fs::{FileType, StatFs, StatVfs};
-use std::os::fd::AsFd;
-use std::path::Path;
+use rustix::fs::{FileType, Mode, OFlags, StatFs, StatVfs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 
 /// Share of a file system that Plumb leaves free, percent.
 pub const FLOOR_PERCENT: u32 = 5;
+
+/// What happens where less than that would stay free.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It is refused.
+    #[default]
+    Refused,
+    /// It is refused but for the file systems that the user named, which are written to until nothing is left, as by the
+    /// tools whose languages Plumb speaks.
+    FilledAt(FillPlaces),
+}
+
+/// File systems that may be filled, `PLUMB_FILL=directory[,…]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FillPlaces {
+    /// Those on which these paths lie.
+    pub at: Vec<PathBuf>,
+    /// But never those on which these lie.
+    pub never: Vec<PathBuf>,
+}
+
+impl FillPlaces {
+    /// What the system itself needs room on.
+    pub const SYSTEM: [&'static str; 2] = ["/", "/var"];
+
+    /// Reads the value of `PLUMB_FILL`, a list as that of [`Permissions::parse`](super::Permissions::parse).
+    pub fn parse(text: &str) -> Vec<PathBuf> {
+        split_names(text).into_iter().map(PathBuf::from).collect()
+    }
+}
+
+/// Whether a file system may be filled.
+enum Fill {
+    Allowed,
+    /// It may be if this setting says so.
+    Offered(String),
+    /// It holds what the system or Plumb needs.
+    Never,
+    /// Nothing was ever said of filling.
+    Unspoken,
+}
+
+impl WhenFull {
+    fn of(&self, file_system: BorrowedFd<'_>) -> Fill {
+        let WhenFull::FilledAt(FillPlaces { at, never }) = self else { return Fill::Unspoken };
+        let machine = SystemDevices::this();
+        let number_of = |path: &Path| {
+            let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+            Some(machine.mount_of(mount_id(fd.as_fd())?)?.number)
+        };
+        let Some(mount) = mount_id(file_system).and_then(|id| machine.mount_of(id)) else { return Fill::Never };
+        let is_on = |path: &PathBuf| number_of(path) == Some(mount.number);
+        if never.iter().any(is_on) {
+            Fill::Never
+        } else if at.iter().any(is_on) {
+            Fill::Allowed
+        } else {
+            let names = at.iter().chain([&mount.point]).map(|path| escaped(&path.to_string_lossy()));
+            Fill::Offered(format!("PLUMB_FILL={}", shell_quoted(&names.collect::<Vec<_>>().join(","))))
+        }
+    }
+}
+
+impl Guard {
+    /// Refuses where this many bytes more on the file system of an open directory would leave too little of it.
+    ///
+    /// # Errors
+    /// [`Refusal::Space`]; [`Refusal::Io`].
+    pub(super) fn admit(&self, directory: BorrowedFd<'_>, path: &Path, needed_bytes: u64) -> Result<(), Refusal> {
+        let space = Space::of(directory).map_err(Refusal::io(path, "read how much space is free"))?;
+        Space::admit(space, path, needed_bytes).or_else(|refusal| self.filled(directory, refusal))
+    }
+
+    fn filled(&self, directory: BorrowedFd<'_>, refusal: Refusal) -> Result<(), Refusal> {
+        match (self.permissions.when_full.of(directory), refusal) {
+            (Fill::Allowed, _) => Ok(()),
+            (Fill::Offered(setting), Refusal::Space { path, full, .. }) => {
+                Err(Refusal::Space { path, full, fill: FillHint::Setting(setting) })
+            }
+            (Fill::Never, Refusal::Space { path, full, .. }) => {
+                Err(Refusal::Space { path, full, fill: FillHint::Never })
+            }
+            (_, refusal) => Err(refusal),
+        }
+    }
+
+    /// Whether files may grow to this many bytes together, asked before anything is opened. What they already occupy is not
+    /// counted again.
+    ///
+    /// # Errors
+    /// [`Refusal::Space`], [`Refusal::NoDirectory`], [`Refusal::Io`].
+    pub fn admit_files(&self, paths: &[PathBuf], needed_bytes: u64) -> Result<(), Refusal> {
+        let Some(first) = paths.first() else { return Ok(()) };
+        let occupied: u64 = paths.iter().filter_map(|path| Some(occupied_bytes(&rustix::fs::stat(path).ok()?))).sum();
+        let mut door = self.door(super::Naming::Said, None);
+        door.admit(first, needed_bytes.saturating_sub(occupied))
+    }
+
+    /// Refuses to fill a file system up that holds what the system or Plumb needs, for whoever was told by the tool's own
+    /// words to write until nothing is left.
+    ///
+    /// # Errors
+    /// [`Refusal::NeverFilled`].
+    pub(super) fn admit_filling(&self, directory: BorrowedFd<'_>, path: &Path) -> Result<(), Refusal> {
+        match self.permissions.when_full.of(directory) {
+            Fill::Never => Err(Refusal::NeverFilled { path: path.to_owned() }),
+            Fill::Allowed | Fill::Offered(_) | Fill::Unspoken => Ok(()),
+        }
+    }
+}
+
+/// A file system that would become too full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooFull {
+    /// Bytes that were to be written.
+    pub needed_bytes: u64,
+    /// How much there is.
+    pub space: Space,
+}
+
+/// What may be said of filling a file system all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FillHint {
+    /// Nothing.
+    None,
+    /// This setting allows it.
+    Setting(String),
+    /// Nothing allows it here.
+    Never,
+}
 
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 const RAMFS_MAGIC: i64 = 0x8584_58f6;
@@ -100,11 +235,8 @@ impl Space {
         match space {
             Some(space) if needed_bytes > space.headroom_bytes() => Err(Refusal::Space {
                 path: path.to_owned(),
-                needed_bytes,
-                free_bytes: space.free_bytes,
-                size_bytes: space.size_bytes,
-                floor_percent: FLOOR_PERCENT,
-                headroom_bytes: space.headroom_bytes(),
+                full: TooFull { needed_bytes, space },
+                fill: FillHint::None,
             }),
             _ => Ok(()),
         }
@@ -145,7 +277,7 @@ mod tests {
         let space = Some(Space { size_bytes: 1000, free_bytes: 100 });
         assert!(Space::admit(space, Path::new("/x"), 50).is_ok());
         let refusal = Space::admit(space, Path::new("/x"), 51).unwrap_err();
-        assert!(matches!(refusal, Refusal::Space { headroom_bytes: 50, .. }), "{refusal:?}");
+        assert!(matches!(&refusal, Refusal::Space { full, .. } if full.space.headroom_bytes() == 50), "{refusal:?}");
         assert!(refusal.to_string().contains("at most 50 bytes"), "{refusal}");
         assert_eq!(refusal.exit_code(), 5);
     }

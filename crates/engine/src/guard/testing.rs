@@ -50,9 +50,18 @@ impl LoopDevice {
     }
 
     pub(crate) fn with(size_bytes: u64, options: &[&str]) -> LoopDevice {
+        LoopDevice::over(|image| image.set_len(size_bytes).unwrap(), options)
+    }
+
+    /// Over an image that `make` makes.
+    pub(crate) fn made(make: impl FnOnce(&File)) -> LoopDevice {
+        LoopDevice::over(make, &[])
+    }
+
+    fn over(make: impl FnOnce(&File), options: &[&str]) -> LoopDevice {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let image = dir.path().join("disk image.img");
-        File::create(&image).unwrap().set_len(size_bytes).unwrap();
+        make(&File::options().read(true).write(true).create_new(true).open(&image).unwrap());
         LoopDevice { path: attach(&image, options), image, is_attached: true, _dir: dir }
     }
 

@@ -1,6 +1,6 @@
 //! Case by case: each refusal fires, and its opposite does not.
 
-use super::space::Space;
+use super::space::{FillHint, FillPlaces, Space, WhenFull};
 use super::testing::{LoopDevice, Mounted, attach, is_root, once_released, run, skipped};
 use super::*;
 use crate::testdir::TestDir;
@@ -56,15 +56,23 @@ fn an_existing_file_is_refused_untouched_and_the_printed_setting_allows_it() {
 }
 
 #[test]
-fn allowing_one_file_allows_no_other_nor_does_its_directory() {
+fn allowing_one_file_allows_no_other_and_allowing_a_directory_covers_what_lies_in_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = precious(dir.path());
     let other = dir.path().join("other");
     fs::write(&other, "").unwrap();
-    for allowed in [&other, dir.path()] {
+    let elsewhere = tempfile::tempdir().unwrap();
+    for allowed in [&other, elsewhere.path()] {
         let guard = allowing(&allowed.display().to_string());
         assert!(matches!(guard.open_file(&path, TRUNCATE), Err(Refusal::ExistingFile { .. })));
     }
+    let link = elsewhere.path().join("link");
+    symlink(&path, &link).unwrap();
+    let guard = allowing(&elsewhere.path().display().to_string());
+    assert!(matches!(guard.open_file(&link, TRUNCATE), Err(Refusal::Symlink { .. })));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    let guard = allowing(&dir.path().display().to_string());
+    assert_eq!(guard.open_file(&path, TRUNCATE).unwrap().origin(), PassReason::Allowed);
 }
 
 #[test]
@@ -74,7 +82,7 @@ fn a_new_file_is_made_and_removed_and_known_next_time() {
     let file = nobody().open_file(&path, OVERWRITE).unwrap();
     assert_eq!(file.origin(), PassReason::Made);
     file.file().write_all_at(b"test data", 0).unwrap();
-    if rustix::fs::fgetxattr_query(file.file(), MARK).is_err() {
+    if rustix::fs::fgetxattr_query(file.file(), mark::MARK).is_err() {
         return skipped("this file system has no extended attributes");
     }
     let again = nobody().open_file(&path, OVERWRITE).unwrap();
@@ -274,11 +282,47 @@ fn root_a_full_file_system_is_refused_before_anything_is_made() {
 
     // Filled to the brim of what is allowed, it may be written over but not grow.
     let full = space.headroom_bytes() / 4096 * 4096;
-    let file = nobody().open_file(&path, writing(full)).unwrap();
+    // The removed marker's page is free when a child that another test is starting has closed its copy of the descriptor.
+    let file = once_released(|| match nobody().open_file(&path, writing(full)) {
+        Err(Refusal::Space { .. }) => None,
+        done => Some(done.unwrap()),
+    });
     file.file().write_all_at(&vec![7; full as usize], 0).unwrap();
     assert_eq!(nobody().open_file(&path, writing(full)).unwrap().origin(), PassReason::TestData);
     let more = nobody().open_file(&path, writing(full + (1 << 20)));
     assert!(matches!(more, Err(Refusal::Space { .. })), "{more:?}");
+}
+
+// Protects the system's own file systems from being filled, whatever was said, and all others unless it was said.
+#[test]
+fn root_a_file_system_is_filled_only_where_that_was_said_and_never_one_that_the_system_needs() {
+    if !is_root() {
+        return;
+    }
+    let tmpfs = Mounted::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"]);
+    let filling = |at: &[&Path], never: &[&Path]| {
+        let all = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect();
+        let when_full = WhenFull::FilledAt(FillPlaces { at: all(at), never: all(never) });
+        Guard::new(Permissions { when_full, ..Permissions::none() })
+    };
+    let path = tmpfs.path().join("below/file");
+    fs::create_dir(tmpfs.path().join("below")).unwrap();
+    let admit = |guard: &Guard| guard.admit_files(std::slice::from_ref(&path), 9 << 20);
+    let refused = |guard: &Guard| admit(guard).unwrap_err();
+    assert!(matches!(refused(&nobody()), Refusal::Space { fill: FillHint::None, .. }), "Plumb's own commands");
+    let elsewhere = filling(&[Path::new("/dev")], &[Path::new("/")]);
+    let refusal = refused(&elsewhere);
+    assert_eq!(refusal.setting(), Some(format!("PLUMB_FILL=/dev,{}", tmpfs.path().display()).as_str()));
+    admit(&filling(&[tmpfs.path()], &[Path::new("/")])).unwrap();
+    admit(&filling(&[&tmpfs.path().join("below")], &[Path::new("/"), Path::new("/absent")])).unwrap();
+    let needed = filling(&[tmpfs.path()], &[&tmpfs.path().join("below")]);
+    let refusal = refused(&needed);
+    assert!(matches!(refusal, Refusal::Space { fill: FillHint::Never, .. }) && refusal.setting().is_none());
+    assert!(refusal.to_string().contains("is never filled"), "{refusal}");
+    let mut door = needed.door(Naming::Said, None);
+    assert!(matches!(door.admit_filling(&path), Err(Refusal::NeverFilled { .. })));
+    filling(&[], &[Path::new("/")]).door(Naming::Said, None).admit_filling(&path).unwrap();
+    nobody().admit_files(std::slice::from_ref(&path), 1 << 20).unwrap();
 }
 
 #[test]
@@ -336,6 +380,7 @@ fn root_a_device_needs_its_serial_named() {
         return;
     }
     let device = LoopDevice::new(8 << 20);
+    fs::write(&device.path, "precious").unwrap();
     let refusal = open(&nobody(), &device, None).unwrap_err();
     assert!(matches!(&refusal, Refusal::Unnamed { serial, .. } if *serial == device.serial()), "{refusal:?}");
     assert_eq!(refusal.exit_code(), 5);
@@ -382,7 +427,7 @@ fn root_a_mounted_device_is_refused_whatever_was_typed() {
         if !device.format(tool, &options) {
             continue;
         }
-        let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())] });
+        let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())], ..Permissions::default() });
         let mounted = Mounted::new(&[device.path.to_str().unwrap()]);
         let result = open(&typed, &device, Some(&device.serial()));
         assert!(
@@ -401,7 +446,7 @@ fn root_a_held_device_is_refused_whatever_was_typed() {
     }
     let device = LoopDevice::new(16 << 20);
     let path = device.path.to_str().unwrap();
-    let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())] });
+    let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())], ..Permissions::default() });
     let held = |what: &str| {
         let result = open(&typed, &device, None);
         assert!(matches!(result, Err(Refusal::Held { .. })), "{what}: {result:?}");

@@ -297,6 +297,7 @@ fn root_a_device_is_opened_whole_or_in_part() {
     }
     let bench = Bench::new();
     let device = LoopDevice::new(8 << 20);
+    std::fs::write(&device.path, "precious").unwrap();
     let target = |destroy_serial| {
         Target::Device(DeviceTarget { path: device.path.clone(), size: None, destroy_serial, content: Content::Zero })
     };

@@ -1,7 +1,7 @@
 //! The files of a scratch directory: their names, and what may be done to them.
 
 use crate::files::paths::Paths;
-use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, Naming, PassReason, Refusal, mark_made};
+use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, Naming, PassReason, Refusal, mark_lent, mark_made};
 use crate::setting::Setting;
 use plumb_workload::files::Names;
 use plumb_workload::program::Postmark;
@@ -82,7 +82,9 @@ pub(super) struct FileTable {
     directory_bytes: usize,
     /// Files of these names are marked as they are made, so that they are known again.
     marks: Option<MadeFiles>,
-    /// Those that are somebody's own, and may be used by permission.
+    /// Names of files that the user allowed: what replaces them is not marked.
+    allowed: Vec<u32>,
+    /// Names of files that somebody else made and that held nothing: what replaces them is lent, too.
     lent: Vec<u32>,
 }
 
@@ -110,9 +112,10 @@ impl FileTable {
     /// A file was made under the name of this number.
     #[cold]
     pub(super) fn made(&self, number: u32, file: BorrowedFd<'_>) {
-        if let Some(made) = self.marks.as_ref().filter(|_| !self.lent.contains(&number)) {
-            mark_made(file, &self.path_buf(number), made);
-        }
+        let Some(made) = self.marks.as_ref().filter(|_| !self.allowed.contains(&number)) else { return };
+        // A tool may remove the file and make it anew; the owner of the first one takes the second for theirs.
+        let mark = if self.lent.contains(&number) { mark_lent } else { mark_made };
+        mark(file, &self.path_buf(number), made);
     }
 }
 
@@ -170,7 +173,7 @@ pub(crate) fn open(
         most_bytes = most_bytes.max(program.reach_bytes().saturating_mul(workers.into()));
     }
     let made = setting.test_dirs.made_files();
-    let mut lent = Vec::new();
+    let (mut allowed, mut lent) = (Vec::new(), Vec::new());
     if changes {
         let naming = if said { Naming::Said } else { Naming::Generated };
         let mut door = guard.door(naming, Some(made.clone()));
@@ -185,8 +188,10 @@ pub(crate) fn open(
                 Err(refusal) => return Err(refusal),
             }
             // Nothing is made, and nothing is changed: only whether it may be.
-            if door.open(path, Create::Never)?.origin == PassReason::Allowed {
-                lent.push(number as u32);
+            match door.open(path, Create::Never)?.origin {
+                PassReason::Allowed => allowed.push(number as u32),
+                PassReason::Blank => lent.push(number as u32),
+                _ => {}
             }
         }
         if let Some(first) = all.first() {
@@ -203,7 +208,7 @@ pub(crate) fn open(
         if base.as_os_str().is_empty() || base == Path::new(".") { 0 } else { base.as_os_str().len() + 1 };
     // A mark is a call for each file; PostMark's live for a moment, and nothing of them is there behind a run.
     let marked = said && postmark.is_none();
-    let table =
-        FileTable { paths: PathList::new(all.into_iter()), directory_bytes, marks: marked.then_some(made), lent };
+    let paths = PathList::new(all.into_iter());
+    let table = FileTable { paths, directory_bytes, marks: marked.then_some(made), allowed, lent };
     Ok(ScratchFiles { table: Arc::new(table), first_path, guard: guard.clone(), postmark })
 }

@@ -60,6 +60,7 @@ impl Place {
             content_seed: self.content_seed,
             recordings: self.recordings,
             unopened: Default::default(),
+            say: |_| {},
             copy_listener: None,
         };
         let outcome = plumb_engine::run(&workload, &setting, observer);

@@ -42,6 +42,30 @@ fn reading_a_file_of_the_users_needs_no_permission_unless_it_is_too_short_or_to_
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "short");
 }
 
+/// What scripts make with mktemp, fallocate and truncate: written to, extended for reading, by threads and processes, again and
+/// again, until their owner writes to it.
+#[test]
+fn a_file_that_holds_nothing_is_laid_out_and_written_to_until_somebody_else_writes_to_it() {
+    let place = Place::new();
+    let path = place.base().join("mine");
+    let writers = || vec![JobText::writes("job")];
+    let process = |name| JobText::writes(name).group("run-as = \"process\"");
+    for length in [0, 1 << 20, 1 << 30] {
+        for members in [writers(), vec![process("one"), process("other")], vec![JobText::reads("job")]] {
+            let _ = std::fs::remove_file(&path);
+            std::fs::File::create(&path).unwrap().set_len(length).unwrap();
+            let text = jobs("said = [\"mine\"]", &members);
+            fine(&place.phase(&text));
+            fine(&place.phase(&text));
+            fine(&place.phase(&jobs("said = [\"mine\"]", &writers())));
+        }
+    }
+    use std::os::unix::fs::FileExt;
+    std::fs::File::options().write(true).open(&path).unwrap().write_all_at(b"precious", 4096).unwrap();
+    refused(&place, &jobs("said = [\"mine\"]", &[JobText::writes("job")]));
+    assert!(std::fs::read(&path).unwrap()[4096..].starts_with(b"precious"));
+}
+
 #[test]
 fn what_is_only_verified_is_never_written_not_even_where_it_is_too_short() {
     let place = Place::new();
@@ -143,6 +167,7 @@ fn a_device_is_read_freely_and_written_only_when_it_was_named() {
     fine(&phase);
     assert_eq!(count(&phase, OpKind::Read), 256);
     let text = jobs(&names, &[JobText::writes("first"), JobText::writes("second").group("run-as = \"process\"")]);
+    std::fs::write(&device.device, "precious").unwrap();
     let said = refused(&place, &text);
     assert!(said.contains("PLUMB_ALLOW=loop:"), "{said}");
     for permission in

@@ -40,6 +40,7 @@ fn run(texts: &[&str]) -> Vec<(bool, u64)> {
             content_seed: number as u64,
             recordings: None,
             unopened: Default::default(),
+            say: |_| {},
             copy_listener: None,
         };
         let mut spy = Spy::default();

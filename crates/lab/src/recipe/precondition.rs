@@ -46,7 +46,8 @@ pub(super) fn check(step: &Precondition) -> Result<u64, Cause> {
 fn overwrite(device: &Path, block: usize, mut rng: Rng, pass: u64, site: &mut Site<'_>) -> Result<(), Cause> {
     let serials = guard::serials(device).map_err(Cause::io(format!("read the serial of {}", device.display())))?;
     // It was claimed a moment ago.
-    let guard = Guard::new(Permissions { allow: serials.into_iter().map(Allow::Named).collect() });
+    let guard =
+        Guard::new(Permissions { allow: serials.into_iter().map(Allow::Serial).collect(), ..Permissions::default() });
     let opened = guard.open_device(device, None, IoMode::Direct)?;
     let bytes = system::device_bytes(device).map_err(Cause::io(format!("see how large {} is", device.display())))?;
     let mut buffer = vec![0; block + ALIGN];

@@ -17,7 +17,7 @@ pub fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
             path.display()
         )));
     }
-    let outcome = plumb_study::check::look(path, &Guard::default()).map_err(Stopped::usage)?;
+    let outcome = plumb_study::check::look(path, &Guard::new(session::permissions(common)?)).map_err(Stopped::usage)?;
     if common.json {
         session::print_json(&outcome)?;
     } else {

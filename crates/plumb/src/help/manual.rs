@@ -21,7 +21,13 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("PLUMB_DB", "The results database, where --db is not given."),
     (
         "PLUMB_ALLOW",
-        "What may be overwritten, where --plumb-allow is not given: paths or serials of devices, separated by commas.",
+        "What may be overwritten, where --plumb-allow is not given: files, directories (the files in and below them), paths \
+         or serials of devices; separated by commas.",
+    ),
+    (
+        "PLUMB_FILL",
+        "Directories whose file systems plumb as may write to until nothing is left, separated by commas; never those of \
+         /, /var and the results.",
     ),
     ("PLUMB_SSH", "The ssh command with its options, for hosts of a study [default: ssh]."),
     (
@@ -37,8 +43,8 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("TERM", "If `dumb`: no colours."),
     ("COLUMNS", "The width of help, where standard output is not a terminal."),
     (
-        "XDG_DATA_HOME, XDG_STATE_HOME, XDG_CACHE_HOME",
-        "Base directories of the files below [default: ~/.local/share, ~/.local/state and ~/.cache].",
+        "XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME, XDG_CACHE_HOME",
+        "Base directories of the files below [default: ~/.config, ~/.local/share, ~/.local/state and ~/.cache].",
     ),
     (
         "LC_ALL, LC_NUMERIC, POSIXLY_CORRECT, S_COLORS, S_TIME_FORMAT, SHELL",
@@ -48,6 +54,11 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 
 /// Files that Plumb keeps: path, meaning.
 const FILES: &[(&str, &str)] = &[
+    (
+        "~/.config/plumb/config.toml",
+        "What may be overwritten for good (allow = [\"/path\", \"serial\"]), and what may be filled (fill = [\"/path\"]). \
+         Ignored if others than you and root can write to it.",
+    ),
     ("~/.local/share/plumb/plumb.db", "Results, in SQLite. See plumb query and docs/store.md."),
     ("~/.local/share/plumb/testdirs/", "Which test directories exist, so that plumb clean finds them after a kill."),
     ("~/.local/share/plumb/kernels/, /var/lib/plumb/kernels/", "Unpacked kernels for virtual machines."),

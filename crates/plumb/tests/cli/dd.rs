@@ -296,6 +296,41 @@ fn files_that_plumb_did_not_make_are_not_overwritten() {
     home.plumb("as dd if=other of=/dev/loop-control count=1").expect(1).complains(&["a character device"]);
 }
 
+/// The published series of a comparison of two mirrors, at a thousandth of its size: one file, written anew at each block size and
+/// read back. Its last line had `if` and `of` swapped, and emptied 100 GB that had just been written.
+#[test]
+fn a_published_series_runs_as_typed_up_to_the_line_that_would_lose_what_it_wrote() {
+    let home = Home::new();
+    let testfile = home.work().join("testfile");
+    for (block, count, bytes) in
+        [("4k", 256, 1 << 20), ("64k", 16, 1 << 20), ("1M", 1, 1 << 20), ("100k", 10, 1_024_000)]
+    {
+        home.plumb(&format!("as dd if=/dev/zero of=testfile bs={block} count={count}")).expect(0);
+        assert_eq!(testfile.metadata().unwrap().len(), bytes);
+        home.plumb(&format!("as dd if=testfile of=/dev/null bs={block} count={count}")).expect(0);
+    }
+    let swapped =
+        ["if=/dev/null of=testfile bs=1M count=100", "if=empty of=testfile", "if=testfile2 of=testfile skip=9"];
+    home.file("empty", "");
+    home.file("testfile2", "short");
+    for words in swapped {
+        let said = home.plumb(&format!("as dd {words}")).expect(1);
+        said.complains(&["is empty", "1024000 bytes that would be lost", "are input and output swapped?"]);
+        assert_eq!(testfile.metadata().unwrap().len(), 1_024_000, "{words}");
+    }
+    // Standard input is /dev/null in a job of cron's.
+    home.plumb("as dd of=testfile").expect(1).complains(&["standard input is empty"]);
+    home.plumb("as dd if=empty of=testfile bs=100k seek=9").expect(1).complains(&["102400 bytes that would be lost"]);
+    // What keeps all of it, or names it, may.
+    home.plumb("as dd if=/dev/null of=testfile conv=notrunc").expect(0);
+    home.plumb("as dd if=/dev/null of=testfile bs=1M seek=1").expect(0);
+    home.plumb("as dd if=/dev/zero of=testfile bs=1 count=0").expect(0);
+    assert_eq!(testfile.metadata().unwrap().len(), 0, "a count of 0 is no mistake");
+    home.plumb("as dd if=/dev/zero of=testfile bs=4k count=1").expect(0);
+    home.plumb("as dd --plumb-allow=testfile if=/dev/null of=testfile").expect(0);
+    assert_eq!(testfile.metadata().unwrap().len(), 0);
+}
+
 /// The device under the root is mounted, itself or a part of it.
 #[test]
 fn a_mounted_device_is_refused() {

@@ -60,9 +60,10 @@ impl Home {
         command.args(arguments).current_dir(self.work()).env("XDG_DATA_HOME", self.dir.path().join("data"));
         // Journals of what studies build, and images of machines.
         command
+            .env("XDG_CONFIG_HOME", self.dir.path().join("config"))
             .env("XDG_STATE_HOME", self.dir.path().join("state"))
             .env("XDG_CACHE_HOME", self.dir.path().join("cache"));
-        for name in ["PLUMB_ALLOW", "PLUMB_DB", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        for name in ["PLUMB_ALLOW", "PLUMB_FILL", "PLUMB_DB", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"] {
             command.env_remove(name);
         }
         command.stdin(Stdio::null());

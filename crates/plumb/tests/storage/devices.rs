@@ -44,13 +44,14 @@ fn a_device_is_refused_until_its_serial_is_typed() {
         return;
     }
     let (disk, home) = (Loop::new(64 * MIB), Home::new());
+    std::fs::write(&disk.device, "precious").unwrap();
     home.file("over.toml", &over(&disk.device, ""));
     let refused = home.plumb("run over.toml").expect(5).complains(&["was not given", "--destroy", "PLUMB_ALLOW="]);
-    assert!(beginning(&disk.device).iter().all(|byte| *byte == 0));
+    assert!(beginning(&disk.device).starts_with(b"precious"));
     // Both ways that it prints.
     let serial = printed(&refused, "--destroy ");
     home.with(["run", "over.toml", "--destroy", &serial]).ran();
-    assert!(beginning(&disk.device).iter().any(|byte| *byte != 0));
+    assert!(!beginning(&disk.device).starts_with(b"precious"));
     let mut allowed = home.command(["run", "over.toml"]);
     allowed.env("PLUMB_ALLOW", printed(&refused, "PLUMB_ALLOW="));
     Said::of(allowed).ran();
@@ -64,6 +65,36 @@ fn a_device_is_refused_until_its_serial_is_typed() {
     // Reading destroys nothing and needs no word.
     home.file("read.toml", &over(&disk.device, "").replace("work.blocks.mix.write = 100", ""));
     home.plumb("run read.toml").ran();
+}
+
+/// Protects scripts that make a loop device for a benchmark, and whoever uses it for something else afterwards.
+#[test]
+fn a_blank_loop_device_is_written_to_until_somebody_else_writes_to_it() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    for native in [true, false] {
+        let (disk, home) = (Loop::new(64 * MIB), Home::new());
+        home.file("over.toml", &over(&disk.device, ""));
+        let line = match native {
+            true => "run over.toml".to_owned(),
+            false => format!("as fio --output=out --name=m --filename={} --rw=write --size=4m", disk.device()),
+        };
+        for _ in 0..2 {
+            home.plumb(&line).ran();
+            assert!(beginning(&disk.device).iter().any(|byte| *byte != 0));
+        }
+        // By its image, by its device, and by a file system on it.
+        use std::os::unix::fs::FileExt;
+        let image = std::fs::File::options().write(true).open(disk.image()).unwrap();
+        image.write_all_at(b"precious", 32 * MIB).unwrap();
+        drop(image);
+        let refused = if native { 5 } else { 1 };
+        home.plumb(&line).expect(refused).complains(&["was not given"]);
+        system("mkfs.ext4", &["-q", "-F", disk.device()]);
+        home.plumb(&line).expect(refused).complains(&["has the signature of an ext4 file system"]);
+    }
 }
 
 #[test]

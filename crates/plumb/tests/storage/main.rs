@@ -7,6 +7,7 @@ mod common;
 
 mod devices;
 mod filesystems;
+mod full;
 mod limits;
 mod load;
 mod places;

@@ -113,7 +113,7 @@ impl Lowering<'_> {
             None
         });
         let names = match &recorded {
-            Some(recorded) => replay::names(job, recorded, self.places).unwrap_or_else(|wrong| {
+            Some(recorded) => replay::names(job, number, recorded, self.places).unwrap_or_else(|wrong| {
                 wrongs.push(wrong);
                 Names::Said(Vec::new())
             }),

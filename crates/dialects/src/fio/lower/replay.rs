@@ -3,6 +3,7 @@
 use super::clone::JobClone;
 use super::error::{LowerError, LowerErrors, Wrong};
 use super::facts::{Layout, Recorded, moves};
+use super::names::files;
 use super::places::{AskedRecording, Found, Places, RecordedName, RecordingPart};
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
@@ -127,8 +128,9 @@ pub(super) fn recorded(
     Ok(Some(Recorded { path, waits: asked.waits, files }))
 }
 
-/// The files of a replay: those of the recording, or the one to which all ops go.
-pub(super) fn names(job: &FioJob, recorded: &Recorded, places: &mut dyn Places) -> Result<Names, Wrong> {
+/// The files of a replay: those of the recording, or the one to which all ops go. Where the recording has just the files that
+/// this copy would have without it, they are its own by the names that it makes up, and not names that somebody said.
+pub(super) fn names(job: &FioJob, copy: u32, recorded: &Recorded, places: &mut dyn Places) -> Result<Names, Wrong> {
     let directory = job.files.directories.first();
     let placed = |name: &str| match directory {
         // A recording made in a directory has names that are whole already.
@@ -155,7 +157,10 @@ pub(super) fn names(job: &FioJob, recorded: &Recorded, places: &mut dyn Places) 
             },
         });
     }
-    Ok(Names::Said(names))
+    let own = files(job, copy, places);
+    let is_own =
+        own.count() == names.len() && (0..names.len()).all(|number| own.path(number).as_ref() == names.get(number));
+    Ok(if is_own { own } else { Names::Said(names) })
 }
 
 /// The lengths the files need.

@@ -57,10 +57,14 @@ impl Places for Known {
         };
         let name = match part.path.as_str() {
             "rec.bin" => RecordedName::Device { major: 7, minor: 7 },
+            "rec.own" => RecordedName::Path("a.0.0".to_owned()),
             _ => RecordedName::Path("a".to_owned()),
         };
         let file = |name, end_bytes, reads| RecordedFile { name, end_bytes, reads, writes: 3, trims: 0 };
-        let files = vec![file(name, 1 << 20, 2), file(RecordedName::Path("/x/b".to_owned()), 4096, 0)];
+        let mut files = vec![file(name, 1 << 20, 2), file(RecordedName::Path("/x/b".to_owned()), 4096, 0)];
+        if part.path == "rec.own" {
+            files.truncate(1);
+        }
         Ok(RecordedFiles { files, largest_bytes: 65_536, waits: u64::from(part.path == "rec.waits") })
     }
 

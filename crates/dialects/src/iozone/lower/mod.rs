@@ -10,6 +10,7 @@ use plumb_workload::files::Names;
 use plumb_workload::{End, Flush, Phase, RunAs, ScratchTarget, Stop, Target, When, Work, WorkerGroup, Workload};
 use program::PassStep;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// The target's name.
 const TARGET: &str = "files";
@@ -119,7 +120,53 @@ fn passes(settings: &Settings, test: Test) -> Vec<(Pass, bool)> {
     passes
 }
 
+/// A row of a table, or the tests of a number of children: what is left out is left out with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Of each file, KiB.
+    pub file_kb: u64,
+    /// Number of processes; 0 for a single-process test.
+    pub children: u32,
+    /// Bytes that its tests write at most, all files together.
+    pub writes_bytes: u64,
+}
+
 impl Lowered {
+    /// The rows that write, each once, in order.
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows: Vec<Row> = Vec::new();
+        for (phase, meaning) in self.workload.phase.iter().zip(&self.phases) {
+            let writers = phase.workers.iter().filter(|group| group.work.writes());
+            let writes_bytes = writers
+                .filter_map(|group| Some(group.work.reach_bytes()?.saturating_mul(group.count.into())))
+                .fold(0, u64::saturating_add);
+            let (file_kb, children) = (meaning.point.file_kb, meaning.children);
+            match rows.iter_mut().find(|row| (row.file_kb, row.children) == (file_kb, children)) {
+                Some(row) => row.writes_bytes = row.writes_bytes.max(writes_bytes),
+                None => rows.push(Row { file_kb, children, writes_bytes }),
+            }
+        }
+        rows.retain(|row| row.writes_bytes > 0);
+        rows
+    }
+
+    /// Leaves a row out.
+    pub fn leave_out(&mut self, row: &Row) {
+        let mut phases =
+            self.phases.iter().map(|phase| (phase.point.file_kb, phase.children) != (row.file_kb, row.children));
+        self.workload.phase.retain(|_| phases.next().unwrap_or(true));
+        self.phases.retain(|phase| (phase.point.file_kb, phase.children) != (row.file_kb, row.children));
+    }
+
+    /// The files of all tests.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let scratches = self.workload.target.values().filter_map(|target| match target {
+            Target::Scratch(scratch) => Some(&scratch.names),
+            _ => None,
+        });
+        scratches.flat_map(|names| (0..names.count()).filter_map(|number| names.path(number))).collect()
+    }
+
     fn push(&mut self, phase: LoweredPhase, workers: Vec<WorkerGroup>, when: When) {
         let LoweredPhase { pass, point, children, round, is_silent, .. } = &phase;
         let records = match point.record_bytes % 1024 {

@@ -42,7 +42,7 @@ fn surface(settings: &Settings, pass: Pass, value: &dyn Fn(&ReportEntry) -> f64,
     Surface { pass, records_kb, rows, is_cpu }
 }
 
-/// All tables, those of processors last.
+/// All tables, those of processors last. Sizes of which nothing was measured have no row.
 pub fn surfaces(settings: &Settings, measured: &[MeasuredPass]) -> Vec<Surface> {
     let tests = settings.table().iter().filter(|test| settings.includes(**test));
     let passes: Vec<Pass> = tests.flat_map(|test| test.passes()).copied().collect();
@@ -53,11 +53,14 @@ pub fn surfaces(settings: &Settings, measured: &[MeasuredPass]) -> Vec<Surface> 
         let value = |entry: &ReportEntry| find(*pass, entry).map_or(0.0, |one| one.told(settings.rate) as f64);
         surface(settings, *pass, &value, false)
     });
+    let is_measured = |file_kb: u64| measured.iter().any(|one| one.point.file_kb == file_kb);
     let cpu = passes.iter().filter(|_| settings.cpu).map(|pass| {
         let value = |entry: &ReportEntry| find(*pass, entry).map_or(0.0, MeasuredPass::cpu_percent);
         surface(settings, *pass, &value, true)
     });
-    rates.chain(cpu).collect()
+    let mut surfaces: Vec<Surface> = rates.chain(cpu).collect();
+    surfaces.iter_mut().for_each(|surface| surface.rows.retain(|(file_kb, _)| is_measured(*file_kb)));
+    surfaces
 }
 
 impl Surface {

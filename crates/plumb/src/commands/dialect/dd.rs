@@ -70,6 +70,8 @@ impl Dialect for Copying {
 
     /// A copy is made whether or not its result can be kept.
     fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
+        // A configuration that is wrong ends it.
+        session::permissions(common)?;
         session::bench(common).or_else(|stopped| {
             error_line!("{}: plumb: the result is not stored: {}", self.called, stopped.message);
             session::bench(&Common { no_store: true, ..common.clone() })

@@ -7,8 +7,9 @@ use super::simulated;
 use crate::args::Common;
 use crate::commands::run::command_line;
 use crate::exit::{End, Stopped};
-use crate::output::{self, error_text};
+use crate::output::{self, error_line, error_text};
 use crate::session;
+use plumb_engine::guard::Guard;
 use plumb_engine::signals::{self, StopFlag, StopSignal};
 use plumb_engine::sim::SimRun;
 use plumb_study::{Bench, Policies, Progress, RunError, RunOutcome, RunRequest};
@@ -107,6 +108,11 @@ pub trait Dialect: Sized {
         session::bench(common)
     }
 
+    /// Leaves out of a run what there is no room for, where the rest of it is a run too, and says so.
+    fn fit(&mut self, _run: &mut Self::Run, _guard: &Guard) -> Step<()> {
+        Ok(())
+    }
+
     /// What the engine is given.
     fn load<'a>(&'a self, run: &'a Self::Run) -> Load<'a>;
 
@@ -140,11 +146,17 @@ pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
 fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std::convert::Infallible> {
     let mut dialect = D::read(call)?;
     loop {
-        let run = dialect.next(bench.as_ref().map(|bench| bench.stop))?;
+        let mut run = dialect.next(bench.as_ref().map(|bench| bench.stop))?;
         let bench = match &mut *bench {
             Some(bench) => bench,
-            none => none.insert(dialect.bench(call.common)?),
+            none => {
+                let bench = none.insert(dialect.bench(call.common)?);
+                bench.permissions.when_full = session::when_full(call.common)?;
+                bench.say = |text| error_line!("plumb: {text}");
+                bench
+            }
         };
+        dialect.fit(&mut run, &Guard::new(bench.permissions.clone()))?;
         let Load { workload, base } = dialect.load(&run);
         let on_devices = match simulated::on_devices(workload, base) {
             Ok(on_devices) => on_devices,

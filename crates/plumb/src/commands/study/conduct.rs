@@ -144,7 +144,7 @@ impl StudySite {
     fn new(common: &Common) -> Result<StudySite, Stopped> {
         let stop =
             signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
-        Ok(StudySite { stop, hosts: LabHosts::new(stop, common)?, typed: session::permissions(common).text() })
+        Ok(StudySite { stop, hosts: LabHosts::new(stop, common)?, typed: session::typed(common).text() })
     }
 
     /// Looks at what the open plots need, and stops where something is wrong.

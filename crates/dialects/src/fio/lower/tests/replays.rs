@@ -22,6 +22,20 @@ fn files_are_those_of_the_recording_below_the_directory() {
     assert!(group(&all, 0).files.prepare.write, "what is read is there");
 }
 
+// A job may write to the files that it names itself: whoever replays the recording of a job need not allow what the job needed
+// no permission for. What another job is called says nothing.
+#[test]
+fn the_files_that_the_job_would_have_made_up_are_its_own() {
+    let names = |text: &str| files(&lowered(text), 0).names.clone();
+    let own = |path: &str| Names::Numbered { path: path.into(), count: 1, per_directory: None };
+    assert_eq!(names("[a]\nread_iolog=rec.own\n"), own("a.0.0"));
+    assert_eq!(names("[a]\nread_iolog=rec.own\ndirectory=d\n"), own("d/a.0.0"));
+    let said = Names::Said(vec!["a.0.0".into()]);
+    for text in ["[b]\nread_iolog=rec.own\n", "[a]\nread_iolog=rec.own\nnrfiles=2\n"] {
+        assert_eq!(names(text), said, "{text}");
+    }
+}
+
 #[test]
 fn a_redirect_takes_all_ops_as_far_as_they_reach() {
     let all = lowered("[a]\nread_iolog=rec\nreplay_redirect=to\nreplay_scale=4\nreplay_skip=read\nreplay_no_stall=1\n");

@@ -3,12 +3,14 @@
 use super::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
 use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, page, refuse};
+use crate::commands::dialect::simulated;
 use crate::exit::End;
 use crate::output::{self, error_line, error_text};
 use plumb_dialects::bonnie::lower::lower;
 use plumb_dialects::bonnie::print::{self, Results};
 use plumb_dialects::bonnie::random::NumberSource;
 use plumb_dialects::bonnie::{Meeting, Refusal, Seed, Settings, Test, Version};
+use plumb_engine::guard::{Guard, Refusal as PassRefusal};
 use plumb_engine::semaphore::Semaphores;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
@@ -28,6 +30,8 @@ pub struct Bonnie {
     semaphores: Option<Semaphores>,
     /// As every run begins with them.
     seeded: NumberSource,
+    /// As the run at hand found them.
+    found: NumberSource,
     /// As the last run left them.
     numbers: NumberSource,
     /// Runs that were begun.
@@ -64,7 +68,8 @@ impl Dialect for Bonnie {
             Ok(numbers) => numbers,
             Err(Refusal(text)) => return refuse(&text),
         };
-        Ok(Bonnie { settings, pid, semaphores, numbers: seeded.clone(), seeded, begun: 0 })
+        let (found, numbers) = (seeded.clone(), seeded.clone());
+        Ok(Bonnie { settings, pid, semaphores, seeded, found, numbers, begun: 0 })
     }
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
@@ -79,7 +84,26 @@ impl Dialect for Bonnie {
         if self.settings.version != Version::V103 {
             self.numbers = self.seeded.clone();
         }
+        self.found = self.numbers.clone();
         Ok(lower(&self.settings, self.pid, &mut self.numbers))
+    }
+
+    /// Without the large file, as with `-s 0`, where there is no room for it.
+    fn fit(&mut self, run: &mut Workload, guard: &Guard) -> Step<()> {
+        let (directory, size_mib) = (self.settings.directory.as_deref().unwrap_or("."), self.settings.size_mib);
+        if size_mib <= 0 || self.settings.files_ki <= 0 || simulated::is_named(directory) {
+            return Ok(());
+        }
+        let bytes = size_mib.unsigned_abs() << 20;
+        if let Err(refusal @ PassRefusal::Space { .. }) =
+            guard.admit_files(&[Path::new(directory).join("Bonnie")], bytes)
+        {
+            error_line!("plumb: the tests of the large file are left out: {refusal}");
+            self.settings.size_mib = 0;
+            self.numbers = self.found.clone();
+            *run = lower(&self.settings, self.pid, &mut self.numbers);
+        }
+        Ok(())
     }
 
     fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {

@@ -22,7 +22,7 @@ pub fn become_user(user: Option<&str>, group: Option<&str>) -> Result<String, Re
     let mut command = Command::new(program);
     command.arg0(called).args(words).uid(ids.user).gid(group);
     // The other user may not write to this one's directories; without them it gets one of its own.
-    for variable in ["HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
+    for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
         command.env_remove(variable);
     }
     Err(refused(command.exec()))

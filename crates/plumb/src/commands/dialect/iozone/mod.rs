@@ -12,6 +12,7 @@ use crate::output::{self, error_text};
 use machine::Here;
 use plumb_dialects::iozone::lower::Lowered;
 use plumb_dialects::iozone::{self, Action, Settings, Wrong};
+use plumb_engine::guard::Guard;
 use plumb_engine::signals::StopFlag;
 use plumb_study::Bench;
 use watching::Watching;
@@ -46,6 +47,10 @@ impl Dialect for Iozone {
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Lowered> {
         run::begin(&self.settings, &self.command)
+    }
+
+    fn fit(&mut self, run: &mut Lowered, guard: &Guard) -> Step<()> {
+        run::fit(&self.settings, run, guard)
     }
 
     fn load<'a>(&'a self, run: &'a Lowered) -> Load<'a> {

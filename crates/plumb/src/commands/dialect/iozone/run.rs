@@ -1,6 +1,7 @@
 //! What IOzone prints before its first test and behind the last, and what it ends with.
 
 use super::super::runner::{RunEnded, Step};
+use super::super::simulated;
 use super::code_of;
 use super::machine::edges;
 use super::watching::{TestFailure, Watching};
@@ -12,6 +13,7 @@ use plumb_dialects::iozone::print::report::{Surface, surfaces};
 use plumb_dialects::iozone::print::throughput::ThroughputReport;
 use plumb_dialects::iozone::print::{MeasuredPass, biff, head, heat, report, table};
 use plumb_dialects::iozone::{Rate, Settings, TestMode};
+use plumb_engine::guard::{Guard, Refusal};
 use plumb_study::RunError;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -61,6 +63,28 @@ pub fn begin(settings: &Settings, command: &[String]) -> Step<Lowered> {
     Ok(lowered)
 }
 
+/// Leaves out the rows whose files there is no room for, and says so. Where none is left, the end is that of a full disk.
+pub fn fit(settings: &Settings, lowered: &mut Lowered, guard: &Guard) -> Step<()> {
+    let paths = lowered.paths();
+    if paths.iter().any(|path| path.to_str().is_some_and(simulated::is_named)) {
+        return Ok(());
+    }
+    for row in lowered.rows() {
+        // Whatever else is in the way is told when the file is opened.
+        if let Err(refusal @ Refusal::Space { .. }) = guard.admit_files(&paths, row.writes_bytes) {
+            let children = if row.children > 0 { format!(" by {} children", row.children) } else { String::new() };
+            error_line!("iozone: {} kB{children} left out: {refusal}", row.file_kb);
+            lowered.leave_out(&row);
+        }
+    }
+    if lowered.phases.is_empty() {
+        output::print(&format!("\nError writing block 0, {}\n", settings.file));
+        error_line!("write: No space left on device");
+        return Err(code_of(code::WRITE).into());
+    }
+    Ok(())
+}
+
 /// Prints what is behind the last test.
 pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ended: &RunEnded) -> Result<End, Stopped> {
     match &ended.result {
@@ -69,6 +93,10 @@ pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ende
             output::print("\n");
             error_line!("iozone: {error}");
             return Ok(code_of(code::CREATE));
+        }
+        Err(error) if matches!(error.refusal(), Some(Refusal::Space { .. })) => {
+            error_line!("iozone: {error}");
+            return Ok(code_of(code::WRITE));
         }
         Err(error) => {
             output::print(&format!("\nCan not open temp file: {}\n", settings.file));

@@ -1,0 +1,476 @@
+//! Whether a regular file provably holds nothing that anybody could miss.
+//!
+//! Three proofs, none of them a sample: it is empty; the file system itself says that nothing was ever written to it (holes
+//! and unwritten extents); or what was written has been read to the last byte, at most [`READ_MAX_BYTES`], and is zeros or
+//! test data that says of itself what it is ([`crate::content::test_block`]).
+//!
+//! Reading goes around the page cache, so that a run finds there what it would have found. Where a file system has no
+//! `O_DIRECT`, a file of which nothing was cached is dropped from the cache again; one that was cached in part is then cached
+//! whole.
+
+use super::opened::{IoMode, set_mode};
+use super::users::Program;
+use crate::backend::region::Region;
+use crate::content::{TestBlock, test_block};
+use crate::signals::StopFlag;
+use plumb_probe::{ProbeError, extents, residency};
+use rustix::fs::{Advice, SeekFrom};
+use rustix::io::Errno;
+use std::io;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// No more than this is read to see whether it matters.
+pub const READ_MAX_BYTES: u64 = 1 << 30;
+
+/// Read at a time; offsets and lengths of direct reads are multiples of [`ALIGN_BYTES`].
+const WINDOW_BYTES: usize = 4 << 20;
+const ALIGN_BYTES: u64 = 4096;
+
+/// A longer block of test data is not recognised.
+const BLOCK_MAX_BYTES: u64 = 64 << 20;
+
+/// What has no mark of its own is zeros in whole sectors.
+const SECTOR_BYTES: u64 = 512;
+
+/// After this time it is said what takes so long.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Why a file may hold something that somebody misses.
+#[derive(Debug, thiserror::Error)]
+pub enum NotBlank {
+    /// It holds data.
+    #[error("it holds data, first at byte {offset_bytes}")]
+    Data {
+        /// Where.
+        offset_bytes: u64,
+    },
+    /// It holds too much to look at.
+    #[error("it holds more than the {} MiB that are read to see whether it is only zeros", .bytes_max >> 20)]
+    TooLarge {
+        /// The limit, bytes.
+        bytes_max: u64,
+    },
+    /// Another directory entry means it, too.
+    #[error("it has {count} names (hard links)")]
+    Linked {
+        /// How many.
+        count: u64,
+    },
+    /// Somebody has it open or mapped.
+    #[error("{} has it open", .by.as_ref().map_or("another program".to_owned(), ToString::to_string))]
+    InUse {
+        /// Who, where that can be seen.
+        by: Option<Program>,
+    },
+    /// Nobody can see here whether somebody has it open.
+    #[error("{why}")]
+    Unseen {
+        /// In words.
+        why: &'static str,
+    },
+    /// It was changed meanwhile.
+    #[error("it changed while it was checked")]
+    Changed,
+    /// A signal came while it was read.
+    #[error("it was not read to its end")]
+    Stopped,
+    /// It cannot be read.
+    #[error("it cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+}
+
+impl From<ProbeError> for NotBlank {
+    fn from(error: ProbeError) -> NotBlank {
+        NotBlank::Unreadable(io::Error::other(error))
+    }
+}
+
+impl From<Errno> for NotBlank {
+    fn from(errno: Errno) -> NotBlank {
+        NotBlank::Unreadable(errno.into())
+    }
+}
+
+/// How long reading may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// Receives a line when it is slow.
+    pub(super) say: fn(&str),
+    /// Ends it early.
+    pub(super) stop: Option<StopFlag>,
+    /// The most that is read, bytes.
+    pub(super) bytes_max: u64,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { say: |_| {}, stop: None, bytes_max: READ_MAX_BYTES }
+    }
+}
+
+/// A first look, by which most files with data are told without opening them for writing. That it finds nothing proves
+/// nothing.
+pub(super) fn may_be(file: BorrowedFd<'_>, path: &Path) -> Result<(), NotBlank> {
+    let at = match rustix::fs::seek(file, SeekFrom::Data(0)) {
+        Ok(at) => at,
+        Err(Errno::NXIO) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    rustix::fs::seek(file, SeekFrom::Start(0))?;
+    let mut window = Window::new(file, path, ALIGN_BYTES as usize)?;
+    let at = at / ALIGN_BYTES * ALIGN_BYTES;
+    let outcome = window.read(at).and_then(|_| match first_data(window.seen(), at, true) {
+        Stretch::Blank(_) | Stretch::Cut { .. } => Ok(()),
+        Stretch::Data { offset_bytes } => Err(NotBlank::Data { offset_bytes }),
+    });
+    window.close()?;
+    outcome
+}
+
+/// Whether a file is blank: `Ok` is the proof, for as long as nobody writes to it.
+pub(super) fn prove(file: BorrowedFd<'_>, path: &Path, patience: Patience) -> Result<(), NotBlank> {
+    let written = extents::written(file, patience.bytes_max)?;
+    let total_bytes: u64 = written.iter().map(|range| range.end - range.start).sum();
+    if total_bytes > patience.bytes_max {
+        return Err(NotBlank::TooLarge { bytes_max: patience.bytes_max });
+    }
+    if total_bytes == 0 {
+        return Ok(());
+    }
+    let mut window = Window::new(file, path, WINDOW_BYTES)?;
+    let outcome = read_through(&mut window, &written, total_bytes, path, patience);
+    window.close()?;
+    outcome
+}
+
+/// Whether anything was ever written to a file, be it zeros.
+pub(super) fn has_written(file: BorrowedFd<'_>) -> Result<bool, NotBlank> {
+    Ok(!extents::written(file, 0)?.is_empty())
+}
+
+fn read_through(
+    window: &mut Window<'_>,
+    written: &[Range<u64>],
+    total_bytes: u64,
+    path: &Path,
+    patience: Patience,
+) -> Result<(), NotBlank> {
+    let (began, mut is_said, mut done_bytes) = (Instant::now(), false, 0);
+    // A block may reach beyond what was written.
+    let mut at = 0;
+    for range in written {
+        at = at.max(range.start);
+        while at < range.end {
+            if patience.stop.is_some_and(|stop| stop.requested()) {
+                return Err(NotBlank::Stopped);
+            }
+            if !is_said && began.elapsed() > SLOW {
+                is_said = true;
+                (patience.say)(&format!(
+                    "reading {} to see whether it holds only zeros or test data: {} of {} MiB so far",
+                    path.display(),
+                    done_bytes >> 20,
+                    total_bytes >> 20
+                ));
+            }
+            let read = window.read(at)?;
+            if read == ReadTo::Nothing {
+                return Err(NotBlank::Changed);
+            }
+            match first_data(window.seen(), at, read == ReadTo::Room) {
+                Stretch::Blank(blank_bytes) => {
+                    at += blank_bytes;
+                    done_bytes += blank_bytes;
+                }
+                Stretch::Cut { blank_bytes: 0, wanted_bytes } => window.grow(at, wanted_bytes)?,
+                Stretch::Cut { blank_bytes, .. } => {
+                    at += blank_bytes;
+                    done_bytes += blank_bytes;
+                }
+                Stretch::Data { offset_bytes } => return Err(NotBlank::Data { offset_bytes }),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How far bytes are blank.
+enum Stretch {
+    /// All of this many.
+    Blank(u64),
+    /// This many, and then begins a block of test data that is longer than what is left.
+    Cut { blank_bytes: u64, wanted_bytes: u64 },
+    /// Up to here.
+    Data { offset_bytes: u64 },
+}
+
+/// Looks at bytes that lie at an offset of a file. `goes_on`: the file is longer, so that a block may be cut.
+fn first_data(bytes: &[u8], offset: u64, goes_on: bool) -> Stretch {
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let here = offset + at as u64;
+        let to_sector = (SECTOR_BYTES - here % SECTOR_BYTES) as usize;
+        let stride = if to_sector == SECTOR_BYTES as usize { ZEROS.len() } else { to_sector };
+        let strides = [stride, to_sector].map(|stride| &rest[..stride.min(rest.len())]);
+        if let Some(zeros) = strides.into_iter().find(|stride| is_zero(stride)) {
+            at += zeros.len();
+            continue;
+        }
+        match test_block(rest, here) {
+            TestBlock::Whole(length) => at += length,
+            TestBlock::Longer(wanted_bytes) if goes_on && wanted_bytes <= BLOCK_MAX_BYTES => {
+                return Stretch::Cut { blank_bytes: at as u64, wanted_bytes };
+            }
+            TestBlock::Longer(_) | TestBlock::None => return Stretch::Data { offset_bytes: here },
+        }
+    }
+    Stretch::Blank(at as u64)
+}
+
+/// Where a read ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReadTo {
+    /// At the end of the memory: the file goes on, perhaps.
+    Room,
+    /// At the end of the file.
+    End,
+    /// The file ends before.
+    Nothing,
+}
+
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
+fn is_zero(bytes: &[u8]) -> bool {
+    ZEROS.get(..bytes.len()).is_some_and(|zeros| zeros == bytes)
+}
+
+/// A part of a file in memory, read around the page cache where that is possible.
+struct Window<'a> {
+    file: BorrowedFd<'a>,
+    path: &'a Path,
+    memory: Region,
+    is_direct: bool,
+    /// Nothing of the file was in the page cache.
+    was_cold: bool,
+    /// What of the memory was asked for last, and came.
+    seen: Range<usize>,
+}
+
+impl<'a> Window<'a> {
+    fn new(file: BorrowedFd<'a>, path: &'a Path, length: usize) -> io::Result<Window<'a>> {
+        let was_cold = residency::of_fd(file).as_result().is_ok_and(|seen| seen.resident_bytes == 0);
+        let is_direct = set_mode(file, path, IoMode::Direct).is_ok();
+        Ok(Window { file, path, memory: Region::new(length)?, is_direct, was_cold, seen: 0..0 })
+    }
+
+    /// Reads the file from an offset on, as much as there is room for and there is.
+    fn read(&mut self, offset: u64) -> Result<ReadTo, NotBlank> {
+        let start = offset / ALIGN_BYTES * ALIGN_BYTES;
+        let skipped = (offset - start) as usize;
+        let mut filled = 0;
+        loop {
+            let room = &mut self.memory.as_mut_slice()[filled..];
+            if room.is_empty() {
+                break;
+            }
+            match rustix::io::pread(self.file, room, start + filled as u64) {
+                Ok(0) => break,
+                Ok(got) => {
+                    filled += got;
+                    if self.is_direct && !(filled as u64).is_multiple_of(ALIGN_BYTES) {
+                        break;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                // Larger sectors than these.
+                Err(Errno::INVAL) if self.is_direct => {
+                    set_mode(self.file, self.path, IoMode::Buffered).map_err(io::Error::other)?;
+                    self.is_direct = false;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.seen = skipped.min(filled)..filled;
+        Ok(match filled {
+            _ if self.seen.is_empty() => ReadTo::Nothing,
+            filled if filled == self.memory.bytes() => ReadTo::Room,
+            _ => ReadTo::End,
+        })
+    }
+
+    /// What was read last, from its offset on.
+    fn seen(&mut self) -> &[u8] {
+        let seen = self.seen.clone();
+        &self.memory.as_mut_slice()[seen]
+    }
+
+    /// Makes room for a block that begins at an offset.
+    fn grow(&mut self, offset: u64, block_bytes: u64) -> Result<(), NotBlank> {
+        let wanted = (offset % ALIGN_BYTES + block_bytes).next_multiple_of(ALIGN_BYTES) as usize;
+        if wanted <= self.memory.bytes() {
+            // There was room, and the file ends within the block.
+            return Err(NotBlank::Data { offset_bytes: offset });
+        }
+        self.memory = Region::new(wanted)?;
+        Ok(())
+    }
+
+    /// Leaves the descriptor and the page cache as they were.
+    fn close(self) -> Result<(), NotBlank> {
+        set_mode(self.file, self.path, IoMode::Buffered).map_err(io::Error::other)?;
+        if !self.is_direct && self.was_cold {
+            let _ = rustix::fs::fadvise(self.file, 0, None, Advice::DontNeed);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+    use std::path::PathBuf;
+
+    /// On the disk, and in memory.
+    fn places() -> Vec<PathBuf> {
+        let mut places = vec![PathBuf::from(env!("CARGO_MANIFEST_DIR"))];
+        places.extend(Some(PathBuf::from("/dev/shm")).filter(|shm| shm.is_dir()));
+        places
+    }
+
+    fn ask(file: &File, bytes_max: u64) -> Result<(), NotBlank> {
+        let patience = Patience { bytes_max, ..Patience::default() };
+        let (path, fd) = (Path::new("file"), file.as_fd());
+        let proved = prove(fd, path, patience);
+        if proved.is_ok() {
+            may_be(fd, path).unwrap();
+        }
+        assert!(!rustix::fs::fcntl_getfl(fd).unwrap().contains(rustix::fs::OFlags::DIRECT));
+        assert_eq!(rustix::fs::tell(fd).unwrap(), 0);
+        proved
+    }
+
+    fn data_at(file: &File) -> Option<u64> {
+        match ask(file, READ_MAX_BYTES) {
+            Ok(()) => None,
+            Err(NotBlank::Data { offset_bytes }) => Some(offset_bytes),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn what_nobody_wrote_to_is_blank_however_long_and_nothing_of_it_is_read() {
+        for place in places() {
+            let file = tempfile::tempfile_in(&place).unwrap();
+            ask(&file, 0).unwrap();
+            file.set_len(1 << 40).unwrap();
+            ask(&file, 0).unwrap();
+            let reserved = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 1 << 30, 8 << 20);
+            assert!(reserved.is_ok());
+            ask(&file, 0).unwrap();
+        }
+    }
+
+    // Protects every file of somebody's whose data is little, or late, or lies between zeros.
+    #[test]
+    fn one_byte_anywhere_is_data() {
+        const LENGTH: u64 = (9 << 20) + 700;
+        for place in places() {
+            for at in [0, 1, 511, 512, 4095, 4 << 20, (4 << 20) - 1, 5_000_001, (9 << 20) + 600, LENGTH - 1] {
+                let zeros = tempfile::tempfile_in(&place).unwrap();
+                zeros.write_all_at(&vec![0; LENGTH as usize], 0).unwrap();
+                assert_eq!(data_at(&zeros), None);
+                let sparse = tempfile::tempfile_in(&place).unwrap();
+                sparse.set_len(1 << 38).unwrap();
+                for file in [zeros, sparse] {
+                    file.write_all_at(&[1], at).unwrap();
+                    assert_eq!(data_at(&file).unwrap() / 512, at / 512, "{at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_than_the_limit_is_not_read_and_is_no_proof() {
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        file.write_all_at(&vec![0; 1 << 20], 0).unwrap();
+        ask(&file, 1 << 20).unwrap();
+        let why = ask(&file, (1 << 20) - 4096).unwrap_err();
+        assert!(matches!(why, NotBlank::TooLarge { .. }), "{why}");
+        // What is not written does not count.
+        file.set_len(1 << 40).unwrap();
+        ask(&file, 1 << 20).unwrap();
+        assert_eq!(READ_MAX_BYTES, 1 << 30, "the limit that the documentation states");
+    }
+
+    /// A block of Plumb's own.
+    fn block(offset: u64, length: usize) -> Vec<u8> {
+        use crate::content::{BlockIdentity, Checksum, stamp};
+        let mut block = vec![7; length];
+        stamp(&mut block, &BlockIdentity { file: 0, offset, sequence: 1, seed: 2 }, Checksum::Xxh3);
+        block
+    }
+
+    #[test]
+    fn test_data_throughout_is_blank_with_zeros_between_and_blocks_longer_than_a_read() {
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let mut ends = vec![];
+        for (offset, length) in
+            [(0u64, 4096), (4096, 128 << 10), (1 << 20, 6 << 20), ((7 << 20) + 512, 1536), (64 << 20, 5 << 20)]
+        {
+            file.write_all_at(&block(offset, length), offset).unwrap();
+            ends.push(offset + length as u64);
+        }
+        assert_eq!(data_at(&file), None);
+        for end in ends {
+            file.write_all_at(&[0xff], end - 1).unwrap();
+            assert!(data_at(&file).is_some(), "the last byte of the block that ends at {end}");
+            file.write_all_at(&[7], end - 1).unwrap();
+            assert_eq!(data_at(&file), None);
+        }
+        // A copy of a block to another place is a copy that somebody made.
+        file.write_all_at(&block(0, 4096), 16 << 20).unwrap();
+        assert_eq!(data_at(&file), Some(16 << 20));
+    }
+
+    #[test]
+    fn a_block_that_the_end_of_the_file_cuts_is_data() {
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        for length in [4096usize, 6 << 20] {
+            file.set_len(0).unwrap();
+            file.write_all_at(&block(0, length)[..length - 100], 0).unwrap();
+            assert_eq!(data_at(&file), Some(0), "{length}");
+        }
+    }
+
+    // Protects what the run measures next: a file that was cold is cold, and one that was cached is cached.
+    #[test]
+    fn the_page_cache_is_as_it_was() {
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        file.write_all_at(&vec![0; 4 << 20], 0).unwrap();
+        file.sync_all().unwrap();
+        let resident = || residency::of_fd(file.as_fd()).as_result().unwrap().resident_bytes;
+        let cached = resident();
+        assert_eq!(data_at(&file), None);
+        assert_eq!(resident(), cached, "cached");
+        rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+        let cold = resident();
+        assert_eq!(data_at(&file), None);
+        assert_eq!(resident(), cold, "cold");
+    }
+
+    #[test]
+    fn a_signal_ends_the_reading() {
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        file.write_all_at(&vec![0; 4 << 20], 0).unwrap();
+        let stop = StopFlag::detached();
+        stop.request();
+        let patience = Patience { stop: Some(stop), ..Patience::default() };
+        assert!(matches!(prove(file.as_fd(), Path::new("file"), patience), Err(NotBlank::Stopped)));
+    }
+}

@@ -1,0 +1,624 @@
+//! What would be lost if the guard took somebody's data for nothing; and its opposite, what scripts make and expect to be
+//! written to.
+
+use super::blank::Patience;
+use super::mark::MARK;
+use super::testing::{LoopDevice, Mounted, is_root, once_released, run, skipped};
+use super::*;
+use crate::content::{BlockIdentity, Checksum, stamp};
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const OVERWRITE: FileOpening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 4096 };
+const TRUNCATE: FileOpening = FileOpening { intent: Intent::Truncate, ..OVERWRITE };
+const MIB: u64 = 1 << 20;
+
+fn nobody() -> Guard {
+    Guard::new(Permissions::none())
+}
+
+/// A directory on the disk, whose file system has holes and unwritten blocks.
+fn on_disk() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
+}
+
+type Make = fn(&File);
+
+fn at(file: &File, offset: u64, bytes: &[u8]) {
+    file.write_all_at(bytes, offset).unwrap();
+}
+
+fn zeros(file: &File, length: u64) {
+    at(file, 0, &vec![0; length as usize]);
+}
+
+fn reserve(file: &File, length: u64) {
+    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length).unwrap();
+}
+
+/// Blocks with Plumb's own headers.
+fn test_data(file: &File, count: u64) {
+    for number in 0..count {
+        let mut block = vec![5; 4096];
+        let identity = BlockIdentity { file: 0, offset: number * 4096, sequence: number, seed: 9 };
+        stamp(&mut block, &identity, Checksum::Crc32c);
+        at(file, number * 4096, &block);
+    }
+}
+
+/// Files of somebody's, of which most look like nothing.
+const PRECIOUS: &[(&str, Make)] = &[
+    ("one byte", |file| at(file, 0, b"x")),
+    ("a database of one page", |file| {
+        let mut page = vec![0; 4096];
+        page[..16].copy_from_slice(b"SQLite format 3\0");
+        at(file, 0, &page);
+    }),
+    ("a machine's image, mostly holes", |file| {
+        file.set_len(1 << 35).unwrap();
+        at(file, 446, &[0x80, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 64, 0]);
+        at(file, 510, &[0x55, 0xaa]);
+    }),
+    ("a machine's image, mostly zeros", |file| {
+        zeros(file, 8 * MIB);
+        at(file, 5 * MIB + 1024 + 0x38, &[0x53, 0xef]);
+    }),
+    ("data in the middle of zeros", |file| {
+        zeros(file, 8 * MIB);
+        at(file, 4 * MIB + 17, b"the only copy");
+    }),
+    ("one byte far into a hole", |file| {
+        file.set_len(1 << 40).unwrap();
+        at(file, (1 << 39) + 3, b"x");
+    }),
+    ("the last byte of a hole", |file| at(file, (1 << 36) - 1, b"x")),
+    ("data in reserved blocks", |file| {
+        reserve(file, 64 * MIB);
+        at(file, 40 * MIB, b"a log's last page");
+    }),
+    ("a byte behind reserved blocks", |file| {
+        reserve(file, MIB);
+        at(file, MIB, b"x");
+    }),
+    ("the digit 0", |file| at(file, 0, &[b'0'; 4096])),
+    ("test data that somebody wrote into", |file| {
+        test_data(file, 64);
+        at(file, 33 * 4096 + 2000, b"mine");
+    }),
+    ("test data with something behind it", |file| {
+        test_data(file, 64);
+        at(file, 64 * 4096, b"mine");
+    }),
+    ("test data, of which a part is a copy of another", |file| {
+        test_data(file, 2);
+        let mut block = vec![0; 4096];
+        file.read_exact_at(&mut block, 0).unwrap();
+        at(file, 4096, &block);
+    }),
+];
+
+/// What holds nothing, as scripts make it.
+const BLANK: &[(&str, Make)] = &[
+    ("empty", |_| {}),
+    ("a hole", |file| file.set_len(1 << 40).unwrap()),
+    ("reserved blocks", |file| reserve(file, 64 * MIB)),
+    ("zeros", |file| zeros(file, 9 * MIB + 7)),
+    ("zeros between holes", |file| {
+        file.set_len(1 << 40).unwrap();
+        at(file, 1 << 38, &[0; 100_000]);
+    }),
+    ("test data", |file| test_data(file, 200)),
+    ("test data between zeros and holes", |file| {
+        test_data(file, 3);
+        at(file, 5 * 4096, &[0; 8192]);
+        file.set_len(1 << 33).unwrap();
+    }),
+];
+
+fn made(dir: &Path, make: Make) -> PathBuf {
+    let path = dir.join("file");
+    let _ = fs::remove_file(&path);
+    make(&File::options().read(true).write(true).create_new(true).open(&path).unwrap());
+    path
+}
+
+/// Length, blocks and modification of a file, and a checksum of what it holds where that is not too long.
+fn looks(path: &Path) -> (u64, i64, Vec<u8>) {
+    use std::os::unix::fs::MetadataExt;
+    let meta = path.metadata().unwrap();
+    let content = if meta.len() < 64 * MIB { fs::read(path).unwrap() } else { vec![] };
+    (meta.len(), meta.mtime_nsec(), content)
+}
+
+#[track_caller]
+fn refused(guard: &Guard, path: &Path) -> NotBlank {
+    let before = looks(path);
+    let mut last = None;
+    for opening in [OVERWRITE, TRUNCATE] {
+        match guard.open_file(path, opening) {
+            Err(Refusal::ExistingFile { why, .. }) => last = Some(why),
+            other => panic!("{other:?}"),
+        }
+        assert!(looks(path) == before, "it was changed");
+    }
+    assert!(rustix::fs::getxattr(path, MARK, &mut [0u8; 300][..]).is_err(), "it was marked");
+    last.unwrap()
+}
+
+#[track_caller]
+fn passes(guard: &Guard, path: &Path) {
+    let before = looks(path);
+    assert_eq!(guard.open_file(path, OVERWRITE).unwrap().origin(), PassReason::Blank);
+    assert!(looks(path) == before, "nobody has written yet");
+}
+
+// Protects the data of everybody who is careless with a name.
+#[test]
+fn no_file_that_holds_anything_of_somebodys_is_taken_for_nothing() {
+    let dir = on_disk();
+    let mut places = vec![dir.path().to_owned()];
+    let memory = tempfile::tempdir_in("/dev/shm");
+    places.extend(memory.as_ref().ok().map(|memory| memory.path().to_owned()));
+    for place in places {
+        for (what, make) in PRECIOUS {
+            eprintln!("{what} in {}", place.display());
+            let why = refused(&nobody(), &made(&place, *make));
+            assert!(matches!(why, NotBlank::Data { .. }), "{what}: {why}");
+        }
+    }
+}
+
+#[test]
+fn root_every_file_system_tells_what_holds_nothing_from_what_holds_something() {
+    if !is_root() {
+        return;
+    }
+    for (tool, options) in [("mkfs.ext4", ["-q", "-F"]), ("mkfs.xfs", ["-q", "-f"]), ("mkfs.btrfs", ["-q", "-f"])] {
+        let device = LoopDevice::new(640 << 20);
+        if !device.format(tool, &options) {
+            continue;
+        }
+        let mounted = Mounted::new(&[device.path.to_str().unwrap()]);
+        for (what, make) in PRECIOUS {
+            eprintln!("{what} on {tool}");
+            refused(&nobody(), &made(mounted.path(), *make));
+        }
+        for (what, make) in BLANK {
+            eprintln!("{what} on {tool}");
+            passes(&nobody(), &made(mounted.path(), *make));
+        }
+    }
+}
+
+#[test]
+fn what_holds_nothing_is_written_to_and_truncated_only_where_that_is_asked() {
+    let dir = on_disk();
+    for (what, make) in BLANK {
+        eprintln!("{what}");
+        let path = made(dir.path(), *make);
+        passes(&nobody(), &path);
+        let path = made(dir.path(), *make);
+        nobody().open_file(&path, TRUNCATE).unwrap();
+        assert_eq!(path.metadata().unwrap().len(), 0);
+        nobody().open_file(&path, OVERWRITE).unwrap().remove().unwrap();
+        assert!(path.exists(), "it is somebody's all the same");
+    }
+}
+
+// Protects a file of which only a part would be read: there is no such thing as a sample.
+#[test]
+fn zeros_beyond_the_limit_prove_nothing() {
+    let dir = on_disk();
+    let path = made(dir.path(), |file| zeros(file, 4 * MIB));
+    let with = |bytes_max| Guard { patience: Patience { bytes_max, ..Patience::default() }, ..nobody() };
+    let why = refused(&with(4 * MIB - 4096), &path);
+    assert!(matches!(why, NotBlank::TooLarge { .. }), "{why}");
+    passes(&with(4 * MIB), &path);
+}
+
+#[test]
+fn an_empty_file_with_a_second_name_is_somebodys() {
+    let dir = on_disk();
+    let path = made(dir.path(), |_| {});
+    fs::hard_link(&path, dir.path().join("second")).unwrap();
+    let why = refused(&nobody(), &path);
+    assert!(matches!(why, NotBlank::Linked { count: 2 }), "{why}");
+    fs::remove_file(dir.path().join("second")).unwrap();
+    passes(&nobody(), &path);
+}
+
+struct Holder(Child);
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+fn holder(file: File) -> Holder {
+    Holder(Command::new("sleep").arg("60").stdin(Stdio::from(file)).spawn().unwrap())
+}
+
+// Protects a log, a download, a lock file: empty now, and about to be written.
+#[test]
+fn a_file_that_a_program_has_open_or_mapped_is_somebodys_however_empty() {
+    let dir = on_disk();
+    let path = made(dir.path(), |_| {});
+    for open in [File::open(&path), File::options().append(true).open(&path)] {
+        let _holder = holder(open.unwrap());
+        let why = refused(&nobody(), &path).to_string();
+        assert!(why.contains("(sleep) has it open"), "{why}");
+    }
+    let path = made(dir.path(), |file| file.set_len(8192).unwrap());
+    let script = "import mmap,os,sys,time\nf=os.open(sys.argv[1],os.O_RDWR)\nm=mmap.mmap(f,8192)\nos.close(f)\n\
+                  print('mapped',flush=True)\ntime.sleep(60)";
+    let child = Command::new("python3").args(["-c", script]).arg(&path).stdout(Stdio::piped()).spawn();
+    let Ok(mut child) = child else { return skipped("needs python3, to map a file") };
+    let mut said = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+    let holder = Holder(child);
+    let why = refused(&nobody(), &path).to_string();
+    assert!(why.contains("(python3") && why.contains("has it open"), "{why}");
+    drop(holder);
+    passes(&nobody(), &path);
+}
+
+#[test]
+fn a_file_of_another_user_is_somebodys_where_nobody_can_see_who_has_it_open() {
+    if !is_root() {
+        return;
+    }
+    // The same question as an ordinary user asks it: no lease for what is not one's own.
+    let dir = tempfile::tempdir_in("/tmp").unwrap();
+    let path = made(dir.path(), |file| zeros(file, 8192));
+    for path in [dir.path(), &path] {
+        run("chmod", &["a+rwx", path.to_str().unwrap()]);
+    }
+    let test = "guard::disasters::child_that_asks_for_a_file";
+    let ask = |owner: &str| {
+        assert!(run("chown", &[owner, path.to_str().unwrap()]));
+        let exe = dir.path().join("exe");
+        fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
+        let output = Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(&exe)
+            .args(["--exact", test, "--nocapture"])
+            .env(CHILD_FILE, &path)
+            .output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    if !run("setpriv", &["--reuid=65534", "true"]) {
+        return skipped("needs setpriv");
+    }
+    let said = ask("0");
+    assert!(said.contains("only its owner and root can know"), "{said}");
+    assert!(ask("65534").contains("passed: Blank"));
+    run("setfattr", &["-x", MARK, path.to_str().unwrap()]);
+    fs::remove_file(&path).unwrap();
+    File::create_new(&path).unwrap();
+    run("chmod", &["a+rw", path.to_str().unwrap()]);
+    assert!(ask("0").contains("passed: Blank"), "an empty one has nothing to lose");
+}
+
+const CHILD_FILE: &str = "PLUMB_TEST_CHILD_FILE";
+
+/// Not a test of its own: what another user asks.
+#[test]
+fn child_that_asks_for_a_file() {
+    let Some(path) = std::env::var_os(CHILD_FILE) else { return };
+    match nobody().open_file(Path::new(&path), OVERWRITE) {
+        Ok(file) => eprintln!("passed: {:?}", file.origin()),
+        Err(refusal) => eprintln!("{refusal}"),
+    }
+}
+
+#[test]
+fn root_swap_space_and_the_image_of_a_loop_device_are_in_use() {
+    if !is_root() {
+        return;
+    }
+    let device = LoopDevice::new(8 * MIB);
+    for opening in [OVERWRITE, TRUNCATE] {
+        let result = nobody().open_file(&device.image, opening);
+        assert!(matches!(result, Err(Refusal::FileInUse { .. })), "{result:?}");
+    }
+    let dir = on_disk();
+    let path = made(dir.path(), |file| zeros(file, 4 * MIB));
+    let name = path.to_str().unwrap();
+    if !(run("chmod", &["600", name]) && run("mkswap", &[name]) && run("swapon", &[name])) {
+        return skipped("no swap files here");
+    }
+    let result = nobody().open_file(&path, OVERWRITE);
+    let named = Guard::new(Permissions::parse(name)).open_file(&path, OVERWRITE);
+    assert!(run("swapoff", &[name]));
+    // Its signature is data, so that nobody asks further.
+    assert!(matches!(result, Err(Refusal::ExistingFile { .. } | Refusal::FileInUse { .. })), "{result:?}");
+    // The kernel refuses, too, where it is asked first.
+    let busy = libc::ETXTBSY;
+    assert!(
+        matches!(&named, Err(Refusal::FileInUse { .. }))
+            || matches!(&named, Err(refusal @ Refusal::Io { .. }) if refusal.errno() == busy),
+        "{named:?}"
+    );
+}
+
+// Protects what comes to be between the look at a name and the first write: the descriptor that is written is the one judged.
+#[test]
+fn a_file_that_is_filled_or_exchanged_after_it_was_looked_at_is_somebodys() {
+    let dir = on_disk();
+    for (what, make) in BLANK {
+        for opening in [OVERWRITE, TRUNCATE] {
+            eprintln!("{what}: {opening:?}");
+            let path = made(dir.path(), *make);
+            let filled = nobody().open_file_while(&path, opening, || {
+                at(&File::options().write(true).open(&path).unwrap(), 5000, b"precious");
+            });
+            assert!(matches!(&filled, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{filled:?}");
+            let mut read = [0; 8];
+            File::open(&path).unwrap().read_exact_at(&mut read, 5000).unwrap();
+            assert_eq!(&read, b"precious");
+
+            let path = made(dir.path(), *make);
+            let other = dir.path().join("other");
+            fs::write(&other, "precious").unwrap();
+            let exchanged = nobody().open_file_while(&path, opening, || fs::rename(&other, &path).unwrap());
+            assert!(matches!(exchanged, Err(Refusal::Swapped { .. })), "{exchanged:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+
+            let path = made(dir.path(), *make);
+            let second = dir.path().join("second");
+            let linked = nobody().open_file_while(&path, opening, || fs::hard_link(&path, &second).unwrap());
+            fs::remove_file(&second).unwrap();
+            assert!(matches!(&linked, Err(Refusal::ExistingFile { why: NotBlank::Linked { .. }, .. })), "{linked:?}");
+        }
+    }
+}
+
+// Protects what a run left and its owner fills in the very moment in which the next run comes.
+#[test]
+fn a_file_that_a_run_left_and_that_is_filled_after_the_look_is_somebodys() {
+    let dir = on_disk();
+    let path = made(dir.path(), |_| {});
+    if !has_marks(&path) {
+        return;
+    }
+    let guard = nobody();
+    guard.open_file(&path, OVERWRITE).unwrap().file().write_all_at(b"measured", 0).unwrap();
+    guard.give_back();
+    // The clock of the file system has moved on.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let filled = nobody().open_file_while(&path, TRUNCATE, || {
+        at(&File::options().write(true).open(&path).unwrap(), 0, b"precious");
+    });
+    assert!(matches!(&filled, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{filled:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+}
+
+fn has_marks(path: &Path) -> bool {
+    let has = rustix::fs::setxattr(path, "user.try", b"x", rustix::fs::XattrFlags::empty()).is_ok();
+    if !has {
+        skipped("this file system has no extended attributes");
+    }
+    has
+}
+
+// Protects a file that its owner fills after a benchmark: the same command, typed again, must not destroy it.
+#[test]
+fn a_blank_file_is_known_for_as_long_as_nobody_but_plumb_writes_to_it() {
+    let dir = on_disk();
+    let path = made(dir.path(), |_| {});
+    if !has_marks(&path) {
+        return;
+    }
+    let first = nobody();
+    first.open_file(&path, OVERWRITE).unwrap().file().write_all_at(b"measured", 0).unwrap();
+    // Another worker of the run, and another run.
+    assert_eq!(first.open_file(&path, OVERWRITE).unwrap().origin(), PassReason::Blank);
+    first.give_back();
+    for _ in 0..2 {
+        let guard = nobody();
+        let file = guard.open_file(&path, OVERWRITE).unwrap();
+        assert_eq!(file.origin(), PassReason::Blank);
+        file.file().write_all_at(b"measured again", 0).unwrap();
+        drop(file);
+        guard.give_back();
+    }
+    // Reading and renaming it change nothing.
+    fs::read(&path).unwrap();
+    let moved = dir.path().join("moved");
+    fs::rename(&path, &moved).unwrap();
+    passes_again(&moved);
+    // In place, as a database or a hypervisor writes.
+    let file = File::options().write(true).open(&moved).unwrap();
+    at(&file, 0, b"precious");
+    drop(file);
+    let result = nobody().open_file(&moved, TRUNCATE);
+    assert!(matches!(&result, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{result:?}");
+    assert!(fs::read(&moved).unwrap().starts_with(b"precious"));
+}
+
+// Protects what an owner writes where a tool, as IOzone does, had removed their file and made it anew.
+#[test]
+fn a_file_that_replaces_a_lent_one_is_its_owners_too() {
+    let dir = on_disk();
+    let path = made(dir.path(), |_| {});
+    if !has_marks(&path) {
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    let guard = nobody();
+    drop(guard.open_file(&path, OVERWRITE).unwrap());
+    // Kept, so that the new file cannot get the number of the old one.
+    let _old = File::open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let new = File::create_new(&path).unwrap();
+    crate::guard::mark_lent(new.as_fd(), &path, &crate::guard::MadeFiles::new(state.path().join("made")));
+    at(&new, 0, b"measured");
+    drop(new);
+    guard.give_back();
+    passes_again(&path);
+    // The clock of the file system has moved on.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    at(&File::options().write(true).open(&path).unwrap(), 0, b"precious");
+    let result = nobody().open_file(&path, TRUNCATE);
+    assert!(matches!(&result, Err(Refusal::ExistingFile { why: NotBlank::Data { .. }, .. })), "{result:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+}
+
+#[track_caller]
+fn passes_again(path: &Path) {
+    let guard = nobody();
+    assert_eq!(guard.open_file(path, OVERWRITE).unwrap().origin(), PassReason::Blank);
+    guard.give_back();
+}
+
+#[test]
+fn a_file_that_a_killed_run_had_taken_must_be_named() {
+    let dir = on_disk();
+    let path = made(dir.path(), |file| at(file, 0, b"half of a run"));
+    if !has_marks(&path) {
+        return;
+    }
+    let inode = std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap());
+    let lent = format!("held nothing, format 1, inode {inode}, lent to 00112233445566ff");
+    rustix::fs::setxattr(&path, MARK, lent.as_bytes(), rustix::fs::XattrFlags::empty()).unwrap();
+    let result = nobody().open_file(&path, OVERWRITE);
+    assert!(matches!(result, Err(Refusal::ExistingFile { .. })), "{result:?}");
+}
+
+#[test]
+fn a_copy_of_a_file_that_was_taken_is_its_owners() {
+    let dir = on_disk();
+    let path = made(dir.path(), |_| {});
+    let guard = nobody();
+    guard.open_file(&path, OVERWRITE).unwrap().file().write_all_at(b"measured", 0).unwrap();
+    guard.give_back();
+    let copy = dir.path().join("copy");
+    assert!(run("cp", &["--preserve=all", path.to_str().unwrap(), copy.to_str().unwrap()]));
+    assert!(matches!(nobody().open_file(&copy, OVERWRITE), Err(Refusal::ExistingFile { .. })));
+}
+
+#[test]
+fn where_files_bear_no_marks_a_register_knows_them() {
+    let dir = on_disk();
+    let made_files = MadeFiles::new(dir.path().join("state"));
+    let path = made(dir.path(), |_| {});
+    let file = File::options().read(true).write(true).open(&path).unwrap();
+    let identity = Identity::of(&rustix::fs::fstat(&file).unwrap());
+    for mark in [mark::Mark::Lent, mark::Mark::Left(mark::LeftAs::of(&rustix::fs::fstat(&file).unwrap()))] {
+        made_files.add(file.as_fd(), &path, &mark.text()).unwrap();
+        assert_eq!(mark::Mark::read(file.as_fd(), identity, &path, Some(&made_files)), Some(mark));
+    }
+}
+
+fn open(guard: &Guard, device: &LoopDevice) -> Result<PassReason, Refusal> {
+    once_released(|| match guard.open_device(&device.path, None, IoMode::Buffered) {
+        Err(Refusal::Held { .. }) => None,
+        done => Some(done.map(|file| file.origin())),
+    })
+}
+
+#[test]
+fn root_a_loop_device_is_blank_where_its_image_is_and_only_then() {
+    if !is_root() {
+        return;
+    }
+    for (what, make) in BLANK.iter().filter(|(what, _)| *what != "empty") {
+        let device = LoopDevice::made(|file| {
+            make(file);
+            file.set_len(file.metadata().unwrap().len().next_multiple_of(4096).min(1 << 30)).unwrap();
+        });
+        assert_eq!(open(&nobody(), &device).unwrap(), PassReason::Device, "{what}");
+    }
+    let device = LoopDevice::new(8 * MIB);
+    fs::hard_link(&device.image, device.image.with_extension("second")).unwrap();
+    assert!(matches!(open(&nobody(), &device), Err(Refusal::Unnamed { .. })), "a second name");
+    fs::remove_file(device.image.with_extension("second")).unwrap();
+    {
+        let _holder = holder(File::open(&device.image).unwrap());
+        assert!(matches!(open(&nobody(), &device), Err(Refusal::Unnamed { .. })), "somebody has the image open");
+    }
+    {
+        let _holder = holder(File::open(&device.path).unwrap());
+        assert!(matches!(open(&nobody(), &device), Err(Refusal::Unnamed { .. })), "somebody has the device open");
+    }
+    assert_eq!(open(&nobody(), &device).unwrap(), PassReason::Device);
+}
+
+// Protects a disk image whose owner used it between two benchmarks, by way of its device too.
+#[test]
+fn root_a_loop_device_is_known_until_somebody_else_writes_to_it() {
+    if !is_root() {
+        return;
+    }
+    let device = LoopDevice::new(32 * MIB);
+    if !has_marks(&device.image) {
+        return;
+    }
+    let measured = |guard: &Guard| {
+        let file = once_released(|| match guard.open_device(&device.path, None, IoMode::Buffered) {
+            Err(Refusal::Held { .. }) => None,
+            done => Some(done.unwrap()),
+        });
+        file.file().write_all_at(&[7; 4096], 8192).unwrap();
+        drop(file);
+        guard.give_back();
+    };
+    measured(&nobody());
+    measured(&nobody());
+    // What lies only in the device's cache counts.
+    let file = File::options().write(true).open(&device.path).unwrap();
+    at(&file, MIB, b"precious");
+    drop(file);
+    assert!(matches!(open(&nobody(), &device), Err(Refusal::Unnamed { .. })));
+    if device.format("mkfs.ext4", &["-q", "-F"]) {
+        assert!(matches!(open(&nobody(), &device), Err(Refusal::Signed { .. })));
+    }
+}
+
+#[test]
+fn an_input_without_content_takes_nothing_from_anybody_who_was_not_named() {
+    let dir = on_disk();
+    let register = MadeFiles::new(dir.path().join("state"));
+    let empty = Path::new("/dev/null");
+    let to = |cut_to_bytes: u64, empty_input: Option<&'static str>| OutputOpening {
+        creates: true,
+        is_new: false,
+        cut_to_bytes: Some(cut_to_bytes),
+        empty_input: empty_input.map(Path::new),
+        stream_flags: rustix::fs::OFlags::empty(),
+    };
+    let path = dir.path().join("testfile");
+    let output = |guard: &Guard, opening| guard.open_output(&path, &register, opening);
+    // Plumb made it, of zeros even.
+    output(&nobody(), to(0, None)).unwrap().write_all_at(&[0; 8192], 0).unwrap();
+    for cut_to_bytes in [0, 4096, 8191] {
+        let result = output(&nobody(), to(cut_to_bytes, Some("/dev/null")));
+        assert!(matches!(&result, Err(Refusal::Exchanged { input, .. }) if input == empty), "{result:?}");
+        assert_eq!(path.metadata().unwrap().len(), 8192);
+    }
+    output(&nobody(), to(8192, Some("/dev/null"))).unwrap();
+    let beside = Guard::new(Permissions::parse(&dir.path().display().to_string()));
+    assert!(
+        matches!(output(&beside, to(0, Some("/dev/null"))), Err(Refusal::Exchanged { .. })),
+        "only the file's name"
+    );
+    assert_eq!(path.metadata().unwrap().len(), 8192);
+    let named = Guard::new(Permissions::parse(&path.display().to_string()));
+    output(&named, to(0, Some("/dev/null"))).unwrap();
+    assert_eq!(path.metadata().unwrap().len(), 0);
+    // With something to write it is made anew, as ever.
+    output(&nobody(), to(0, None)).unwrap().write_all_at(&[1; 8192], 0).unwrap();
+    output(&nobody(), to(0, None)).unwrap();
+    assert_eq!(path.metadata().unwrap().len(), 0);
+    // A hole is nothing.
+    File::options().write(true).open(&path).unwrap().set_len(1 << 30).unwrap();
+    output(&nobody(), to(0, Some("/dev/null"))).unwrap();
+    assert_eq!(path.metadata().unwrap().len(), 0);
+}

@@ -1,0 +1,167 @@
+//! Files and loop devices of somebody else's that hold nothing: proved on the descriptor that is then written to, while
+//! nobody else has them open; marked, so that a script may use one again; and given back at the end of a run, so that what
+//! their owner writes later is the owner's.
+//!
+//! What cannot be prevented: between the proof and the first write of the run, and while it runs, another program may open the
+//! file and write to it, as to any file. The lease of [`super::users`] keeps it out until the proof is complete and the file
+//! is marked, and truncated where it is to be; from then on it writes into a file that is being measured.
+
+use super::beneath::Identity;
+use super::blank::{self, NotBlank};
+use super::device::{DeviceNumber, SystemDevices};
+use super::made::MadeFiles;
+use super::mark::{LeftAs, Mark};
+use super::users::{self, Scan, once_released};
+use super::{FileLocation, Guard, Intent, Refusal};
+use crate::os;
+use rustix::fs::{Mode, OFlags, Stat};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a run has taken.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LentFiles(Arc<Mutex<Vec<LentFile>>>);
+
+#[derive(Debug)]
+struct LentFile {
+    path: PathBuf,
+    made: Option<MadeFiles>,
+}
+
+/// A blank loop device's image.
+pub(super) struct BlankImage {
+    file: OwnedFd,
+    path: PathBuf,
+    identity: Identity,
+}
+
+impl Guard {
+    /// Opens an existing file that holds nothing. `judged` is a descriptor of it for reading.
+    ///
+    /// # Errors
+    /// [`Refusal::ExistingFile`] with what it may hold, and whatever is in the way.
+    pub(super) fn take_blank(
+        &self,
+        place: &FileLocation<'_>,
+        looked_at: &Stat,
+        judged: OwnedFd,
+        intent: Intent,
+    ) -> Result<OwnedFd, Refusal> {
+        let path = place.path;
+        let existing = |why| self.existing(path, why);
+        refuse_links(looked_at).map_err(existing)?;
+        let is_as_left = self.is_as_left(judged.as_fd(), looked_at, path, place.made);
+        if !is_as_left {
+            blank::may_be(judged.as_fd(), path).map_err(existing)?;
+        }
+        SystemDevices::this().refuse_if_image(path, Identity::of(looked_at))?;
+        let file = place.open(looked_at, OFlags::RDWR)?;
+        // A lease is for the only one who has it open.
+        drop(judged);
+        let before = rustix::fs::fstat(&file).map_err(Refusal::io(path, "check the opened file"))?;
+        refuse_links(&before).map_err(existing)?;
+        let alone = users::alone(file.as_fd(), &before, path).map_err(existing)?;
+        if !(is_as_left && LeftAs::of(&before) == LeftAs::of(looked_at)) {
+            blank::prove(file.as_fd(), path, self.patience).map_err(existing)?;
+        }
+        let after = rustix::fs::fstat(&file).map_err(Refusal::io(path, "check the opened file"))?;
+        if state(&before) != state(&after) {
+            return Err(existing(NotBlank::Changed));
+        }
+        if !alone.is_kept() {
+            return Err(existing(NotBlank::InUse { by: None }));
+        }
+        if intent == Intent::Truncate {
+            rustix::fs::ftruncate(&file, 0).map_err(Refusal::io(path, "truncate it"))?;
+        }
+        self.lend(file.as_fd(), Identity::of(&after), path, place.made);
+        drop(alone);
+        Ok(file)
+    }
+
+    fn is_as_left(&self, file: BorrowedFd<'_>, stat: &Stat, path: &Path, made: Option<&MadeFiles>) -> bool {
+        Mark::read(file, Identity::of(stat), path, made) == Some(Mark::Left(LeftAs::of(stat)))
+    }
+
+    fn lend(&self, file: BorrowedFd<'_>, identity: Identity, path: &Path, made: Option<&MadeFiles>) {
+        Mark::Lent.put(file, identity, path, made);
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let lent = LentFile { path, made: made.cloned() };
+        self.lent.0.lock().unwrap_or_else(PoisonError::into_inner).push(lent);
+    }
+
+    /// Gives back what this guard has taken: each file's mark says from now on how it was left. Called when all that the run
+    /// had open is closed. A run that is killed does not come here, and its files must be named next time.
+    pub(crate) fn give_back(&self) {
+        let lent = std::mem::take(&mut *self.lent.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for LentFile { path, made } in lent {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+            // The run may have removed it.
+            let Ok(file) = rustix::fs::open(&path, flags, Mode::empty()) else { continue };
+            let Ok(stat) = rustix::fs::fstat(&file) else { continue };
+            // The run may have replaced it: the mark names this run and the file that it is on.
+            let identity = Identity::of(&stat);
+            if Mark::read(file.as_fd(), identity, &path, made.as_ref()) == Some(Mark::Lent) {
+                Mark::Left(LeftAs::of(&stat)).put(&file, identity, &path, made.as_ref());
+            }
+        }
+    }
+
+    /// Proves that an open loop device and its image hold nothing. Root only: nobody else sees who has a device open.
+    pub(super) fn prove_blank_device(
+        &self,
+        machine: &SystemDevices,
+        device: BorrowedFd<'_>,
+        number: DeviceNumber,
+    ) -> Result<BlankImage, NotBlank> {
+        const NO_LOOP: &str = "it is no loop device, whose image would tell that it holds nothing";
+        let path = machine.image_of(number).ok_or(NotBlank::Unseen { why: NO_LOOP })?;
+        let file = rustix::fs::open(&path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        // What is only in the device's cache is in the image afterwards.
+        rustix::io::retry_on_intr(|| rustix::fs::fsync(device))?;
+        let before = rustix::fs::fstat(&file)?;
+        let identity = Identity::of(&before);
+        if os::loop_image(device)? != (identity.device, identity.inode) {
+            return Err(NotBlank::Changed);
+        }
+        refuse_links(&before)?;
+        if machine.count_images(identity)? != 1 || machine.is_swap(identity) {
+            return Err(NotBlank::InUse { by: None });
+        }
+        let rdev = rustix::fs::fstat(device)?.st_rdev;
+        once_released(|| match Scan::for_device(rdev, identity) {
+            Scan { found: Some(program), .. } => Err(NotBlank::InUse { by: Some(program) }),
+            Scan { is_complete: false, .. } => Err(NotBlank::Unseen { why: "only root can know who has it open" }),
+            Scan { .. } => Ok(()),
+        })?;
+        if !self.is_as_left(file.as_fd(), &before, &path, None) {
+            blank::prove(file.as_fd(), &path, self.patience)?;
+        }
+        let after = rustix::fs::fstat(&file)?;
+        if state(&before) != state(&after) || os::loop_image(device)? != (identity.device, identity.inode) {
+            return Err(NotBlank::Changed);
+        }
+        Ok(BlankImage { file, path, identity })
+    }
+
+    /// Takes a device whose image was proved to hold nothing.
+    pub(super) fn lend_image(&self, image: &BlankImage) {
+        self.lend(image.file.as_fd(), image.identity, &image.path, None);
+    }
+}
+
+fn refuse_links(stat: &Stat) -> Result<(), NotBlank> {
+    // The field's type differs between architectures.
+    #[allow(clippy::unnecessary_cast)]
+    match stat.st_nlink as u64 {
+        1 => Ok(()),
+        count => Err(NotBlank::Linked { count }),
+    }
+}
+
+/// What changes when somebody changes a file.
+#[allow(clippy::unnecessary_cast)]
+fn state(stat: &Stat) -> (LeftAs, (i64, u64), u64) {
+    (LeftAs::of(stat), (stat.st_ctime as i64, stat.st_ctime_nsec as u64), stat.st_nlink as u64)
+}

@@ -1,0 +1,130 @@
+//! File systems that are too small for what other tools' words ask: the rows that fit are run, the others are left out with a
+//! line, and nothing is filled unless that was said.
+
+use crate::alone;
+use crate::common::disks::{Loop, Mounted};
+use crate::common::{Home, Said, needs};
+use std::path::Path;
+
+const MIB: u64 = 1 << 20;
+
+/// A small file system, without a journal, so that what is free is known.
+fn small() -> Option<(Mounted, Home)> {
+    needs::root_and(&["losetup", "mkfs.ext4"])
+        .then(|| (Mounted::on(Loop::in_memory(96 * MIB), "ext4", ""), Home::new()))
+}
+
+/// In the small file system's own directory.
+fn there(home: &Home, mounted: &Mounted, line: &str, fill: Option<&Path>) -> Said {
+    let mut command = home.command(line.split_whitespace());
+    command.current_dir(mounted.path());
+    if let Some(fill) = fill {
+        command.env("PLUMB_FILL", fill);
+    }
+    Said::of(command)
+}
+
+fn files(mounted: &Mounted) -> Vec<String> {
+    let names = std::fs::read_dir(mounted.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    names.map(|name| name.to_string_lossy().into_owned()).filter(|name| name != "lost+found").collect()
+}
+
+#[test]
+fn a_sweep_runs_the_sizes_that_fit_and_says_which_do_not() {
+    let _alone = alone();
+    let Some((mounted, home)) = small() else { return };
+    let line = "as iozone -a -n 16m -g 256m -y 1m -q 1m -i 0 -R -f f";
+    let said = there(&home, &mounted, line, None).expect(0);
+    let hint = format!("PLUMB_FILL={} writes on until it is full", mounted.as_str());
+    let said =
+        said.complains(&["iozone: 131072 kB left out: ", "iozone: 262144 kB left out: ", "less than 5 %", &hint]);
+    for size in ["16384", "32768", "65536"] {
+        assert!(
+            said.out.contains(&format!("{size}    1024 ")) && said.out.contains(&format!("\"{size}\"")),
+            "{}",
+            said.out
+        );
+    }
+    assert!(!said.out.contains("131072"), "no row, and no row of zeros: {}", said.out);
+    assert!(files(&mounted).is_empty());
+
+    let said = there(&home, &mounted, "as iozone -s 512m -r 1m -i 0 -f f", None).expect(74);
+    said.complains(&["524288 kB left out", "No space left on device"]).says(&["Error writing block 0, f"]);
+    let said = there(&home, &mounted, "as iozone -t 1 -t 8 -s 24m -r 1m -i 0", None).expect(0);
+    said.complains(&["24576 kB by 8 children left out"]).says(&["Children see throughput for 1 initial writers"]);
+
+    // As IOzone does, where that was said.
+    let said = there(&home, &mounted, "as iozone -s 512m -r 1m -i 0 -f f", Some(mounted.path())).expect(74);
+    said.complains(&["No space left on device"]).says(&["Error writing block"]);
+    // And never where the system or the results are.
+    let line = "as iozone -s 900000g -r 1m -i 0 -f f";
+    let mut command = home.command(line.split(' '));
+    command.env("PLUMB_FILL", home.work());
+    let said = Said::of(command).expect(74);
+    if !said.err.contains("is never filled") {
+        needs::not_shown(
+            "the working directory lies on another file system than the results; the guard's own tests mount one",
+        );
+    }
+    let mut command = home.command(line.replace(" f", &format!(" {}/f", mounted.as_str())).split(' '));
+    command.env("PLUMB_FILL", mounted.path()).env("PLUMB_DB", mounted.path().join("results/plumb.db"));
+    Said::of(command).expect(74).complains(&["holds /, /var or Plumb's results, and is never filled"]);
+}
+
+#[test]
+fn jobs_that_fit_run_and_the_others_fail_by_themselves() {
+    let _alone = alone();
+    let Some((mounted, home)) = small() else { return };
+    let job = |name: &str, size: &str| format!("--name={name} --size={size} --rw=write --bs=1m ");
+    let line = format!("as fio --output=out {}{}{}", job("small", "8m"), job("large", "1g"), job("other", "8m"));
+    let said = there(&home, &mounted, &line, None).expect(1);
+    said.complains(&["large.0.0 would leave less than 5 %", "PLUMB_FILL="]);
+    let mut left = files(&mounted);
+    left.sort();
+    assert_eq!(left, ["other.0.0", "out", "small.0.0"]);
+    for name in ["small.0.0", "other.0.0"] {
+        assert_eq!(std::fs::metadata(mounted.path().join(name)).unwrap().len(), 8 * MIB);
+        std::fs::remove_file(mounted.path().join(name)).unwrap();
+    }
+    // The tool's own word for it.
+    let line = format!("as fio --output=out {}--fill_device=1", job("fills", "1g"));
+    there(&home, &mounted, &line, None).expect(0);
+    assert!(mounted.path().join("fills.0.0").metadata().unwrap().len() > 64 * MIB);
+    let mut command = home.command(line.split_whitespace());
+    command.env("PLUMB_DB", mounted.path().join("plumb.db")).current_dir(mounted.path());
+    Said::of(command).expect(1).complains(&["is never filled"]);
+}
+
+#[test]
+fn small_files_are_measured_where_there_is_no_room_for_the_large_one() {
+    let _alone = alone();
+    let Some((mounted, home)) = small() else { return };
+    let said = there(&home, &mounted, "as bonnie++ -d . -u root -r 0 -s 1g -n 1 -q", None).expect(0);
+    said.complains(&["the tests of the large file are left out", "less than 5 %", "Sequential Create"]);
+    let said = there(&home, &mounted, "as bonnie++ -d . -u root -r 0 -s 1g -n 0 -q", None).expect(1);
+    said.complains(&["less than 5 %"]);
+    home.file("commands", "set size 1000000 2000000\nset number 500\nset transactions 10\nrun\nset size 10 20\nset number 10\nrun\nquit\n");
+    let line = format!("as postmark {}", home.work().join("commands").display());
+    let said = there(&home, &mounted, &line, None).complains(&["less than 5 %"]);
+    assert!(said.out.contains("transactions"), "the second run is made: {}", said.out);
+    assert!(files(&mounted).is_empty());
+}
+
+/// Plumb's own commands leave 5 % free, whatever the setting of other tools' says.
+#[test]
+fn native_runs_never_fill() {
+    let _alone = alone();
+    let Some((mounted, home)) = small() else { return };
+    home.file(
+        "over.toml",
+        &format!(
+            "name = \"over\"\n[target.data.file]\npath = {:?}\nsize = \"1GiB\"\n[[phase]]\nname = \"write\"\n\
+             [[phase.workers]]\ntarget = \"data\"\nwork.blocks.mix.write = 100\n",
+            mounted.path().join("f")
+        ),
+    );
+    let mut command = home.command(["run", "over.toml"]);
+    command.env("PLUMB_FILL", mounted.path());
+    let said = Said::of(command).expect(5);
+    assert!(said.err.contains("less than 5 %") && !said.err.contains("PLUMB_FILL"), "{}", said.err);
+}
