@@ -1,6 +1,8 @@
 //! Where `/proc`, `/sys` and `/etc` are looked for.
 
 use crate::error::ProbeError;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// Whether this system has `/proc` and `/sys`.
@@ -39,7 +41,7 @@ impl Sysroot {
     /// A text file as it is; the error names the file and the reason.
     pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<String, ProbeError> {
         let path = path.as_ref();
-        match std::fs::read(self.locate(path)) {
+        match whole(&self.locate(path)) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(_) if self.is_real() && !HAS_PROC => Err(ProbeError::NotHere),
             Err(error) => Err(ProbeError::read(path)(error)),
@@ -76,6 +78,22 @@ impl Sysroot {
     pub(crate) fn resolve(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         let real = self.locate(path).canonicalize().ok()?;
         Some(Path::new("/").join(real.strip_prefix(&self.root).ok()?))
+    }
+}
+
+/// A file's content. The kernel's own files say that they are 0 bytes long, so that `std::fs::read` would ask for 32 at a time;
+/// nearly all of them come in one piece here, and hundreds are read around a run.
+fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut piece = [0; 4096];
+    let mut content = Vec::new();
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(content),
+            Ok(got) => content.extend_from_slice(&piece[..got]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 
