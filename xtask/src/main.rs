@@ -20,9 +20,10 @@ cargo xtask test [ARGS…]   install the Debian packages that the tests need (as
                            ARGS go to `cargo test`; with --long first, also the slow tests that rarely fail
 cargo xtask bench NAME     time Plumb and its peers alternately and print ratios; NAME is `engine` (the hot loop
                            against fio), `fio` (fio's command lines in both), `classic` (those of dd, IOzone,
-                           Bonnie++ and PostMark), `fidelity` (whether both measure the same) or `flows` (file
-                           sets against bare calls); --rounds N; --binary FILE instead of a release build;
-                           --only TEXT: `classic` and `fidelity` cases whose names contain TEXT
+                           Bonnie++ and PostMark), `fidelity` (whether both measure the same), `flows` (file sets
+                           against bare calls), `start` (commands that hardly do anything) or `scaling` (jobs and
+                           depth, with fio's beside); --rounds N; --binary FILE instead of a release build;
+                           --only TEXT: cases whose names contain TEXT, not in `engine`, `fio` and `flows`
 cargo xtask calibrate      how often Plumb is right and wrong on simulated devices, against its bars;
                            --scale small|full, --seed N, --only SCENARIO, --tell N (explain N trials)
 cargo xtask aa             how often Plumb claims a difference between equals on real file systems (as root; 100
@@ -44,6 +45,8 @@ fn main() -> Result<()> {
         ["bench", "classic", rest @ ..] => bench::classic(&bench::Options::parse(rest)?),
         ["bench", "fio", rest @ ..] => bench::dialect(&bench::Options::parse(rest)?),
         ["bench", "fidelity", rest @ ..] => bench::fidelity(&bench::Options::parse(rest)?),
+        ["bench", "start", rest @ ..] => bench::start(&bench::Options::parse(rest)?),
+        ["bench", "scaling", rest @ ..] => bench::scaling(&bench::Options::parse(rest)?),
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
         ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),
         ["aa", rest @ ..] => aa::run(&aa::Options::parse(rest)?),

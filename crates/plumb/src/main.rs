@@ -20,9 +20,11 @@ use args::{AgentArguments, Arguments, PlumbCommand, Tool};
 use clap::Parser;
 use commands::study::StudyCommand;
 use exit::{End, Stopped};
+use plumb_engine::clock::Clock;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    Clock::begin_calibration();
     let mut words = std::env::args_os();
     let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
     let is_init = called.file_name().is_some_and(|name| name == "init") && std::process::id() == 1;

@@ -121,7 +121,8 @@ impl IoWatch {
         self.parents.retain(|pid, _| before.contains_key(pid));
         for (pid, _) in before.iter().filter(|(_, bytes)| bytes.read.saturating_add(bytes.written) > 0) {
             if !self.parents.contains_key(pid)
-                && let Some(stat) = self.sys.read(format!("/proc/{pid}/stat")).ok().and_then(|text| parse_stat(&text))
+                && let Some(stat) =
+                    self.sys.read_one_piece(format!("/proc/{pid}/stat")).ok().and_then(|text| parse_stat(&text))
             {
                 self.parents.insert(*pid, stat.parent);
             }
@@ -181,7 +182,7 @@ impl IoWatch {
         if now == before {
             return None;
         }
-        let stat = parse_stat(&self.sys.read(format!("/proc/{pid}/stat")).ok()?)?;
+        let stat = parse_stat(&self.sys.read_one_piece(format!("/proc/{pid}/stat")).ok()?)?;
         let is_new = self.started_ticks.is_some_and(|started| stat.start_ticks > started);
         let shrank = now.read < before.read || now.written < before.written;
         let before = if is_new || shrank { Bytes { read: 0, written: 0 } } else { before };
@@ -238,7 +239,7 @@ fn uptime_ticks(sys: &Sysroot) -> Option<u64> {
 fn snapshot(sys: &Sysroot) -> Snapshot {
     let mut seen = Snapshot { by_pid: BTreeMap::new(), unreadable: 0 };
     for pid in sys.names("/proc").iter().filter_map(|name| name.parse::<u32>().ok()) {
-        match sys.read(format!("/proc/{pid}/io")).and_then(|text| process_io(&text)) {
+        match sys.read_one_piece(format!("/proc/{pid}/io")).and_then(|text| process_io(&text)) {
             Ok(io) => {
                 seen.by_pid.insert(pid, Bytes { read: io.read_bytes, written: io.write_bytes });
             }

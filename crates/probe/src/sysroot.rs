@@ -1,6 +1,8 @@
 //! Where `/proc`, `/sys` and `/etc` are looked for.
 
 use crate::error::ProbeError;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// Whether this system has `/proc` and `/sys`.
@@ -38,8 +40,18 @@ impl Sysroot {
 
     /// A text file as it is; the error names the file and the reason.
     pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<String, ProbeError> {
-        let path = path.as_ref();
-        match std::fs::read(self.locate(path)) {
+        self.read_until(path.as_ref(), |_| false)
+    }
+
+    /// A text file that the kernel hands out in one piece if it is asked for 4 KiB, as it does what it says of one process or
+    /// one setting (`single_open` of fs/seq_file.c, fs/kernfs/file.c). The second call, which would return nothing, is saved:
+    /// there are hundreds of such files around a run.
+    pub(crate) fn read_one_piece(&self, path: impl AsRef<Path>) -> Result<String, ProbeError> {
+        self.read_until(path.as_ref(), |_| true)
+    }
+
+    fn read_until(&self, path: &Path, is_enough: fn(&[u8]) -> bool) -> Result<String, ProbeError> {
+        match read_file(&self.locate(path), is_enough) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(_) if self.is_real() && !HAS_PROC => Err(ProbeError::NotHere),
             Err(error) => Err(ProbeError::read(path)(error)),
@@ -48,7 +60,7 @@ impl Sysroot {
 
     /// The first line of a text file, trimmed; `None` where there is none or it is empty.
     pub(crate) fn line(&self, path: impl AsRef<Path>) -> Option<String> {
-        let text = self.read(path).ok()?;
+        let text = self.read_until(path.as_ref(), |begun| begun.contains(&b'\n')).ok()?;
         let line = text.lines().next()?.trim().to_owned();
         (!line.is_empty()).then_some(line)
     }
@@ -79,6 +91,25 @@ impl Sysroot {
     }
 }
 
+/// A file's content, or its beginning where that is enough. The kernel's own files say that they are 0 bytes long, so that
+/// `std::fs::read` would ask for 32 bytes at a time.
+fn read_file(path: &Path, is_enough: fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut piece = [0; 4096];
+    let mut content = Vec::new();
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(content),
+            Ok(got) => content.extend_from_slice(&piece[..got]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        if is_enough(&content) {
+            return Ok(content);
+        }
+    }
+}
+
 /// An absolute path without `.` and `..`, without looking at the file system.
 pub(crate) fn lexical(path: &Path) -> PathBuf {
     let mut clean = PathBuf::from("/");
@@ -98,6 +129,18 @@ pub(crate) fn lexical(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::testtree::Tree;
+
+    // Protects: files longer than a piece are read to their end, and a line may be longer, too.
+    #[test]
+    fn what_is_longer_than_a_piece_is_whole() {
+        let tree = Tree::new();
+        let line = "x".repeat(5000);
+        tree.file("/proc/long", &format!("{line}\n{line}"));
+        let sys = tree.sys();
+        assert_eq!(sys.read("/proc/long").unwrap(), format!("{line}\n{line}"));
+        assert_eq!(sys.line("/proc/long").unwrap(), line);
+        assert_eq!(sys.read_one_piece("/proc/long").unwrap().len(), 4096);
+    }
 
     // Protects: a fake machine must not leak the real one's files, and links stay inside the tree.
     #[test]

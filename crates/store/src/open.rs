@@ -38,9 +38,9 @@ pub struct Store {
 /// How sure a transaction is to outlive a loss of power. Any outlives a kill of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The write-ahead log is not flushed: a flush would disturb the very device that is being measured.
+    /// Nothing is flushed: a flush would disturb the very device that is being measured.
     Process,
-    /// The log is flushed, and then folded into the file.
+    /// The write-ahead log is flushed and folded into the file, which is flushed, too.
     Power,
 }
 
@@ -238,8 +238,10 @@ impl Store {
         body: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let failed = self.failed(doing);
-        if durability == Durability::Power {
-            self.connection.execute_batch("PRAGMA synchronous = FULL").map_err(&failed)?;
+        // With NORMAL, the head of a new log would be flushed with its directory. Only a transaction is without flushes:
+        // whatever folds the log into the file, as closing it does, must not be.
+        if durability == Durability::Process {
+            self.connection.execute_batch("PRAGMA synchronous = OFF").map_err(&failed)?;
         }
         let outcome = (|| {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -248,12 +250,25 @@ impl Store {
             Ok(value)
         })()
         .map_err(&failed);
-        if durability == Durability::Power {
-            // Neither can undo what is committed; a checkpoint that another reader blocks is done by the next one.
-            let _ = self.connection.execute_batch("PRAGMA synchronous = NORMAL");
-            let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        match durability {
+            Durability::Process => self.connection.execute_batch("PRAGMA synchronous = NORMAL").map_err(&failed)?,
+            // It cannot undo what is committed.
+            Durability::Power => self.fold_log(),
         }
         outcome
+    }
+
+    /// Folds the log into the file: it is flushed first, and the file behind it. What a reader keeps from being folded stays in
+    /// the log, for the next one to fold; it is flushed all the same.
+    fn fold_log(&self) {
+        let folded = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+        });
+        let is_whole = matches!(folded, Ok((0, in_log, done)) if in_log == done);
+        if self.in_file && !is_whole {
+            let log = std::fs::File::open(with_suffix(&self.path, "-wal"));
+            let _ = log.and_then(|log| log.sync_all());
+        }
     }
 
     /// Turns SQLite's errors into ours, with what was being done.

@@ -41,7 +41,6 @@ pub(crate) struct Evidence<'a> {
     samples: SampleSet,
     conditions: ConditionWatch,
     around: Option<Around>,
-    null_ceiling_ops: Seen<f64>,
     evidence_log: Option<EvidenceLog<'a>>,
     device_looks: Option<(&'a RunLooks, LastLook)>,
     progress: &'a mut dyn Progress,
@@ -76,7 +75,6 @@ impl<'a> Evidence<'a> {
         workload: &'a Workload,
         environment: &'a Environment,
         base: &'a Path,
-        null_ceiling_ops: Seen<f64>,
         evidence_log: Option<EvidenceLog<'a>>,
         progress: &'a mut dyn Progress,
     ) -> Evidence<'a> {
@@ -89,7 +87,6 @@ impl<'a> Evidence<'a> {
             samples: SampleSet::of([]),
             conditions: ConditionWatch::of([]),
             around: None,
-            null_ceiling_ops,
             evidence_log,
             device_looks: None,
             progress,
@@ -258,7 +255,6 @@ impl Observer for Evidence<'_> {
             name: phase.to_owned(),
             resident_before: residency_of(targets),
             extents_before: extents_of(targets),
-            null_ceiling_ops: self.null_ceiling_ops.clone(),
             conditions: self.conditions.begin(),
             ..PhaseObservations::default()
         };

@@ -243,13 +243,13 @@ impl Bench {
         self.environment.ram_bytes.min(limit)
     }
 
-    /// What the null backend reaches with so many workers; measured once a process.
-    fn null_ceiling(&mut self, workload: &Workload) -> Seen<f64> {
-        let most = |phase: &plumb_workload::Phase| phase.workers.iter().map(|group| group.count).sum::<u32>();
-        let is_sim = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
-        if is_sim {
-            return Seen::no("the target is simulated: no generator runs in real time");
+    /// What the null backend reaches with this workload's workers. It is measured when the run is over, once a process, and only
+    /// for a run that could have come near it: it takes 50 ms, and scripts call other tools' commands a thousand times.
+    fn null_ceiling(&mut self, workload: &Workload, measurement: &Measurement) -> Seen<f64> {
+        if !measurement.phases.iter().any(may_be_near_null_ceiling) {
+            return Seen::no("so few ops per second, or so short a phase, that it says nothing");
         }
+        let most = |phase: &plumb_workload::Phase| phase.workers.iter().map(|group| group.count).sum::<u32>();
         let workers = workload.phase.iter().map(most).max().unwrap_or(1).clamp(1, self.environment.cpus.max(1));
         self.null_ceilings
             .entry(workers)
@@ -282,7 +282,6 @@ impl Bench {
         let id = id.to_string();
         let started_at = Timestamp::now().to_string();
         let tool = tool();
-        let null_ceiling = self.null_ceiling(&workload);
         let environment = self.environment.clone();
         let evidence_log = self.store.as_mut().map(|store| EvidenceLog {
             store,
@@ -292,7 +291,7 @@ impl Bench {
             command: request.command,
             dialect: request.dialect,
         });
-        let mut evidence = Evidence::new(&workload, &environment, request.base, null_ceiling, evidence_log, progress);
+        let mut evidence = Evidence::new(&workload, &environment, request.base, evidence_log, progress);
         if let Some(looks) = &self.device_looks {
             // Another tool's removal of its files is part of what the tool does, and it may make more runs than one.
             let last = if request.dialect.is_none() { LastLook::BeforeRemoval } else { LastLook::Elsewhere };
@@ -313,7 +312,7 @@ impl Bench {
             copy_listener: self.copy_listener.clone(),
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);
-        let observations = evidence.collected();
+        let mut observations = evidence.collected();
         let measurement = match measured {
             Ok(measurement) => measurement,
             Err(error) => {
@@ -324,6 +323,11 @@ impl Bench {
                 return Err(error.into());
             }
         };
+        let is_real = |target: &Target| !matches!(target, Target::Sim(_) | Target::Null(_));
+        if workload.target.values().any(is_real) {
+            let ceiling = self.null_ceiling(&workload, &measurement);
+            observations.phases.iter_mut().for_each(|phase| phase.null_ceiling_ops = ceiling.clone());
+        }
         let judgement = plumb_trust::judge(&workload, &measurement, &observations);
         let mut phases = plumb_trust::phase_results(&workload, &measurement, &judgement);
         for phase in &mut phases {
@@ -351,6 +355,15 @@ impl Bench {
             None => Ok(outcome),
         }
     }
+}
+
+/// A worker reaches some ten million ops per second against nothing, and on an emulated processor some hundred thousand. Far
+/// below that, nothing is learnt from the ceiling; nor of a phase that is shorter than its measurement.
+fn may_be_near_null_ceiling(phase: &PhaseMeasurement) -> bool {
+    const OPS_PER_SECOND: f64 = 20_000.0;
+    const SHORTEST_NS: u64 = 50_000_000;
+    let ops: u64 = phase.ops.values().map(|moved| moved.count).sum();
+    phase.wall_ns >= SHORTEST_NS && ops as f64 >= OPS_PER_SECOND * (phase.wall_ns as f64 / 1e9)
 }
 
 /// Stores a result, or saves it to a file. Heartbeats may have failed before: a result that is stored has all of it.

@@ -16,15 +16,15 @@ const SECONDS: u32 = 2;
 
 /// Whose turn it is.
 #[derive(Clone, Copy)]
-enum Tool<'a> {
+pub(super) enum Tool<'a> {
     Plumb(&'a Plumb),
     Fio,
 }
 
 /// One program with the words of a command line, in a folder of its own.
-struct Bench<'a> {
-    plumb: &'a Plumb,
-    folder: tempfile::TempDir,
+pub(super) struct Bench<'a> {
+    pub(super) plumb: &'a Plumb,
+    pub(super) folder: tempfile::TempDir,
 }
 
 impl Bench<'_> {
@@ -50,7 +50,7 @@ impl Bench<'_> {
     }
 
     /// Ops per second of all jobs together, from the JSON output.
-    fn speed(&self, tool: Tool<'_>, words: &[String]) -> Result<Speed> {
+    pub(super) fn speed(&self, tool: Tool<'_>, words: &[String]) -> Result<Speed> {
         let mut words = words.to_vec();
         words.push("--output-format=json".to_owned());
         let output = self.output(tool, &words)?;
@@ -123,7 +123,7 @@ fn words(all: &[&str]) -> Vec<String> {
     all.iter().map(|&word| word.to_owned()).collect()
 }
 
-fn timed(all: &[&str]) -> Vec<String> {
+pub(super) fn timed(all: &[&str]) -> Vec<String> {
     let mut words = words(all);
     words.extend(["--time_based".to_owned(), format!("--runtime={SECONDS}")]);
     words
@@ -212,7 +212,7 @@ pub fn dialect(options: &Options) -> Result<()> {
 }
 
 /// A file that both read, written out so that no write-back runs meanwhile.
-fn lay_out(path: &Path) -> Result<()> {
+pub(super) fn lay_out(path: &Path) -> Result<()> {
     use std::io::Write;
     let mut file = std::fs::File::create(path)?;
     let block: Vec<u8> = (0..1 << 20).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

@@ -15,6 +15,8 @@ mod neighbours;
 mod options;
 mod plumb;
 mod rounds;
+mod scaling;
+mod start;
 
 pub use classic::classic;
 pub use dialect::dialect;
@@ -22,3 +24,5 @@ pub use engine::engine;
 pub use fidelity::fidelity;
 pub use flows::flows;
 pub use options::Options;
+pub use scaling::scaling;
+pub use start::start;

@@ -42,7 +42,8 @@ impl Bar {
         }
     }
 
-    fn says(self, value: f64) -> String {
+    /// Beside the value, in a table.
+    pub fn says(self, value: f64) -> String {
         let word = if self.is_met(value) { "met" } else { "MISSED" };
         match self {
             Bar::AtLeast(bar) => format!("{word:7} (≥ {bar})"),
@@ -182,7 +183,7 @@ pub fn table(rows: &[Row]) {
 }
 
 /// A rate in ops/s.
-fn rate(ops_per_second: f64) -> String {
+pub fn rate(ops_per_second: f64) -> String {
     match ops_per_second {
         ops if ops >= 1e6 => format!("{:6.2} M/s", ops / 1e6),
         // Whole commands.
@@ -192,7 +193,7 @@ fn rate(ops_per_second: f64) -> String {
 }
 
 /// The middle value; of an even number of values, the mean of the two in the middle.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     match values.len() {

@@ -13,7 +13,9 @@ const DOMAINS_MAX: usize = 8;
 /// Throttles since boot: of every core, and of the package that counts most, which all of its cores repeat.
 pub(super) fn throttles(sys: &Sysroot) -> Seen<u64> {
     let (mut cores, mut package, mut seen) = (0u64, 0u64, false);
-    for name in sys.names(CPUS) {
+    // Beside the processors there are files and directories about all of them.
+    let is_one = |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
+    for name in sys.names(CPUS).into_iter().filter(is_one) {
         let count = |file: &str| sys.number::<u64>(format!("{CPUS}/{name}/thermal_throttle/{file}"));
         if let Some(core) = count("core_throttle_count") {
             cores = cores.saturating_add(core);
