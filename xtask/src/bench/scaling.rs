@@ -85,7 +85,7 @@ pub fn scaling(options: &Options) -> Result<()> {
 /// Plumb's speed and fio's, round by round.
 fn series(bench: &Bench<'_>, words: &[String], rounds: usize) -> Result<Vec<[Speed; 2]>> {
     let turn = |round: usize| -> Result<[Speed; 2]> {
-        Ok(if round % 2 == 0 {
+        Ok(if round.is_multiple_of(2) {
             let own = bench.speed(Tool::Plumb(bench.plumb), words)?;
             [own, bench.speed(Tool::Fio, words)?]
         } else {
