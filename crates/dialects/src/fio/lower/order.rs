@@ -4,6 +4,7 @@ use super::backend;
 use super::clone::JobClone;
 use super::error::{LowerError, LowerErrors, Wrong};
 use super::facts::Layout;
+use super::foreseen::{Foreseen, LaidOut};
 use super::names::{self, Labels};
 use super::places::Places;
 use super::plan::{self, PlannedJob};
@@ -36,6 +37,7 @@ struct Lowering<'a> {
     errors: Vec<LowerError>,
     /// Targets by what they are, so that jobs on the same files share one.
     targets: BTreeMap<String, String>,
+    laid_out: LaidOut,
 }
 
 pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Result<Lowered, LowerErrors> {
@@ -59,6 +61,7 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
         unrunnable: Vec::new(),
         errors: Vec::new(),
         targets: BTreeMap::new(),
+        laid_out: LaidOut::new(),
     };
     lowering.all();
     lowering.waits();
@@ -139,7 +142,8 @@ impl Lowering<'_> {
             self.unrunnable.push(Unrunnable { job: index, what, why: why.clone() });
         }
         self.check(&mut copy);
-        let layout = sizes::layout(&mut copy, self.places);
+        let layout = sizes::layout(&mut copy, &mut Foreseen { places: self.places, laid_out: &self.laid_out });
+        self.foresee(&copy, &layout);
         let label = match (job.identity.numjobs, number) {
             (..=1, _) => job.name.clone(),
             _ => format!("{}.{number}", names::plain(&job.name)),
@@ -239,6 +243,22 @@ impl Lowering<'_> {
         }
         if job.direction.randrepeat && job.direction.seed_is_said && copy.is_said("randrepeat") {
             copy.fix("randrepeat has no effect, because randseed is set");
+        }
+    }
+
+    /// Keeps how long the copy's files are for the jobs behind it.
+    fn foresee(&mut self, copy: &JobClone<'_>, layout: &Layout) {
+        let later = copy.job.files.create_on_open || copy.engine.has_no_files || copy.engine.calls_files;
+        let is_only_one = self.fio.jobs.len() == 1 && copy.job.identity.numjobs <= 1;
+        if later || is_only_one {
+            return;
+        }
+        for number in 0..copy.names.count() {
+            let bytes = layout.lengths.get(number).or(layout.lengths.last()).map_or(0, |length| length.0);
+            if bytes > 0 {
+                let length = self.laid_out.entry(sizes::path(copy, number)).or_default();
+                *length = (*length).max(bytes);
+            }
         }
     }
 

@@ -200,7 +200,8 @@ impl General {
         let limits = &script.limits;
         let mut bytes = limits.size;
         let writes = script.mix.has(Kind::Write);
-        if writes && script.is_random() && script.covers() == PlannedCoverage::Again {
+        // Writes in sequence begin again at the start of their file; what is verified is read back once, behind them all.
+        if writes && script.covers() == PlannedCoverage::Again {
             bytes = bytes.max(limits.io_bytes.unwrap_or_default());
         }
         if writes && script.verifying.is_some_and(|verifying| verifying.backlog.is_some()) {

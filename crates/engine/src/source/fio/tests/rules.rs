@@ -565,11 +565,16 @@ fn what_is_cached_is_dropped_before_it_is_read_again() {
 #[test]
 fn what_was_written_in_sequence_is_read_back_in_that_order_and_at_the_end() {
     let two = vec![FileRange { start: Bytes(0), length: Bytes(16 * KIB) }; 2];
-    let verified = |stream: Stream, lengths: &[u64]| -> Vec<(OpKind, u32, u64)> {
+    let handed = |stream: Stream, lengths: &[u64], handing: Handing| -> Vec<(OpKind, u32, u64)> {
         let mut job = job(stream);
         job.verify = Some(fio::verify());
-        let plan = plan(&job, lengths, Handing::Inline).expect("a plan");
+        let plan = plan(&job, lengths, handing).expect("a plan");
         ops(&plan, 1000).iter().map(|op| (op.kind, op.file, op.offset / 4096)).collect()
+    };
+    let verified = |stream: Stream, lengths: &[u64]| {
+        let ops = handed(stream.clone(), lengths, Handing::Inline);
+        assert_eq!(handed(stream, lengths, Handing::Queued), ops, "no engine writes less");
+        ops
     };
     let found = verified(Stream { ranges: two, ..stream(Does::Write, sequential()) }, &[16 * KIB; 2]);
     let places = |kind: OpKind| (0..8).map(move |at| (kind, at as u32 % 2, at / 2));
