@@ -7,6 +7,7 @@ use super::verify_tracking::VerifyTracking;
 use crate::op::{BlockOp, Role};
 use crate::pacer::KindsDue;
 use crate::source::Source;
+use plumb_result::measurement::Moved;
 use plumb_workload::OpKind;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub(crate) struct General {
     trim_batch: u64,
     /// Writes of this loop that were not done.
     failed: Vec<u32>,
+    /// What was drawn and not done, by [`Kind`].
+    dry: [Moved; 3],
     /// Files whose opening was told, and not yet their closing.
     shown_open: Box<[bool]>,
 }
@@ -100,6 +103,7 @@ impl General {
             verify_batch: 0,
             trim_batch: 0,
             failed: Vec::new(),
+            dry: [Moved::default(); 3],
             shown_open: vec![false; script.parts.count()].into(),
             script: Arc::clone(script),
         }
@@ -244,7 +248,12 @@ impl General {
             Drawn::Block { kind, file, offset, length } => {
                 let op = self.loaded(kind, file, offset, length);
                 self.any_in_loop = true;
-                if dry { Step::Again } else { Step::Op(op) }
+                if !dry {
+                    return Step::Op(op);
+                }
+                let done = &mut self.dry[kind as usize];
+                *done = Moved { count: done.count + 1, bytes: done.bytes + length };
+                Step::Again
             }
         }
     }
@@ -594,6 +603,11 @@ impl Source for General {
         }
         self.loops_left = self.script.limits.loops;
         self.most_ops = self.script.limits.most_ops();
+    }
+
+    fn dry(&self) -> Vec<(OpKind, Moved)> {
+        let each = Kind::ALL.map(|kind| (kind.op(), self.dry[kind as usize]));
+        each.into_iter().filter(|(_, moved)| moved.count > 0).collect()
     }
 
     fn failed(&mut self, op: &BlockOp) {
