@@ -12,10 +12,12 @@ use super::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable, pace, parts, 
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
 use crate::fio::options::engine::CpuMode;
+use crate::fio::options::files::FILES_MAX;
+use crate::fio::options::job::JOBS_MAX;
 use crate::fio::options::stop::ExitWhat;
 use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
-use plumb_workload::validate::validate;
+use plumb_workload::validate::{QUEUE_DEPTH_MAX, validate};
 use plumb_workload::{
     Activity, Busy, Bytes, ClockScope, Companion, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Target, WhenDone,
     WorkerGroup, Workload,
@@ -63,6 +65,7 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
         targets: BTreeMap::new(),
         laid_out: LaidOut::new(),
     };
+    lowering.counts()?;
     lowering.all();
     lowering.waits();
     lowering.ends();
@@ -71,6 +74,26 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
 }
 
 impl Lowering<'_> {
+    /// Refuses what would take memory without end before any of it is taken.
+    fn counts(&self) -> Result<(), LowerErrors> {
+        let (mut jobs, mut files) = (0_u64, 0_u64);
+        for job in &self.fio.jobs {
+            let copies = u64::from(job.identity.numjobs.max(1));
+            jobs += copies;
+            if jobs > JOBS_MAX {
+                let wrong = Wrong::TooMany { option: "numjobs", count: jobs, of: "jobs of this run", most: JOBS_MAX };
+                return Err(LowerErrors(vec![LowerError::of(job, wrong)]));
+            }
+            files = files.saturating_add(copies * u64::from(job.files.nrfiles));
+            if files > FILES_MAX {
+                let wrong =
+                    Wrong::TooMany { option: "nrfiles", count: files, of: "files of all its jobs", most: FILES_MAX };
+                return Err(LowerErrors(vec![LowerError::of(job, wrong)]));
+            }
+        }
+        Ok(())
+    }
+
     fn all(&mut self) {
         let fio = self.fio;
         let mut group_id = 0;
@@ -187,7 +210,7 @@ impl Lowering<'_> {
             }
         }
         for wrong in wrongs {
-            let error = LowerError { name: job.name.clone(), place: job.place.clone(), wrong };
+            let error = LowerError::of(job, wrong);
             // All copies of a job have the same errors.
             if !self.errors.contains(&error) {
                 self.errors.push(error);
@@ -226,6 +249,10 @@ impl Lowering<'_> {
         if job.logs.issue_time && !(job.logs.offset && job.logs.lat.is_some()) {
             let why = "the issue time is a column of the latency log, after the offset";
             copy.wrong(Wrong::Needs { option: "log_issue_time", needs: "write_lat_log and log_offset", why });
+        }
+        if copy.depth() > QUEUE_DEPTH_MAX {
+            let (count, most) = (copy.depth().into(), QUEUE_DEPTH_MAX.into());
+            copy.wrong(Wrong::TooMany { option: "iodepth", count, of: "ops in flight", most });
         }
         if job.direction.softrandommap {
             copy.fix("softrandommap has no effect: the block map is always allocated, or the run fails");

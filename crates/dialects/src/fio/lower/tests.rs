@@ -175,6 +175,24 @@ fn a_percentage_is_of_the_file_that_an_earlier_job_lays_out() {
     assert!(refusal(later).contains("the size of its files is unknown"), "nobody lays it out");
 }
 
+/// Protects: no count takes memory or threads without end, and the error names its line. fio ends at 4,096 jobs.
+#[test]
+fn counts_have_limits() {
+    let files = |text: &str| fio::read(&["a.fio".to_owned()], &Machine::default(), &mut OneFile(text.to_owned()));
+    for option in ["numjobs=4m", "numjobs=4097", "nrfiles=2m", "verify_async=5000"] {
+        let errors = files(&format!("[a]\nsize=1m\n{option}\n")).expect_err(option).to_string();
+        assert!(errors.contains("a.fio:3: ") && errors.contains(option), "{errors}");
+    }
+    let all = refusal("[global]\nsize=1m\nnumjobs=3000\n[a]\n[b]\nnumjobs=2000\n");
+    assert_eq!(all, "a.fio:6: b: numjobs: 5000 jobs of this run are too many; use at most 4096");
+    let many = refusal("[a]\nsize=1g\nnrfiles=1m\nnumjobs=5\n");
+    assert_eq!(many, "a.fio:3: a: nrfiles: 5242880 files of all its jobs are too many; use at most 4194304");
+    let deep = refusal("[a]\nsize=1m\nioengine=libaio\niodepth=40000\n");
+    assert_eq!(deep, "a.fio:4: a: iodepth: 40000 ops in flight are too many; use at most 32768");
+    assert_eq!(lowered("[a]\nsize=1m\niodepth=40000\n").jobs.len(), 1, "a synchronous engine has one");
+    assert_eq!(lowered("[a]\nsize=1m\nnumjobs=4096\nthread\n").jobs.len(), 4096);
+}
+
 #[test]
 fn a_stonewall_is_a_phase_and_groups_are_numbered() {
     let all = lowered("[global]\nsize=1m\n[a]\nstonewall\n[b]\n[c]\nnew_group\n[d]\nstonewall\nnumjobs=2\n[e]\n");

@@ -88,6 +88,18 @@ pub enum FioPlanError {
         /// How many blocks.
         blocks: u64,
     },
+    /// The map of used blocks does not fit into memory.
+    #[error(
+        "remembering which of {blocks} blocks were used needs {bytes} bytes of memory, more than the machine has; use larger \
+         blocks, a smaller range, `coverage = \"again\"` (fio: norandommap) or `\"once-by-register\"` \
+         (random_generator=lfsr)"
+    )]
+    MapMemory {
+        /// How many blocks.
+        blocks: u64,
+        /// What their map needs.
+        bytes: u64,
+    },
     /// A register gives its own order.
     #[error("a shift register covers all blocks evenly and supports no other distribution; use another `coverage`")]
     RegisterWithDistribution,
@@ -348,7 +360,14 @@ fn way(
             }
             PlannedCoverage::Register
         }
-        Coverage::Once if distribution == PlannedDistribution::Uniform && apart => PlannedCoverage::Map,
+        Coverage::Once if distribution == PlannedDistribution::Uniform && apart => {
+            // A bit a block, and its levels above.
+            let bytes = parts.sum(|part| part.mapped / 8).saturating_add(parts.sum(|part| part.mapped / 8 / 63));
+            if bytes > crate::os::ram_bytes() {
+                return Err(FioPlanError::MapMemory { blocks: parts.sum(|part| part.mapped), bytes });
+            }
+            PlannedCoverage::Map
+        }
         Coverage::Once | Coverage::Again => PlannedCoverage::Again,
     };
     Ok(Way::Random(Random {
