@@ -180,7 +180,7 @@ impl General {
 
     /// Whether what is cached is dropped at once of all files; of those that are opened in turn, it is as they are opened.
     fn evicts(&self) -> bool {
-        self.script.evicts && self.script.opening == Opening::Before && !self.is_dry()
+        self.script.evicts && self.script.opening != Opening::Told && !self.is_dry()
     }
 
     /// Drops what is cached of a file; nothing else is in flight meanwhile.
@@ -193,7 +193,9 @@ impl General {
         self.drains = true;
         match role {
             Role::Load => self.stage = Stage::Load,
-            Role::LoadVerified | Role::ReadBack | Role::ReadTrimmed => self.begin_read_back(),
+            Role::LoadVerified | Role::ReadBack | Role::ReadTrimmed | Role::AtClose | Role::Note => {
+                self.begin_read_back()
+            }
         }
         None
     }
@@ -383,15 +385,14 @@ impl General {
             return self.after_load();
         }
         let kind = if self.script.flushing.file_system_at_end { OpKind::Syncfs } else { OpKind::EndFsync };
-        let told = self.script.opening == Opening::Told && !self.shown_open[file];
+        let told = self.script.opening != Opening::Before && !self.shown_open[file];
         if told {
-            self.waiting.push_back(BlockOp::load(OpKind::Open, file as u32, 0, 0));
+            self.waiting.push_back(self.script.file_op(OpKind::Open, file));
         }
         let flush = BlockOp::load(kind, file as u32, 0, 0);
         self.waiting.push_back(BlockOp { after_all: file == 0, ..flush });
         if told {
-            let close = BlockOp::load(OpKind::Close, file as u32, 0, 0);
-            self.waiting.push_back(BlockOp { after_all: true, ..close });
+            self.waiting.push_back(self.script.file_op(OpKind::Close, file));
         }
         self.stage = Stage::Flush { file: file + 1 };
     }
@@ -489,10 +490,13 @@ impl General {
     /// Opens the file of an op that is read back, where that is told.
     fn shown(&mut self, op: BlockOp) -> BlockOp {
         let file = op.file as usize;
-        if self.script.opening == Opening::Told && !self.shown_open[file] {
+        if self.script.opening != Opening::Before && !self.shown_open[file] {
             self.shown_open[file] = true;
+            let opens = self.script.file_op(OpKind::Open, file);
+            // A note holds nothing up, so that what waits for all before it is the op itself.
+            let op = if self.drains && opens.role == Role::Note { self.take_drain(op) } else { op };
             self.waiting.push_back(op);
-            return BlockOp::load(OpKind::Open, op.file, 0, 0);
+            return opens;
         }
         op
     }
@@ -500,8 +504,7 @@ impl General {
     fn close_shown(&mut self) {
         for (file, open) in self.shown_open.iter_mut().enumerate() {
             if std::mem::take(open) {
-                let close = BlockOp::load(OpKind::Close, file as u32, 0, 0);
-                self.waiting.push_back(BlockOp { after_all: true, ..close });
+                self.waiting.push_back(self.script.file_op(OpKind::Close, file));
             }
         }
     }

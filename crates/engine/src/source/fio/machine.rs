@@ -5,7 +5,7 @@
 use super::choice::FileCurve;
 use super::files::{Files, Span};
 use super::script::{Kind, Mix, Opening, Script};
-use crate::op::BlockOp;
+use crate::op::{BlockOp, Role};
 use crate::pacer::KindsDue;
 use crate::rng::fio::{Taus, Taus88};
 use plumb_workload::OpKind;
@@ -134,7 +134,6 @@ pub(super) struct Machine {
     pub(super) draws: Draws,
     pub(super) counts: Counts,
     pub(super) files: Files,
-    opening: Opening,
     /// Which kind of a mix is due, where rates decide over it.
     kinds: Option<KindsDue>,
     /// Nothing is told: what is drawn was done before.
@@ -165,7 +164,6 @@ impl Machine {
                 done_files: 0,
             },
             files: Files::new(script),
-            opening: script.opening,
             kinds: kinds.filter(|_| matches!(script.mix, Mix::ReadWrite(percent) if (1..100).contains(&percent))),
             muted: false,
             told: VecDeque::new(),
@@ -194,7 +192,7 @@ impl Machine {
         self.counts.done_files = 0;
         for file in 0..self.files.count() {
             if self.files.is_open(file) {
-                self.close(file);
+                self.close(script, file);
             }
         }
         self.files.begin_again(script);
@@ -207,19 +205,18 @@ impl Machine {
         self.files.reset(script, file);
         self.files.set_open(file, true);
         self.counts.open_files += 1;
-        self.tell(OpKind::Open, file);
+        self.tell(script, OpKind::Open, file);
     }
 
-    fn close(&mut self, file: usize) {
+    fn close(&mut self, script: &Script, file: usize) {
         self.files.set_open(file, false);
         self.counts.open_files -= 1;
-        self.tell(OpKind::Close, file);
+        self.tell(script, OpKind::Close, file);
     }
 
-    fn tell(&mut self, kind: OpKind, file: usize) {
-        if self.opening == Opening::Told && !self.muted {
-            let after_all = kind == OpKind::Close;
-            self.told.push_back(BlockOp { after_all, ..BlockOp::load(kind, file as u32, 0, 0) });
+    fn tell(&mut self, script: &Script, kind: OpKind, file: usize) {
+        if script.opening != Opening::Before && !self.muted {
+            self.told.push_back(script.file_op(kind, file));
         }
     }
 
@@ -244,10 +241,10 @@ impl Machine {
                 return drawn;
             }
             if script.flushing.at_close && self.flushes(script) && !self.muted {
-                let flush = BlockOp { after_all: true, ..BlockOp::load(OpKind::EndFsync, file as u32, 0, 0) };
-                self.told.push_back(flush);
+                let flush = BlockOp::load(OpKind::EndFsync, file as u32, 0, 0);
+                self.told.push_back(BlockOp { role: Role::AtClose, after_all: true, ..flush });
             }
-            self.close(file);
+            self.close(script, file);
             if matches!(script.choice, FileChoice::Curved { .. }) {
                 self.files.reset(script, file);
             } else {

@@ -34,6 +34,8 @@ pub struct FioPlanRequest<'a> {
     pub handing: Handing,
     /// Its ops go through the page cache to files that are open.
     pub cached: bool,
+    /// A log is to show where the job opens and closes its files.
+    pub noted: bool,
 }
 
 /// Why a job has no plan.
@@ -270,7 +272,11 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         align,
         choice: stream.file_choice,
         open_files,
-        opening: if told { Opening::Told } else { Opening::Before },
+        opening: match (told, request.noted) {
+            (true, _) => Opening::Told,
+            (false, true) => Opening::Noted,
+            (false, false) => Opening::Before,
+        },
         removes,
         zones: stream.zones,
         limits: Limits {
