@@ -24,7 +24,7 @@ pub struct LoggedOp {
     pub complete_ns: u64,
     /// What it did.
     pub kind: OpKind,
-    /// What it was for.
+    /// What it was for. Of a note, nothing was done: it shows where the job opened or closed a file.
     pub role: Role,
     /// Which of the target's files it went to.
     pub file: u32,
@@ -60,10 +60,10 @@ impl LoggedOp {
             Ok(moved) => (moved, 0),
             Err(errno) => (errno.0 as u64, 1),
         };
-        let role = u64::from(self.role == Role::ReadBack);
-        let at_close = u64::from(self.role == Role::AtClose);
+        let is = |role: Role| u64::from(self.role == role);
         let submission = u64::from(self.submission_ns.is_some());
-        let flags: u64 = failed | role << 1 | submission << 2 | u64::from(self.in_ramp) << 3 | at_close << 4;
+        let roles = is(Role::ReadBack) << 1 | is(Role::AtClose) << 4 | is(Role::Note) << 5;
+        let flags: u64 = failed | roles | submission << 2 | u64::from(self.in_ramp) << 3;
         [
             self.submit_ns,
             self.complete_ns,
@@ -83,10 +83,11 @@ impl LoggedOp {
             submit_ns,
             complete_ns,
             kind: *OpKind::ALL.get((kind & 0xff) as usize)?,
-            role: match (flag(1), flag(4)) {
-                (true, _) => Role::ReadBack,
-                (false, true) => Role::AtClose,
-                (false, false) => Role::Load,
+            role: match (flag(1), flag(4), flag(5)) {
+                (true, ..) => Role::ReadBack,
+                (_, true, _) => Role::AtClose,
+                (.., true) => Role::Note,
+                (false, false, false) => Role::Load,
             },
             file: file as u32,
             offset,

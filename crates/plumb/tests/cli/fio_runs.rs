@@ -206,6 +206,14 @@ fn recordings_have_fio_s_lines_of_flushes_and_of_files() {
         flushes("--rw=write --sync_file_range=write:3"),
         ["t.0.0 sync_file_range 8192 0", "t.0.0 sync_file_range 20480 0"]
     );
+    assert_eq!(
+        flushes("--rw=write --fsync=4 --loops=2 --size=16k"),
+        ["t.0.0 sync 12288 0"],
+        "and none as the loop begins"
+    );
+    // A range of a file in which nothing was written is nothing to do, and has its line.
+    let ranges: Vec<String> = ["0", "4096", "8192", "4096"].map(|at| format!("t.0.2 sync_file_range {at} 0")).into();
+    assert_eq!(flushes("--rw=write --nrfiles=3 --size=36k --sync_file_range=write:2"), ranges);
     assert_eq!(flushes("--rw=write --end_syncfs=1 --ioengine=sync"), [". syncfs 28672 0"]);
     let files = |words: &str| -> String {
         let lines = recorded(&home, words);
@@ -269,6 +277,13 @@ fn a_job_that_only_verifies_counts_what_it_does_not_write() {
         assert_eq!(one[figure].as_u64(), Some(256), "{one}");
     }
     assert_eq!((write["io_bytes"].as_u64(), write["runtime"].as_u64()), (Some(1 << 20), Some(0)));
+    // Without `verify`, nothing is written either: fio draws the writes and that is all.
+    let before = std::fs::read(home.work().join("v.0.0")).unwrap();
+    let words = "--output-format=json --name=v --size=1m --bs=4k --rw=write --verify_only";
+    let root = document(&fio(&home, words).expect(0));
+    let (read, write) = (&root["jobs"][0]["read"], &root["jobs"][0]["write"]);
+    assert_eq!((read["total_ios"].as_u64(), write["total_ios"].as_u64()), (Some(0), Some(256)));
+    assert!(std::fs::read(home.work().join("v.0.0")).unwrap() == before, "nothing was written");
 }
 
 /// fio 3.42 writes all of `io_size` before it reads back, with every engine.

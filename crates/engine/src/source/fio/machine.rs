@@ -187,7 +187,6 @@ impl Machine {
     /// Closes all files, and begins the draws again where they are to be repeated.
     pub(super) fn begin_again(&mut self, script: &Script) {
         self.counts.zone_bytes = 0;
-        self.counts.after_flush = false;
         self.counts.mix_until = 0;
         self.counts.done_files = 0;
         for file in 0..self.files.count() {
@@ -354,7 +353,7 @@ impl Machine {
     fn fill(&mut self, script: &Script, file: usize) -> Option<Drawn> {
         let kind = match self.kind(script, file) {
             Ok(kind) => kind,
-            Err(flush) => return Some(self.flush(flush, file)),
+            Err(flush) => return Some(self.flush(script, flush, file)),
         };
         self.change_zone(script, file, kind);
         let Start { at, by, may_repeat } = self.start(script, file, kind)?;
@@ -391,10 +390,14 @@ impl Machine {
         Some(Drawn::Block { kind, file, offset, length })
     }
 
-    fn flush(&mut self, kind: OpKind, file: usize) -> Drawn {
+    fn flush(&mut self, script: &Script, kind: OpKind, file: usize) -> Drawn {
         let (offset, length) = match (kind, self.files.written(file)) {
             (OpKind::SyncRange, None) => {
                 self.count_flush(file);
+                // fio makes no call either, and logs it.
+                if script.opening == Opening::Noted && !self.muted {
+                    self.told.push_back(BlockOp { role: Role::Note, ..BlockOp::load(kind, file as u32, 0, 0) });
+                }
                 return Drawn::NoFlush;
             }
             (OpKind::SyncRange, Some(Span { from, to })) => (from, to - from),
