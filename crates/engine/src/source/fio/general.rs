@@ -483,6 +483,7 @@ impl General {
             end.counts.all_ops += 1;
             end.counts.all_bytes += length;
             end.counts.last = Kind::Read;
+            end.counts.after_flush = false;
         }
         Some(op)
     }

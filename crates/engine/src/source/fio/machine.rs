@@ -69,7 +69,7 @@ pub(super) struct Counts {
     /// Bytes with read-back.
     pub(super) all_bytes: u64,
     /// The op before was a flush.
-    after_flush: bool,
+    pub(super) after_flush: bool,
     /// The last op that moved data.
     pub(super) last: Kind,
     /// The kind of a mix that goes on until this many of it were done.
@@ -395,7 +395,7 @@ impl Machine {
             (OpKind::SyncRange, None) => {
                 self.count_flush(file);
                 // fio makes no call either, and logs it.
-                if script.opening == Opening::Noted && !self.muted {
+                if script.notes && !self.muted {
                     self.told.push_back(BlockOp { role: Role::Note, ..BlockOp::load(kind, file as u32, 0, 0) });
                 }
                 return Drawn::NoFlush;

@@ -272,6 +272,7 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         align,
         choice: stream.file_choice,
         open_files,
+        notes: request.noted,
         opening: match (told, request.noted) {
             (true, _) => Opening::Told,
             (false, true) => Opening::Noted,

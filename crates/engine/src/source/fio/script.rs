@@ -219,6 +219,8 @@ pub(super) struct Script {
     pub(super) choice: FileChoice,
     pub(super) open_files: usize,
     pub(super) opening: Opening,
+    /// A log shows what is noted.
+    pub(super) notes: bool,
     /// Files are removed between loops.
     pub(super) removes: bool,
     pub(super) zones: Option<ZoneStride>,

@@ -491,6 +491,18 @@ fn a_log_shows_where_files_are_opened_and_closed() {
     assert_eq!(shown(&job(few), &[4096; 2]), "open0 write0 close0 open1 write1 close1");
 }
 
+/// fio 3.42 flushes at the end of each loop that ends behind a read, also where nothing more was to be written in it.
+#[test]
+fn what_was_read_back_is_followed_by_the_flush_of_the_next_loop() {
+    let mut verified = job(Stream { loops: 2, max_ops: Some(2), ..stream(Does::Write, sequential()) });
+    verified.verify = Some(fio::verify());
+    verified.syncs.at_end = true;
+    let plan = plan(&verified, &[MIB], Handing::Inline).expect("a plan");
+    let kinds: Vec<&str> = ops(&plan, 100).iter().map(|op| op.kind.name()).collect();
+    let expected = [&["write"; 4][..], &["end-fsync"], &["read"; 4], &["end-fsync"]].concat();
+    assert_eq!(kinds, expected);
+}
+
 /// What a job counts as done although it only verifies: all that it draws.
 #[test]
 fn what_is_not_written_is_counted() {
