@@ -13,6 +13,7 @@ use crate::files::lock::Locked;
 use crate::files::open::{DeviceHandle, JobOpener};
 use crate::files::{JobTarget, Lengths, changes};
 use crate::instances::{AnyBackend, AnyQueued, AnySource, AnySync, run_any_queued, run_any_sync};
+use crate::op::BlockOp;
 use crate::pacer::{AnyPacer, KindsDue, Pacer, PacerRequest, Pacing, Sharing};
 use crate::process::cgroup::Joined;
 use crate::process::{self, When};
@@ -25,6 +26,7 @@ use crate::source::trace::{self, ReadingError, Recordings, Replay, ReplayFiles, 
 use crate::terms::{Ended, Queue, Stamping};
 use crate::worker::run_sync;
 use crate::worker_error::WorkerError;
+use plumb_result::measurement::Moved;
 use plumb_workload::blocks::sweep::{AfterWrite, SweepOps};
 use plumb_workload::files::{FileLock, JobFiles};
 use plumb_workload::verify::StampLayout;
@@ -344,6 +346,7 @@ impl<'a> Running<'a> {
             Ok(()) => ended,
             Err(unfinished) => passed.context.unfinished(&unfinished),
         };
+        self.keep_dry(source.table());
         let ended = self.read_through(&mut passed, ended, reading.as_ref());
         Ok(self.conclude(passed, ended, || backend.conclude()))
     }
@@ -357,12 +360,22 @@ impl<'a> Running<'a> {
         let ended = run_any_queued(&mut passed.context, &mut source, &mut backend, &mut pacer, queue);
         let backend = backend.table();
         let ended = ended.map_err(|source| WorkerError::Backend { backend: backend.name(), source })?;
+        self.keep_dry(source.table());
         let ended = self.read_through(&mut passed, ended, reading.as_ref());
         let ended = self.conclude(passed, ended, || backend.conclude());
         // Polling is not free: a kernel thread that does it is charged to the worker.
         let helped_ns = backend.helpers_cpu_ns().saturating_sub(helped_before_ns);
         self.barrier.report().cpu_system_ns.fetch_add(helped_ns, Relaxed);
         Ok(ended)
+    }
+
+    /// Keeps what counts as done although nothing was done.
+    fn keep_dry(&self, source: &dyn Source<Op = BlockOp>) {
+        for (kind, Moved { count, bytes }) in source.dry() {
+            let cells = &self.barrier.report().dry[kind as usize];
+            cells.count.store(count, Relaxed);
+            cells.bytes.store(bytes, Relaxed);
+        }
     }
 
     /// How the ops ended where they were read: what was wrong with the recording fails the worker that came so far.

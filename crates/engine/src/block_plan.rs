@@ -121,6 +121,7 @@ fn plan_as(
             io_alignment_bytes: alignment,
             handing: handing(&group.backend, group.depth),
             cached: matches!(target, OpenTarget::Job(_)) && caches(&group.backend),
+            noted: group.log_ops,
         })
         .map(StreamPlan::Fio)
         .map_err(|error| seat.error(error)),

@@ -93,6 +93,8 @@ pub(crate) struct ReportCells {
     pub(crate) read_back_ns: AtomicU64,
     /// From the first step of a script to behind its last, ns; 0 for other work.
     pub(crate) steps_ns: AtomicU64,
+    /// What it counts as done although nothing was done, by kind of op.
+    pub(crate) dry: [DryCells; OpKind::COUNT],
     /// Not 0 when its load reads, too.
     pub(crate) load_reads: AtomicU64,
     /// How far the search for its depth came, where its job has a goal of latency.
@@ -107,6 +109,13 @@ pub(crate) struct ReportCells {
 
 /// This many ops that were not done are remembered by number. Pages that are not written take no memory.
 const UNDONE_KEPT: usize = 8192;
+
+/// Ops of a kind that count as done although nothing was done.
+#[repr(C)]
+pub(crate) struct DryCells {
+    pub(crate) count: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+}
 
 /// How far a worker's source came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

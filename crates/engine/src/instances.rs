@@ -64,7 +64,7 @@ pub(crate) enum AnyQueued {
 }
 
 impl AnySource {
-    fn table(&mut self) -> &mut dyn Source<Op = BlockOp> {
+    pub(crate) fn table(&mut self) -> &mut dyn Source<Op = BlockOp> {
         match self {
             AnySource::Plumb(source) => source.table(),
             AnySource::Fio(source) => source.table(),

@@ -89,6 +89,10 @@ pub enum Role {
     ReadBack,
     /// It reads back what was trimmed, where zeros are expected.
     ReadTrimmed,
+    /// It flushes a file that is about to be closed.
+    AtClose,
+    /// It is not done: its file is open all the time, and a log shows where the job opens or closes it.
+    Note,
 }
 
 impl Role {

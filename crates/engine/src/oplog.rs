@@ -24,7 +24,7 @@ pub struct LoggedOp {
     pub complete_ns: u64,
     /// What it did.
     pub kind: OpKind,
-    /// What it was for.
+    /// What it was for. Of a note, nothing was done: it shows where the job opened or closed a file.
     pub role: Role,
     /// Which of the target's files it went to.
     pub file: u32,
@@ -38,6 +38,9 @@ pub struct LoggedOp {
     pub submission_ns: Option<u64>,
     /// It was done in the worker's ramp.
     pub in_ramp: bool,
+    /// Its place in the order in which the worker's ops were handed over, from 0. Those that are handed over together have
+    /// one time, and complete in any order.
+    pub sequence: u64,
 }
 
 /// Words of a record.
@@ -57,8 +60,10 @@ impl LoggedOp {
             Ok(moved) => (moved, 0),
             Err(errno) => (errno.0 as u64, 1),
         };
-        let role = u64::from(self.role == Role::ReadBack);
-        let flags = failed | role << 1 | u64::from(self.submission_ns.is_some()) << 2 | u64::from(self.in_ramp) << 3;
+        let is = |role: Role| u64::from(self.role == role);
+        let submission = u64::from(self.submission_ns.is_some());
+        let roles = is(Role::ReadBack) << 1 | is(Role::AtClose) << 4 | is(Role::Note) << 5;
+        let flags: u64 = failed | roles | submission << 2 | u64::from(self.in_ramp) << 3;
         [
             self.submit_ns,
             self.complete_ns,
@@ -67,7 +72,7 @@ impl LoggedOp {
             result,
             self.submission_ns.unwrap_or(0),
             u64::from(self.file),
-            self.kind as u64 | flags << 8,
+            self.kind as u64 | flags << 8 | self.sequence << 16,
         ]
     }
 
@@ -78,13 +83,19 @@ impl LoggedOp {
             submit_ns,
             complete_ns,
             kind: *OpKind::ALL.get((kind & 0xff) as usize)?,
-            role: if flag(1) { Role::ReadBack } else { Role::Load },
+            role: match (flag(1), flag(4), flag(5)) {
+                (true, ..) => Role::ReadBack,
+                (_, true, _) => Role::AtClose,
+                (.., true) => Role::Note,
+                (false, false, false) => Role::Load,
+            },
             file: file as u32,
             offset,
             length,
             result: if flag(0) { Err(Errno(result as i32)) } else { Ok(result) },
             submission_ns: flag(2).then_some(submission_ns),
             in_ramp: flag(3),
+            sequence: kind >> 16,
         })
     }
 }
@@ -103,6 +114,8 @@ pub(crate) struct OpOutcome {
     pub(crate) result: Result<u64, Errno>,
     /// When handing it over was done, where that is timed.
     pub(crate) handed_at: Option<Ticks>,
+    /// Of [`OpLog::number`].
+    pub(crate) sequence: u64,
 }
 
 /// The writing side, held by one worker.
@@ -113,6 +126,7 @@ pub(crate) struct OpLog<'a> {
     /// The phase's start.
     zero: Ticks,
     in_ramp: bool,
+    numbered: u64,
     buffer: Vec<u8>,
     /// The file took no more.
     full: bool,
@@ -122,12 +136,18 @@ impl<'a> OpLog<'a> {
     /// An empty log. Only one may exist for each worker.
     pub(crate) fn new(file: &'a File, report: &'a ReportCells, clock: Clock, zero: Ticks) -> OpLog<'a> {
         let buffer = Vec::with_capacity(KEPT * RECORD_BYTES);
-        OpLog { file, report, clock, zero, in_ramp: false, buffer, full: false }
+        OpLog { file, report, clock, zero, in_ramp: false, numbered: 0, buffer, full: false }
     }
 
     /// Whether what follows is done in the ramp.
     pub(crate) fn set_in_ramp(&mut self, in_ramp: bool) {
         self.in_ramp = in_ramp;
+    }
+
+    /// The number of an op that is handed over.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.numbered += 1;
+        self.numbered - 1
     }
 
     /// Keeps an op.
@@ -144,6 +164,7 @@ impl<'a> OpLog<'a> {
             result: outcome.result,
             submission_ns: outcome.handed_at.map(|at| self.clock.ns_between(outcome.start, at)),
             in_ramp: self.in_ramp,
+            sequence: outcome.sequence,
         };
         for word in record.encode() {
             self.buffer.extend_from_slice(&word.to_ne_bytes());
@@ -236,12 +257,13 @@ mod tests {
             op.role = if number % 2 == 0 { Role::Load } else { Role::ReadBack };
             let result = if number == 5 { Err(Errno(libc::ENOSPC)) } else { Ok(512) };
             let start = 1_000 + number * 10;
-            log.keep(&op, OpOutcome { start, end: start + 7, result, handed_at: (number == 6).then_some(start + 2) });
+            let (handed_at, sequence) = ((number == 6).then_some(start + 2), log.number());
+            log.keep(&op, OpOutcome { start, end: start + 7, result, handed_at, sequence });
         }
         log.write_out();
         let ops: Vec<LoggedOp> = LogReader::new(&file).collect();
         assert_eq!(ops.len() as u64, count);
-        assert!(ops.iter().enumerate().all(|(number, op)| op.offset == number as u64 * 4096));
+        assert!(ops.iter().zip(0..).all(|(op, number)| (op.offset, op.sequence) == (number * 4096, number)));
         assert_eq!((ops[4].submit_ns, ops[4].complete_ns, ops[4].file, ops[4].length), (40, 47, 3, 4096));
         assert_eq!((ops[5].result, ops[5].role), (Err(Errno(libc::ENOSPC)), Role::ReadBack));
         assert_eq!((ops[6].submission_ns, ops[7].submission_ns), (Some(2), None));

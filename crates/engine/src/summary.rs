@@ -4,6 +4,7 @@ use crate::clock::Ticks;
 use crate::fault::ReportCells;
 use crate::phase::{Coordinator, PhaseRun};
 use crate::recorder::Reading;
+use plumb_result::measurement::Moved;
 use plumb_result::short_list;
 use plumb_result::{DepthSearched, EndMeasurement, Interval, OpCounts, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
@@ -209,8 +210,17 @@ impl Coordinator {
             depth_search: report.search.depth().map(|depth| DepthSearched { depth, found: report.search.is_over() }),
             steady: self.steady.outcome(number),
             spent_ns: spent_ns(report, wall_ns),
+            dry: dry(report),
         }
     }
+}
+
+/// What counts as done although nothing was done.
+fn dry(report: &ReportCells) -> BTreeMap<OpKind, Moved> {
+    let each = OpKind::ALL.iter().zip(&report.dry);
+    let each =
+        each.map(|(kind, dry)| (*kind, Moved { count: dry.count.load(Relaxed), bytes: dry.bytes.load(Relaxed) }));
+    short_list::keyed(each.filter(|(_, moved)| moved.count > 0))
 }
 
 /// Time by kind of op, where reading back is a part of its own, or a script has more of it than its steps.

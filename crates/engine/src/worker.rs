@@ -10,7 +10,7 @@ use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
 use crate::control::WorkerControl;
 use crate::fault::FaultLog;
-use crate::op::Operation;
+use crate::op::{Operation, Role};
 use crate::oplog::{OpLog, OpOutcome};
 use crate::pacer::{Due, PaceFailure, PacedOp, Pacer, Waited, wait_until};
 use crate::queue_cells::QueueTally;
@@ -190,6 +190,19 @@ impl WorkerContext<'_> {
         }
     }
 
+    /// The number of an op that is handed over, in the record of single ops.
+    fn number(&mut self) -> u64 {
+        self.log.as_mut().map_or(0, OpLog::number)
+    }
+
+    /// Records what only the record of single ops is to show.
+    #[cold]
+    #[inline(never)]
+    fn note<O: Operation>(&mut self, op: &O, now: Ticks) {
+        let sequence = self.number();
+        self.log(op, OpOutcome { start: now, end: now, result: Ok(0), handed_at: None, sequence });
+    }
+
     /// Keeps that the end of the backend failed.
     #[cold]
     pub(crate) fn unfinished(&mut self, unfinished: &Unfinished) -> Ended {
@@ -317,6 +330,10 @@ where
                 }
                 continue;
             }
+            if op.role() == Role::Note {
+                self.context.note(op, now);
+                continue;
+            }
             if !self.context.budget.take(&self.context.control, op) {
                 self.source.failed(op);
                 return Ended::Done;
@@ -354,7 +371,8 @@ where
             let done = self.backend.execute(op);
             now = clock.now();
             if logs {
-                self.context.log(op, OpOutcome { start, end: now, result: done, handed_at: None });
+                let sequence = self.context.number();
+                self.context.log(op, OpOutcome { start, end: now, result: done, handed_at: None, sequence });
             }
             if self.backend.samples() {
                 group = self.sampler.timed(op.kind(), op.length(), done == Ok(op.length()), start, now);

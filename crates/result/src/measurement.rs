@@ -200,6 +200,10 @@ pub struct WorkerMeasurement {
     /// is verified writes first, and reads back then.
     #[serde(default)]
     pub spent_ns: BTreeMap<OpKind, u64>,
+    /// Ops that its tool counts as done although nothing was done: those of a job that only verifies what an earlier run
+    /// wrote. They are in no other count.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dry: BTreeMap<OpKind, Moved>,
 }
 
 /// What a worker did in one piece of time.

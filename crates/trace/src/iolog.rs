@@ -3,7 +3,8 @@
 //!
 //! * Version 3: each line begins with a time in **microseconds** from the start. `wait` is not used.
 //! * Version 2: lines have no time; `FILE wait N` lines stand between. By the manual, `N` is microseconds since the previous wait; fio itself reads milliseconds since its start. [`Waits`] chooses between them.
-//! * Names have no spaces. The offset of `sync` lines has no meaning.
+//! * Names have no spaces. The offset of `sync` lines has no meaning. `sync_file_range` and `syncfs` lines do not say of what;
+//!   as in fio, they are not replayed.
 
 use crate::error::{LineProblem, TraceError};
 use crate::record::{FileName, Record, RecordedAct};
@@ -165,6 +166,8 @@ impl<R: BufRead> Iolog<R> {
             "trim" => RecordedAct::Trim,
             "sync" => RecordedAct::Sync,
             "datasync" => RecordedAct::Datasync,
+            // fio logs these without the range or the file system, and passes over them when it replays.
+            "sync_file_range" | "syncfs" => return Ok(None),
             other => return Err(LineProblem::UnknownAct { act: other.to_owned() }),
         };
         let moves = matches!(known, RecordedAct::Read | RecordedAct::Write | RecordedAct::Trim);

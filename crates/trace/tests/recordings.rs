@@ -29,6 +29,14 @@ fn failure(bytes: &[u8]) -> String {
     }
 }
 
+/// fio writes lines for these flushes, and passes over them when it replays: the range or the file system is not in them.
+#[test]
+fn flushes_without_a_range_are_passed_over() {
+    let text = "fio version 3 iolog\n0 a add\n0 a open\n5 a write 0 4096\n9 a sync_file_range 0 0\n9 . syncfs 0 0\n";
+    let acts: Vec<RecordedAct> = of_text(text).iter().map(|record| record.act).collect();
+    assert_eq!(acts, [RecordedAct::Add, RecordedAct::Open, RecordedAct::Write]);
+}
+
 /// Every queued op of blktrace, as blkparse prints them.
 #[test]
 fn a_blktrace_yields_what_blkparse_says_was_queued() {

@@ -47,7 +47,7 @@ impl SteadyJudge {
     /// A judge who has seen nothing yet.
     pub(crate) fn new(rule: &SteadyRule) -> SteadyJudge {
         let length = (rule.window.0 / rule.check_every.0.max(1)).max(1) as usize;
-        SteadyJudge { rule: rule.clone(), length, window: VecDeque::with_capacity(length), attained: false }
+        SteadyJudge { rule: rule.clone(), length, window: VecDeque::new(), attained: false }
     }
 
     /// Takes the next piece of time, which began so long after the job. True when the job is steady with it; the pieces

@@ -9,6 +9,8 @@ pub mod trace;
 pub(crate) mod zipf;
 
 use crate::op::Operation;
+use plumb_result::measurement::Moved;
+use plumb_workload::OpKind;
 
 /// Yields ops, one at a time, from its own streams of random numbers.
 pub trait Source {
@@ -37,6 +39,11 @@ pub trait Source {
     /// Told when what is measured begins anew, at the end of the worker's ramp or of a search: so do its own limits. The
     /// op at hand was yielded already and starts afterwards, so that it counts.
     fn begins_anew(&mut self, _at_hand: Option<&Self::Op>) {}
+
+    /// What it counts as done although nothing was done, by kind. Asked once, at the end.
+    fn dry(&self) -> Vec<(OpKind, Moved)> {
+        Vec::new()
+    }
 
     /// Times through the whole flow so far, for sources that count transactions.
     fn transactions(&self) -> Option<u64> {

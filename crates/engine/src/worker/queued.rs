@@ -3,7 +3,7 @@
 use super::WorkerContext;
 use crate::backend::{Done, QueuedBackend, Slot, Wait};
 use crate::clock::Ticks;
-use crate::op::{BlockOp, Operation};
+use crate::op::{BlockOp, Operation, Role};
 use crate::oplog::OpOutcome;
 use crate::pacer::{Due, PacedOp, Pacer, wait_until};
 use crate::source::Source;
@@ -30,6 +30,8 @@ struct Flights {
     ended: Option<Ended>,
     /// Whether single ops are recorded.
     logs: bool,
+    /// Their numbers, by slot; empty where they are not recorded.
+    sequences: Vec<u64>,
     /// Whether slots must be known to be empty.
     apart: bool,
 }
@@ -64,7 +66,8 @@ impl Flights {
         let clock = context.clock;
         if self.logs {
             let handed_at = self.handed_at.get(slot as usize).copied();
-            context.log(&flight.op, OpOutcome { start: flight.start, end, result: done, handed_at });
+            let sequence = self.sequences[slot as usize];
+            context.log(&flight.op, OpOutcome { start: flight.start, end, result: done, handed_at, sequence });
         }
         let service_ns = clock.ns_between(flight.start, end);
         match done {
@@ -139,6 +142,7 @@ where
         handed_at: vec![0; if times_handover { depth } else { 0 }],
         ended: None,
         logs: context.log.is_some(),
+        sequences: vec![0; if context.log.is_some() { depth } else { 0 }],
         apart,
     };
     // The next op while it may not start: drawn before it is waited for, so that nobody waits for an op that is not there.
@@ -178,6 +182,10 @@ where
                 flying.ended = Some(Ended::Done);
                 break;
             };
+            if op.role() == Role::Note {
+                context.note(&op, now);
+                continue;
+            }
             if (orders && op.after_all() && flying.free < depth) || (apart && flying.overlaps(&op)) {
                 early = Some(op);
                 after_next = true;
@@ -205,6 +213,9 @@ where
             }
             flying.free -= 1;
             let slot = flying.slots[flying.free];
+            if flying.logs {
+                flying.sequences[slot as usize] = context.number();
+            }
             backend.before(&op, slot);
             backend.submit(&op, slot);
             flying.flights[slot as usize] = Some(Flight { op, intended, start: now });

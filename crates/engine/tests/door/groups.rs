@@ -1,6 +1,7 @@
 //! Groups of one phase with starts, ramps, times and series of their own, and whom their ends end.
 
 use super::common::*;
+use plumb_engine::op::Role;
 use plumb_engine::{LoggedOp, Observer, PhaseNow, WorkerState};
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
@@ -302,7 +303,10 @@ fn a_job_keeps_its_single_ops_and_its_queue() {
             let mut keeper = Keeper::default();
             let measurement = Place::new().watch(&text, &mut keeper);
             let worker = &measurement.phases[0].workers[0];
-            let ops = &keeper.logs[&worker.name];
+            let (notes, ops): (Vec<_>, Vec<_>) =
+                keeper.logs[&worker.name].iter().copied().partition(|op| op.role == Role::Note);
+            let noted: Vec<(OpKind, u64)> = notes.iter().map(|note| (note.kind, note.sequence)).collect();
+            assert_eq!(noted, [(OpKind::Open, 0), (OpKind::Close, 257)], "{group}");
             assert_eq!((worker.count, ops.len()), (256, 256), "{group}");
             let mut offsets: Vec<u64> = ops.iter().map(|op| op.offset).collect();
             offsets.sort_unstable();

@@ -38,7 +38,7 @@ pub const MAX_OFFSET_BYTES: u64 = i64::MAX as u64;
 pub const DIRECT_ALIGN_BYTES: u64 = 512;
 
 /// The largest submission queue of io_uring. Source: `IORING_MAX_ENTRIES`.
-pub(super) const QUEUE_DEPTH_MAX: u32 = 32_768;
+pub const QUEUE_DEPTH_MAX: u32 = 32_768;
 
 /// Nobody reads further than this.
 pub(super) const PROBLEMS_MAX: usize = 100;

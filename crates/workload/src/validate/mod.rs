@@ -16,8 +16,10 @@ mod targets;
 mod tests;
 
 use crate::Workload;
-use checker::{Checker, QUEUE_DEPTH_MAX, help_for_name};
-pub use checker::{DIRECT_ALIGN_BYTES, MAX_OFFSET_BYTES, MAX_OP_BYTES, MAX_SET_REQUEST_BYTES, Problem};
+use checker::{Checker, help_for_name};
+pub use checker::{
+    DIRECT_ALIGN_BYTES, MAX_OFFSET_BYTES, MAX_OP_BYTES, MAX_SET_REQUEST_BYTES, Problem, QUEUE_DEPTH_MAX,
+};
 
 /// The problems of a workload, in the order of its text; empty when it can run. At most 100 are reported.
 pub fn validate(workload: &Workload) -> Vec<Problem> {

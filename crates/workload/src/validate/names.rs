@@ -4,6 +4,9 @@ use super::Checker;
 use crate::files::Names;
 use crate::program::Postmark;
 
+/// Numbered files: what PostMark allows itself.
+const NAMES_MAX: u64 = 1 << 27;
+
 /// What files are called.
 pub(super) fn names(check: &mut Checker, names: &Names) {
     match names {
@@ -13,6 +16,11 @@ pub(super) fn names(check: &mut Checker, names: &Names) {
         Names::Numbered { count: 0, .. } => {
             check.problem(["names", "numbered", "count"], "the list of files is empty", "use at least 1");
         }
+        Names::Numbered { count, .. } if u64::from(*count) > NAMES_MAX => check.problem(
+            ["names", "numbered", "count"],
+            format!("{count} files are too many for their state to be held in memory"),
+            format!("use at most {NAMES_MAX}"),
+        ),
         Names::Numbered { path, count, .. } if *count > 1 && !path.to_string_lossy().contains("{}") => {
             check.problem(
                 ["names", "numbered", "path"],

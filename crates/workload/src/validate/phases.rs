@@ -13,8 +13,11 @@ use crate::units::Size;
 use crate::verify::{StampLayout, Verify, VerifyMethod, VerifyState};
 use std::collections::BTreeSet;
 
-/// More workers than this in one group is a slip of the pen.
+/// More workers than this in a phase is a slip of the pen.
 const WORKERS_MAX: u32 = 65_536;
+
+/// More threads than this do not verify faster.
+const VERIFY_THREADS_MAX: u32 = 4096;
 
 /// CPUs of a `cpu_set_t`. Source: sched_setaffinity(2), `CPU_SETSIZE`.
 const CPUS_MAX: u32 = 1024;
@@ -64,6 +67,11 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
     }
     if phase.workers.is_empty() && phase.companions.is_empty() {
         check.problem(["workers"], "the phase has no workers", "add a `[[phase.workers]]` with a `target` and `work`");
+    }
+    let all = phase.workers.iter().fold(0, |sum: u64, group| sum.saturating_add(group.count.into()));
+    if phase.workers.len() > 1 && all > u64::from(WORKERS_MAX) {
+        let message = format!("{all} workers of all groups together are too many");
+        check.problem(["workers"], message, format!("use at most {WORKERS_MAX} in a phase"));
     }
     stop(check, workload, phase);
     let mut names = BTreeSet::new();
@@ -450,6 +458,13 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
 
 /// Verification needs bytes that are kept, in blocks of one size.
 fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts) {
+    if said.threads > VERIFY_THREADS_MAX {
+        check.problem(
+            ["verify", "threads"],
+            format!("{} threads that verify are too many", said.threads),
+            format!("use at most {VERIFY_THREADS_MAX}"),
+        );
+    }
     let is_own = said.layout == StampLayout::Plumb;
     if is_own && !matches!(said.method, VerifyMethod::Crc32c | VerifyMethod::XxHash) {
         check.problem(

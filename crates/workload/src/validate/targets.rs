@@ -9,6 +9,9 @@ use crate::{Phase, Size, Workload};
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
+/// Files of one target that are all open. Source: the largest `RLIMIT_NOFILE` of Linux, `fs.nr_open`.
+const FILES_MAX: u32 = 1 << 20;
+
 /// More directories than this is a slip of the pen, not a tree.
 const DIRECTORIES_MAX: u64 = 1 << 24;
 
@@ -86,6 +89,10 @@ fn one(check: &mut Checker, target: &Target) {
         Target::Files(target) => {
             content(check, target.content);
             check.positive(["count"], "the number of files", target.count.into(), "use at least 1");
+            if target.count > FILES_MAX {
+                let message = format!("{} files are too many to be open at once", target.count);
+                check.problem(["count"], message, format!("use at most {FILES_MAX}, or a `tree`"));
+            }
             check.size(["size"], target.size);
         }
         Target::Tree(target) => tree(check, target),

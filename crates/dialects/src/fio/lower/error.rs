@@ -1,6 +1,7 @@
 //! Why jobs cannot be lowered.
 
 use crate::fio::error::WordLocation;
+use crate::fio::job::FioJob;
 
 /// Why one job cannot be lowered.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -75,12 +76,38 @@ pub enum Wrong {
         /// Why, and the way out.
         why: String,
     },
+    /// A count is larger than a run can hold.
+    #[error("{option}: {count} {of} are too many; use at most {most}")]
+    TooMany {
+        /// The option that says it.
+        option: &'static str,
+        /// How many.
+        count: u64,
+        /// Of what.
+        of: &'static str,
+        /// How many there may be.
+        most: u64,
+    },
     /// The run is read-only.
     #[error("the job writes or trims, which --readonly forbids")]
     ReadOnly,
     /// The resulting workload is invalid.
     #[error("invalid: {0}")]
     Invalid(String),
+}
+
+impl LowerError {
+    /// A job's error, at the option that it is about where that is known, else where the job begins.
+    pub(super) fn of(job: &FioJob, wrong: Wrong) -> LowerError {
+        let said = match wrong {
+            Wrong::TooMany { option, .. } => {
+                job.from_global.iter().chain(&job.said).rfind(|said| said.option.name == option)
+            }
+            _ => None,
+        };
+        let place = said.map_or(&job.place, |said| &said.place).clone();
+        LowerError { name: job.name.clone(), place, wrong }
+    }
 }
 
 /// All errors, in the order of the jobs.

@@ -9,6 +9,7 @@ mod backend;
 mod clone;
 mod error;
 mod facts;
+mod foreseen;
 mod lowered;
 mod names;
 mod order;

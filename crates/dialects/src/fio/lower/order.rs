@@ -4,6 +4,7 @@ use super::backend;
 use super::clone::JobClone;
 use super::error::{LowerError, LowerErrors, Wrong};
 use super::facts::Layout;
+use super::foreseen::{Foreseen, LaidOut};
 use super::names::{self, Labels};
 use super::places::Places;
 use super::plan::{self, PlannedJob};
@@ -11,10 +12,12 @@ use super::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable, pace, parts, 
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
 use crate::fio::options::engine::CpuMode;
+use crate::fio::options::files::FILES_MAX;
+use crate::fio::options::job::JOBS_MAX;
 use crate::fio::options::stop::ExitWhat;
 use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
-use plumb_workload::validate::validate;
+use plumb_workload::validate::{QUEUE_DEPTH_MAX, validate};
 use plumb_workload::{
     Activity, Busy, Bytes, ClockScope, Companion, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Target, WhenDone,
     WorkerGroup, Workload,
@@ -36,6 +39,7 @@ struct Lowering<'a> {
     errors: Vec<LowerError>,
     /// Targets by what they are, so that jobs on the same files share one.
     targets: BTreeMap<String, String>,
+    laid_out: LaidOut,
 }
 
 pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Result<Lowered, LowerErrors> {
@@ -59,7 +63,9 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
         unrunnable: Vec::new(),
         errors: Vec::new(),
         targets: BTreeMap::new(),
+        laid_out: LaidOut::new(),
     };
+    lowering.counts()?;
     lowering.all();
     lowering.waits();
     lowering.ends();
@@ -68,6 +74,26 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
 }
 
 impl Lowering<'_> {
+    /// Refuses what would take memory without end before any of it is taken.
+    fn counts(&self) -> Result<(), LowerErrors> {
+        let (mut jobs, mut files) = (0_u64, 0_u64);
+        for job in &self.fio.jobs {
+            let copies = u64::from(job.identity.numjobs.max(1));
+            jobs += copies;
+            if jobs > JOBS_MAX {
+                let wrong = Wrong::TooMany { option: "numjobs", count: jobs, of: "jobs of this run", most: JOBS_MAX };
+                return Err(LowerErrors(vec![LowerError::of(job, wrong)]));
+            }
+            files = files.saturating_add(copies * u64::from(job.files.nrfiles));
+            if files > FILES_MAX {
+                let wrong =
+                    Wrong::TooMany { option: "nrfiles", count: files, of: "files of all its jobs", most: FILES_MAX };
+                return Err(LowerErrors(vec![LowerError::of(job, wrong)]));
+            }
+        }
+        Ok(())
+    }
+
     fn all(&mut self) {
         let fio = self.fio;
         let mut group_id = 0;
@@ -139,7 +165,8 @@ impl Lowering<'_> {
             self.unrunnable.push(Unrunnable { job: index, what, why: why.clone() });
         }
         self.check(&mut copy);
-        let layout = sizes::layout(&mut copy, self.places);
+        let layout = sizes::layout(&mut copy, &mut Foreseen { places: self.places, laid_out: &self.laid_out });
+        self.foresee(&copy, &layout);
         let label = match (job.identity.numjobs, number) {
             (..=1, _) => job.name.clone(),
             _ => format!("{}.{number}", names::plain(&job.name)),
@@ -183,7 +210,7 @@ impl Lowering<'_> {
             }
         }
         for wrong in wrongs {
-            let error = LowerError { name: job.name.clone(), place: job.place.clone(), wrong };
+            let error = LowerError::of(job, wrong);
             // All copies of a job have the same errors.
             if !self.errors.contains(&error) {
                 self.errors.push(error);
@@ -223,6 +250,10 @@ impl Lowering<'_> {
             let why = "the issue time is a column of the latency log, after the offset";
             copy.wrong(Wrong::Needs { option: "log_issue_time", needs: "write_lat_log and log_offset", why });
         }
+        if copy.depth() > QUEUE_DEPTH_MAX {
+            let (count, most) = (copy.depth().into(), QUEUE_DEPTH_MAX.into());
+            copy.wrong(Wrong::TooMany { option: "iodepth", count, of: "ops in flight", most });
+        }
         if job.direction.softrandommap {
             copy.fix("softrandommap has no effect: the block map is always allocated, or the run fails");
         }
@@ -239,6 +270,22 @@ impl Lowering<'_> {
         }
         if job.direction.randrepeat && job.direction.seed_is_said && copy.is_said("randrepeat") {
             copy.fix("randrepeat has no effect, because randseed is set");
+        }
+    }
+
+    /// Keeps how long the copy's files are for the jobs behind it.
+    fn foresee(&mut self, copy: &JobClone<'_>, layout: &Layout) {
+        let later = copy.job.files.create_on_open || copy.engine.has_no_files || copy.engine.calls_files;
+        let is_only_one = self.fio.jobs.len() == 1 && copy.job.identity.numjobs <= 1;
+        if later || is_only_one {
+            return;
+        }
+        for number in 0..copy.names.count() {
+            let bytes = layout.lengths.get(number).or(layout.lengths.last()).map_or(0, |length| length.0);
+            if bytes > 0 {
+                let length = self.laid_out.entry(sizes::path(copy, number)).or_default();
+                *length = (*length).max(bytes);
+            }
         }
     }
 

@@ -77,7 +77,8 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
         record_lock: None,
         create_on_open: said.create_on_open,
         create_only: said.create_only,
-        append: said.append,
+        // The ranges begin behind the files as they were; only a replay has none.
+        append: said.append && copy.replays(),
         allow_mounted: said.allow_mounted_write,
         unlink: said.unlink,
         unlink_each_loop: said.unlink_each_loop,

@@ -51,7 +51,7 @@ fn files(copy: &JobClone<'_>, places: &mut dyn Places) -> Vec<File> {
 }
 
 /// The path of a file, made when it is needed: there may be a hundred thousand.
-fn path(copy: &JobClone<'_>, number: usize) -> String {
+pub(super) fn path(copy: &JobClone<'_>, number: usize) -> String {
     let path = copy.names.path(number).unwrap_or_default().into_os_string();
     path.into_string().unwrap_or_else(|path| path.to_string_lossy().into_owned())
 }

@@ -150,6 +150,53 @@ fn copies_have_files_offsets_and_numbers_of_their_own() {
     assert_eq!(all.workload.phase.len(), 1);
 }
 
+/// Protects: `file_append` writes behind the file as it was before it is laid out, once.
+#[test]
+fn appending_begins_where_the_file_ends() {
+    let text = "[a]\nrw=write\nsize=1m\nfile_append=1\nfilename=x\n";
+    let at = |paths: &[(&str, Found)]| {
+        let all = on(paths, text).unwrap_or_else(|errors| panic!("{errors}"));
+        assert!(!group(&all, 0).files.append, "the engine would begin behind what is laid out");
+        (stream(&all, 0).ranges.clone(), files(&all, 0).lengths.clone())
+    };
+    let range = |start: u64| vec![FileRange { start: Bytes(start), length: Bytes(1 << 20) }];
+    assert_eq!(at(&[("x", Found::Regular { bytes: 3 << 20 })]), (range(3 << 20), vec![Bytes(4 << 20)]));
+    assert_eq!(at(&[]), (range(0), vec![Bytes(1 << 20)]), "a new file has no end to begin behind");
+}
+
+/// Protects: a job sees the files that those before it lay out. fio 3.42 begins these copies at 0, 10 and 5 MiB.
+#[test]
+fn a_percentage_is_of_the_file_that_an_earlier_job_lays_out() {
+    let text = "[a]\nrw=randread\noffset_increment=25%\nnumjobs=3\nfilename=x\nsize=2m\nfilesize=20m\n";
+    let all = lowered(text);
+    let starts: Vec<(u32, u64)> =
+        (0..3).map(|at| (all.jobs[at].copy, stream(&all, at).ranges[0].start.0 >> 20)).collect();
+    assert_eq!(starts, [(0, 0), (2, 10), (1, 5)]);
+    assert_eq!(all.jobs.iter().map(|copy| copy.fresh_files).collect::<Vec<_>>(), [1, 0, 0]);
+    let sized = lowered("[a]\nrw=write\nsize=3m\nfilename=x\n[b]\nstonewall\nrw=read\nfilename=x\n");
+    assert_eq!(stream(&sized, 1).ranges[0].length, Bytes(3 << 20), "no size: that of the file");
+    let later = "[a]\nrw=write\nsize=3m\nfilename=x\ncreate_on_open=1\n[b]\nrw=read\nfilename=x\n";
+    assert!(refusal(later).contains("the size of its files is unknown"), "nobody lays it out");
+}
+
+/// Protects: no count takes memory or threads without end, and the error names its line. fio ends at 4,096 jobs.
+#[test]
+fn counts_have_limits() {
+    let files = |text: &str| fio::read(&["a.fio".to_owned()], &Machine::default(), &mut OneFile(text.to_owned()));
+    for option in ["numjobs=4m", "numjobs=4097", "nrfiles=2m", "verify_async=5000"] {
+        let errors = files(&format!("[a]\nsize=1m\n{option}\n")).expect_err(option).to_string();
+        assert!(errors.contains("a.fio:3: ") && errors.contains(option), "{errors}");
+    }
+    let all = refusal("[global]\nsize=1m\nnumjobs=3000\n[a]\n[b]\nnumjobs=2000\n");
+    assert_eq!(all, "a.fio:6: b: numjobs: 5000 jobs of this run are too many; use at most 4096");
+    let many = refusal("[a]\nsize=1g\nnrfiles=1m\nnumjobs=5\n");
+    assert_eq!(many, "a.fio:3: a: nrfiles: 5242880 files of all its jobs are too many; use at most 4194304");
+    let deep = refusal("[a]\nsize=1m\nioengine=libaio\niodepth=40000\n");
+    assert_eq!(deep, "a.fio:4: a: iodepth: 40000 ops in flight are too many; use at most 32768");
+    assert_eq!(lowered("[a]\nsize=1m\niodepth=40000\n").jobs.len(), 1, "a synchronous engine has one");
+    assert_eq!(lowered("[a]\nsize=1m\nnumjobs=4096\nthread\n").jobs.len(), 4096);
+}
+
 #[test]
 fn a_stonewall_is_a_phase_and_groups_are_numbered() {
     let all = lowered("[global]\nsize=1m\n[a]\nstonewall\n[b]\n[c]\nnew_group\n[d]\nstonewall\nnumjobs=2\n[e]\n");

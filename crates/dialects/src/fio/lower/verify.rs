@@ -7,7 +7,7 @@ use super::parts::pattern;
 use crate::fio::value::direction::AccessOrder;
 use plumb_workload::Bytes;
 use plumb_workload::Verify;
-use plumb_workload::verify::{StampLayout, VerifyState};
+use plumb_workload::verify::{StampLayout, VerifyMethod, VerifyState};
 use std::path::PathBuf;
 
 /// Bytes of a stamp without what its method adds. Source: `struct verify_header`, fio's verify.h.
@@ -20,7 +20,13 @@ fn gcd(a: u64, b: u64) -> u64 {
 /// Verification, if requested.
 pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<Verify> {
     let said = &copy.job.verify;
-    let method = said.method?;
+    let Some(method) = said.method else {
+        let only = said.only && copy.writes() && !copy.replays();
+        if only {
+            copy.fix("nothing is written, because verify_only is set; nothing is verified without `verify`");
+        }
+        return only.then(|| Verify { read_back: false, only, ..Verify::new(VerifyMethod::Null) });
+    };
     let interval = interval(copy, said.interval.unwrap_or(0).into());
     if u64::from(said.offset) + STAMP_BYTES > interval {
         let why = "the header does not fit into its interval; use larger blocks or a smaller offset";

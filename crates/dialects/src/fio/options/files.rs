@@ -1,12 +1,15 @@
 //! Files and devices: how they are chosen, created, opened and removed.
 
 use super::keywords::{Word, words};
-use super::kind::{ANY, Kind, Slots, Special, at_least};
+use super::kind::{ANY, Kind, Slots, Special, at_least, at_most};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 use crate::fio::value::Between;
 use plumb_workload::blocks::fio::FileChoice;
 use plumb_workload::files::{Allocation, FileLock, WriteLife};
+
+/// Files of all copies of all jobs of a run: each takes memory.
+pub const FILES_MAX: u64 = 1 << 22;
 
 /// Files and devices: how they are chosen, created, opened and removed.
 pub(super) static SHELF: Shelf = Shelf {
@@ -28,7 +31,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .default("none")
             .doc("File type to assume where it cannot be detected."),
         row("opendir", UsageTier::Two, Kind::Names).doc("Use every file found below these directories."),
-        row("nrfiles", UsageTier::One, Kind::Whole(Slots::One, ANY))
+        row("nrfiles", UsageTier::One, Kind::Whole(Slots::One, at_most(1 << 20)))
             .or("nr_files")
             .default("1")
             .doc("Number of files the job uses."),

@@ -1,10 +1,13 @@
 //! Name, copies, order and reporting group.
 
-use super::kind::{ANY, Bare, Kind, Slots, between};
+use super::kind::{ANY, Bare, Kind, Slots, at_most, between};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 use crate::fio::value::Between;
 use plumb_workload::Nanos;
+
+/// All copies of all jobs of a run. Source: fio's `REAL_MAX_JOBS`.
+pub const JOBS_MAX: u64 = 4096;
 
 /// Name, copies, order and reporting group.
 pub(super) static SHELF: Shelf = Shelf {
@@ -12,7 +15,7 @@ pub(super) static SHELF: Shelf = Shelf {
     options: &[
         row("name", UsageTier::One, Kind::Text).doc("Job name; labels results and prefixes generated file names."),
         row("description", UsageTier::One, Kind::Text).doc("Free-text description, shown with the results."),
-        row("numjobs", UsageTier::One, Kind::Whole(Slots::One, ANY))
+        row("numjobs", UsageTier::One, Kind::Whole(Slots::One, at_most(JOBS_MAX as i64)))
             .default("1")
             .doc("Number of copies of the job, each with its own files and offsets."),
         row("thread", UsageTier::One, Kind::Flag).doc("Run workers as threads instead of processes."),

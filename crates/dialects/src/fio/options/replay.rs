@@ -32,7 +32,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Merge the recordings into this file before replaying it."),
         row("merge_blktrace_scalars", UsageTier::Two, Kind::Floats { most: 20, bounds: None })
             .doc("Time scale of each merged recording, in percent."),
-        row("merge_blktrace_iters", UsageTier::Two, Kind::Floats { most: 20, bounds: None })
+        row("merge_blktrace_iters", UsageTier::Two, Kind::Floats { most: 20, bounds: Some((1.0, 1e6)) })
             .doc("Number of repetitions of each merged recording."),
     ],
 };

@@ -1,7 +1,7 @@
 //! Checking that data reads back as written.
 
 use super::keywords::{Word, words};
-use super::kind::{ANY, Kind, Slots, Special, at_least};
+use super::kind::{ANY, Kind, Slots, Special, at_least, at_most};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 use crate::fio::value::pattern::Piece;
@@ -33,7 +33,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("verify_dump", UsageTier::Two, Kind::Switch)
             .default("0")
             .doc("Save the expected and the actual contents of blocks that fail verification."),
-        row("verify_async", UsageTier::Two, Kind::Whole(Slots::One, ANY))
+        row("verify_async", UsageTier::Two, Kind::Whole(Slots::One, at_most(4096)))
             .default("0")
             .doc("Number of separate threads that verify."),
         row("verify_async_cpus", UsageTier::Two, Kind::Special(Special::Cpus))

@@ -24,9 +24,13 @@ pub enum IologAction {
     Sync(LoggedExtent),
     /// fdatasync.
     Datasync(LoggedExtent),
+    /// sync_file_range.
+    SyncFileRange(LoggedExtent),
+    /// syncfs.
+    Syncfs(LoggedExtent),
 }
 
-/// Where in a file, bytes.
+/// Where in a file, bytes. A flush has no place: fio writes what it used the flush's buffer for before ([`UsedBuffers`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoggedExtent {
     /// First byte.
@@ -46,10 +50,43 @@ pub fn iolog_line(since_start_us: u64, file: &str, action: IologAction) -> Strin
         IologAction::Trim(extent) => ("trim", Some(extent)),
         IologAction::Sync(extent) => ("sync", Some(extent)),
         IologAction::Datasync(extent) => ("datasync", Some(extent)),
+        IologAction::SyncFileRange(extent) => ("sync_file_range", Some(extent)),
+        IologAction::Syncfs(extent) => ("syncfs", Some(extent)),
     };
     match extent {
         None => format!("{since_start_us} {file} {name}\n"),
         Some(LoggedExtent { offset, length }) => format!("{since_start_us} {file} {name} {offset} {length}\n"),
+    }
+}
+
+/// The buffers of a job's queue, each with the offset that it was last used for. fio takes the one that was freed last.
+#[derive(Debug, Clone)]
+pub struct UsedBuffers {
+    free: Vec<u64>,
+    /// Offsets, with the time of completion, ns.
+    in_flight: Vec<(u64, u64)>,
+}
+
+impl UsedBuffers {
+    /// Those of a queue of this depth; nothing was done with any.
+    pub fn new(depth: u32) -> UsedBuffers {
+        UsedBuffers { free: vec![0; depth.max(1) as usize], in_flight: Vec::new() }
+    }
+
+    /// An op is handed over and completes at these times, ns. `offset` is `None` for one without a place; the answer is
+    /// what it leaves in its buffer.
+    pub fn used_by(&mut self, submit_ns: u64, complete_ns: u64, offset: Option<u64>) -> u64 {
+        self.in_flight.sort_by_key(|(_, complete_ns)| *complete_ns);
+        let over = self.in_flight.partition_point(|(_, complete_ns)| *complete_ns <= submit_ns);
+        self.free.extend(self.in_flight.drain(..over).map(|(offset, _)| offset));
+        if self.free.is_empty() && !self.in_flight.is_empty() {
+            // What is reaped at the very time of the next op.
+            self.free.push(self.in_flight.remove(0).0);
+        }
+        let before = self.free.pop().unwrap_or(0);
+        let offset = offset.unwrap_or(before);
+        self.in_flight.push((offset, complete_ns));
+        offset
     }
 }
 
@@ -62,5 +99,26 @@ mod tests {
         assert_eq!(iolog_line(0, "/x/a.0.0", IologAction::Add), "0 /x/a.0.0 add\n");
         let extent = LoggedExtent { offset: 8192, length: 4096 };
         assert_eq!(iolog_line(17, "/x/a.0.0", IologAction::Write(extent)), "17 /x/a.0.0 write 8192 4096\n");
+    }
+
+    /// What fio 3.42 logs: `sync 8192 0` behind writes at 0, 4096 and 8192 of one op at a time, and with a depth the offset
+    /// of the buffer that was freed last.
+    #[test]
+    fn flushes_have_the_offset_of_their_buffer() {
+        let mut one = UsedBuffers::new(1);
+        let writes: Vec<u64> = (0..3).map(|at| one.used_by(at * 10, at * 10 + 10, Some(at * 4096))).collect();
+        assert_eq!(writes, [0, 4096, 8192]);
+        assert_eq!(one.used_by(30, 40, None), 8192);
+        assert_eq!(one.used_by(40, 50, None), 8192, "the flush before had it, too");
+        let mut two = UsedBuffers::new(2);
+        two.used_by(0, 30, Some(4096));
+        assert_eq!(two.used_by(0, 20, None), 0, "the other buffer is new");
+        assert_eq!(two.used_by(25, 40, Some(8192)), 8192);
+        assert_eq!(two.used_by(35, 50, None), 4096);
+        let extent = LoggedExtent { offset: 4096, length: 0 };
+        assert_eq!(
+            iolog_line(9, "a", IologAction::SyncFileRange(extent)) + &iolog_line(9, ".", IologAction::Syncfs(extent)),
+            "9 a sync_file_range 4096 0\n9 . syncfs 4096 0\n"
+        );
     }
 }

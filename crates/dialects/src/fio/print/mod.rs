@@ -43,7 +43,7 @@ pub use build::{BuildError, DiskStats, Heading, JobMember, JobSource, KeptLog, L
 pub use eta::{Eta, RateLimit, Remaining, eta_line};
 pub use format::{Format, print};
 pub use grid::{BucketShares, LOG_COLUMNS};
-pub use iolog::{IologAction, LoggedExtent, iolog_header, iolog_line};
+pub use iolog::{IologAction, LoggedExtent, UsedBuffers, iolog_header, iolog_line};
 pub use json::{JsonFormat, json};
 pub use logs::{
     LogDirection, LogPriority, LogSample, LogValue, SampleLog, hist_log_line, log_line, log_record, samples_log,

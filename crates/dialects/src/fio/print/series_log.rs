@@ -72,6 +72,11 @@ impl LogQuantity {
         }
     }
 
+    /// Whether its lines have the time of issue; fio 3.42 writes 0 in those of the others.
+    const fn has_issue(self) -> bool {
+        matches!(self, LogQuantity::Slat | LogQuantity::Clat)
+    }
+
     /// Whether it is something per second, so that a piece of time without an op has a value.
     const fn is_rate(self) -> bool {
         matches!(self, LogQuantity::Bandwidth | LogQuantity::Iops)
@@ -171,7 +176,7 @@ impl<W: Write> JobLog<W> {
                 block_bytes: op.bytes,
                 offset: self.form.offset.then_some(op.offset),
                 priority: self.form.priority,
-                issue_ns: self.form.issue_time.then_some(op.issue_ns),
+                issue_ns: self.form.issue_time.then_some(if self.quantity.has_issue() { op.issue_ns } else { 0 }),
             };
             return self.out.write_all(&self.form.writing.bytes(&sample));
         };
@@ -363,6 +368,10 @@ mod tests {
         let epoch = LogForm { epoch_ms: 1_000_000, issue_time: true, ..LogForm::default() };
         assert_eq!(log(LogQuantity::Clat, epoch, &ops[1..], 10), "1000007, 35000, 0, 4096, 0, 6960000\n");
         assert_eq!(log(LogQuantity::Lat, LogForm::default(), &ops[1..], 10), "7, 40000, 0, 4096, 0\n");
+        for (quantity, issue) in [(LogQuantity::Slat, 6960000), (LogQuantity::Lat, 0), (LogQuantity::Iops, 0)] {
+            let lines = log(quantity, LogForm { issue_time: true, ..LogForm::default() }, &ops[1..], 10);
+            assert!(lines.ends_with(&format!(", 0, {issue}\n")), "{quantity:?}: {lines}");
+        }
         assert_eq!(log(LogQuantity::Slat, LogForm::default(), &ops, 10), "7, 5000, 0, 4096, 0\n", "where it was timed");
     }
 

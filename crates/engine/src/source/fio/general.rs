@@ -7,6 +7,7 @@ use super::verify_tracking::VerifyTracking;
 use crate::op::{BlockOp, Role};
 use crate::pacer::KindsDue;
 use crate::source::Source;
+use plumb_result::measurement::Moved;
 use plumb_workload::OpKind;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub(crate) struct General {
     trim_batch: u64,
     /// Writes of this loop that were not done.
     failed: Vec<u32>,
+    /// What was drawn and not done, by [`Kind`].
+    dry: [Moved; 3],
     /// Files whose opening was told, and not yet their closing.
     shown_open: Box<[bool]>,
 }
@@ -100,6 +103,7 @@ impl General {
             verify_batch: 0,
             trim_batch: 0,
             failed: Vec::new(),
+            dry: [Moved::default(); 3],
             shown_open: vec![false; script.parts.count()].into(),
             script: Arc::clone(script),
         }
@@ -176,7 +180,7 @@ impl General {
 
     /// Whether what is cached is dropped at once of all files; of those that are opened in turn, it is as they are opened.
     fn evicts(&self) -> bool {
-        self.script.evicts && self.script.opening == Opening::Before && !self.is_dry()
+        self.script.evicts && self.script.opening != Opening::Told && !self.is_dry()
     }
 
     /// Drops what is cached of a file; nothing else is in flight meanwhile.
@@ -189,7 +193,9 @@ impl General {
         self.drains = true;
         match role {
             Role::Load => self.stage = Stage::Load,
-            Role::LoadVerified | Role::ReadBack | Role::ReadTrimmed => self.begin_read_back(),
+            Role::LoadVerified | Role::ReadBack | Role::ReadTrimmed | Role::AtClose | Role::Note => {
+                self.begin_read_back()
+            }
         }
         None
     }
@@ -200,7 +206,8 @@ impl General {
         let limits = &script.limits;
         let mut bytes = limits.size;
         let writes = script.mix.has(Kind::Write);
-        if writes && script.is_random() && script.covers() == PlannedCoverage::Again {
+        // Writes in sequence begin again at the start of their file; what is verified is read back once, behind them all.
+        if writes && script.covers() == PlannedCoverage::Again {
             bytes = bytes.max(limits.io_bytes.unwrap_or_default());
         }
         if writes && script.verifying.is_some_and(|verifying| verifying.backlog.is_some()) {
@@ -243,7 +250,12 @@ impl General {
             Drawn::Block { kind, file, offset, length } => {
                 let op = self.loaded(kind, file, offset, length);
                 self.any_in_loop = true;
-                if dry { Step::Again } else { Step::Op(op) }
+                if !dry {
+                    return Step::Op(op);
+                }
+                let done = &mut self.dry[kind as usize];
+                *done = Moved { count: done.count + 1, bytes: done.bytes + length };
+                Step::Again
             }
         }
     }
@@ -373,15 +385,14 @@ impl General {
             return self.after_load();
         }
         let kind = if self.script.flushing.file_system_at_end { OpKind::Syncfs } else { OpKind::EndFsync };
-        let told = self.script.opening == Opening::Told && !self.shown_open[file];
+        let told = self.script.opening != Opening::Before && !self.shown_open[file];
         if told {
-            self.waiting.push_back(BlockOp::load(OpKind::Open, file as u32, 0, 0));
+            self.waiting.push_back(self.script.file_op(OpKind::Open, file));
         }
         let flush = BlockOp::load(kind, file as u32, 0, 0);
         self.waiting.push_back(BlockOp { after_all: file == 0, ..flush });
         if told {
-            let close = BlockOp::load(OpKind::Close, file as u32, 0, 0);
-            self.waiting.push_back(BlockOp { after_all: true, ..close });
+            self.waiting.push_back(self.script.file_op(OpKind::Close, file));
         }
         self.stage = Stage::Flush { file: file + 1 };
     }
@@ -472,6 +483,7 @@ impl General {
             end.counts.all_ops += 1;
             end.counts.all_bytes += length;
             end.counts.last = Kind::Read;
+            end.counts.after_flush = false;
         }
         Some(op)
     }
@@ -479,10 +491,13 @@ impl General {
     /// Opens the file of an op that is read back, where that is told.
     fn shown(&mut self, op: BlockOp) -> BlockOp {
         let file = op.file as usize;
-        if self.script.opening == Opening::Told && !self.shown_open[file] {
+        if self.script.opening != Opening::Before && !self.shown_open[file] {
             self.shown_open[file] = true;
+            let opens = self.script.file_op(OpKind::Open, file);
+            // A note holds nothing up, so that what waits for all before it is the op itself.
+            let op = if self.drains && opens.role == Role::Note { self.take_drain(op) } else { op };
             self.waiting.push_back(op);
-            return BlockOp::load(OpKind::Open, op.file, 0, 0);
+            return opens;
         }
         op
     }
@@ -490,8 +505,7 @@ impl General {
     fn close_shown(&mut self) {
         for (file, open) in self.shown_open.iter_mut().enumerate() {
             if std::mem::take(open) {
-                let close = BlockOp::load(OpKind::Close, file as u32, 0, 0);
-                self.waiting.push_back(BlockOp { after_all: true, ..close });
+                self.waiting.push_back(self.script.file_op(OpKind::Close, file));
             }
         }
     }
@@ -593,6 +607,11 @@ impl Source for General {
         }
         self.loops_left = self.script.limits.loops;
         self.most_ops = self.script.limits.most_ops();
+    }
+
+    fn dry(&self) -> Vec<(OpKind, Moved)> {
+        let each = Kind::ALL.map(|kind| (kind.op(), self.dry[kind as usize]));
+        each.into_iter().filter(|(_, moved)| moved.count > 0).collect()
     }
 
     fn failed(&mut self, op: &BlockOp) {

@@ -5,7 +5,7 @@
 use super::choice::FileCurve;
 use super::files::{Files, Span};
 use super::script::{Kind, Mix, Opening, Script};
-use crate::op::BlockOp;
+use crate::op::{BlockOp, Role};
 use crate::pacer::KindsDue;
 use crate::rng::fio::{Taus, Taus88};
 use plumb_workload::OpKind;
@@ -69,7 +69,7 @@ pub(super) struct Counts {
     /// Bytes with read-back.
     pub(super) all_bytes: u64,
     /// The op before was a flush.
-    after_flush: bool,
+    pub(super) after_flush: bool,
     /// The last op that moved data.
     pub(super) last: Kind,
     /// The kind of a mix that goes on until this many of it were done.
@@ -134,7 +134,6 @@ pub(super) struct Machine {
     pub(super) draws: Draws,
     pub(super) counts: Counts,
     pub(super) files: Files,
-    opening: Opening,
     /// Which kind of a mix is due, where rates decide over it.
     kinds: Option<KindsDue>,
     /// Nothing is told: what is drawn was done before.
@@ -165,7 +164,6 @@ impl Machine {
                 done_files: 0,
             },
             files: Files::new(script),
-            opening: script.opening,
             kinds: kinds.filter(|_| matches!(script.mix, Mix::ReadWrite(percent) if (1..100).contains(&percent))),
             muted: false,
             told: VecDeque::new(),
@@ -189,12 +187,11 @@ impl Machine {
     /// Closes all files, and begins the draws again where they are to be repeated.
     pub(super) fn begin_again(&mut self, script: &Script) {
         self.counts.zone_bytes = 0;
-        self.counts.after_flush = false;
         self.counts.mix_until = 0;
         self.counts.done_files = 0;
         for file in 0..self.files.count() {
             if self.files.is_open(file) {
-                self.close(file);
+                self.close(script, file);
             }
         }
         self.files.begin_again(script);
@@ -207,19 +204,18 @@ impl Machine {
         self.files.reset(script, file);
         self.files.set_open(file, true);
         self.counts.open_files += 1;
-        self.tell(OpKind::Open, file);
+        self.tell(script, OpKind::Open, file);
     }
 
-    fn close(&mut self, file: usize) {
+    fn close(&mut self, script: &Script, file: usize) {
         self.files.set_open(file, false);
         self.counts.open_files -= 1;
-        self.tell(OpKind::Close, file);
+        self.tell(script, OpKind::Close, file);
     }
 
-    fn tell(&mut self, kind: OpKind, file: usize) {
-        if self.opening == Opening::Told && !self.muted {
-            let after_all = kind == OpKind::Close;
-            self.told.push_back(BlockOp { after_all, ..BlockOp::load(kind, file as u32, 0, 0) });
+    fn tell(&mut self, script: &Script, kind: OpKind, file: usize) {
+        if script.opening != Opening::Before && !self.muted {
+            self.told.push_back(script.file_op(kind, file));
         }
     }
 
@@ -244,10 +240,10 @@ impl Machine {
                 return drawn;
             }
             if script.flushing.at_close && self.flushes(script) && !self.muted {
-                let flush = BlockOp { after_all: true, ..BlockOp::load(OpKind::EndFsync, file as u32, 0, 0) };
-                self.told.push_back(flush);
+                let flush = BlockOp::load(OpKind::EndFsync, file as u32, 0, 0);
+                self.told.push_back(BlockOp { role: Role::AtClose, after_all: true, ..flush });
             }
-            self.close(file);
+            self.close(script, file);
             if matches!(script.choice, FileChoice::Curved { .. }) {
                 self.files.reset(script, file);
             } else {
@@ -357,7 +353,7 @@ impl Machine {
     fn fill(&mut self, script: &Script, file: usize) -> Option<Drawn> {
         let kind = match self.kind(script, file) {
             Ok(kind) => kind,
-            Err(flush) => return Some(self.flush(flush, file)),
+            Err(flush) => return Some(self.flush(script, flush, file)),
         };
         self.change_zone(script, file, kind);
         let Start { at, by, may_repeat } = self.start(script, file, kind)?;
@@ -394,10 +390,14 @@ impl Machine {
         Some(Drawn::Block { kind, file, offset, length })
     }
 
-    fn flush(&mut self, kind: OpKind, file: usize) -> Drawn {
+    fn flush(&mut self, script: &Script, kind: OpKind, file: usize) -> Drawn {
         let (offset, length) = match (kind, self.files.written(file)) {
             (OpKind::SyncRange, None) => {
                 self.count_flush(file);
+                // fio makes no call either, and logs it.
+                if script.notes && !self.muted {
+                    self.told.push_back(BlockOp { role: Role::Note, ..BlockOp::load(kind, file as u32, 0, 0) });
+                }
                 return Drawn::NoFlush;
             }
             (OpKind::SyncRange, Some(Span { from, to })) => (from, to - from),

@@ -17,7 +17,8 @@
 //!   what the other had. Where one of them has a rate, the kind that is due comes in place of one that is not, and draws
 //!   depend on the clock.
 //! * **Flushes** come when the number of writes is a multiple of the interval, on the file that is *next*, directly
-//!   behind a write (fio before 3.38 repeated them behind reads). They do not wait for ops in flight, as fio's do not (under libaio and
+//!   behind a write (fio before 3.38 repeated them behind reads), and not again where a loop begins behind a flush (as in
+//!   fio 3.42). They do not wait for ops in flight, as fio's do not (under libaio and
 //!   io_uring); those at the end of a loop do. `sync_file_range` of a file in which nothing was written since its last
 //!   flush is left out; a range of 4 GiB or more has length 0, which means "to the end of the file".
 //! * **Loops.** Each begins with all files closed and nothing in flight, with the draws begun again where the job says

@@ -34,6 +34,8 @@ pub struct FioPlanRequest<'a> {
     pub handing: Handing,
     /// Its ops go through the page cache to files that are open.
     pub cached: bool,
+    /// A log is to show where the job opens and closes its files.
+    pub noted: bool,
 }
 
 /// Why a job has no plan.
@@ -87,6 +89,18 @@ pub enum FioPlanError {
     Register {
         /// How many blocks.
         blocks: u64,
+    },
+    /// The map of used blocks does not fit into memory.
+    #[error(
+        "remembering which of {blocks} blocks were used needs {bytes} bytes of memory, more than the machine has; use larger \
+         blocks, a smaller range, `coverage = \"again\"` (fio: norandommap) or `\"once-by-register\"` \
+         (random_generator=lfsr)"
+    )]
+    MapMemory {
+        /// How many blocks.
+        blocks: u64,
+        /// What their map needs.
+        bytes: u64,
     },
     /// A register gives its own order.
     #[error("a shift register covers all blocks evenly and supports no other distribution; use another `coverage`")]
@@ -258,7 +272,12 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         align,
         choice: stream.file_choice,
         open_files,
-        opening: if told { Opening::Told } else { Opening::Before },
+        notes: request.noted,
+        opening: match (told, request.noted) {
+            (true, _) => Opening::Told,
+            (false, true) => Opening::Noted,
+            (false, false) => Opening::Before,
+        },
         removes,
         zones: stream.zones,
         limits: Limits {
@@ -348,7 +367,14 @@ fn way(
             }
             PlannedCoverage::Register
         }
-        Coverage::Once if distribution == PlannedDistribution::Uniform && apart => PlannedCoverage::Map,
+        Coverage::Once if distribution == PlannedDistribution::Uniform && apart => {
+            // A bit a block, and its levels above.
+            let bytes = parts.sum(|part| part.mapped / 8).saturating_add(parts.sum(|part| part.mapped / 8 / 63));
+            if bytes > crate::os::ram_bytes() {
+                return Err(FioPlanError::MapMemory { blocks: parts.sum(|part| part.mapped), bytes });
+            }
+            PlannedCoverage::Map
+        }
         Coverage::Once | Coverage::Again => PlannedCoverage::Again,
     };
     Ok(Way::Random(Random {

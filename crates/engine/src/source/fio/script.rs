@@ -2,6 +2,7 @@
 
 use super::parts::Parts;
 use super::sizes::Sizes;
+use crate::op::{BlockOp, Role};
 use crate::rng::fio::{Seeds, Width};
 use plumb_workload::OpKind;
 use plumb_workload::blocks::ByKind;
@@ -169,6 +170,8 @@ impl Flushing {
 pub(super) enum Opening {
     /// They are open all the time.
     Before,
+    /// They are, and it yields notes of where they would be opened and closed.
+    Noted,
     /// It yields ops that open and close them.
     Told,
 }
@@ -216,6 +219,8 @@ pub(super) struct Script {
     pub(super) choice: FileChoice,
     pub(super) open_files: usize,
     pub(super) opening: Opening,
+    /// A log shows what is noted.
+    pub(super) notes: bool,
     /// Files are removed between loops.
     pub(super) removes: bool,
     pub(super) zones: Option<ZoneStride>,
@@ -234,6 +239,13 @@ pub(super) struct Script {
 }
 
 impl Script {
+    /// An op that opens or closes a file, or the note of one. What closes a file waits for all that is done in it.
+    pub(super) fn file_op(&self, kind: OpKind, file: usize) -> BlockOp {
+        let noted = self.opening == Opening::Noted;
+        let role = if noted { Role::Note } else { Role::Load };
+        BlockOp { role, after_all: kind == OpKind::Close && !noted, ..BlockOp::load(kind, file as u32, 0, 0) }
+    }
+
     pub(super) fn is_random(&self) -> bool {
         matches!(self.way, Way::Random(_))
     }

@@ -12,6 +12,7 @@ use crate::Workload;
 use crate::backend::*;
 use crate::blocks::{BlockSize, Blocks, Mix, Pattern, WeightedSize, Zone};
 use crate::content::Content;
+use crate::files::{JobFiles, Names};
 use crate::pace::{Arrival, Pace};
 use crate::phase::*;
 use crate::program::{Choice, MissingFile, OpenStep, Pick, Program, Step};

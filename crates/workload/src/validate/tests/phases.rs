@@ -86,6 +86,16 @@ fn workers_and_their_backends() {
     each_fires(&[
         (|w| group(w).count = 0, "phase[0].workers[0].count", "is 0", "at least 1"),
         (|w| group(w).count = 1 << 20, "phase[0].workers[0].count", "too many", "65536"),
+        (
+            |w| {
+                group(w).count = 40_000;
+                let other = group(w).clone();
+                w.phase[0].workers.push(other);
+            },
+            "phase[0].workers",
+            "80000 workers of all groups together",
+            "65536",
+        ),
         (|w| group(w).depth = 0, "phase[0].workers[0].depth", "is 0", "at least 1"),
         (|w| group(w).depth = 40_000, "phase[0].workers[0].depth", "40000", "32768"),
         (
@@ -391,6 +401,16 @@ fn verification() {
             "phase[0].workers[0].work.blocks.mix.trim",
             "trimmed",
             "leave",
+        ),
+        (
+            |w| {
+                verified(w);
+                let threads = 1 << 20;
+                group(w).verify = group(w).verify.clone().map(|verify| Verify { threads, ..verify });
+            },
+            "phase[0].workers[0].verify.threads",
+            "too many",
+            "4096",
         ),
         (
             |w| {

@@ -91,6 +91,30 @@ fn targets() {
             "is 0",
             "at least 1",
         ),
+        (
+            |w| {
+                let files = FilesTarget {
+                    path: "many".into(),
+                    count: 1 << 21,
+                    size: gib(1),
+                    prepare: Prepare::Write,
+                    content: Content::Zero,
+                };
+                w.target.insert("many".into(), Target::Files(files));
+            },
+            "target.many.files.count",
+            "too many to be open at once",
+            "1048576",
+        ),
+        (
+            |w| {
+                let names = Names::Numbered { path: "x.{}".into(), count: 1 << 28, per_directory: None };
+                w.target.insert("many".into(), Target::JobFiles(JobFiles { names, lengths: Vec::new() }));
+            },
+            "target.many.job-files.names.numbered.count",
+            "too many for their state",
+            "134217728",
+        ),
         (|w| sim(w).size = Bytes(0), "target.sim.sim.size", "size is 0", "large"),
         (|w| sim(w).files = Some(0), "target.sim.sim.files", "is 0", "leave `files` out"),
         (|w| sim(w).files = Some(1 << 40), "target.sim.sim.files", "do not fit", "fewer"),

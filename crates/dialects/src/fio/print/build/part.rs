@@ -31,12 +31,16 @@ impl Part<'_> {
     pub(super) fn direction(&self, kinds: &[OpKind]) -> DirectionReport {
         let ops = self.ops(kinds);
         let done: u64 = ops.iter().map(|op| op.count).sum();
-        // fio counts failed ops too.
-        let ios = done + self.workers.iter().map(|worker| failed(worker, kinds)).sum::<u64>();
+        // fio counts failed ops too, and the writes that `verify_only` leaves out. Those have no time.
+        let dry = || self.workers.iter().flat_map(|worker| kinds.iter().filter_map(|kind| worker.dry.get(kind)));
+        let dry_bytes: u64 = dry().map(|moved| moved.bytes).sum();
+        let failed = self.workers.iter().map(|worker| failed(worker, kinds)).sum::<u64>();
+        let ios = done + failed + dry().map(|moved| moved.count).sum::<u64>();
         // Plumb never drops an op: it completes or fails.
         let dropped = Figure::Is(0);
         if done == 0 {
-            return DirectionReport { ios, short: Figure::Is(0), dropped, ..DirectionReport::default() };
+            let bytes = dry_bytes;
+            return DirectionReport { ios, bytes, short: Figure::Is(0), dropped, ..DirectionReport::default() };
         }
         let lat = merged(ops.iter().map(|op| &op.service));
         let slat = merged(ops.iter().filter_map(|op| op.submission.as_ref()));
@@ -58,7 +62,7 @@ impl Part<'_> {
             KeptLog::No => Vec::new(),
         };
         DirectionReport {
-            bytes: ops.iter().map(|op| op.bytes).sum(),
+            bytes: ops.iter().map(|op| op.bytes).sum::<u64>() + dry_bytes,
             ios,
             short: Figure::Is(ops.iter().map(|op| op.short_count).sum()),
             dropped,

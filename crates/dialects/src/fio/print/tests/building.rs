@@ -178,6 +178,18 @@ fn what_the_engine_does_not_measure_is_zero_and_is_named() {
     assert!(normal(&report).contains("\n  not measured : ctx, minf, iodepth_level"));
 }
 
+/// fio counts the writes that `verify_only` draws; a time that nobody measured makes no rate of them.
+#[test]
+fn writes_that_were_not_made_are_counted_without_a_rate() {
+    let mut phase = readers();
+    phase.workers[0].dry = [(OpKind::Write, Moved { count: 600, bytes: 600 * 4096 })].into();
+    let report = report(source(&["a"]), phase);
+    let write = &split(&report.jobs[0]).write;
+    assert_eq!((write.ios, write.bytes, write.runtime_ms, &write.lat), (600, 600 * 4096, 0, &Figure::default()));
+    let page = normal(&report);
+    assert!(page.contains("issued rwts: total=600,600,0,0") && !page.contains("write:"), "{page}");
+}
+
 #[test]
 fn a_failed_op_and_a_dead_worker_fail_their_job_and_no_other() {
     let mut phase = readers();

@@ -75,6 +75,15 @@ pub(super) fn job(stream: Stream) -> Tried {
 }
 
 pub(super) fn plan(tried: &Tried, file_lengths: &[u64], handing: Handing) -> Result<FioPlan, FioPlanError> {
+    planned(tried, file_lengths, handing, false)
+}
+
+/// A plan whose ops a log shows.
+pub(super) fn noted(tried: &Tried, file_lengths: &[u64], handing: Handing) -> Result<FioPlan, FioPlanError> {
+    planned(tried, file_lengths, handing, true)
+}
+
+fn planned(tried: &Tried, file_lengths: &[u64], handing: Handing, noted: bool) -> Result<FioPlan, FioPlanError> {
     let file_lengths = &Lengths::from_each(file_lengths.to_vec());
     let Tried { stream, files, syncs, verify } = tried;
     FioPlan::new(&FioPlanRequest {
@@ -86,6 +95,7 @@ pub(super) fn plan(tried: &Tried, file_lengths: &[u64], handing: Handing) -> Res
         io_alignment_bytes: 1,
         handing,
         cached: true,
+        noted,
     })
 }
 

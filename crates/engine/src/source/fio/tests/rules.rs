@@ -133,6 +133,27 @@ proptest! {
         prop_assert_eq!(taken(&plan, 3000), ops(&plan, 3000));
     }
 
+    /// A log shows where files are opened and closed, and changes no op.
+    #[test]
+    fn notes_leave_the_ops_alone(stream in any_stream(), handing in handing(), verified in any::<bool>()) {
+        let lengths: Vec<u64> =
+            stream.ranges.iter().map(|range| range.start.0 + range.length.0).collect();
+        let mut tried = job(stream);
+        tried.verify = verified.then(fio::verify);
+        let (Ok(plain), Ok(with_notes)) = (plan(&tried, &lengths, handing), noted(&tried, &lengths, handing)) else {
+            return Ok(());
+        };
+        let mut open = vec![false; lengths.len()];
+        let mut all = ops(&with_notes, 6000);
+        for op in all.iter().filter(|op| op.role == Role::Note) {
+            prop_assert!(open[op.file as usize] == (op.kind == OpKind::Close) && !op.after_all);
+            open[op.file as usize] = op.kind == OpKind::Open;
+        }
+        all.retain(|op| op.role != Role::Note);
+        all.truncate(2000);
+        prop_assert_eq!(all.as_slice(), &ops(&plain, 6000)[..all.len()]);
+    }
+
     /// Limits that begin anew amid a loop leave the draws alone, and the short way is the long way then too.
     #[test]
     fn limits_begin_anew(stream in simple(), handing in handing(), at in 1..400usize, waits in any::<bool>()) {
@@ -442,6 +463,59 @@ fn files_are_opened_before_they_are_used_and_closed_in_the_end() {
     }
 }
 
+/// fio's log of a job with `loops=2`, of one that is verified and of files that end one after another: `open` and `close`
+/// lines stand where fio 3.42 has them.
+#[test]
+fn a_log_shows_where_files_are_opened_and_closed() {
+    let shown = |tried: &Tried, lengths: &[u64]| -> String {
+        let plan = noted(tried, lengths, Handing::Inline).expect("a plan");
+        assert!(plan.script.opening == Opening::Noted);
+        let word = |op: &BlockOp| match (op.role, op.kind) {
+            (Role::Note, OpKind::Open) => format!("open{}", op.file),
+            (Role::Note, OpKind::Close) => format!("close{}", op.file),
+            (_, kind) => format!("{}{}", kind.name(), op.file),
+        };
+        taken(&plan, 100).iter().map(word).collect::<Vec<_>>().join(" ")
+    };
+    let blocks = |count: u64| vec![FileRange { start: Bytes(0), length: Bytes(count * 4096) }];
+    let writes = |count: u64| Stream { ranges: blocks(count), ..stream(Does::Write, sequential()) };
+    let looped = job(Stream { loops: 2, ..writes(2) });
+    assert_eq!(shown(&looped, &[8192]), "open0 write0 write0 close0 open0 write0 write0 close0");
+    let mut verified = job(writes(2));
+    verified.verify = Some(fio::verify());
+    assert_eq!(shown(&verified, &[8192]), "open0 write0 write0 close0 open0 read0 read0 close0");
+    let mut flushed = job(writes(1));
+    flushed.syncs.at_close = true;
+    assert_eq!(shown(&flushed, &[4096; 2]), "open0 write0 open1 write1 end-fsync0 end-fsync1 close0 close1");
+    let few = Stream { file_choice: FileChoice::Sequential, ..writes(1) };
+    assert_eq!(shown(&job(few), &[4096; 2]), "open0 write0 close0 open1 write1 close1");
+}
+
+/// fio 3.42 flushes at the end of each loop that ends behind a read, also where nothing more was to be written in it.
+#[test]
+fn what_was_read_back_is_followed_by_the_flush_of_the_next_loop() {
+    let mut verified = job(Stream { loops: 2, max_ops: Some(2), ..stream(Does::Write, sequential()) });
+    verified.verify = Some(fio::verify());
+    verified.syncs.at_end = true;
+    let plan = plan(&verified, &[MIB], Handing::Inline).expect("a plan");
+    let kinds: Vec<&str> = ops(&plan, 100).iter().map(|op| op.kind.name()).collect();
+    let expected = [&["write"; 4][..], &["end-fsync"], &["read"; 4], &["end-fsync"]].concat();
+    assert_eq!(kinds, expected);
+}
+
+/// What a job counts as done although it only verifies: all that it draws.
+#[test]
+fn what_is_not_written_is_counted() {
+    let mut dry = job(stream(Does::Write, random()));
+    dry.verify = Some(Verify { only: true, ..fio::verify() });
+    let plan = plan(&dry, &[MIB], Handing::Inline).expect("a plan");
+    let mut source = FioSource::new(&plan, None);
+    let source = source.table();
+    let reads = std::iter::from_fn(|| source.next()).filter(|op| op.kind == OpKind::Read).count();
+    let counted: Vec<_> = source.dry().iter().map(|(kind, moved)| (*kind, moved.count, moved.bytes)).collect();
+    assert_eq!((reads, counted), (256, vec![(OpKind::Write, 256, MIB)]));
+}
+
 #[test]
 fn what_cannot_be_drawn_is_refused_by_name() {
     let refused = |stream: Stream| plan(&job(stream), &[MIB], Handing::Inline).expect_err("no plan");
@@ -459,6 +533,13 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     );
     let curve = OffsetDistribution::Curved { curve: Curve::Pareto { h: 1.0 }, center: None };
     assert!(matches!(refused(Stream { distribution: curve, ..base() }), FioPlanError::Curve { .. }));
+    let endless = Stream {
+        sizes: ByKind::all(JobSize::Fixed(Bytes(1))),
+        ranges: vec![FileRange { start: Bytes(0), length: Bytes(1 << 60) }],
+        ..stream(Does::Write, random())
+    };
+    let found = plan(&job(endless), &[1 << 60], Handing::Inline).expect_err("no machine has the memory for the map");
+    assert!(matches!(found, FioPlanError::MapMemory { blocks, .. } if blocks == 1 << 60), "{found}");
     let wide = Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(2 * MIB))), ..base() };
     assert_eq!(refused(wide), FioPlanError::NoRoom { smallest: 2 * MIB });
     let direct = job(Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(1000))), ..base() });
@@ -471,6 +552,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
         io_alignment_bytes: 512,
         handing: Handing::Inline,
         cached: true,
+        noted: false,
     };
     let unaligned = FioPlan::new(&request).expect_err("no plan");
     assert_eq!(unaligned, FioPlanError::Unaligned { what: "a size", bytes: 1000, alignment: 512 });
@@ -565,11 +647,16 @@ fn what_is_cached_is_dropped_before_it_is_read_again() {
 #[test]
 fn what_was_written_in_sequence_is_read_back_in_that_order_and_at_the_end() {
     let two = vec![FileRange { start: Bytes(0), length: Bytes(16 * KIB) }; 2];
-    let verified = |stream: Stream, lengths: &[u64]| -> Vec<(OpKind, u32, u64)> {
+    let handed = |stream: Stream, lengths: &[u64], handing: Handing| -> Vec<(OpKind, u32, u64)> {
         let mut job = job(stream);
         job.verify = Some(fio::verify());
-        let plan = plan(&job, lengths, Handing::Inline).expect("a plan");
+        let plan = plan(&job, lengths, handing).expect("a plan");
         ops(&plan, 1000).iter().map(|op| (op.kind, op.file, op.offset / 4096)).collect()
+    };
+    let verified = |stream: Stream, lengths: &[u64]| {
+        let ops = handed(stream.clone(), lengths, Handing::Inline);
+        assert_eq!(handed(stream, lengths, Handing::Queued), ops, "no engine writes less");
+        ops
     };
     let found = verified(Stream { ranges: two, ..stream(Does::Write, sequential()) }, &[16 * KIB; 2]);
     let places = |kind: OpKind| (0..8).map(move |at| (kind, at as u32 % 2, at / 2));

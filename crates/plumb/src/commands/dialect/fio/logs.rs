@@ -8,11 +8,11 @@ use plumb_dialects::fio::lower::{Lowered, LoweredJob};
 use plumb_dialects::fio::options::logs::LogOptions as Asked;
 use plumb_dialects::fio::print::{
     HistLog, IologAction, JobLog, LogDirection, LogForm, LogPriority, LogQuantity, LogWriting, LoggedExtent, LoggedIo,
-    Window, iolog_header, iolog_line,
+    UsedBuffers, Window, iolog_header, iolog_line,
 };
 use plumb_dialects::fio::value::choice::LogName;
 use plumb_engine::LoggedOp;
-use plumb_result::short_list;
+use plumb_engine::op::Role;
 use plumb_workload::{BlockStream, OpKind, WorkerGroup};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -142,7 +142,9 @@ impl<'a> Logs<'a> {
         if let Some(log) = logs.hist {
             log.end(end_ns).map_err(failed)?;
         }
-        logs.recording.map_or(Ok(()), |recording| self.record(copy, start_ns.unwrap_or(0), recording).map_err(failed))
+        logs.recording.map_or(Ok(()), |recording| {
+            Self::record(copy, group.depth, start_ns.unwrap_or(0), recording).map_err(failed)
+        })
     }
 
     /// The logs that a job asks for, opened.
@@ -230,9 +232,9 @@ impl<'a> Logs<'a> {
         Ok(Opened { out: BufWriter::new(file), is_new })
     }
 
-    /// The recording of a worker: files are added and opened, ops come in the order in which they were handed over, and
-    /// files are closed.
-    fn record(&self, copy: &LoweredJob, start_ns: u64, recording: Recording) -> io::Result<()> {
+    /// The recording of a worker: its files are added, and all comes in the order in which it was handed over. Where the
+    /// record does not say when files are opened and closed, they are open all the time.
+    fn record(copy: &LoweredJob, depth: u32, start_ns: u64, recording: Recording) -> io::Result<()> {
         let Recording { mut out, mut ops } = recording;
         let paths: Vec<String> = (0..copy.names.count())
             .filter_map(|number| copy.names.path(number))
@@ -240,31 +242,76 @@ impl<'a> Logs<'a> {
             .collect();
         let path = |file: u32| paths.get(file as usize).map_or("", String::as_str);
         let us = |at_ns: u64| at_ns.saturating_sub(start_ns) / 1000;
-        ops.sort_by_key(|op| op.submit_ns);
-        let used = short_list::set(ops.iter().map(|op| op.file));
+        ops.sort_by_key(|op| op.sequence);
         let last_us = ops.iter().map(|op| us(op.complete_ns)).max().unwrap_or(0);
-        for file in &used {
-            out.write_all(iolog_line(0, path(*file), IologAction::Add).as_bytes())?;
+        for path in &paths {
+            out.write_all(iolog_line(0, path, IologAction::Add).as_bytes())?;
         }
-        for file in &used {
-            out.write_all(iolog_line(0, path(*file), IologAction::Open).as_bytes())?;
+        let mut open = BTreeSet::new();
+        if !ops.iter().any(|op| op.kind == OpKind::Open) {
+            open = ops.iter().map(|op| op.file).collect();
+            for file in &open {
+                out.write_all(iolog_line(0, path(*file), IologAction::Open).as_bytes())?;
+            }
         }
+        let mut buffers = UsedBuffers::new(depth);
+        let mut synced = BTreeSet::new();
+        let mut now_us = 0;
         for op in &ops {
-            let extent = LoggedExtent { offset: op.offset, length: op.length };
-            let action = match op.kind {
-                OpKind::Read => IologAction::Read(extent),
-                OpKind::Write => IologAction::Write(extent),
-                OpKind::Trim => IologAction::Trim(extent),
-                OpKind::Fsync | OpKind::EndFsync => IologAction::Sync(LoggedExtent::default()),
-                OpKind::Fdatasync => IologAction::Datasync(LoggedExtent::default()),
+            // What is only noted has the time of the loop, which handed over what came before a little later.
+            now_us = us(op.submit_ns).max(now_us);
+            let has_place = matches!(op.kind, OpKind::Read | OpKind::Write | OpKind::Trim);
+            let mut flushed =
+                || LoggedExtent { offset: buffers.used_by(op.submit_ns, op.complete_ns, None), length: 0 };
+            let line = |action: IologAction| iolog_line(now_us, path(op.file), action);
+            let line = match op.kind {
+                // fio makes it while it closes the file, and does not log it.
+                OpKind::EndFsync if op.role == Role::AtClose => continue,
+                OpKind::Fsync | OpKind::EndFsync => line(IologAction::Sync(flushed())),
+                OpKind::Fdatasync => line(IologAction::Datasync(flushed())),
+                OpKind::SyncRange => line(IologAction::SyncFileRange(flushed())),
+                OpKind::Syncfs => {
+                    let directory = directory_of(path(op.file));
+                    // fio flushes each file system once, and names it by the first directory on it.
+                    if !synced.insert(directory) {
+                        continue;
+                    }
+                    iolog_line(now_us, directory, IologAction::Syncfs(flushed()))
+                }
+                OpKind::Open => {
+                    open.insert(op.file);
+                    line(IologAction::Open)
+                }
+                OpKind::Close => {
+                    open.remove(&op.file);
+                    line(IologAction::Close)
+                }
+                _ if has_place => {
+                    buffers.used_by(op.submit_ns, op.complete_ns, Some(op.offset));
+                    let extent = LoggedExtent { offset: op.offset, length: op.length };
+                    line(match op.kind {
+                        OpKind::Read => IologAction::Read(extent),
+                        OpKind::Write => IologAction::Write(extent),
+                        _ => IologAction::Trim(extent),
+                    })
+                }
                 _ => continue,
             };
-            out.write_all(iolog_line(us(op.submit_ns), path(op.file), action).as_bytes())?;
+            out.write_all(line.as_bytes())?;
         }
-        for file in &used {
-            out.write_all(iolog_line(last_us, path(*file), IologAction::Close).as_bytes())?;
+        for file in &open {
+            out.write_all(iolog_line(last_us.max(now_us), path(*file), IologAction::Close).as_bytes())?;
         }
         out.flush()
+    }
+}
+
+/// What dirname(3) makes of a path.
+fn directory_of(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some(("", _)) => "/",
+        Some((directory, _)) => directory,
+        None => ".",
     }
 }
 

@@ -1,0 +1,45 @@
+//! Files as they will be when a job looks at them. fio lays out the files of one job after the other before it starts the
+//! first, so that a job finds what those before it have laid out.
+
+use super::places::{AskedRecording, Found, Places, RecordedFiles};
+use crate::FileError;
+use std::collections::BTreeMap;
+
+/// Lengths of the files that earlier jobs lay out, by path.
+pub(super) type LaidOut = BTreeMap<String, u64>;
+
+/// The system as the next job finds it.
+pub(super) struct Foreseen<'a> {
+    pub(super) places: &'a mut dyn Places,
+    pub(super) laid_out: &'a LaidOut,
+}
+
+impl Places for Foreseen<'_> {
+    fn look(&mut self, path: &str) -> Found {
+        match (self.places.look(path), self.laid_out.get(path)) {
+            (Found::Absent, Some(&bytes)) => Found::Regular { bytes },
+            (Found::Regular { bytes }, Some(&laid_out)) => Found::Regular { bytes: bytes.max(laid_out) },
+            (found, _) => found,
+        }
+    }
+
+    fn free_bytes(&mut self, path: &str) -> Option<u64> {
+        self.places.free_bytes(path)
+    }
+
+    fn files_below(&mut self, directory: &str) -> Vec<String> {
+        self.places.files_below(directory)
+    }
+
+    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError> {
+        self.places.recording(asked)
+    }
+
+    fn device_node(&mut self, major: u32, minor: u32) -> Option<String> {
+        self.places.device_node(major, minor)
+    }
+
+    fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>> {
+        self.places.cpus_of_node(node)
+    }
+}
