@@ -69,6 +69,7 @@ fn any_direction() -> impl Strategy<Value = DirectionReport> + Clone {
         slat: times.0,
         clat: times.1,
         lat: times.2,
+        priorities: Vec::new(),
         bandwidth: samples.0,
         iops: samples.1,
     });
@@ -146,6 +147,7 @@ fn any_report() -> impl Strategy<Value = Report> {
     let disks = prop::option::of(prop::collection::vec(disk, 0..3));
     (prop::collection::vec(any_job(), 0..4), disks, (any::<u64>(), any::<i32>(), any_words())).prop_map(
         |(jobs, disks, (unix_ms, offset, version))| Report {
+            idleness: None,
             version,
             at: ReportTime::at_offset(unix_ms, offset),
             global_options: Vec::new(),
