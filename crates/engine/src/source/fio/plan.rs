@@ -280,6 +280,8 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         width: if wide { Width::Wide } else { Width::Narrow },
         seeds,
         seed: stream.seed,
+        worker_number: stream.worker_number,
+        seeding: stream.seeding,
         reseeds: stream.reseed_each_loop,
         parts,
     })
@@ -369,7 +371,7 @@ fn distribution(
     let used = || Kind::ALL.into_iter().filter(|kind| mix.has(*kind));
     match &stream.distribution {
         OffsetDistribution::Uniform => Ok(PlannedDistribution::Uniform),
-        OffsetDistribution::Curved { curve, center } => {
+        OffsetDistribution::Curved { curve, center, as_fio } => {
             use plumb_workload::blocks::fio::Curve;
             let problem = match *curve {
                 Curve::Zipf { theta } if !(theta.is_finite() && theta >= 0.0) => {
@@ -386,7 +388,7 @@ fn distribution(
             };
             match problem {
                 Some(problem) => Err(FioPlanError::Curve { problem }),
-                None => Ok(PlannedDistribution::Curved { curve: *curve, center: *center }),
+                None => Ok(PlannedDistribution::Curved { curve: *curve, center: *center, as_fio: as_fio.clone() }),
             }
         }
         OffsetDistribution::Zoned(zones) => {

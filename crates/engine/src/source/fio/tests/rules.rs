@@ -232,8 +232,10 @@ fn curves_reach_every_block() {
         (Curve::Pareto { h: 0.3 }, None),
         (Curve::Normal { deviation: 20.0 }, None),
     ] {
-        let stream =
-            Stream { distribution: OffsetDistribution::Curved { curve, center }, ..stream(Does::Read, random()) };
+        let stream = Stream {
+            distribution: OffsetDistribution::Curved { curve, center, as_fio: None },
+            ..stream(Does::Read, random())
+        };
         let stream = Stream { io_bytes: Some(Bytes(400 * MIB)), ..stream };
         let plan = plan(&job(stream), &[MIB], Handing::Inline).expect("a plan");
         let mut counts = [0u32; 256];
@@ -457,7 +459,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
         refused(Stream { distribution: OffsetDistribution::Zoned(ByKind::all(zones)), ..base() }),
         FioPlanError::ZoneShares { percent: 90 }
     );
-    let curve = OffsetDistribution::Curved { curve: Curve::Pareto { h: 1.0 }, center: None };
+    let curve = OffsetDistribution::Curved { curve: Curve::Pareto { h: 1.0 }, center: None, as_fio: None };
     assert!(matches!(refused(Stream { distribution: curve, ..base() }), FioPlanError::Curve { .. }));
     let wide = Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(2 * MIB))), ..base() };
     assert_eq!(refused(wide), FioPlanError::NoRoom { smallest: 2 * MIB });
@@ -495,7 +497,7 @@ fn a_plan_tells_what_it_needs() {
 fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
     let curves = [Curve::Zipf { theta: 1.2 }, Curve::Pareto { h: 0.3 }, Curve::Normal { deviation: 20.0 }];
     let curved = curves.map(|curve| Stream {
-        distribution: OffsetDistribution::Curved { curve, center: None },
+        distribution: OffsetDistribution::Curved { curve, center: None, as_fio: None },
         coverage: Coverage::Again,
         ..stream(Does::Write, random())
     });
