@@ -69,7 +69,7 @@ pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Resul
     let mut sections = line.sections;
     let profile = match &line.profile {
         None => None,
-        Some((name, place)) => profile::jobs(name, &mut sections, place).map_err(|error| errors.push(error)).ok(),
+        Some((name, place)) => profile::jobs(name, &mut sections, place).map_err(|error| errors.push(*error)).ok(),
     };
     sections.retain(|section| is_wanted(section, wanted));
     for (index, path) in line.files.iter().enumerate() {

@@ -19,20 +19,20 @@ struct Said {
 ///
 /// # Errors
 /// There is no such profile here.
-pub(super) fn jobs(profile: &str, sections: &mut [Section], place: &WordLocation) -> Result<String, FioError> {
+pub(super) fn jobs(profile: &str, sections: &mut [Section], place: &WordLocation) -> Result<String, Box<FioError>> {
     match profile {
         "tiobench" => Ok(tiobench(sections)),
-        "act" => Err(FioError::OptionNotYet {
+        "act" => Err(Box::new(FioError::OptionNotYet {
             place: place.clone(),
             option: "--profile=act".to_owned(),
             why: "certification of devices by act is not implemented.",
-        }),
-        other => Err(FioError::BadWord {
+        })),
+        other => Err(Box::new(FioError::BadWord {
             place: place.clone(),
             option: "profile",
             text: other.to_owned(),
             reason: format!("profile '{other}' not found; use tiobench"),
-        }),
+        })),
     }
 }
 
