@@ -391,6 +391,8 @@ pub enum RandomGenerator {
     /// Tausworthe's, 32 bits; 64 where a file has more blocks than that.
     #[default]
     Taus88,
+    /// Tausworthe's, 32 bits, however many blocks a file has: most of more than that are never drawn.
+    Taus88Only,
     /// Tausworthe's, 64 bits.
     Taus258,
 }

@@ -63,6 +63,8 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
         coverage: Coverage::Again,
         generator: match work.generator {
             Generator::Tausworthe64 => RandomGenerator::Taus258,
+            // A generator that is said is kept, as in fio, even where it is too narrow.
+            Generator::Tausworthe if copy.is_said("random_generator") => RandomGenerator::Taus88Only,
             Generator::Tausworthe | Generator::Lfsr => RandomGenerator::Taus88,
         },
         seed: copy.seed,

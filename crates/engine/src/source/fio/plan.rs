@@ -227,7 +227,11 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
     let seeds = Seeds::new(stream.seed, stream.worker_number, stream.seeding);
     let way = way(stream, mix, &sizes, align, &parts, &seeds)?;
     let most_mapped = parts.distinct().map(|part| part.mapped).max().unwrap_or_default();
-    let wide = stream.generator == RandomGenerator::Taus258 || (random && most_mapped > u64::from(u32::MAX));
+    let wide = match stream.generator {
+        RandomGenerator::Taus258 => true,
+        RandomGenerator::Taus88 => random && most_mapped > u64::from(u32::MAX),
+        RandomGenerator::Taus88Only => false,
+    };
     if let Some(zones) = &stream.zones {
         let largest = sizes.iter().map(|sizes| sizes.largest).max().unwrap_or_default();
         if zones.range.0 < largest {

@@ -224,6 +224,21 @@ proptest! {
     }
 }
 
+/// Protects: more blocks than 32 bits have are drawn with 64, unless 32 are what was asked for.
+#[test]
+fn a_narrow_generator_is_kept_where_it_is_asked_for() {
+    let width = |generator| {
+        let ranges = vec![FileRange { start: Bytes(0), length: Bytes(1 << 40) }];
+        let sizes = ByKind::all(JobSize::Fixed(Bytes(1)));
+        let wide = Stream { generator, sizes, ranges, coverage: Coverage::Again, ..stream(Does::Read, random()) };
+        plan(&job(wide), &[1 << 40], Handing::Inline).expect("a plan").script.width
+    };
+    use crate::rng::fio::Width;
+    assert_eq!(width(RandomGenerator::Taus88), Width::Wide);
+    assert_eq!(width(RandomGenerator::Taus88Only), Width::Narrow);
+    assert_eq!(width(RandomGenerator::Taus258), Width::Wide);
+}
+
 #[test]
 fn curves_reach_every_block() {
     for (curve, center) in [
