@@ -265,7 +265,10 @@ fn steady(state: &SteadyReport) -> JsonObject {
         SteadyBy::Slope => "_slope",
         SteadyBy::MeanDeviation => "",
     };
-    let list = |values: &[u64]| values.iter().map(|one| JsonValue::from(*one)).collect::<Vec<JsonValue>>();
+    let list = |values: &[u64]| {
+        let to_come = std::iter::repeat_n(&0, state.intervals.saturating_sub(values.len()));
+        values.iter().chain(to_come).map(|one| JsonValue::from(*one)).collect::<Vec<JsonValue>>()
+    };
     let mut data = JsonObject::default();
     data.set("bw_mean", SteadyReport::mean(&state.bytes_per_second)).set("iops_mean", SteadyReport::mean(&state.iops));
     if state.of == SteadyOf::Latency {

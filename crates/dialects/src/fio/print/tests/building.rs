@@ -251,6 +251,7 @@ fn steadiness_and_the_depth_are_what_the_engine_found() {
         limit: 5.0,
         scale: SteadyScale::Percent,
         duration_s: 3,
+        intervals: 3,
         attained: false,
         criterion: 0.0,
         max_deviation: 0.0,
@@ -270,7 +271,16 @@ fn steadiness_and_the_depth_are_what_the_engine_found() {
         samples: vec![sample(1_010.0), sample(990.0)],
     });
     phase.workers[1].depth_search = Some(DepthSearched { depth: 7, found: true });
-    let job = built(asked, phase);
+    let told = report(asked, phase);
+    let document: serde_json::Value = serde_json::from_str(&json(&told, JsonFormat::Plain)).unwrap();
+    let data = &document["jobs"][0]["steadystate"]["data"];
+    assert_eq!(
+        data["iops"],
+        serde_json::json!([1_010, 990, 0]),
+        "as many as fio lists, for who divides by their number"
+    );
+    assert_eq!(data["iops_mean"], 1_000, "of those that were measured");
+    let job = told.jobs[0].clone();
     assert_eq!(job.latency_target.unwrap().depth, 7);
     let state = job.steady.unwrap();
     assert_eq!((&state.iops, state.attained, state.criterion), (&vec![1_010, 990], true, -1.5));

@@ -122,6 +122,7 @@ fn any_job() -> impl Strategy<Value = JobReport> {
                 limit: f64::NAN,
                 scale: SteadyScale::Percent,
                 duration_s: numbers.0,
+                intervals: 0,
                 attained: false,
                 criterion: f64::INFINITY,
                 max_deviation: 0.0,
