@@ -10,6 +10,7 @@ use crate::first_finisher::FirstDone;
 use crate::oplog::OpLog;
 use crate::pacer::{Sharing, Waited, wait_until};
 use crate::plan::{GroupRun, WorkerRules};
+use crate::priority_cells::PriorityCells;
 use crate::queue_cells::QueueCells;
 use crate::recorder::{PhaseCells, Ramps, Recorder};
 use crate::terms::{Budget, Ended, Usage};
@@ -29,6 +30,7 @@ pub(crate) struct PhaseMemory {
     pub(crate) cells: PhaseCells,
     pub(crate) reports: Reports,
     pub(crate) queues: QueueCells,
+    pub(crate) priorities: PriorityCells,
     /// Where single ops are recorded, by worker.
     pub(crate) logs: Vec<Option<File>>,
     pub(crate) first_finisher: FirstDone,
@@ -53,6 +55,7 @@ impl PhaseMemory {
             cells: PhaseCells::new(workers.len(), if ramps { Ramps::Some } else { Ramps::None })?,
             reports: Reports::new(workers.len())?,
             queues: QueueCells::new(&depths)?,
+            priorities: PriorityCells::new(workers.iter().map(|spec| spec.rules.keeps.priorities.as_slice()))?,
             logs: logs.collect::<io::Result<_>>()?,
             first_finisher: FirstDone::new(workers.len())?,
             bell: Bell::new()?,
@@ -71,6 +74,7 @@ impl PhaseMemory {
             cells: PhaseCells::new(workers, Ramps::None).unwrap(),
             reports: Reports::new(workers).unwrap(),
             queues: QueueCells::new(&[]).unwrap(),
+            priorities: PriorityCells::new([]).unwrap(),
             logs: Vec::new(),
             first_finisher: FirstDone::new(workers).unwrap(),
             bell: Bell::new().unwrap(),
@@ -283,6 +287,7 @@ impl Barrier {
             fills: self.rules.fills,
             log,
             tally: self.memory.queues.tally(self.number),
+            priorities: self.memory.priorities.tally(self.number),
             ramp,
             run_as: self.run_as,
             usage: Usage::now(&clock, self.run_as),

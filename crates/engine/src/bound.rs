@@ -148,7 +148,7 @@ impl BackendRequest {
     }
 
     fn draws_priorities(&self) -> Option<Box<Priorities>> {
-        Priorities::new(&self.priorities, self.rng())
+        Priorities::new(&self.priorities, self.depth, self.rng())
     }
 
     /// The backend's flags, with what the job asks for beside them.

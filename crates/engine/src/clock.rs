@@ -92,6 +92,29 @@ fn kernel_trusts_counter() -> bool {
         .is_ok_and(|current| trusted.contains(&current.trim()))
 }
 
+/// Orders readings of the counter with what the program does before and behind.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn fence_counter() {
+    // SAFETY: lfence is part of SSE2, which every x86-64 has.
+    unsafe { core::arch::x86_64::_mm_lfence() }
+}
+
+#[cfg(all(target_os = "linux", not(target_arch = "x86_64")))]
+fn fence_counter() {
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+}
+
+/// What [`Clock::compare_processors`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessorsCompared {
+    /// Readings of all processors.
+    pub readings: u64,
+    /// Those that were earlier than the reading before them, on another processor.
+    pub backwards: u64,
+    /// The most that one of them was earlier, ticks.
+    pub largest_step_back: Ticks,
+}
+
 /// A counter reading and the system's time at the same moment: the closest of a few tries.
 fn paired_reading() -> Paired {
     (0..16)
@@ -209,6 +232,74 @@ impl Clock {
         ns * self.ticks_per_ns
     }
 
+    /// Reads the clock on each of these processors in turn, again and again for this long, and counts where it went back.
+    ///
+    /// # Errors
+    /// A thread cannot be bound to a processor.
+    #[cfg(target_os = "linux")]
+    pub fn compare_processors(&self, cpus: &[u32], time: Duration) -> std::io::Result<ProcessorsCompared> {
+        use std::sync::atomic::AtomicU64;
+        use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+        /// Looks at the turn before the processor is given to others.
+        const SPINS: u32 = 10_000;
+        /// Said by whoever ends it, in place of a turn.
+        const OVER: u64 = u64::MAX;
+        let (turn, last) = (AtomicU64::new(0), AtomicU64::new(0));
+        let until_ns = monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let count = cpus.len() as u64;
+        let reads = |place: u64, cpu: u32| -> std::io::Result<(u64, u64, u64)> {
+            let bound = rustix::thread::sched_setaffinity(None, &{
+                let mut set = rustix::thread::CpuSet::new();
+                set.set(cpu as usize);
+                set
+            });
+            if let Err(error) = bound {
+                turn.store(OVER, Release);
+                return Err(error.into());
+            }
+            let (mut readings, mut backwards, mut largest) = (0, 0, 0);
+            let mut spins = 0u32;
+            loop {
+                let now = turn.load(Acquire);
+                if now == OVER {
+                    return Ok((readings, backwards, largest));
+                }
+                if now % count != place {
+                    spins += 1;
+                    // Whoever has the turn may wait for a processor.
+                    match spins % SPINS {
+                        0 => std::thread::yield_now(),
+                        _ => std::hint::spin_loop(),
+                    }
+                    continue;
+                }
+                // What the counter says must not be read before the turn is known to be here.
+                fence_counter();
+                let ticks = self.now();
+                fence_counter();
+                let before = last.swap(ticks, AcqRel);
+                readings += 1;
+                if ticks < before {
+                    backwards += 1;
+                    largest = largest.max(before - ticks);
+                }
+                let next = if monotonic_ns() >= until_ns { OVER } else { now + 1 };
+                turn.store(next, Release);
+            }
+        };
+        let found: std::io::Result<Vec<(u64, u64, u64)>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..).zip(cpus).map(|(place, &cpu)| scope.spawn(move || reads(place, cpu))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("it only reads a clock")).collect()
+        });
+        Ok(found?.into_iter().fold(ProcessorsCompared::default(), |sum, (readings, backwards, largest)| {
+            ProcessorsCompared {
+                readings: sum.readings + readings,
+                backwards: sum.backwards + backwards,
+                largest_step_back: sum.largest_step_back.max(largest),
+            }
+        }))
+    }
+
     /// Mean cost of one reading, ns.
     pub fn cost_ns(&self) -> f64 {
         const READINGS: u64 = 1000;
@@ -241,6 +332,18 @@ mod tests {
         let day = 86_400_000_000_000;
         let there_and_back = clock.ns_between(0, clock.ticks(day));
         assert!(there_and_back.abs_diff(day) < day / 1_000_000, "{there_and_back}");
+    }
+
+    // Protects: readings go from processor to processor and come to an end, with a clock that cannot go back.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn processors_read_the_clock_in_turn() {
+        let cpus: Vec<u32> =
+            (0..2).filter(|&cpu| cpu < std::thread::available_parallelism().unwrap().get() as u32).collect();
+        let found = Clock::monotonic().compare_processors(&cpus, Duration::from_millis(5)).unwrap();
+        assert_eq!((found.backwards, found.largest_step_back), (0, 0));
+        assert!(found.readings >= cpus.len() as u64, "{found:?}");
+        assert!(Clock::monotonic().compare_processors(&[0, 1_000], Duration::from_secs(60)).is_err());
     }
 
     #[test]

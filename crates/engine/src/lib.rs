@@ -37,6 +37,7 @@ mod phase;
 mod phase_error;
 mod plan;
 pub mod prepare;
+mod priority_cells;
 pub mod private_directory;
 mod process;
 mod program;

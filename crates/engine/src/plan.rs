@@ -8,6 +8,7 @@ use crate::source::plumb::{PlanError, PlanRequest, PlumbPlan};
 use crate::terms::{Budget, Handover, InFlight, Queue, Stamping};
 use plumb_workload::pace::SteadyRule;
 use plumb_workload::phase::{ErrorRules, WhenDone};
+use plumb_workload::process::CommandPriority;
 use plumb_workload::verify::StampLayout;
 use plumb_workload::{Blocks, CachePolicy, Nanos, OnError, Phase, Stop, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -37,12 +38,14 @@ pub(crate) struct WorkerRules {
 }
 
 /// What a worker keeps beside its counters and times.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Keeps {
     /// A record of every op.
     pub(crate) ops: bool,
     /// How full its queue of this depth is, and how ops are gathered.
     pub(crate) queue: Option<u32>,
+    /// The times of ops by their priority, which these rules give.
+    pub(crate) priorities: Vec<CommandPriority>,
 }
 
 /// When the workers of a group start and end, and whom their end ends: a group's rules with names resolved to the numbers
@@ -257,6 +260,7 @@ impl WorkerSeat<'_> {
             keeps: Keeps {
                 ops: self.group.log_ops || self.group.work.program().is_some_and(|program| program.log_ops),
                 queue: self.group.work.foreign_stream().map(|_| self.group.depth),
+                priorities: self.group.process.command_priorities.clone(),
             },
         }
     }

@@ -9,7 +9,7 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cells::WorkerCells;
+pub(crate) use cells::{SharedTimes, WorkerCells};
 pub(crate) use reading::{DataTotals, Reading};
 
 use crate::shared::SharedSlice;

@@ -6,7 +6,9 @@ use crate::phase::{Coordinator, PhaseRun};
 use crate::recorder::Reading;
 use plumb_result::measurement::Moved;
 use plumb_result::short_list;
-use plumb_result::{DepthSearched, EndMeasurement, Interval, OpCounts, PhaseMeasurement, WorkerMeasurement};
+use plumb_result::{
+    DepthSearched, EndMeasurement, Interval, OpCounts, OpMeasurement, PhaseMeasurement, WorkerMeasurement,
+};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -151,6 +153,14 @@ impl Coordinator {
         }
     }
 
+    fn ops(&self, number: usize, reading: &Reading) -> BTreeMap<OpKind, OpMeasurement> {
+        let mut ops = reading.measured();
+        for (kind, measured) in &mut ops {
+            measured.priorities = self.memory.priorities.read(number, *kind);
+        }
+        ops
+    }
+
     fn worker(&self, number: usize, reading: &Reading, span: MeasuredSpan) -> WorkerMeasurement {
         let memory = &self.memory;
         let report = memory.reports.worker(number);
@@ -196,7 +206,7 @@ impl Coordinator {
             ended_by,
             began_ns: self.clock.ns_between(span.begins_at, began_at),
             started_ns: self.clock.ns_between(span.clock_zero, measured_at),
-            ops: reading.measured(),
+            ops: self.ops(number, reading),
             samples: self.sampler.of(number),
             queue: memory.queues.read(number),
             // Who was killed could count no more.

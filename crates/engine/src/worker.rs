@@ -13,6 +13,7 @@ use crate::fault::FaultLog;
 use crate::op::{Operation, Role};
 use crate::oplog::{OpLog, OpOutcome};
 use crate::pacer::{Due, PaceFailure, PacedOp, Pacer, Waited, wait_until};
+use crate::priority_cells::PriorityTally;
 use crate::queue_cells::QueueTally;
 use crate::recorder::Recorder;
 use crate::source::Source;
@@ -50,6 +51,8 @@ pub(crate) struct WorkerContext<'a> {
     /// Where single ops are recorded.
     pub(crate) log: Option<OpLog<'a>>,
     pub(crate) tally: Option<QueueTally<'a>>,
+    /// Where times are recorded by the priority of ops.
+    pub(crate) priorities: Option<PriorityTally<'a>>,
     /// While it lasts.
     pub(crate) ramp: Option<Ramp>,
     pub(crate) run_as: RunAs,
@@ -168,6 +171,9 @@ impl WorkerContext<'_> {
     pub(crate) fn measure_from(&mut self, now: Ticks) {
         if let Some(tally) = &self.tally {
             tally.forget();
+        }
+        if let Some(priorities) = &self.priorities {
+            priorities.forget();
         }
         self.usage = Usage::now(&self.clock, self.run_as);
         self.control.measures_from(now);

@@ -2,6 +2,7 @@
 
 use crate::histogram::Histogram;
 use plumb_workload::OpKind;
+use plumb_workload::process::IoPriority;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -94,6 +95,21 @@ pub struct OpMeasurement {
     /// timed just before it, or at the mean of those that were timed with it, and its sum is of what they really took.
     #[serde(default)]
     pub untimed_count: u64,
+    /// Of one worker, where some of its ops have a priority of their own: times by priority.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub priorities: Vec<PriorityMeasurement>,
+}
+
+/// Ops of one kind and one priority.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PriorityMeasurement {
+    /// Their priority; `None` for that of their worker.
+    pub priority: Option<IoPriority>,
+    /// As [`OpMeasurement::service`].
+    pub service: Histogram,
+    /// As [`OpMeasurement::completion`].
+    #[serde(default)]
+    pub completion: Option<Histogram>,
 }
 
 /// One second of a phase.

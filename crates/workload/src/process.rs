@@ -47,6 +47,9 @@ pub enum BufferMemory {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ProcessRules {
+    /// The name of its process or thread, of which the kernel keeps 15 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Niceness.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nice: Option<i32>,

@@ -23,6 +23,13 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// The first of the candidates with the fewest edits (insert, delete, replace) from `word`, where they are fewer than
+/// `fewer_than`.
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, fewer_than: usize) -> Option<&'a str> {
+    let counted = candidates.into_iter().map(|candidate| (strsim::levenshtein(word, candidate), candidate));
+    counted.min_by_key(|(edits, _)| *edits).filter(|(edits, _)| *edits < fewer_than).map(|(_, candidate)| candidate)
+}
+
 /// `did you mean …` for the nearest candidate, else the list of all.
 pub(crate) fn did_you_mean(word: &str, candidates: &[&str]) -> Option<String> {
     match nearest(word, candidates.iter().copied()) {

@@ -2,7 +2,7 @@
 //! `--name=value`, with files anywhere.
 
 use super::error::{FioError, WordLocation};
-use super::invocation::{Action, Eta, Invocation, OutputFormat};
+use super::invocation::{Action, Eta, IdleOf, Invocation, OutputFormat};
 use super::jobfile::{OptionLine, Section, SectionKind, kind_of};
 use super::options::kind::{Bare, Kind};
 use super::options::{self, OptionSpec};
@@ -22,6 +22,8 @@ pub struct CommandLine {
     pub sections: Vec<Section>,
     /// The job files.
     pub files: Vec<String>,
+    /// The profile whose jobs are run as well, and where it is named.
+    pub profile: Option<(String, WordLocation)>,
 }
 
 /// Whether an option of the command line takes a value.
@@ -105,6 +107,26 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
     works("trigger-file", 'W', Takes::Value, "Run the trigger when this file appears."),
     works("trigger-timeout", 'B', Takes::Value, "Run the trigger after this time."),
     works("trigger", 'H', Takes::Value, "Command that the trigger runs."),
+    works(
+        "profile",
+        'p',
+        Takes::Value,
+        "Run the jobs of this profile: tiobench, with --size=MIB, --block, --numruns, --dir, --threads.",
+    ),
+    works(
+        "inflate-log",
+        'X',
+        Takes::Value,
+        "Print the lines of a log that was stored compressed (log_store_compressed).",
+    ),
+    works(
+        "idle-prof",
+        'I',
+        Takes::Value,
+        "How idle the processors were: system, percpu; calibrate measures only the unit work.",
+    ),
+    works("cpuclock-test", 'T', Takes::Nothing, "Compare the clock that Plumb reads on all processors."),
+    works("crctest", 'G', Takes::Perhaps, "Measure the checksums that verify uses, or only these; `help` lists them."),
     ProgramOption {
         name: "translate",
         letter: None,
@@ -137,8 +159,8 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         name: "debug",
         letter: Some('d'),
         takes: Takes::Value,
-        fate: Fate::Ignored("there are no debug areas; use --plan or --translate to see how the jobs are read."),
-        doc: "",
+        fate: Fate::Works,
+        doc: "Print debug lines of these areas: io, random, parse; other areas of fio have none. `help` lists them all.",
     },
     ProgramOption {
         name: "alloc-size",
@@ -154,21 +176,12 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         fate: Fate::Ignored("there is no limit to raise."),
         doc: "",
     },
-    refused("profile", Takes::Value, Fate::NotYet("the built-in profiles (act, tiobench) are not implemented.")),
-    refused(
-        "inflate-log",
-        Takes::Value,
-        Fate::NotYet("compressed logs are in fio's format; unpack them with `fio --inflate-log`."),
-    ),
-    refused("idle-prof", Takes::Value, Fate::NotYet("idle CPU time is not measured.")),
     refused("latency-log", Takes::Value, Fate::Never("fio removed it; use `write_lat_log` in the job instead.")),
     refused("server", Takes::Perhaps, SERVERS),
     refused("client", Takes::Value, SERVERS),
     refused("remote-config", Takes::Value, SERVERS),
     refused("trigger-remote", Takes::Value, SERVERS),
     refused("daemonize", Takes::Value, SERVERS),
-    refused("cpuclock-test", Takes::Nothing, OWN_CODE),
-    refused("crctest", Takes::Perhaps, OWN_CODE),
     refused("memcpytest", Takes::Perhaps, OWN_CODE),
 ];
 
@@ -198,7 +211,8 @@ impl Named {
 
 /// Sorts the arguments.
 pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
-    let line = CommandLine { invocation: Invocation::default(), sections: Vec::new(), files: Vec::new() };
+    let line =
+        CommandLine { invocation: Invocation::default(), sections: Vec::new(), files: Vec::new(), profile: None };
     let mut reader = WordReader { words, next: 0, line, open: false, formats: Vec::new(), errors };
     reader.all();
     let mut formats = reader.formats;
@@ -222,7 +236,9 @@ struct WordReader<'a> {
 
 impl<'a> WordReader<'a> {
     fn all(&mut self) {
-        while let Some(word) = self.words.get(self.next) {
+        // The first option that is all there is to do is done; what comes behind it is not read.
+        while !(self.errors.is_empty() && self.line.invocation.action.ends()) {
+            let Some(word) = self.words.get(self.next) else { return };
             let place = self.place();
             self.next += 1;
             if word == "--" {
@@ -375,6 +391,18 @@ impl<'a> WordReader<'a> {
             "help" => invocation.action = Action::Help,
             "cmdhelp" => invocation.action = Action::CommandHelp(value),
             "enghelp" => invocation.action = Action::EngineHelp(value),
+            "debug" if matches!(text.as_str(), "help" | "?") => invocation.action = Action::DebugHelp,
+            "debug" => invocation.debug.add(&text),
+            "profile" => self.line.profile = Some((text, place)),
+            "inflate-log" => invocation.action = Action::InflateLog(text),
+            "cpuclock-test" => invocation.action = Action::ClockTest,
+            "crctest" => invocation.action = Action::ChecksumTest(value),
+            "idle-prof" => match text.as_str() {
+                "system" => invocation.idle = Some(IdleOf::System),
+                "percpu" => invocation.idle = Some(IdleOf::Each),
+                "calibrate" => invocation.action = Action::IdleCalibration,
+                _ => refuse("use system, percpu or calibrate"),
+            },
             "translate" => invocation.action = Action::Translate,
             "plan" => invocation.action = Action::Plan,
             "showcmd" => invocation.action = Action::ShowCommand,

@@ -6,16 +6,36 @@ use super::options::kind::{Bounds, Kind};
 use super::options::{self, OptionSpec, SHELVES, Support};
 use std::fmt::Write;
 
-/// There is no such option or engine.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} `{name}`{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
-pub struct NoSuch {
-    /// An option, an engine.
-    pub what: &'static str,
-    /// What was asked for.
-    pub name: String,
-    /// The name most like it.
-    pub nearest: Option<&'static str>,
+/// What is printed where help is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// On standard output.
+    pub page: String,
+    /// On standard error.
+    pub complaint: String,
+    /// Whether there is such a thing, with something to say about it.
+    pub is_found: bool,
+}
+
+impl Answer {
+    fn found(page: String) -> Answer {
+        Answer { page, complaint: String::new(), is_found: true }
+    }
+
+    fn missing(page: String, complaint: String) -> Answer {
+        Answer { page, complaint, is_found: false }
+    }
+
+    /// fio's answer to an unknown option: the closest one of `known`, where fewer than three letters differ.
+    fn no_such_option(name: &str, known: impl Iterator<Item = &'static OptionSpec>) -> Answer {
+        let known: Vec<&OptionSpec> = known.collect();
+        let closest = plumb_workload::suggest::closest(name, known.iter().map(|option| option.name), 3);
+        let page = match closest.and_then(|name| known.iter().find(|option| option.name == name)) {
+            Some(option) => format!(" - showing closest match\n{}", full(option)),
+            None => "\n".to_owned(),
+        };
+        Answer::missing(page, format!("No such command: {name}"))
+    }
 }
 
 /// `--help`: the options of the program as a whole.
@@ -40,16 +60,12 @@ pub fn program() -> String {
 }
 
 /// `--cmdhelp`: one option, or all of them by category.
-pub fn command(name: Option<&str>) -> Result<String, NoSuch> {
+pub fn command(name: Option<&str>) -> Answer {
     match name.filter(|name| !name.is_empty() && *name != "all") {
-        Some(name) => {
-            let option = options::find(name).ok_or_else(|| NoSuch {
-                what: "option",
-                name: name.to_owned(),
-                nearest: options::nearest(name),
-            })?;
-            Ok(full(option))
-        }
+        Some(name) => match options::find(name) {
+            Some(option) => Answer::found(full(option)),
+            None => Answer::no_such_option(name, options::all()),
+        },
         None => {
             let mut page = String::new();
             for shelf in SHELVES {
@@ -60,48 +76,59 @@ pub fn command(name: Option<&str>) -> Result<String, NoSuch> {
                 page.push('\n');
             }
             page.truncate(page.trim_end().len() + 1);
-            Ok(page)
+            Answer::found(page)
         }
     }
 }
 
-/// `--enghelp`: all engines, one with its options, or one option of one engine (`engine,option`).
-pub fn engine(asked: Option<&str>) -> Result<String, NoSuch> {
+/// `--enghelp`: all engines, one with its options, or one option of one engine (`engine,option`). As in fio, an engine
+/// without options of its own is not found.
+pub fn engine(asked: Option<&str>) -> Answer {
     let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
         // Scripts look for the names of engines that run, so those that do not are kept apart.
         let mut page = String::from("Available IO engines:\n");
         for engine in ENGINES.iter().filter(|engine| engine.support == Support::Works) {
             let _ = writeln!(page, "\t{}", engine.name);
         }
-        return Ok(page);
+        return Answer::found(page);
     };
     let (name, option) = match asked.split_once(',') {
         Some((name, option)) => (name, Some(option)),
         None => (asked, None),
     };
-    let engine = engines::find(name).ok_or_else(|| NoSuch {
-        what: "engine",
-        name: name.to_owned(),
-        nearest: engines::nearest(name),
-    })?;
-    let own = || options::all().filter(|option| option.engines.contains(&engine.name));
-    if let Some(option) = option {
-        let found = own().find(|known| known.is_named(option)).ok_or_else(|| NoSuch {
-            what: "option of this engine",
-            name: option.to_owned(),
-            nearest: plumb_workload::suggest::nearest(option, own().map(|known| known.name)),
-        })?;
-        return Ok(full(found));
-    }
-    let mut page = match engine.support {
-        Support::Works | Support::Ignored(_) => format!("{}: {}\n", engine.name, engine.doc),
-        Support::NotYet(why) => format!("{}: not supported yet: {why}\n", engine.name),
-        Support::Never(why) => format!("{}: not supported, because {why}\n", engine.name),
+    let Some(engine) = engines::find(name) else {
+        let nearest = engines::nearest(name).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        return Answer::missing(
+            format!("IO engine {name} not found\n"),
+            format!("fio: unknown engine {name}{nearest}\n"),
+        );
     };
-    for option in own() {
-        line(&mut page, option.name, &sentence(option));
+    match engine.support {
+        Support::Works | Support::Ignored(_) => {}
+        Support::NotYet(why) => {
+            return Answer::missing(format!("{}: not supported yet: {why}\n", engine.name), String::new());
+        }
+        Support::Never(why) => {
+            return Answer::missing(format!("{}: not supported, because {why}\n", engine.name), String::new());
+        }
     }
-    Ok(page)
+    let own = || options::all().filter(|option| option.engines.contains(&engine.name));
+    if own().next().is_none() {
+        return Answer::missing(format!("IO engine {} has no options\n", engine.name), String::new());
+    }
+    match option {
+        Some(option) => match own().find(|known| known.is_named(option)) {
+            Some(found) => Answer::found(full(found)),
+            None => Answer::no_such_option(option, own()),
+        },
+        None => {
+            let mut page = format!("{}: {}\n", engine.name, engine.doc);
+            for option in own() {
+                line(&mut page, option.name, &sentence(option));
+            }
+            Answer::found(page)
+        }
+    }
 }
 
 fn line(page: &mut String, name: &str, sentence: &str) {

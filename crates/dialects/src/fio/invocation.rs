@@ -1,5 +1,6 @@
 //! Program options, as opposed to job options.
 
+use super::debug::Debug;
 use super::value::Compat;
 use plumb_workload::Nanos;
 
@@ -25,6 +26,27 @@ pub enum Action {
     CommandHelp(Option<String>),
     /// Explain an engine, or one of its options, or list all engines (`--enghelp`).
     EngineHelp(Option<String>),
+    /// List the areas of `--debug` (`--debug=help`).
+    DebugHelp,
+    /// Print the lines of a log that was stored compressed (`--inflate-log`).
+    InflateLog(String),
+    /// Compare the clocks of all processors (`--cpuclock-test`).
+    ClockTest,
+    /// Measure checksums, all or these (`--crctest`).
+    ChecksumTest(Option<String>),
+    /// Only the piece of work of `--idle-prof` is measured (`--idle-prof=calibrate`).
+    IdleCalibration,
+}
+
+impl Action {
+    /// Whether it is all that is done: what comes behind it on the command line is not read.
+    pub fn ends(&self) -> bool {
+        match self {
+            Action::Version | Action::Help | Action::CommandHelp(_) | Action::EngineHelp(_) | Action::DebugHelp => true,
+            Action::InflateLog(_) | Action::ClockTest | Action::ChecksumTest(_) | Action::IdleCalibration => true,
+            Action::Run | Action::ParseOnly | Action::ShowCommand | Action::Translate | Action::Plan => false,
+        }
+    }
 }
 
 /// How a result is printed.
@@ -38,6 +60,15 @@ pub enum OutputFormat {
     Json,
     /// JSON with the buckets of all histograms.
     JsonPlus,
+}
+
+/// Of which processors it is told how idle they were (`--idle-prof`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleOf {
+    /// All together.
+    System,
+    /// Each as well.
+    Each,
 }
 
 /// When progress is shown.
@@ -100,6 +131,10 @@ pub struct Invocation {
     pub trigger: Trigger,
     /// What may be overwritten, as `PLUMB_ALLOW` says it.
     pub allow: Option<String>,
+    /// Whether it is told how idle processors were.
+    pub idle: Option<IdleOf>,
+    /// Which debug lines are printed.
+    pub debug: Debug,
 }
 
 impl Default for Invocation {
@@ -122,6 +157,8 @@ impl Default for Invocation {
             merge_blktrace_only: false,
             trigger: Trigger::default(),
             allow: None,
+            idle: None,
+            debug: Debug::default(),
         }
     }
 }

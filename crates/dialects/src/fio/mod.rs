@@ -9,6 +9,7 @@
 //! lines again. [`print`](mod@print) prints results in fio's formats.
 
 pub mod commandline;
+pub mod debug;
 pub mod engines;
 mod error;
 pub mod help;
@@ -22,6 +23,7 @@ pub mod options;
 #[cfg(test)]
 mod page;
 pub mod print;
+mod profile;
 pub mod show;
 pub mod value;
 
@@ -55,20 +57,20 @@ pub struct Fio {
 /// Reads a command line and the job files that it names.
 ///
 /// # Errors
-/// All errors, in the order of the input. If the version or help is asked for, nothing else is checked.
+/// All errors, in the order of the input. What follows the version or help is not checked.
 pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Result<Fio, FioErrors> {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
     let line = commandline::read(words, &mut errors);
-    let asks_for_help = matches!(
-        line.invocation.action,
-        Action::Version | Action::Help | Action::CommandHelp(_) | Action::EngineHelp(_)
-    );
-    if asks_for_help {
+    if errors.is_empty() && line.invocation.action.ends() {
         return Ok(Fio { invocation: line.invocation, jobs: Vec::new(), globals: Vec::new(), warnings });
     }
     let wanted = &line.invocation.sections;
     let mut sections = line.sections;
+    let profile = match &line.profile {
+        None => None,
+        Some((name, place)) => profile::jobs(name, &mut sections, place).map_err(|error| errors.push(*error)).ok(),
+    };
     sections.retain(|section| is_wanted(section, wanted));
     for (index, path) in line.files.iter().enumerate() {
         let text = match files.read(path) {
@@ -86,6 +88,11 @@ pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Resul
             section.opens_file = true;
         }
         sections.append(&mut of_file);
+    }
+    if let Some(text) = profile {
+        let mut reader =
+            jobfile::JobFileReader { machine, files, wanted, errors: &mut errors, warnings: &mut warnings };
+        sections.append(&mut reader.sections("--profile", &text));
     }
     missing_sections(&sections, wanted, &mut errors);
     let read = jobs::read(sections, line.invocation.compat, &mut errors, &mut warnings);

@@ -146,7 +146,7 @@ fn errors_name_place_and_way_out() {
     assert!(refusal("[a]\nioengine=rbd\nrbdnam=x\n").ends_with("did you mean `rbdname`?"));
     assert!(refusal("[a]\nhipri\n").contains("the engine psync has no option `hipri`; it belongs to pvsync2"));
     assert!(refusal("[a]\nsprandom=1\n").contains("is not supported yet"));
-    assert!(refusal("[a]\nioscheduler=none\n").contains("is not supported, because"));
+    assert!(refusal("[a]\nrwmixcycle=5\n").contains("is not supported, because"));
     assert!(said(&["missing.fio"], &[]).unwrap_err().to_string().starts_with("cannot read missing.fio"));
     // All errors are reported at once.
     assert_eq!(refusal("[a]\nx=1\n[b]\ny=2\n").lines().count(), 2);
@@ -181,7 +181,7 @@ fn engines_that_are_not_run_are_read_with_their_options() {
 fn what_fio_dropped_is_still_read() {
     assert!(file("[a]\nverifysort=1\nflow_watermark=10\n").warnings.is_empty());
     let threads = file("[a]\nthreads=4\n").warnings;
-    assert!(threads[0].to_string().contains("`threads` is ignored: It belongs to the tiobench profile"), "{threads:?}");
+    assert!(threads[0].to_string().contains("`threads` is ignored: It belongs to --profile=tiobench"), "{threads:?}");
     assert!(refusal("[a]\nrwmixcycle=5\n").contains("rwmixcycle"));
 }
 
@@ -221,12 +221,28 @@ fn every_option_of_the_program_is_taken_or_refused() {
         let _ = said(&[&format!("--{}{value}", option.name), "--name=x"], &[]);
     }
     let fio =
-        said(&["--output-format=json,normal", "--output=x", "-v", "--eta-interval=500ms", "--status-interval=1"], &[])
+        said(&["--output-format=json,normal", "--output=x", "--eta-interval=500ms", "--status-interval=1", "-v"], &[])
             .unwrap();
     assert_eq!(fio.invocation.formats, [OutputFormat::Normal, OutputFormat::Json]);
     assert_eq!(fio.invocation.action, Action::Version);
     assert_eq!(fio.invocation.eta_interval, Some(plumb_workload::Nanos(500_000_000)));
     assert!(said(&["--eta-interval=100ms", "--name=x"], &[]).is_err());
+}
+
+/// Protects: the jobs of tiobench, with what the command line says for them, and in fio's order.
+#[test]
+fn tiobench_has_four_jobs() {
+    let fio = said(&["--profile=tiobench", "--size=8", "--block=8192", "--dir=d", "--threads=3"], &[]).unwrap();
+    let names: Vec<&str> = fio.jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["seqwrite", "randwrite", "seqread", "randread"]);
+    let last = &fio.jobs[3];
+    assert!(last.identity.stonewall && last.identity.thread && last.queue.direct && last.identity.numjobs == 3);
+    assert_eq!((last.direction.bs.read, last.files.directories.as_slice()), (8_192, &["d".to_owned()][..]));
+    assert_eq!(last.files.filenames.len(), 4);
+    let job = said(&["--profile=tiobench", "--name=mine", "--size=1m"], &[]).unwrap();
+    assert_eq!((job.jobs.len(), job.jobs[0].name.as_str()), (5, "mine"), "beside other jobs");
+    assert!(said(&["--profile=nope"], &[]).unwrap_err().to_string().contains("profile 'nope' not found"));
+    assert!(said(&["--profile=act"], &[]).unwrap_err().to_string().contains("not supported yet"));
 }
 
 #[test]
@@ -308,14 +324,15 @@ fn meaning(job: &FioJob) -> String {
 #[test]
 fn help_explains_everything() {
     for option in options::all() {
-        assert!(help::command(Some(option.name)).unwrap().contains(option.name));
+        assert!(help::command(Some(option.name)).page.contains(option.name));
     }
-    assert!(help::command(None).unwrap().contains("iodepth"));
-    assert!(help::command(Some("idoepth")).unwrap_err().to_string().contains("iodepth"));
-    assert!(help::engine(None).unwrap().lines().any(|line| line.trim() == "libaio"));
-    assert!(help::engine(Some("libaio")).unwrap().contains("userspace_reap"));
-    assert!(help::engine(Some("libaio,nowait")).unwrap().contains("RWF_NOWAIT"));
-    assert!(help::engine(Some("nope")).is_err());
+    assert!(help::command(None).page.contains("iodepth"));
+    let close = help::command(Some("idoepth"));
+    assert!(!close.is_found && close.page.contains("iodepth") && close.complaint.contains("idoepth"), "{close:?}");
+    assert!(help::engine(None).page.lines().any(|line| line.trim() == "libaio"));
+    assert!(help::engine(Some("libaio")).page.contains("userspace_reap"));
+    assert!(help::engine(Some("libaio,nowait")).page.contains("RWF_NOWAIT"));
+    assert!(!help::engine(Some("nope")).is_found);
 }
 
 /// A job file of options that work.

@@ -363,7 +363,7 @@ impl Ring {
         let memory = self.context.payload.pointer(slot);
         let Some(extras) = &mut self.extras else { return self.entry(op, slot) };
         let flags = if op.kind == OpKind::Read { extras.words.read } else { extras.words.write };
-        let priority = extras.priorities.as_mut().and_then(|priorities| priorities.draw(op)).unwrap_or(0);
+        let priority = extras.priorities.as_mut().and_then(|priorities| priorities.draw(op, slot)).unwrap_or(0);
         macro_rules! finish {
             ($build:expr) => {
                 $build.offset(op.offset).rw_flags(flags as _).ioprio(priority).build()
@@ -485,6 +485,10 @@ impl QueuedBackend for Ring {
     }
 
     #[inline(always)]
+    fn priority_class(&self, slot: Slot) -> Option<usize> {
+        self.extras.as_ref()?.priorities.as_ref()?.class_in(slot)
+    }
+
     fn enter(&mut self, wait: Wait) -> io::Result<()> {
         let mut wait = wait;
         if !self.inline.is_idle() {

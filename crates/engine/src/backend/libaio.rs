@@ -278,11 +278,15 @@ impl QueuedBackend for Libaio {
             offset: if moves { op.offset as i64 } else { 0 },
             ..IoControlBlock::default()
         };
-        if let Some(priority) = self.priorities.as_mut().and_then(|priorities| priorities.draw(op)) {
+        if let Some(priority) = self.priorities.as_mut().and_then(|priorities| priorities.draw(op, slot)) {
             block.priority = priority as i16;
             block.flags = FLAG_PRIORITY;
         }
         self.ready.push(std::ptr::from_mut(block));
+    }
+
+    fn priority_class(&self, slot: Slot) -> Option<usize> {
+        self.priorities.as_ref()?.class_in(slot)
     }
 
     fn enter(&mut self, wait: Wait) -> io::Result<()> {

@@ -217,6 +217,11 @@ pub(crate) trait QueuedBackend {
         self.context_mut().map_or(Ok(()), |context| context.payload.after(op, slot, moved))
     }
 
+    /// The class of the op that was submitted in a slot, by its priority; `None` where it has none.
+    fn priority_class(&self, _slot: Slot) -> Option<usize> {
+        None
+    }
+
     /// Starts what was submitted and waits as asked. One system call.
     fn enter(&mut self, wait: Wait) -> io::Result<()>;
 

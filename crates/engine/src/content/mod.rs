@@ -31,6 +31,7 @@ mod verify;
 mod writes;
 
 pub(crate) use buffers::{BufferRequest, Buffers};
+pub use checksum::compute;
 pub use error::{ContentError, StateProblem};
 pub use fill::Filler;
 pub use headers::{

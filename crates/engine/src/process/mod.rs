@@ -91,6 +91,9 @@ pub(crate) fn apply(rules: &ProcessRules) -> Result<Option<Joined>, ProcessError
     if let Some(nice) = rules.nice {
         outcome(set_nice(nice), || format!("cannot set niceness {nice}"))?;
     }
+    if let Some(name) = &rules.name {
+        outcome(set_name(name), || format!("cannot be named {name}"))?;
+    }
     if let Some(priority) = rules.io_priority {
         outcome(set_io_priority(priority), || {
             format!("cannot set I/O priority class {}, level {}", priority.class, priority.level)
@@ -119,6 +122,13 @@ fn outcome(result: io::Result<()>, what: impl FnOnce() -> String) -> Result<(), 
 #[cfg(target_os = "linux")]
 fn returned(value: libc::c_long) -> io::Result<()> {
     if value < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The name of the calling thread, which the kernel cuts at 15 bytes.
+#[cfg(target_os = "linux")]
+fn set_name(name: &str) -> io::Result<()> {
+    let name = std::ffi::CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    Ok(rustix::thread::set_name(&name)?)
 }
 
 #[cfg(target_os = "linux")]
@@ -191,6 +201,9 @@ mod elsewhere {
     fn unsupported() -> io::Result<()> {
         Err(io::Error::from(io::ErrorKind::Unsupported))
     }
+    pub(super) fn set_name(_name: &str) -> io::Result<()> {
+        unsupported()
+    }
     pub(super) fn set_nice(_nice: i32) -> io::Result<()> {
         unsupported()
     }
@@ -211,7 +224,7 @@ mod elsewhere {
     }
 }
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{set_cpus, set_gid, set_io_priority, set_memory_nodes, set_nice, set_uid};
+use elsewhere::{set_cpus, set_gid, set_io_priority, set_memory_nodes, set_name, set_nice, set_uid};
 
 /// When a command of a job runs; the name is part of the file that keeps its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -268,6 +281,7 @@ mod tests {
     #[test]
     fn a_worker_can_be_nice_and_idle_on_one_cpu_without_the_others_being_so() {
         let rules = ProcessRules {
+            name: Some("a-name-of-more-than-fifteen-bytes".to_owned()),
             nice: Some(5),
             io_priority: Some(IoPriority { class: 3, level: 0, hint: 0 }),
             any_of_cpus: vec![0],
@@ -285,11 +299,13 @@ mod tests {
             let cpus = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap().to_owned();
             // SAFETY: no memory is passed.
             let priority = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0) };
-            (nice, cpus, priority)
+            let name = fs::read_to_string("/proc/thread-self/comm").unwrap();
+            (nice, cpus, priority, name)
         });
         assert_eq!(seen.0, "5");
         assert!(seen.1.ends_with("\t0"), "{}", seen.1);
         assert_eq!(seen.2 >> IOPRIO_CLASS_SHIFT, 3);
+        assert_eq!(seen.3, "a-name-of-more-\n");
         assert_eq!(niceness(), before, "this thread is as it was");
     }
 

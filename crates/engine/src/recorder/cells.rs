@@ -1,7 +1,9 @@
 //! The memory that a worker records in.
 #![allow(unsafe_code)]
 
+use super::reading::read_times;
 use crate::shared::Shareable;
+use plumb_result::Histogram;
 use plumb_result::histogram::{BUCKETS, bucket};
 use plumb_workload::OpKind;
 use std::collections::BTreeSet;
@@ -68,6 +70,34 @@ impl TimeSums {
         for cell in [&self.sum_ns, &self.min_complement, &self.max_ns] {
             cell.store(0, Relaxed);
         }
+    }
+}
+
+/// A distribution of times with what it keeps exactly.
+#[repr(C)]
+pub(crate) struct SharedTimes {
+    sums: TimeSums,
+    buckets: Buckets,
+}
+
+impl SharedTimes {
+    /// Adds a time; only one thread may.
+    pub(crate) fn add(&self, ns: u64) {
+        add_time(&self.sums, &self.buckets, ns);
+    }
+
+    /// What was added so far.
+    pub(crate) fn read(&self) -> Histogram {
+        match self.sums.min_complement.load(Relaxed) {
+            // Nothing was: looking at the buckets would give them memory.
+            0 => Histogram::new(),
+            _ => read_times(&self.sums, &self.buckets),
+        }
+    }
+
+    /// Forgets what was added.
+    pub(crate) fn forget(&self) {
+        forget_times(&self.sums, &self.buckets);
     }
 }
 

@@ -163,6 +163,7 @@ impl Reading {
                 completion: some(&reading.completion),
                 short_count: reading.short,
                 untimed_count: reading.untimed,
+                priorities: Vec::new(),
             };
             (kind, measurement)
         }))
@@ -218,7 +219,7 @@ impl std::iter::Sum for DataTotals {
     }
 }
 
-fn read_times(sums: &TimeSums, buckets: &Buckets) -> Histogram {
+pub(super) fn read_times(sums: &TimeSums, buckets: &Buckets) -> Histogram {
     let max = sums.max_ns.load(Relaxed);
     // A value recorded after this reading of `max` may lie above it; it belongs to the next reading.
     let used = if sums.sum_ns.load(Relaxed) == 0 && max == 0 { 1 } else { bucket(max) + 1 };

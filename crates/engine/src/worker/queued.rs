@@ -32,6 +32,8 @@ struct Flights {
     logs: bool,
     /// Their numbers, by slot; empty where they are not recorded.
     sequences: Vec<u64>,
+    /// Whether times are recorded by the priority of ops.
+    by_priority: bool,
     /// Whether slots must be known to be empty.
     apart: bool,
 }
@@ -78,6 +80,14 @@ impl Flights {
                     let submission_ns = clock.ns_between(flight.start, handed_at);
                     let completion_ns = service_ns.saturating_sub(submission_ns);
                     context.recorder.record_parts(flight.op.kind(), submission_ns, completion_ns);
+                }
+                if self.by_priority
+                    && let (Some(priorities), Some(class)) = (&context.priorities, backend.priority_class(slot))
+                {
+                    let handed_at = self.handed_at.get(slot as usize);
+                    let submission_ns = handed_at.map(|&handed_at| clock.ns_between(flight.start, handed_at));
+                    let completion_ns = submission_ns.map(|submission_ns| service_ns.saturating_sub(submission_ns));
+                    priorities.record(flight.op.kind(), class, service_ns, completion_ns);
                 }
                 pacer.completed(flight.op.kind(), moved, service_ns, end);
                 if pacer.is_open() {
@@ -143,6 +153,7 @@ where
         ended: None,
         logs: context.log.is_some(),
         sequences: vec![0; if context.log.is_some() { depth } else { 0 }],
+        by_priority: context.priorities.is_some(),
         apart,
     };
     // The next op while it may not start: drawn before it is waited for, so that nobody waits for an op that is not there.

@@ -99,6 +99,7 @@ impl Room {
             fills: false,
             log: None,
             tally: self.queues.tally(0),
+            priorities: None,
             ramp: None,
             run_as: RunAs::Thread,
             usage: Usage::default(),

@@ -15,7 +15,47 @@ fn version_and_help_are_fio_s() {
     home.plumb("as fio --cmdhelp=iodepth").expect(0).says(&["Queue depth: ops in flight.", "default: 1"]);
     home.plumb("as fio --cmdhelp").expect(0).says(&["random_distribution"]);
     home.plumb("as fio --enghelp").expect(0).says(&["Available IO engines:", "io_uring"]);
-    home.plumb("as fio --cmdhelp=idoepth").expect(1).complains(&["did you mean `iodepth`?"]);
+}
+
+/// Protects: what asks for help, or only reads, ends as in fio 3.33, with its codes and its words.
+#[test]
+fn what_runs_nothing_ends_as_in_fio() {
+    let home = Home::new();
+    for (words, code, out, err) in [
+        ("--parse-only --ss=iops:10 --ss_dur=10s", 0, "", ""),
+        ("--parse-only", 0, "", ""),
+        ("--showcmd", 0, "", ""),
+        ("--cmdhelp=zzzzzzz", 0, "\n", "No such command: zzzzzzz"),
+        ("--enghelp=psync", 1, "IO engine psync has no options\n", ""),
+        ("--enghelp=io_uring,zzzzzzz", 1, "\n", "No such command: zzzzzzz"),
+        ("--debug=nope --parse-only", 0, "", "fio: debug mask nope not found\n"),
+    ] {
+        let said = home.plumb(&format!("as fio {words}")).expect(code);
+        assert_eq!((said.out.as_str(), said.err.as_str()), (out, err), "{words}");
+    }
+    let close = home.plumb("as fio --cmdhelp=idoepth").expect(0).says(&["- showing closest match", "iodepth: Queue"]);
+    assert_eq!(close.err, "No such command: idoepth");
+    home.plumb("as fio --enghelp=nope").expect(1).says(&["IO engine nope not found"]);
+    home.plumb("as fio --enghelp=libaio").expect(0).says(&["cmdprio_percentage"]);
+    let areas = home.plumb("as fio --debug=help").expect(0).says(&["fio: dumping debug options:process,file,io,"]);
+    assert!(areas.out.ends_with("zbd,all\n"), "{}", areas.out);
+    // The first word that ends it all does; an error before it does too.
+    home.plumb("as fio --version --nope").expect(0).says(&["fio-3."]);
+    home.plumb("as fio --nope --version").expect(1).complains(&["unknown fio option `nope`"]);
+}
+
+/// Protects: what fio's test of steady states looks for among the lines of `--debug=parse`.
+#[test]
+fn debug_parse_says_how_options_are_read() {
+    let home = Home::new();
+    for (limit, line) in [
+        ("iops:10", "set steady state IOPS threshold to 10.000000"),
+        ("iops:.1%", "set steady state threshold to 0.100000%"),
+        ("bw:12", "set steady state BW threshold to 12"),
+    ] {
+        let words = format!("as fio --parse-only --debug=parse --ss_dur=10s --ss={limit} --ss_ramp=5");
+        home.plumb(&words).expect(0).says(&["fio: set debug option parse", "handle_option=steadystate, ptr=", line]);
+    }
 }
 
 /// A name that scripts call works as a link.

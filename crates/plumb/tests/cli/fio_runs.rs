@@ -344,3 +344,66 @@ fn a_trigger_runs_its_command_and_ends_the_jobs() {
     assert!(home.work().join("pulled").exists());
     assert!(document(&said)["jobs"][0]["read"]["runtime"].as_u64().unwrap() < 20_000);
 }
+
+/// Protects: a log that was stored compressed gives the lines that it would have had.
+#[test]
+fn a_stored_log_is_printed_again() {
+    let home = Home::new();
+    let job = "--name=x --ioengine=null --size=1m --rw=write --write_iops_log=b --per_job_logs=0 --log_offset=1";
+    fio(&home, &format!("{job} --log_store_compressed=1")).expect(0);
+    let lines = fio(&home, "--inflate-log=b_iops.log.fz").expect(0).out;
+    let offsets: Vec<u64> =
+        lines.lines().map(|line| line.split(", ").nth(4).and_then(|word| word.parse().ok()).unwrap()).collect();
+    assert_eq!(offsets, (0..256).map(|number| number * 4096).collect::<Vec<u64>>());
+    fio(&home, "--inflate-log=missing").expect(1).complains(&["--inflate-log=missing: No such file"]);
+}
+
+/// Protects: what fio's tests read of `--debug`: the seeds, which follow from the job's own, and the offset of each op.
+#[test]
+fn debug_tells_seeds_and_ops() {
+    let home = Home::new();
+    let job = "--name=x --ioengine=null --size=16k --rw=write --debug=random,io";
+    let said = fio(&home, job).expect(0).says(&["fio: set debug option io", "FIO_RAND_NR_OFFS=24"]);
+    let lines = |word: &str| said.out.lines().filter(|line| line.contains(word)).count();
+    assert_eq!((lines("rand_seeds["), lines("complete: io_u"), lines("queue: io_u")), (24, 4, 4), "{}", said.out);
+    assert!(said.out.contains("off=0x3000,len=0x1000,ddir=1,file=x.0.0"), "{}", said.out);
+    // fio 3.42 says this of its own seed.
+    assert!(said.out.contains("rand_seeds[6]=6803328749335347343"), "{}", said.out);
+    let json = fio(&home, &format!("{job} --output-format=json")).expect(0).complains(&["rand_seeds[23]="]);
+    document(&json);
+}
+
+/// Protects: with `--compat=strict`, places along a curve are those of fio 3.42, whatever the number of blocks; and where
+/// its hash reaches every block, they are in any case.
+#[test]
+fn curves_are_fio_s_where_that_is_asked_for() {
+    let home = Home::new();
+    let first = |words: &str| -> Vec<u64> {
+        fio(&home, &format!("--name=zz --ioengine=null --rw=randread --write_iolog=l {words}")).expect(0);
+        let log = std::fs::read_to_string(home.work().join("l")).unwrap();
+        let reads = log.lines().filter(|line| line.contains(" read "));
+        reads.take(3).map(|line| line.split(' ').nth(3).and_then(|word| word.parse().ok()).unwrap()).collect()
+    };
+    let zipf = "--random_distribution=zipf:1.2";
+    assert_eq!(first(&format!("--size=1m {zipf}")), [94_208, 724_992, 970_752]);
+    assert_eq!(first(&format!("--size=1000k {zipf} --compat=strict")), [266_240, 155_648, 315_392]);
+    assert_ne!(first(&format!("--size=1000k {zipf}")), [266_240, 155_648, 315_392], "every block is reached");
+    let pareto = first("--size=100m --random_distribution=pareto:0.2 --compat=strict");
+    assert_eq!(pareto, [21_454_848, 10_563_584, 466_944]);
+}
+
+/// Protects: fio's tests of itself and the idle processors have their words, codes and places.
+#[test]
+fn own_code_is_measured() {
+    let home = Home::new();
+    let sums = fio(&home, "--crctest=crc32c,md5").expect(0);
+    assert!(sums.out.starts_with("md5:\t\t") && sums.out.contains("crc32c:\t\t"), "{}", sums.out);
+    assert!(sums.out.lines().all(|line| line.ends_with(" MiB/sec")), "{}", sums.out);
+    fio(&home, "--crctest=help").expect(1).says(&["sha3-512"]);
+    fio(&home, "--crctest=nope").expect(1).complains(&["fio: unknown hash `nope`"]).says(&["crc64"]);
+    fio(&home, "--idle-prof=calibrate").expect(0).says(&["CPU idleness:", "unit work: mean="]);
+    fio(&home, "--idle-prof=nope --name=x").expect(1).complains(&["use system, percpu or calibrate"]);
+    let run = fio(&home, "--idle-prof=percpu --name=x --ioengine=null --size=1m --output-format=json").expect(0);
+    let idle = document(&run)["cpu_idleness"].clone();
+    assert!(idle["system"].is_number() && idle["cpu-0"].is_number() && idle["unit_mean"].is_number(), "{idle}");
+}

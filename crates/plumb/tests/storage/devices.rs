@@ -215,3 +215,33 @@ fn a_survey_of_a_device_only_reads() {
     home.file("data", &"x".repeat(8 << 20));
     home.plumb("try data --quick --time 200ms").ran().says(&["8 MiB", "Sequential 1 MiB"]);
 }
+
+/// Protects: the disk that `plumb as fio` tells is the one that the job ran on, as in fio: a loop device is its own, and so is
+/// the one below a mounted file system. Its scheduler is the job's while it runs, and as it was behind it.
+#[test]
+fn fio_tells_the_disk_that_a_job_ran_on() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4", "mount"]) {
+        return;
+    }
+    let home = Home::new();
+    let disks = |words: &str| -> Vec<String> {
+        let mut command = home.command(format!("as fio --output-format=json --name=x --size=1m {words}").split(' '));
+        command.env("PLUMB_ALLOW", home.work());
+        let said = Said::of(command).expect(0);
+        let document = said.json();
+        let disks = document["disk_util"].as_array().unwrap();
+        disks.iter().map(|disk| disk["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let kernel_name = |device: &Path| device.file_name().unwrap().to_str().unwrap().to_owned();
+    let disk = Loop::new(64 * MIB);
+    let name = kernel_name(&disk.device);
+    let scheduler = format!("/sys/block/{name}/queue/scheduler");
+    let before = std::fs::read_to_string(&scheduler).unwrap();
+    let words = format!("--filename={} --rw=read --direct=1 --ioscheduler=mq-deadline", disk.device.display());
+    assert_eq!(disks(&words), [name]);
+    assert_eq!(std::fs::read_to_string(&scheduler).unwrap(), before, "put back");
+    let mounted = Mounted::on(Loop::new(64 * MIB), "ext4", "");
+    let name = kernel_name(&mounted.disk.as_ref().unwrap().device);
+    assert_eq!(disks(&format!("--directory={} --rw=write --end_fsync=1", mounted.path().display())), [name]);
+}

@@ -298,6 +298,9 @@ pub enum OffsetDistribution {
         /// Where its peak lies, as a share of the range; scattered over all of it where absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         center: Option<f64>,
+        /// When it is drawn and scattered as fio does it; never where absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        as_fio: Option<AsFio>,
     },
     /// In zones, each with a share of the range in per cent.
     Zoned(ByKind<Vec<Zone<u8>>>),
@@ -308,6 +311,29 @@ pub enum OffsetDistribution {
     /// These blocks, one after another, and then again behind as many blocks as they are: block numbers grow by the
     /// length of the list each time. Ends at the end of the range.
     SequenceOnward(Vec<u64>),
+}
+
+/// Draws along a curve as fio makes them: it scatters blocks by a hash that is a bijection only for a power of two of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct AsFio {
+    /// When.
+    pub when: AsFioWhen,
+    /// Hashes of the files' names, from which draws begin; the last one holds for all further files.
+    pub name_hashes: Vec<u32>,
+}
+
+/// When draws along a curve are fio's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum AsFioWhen {
+    /// Where they follow the same law and leave no block out: Zipf's and Pareto's, without a centre, over a power of two
+    /// of blocks.
+    EveryBlockReached,
+    /// Wherever fio can draw at all.
+    Always,
 }
 
 /// A curve over a range of places.
@@ -365,6 +391,8 @@ pub enum RandomGenerator {
     /// Tausworthe's, 32 bits; 64 where a file has more blocks than that.
     #[default]
     Taus88,
+    /// Tausworthe's, 32 bits, however many blocks a file has: most of more than that are never drawn.
+    Taus88Only,
     /// Tausworthe's, 64 bits.
     Taus258,
 }

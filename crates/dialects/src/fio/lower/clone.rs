@@ -7,9 +7,9 @@ use super::random::Width;
 use crate::fio::job::FioJob;
 use crate::fio::options::direction::{Generator, KindSizes};
 use crate::fio::options::zones::ZoneMode;
-use crate::fio::value::FileRegion;
 use crate::fio::value::direction::{AccessOrder, Ops};
 use crate::fio::value::distribution::RandomDistribution;
+use crate::fio::value::{Compat, FileRegion};
 use plumb_workload::Arrival;
 use plumb_workload::files::Names;
 
@@ -22,6 +22,10 @@ pub(super) struct JobClone<'a> {
     /// Among all copies of all jobs, from 1.
     pub thread_number: u32,
     pub seed: u64,
+    /// How ambiguous words are read.
+    pub compat: Compat,
+    /// Single ops are wanted, whatever the job itself says.
+    pub logs_ops: bool,
     pub engine: Traits,
     /// Why its engine cannot be asked.
     pub refusal: Option<String>,

@@ -31,6 +31,7 @@ pub use facts::PlanLine;
 pub use lowered::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable};
 pub use places::{AskedRecording, Found, Places, RecordedFile, RecordedFiles, RecordedName, RecordingPart};
 pub use plan::{PlannedJob, plan};
+pub use random::stream_seeds;
 pub use replay::{Merge, merges};
 
 /// Whether an engine has one op in flight whatever `iodepth` says.

@@ -150,6 +150,8 @@ impl Lowering<'_> {
             number,
             thread_number,
             seed,
+            compat,
+            logs_ops: self.fio.invocation.debug.io,
             engine: backend::traits(backend::name(job)),
             refusal: backend::refusal(job),
             names,
@@ -463,7 +465,8 @@ fn group(
         || logs.bw.is_some()
         || logs.lat.is_some()
         || logs.iops.is_some()
-        || logs.hist.is_some();
+        || logs.hist.is_some()
+        || copy.logs_ops;
     group.time_submission = job.statistics.measure_slat && !copy.engine.one_at_a_time;
     group.name = Some(name);
     group.run_as = run_as(copy);

@@ -14,7 +14,7 @@ use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
 use plumb_workload::Bytes;
 use plumb_workload::content::{BufferContent, DedupeMode, PatternPiece};
-use plumb_workload::files::{AccessHint, Advices, AtOpen, FileRules, PrepareFiles, SyncRange, Syncs};
+use plumb_workload::files::{AccessHint, Advices, AtOpen, FileRules, MappingAdvice, PrepareFiles, SyncRange, Syncs};
 use plumb_workload::phase::{Batch, ErrorOrigin, ErrorRules, IgnoredError};
 use plumb_workload::process::{
     BufferMemory, BufferRules, CommandPriority, ControlGroup, IoPriority, NodeMemory, OpPriority, ProcessRules,
@@ -71,7 +71,7 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
             Advice::Random => AccessHint::Random,
             Advice::NoReuse => AccessHint::NoReuse,
         },
-        advice: Advices::default(),
+        advice: Advices { mapping: huge_pages(copy), ..Advices::default() },
         write_life: said.write_hint,
         lock: said.lock,
         record_lock: None,
@@ -249,6 +249,7 @@ pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Proce
     any_of_cpus.dedup();
     let has_priority = memory.prio.is_some() || memory.prio_class.is_some();
     let rules = ProcessRules {
+        name: identity.comm.clone(),
         nice: Some(identity.nice).filter(|nice| *nice != 0),
         uid: identity.uid,
         gid: identity.gid,
@@ -278,6 +279,12 @@ pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Proce
         copy.unsupported("numa_cpu_nodes", format!("there is no NUMA node {node}; `lscpu` lists them"));
     }
     rules
+}
+
+/// What `thp` asks for, of the only engine that has it.
+fn huge_pages(copy: &JobClone<'_>) -> Vec<MappingAdvice> {
+    let asked = copy.job.engine.huge_pages && super::backend::name(copy.job) == "mmap";
+    asked.then_some(MappingAdvice::HugePage).into_iter().collect()
 }
 
 /// A class that is not said is best effort. Source: ioprio_set(2).

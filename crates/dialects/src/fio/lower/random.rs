@@ -32,9 +32,16 @@ pub(super) enum Draws {
 
 const GOLDEN: u64 = 0x9e37_0001;
 
+/// Streams of random numbers that fio 3.42 has.
+const STREAMS: u64 = 24;
+
+/// The seeds of all streams of one copy of a job, in fio's order.
+pub fn stream_seeds(seed: u64, thread_number: u32) -> Vec<u64> {
+    (0..STREAMS).map(|index| stream_seed(seed, thread_number, index)).collect()
+}
+
 /// The seed of a stream of one copy of a job.
-fn stream_seed(seed: u64, thread_number: u32, stream: StreamOf) -> u64 {
-    let index = stream as u64;
+fn stream_seed(seed: u64, thread_number: u32, index: u64) -> u64 {
     let spread = (0..4 + index).fold(seed, |seed, _| seed.wrapping_mul(GOLDEN));
     spread.wrapping_mul(u64::from(thread_number)).wrapping_add(index)
 }
@@ -44,7 +51,7 @@ impl Draws {
     pub(super) fn new(seed: u64, thread_number: u32, stream: StreamOf, width: Width) -> Draws {
         /// What fio's source writes as a sum of powers is one of exclusive ors: (2^31)+(2^17)+(2^7) is 29+19+5.
         const START: u64 = 53;
-        let seed = stream_seed(seed, thread_number, stream);
+        let seed = stream_seed(seed, thread_number, stream as u64);
         let mut draws = match width {
             Width::Taus88 => {
                 // fio takes the lower half of the seed.

@@ -3,18 +3,19 @@
 use super::clone::JobClone;
 use super::error::Wrong;
 use super::facts::{Layout, by_kind, smallest};
-use crate::fio::options::direction::{DirectionOptions, Generator, KindSizes};
+use crate::fio::options::direction::{Generator, KindSizes};
 use crate::fio::options::queue::SubmitMode;
 use crate::fio::options::zones::ZoneMode;
-use crate::fio::value::FileRegion;
 use crate::fio::value::direction::{AccessOrder as Said, Ops};
 use crate::fio::value::distribution::RandomDistribution;
+use crate::fio::value::{Compat, FileRegion};
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::fio::{
-    AccessOrder, Coverage, JobSize, OffsetDistribution, RandomGenerator, Seeding, SizeShare, Stream, TrimAmid, Zone,
-    ZoneStride,
+    AccessOrder, AsFio, AsFioWhen, Coverage, JobSize, OffsetDistribution, RandomGenerator, Seeding, SizeShare, Stream,
+    TrimAmid, Zone, ZoneStride,
 };
 use plumb_workload::{BlockStream, Bytes};
+use std::os::unix::ffi::OsStrExt;
 
 /// A job's ops: drawn, or recorded.
 pub(super) fn ops(copy: &mut JobClone<'_>, layout: &Layout) -> BlockStream {
@@ -58,10 +59,12 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
         sizes_by_order: work.bs_is_seq_rand,
         align,
         random_percent: by_kind(work.percentage_random.map(percent)),
-        distribution: distribution(work),
+        distribution: distribution(copy),
         coverage: Coverage::Again,
         generator: match work.generator {
             Generator::Tausworthe64 => RandomGenerator::Taus258,
+            // A generator that is said is kept, as in fio, even where it is too narrow.
+            Generator::Tausworthe if copy.is_said("random_generator") => RandomGenerator::Taus88Only,
             Generator::Tausworthe | Generator::Lfsr => RandomGenerator::Taus88,
         },
         seed: copy.seed,
@@ -96,10 +99,21 @@ fn size(sizes: KindSizes) -> JobSize {
     }
 }
 
-fn distribution(work: &DirectionOptions) -> OffsetDistribution {
+/// Along a curve, every block can come up, as was meant; with `--compat=strict`, draws are fio's own.
+fn distribution(copy: &JobClone<'_>) -> OffsetDistribution {
+    let work = &copy.job.direction;
     match &work.distribution {
         RandomDistribution::Uniform => OffsetDistribution::Uniform,
-        RandomDistribution::Curved { curve, center } => OffsetDistribution::Curved { curve: *curve, center: *center },
+        RandomDistribution::Curved { curve, center } => {
+            let path = |number| copy.names.path(number);
+            let hashes = (0..copy.names.count()).filter_map(path).map(|path| name_hash(path.as_os_str().as_bytes()));
+            let when = match copy.compat {
+                Compat::Strict => AsFioWhen::Always,
+                Compat::Meant => AsFioWhen::EveryBlockReached,
+            };
+            let as_fio = AsFio { when, name_hashes: hashes.collect() };
+            OffsetDistribution::Curved { curve: *curve, center: *center, as_fio: Some(as_fio) }
+        }
         RandomDistribution::Zoned(zones) => OffsetDistribution::Zoned(by_kind(zones.clone().map(|zones| {
             zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: zone.size }).collect()
         }))),
@@ -111,6 +125,39 @@ fn distribution(work: &DirectionOptions) -> OffsetDistribution {
         }
         RandomDistribution::Sequence(blocks) => OffsetDistribution::Sequence(blocks.clone()),
     }
+}
+
+/// The hash from which fio begins a file's draws. Source: Jenkins, "Hash functions for hash table lookup" (2006), lookup3.
+/// fio takes single bytes of each piece of twelve but the last.
+fn name_hash(name: &[u8]) -> u32 {
+    /// Where fio begins, in place of lookup3's constant.
+    const START: u32 = 0x61c8_8647;
+    const PIECE: usize = 12;
+    const MIX: [u32; 6] = [4, 6, 8, 16, 19, 4];
+    const FINAL: [u32; 7] = [14, 11, 25, 16, 4, 14, 24];
+    let mut state = [START.wrapping_add(name.len() as u32); 3];
+    let mut rest = name;
+    while rest.len() > PIECE {
+        for (word, &byte) in state.iter_mut().zip(rest.iter().step_by(4)) {
+            *word = word.wrapping_add(byte.into());
+        }
+        for (step, by) in MIX.into_iter().enumerate() {
+            let (to, from, other) = (step % 3, (step + 2) % 3, (step + 1) % 3);
+            state[to] = state[to].wrapping_sub(state[from]) ^ state[from].rotate_left(by);
+            state[from] = state[from].wrapping_add(state[other]);
+        }
+        rest = &rest[PIECE..];
+    }
+    for (place, &byte) in rest.iter().enumerate() {
+        state[place / 4] = state[place / 4].wrapping_add(u32::from(byte) << (8 * (place % 4)));
+    }
+    if !rest.is_empty() {
+        for (step, by) in FINAL.into_iter().enumerate() {
+            let (to, from) = ((step + 2) % 3, (step + 1) % 3);
+            state[to] = (state[to] ^ state[from]).wrapping_sub(state[from].rotate_left(by));
+        }
+    }
+    state[2]
 }
 
 fn coverage(copy: &mut JobClone<'_>) -> Coverage {
@@ -189,4 +236,19 @@ fn no_overlap(copy: &mut JobClone<'_>) -> bool {
         return false;
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_hash;
+
+    // Protects: hashes of names of any length are those of fio 3.33, whose offsets depend on them.
+    #[test]
+    fn names_are_hashed_as_fio_hashes_them() {
+        for (name, hash) in
+            [("", 0x61c8_8647), ("a", 0x6bbe_9f77), ("j0.0.0", 0x4bdf_8118), ("/a/longer/directory/x.0.0", 0x6aeb_d76e)]
+        {
+            assert_eq!(name_hash(name.as_bytes()), hash, "{name}");
+        }
+    }
 }

@@ -48,6 +48,10 @@ pub(super) static SHELF: Shelf = Shelf {
             .only(&["libaio"])
             .doc("Reap completions from the shared ring without a system call."),
         row("libaio_vectored", UsageTier::Two, Kind::Switch).only(&["libaio"]).doc("Submit vectored reads and writes."),
+        row("thp", UsageTier::Three, Kind::Whole(Slots::One, ANY))
+            .only(&["mmap"])
+            .default("0")
+            .doc("Ask for transparent huge pages in the mapping."),
         row("cmdprio_percentage", UsageTier::Two, Kind::Whole(Slots::Two, at_most(100)))
             .only(&["io_uring", "io_uring_cmd", "libaio"])
             .doc("Percentage of ops with a set I/O priority, for reads and writes."),
@@ -148,6 +152,8 @@ pub struct EngineOptions {
     pub userspace_reap: bool,
     /// Vectored calls of libaio.
     pub libaio_vectored: bool,
+    /// Transparent huge pages in mappings.
+    pub huge_pages: bool,
     /// Priorities of some of the ops.
     pub priority: PriorityOptions,
     /// Of the engine cpuio.
@@ -175,6 +181,7 @@ impl EngineOptions {
             force_async: values.count_unless_zero("force_async"),
             userspace_reap: values.switch("userspace_reap"),
             libaio_vectored: values.switch("libaio_vectored"),
+            huge_pages: values.count("thp") > 0,
             priority: PriorityOptions::of(values),
             cpuio: CpuOptions::of(values),
             net: NetOptions::of(values),

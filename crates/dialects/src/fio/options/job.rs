@@ -39,9 +39,10 @@ pub(super) static SHELF: Shelf = Shelf {
         row("gid", UsageTier::Two, Kind::Whole(Slots::One, ANY)).doc("Group ID the workers run as."),
         row("exec_prerun", UsageTier::Two, Kind::Text).doc("Shell command to run before the job."),
         row("exec_postrun", UsageTier::Two, Kind::Text).doc("Shell command to run after the job."),
-        row("comm", UsageTier::Three, Kind::Text).not_yet("worker threads cannot be renamed."),
+        row("comm", UsageTier::Three, Kind::Text)
+            .doc("Name of the workers' processes or threads; the kernel keeps 15 bytes."),
         row("profile", UsageTier::Three, Kind::Text)
-            .not_yet("the built-in profiles (act, tiobench) are not implemented."),
+            .not_yet("profiles belong on the command line: --profile=tiobench."),
         row("cgroup", UsageTier::Three, Kind::Text)
             .doc("Run the workers in this control group, created below the root of the I/O controller's hierarchy."),
         row("cgroup_nodelete", UsageTier::Three, Kind::Switch)
@@ -57,6 +58,8 @@ pub(super) static SHELF: Shelf = Shelf {
 pub struct JobOptions {
     /// A sentence for human readers.
     pub description: Option<String>,
+    /// Name of the workers' processes or threads.
+    pub comm: Option<String>,
     /// Number of copies, each with its own files and offsets.
     pub numjobs: u32,
     /// The copies are threads of one process.
@@ -95,6 +98,7 @@ impl JobOptions {
     pub(in crate::fio) fn of(values: &OptionValues) -> JobOptions {
         JobOptions {
             description: values.text("description"),
+            comm: values.text("comm"),
             numjobs: values.count("numjobs"),
             thread: values.switch("thread"),
             stonewall: values.switch("stonewall"),

@@ -11,9 +11,6 @@ const GLUSTER: &[&str] = &["gfapi", "gfapi_async"];
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Passthrough,
     options: &[
-        row("thp", UsageTier::Three, Kind::Whole(Slots::One, ANY))
-            .only(&["mmap"])
-            .not_yet("transparent huge pages are not implemented."),
         row("interface", UsageTier::Three, Kind::Text)
             .only(&["net", "netsplice"])
             .not_yet("choosing a multicast interface is not implemented."),

@@ -31,7 +31,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("direct", UsageTier::One, Kind::Switch).default("0").doc("Bypass the page cache (O_DIRECT)."),
         row("buffered", UsageTier::One, Kind::Switch).default("1").doc("Use the page cache; the opposite of direct."),
         row("ioscheduler", UsageTier::Three, Kind::Text)
-            .never("it would change the device's scheduler for the whole machine; set the scheduler before the run."),
+            .doc("I/O scheduler of the disks under the files while all jobs run; put back at the end."),
     ],
 };
 
@@ -54,6 +54,8 @@ pub struct QueueOptions {
     pub submit_mode: SubmitMode,
     /// O_DIRECT; from `direct` or `buffered`, whichever came last.
     pub direct: bool,
+    /// The I/O scheduler of its disks.
+    pub scheduler: Option<String>,
 }
 
 impl QueueOptions {
@@ -67,6 +69,7 @@ impl QueueOptions {
             low: values.count_unless_zero("iodepth_low"),
             submit_mode: SubmitMode::of(values),
             direct: values.switch("direct"),
+            scheduler: values.text("ioscheduler"),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What moved data: bytes, ops, times and rates of reads, writes and trims.
 
+use super::display::PercentilesOf;
 use super::report::Figure;
 use plumb_result::Histogram;
+use plumb_workload::process::IoPriority;
 
 /// What moved data, as `unified_rw_reporting` groups it.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,10 +78,35 @@ pub struct DirectionReport {
     pub clat: Figure<Latency>,
     /// Both together.
     pub lat: Figure<Latency>,
+    /// Latencies by priority, where there were ops of more than one.
+    pub priorities: Vec<PriorityReport>,
     /// Samples of the rate, KiB/s.
     pub bandwidth: Figure<Samples>,
     /// Samples of the ops a second.
     pub iops: Figure<Samples>,
+}
+
+/// Ops of one priority.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PriorityReport {
+    /// `None` where neither the job nor the op has one, which is printed as 0.
+    pub priority: Option<IoPriority>,
+    /// As [`DirectionReport::clat`].
+    pub clat: Figure<Latency>,
+    /// As [`DirectionReport::lat`].
+    pub lat: Figure<Latency>,
+}
+
+impl PriorityReport {
+    /// The latency that is printed: the one whose percentiles are shown.
+    pub fn shown(&self, of: PercentilesOf) -> (&'static str, &Figure<Latency>) {
+        if of.lat { ("lat", &self.lat) } else { ("clat", &self.clat) }
+    }
+
+    /// Class, level and hint, as numbers.
+    pub fn numbers(&self) -> [u64; 3] {
+        self.priority.map_or([0; 3], |one| [one.class.into(), one.level.into(), one.hint.into()])
+    }
 }
 
 impl DirectionReport {

@@ -4,8 +4,8 @@ use super::grid::{self, BucketShares};
 use super::group::{share_of_group, together};
 use super::json_text::{JsonObject, JsonValue};
 use super::report::{
-    DirectionReport, DiskReport, DiskUse, Figure, GivenOption, Io, JobReport, Latency, NotMeasured, ReadWriteCounts,
-    Report, Samples, SteadyBy, SteadyOf, SteadyReport, SteadyScale,
+    DirectionReport, DiskReport, DiskUse, Figure, GivenOption, Idleness, Io, JobReport, Latency, NotMeasured,
+    PriorityReport, ReadWriteCounts, Report, Samples, SteadyBy, SteadyOf, SteadyReport, SteadyScale,
 };
 use crate::fio::Compat;
 
@@ -32,7 +32,20 @@ pub fn json(report: &Report, format: JsonFormat) -> String {
     if let Some(disks) = report.disks.as_ref().filter(|disks| !disks.is_empty()) {
         root.set("disk_util", disks.iter().map(|one| disk(one, report.compat).into()).collect::<Vec<JsonValue>>());
     }
+    if let Some(idleness) = &report.idleness {
+        root.set("cpu_idleness", idle(idleness));
+    }
     root.text()
+}
+
+fn idle(idleness: &Idleness) -> JsonObject {
+    let mut object = JsonObject::default();
+    object.set("system", idleness.system_percent);
+    for (cpu, percent) in idleness.each_percent.iter().flatten().enumerate() {
+        object.set(&format!("cpu-{cpu}"), *percent);
+    }
+    object.set("unit_mean", idleness.unit.mean_us).set("unit_stddev", idleness.unit.stddev_us);
+    object
 }
 
 fn options(given: &[GivenOption]) -> JsonObject {
@@ -65,8 +78,8 @@ fn job(report: &Report, job: &JobReport, format: JsonFormat) -> JsonObject {
             _ => drop(object.set(name, block)),
         }
     }
-    // If everything is mixed, fio omits the flushes.
-    if report.compat == Compat::Meant || !matches!(job.io, Io::Mixed(_)) {
+    // If everything is mixed, fio omits the flushes, and so programs that read it expect none.
+    if !matches!(job.io, Io::Mixed(_)) {
         let of = job.display.percentiles_of;
         let mut sync = JsonObject::default();
         sync.set("total_ios", job.sync.count).set("lat_ns", maker.latency(&job.sync.latency, of.clat || of.lat));
@@ -173,7 +186,12 @@ impl Maker<'_> {
             .set("drop_ios", count(&one.dropped))
             .set("slat_ns", self.latency(&one.slat, of.slat))
             .set("clat_ns", self.latency(&one.clat, of.clat))
-            .set("lat_ns", self.latency(&one.lat, of.lat))
+            .set("lat_ns", self.latency(&one.lat, of.lat));
+        if !one.priorities.is_empty() {
+            let priorities = one.priorities.iter().map(|one| self.priority(one).into());
+            object.set("prios", priorities.collect::<Vec<JsonValue>>());
+        }
+        object
             .set("bw_min", bandwidth.min)
             .set("bw_max", bandwidth.max)
             .set("bw_agg", share)
@@ -185,6 +203,19 @@ impl Maker<'_> {
             .set("iops_mean", iops.mean)
             .set("iops_stddev", iops.stddev)
             .set("iops_samples", iops.count);
+        object
+    }
+
+    fn priority(&self, one: &PriorityReport) -> JsonObject {
+        let of = self.job.display.percentiles_of;
+        let (name, latency) = one.shown(of);
+        let [class, level, hint] = one.numbers();
+        let mut object = JsonObject::default();
+        object
+            .set("prioclass", class)
+            .set("prio", level)
+            .set("priohint", hint)
+            .set(&format!("{name}_ns"), self.latency(latency, of.clat || of.lat));
         object
     }
 
@@ -234,7 +265,10 @@ fn steady(state: &SteadyReport) -> JsonObject {
         SteadyBy::Slope => "_slope",
         SteadyBy::MeanDeviation => "",
     };
-    let list = |values: &[u64]| values.iter().map(|one| JsonValue::from(*one)).collect::<Vec<JsonValue>>();
+    let list = |values: &[u64]| {
+        let to_come = std::iter::repeat_n(&0, state.intervals.saturating_sub(values.len()));
+        values.iter().chain(to_come).map(|one| JsonValue::from(*one)).collect::<Vec<JsonValue>>()
+    };
     let mut data = JsonObject::default();
     data.set("bw_mean", SteadyReport::mean(&state.bytes_per_second)).set("iops_mean", SteadyReport::mean(&state.iops));
     if state.of == SteadyOf::Latency {

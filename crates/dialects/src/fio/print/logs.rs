@@ -143,6 +143,61 @@ pub fn log_record(sample: &LogSample) -> Vec<u8> {
     record
 }
 
+/// What is no sample of a stored log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadRecord {
+    /// It ends in the middle of a sample.
+    #[error("it ends in the middle of a sample")]
+    Cut,
+    /// It says of itself what no sample does.
+    #[error("it is no log of fio 3.42 or of Plumb")]
+    Form,
+}
+
+/// Reads the sample at the beginning of `bytes`, as [`log_record`] writes it; also how many bytes it has.
+///
+/// # Errors
+/// There is no whole sample.
+pub fn read_record(bytes: &[u8]) -> Result<(LogSample, usize), BadRecord> {
+    let word = |at: usize| -> Result<u64, BadRecord> {
+        let word = bytes.get(at..at + 8).and_then(|word| word.try_into().ok()).ok_or(BadRecord::Cut)?;
+        Ok(u64::from_ne_bytes(word))
+    };
+    let [time, first, second, flags, block_bytes] = [word(0)?, word(8)?, word(16)?, word(24)?, word(32)?];
+    let [b0, b1, b2, b3, p0, p1, ..] = flags.to_ne_bytes();
+    let (bits, priority) = (u32::from_ne_bytes([b0, b1, b2, b3]), u16::from_ne_bytes([p0, p1]));
+    let has = |flag: u32| bits & flag != 0;
+    let direction = match bits & !(HAS_OFFSET | HAS_PRIORITY | HAS_BOTH | HAS_ISSUE_TIME) {
+        0 => LogDirection::Read,
+        1 => LogDirection::Write,
+        2 => LogDirection::Trim,
+        _ => return Err(BadRecord::Form),
+    };
+    let mut length = 40;
+    let mut next = |there: bool| -> Result<Option<u64>, BadRecord> {
+        if !there {
+            return Ok(None);
+        }
+        let value = word(length)?;
+        length += 8;
+        Ok(Some(value))
+    };
+    let (offset, issue_ns) = (next(has(HAS_OFFSET))?, next(has(HAS_ISSUE_TIME))?);
+    let sample = LogSample {
+        time,
+        value: if has(HAS_BOTH) { LogValue::Both { mean: first, max: second } } else { LogValue::One(first) },
+        direction,
+        block_bytes,
+        offset,
+        priority: match has(HAS_PRIORITY) {
+            true => LogPriority::Value(priority),
+            false => LogPriority::Class { realtime: priority >> CLASS_SHIFT == REALTIME },
+        },
+        issue_ns,
+    };
+    Ok((sample, length))
+}
+
 /// A line of a histogram log: what completed in a window, in the buckets of fio's grid, `2^coarseness` of them a column.
 /// What took longer than the grid reaches is counted in the last column.
 pub fn hist_log_line(
@@ -243,7 +298,13 @@ mod tests {
             issue_ns: None,
             ..sample
         };
+        assert_eq!(read_record(&record), Ok((sample, 56)), "it is read as it was written");
+        assert_eq!(read_record(&record[..55]), Err(BadRecord::Cut));
         let record = log_record(&plain);
+        assert_eq!(read_record(&record), Ok((plain, 40)));
+        let mut other = record.clone();
+        other[24] = 7;
+        assert_eq!(read_record(&other), Err(BadRecord::Form));
         assert_eq!((record.len(), record[24], u16::from_ne_bytes([record[28], record[29]])), (40, 2, 1 << 13));
     }
 

@@ -46,9 +46,10 @@ pub use grid::{BucketShares, LOG_COLUMNS};
 pub use iolog::{IologAction, LoggedExtent, UsedBuffers, iolog_header, iolog_line};
 pub use json::{JsonFormat, json};
 pub use logs::{
-    LogDirection, LogPriority, LogSample, LogValue, SampleLog, hist_log_line, log_line, log_record, samples_log,
+    BadRecord, LogDirection, LogPriority, LogSample, LogValue, SampleLog, hist_log_line, log_line, log_record,
+    read_record, samples_log,
 };
-pub use normal::normal;
+pub use normal::{normal, unit_work};
 pub use opening::{BlockRange, JobLine, MissingFiles, RunOpening, opening};
 pub use report::*;
 pub use series_log::{HistLog, JobLog, LogForm, LogQuantity, LogWriting, LoggedIo, Window};

@@ -5,7 +5,7 @@ use super::group::{self, share_of_group, together};
 use super::number::{NumberUnit, Prefix, fixed, plain, scaled, scaled_from};
 use super::report::{
     DirectionReport, DiskUse, Figure, Io, JobReport, KbBase, Latency, NotMeasured, ReadWriteCounts, Report, SteadyBy,
-    SteadyOf, SteadyReport, SteadyScale, UnitBase,
+    SteadyOf, SteadyReport, SteadyScale, UnitBase, UnitWork,
 };
 use crate::fio::Compat;
 
@@ -28,7 +28,20 @@ pub fn normal(report: &Report) -> String {
             text += &not_measured(&disk.counters.not_measured(), report.compat);
         }
     }
+    if let Some(idleness) = &report.idleness {
+        text += &format!("\nCPU idleness:\n  system: {}%\n", fixed(idleness.system_percent, 2));
+        if let Some(each) = &idleness.each_percent {
+            let each: Vec<String> = each.iter().map(|percent| format!("{}%", fixed(*percent, 2))).collect();
+            text += &format!("  percpu: {}\n", each.join(", "));
+        }
+        text += &unit_work(idleness.unit);
+    }
     text
+}
+
+/// The line about the piece of work by which fio counts how idle processors are.
+pub fn unit_work(unit: UnitWork) -> String {
+    format!("  unit work: mean={}us, stddev={}\n", fixed(unit.mean_us, 2), fixed(unit.stddev_us, 2))
 }
 
 /// Names the zeros that stand for numbers that were not measured.
@@ -141,9 +154,27 @@ fn direction(report: &Report, job: &JobReport, name: &str, one: &DirectionReport
         text += &latency_line(name, latency.value().unwrap_or(&Latency::default()));
     }
     let of = display.percentiles_of;
+    let priorities = || {
+        let named = one.priorities.iter().map(|one| {
+            let (what, figure) = one.shown(of);
+            let [class, level, hint] = one.numbers();
+            (format!("{what} prio {class}/{level}/{hint}"), figure)
+        });
+        named.filter_map(|(name, figure)| Some((name, figure.value().filter(|latency| latency.count > 0)?)))
+    };
+    for (name, latency) in priorities() {
+        text += &latency_line(&name, latency);
+    }
     for ((name, figure), wanted) in times.iter().zip([of.slat, of.clat, of.lat]) {
         if let Some(latency) = figure.value().filter(|latency| wanted && latency.count > 0) {
             text += &percentiles(report, job, name.trim_start(), latency);
+        }
+    }
+    if of.clat || of.lat {
+        let all: u64 = priorities().map(|(_, latency)| latency.count).sum();
+        for (name, latency) in priorities() {
+            let share = latency.count as f64 * 100.0 / all as f64;
+            text += &percentiles(report, job, &format!("{name} ({}% of IOs)", fixed(share, 2)), latency);
         }
     }
     if let Some(samples) = one.bandwidth.value().filter(|samples| samples.count > 0) {

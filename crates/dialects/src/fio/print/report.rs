@@ -21,8 +21,30 @@ pub struct Report {
     pub jobs: Vec<JobReport>,
     /// The disks under the files; `None` under `disk_util=0`.
     pub disks: Option<Vec<DiskReport>>,
+    /// What `--idle-prof` asks for.
+    pub idleness: Option<Idleness>,
     /// Whether fio's own slips are kept.
     pub compat: Compat,
+}
+
+/// How idle the processors were.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Idleness {
+    /// All of them together, percent.
+    pub system_percent: f64,
+    /// Each of them, percent, where that is asked for.
+    pub each_percent: Option<Vec<f64>>,
+    /// A piece of work of known size, µs.
+    pub unit: UnitWork,
+}
+
+/// How long a piece of work takes on an idle processor.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct UnitWork {
+    /// Mean, µs.
+    pub mean_us: f64,
+    /// Standard deviation, µs.
+    pub stddev_us: f64,
 }
 
 /// A point in time, with its text.

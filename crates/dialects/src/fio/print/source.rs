@@ -188,6 +188,7 @@ fn steady(job: &FioJob) -> Option<SteadyReport> {
         limit,
         scale,
         duration_s: stop.duration.0 / 1_000_000_000,
+        intervals: intervals(stop.duration.0, stop.check_interval.0),
         attained: false,
         criterion: 0.0,
         max_deviation: 0.0,
@@ -196,6 +197,12 @@ fn steady(job: &FioJob) -> Option<SteadyReport> {
         iops: Vec::new(),
         latency_ns: Vec::new(),
     })
+}
+
+/// Intervals of this time, up to as many as can be printed.
+fn intervals(duration_ns: u64, interval_ns: u64) -> usize {
+    const MOST: u64 = 1 << 16;
+    (duration_ns / interval_ns.max(1)).min(MOST) as usize
 }
 
 fn line(job: &FioJob, group: u32) -> JobLine {

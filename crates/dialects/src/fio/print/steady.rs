@@ -15,6 +15,8 @@ pub struct SteadyReport {
     pub scale: SteadyScale,
     /// `steadystate_duration`, s.
     pub duration_s: u64,
+    /// Intervals that this time has; fio lists as many, 0 for each that has not come.
+    pub intervals: usize,
     /// Whether it was reached.
     pub attained: bool,
     /// What was held against the limit, in the limit's unit; 0 before the time was full, and so are the next two.

@@ -1,25 +1,52 @@
 //! Places along a curve: Zipf's, Pareto's, normal.
 //!
-//! Here the job is not drawn as fio draws it, on purpose. fio spreads the ranks of a curve over a file by a hash that
-//! maps many ranks to one block and leaves a third of the blocks without any (its issue 1991), and ends the job when a
-//! place behind the end comes up. Here each block has a rank of its own: ranks are scattered by a keyed bijection that
-//! all workers of a seed share, or lie side by side from the centre on where one is given.
+//! Here the job is not always drawn as fio draws it, on purpose. fio spreads the ranks of a curve over a file by a hash that
+//! is a bijection only for a power of two of blocks; for others it maps many ranks to one block and leaves up to two thirds
+//! of the blocks without any (its issue 1991). There each block has a rank of its own: ranks are scattered by a keyed
+//! bijection that all workers of a seed share, or lie side by side from the centre on where one is given. Where the stream
+//! asks for fio's draws, it gets them.
 
+use super::fio_curve::{FioCurve, Scatter};
 use super::parts::Part;
 use super::script::{Kind, PlannedDistribution, Random, Script, Way};
 use crate::math::ln;
 use crate::rng::{Rng, splitmix64};
 use crate::source::curve::{Curved, Ranks, Spread};
 use crate::source::zipf::Zipf;
-use plumb_workload::blocks::fio::Curve;
+use plumb_workload::blocks::fio::{AsFio, AsFioWhen, Curve, Seeding};
 
-/// Draws blocks of one file; `None` where the stream has no curve, or the file no block.
-pub(super) fn of(script: &Script, part: &Part, file: usize) -> Option<Curved> {
-    let Way::Random(Random { distribution: PlannedDistribution::Curved { curve, center }, .. }) = &script.way else {
+/// Draws blocks of one file.
+#[derive(Debug, Clone)]
+pub(super) enum PlaceCurve {
+    /// Each block has a rank.
+    Own(Box<Curved>),
+    /// As fio draws them.
+    Fio(FioCurve),
+}
+
+impl PlaceCurve {
+    #[inline]
+    pub(super) fn next(&mut self) -> u64 {
+        match self {
+            PlaceCurve::Own(curved) => curved.next(),
+            PlaceCurve::Fio(curve) => curve.next(),
+        }
+    }
+}
+
+/// `None` where the stream has no curve, or the file no block.
+pub(super) fn of(script: &Script, part: &Part, file: usize) -> Option<PlaceCurve> {
+    let Way::Random(Random { distribution: PlannedDistribution::Curved { curve, center, as_fio }, .. }) = &script.way
+    else {
         return None;
     };
     let kinds = Kind::ALL.into_iter().filter(|kind| script.mix.has(*kind));
     let count = kinds.map(|kind| part.blocks[kind as usize]).min().filter(|count| *count > 0)?;
+    if let Some(as_fio) = as_fio
+        && let Some(drawn) = fio_curve(script, part, file, FioDraws { curve: *curve, center: *center, as_fio, count })
+    {
+        return Some(PlaceCurve::Fio(drawn));
+    }
     let ranks = match *curve {
         Curve::Zipf { theta } => Ranks::Zipf(Zipf::new(theta, count)),
         // u^k falls below h with probability 1-h for k = ln h / ln(1-h), and so on inside that share.
@@ -32,5 +59,49 @@ pub(super) fn of(script: &Script, part: &Part, file: usize) -> Option<Curved> {
         (_, None) => Spread::scattered(count, script.seed),
     };
     let rng = Rng::new(splitmix64(script.seeds.offset) ^ splitmix64(file as u64 + 1));
-    Some(Curved { ranks, count, spread, rng })
+    Some(PlaceCurve::Own(Box::new(Curved { ranks, count, spread, rng })))
+}
+
+/// What is asked of fio's draws.
+#[derive(Clone, Copy)]
+struct FioDraws<'a> {
+    curve: Curve,
+    center: Option<f64>,
+    as_fio: &'a AsFio,
+    /// Blocks that have a whole op.
+    count: u64,
+}
+
+/// fio's own draws, where they are wanted and there are any.
+fn fio_curve(script: &Script, part: &Part, file: usize, asked: FioDraws<'_>) -> Option<FioCurve> {
+    let FioDraws { curve, center, as_fio, count } = asked;
+    // fio counts in the smallest size of reads and writes, whichever of them the job does.
+    let smallest = [Kind::Read, Kind::Write].map(|kind| script.sizes[kind as usize].smallest);
+    let smallest = smallest.into_iter().min().filter(|smallest| *smallest > 0)?;
+    let places = part.length.min(part.file_length).div_ceil(smallest);
+    let has_law = match curve {
+        Curve::Zipf { theta } => theta != 1.0 && places > 0,
+        Curve::Pareto { .. } | Curve::Normal { .. } => places > 0,
+    };
+    let reaches_all = matches!(curve, Curve::Zipf { .. } | Curve::Pareto { .. })
+        && center.is_none()
+        && places == count
+        && places.is_power_of_two();
+    let wanted = match as_fio.when {
+        AsFioWhen::Always => true,
+        AsFioWhen::EveryBlockReached => reaches_all,
+    };
+    if !has_law || !wanted {
+        return None;
+    }
+    let name_hash = as_fio.name_hashes.get(file).or(as_fio.name_hashes.last())?;
+    let of_worker = u64::from(*name_hash).wrapping_mul(script.worker_number.into());
+    let seed = match script.seeding {
+        Seeding::All => of_worker.wrapping_mul(script.seeds.offset),
+        // As in fio 3.33.
+        Seeding::AllButOffsets => of_worker,
+        Seeding::None => script.seeds.offset,
+    };
+    // fio keeps 32 bits of it.
+    Some(FioCurve::new(curve, center, places, seed & u64::from(u32::MAX), Scatter::Hash))
 }

@@ -1,11 +1,10 @@
 //! Where a job's ops are in each of its files. A job can have a hundred thousand of them: what only some jobs keep is
 //! kept beside, and only there.
 
-use super::curve;
+use super::curve::{self, PlaceCurve};
 use super::parts::Part;
 use super::random_map::{Map, Register, SmallMap};
 use super::script::{Kind, Mix, PlannedCoverage, Script};
-use crate::source::curve::Curved;
 
 /// No op was there yet. No op starts at this place, since files end before it.
 const NOWHERE: u64 = u64::MAX;
@@ -57,7 +56,7 @@ pub(super) struct Files {
     firsts: Box<[u64]>,
     covers: Covers,
     /// Places along a curve, where there is one.
-    curves: Box<[Option<Curved>]>,
+    curves: Box<[Option<PlaceCurve>]>,
     /// What was written since the last flush, where a flush asks for it.
     written: Box<[Option<Span>]>,
 }
@@ -227,7 +226,7 @@ impl Files {
     /// The next block along the curve.
     #[inline]
     pub(super) fn along_curve(&mut self, file: usize) -> Option<u64> {
-        self.curves.get_mut(file)?.as_mut().map(Curved::next)
+        self.curves.get_mut(file)?.as_mut().map(PlaceCurve::next)
     }
 
     /// Keeps what was written.

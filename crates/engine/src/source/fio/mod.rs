@@ -54,6 +54,7 @@
 mod choice;
 mod curve;
 mod files;
+mod fio_curve;
 mod general;
 mod history;
 mod machine;

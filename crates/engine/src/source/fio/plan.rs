@@ -241,7 +241,11 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
     let seeds = Seeds::new(stream.seed, stream.worker_number, stream.seeding);
     let way = way(stream, mix, &sizes, align, &parts, &seeds)?;
     let most_mapped = parts.distinct().map(|part| part.mapped).max().unwrap_or_default();
-    let wide = stream.generator == RandomGenerator::Taus258 || (random && most_mapped > u64::from(u32::MAX));
+    let wide = match stream.generator {
+        RandomGenerator::Taus258 => true,
+        RandomGenerator::Taus88 => random && most_mapped > u64::from(u32::MAX),
+        RandomGenerator::Taus88Only => false,
+    };
     if let Some(zones) = &stream.zones {
         let largest = sizes.iter().map(|sizes| sizes.largest).max().unwrap_or_default();
         if zones.range.0 < largest {
@@ -299,6 +303,8 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         width: if wide { Width::Wide } else { Width::Narrow },
         seeds,
         seed: stream.seed,
+        worker_number: stream.worker_number,
+        seeding: stream.seeding,
         reseeds: stream.reseed_each_loop,
         parts,
     })
@@ -395,7 +401,7 @@ fn distribution(
     let used = || Kind::ALL.into_iter().filter(|kind| mix.has(*kind));
     match &stream.distribution {
         OffsetDistribution::Uniform => Ok(PlannedDistribution::Uniform),
-        OffsetDistribution::Curved { curve, center } => {
+        OffsetDistribution::Curved { curve, center, as_fio } => {
             use plumb_workload::blocks::fio::Curve;
             let problem = match *curve {
                 Curve::Zipf { theta } if !(theta.is_finite() && theta >= 0.0) => {
@@ -412,7 +418,7 @@ fn distribution(
             };
             match problem {
                 Some(problem) => Err(FioPlanError::Curve { problem }),
-                None => Ok(PlannedDistribution::Curved { curve: *curve, center: *center }),
+                None => Ok(PlannedDistribution::Curved { curve: *curve, center: *center, as_fio: as_fio.clone() }),
             }
         }
         OffsetDistribution::Zoned(zones) => {

@@ -6,7 +6,7 @@ use crate::op::{BlockOp, Role};
 use crate::rng::fio::{Seeds, Width};
 use plumb_workload::OpKind;
 use plumb_workload::blocks::ByKind;
-use plumb_workload::blocks::fio::{Curve, FileChoice, Sequencer, TrimAmid, Zone, ZoneStride};
+use plumb_workload::blocks::fio::{AsFio, Curve, FileChoice, Seeding, Sequencer, TrimAmid, Zone, ZoneStride};
 use plumb_workload::files::SyncRange;
 use plumb_workload::units::Bytes;
 
@@ -90,6 +90,7 @@ pub(super) enum PlannedDistribution {
     Curved {
         curve: Curve,
         center: Option<f64>,
+        as_fio: Option<AsFio>,
     },
     /// By [`Kind`]; uniform where empty.
     Zoned([Box<[Zone<u8>]>; 3]),
@@ -235,6 +236,9 @@ pub(super) struct Script {
     pub(super) seeds: Seeds,
     /// The seed itself, which all workers share.
     pub(super) seed: u64,
+    /// Among all workers of all jobs, from 1.
+    pub(super) worker_number: u32,
+    pub(super) seeding: Seeding,
     pub(super) reseeds: bool,
 }
 

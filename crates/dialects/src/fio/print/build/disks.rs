@@ -2,30 +2,68 @@
 
 use crate::fio::print::report::{DiskReport, DiskUse, Figure, ReadWriteCounts};
 use plumb_result::Observations;
-use plumb_result::observe::{DeviceCounters, LayerKind};
+use plumb_result::observe::{BlockLayer, DeviceCounters, LayerKind, TargetFacts};
 use std::collections::BTreeSet;
 
-/// The disks under the targets over the whole run, from the first phase's start to the last one's end. A disk made of others
-/// (md, dm) also says what those below it did on average. A disk whose counters could not be read is left out.
+/// The disks that the targets' files and devices are on, over the whole run, from the first phase's start to the last one's
+/// end. As in fio: a partition stands for its disk, a loop device for itself, and what is made of others (md, dm) also says
+/// what those did on average, and they follow. A disk whose counters could not be read is left out.
 pub(super) fn disks_of(observations: &Observations) -> Vec<DiskReport> {
-    let (mut disks, mut seen) = (Vec::new(), BTreeSet::new());
+    let mut found = Found { observations, disks: Vec::new(), seen: BTreeSet::new() };
     for target in observations.targets.values() {
-        let made = |kind: LayerKind| matches!(kind, LayerKind::Md | LayerKind::Lvm | LayerKind::Crypt | LayerKind::Dm);
-        if let Some(top) = target.stack.iter().find(|layer| made(layer.kind)) {
-            let below: Vec<DiskUse> = target.leaves.iter().filter_map(|leaf| use_of(observations, leaf)).collect();
-            if let Some(counters) = use_of(observations, &top.name).filter(|_| seen.insert(top.name.clone())) {
-                disks.push(DiskReport { name: top.name.clone(), counters, below: mean(&below) });
-            }
-        }
-        for leaf in &target.leaves {
-            if let Some(counters) = use_of(observations, leaf).filter(|_| seen.insert(leaf.clone())) {
-                disks.push(DiskReport { name: leaf.clone(), counters, below: None });
-            }
+        let below: BTreeSet<&str> = target.stack.iter().flat_map(|layer| &layer.below).map(String::as_str).collect();
+        for top in target.stack.iter().filter(|layer| !below.contains(layer.name.as_str())) {
+            found.disk(target, disk_of(target, top));
         }
     }
-    disks
+    found.disks
 }
 
+struct Found<'a> {
+    observations: &'a Observations,
+    disks: Vec<DiskReport>,
+    seen: BTreeSet<&'a str>,
+}
+
+impl<'a> Found<'a> {
+    /// A disk, and then those that it is made of.
+    fn disk(&mut self, target: &'a TargetFacts, layer: &'a BlockLayer) {
+        if !self.seen.insert(&layer.name) {
+            return;
+        }
+        let parts = parts_of(target, layer);
+        if let Some(counters) = use_of(self.observations, &layer.name) {
+            let below: Vec<DiskUse> = parts.iter().filter_map(|part| use_of(self.observations, &part.name)).collect();
+            self.disks.push(DiskReport { name: layer.name.clone(), counters, below: mean(&below) });
+        }
+        for part in parts {
+            self.disk(target, part);
+        }
+    }
+}
+
+/// The layers directly below one, by their names.
+fn below<'a>(target: &'a TargetFacts, layer: &'a BlockLayer) -> impl Iterator<Item = &'a BlockLayer> {
+    layer.below.iter().filter_map(|name| target.stack.iter().find(|layer| layer.name == *name))
+}
+
+/// The whole disk that a partition is on; another layer is one itself.
+fn disk_of<'a>(target: &'a TargetFacts, layer: &'a BlockLayer) -> &'a BlockLayer {
+    match layer.kind {
+        LayerKind::Partition => below(target, layer).next().unwrap_or(layer),
+        _ => layer,
+    }
+}
+
+/// The disks that the kernel lists as the parts of another (`slaves` in sysfs); the file behind a loop device is none.
+fn parts_of<'a>(target: &'a TargetFacts, layer: &'a BlockLayer) -> Vec<&'a BlockLayer> {
+    match layer.kind {
+        LayerKind::Md | LayerKind::Lvm | LayerKind::Crypt | LayerKind::Dm | LayerKind::Stacked => {
+            below(target, layer).map(|part| disk_of(target, part)).collect()
+        }
+        LayerKind::Disk | LayerKind::Partition | LayerKind::Loop | LayerKind::Zram | LayerKind::Sim => Vec::new(),
+    }
+}
 fn use_of(observations: &Observations, name: &str) -> Option<DiskUse> {
     let counters = |counters: &plumb_result::observe::Counters| -> Option<DeviceCounters> {
         counters.devices.get(name)?.value().copied()

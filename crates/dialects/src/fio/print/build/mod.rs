@@ -15,6 +15,7 @@ use crate::fio::Compat;
 use part::Part;
 use plumb_result::{Measurement, Observations, WorkerMeasurement};
 use plumb_workload::OpKind;
+use plumb_workload::process::IoPriority;
 
 /// The parts of a report that are not measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +37,8 @@ pub struct Heading {
     pub phase_starts_unix_ms: Vec<u64>,
     /// As [`JobReport::elapsed_s`].
     pub elapsed_s: u64,
+    /// As [`Report::idleness`].
+    pub idleness: Option<Idleness>,
 }
 
 /// Whether a report is final.
@@ -80,6 +83,8 @@ pub struct JobMember {
     pub phase: usize,
     /// Its name; a group without a name is `workers.` and its place in the phase's list.
     pub group: String,
+    /// The priority of its I/O, where it has one of its own.
+    pub priority: Option<IoPriority>,
 }
 
 /// `disable_slat`, `disable_clat`, `disable_lat`, `disable_bw_measurement`: what is kept.
@@ -159,8 +164,8 @@ pub fn report_of(
         DiskStats::Shown => Some(observations.map(disks::disks_of).unwrap_or_default()),
         DiskStats::Off => None,
     };
-    let Heading { version, at, global_options, compat, .. } = heading;
-    Ok(Report { version, at, global_options, jobs, disks, compat })
+    let Heading { version, at, global_options, compat, idleness, .. } = heading;
+    Ok(Report { version, at, global_options, jobs, disks, idleness, compat })
 }
 
 /// The workers of a job that were measured, with their phases.
@@ -178,7 +183,7 @@ fn workers<'a>(
         };
         let before = found.len();
         let of_phase = phase.into_iter().flat_map(|phase| &phase.workers).filter(|one| group_of(one));
-        found.extend(of_phase.map(|worker| Measured { phase: member.phase, worker }));
+        found.extend(of_phase.map(|worker| Measured { phase: member.phase, worker, priority: member.priority }));
         if found.len() == before && !may_be_missing {
             return Err(BuildError::NotMeasured {
                 job: source.job.name.clone(),
@@ -195,6 +200,7 @@ fn workers<'a>(
 struct Measured<'a> {
     phase: usize,
     worker: &'a WorkerMeasurement,
+    priority: Option<IoPriority>,
 }
 
 fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Result<JobReport, BuildError> {
@@ -211,7 +217,12 @@ fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Re
     let phase_start_ms = heading.phase_starts_unix_ms.get(first.phase).copied();
     let since_ns = measurement.phases[first.phase].searched_ns + first.worker.started_ns;
     job.started_unix_ms = phase_start_ms.map_or(heading.at.unix_ms, |ms| ms + since_ns / 1_000_000);
-    let part = Part { workers: found.iter().map(|one| one.worker).collect(), latencies, windows };
+    let part = Part {
+        workers: found.iter().map(|one| one.worker).collect(),
+        priorities: found.iter().map(|one| one.priority).collect(),
+        latencies,
+        windows,
+    };
     let read = part.direction(&[OpKind::Read]);
     let write = part.direction(&[OpKind::Write]);
     let trim = part.direction(&[OpKind::Trim]);

@@ -4,6 +4,7 @@ use super::{KeptLog, Latencies, Windows, series};
 use crate::fio::print::report::*;
 use plumb_result::{Histogram, OpMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
+use plumb_workload::process::IoPriority;
 
 /// The flushes that fio counts: those between other ops. Flushes at the end of a job or on close are only part of its
 /// time.
@@ -12,6 +13,8 @@ const SYNCS: [OpKind; 3] = [OpKind::Fsync, OpKind::Fdatasync, OpKind::SyncRange]
 /// The workers of a job.
 pub(super) struct Part<'a> {
     pub(super) workers: Vec<&'a WorkerMeasurement>,
+    /// By worker, as [`JobMember::priority`](super::JobMember::priority).
+    pub(super) priorities: Vec<Option<IoPriority>>,
     pub(super) latencies: Latencies,
     pub(super) windows: Windows,
 }
@@ -71,9 +74,54 @@ impl Part<'_> {
             slat: kept(latencies.slat, &slat),
             clat: kept(latencies.clat, &clat),
             lat: kept(latencies.lat, &lat),
+            priorities: self.by_priority(kinds),
             bandwidth: series::samples(&series, self.windows.bandwidth_ns, kinds, |moved| moved.bytes as f64 / 1024.0),
             iops: series::samples(&series, self.windows.iops_ns, kinds, |moved| moved.count as f64),
         }
+    }
+
+    /// The ops of these kinds by their priority: where several workers have different ones, or one gives them to single ops.
+    /// Nothing where all are alike.
+    fn by_priority(&self, kinds: &[OpKind]) -> Vec<PriorityReport> {
+        let first = self.priorities.first();
+        let apart = self.priorities.iter().any(|one| Some(one) != first);
+        let has_own = |worker: &&WorkerMeasurement| worker.ops.values().any(|op| !op.priorities.is_empty());
+        if !apart && !self.workers.iter().any(has_own) {
+            return Vec::new();
+        }
+        let mut found: Vec<(Option<IoPriority>, Histogram, Histogram)> = Vec::new();
+        let mut add = |priority, service: &Histogram, completion: Option<&Histogram>| {
+            if !found.iter().any(|(known, ..)| *known == priority) {
+                found.push((priority, Histogram::new(), Histogram::new()));
+            }
+            if let Some((_, lat, clat)) = found.iter_mut().find(|(known, ..)| *known == priority) {
+                lat.merge(service);
+                clat.merge(completion.unwrap_or(service));
+            }
+        };
+        for (worker, own) in self.workers.iter().zip(&self.priorities) {
+            for op in kinds.iter().filter_map(|kind| worker.ops.get(kind)).filter(|op| op.count > 0) {
+                if op.priorities.is_empty() {
+                    add(*own, &op.service, op.completion.as_ref());
+                }
+                for one in &op.priorities {
+                    add(one.priority.or(*own), &one.service, one.completion.as_ref());
+                }
+            }
+        }
+        if found.len() < 2 {
+            return Vec::new();
+        }
+        let kept = |kept: KeptLog, histogram: &Histogram| match kept {
+            KeptLog::No => Figure::Off,
+            KeptLog::Yes => Figure::Is(Latency::of(histogram)),
+        };
+        let report = |(priority, lat, clat): (Option<IoPriority>, Histogram, Histogram)| PriorityReport {
+            priority,
+            clat: kept(self.latencies.clat, &clat),
+            lat: kept(self.latencies.lat, &lat),
+        };
+        found.into_iter().map(report).collect()
     }
 
     /// Flushes.

@@ -2,13 +2,14 @@
 
 use crate::fio::Compat;
 use crate::fio::print::*;
-use plumb_result::measurement::{Moved, Sample};
-use plumb_result::observe::{Counters, DeviceCounters, LayerKind, PhaseObservations, TargetFacts};
+use plumb_result::measurement::{Moved, PriorityMeasurement, Sample};
+use plumb_result::observe::{BlockLayer, Counters, DeviceCounters, LayerKind, PhaseObservations, TargetFacts};
 use plumb_result::{
     DepthSearched, Fault, Histogram, Measurement, Observations, OpMeasurement, PhaseMeasurement, Seen, SteadyOutcome,
     SteadySample, WorkerMeasurement,
 };
 use plumb_workload::OpKind;
+use plumb_workload::process::IoPriority;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -65,11 +66,12 @@ fn heading() -> Heading {
         stage: Stage::Final,
         phase_starts_unix_ms: vec![5_000],
         elapsed_s: 4,
+        idleness: None,
     }
 }
 
 fn source(groups: &[&str]) -> JobSource {
-    let member = |group: &&str| JobMember { phase: 0, group: (*group).to_owned() };
+    let member = |group: &&str| JobMember { phase: 0, group: (*group).to_owned(), priority: None };
     let job = JobReport { name: "r".to_owned(), ..JobReport::default() };
     JobSource { job, members: groups.iter().map(member).collect(), ..JobSource::default() }
 }
@@ -261,6 +263,7 @@ fn steadiness_and_the_depth_are_what_the_engine_found() {
         limit: 5.0,
         scale: SteadyScale::Percent,
         duration_s: 3,
+        intervals: 3,
         attained: false,
         criterion: 0.0,
         max_deviation: 0.0,
@@ -280,12 +283,91 @@ fn steadiness_and_the_depth_are_what_the_engine_found() {
         samples: vec![sample(1_010.0), sample(990.0)],
     });
     phase.workers[1].depth_search = Some(DepthSearched { depth: 7, found: true });
-    let job = built(asked, phase);
+    let told = report(asked, phase);
+    let document: serde_json::Value = serde_json::from_str(&json(&told, JsonFormat::Plain)).unwrap();
+    let data = &document["jobs"][0]["steadystate"]["data"];
+    assert_eq!(
+        data["iops"],
+        serde_json::json!([1_010, 990, 0]),
+        "as many as fio lists, for who divides by their number"
+    );
+    assert_eq!(data["iops_mean"], 1_000, "of those that were measured");
+    let job = told.jobs[0].clone();
     assert_eq!(job.latency_target.unwrap().depth, 7);
     let state = job.steady.unwrap();
     assert_eq!((&state.iops, state.attained, state.criterion), (&vec![1_010, 990], true, -1.5));
     assert_eq!((state.max_deviation, state.slope), (20.0, -15.0), "not in percent, as the criterion is");
     assert_eq!((state.bytes_per_second, state.latency_ns), (vec![500_000; 2], vec![70; 2]));
+}
+
+/// Protects: latencies by priority, where one job gives priorities to single ops, and where jobs of a group have different
+/// ones; and that nothing is said of priorities where all ops are alike.
+#[test]
+fn ops_of_several_priorities_are_told_apart() {
+    let times = |each_ns: u64, count: u64| {
+        let mut histogram = Histogram::new();
+        histogram.record_n(each_ns, count);
+        histogram
+    };
+    let high = IoPriority { class: 1, level: 2, hint: 3 };
+    let mut phase = readers();
+    let reads = phase.workers[0].ops.get_mut(&OpKind::Read).unwrap();
+    reads.priorities = vec![
+        PriorityMeasurement { priority: None, service: times(300, 450), completion: Some(times(200, 450)) },
+        PriorityMeasurement { priority: Some(high), service: times(100, 150), completion: Some(times(50, 150)) },
+    ];
+    let one = report(source(&["a"]), phase.clone());
+    let found = &split(&one.jobs[0]).read.priorities;
+    let numbers: Vec<([u64; 3], u64, u64)> = found
+        .iter()
+        .map(|one| (one.numbers(), one.clat.value().unwrap().max_ns, one.lat.value().unwrap().max_ns))
+        .collect();
+    assert_eq!(numbers, [([0, 0, 0], 200, 300), ([1, 2, 3], 50, 100)]);
+    let document: serde_json::Value = serde_json::from_str(&json(&one, JsonFormat::Plain)).unwrap();
+    let prios = &document["jobs"][0]["read"]["prios"];
+    assert_eq!((prios[1]["prioclass"].as_u64(), prios[1]["prio"].as_u64()), (Some(1), Some(2)));
+    assert_eq!((prios[1]["priohint"].as_u64(), prios[1]["clat_ns"]["N"].as_u64()), (Some(3), Some(150)));
+    let text = normal(&one);
+    assert!(text.contains("    clat prio 1/2/3 (nsec): min=50, max=50, avg=50.00, stdev= 0.00\n"), "{text}");
+    assert!(text.contains("    clat prio 0/0/0 (75.00% of IOs) percentiles (nsec):\n"), "{text}");
+
+    let alike = report(source(&["a", "b"]), readers());
+    assert!(split(&alike.jobs[0]).read.priorities.is_empty());
+    let mut apart = source(&["a", "b"]);
+    apart.members[1].priority = Some(high);
+    let counts: Vec<u64> =
+        split(&built(apart, readers())).read.priorities.iter().map(|one| one.lat.value().unwrap().count).collect();
+    assert_eq!(counts, [600, 400]);
+}
+
+/// Protects: how idle processors were, in fio's words and places.
+#[test]
+fn idleness_is_told_behind_the_disks() {
+    let idleness = Idleness {
+        system_percent: 97.25,
+        each_percent: Some(vec![95.5, 99.0]),
+        unit: UnitWork { mean_us: 12.5, stddev_us: 0.25 },
+    };
+    let measurement = Measurement { phases: vec![readers()], ..Measurement::default() };
+    let heading = Heading { idleness: Some(idleness), ..heading() };
+    let report = report_of(heading, vec![source(&["a"])], &measurement, None).unwrap();
+    let told = "\nCPU idleness:\n  system: 97.25%\n  percpu: 95.50%, 99.00%\n  unit work: mean=12.50us, stddev=0.25\n";
+    assert!(normal(&report).ends_with(told), "{}", normal(&report));
+    let document: serde_json::Value = serde_json::from_str(&json(&report, JsonFormat::Plain)).unwrap();
+    let idle = &document["cpu_idleness"];
+    assert_eq!((idle["system"].as_f64(), idle["cpu-1"].as_f64()), (Some(97.25), Some(99.0)));
+    assert_eq!((idle["unit_mean"].as_f64(), idle["unit_stddev"].as_f64()), (Some(12.5), Some(0.25)));
+}
+
+/// Protects: no `sync` beside the one block of `unified_rw_reporting=1`, as in fio.
+#[test]
+fn what_is_mixed_has_no_flushes() {
+    let mut asked = source(&["a"]);
+    asked.job.io = Io::Mixed(Box::default());
+    let document: serde_json::Value =
+        serde_json::from_str(&json(&report(asked, readers()), JsonFormat::Plain)).unwrap();
+    let job = &document["jobs"][0];
+    assert!(job["mixed"].is_object() && job.get("sync").is_none() && job.get("read").is_none(), "{job}");
 }
 
 #[test]
@@ -306,10 +388,11 @@ fn disks_are_what_the_counters_say() {
             .into(),
         ..Counters::default()
     };
-    let layer =
-        |name: &str, kind| plumb_result::observe::BlockLayer { name: name.to_owned(), kind, ..Default::default() };
+    let layer = |name: &str, kind| BlockLayer { name: name.to_owned(), kind, ..Default::default() };
+    let md = BlockLayer { below: vec!["vda1".to_owned(), "vdb".to_owned()], ..layer("md0", LayerKind::Md) };
+    let partition = BlockLayer { below: vec!["vda".to_owned()], ..layer("vda1", LayerKind::Partition) };
     let facts = TargetFacts {
-        stack: vec![layer("md0", LayerKind::Md), layer("vda", LayerKind::Disk), layer("vdb", LayerKind::Disk)],
+        stack: vec![md, partition, layer("vda", LayerKind::Disk), layer("vdb", LayerKind::Disk)],
         leaves: vec!["vda".to_owned(), "vdb".to_owned()],
         ..TargetFacts::default()
     };
@@ -332,4 +415,37 @@ fn disks_are_what_the_counters_say() {
     assert_eq!(disks[0].below.as_ref().unwrap().ios.read, 1000, "the mean of two that did 1000 each");
     assert!(normal(&report).contains("\n    md0: ios=1000/0, sectors=8000/0, merge=0/0, ticks=2000/0"));
     assert!(json(&report, JsonFormat::Plain).contains("\"aggr_read_ios\" : 1000"));
+}
+
+/// Protects: the disk of a job on a loop device is the loop device, as in fio, and not the disk under its backing file.
+#[test]
+fn a_loop_device_is_the_disk() {
+    let counters = |at_ns, reads| Counters {
+        at_ns,
+        devices: ["loop11", "vda"]
+            .map(|name| (name.to_owned(), Seen::Yes(DeviceCounters { reads, ..Default::default() })))
+            .into(),
+        ..Counters::default()
+    };
+    let disk = BlockLayer { name: "vda".to_owned(), kind: LayerKind::Disk, ..Default::default() };
+    let top = BlockLayer {
+        name: "loop11".to_owned(),
+        kind: LayerKind::Loop,
+        below: vec!["vda".to_owned()],
+        ..Default::default()
+    };
+    let facts = TargetFacts { stack: vec![top, disk], leaves: vec!["vda".to_owned()], ..TargetFacts::default() };
+    let observations = Observations {
+        targets: [("a".to_owned(), facts)].into(),
+        phases: vec![PhaseObservations {
+            before: counters(0, 100),
+            after: counters(SECOND_NS, 101),
+            ..PhaseObservations::default()
+        }],
+        ..Observations::default()
+    };
+    let measurement = Measurement { phases: vec![readers()], ..Measurement::default() };
+    let report = report_of(heading(), vec![source(&["a"])], &measurement, Some(&observations)).unwrap();
+    let names: Vec<String> = report.disks.unwrap().into_iter().map(|disk| disk.name).collect();
+    assert_eq!(names, ["loop11"]);
 }

@@ -55,6 +55,7 @@ fn direction(json: &Value) -> DirectionReport {
         slat: latency(&json["slat_ns"]),
         clat: latency(&json["clat_ns"]),
         lat: latency(&json["lat_ns"]),
+        priorities: Vec::new(),
         bandwidth: samples("bw_min", "bw_max", "bw_mean", "bw_dev", "bw_samples"),
         iops: samples("iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples"),
     }
@@ -142,6 +143,7 @@ fn disk(json: &Value) -> DiskReport {
 pub(super) fn report() -> Report {
     let json: Value = serde_json::from_str(GOLDEN).unwrap();
     Report {
+        idleness: None,
         version: json["fio version"].as_str().unwrap().to_owned(),
         at: ReportTime {
             unix_ms: json["timestamp_ms"].as_u64().unwrap(),

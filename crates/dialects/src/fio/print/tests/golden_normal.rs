@@ -169,6 +169,7 @@ fn readers() -> JobReport {
 
 pub(super) fn report() -> Report {
     Report {
+        idleness: None,
         version: "fio-3.42-135-gf5344".to_owned(),
         at: ReportTime::at_offset(1_795_200_383_000, 0),
         global_options: Vec::new(),

@@ -148,6 +148,7 @@ fn terse_of_fio_is_printed_again_to_the_byte() {
         let joined = golden.replace("\n;", ";");
         let lines: Vec<Line> = joined.lines().map(|text| line(text, version)).collect();
         let report = Report {
+            idleness: None,
             version: lines[0].version.clone(),
             at: ReportTime::default(),
             global_options: Vec::new(),

@@ -69,6 +69,7 @@ fn any_direction() -> impl Strategy<Value = DirectionReport> + Clone {
         slat: times.0,
         clat: times.1,
         lat: times.2,
+        priorities: Vec::new(),
         bandwidth: samples.0,
         iops: samples.1,
     });
@@ -121,6 +122,7 @@ fn any_job() -> impl Strategy<Value = JobReport> {
                 limit: f64::NAN,
                 scale: SteadyScale::Percent,
                 duration_s: numbers.0,
+                intervals: 0,
                 attained: false,
                 criterion: f64::INFINITY,
                 max_deviation: 0.0,
@@ -146,6 +148,7 @@ fn any_report() -> impl Strategy<Value = Report> {
     let disks = prop::option::of(prop::collection::vec(disk, 0..3));
     (prop::collection::vec(any_job(), 0..4), disks, (any::<u64>(), any::<i32>(), any_words())).prop_map(
         |(jobs, disks, (unix_ms, offset, version))| Report {
+            idleness: None,
             version,
             at: ReportTime::at_offset(unix_ms, offset),
             global_options: Vec::new(),

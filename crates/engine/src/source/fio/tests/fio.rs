@@ -427,6 +427,50 @@ fn files_along_a_curve() {
     }
 }
 
+/// Protects: with fio's own draws asked for, places along a curve are fio's, whatever the number of blocks; and where fio
+/// reaches every block, they are in any case.
+#[test]
+fn places_along_a_curve() {
+    use plumb_workload::blocks::fio::{AsFio, AsFioWhen, Curve};
+    /// fio's hashes of `j0.0.0` and `j0.0.1`.
+    const NAME_HASHES: [u32; 2] = [0x4bdf_8118, 0xe4fc_5ca6];
+    let curves = [
+        ("zipf:1.2", Curve::Zipf { theta: 1.2 }, None),
+        ("zipf:0.7", Curve::Zipf { theta: 0.7 }, None),
+        ("zipf:1.1:0.25", Curve::Zipf { theta: 1.1 }, Some(0.25)),
+        ("pareto:0.3", Curve::Pareto { h: 0.3 }, None),
+        ("pareto:0.9:0.5", Curve::Pareto { h: 0.9 }, Some(0.5)),
+        ("normal:10", Curve::Normal { deviation: 10.0 }, None),
+        ("normal:5:0.2", Curve::Normal { deviation: 5.0 }, Some(0.2)),
+        ("normal:30:0.8", Curve::Normal { deviation: 30.0 }, Some(0.8)),
+    ];
+    let when = [AsFioWhen::Always, AsFioWhen::EveryBlockReached];
+    for ((name, curve, center), when) in curves.into_iter().flat_map(|curve| when.map(|when| (curve, when))) {
+        for (does, word) in [(Does::Read, "randread"), (Does::Mix(50), "randrw")] {
+            for (kib, count) in [(1024, 1), (1000, 1), (512, 2)] {
+                let length: u64 = kib * KIB;
+                let reaches_all =
+                    length.is_power_of_two() && center.is_none() && !matches!(curve, Curve::Normal { .. });
+                if when == AsFioWhen::EveryBlockReached && !reaches_all {
+                    continue;
+                }
+                let as_fio = Some(AsFio { when, name_hashes: NAME_HASHES.to_vec() });
+                let stream = Stream {
+                    distribution: OffsetDistribution::Curved { curve, center, as_fio },
+                    coverage: Coverage::Again,
+                    ranges: ranges(&[(0, length)]),
+                    ..stream(does, random())
+                };
+                let options = format!(
+                    "--rw={word} --size={}k --nrfiles={count} --norandommap --random_distribution={name}",
+                    kib * count as u64
+                );
+                compare_job(&options, job(stream), &vec![length; count], Handing::Inline);
+            }
+        }
+    }
+}
+
 #[test]
 fn flushes() {
     let syncs = |options: &str, syncs: Syncs| {

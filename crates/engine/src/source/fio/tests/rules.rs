@@ -245,6 +245,21 @@ proptest! {
     }
 }
 
+/// Protects: more blocks than 32 bits have are drawn with 64, unless 32 are what was asked for.
+#[test]
+fn a_narrow_generator_is_kept_where_it_is_asked_for() {
+    let width = |generator| {
+        let ranges = vec![FileRange { start: Bytes(0), length: Bytes(1 << 40) }];
+        let sizes = ByKind::all(JobSize::Fixed(Bytes(1)));
+        let wide = Stream { generator, sizes, ranges, coverage: Coverage::Again, ..stream(Does::Read, random()) };
+        plan(&job(wide), &[1 << 40], Handing::Inline).expect("a plan").script.width
+    };
+    use crate::rng::fio::Width;
+    assert_eq!(width(RandomGenerator::Taus88), Width::Wide);
+    assert_eq!(width(RandomGenerator::Taus88Only), Width::Narrow);
+    assert_eq!(width(RandomGenerator::Taus258), Width::Wide);
+}
+
 #[test]
 fn curves_reach_every_block() {
     for (curve, center) in [
@@ -253,8 +268,10 @@ fn curves_reach_every_block() {
         (Curve::Pareto { h: 0.3 }, None),
         (Curve::Normal { deviation: 20.0 }, None),
     ] {
-        let stream =
-            Stream { distribution: OffsetDistribution::Curved { curve, center }, ..stream(Does::Read, random()) };
+        let stream = Stream {
+            distribution: OffsetDistribution::Curved { curve, center, as_fio: None },
+            ..stream(Does::Read, random())
+        };
         let stream = Stream { io_bytes: Some(Bytes(400 * MIB)), ..stream };
         let plan = plan(&job(stream), &[MIB], Handing::Inline).expect("a plan");
         let mut counts = [0u32; 256];
@@ -531,7 +548,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
         refused(Stream { distribution: OffsetDistribution::Zoned(ByKind::all(zones)), ..base() }),
         FioPlanError::ZoneShares { percent: 90 }
     );
-    let curve = OffsetDistribution::Curved { curve: Curve::Pareto { h: 1.0 }, center: None };
+    let curve = OffsetDistribution::Curved { curve: Curve::Pareto { h: 1.0 }, center: None, as_fio: None };
     assert!(matches!(refused(Stream { distribution: curve, ..base() }), FioPlanError::Curve { .. }));
     let endless = Stream {
         sizes: ByKind::all(JobSize::Fixed(Bytes(1))),
@@ -577,7 +594,7 @@ fn a_plan_tells_what_it_needs() {
 fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
     let curves = [Curve::Zipf { theta: 1.2 }, Curve::Pareto { h: 0.3 }, Curve::Normal { deviation: 20.0 }];
     let curved = curves.map(|curve| Stream {
-        distribution: OffsetDistribution::Curved { curve, center: None },
+        distribution: OffsetDistribution::Curved { curve, center: None, as_fio: None },
         coverage: Coverage::Again,
         ..stream(Does::Write, random())
     });

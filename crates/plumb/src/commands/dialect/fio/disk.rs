@@ -22,6 +22,13 @@ pub fn this_machine() -> Machine {
     }
 }
 
+/// CPUs that this process may run on.
+pub fn allowed_cpus() -> Vec<u32> {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return vec![0] };
+    let most = u32::try_from(rustix::thread::CpuSet::MAX_CPU).unwrap_or(u32::MAX);
+    (0..most).filter(|&cpu| allowed.is_set(cpu as usize)).collect()
+}
+
 /// CPUs that the system is configured for, as `sysconf(_SC_NPROCESSORS_CONF)` tells.
 fn configured_cpus() -> u32 {
     let listed = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok();

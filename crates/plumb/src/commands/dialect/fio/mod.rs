@@ -1,20 +1,26 @@
 //! `plumb as fio`.
 
+mod debug_ops;
 mod disk;
+mod idle;
+mod inflate;
 mod layout;
 mod logs;
 mod output;
+mod own_tests;
 mod progress;
 mod recorded;
 mod report;
 mod run;
 mod say;
+mod schedulers;
 mod translate;
 mod trigger;
 
 use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step};
 use crate::exit::End;
+use crate::output::{self as stdout, error_text};
 use disk::DiskFiles;
 use plumb_dialects::fio::lower::Lowered;
 use plumb_dialects::fio::{self, Action, Fio};
@@ -40,16 +46,33 @@ impl Dialect for Jobs {
         match &fio.invocation.action {
             Action::Version => say(fio::VERSION),
             Action::Help => say(&fio::help::program()),
-            Action::CommandHelp(option) => say(&told(fio::help::command(option.as_deref()).map_err(|error| [error]))?),
-            Action::EngineHelp(engine) => say(&told(fio::help::engine(engine.as_deref()).map_err(|error| [error]))?),
+            // fio ends with 0 here, whether there is such an option or not.
+            Action::CommandHelp(option) => answer(&fio::help::command(option.as_deref()), End::Done),
+            Action::EngineHelp(engine) => answer(&fio::help::engine(engine.as_deref()), End::DialectFailed),
+            Action::DebugHelp => say(&fio::debug::areas()),
+            Action::InflateLog(path) => inflate::print(path),
+            Action::ClockTest => own_tests::clocks(),
+            Action::ChecksumTest(asked) => own_tests::checksums(asked.as_deref()),
+            Action::IdleCalibration => {
+                say(&format!("CPU idleness:\n{}", fio::print::unit_work(own_tests::unit_work())))
+            }
             Action::Run => {
+                unknown_areas(&fio);
                 has_jobs(&fio)?;
                 Ok(Jobs { fio, disk })
             }
             asked => {
                 warn(&fio, &fio.warnings, &[])?;
-                has_jobs(&fio)?;
+                unknown_areas(&fio);
+                if *asked == Action::ParseOnly {
+                    stdout::print(&debug_lines(&fio));
+                }
+                // What only reads has nothing to read where there is no job.
+                if !matches!(asked, Action::ParseOnly | Action::ShowCommand) {
+                    has_jobs(&fio)?;
+                }
                 match asked {
+                    Action::ShowCommand if fio.jobs.is_empty() => Err(End::Done.into()),
                     Action::Translate => say(&translate::translate(&fio, &mut disk)?),
                     Action::Plan => say(&translate::plan(&fio, &mut disk)?),
                     Action::ShowCommand => say(&fio::show::line(&fio)),
@@ -74,6 +97,29 @@ impl Dialect for Jobs {
     fn print<'a>(&'a self, _run: &'a Lowered, listener: Watching<'a>, ended: &RunEnded) -> Step<()> {
         Err(run::end(listener, ended)?.into())
     }
+}
+
+/// What help says, and how it ends where there is none.
+fn answer<T>(answer: &fio::help::Answer, unless_found: End) -> Step<T> {
+    error_text!("{}", answer.complaint);
+    stdout::print(&answer.page);
+    Err(if answer.is_found { End::Done } else { unless_found }.into())
+}
+
+fn unknown_areas(fio: &Fio) {
+    for word in &fio.invocation.debug.unknown {
+        complain(format!("debug mask {word} not found"));
+    }
+}
+
+/// What `--debug` prints of the words.
+fn debug_lines(fio: &Fio) -> String {
+    let debug = &fio.invocation.debug;
+    let mut lines: String = debug.said.iter().map(|said| format!("{said}\n")).collect();
+    if debug.parse {
+        lines.push_str(&fio::debug::parsed(fio, std::process::id()));
+    }
+    lines
 }
 
 fn has_jobs(fio: &Fio) -> Step<()> {

@@ -3,7 +3,7 @@
 use super::complain;
 use crate::commands::dialect::error::DialectError;
 use crate::exit::Stopped;
-use crate::output;
+use crate::output::{self, error_text};
 use plumb_dialects::fio::invocation::{Invocation, OutputFormat};
 use plumb_dialects::fio::print::{Format, JsonFormat, Report, TerseVersion, print};
 use std::fs::File;
@@ -61,6 +61,16 @@ impl Output {
     pub fn report(&mut self, report: &Report) -> Result<(), Stopped> {
         let text = print(report, &self.formats);
         self.write(&text)
+    }
+
+    /// Lines of `--debug`: with the report where people read along, and beside it otherwise, since scripts read the rest.
+    pub fn debug(&mut self, text: &str) {
+        if self.is_normal() {
+            // Where it cannot be written, it was said why.
+            let _ = self.write(text);
+        } else {
+            error_text!("{text}");
+        }
     }
 
     /// Text as it is.

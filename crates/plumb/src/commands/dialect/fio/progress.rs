@@ -2,8 +2,10 @@
 //! logs of jobs.
 
 use super::complain;
+use super::debug_ops::DebugOps;
 use super::logs::Logs;
 use super::report::Reporter;
+use super::schedulers::Schedulers;
 use super::trigger::TriggerWatch;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::invocation::Eta as When;
@@ -113,6 +115,8 @@ pub struct Watching<'a> {
     told: Vec<String>,
     /// The phases that are over.
     done: Measurement,
+    /// Put back when this goes.
+    _schedulers: Schedulers,
     /// Tells results.
     pub reporter: Reporter<'a>,
     /// The logs of jobs.
@@ -130,7 +134,13 @@ impl<'a> Watching<'a> {
     ///
     /// # Errors
     /// A log cannot be made.
-    pub fn new(fio: &'a Fio, lowered: &'a Lowered, reporter: Reporter<'a>, stop: StopFlag) -> io::Result<Watching<'a>> {
+    pub fn new(
+        fio: &'a Fio,
+        lowered: &'a Lowered,
+        reporter: Reporter<'a>,
+        schedulers: Schedulers,
+        stop: StopFlag,
+    ) -> io::Result<Watching<'a>> {
         let invocation = &fio.invocation;
         let shown = match invocation.eta {
             When::Never => Shown::Nowhere,
@@ -153,6 +163,7 @@ impl<'a> Watching<'a> {
             aggregate: invocation.bandwidth_log.as_deref().map(Aggregate::new).transpose()?,
             told: Vec::new(),
             done: Measurement::default(),
+            _schedulers: schedulers,
             reporter,
             logs: Logs::new(fio, lowered),
         })
@@ -375,6 +386,9 @@ impl Progress for Watching<'_> {
 
     fn clock_starts(&mut self, _phase: &str) {
         self.reporter.phase_starts_unix_ms.push(unix_ms());
+        if let Some(idle) = &mut self.reporter.idle {
+            idle.begins();
+        }
         self.last_shown = Total::nothing();
         if let Some(aggregate) = &mut self.aggregate {
             aggregate.last = Total::nothing();
@@ -410,10 +424,24 @@ impl Progress for Watching<'_> {
 
     fn op_log(&mut self, _phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         let start_unix_ms = self.reporter.phase_starts_unix_ms.last().copied().unwrap_or_else(unix_ms);
-        self.logs.write(worker, start_unix_ms, ops);
+        let group = worker.rsplit_once('/').map_or(worker, |(group, _)| group);
+        let copy = self.lowered.jobs.iter().find(|copy| copy.group_name == group);
+        match copy.filter(|_| self.fio.invocation.debug.io) {
+            None => self.logs.write(worker, start_unix_ms, ops),
+            Some(copy) => {
+                let output = &mut self.reporter.output;
+                let mut ops = DebugOps::new(ops, copy, |text| output.debug(text));
+                self.logs.write(worker, start_unix_ms, &mut ops);
+                // Where no log takes them.
+                ops.for_each(drop);
+            }
+        }
     }
 
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
+        if let Some(idle) = &mut self.reporter.idle {
+            idle.ends();
+        }
         self.done.phases.push(measured.clone());
     }
 }

@@ -1,5 +1,6 @@
 //! Reports of a run, while it goes on and when it is over.
 
+use super::idle::IdleWatch;
 use super::output::Output;
 use super::progress::unix_ms;
 use crate::exit::Stopped;
@@ -18,6 +19,8 @@ pub struct Reporter<'a> {
     began: Instant,
     /// Where they go.
     pub output: Output,
+    /// What `--idle-prof` looks at.
+    pub idle: Option<IdleWatch>,
     /// When the clock of each phase started, milliseconds since 1970.
     pub phase_starts_unix_ms: Vec<u64>,
 }
@@ -27,10 +30,15 @@ impl<'a> Reporter<'a> {
     pub fn new(fio: &'a Fio, lowered: &Lowered, output: Output) -> Reporter<'a> {
         let copy = |one: &LoweredJob| JobCopy {
             job: one.job,
-            member: JobMember { phase: one.phase, group: one.group_name.clone() },
+            member: JobMember {
+                phase: one.phase,
+                group: one.group_name.clone(),
+                priority: one.group(&lowered.workload).and_then(|group| group.process.io_priority),
+            },
         };
         let copies = lowered.jobs.iter().map(copy).collect();
-        Reporter { fio, copies, began: Instant::now(), output, phase_starts_unix_ms: Vec::new() }
+        let idle = fio.invocation.idle.map(IdleWatch::new);
+        Reporter { fio, copies, began: Instant::now(), output, idle, phase_starts_unix_ms: Vec::new() }
     }
 
     /// Tells what was measured so far.
@@ -63,6 +71,7 @@ impl<'a> Reporter<'a> {
             stage,
             phase_starts_unix_ms: self.phase_starts_unix_ms.clone(),
             elapsed_s: self.began.elapsed().as_secs() + 1,
+            idleness: self.idle.as_ref().filter(|_| stage == Stage::Final).map(IdleWatch::idleness),
         };
         let sources = sources(self.fio, &self.copies, grouping);
         print::report_of(heading, sources, measurement, observations).map_err(Stopped::io)

@@ -6,10 +6,12 @@ use super::output::Output;
 use super::progress::{Watching, unix_ms};
 use super::recorded;
 use super::report::Reporter;
-use super::{complain, layout, told, warn};
+use super::schedulers::Schedulers;
+use super::{complain, debug_lines, layout, told, warn};
 use crate::exit::End;
 use plumb_dialects::fio::Fio;
-use plumb_dialects::fio::lower::{Entropy, Lowered, lower, merges};
+use plumb_dialects::fio::debug::line;
+use plumb_dialects::fio::lower::{Entropy, Lowered, lower, merges, stream_seeds};
 use plumb_dialects::fio::print::{self, JobReport, opening_of};
 use plumb_engine::Unopened;
 use plumb_engine::guard::Permissions;
@@ -42,15 +44,42 @@ pub fn lowered(fio: &Fio, disk: &mut DiskFiles) -> Step<Lowered> {
 pub fn watching<'a>(fio: &'a Fio, lowered: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
     let output = told(Output::open(&fio.invocation).map_err(|error| [error]))?;
     let mut reporter = Reporter::new(fio, lowered, output);
+    reporter.output.debug(&debug_lines(fio));
     if reporter.output.is_normal() {
         let opening = opening_of(fio, layout::layouts(fio, lowered, &mut DiskFiles::default()));
         reporter.output.write(&print::opening(&opening))?;
     }
+    if fio.invocation.debug.random {
+        reporter.output.debug(&seeds(fio, lowered));
+    }
+    let schedulers = told(Schedulers::set(fio, lowered).map_err(|error| [error]))?;
     if let Some(allow) = &fio.invocation.allow {
         bench.permissions.extend(Permissions::parse(allow));
     }
     bench.unopened = Unopened::FailsItsJobs;
-    told(Watching::new(fio, lowered, reporter, bench.stop).map_err(|error| [format!("--bandwidth-log: {error}")]))
+    told(
+        Watching::new(fio, lowered, reporter, schedulers, bench.stop)
+            .map_err(|error| [format!("--bandwidth-log: {error}")]),
+    )
+}
+
+/// The lines of `--debug=random`: the seeds of each copy of each job.
+fn seeds(fio: &Fio, lowered: &Lowered) -> String {
+    let pid = std::process::id();
+    let mut lines = String::new();
+    let mut say = |text: &str| lines.push_str(&line("random", pid, text));
+    for copy in &lowered.jobs {
+        let how = &fio.jobs[copy.job].direction;
+        if !how.randrepeat && !how.seed_is_said {
+            say("using system RNG for random seeds");
+        }
+        let seeds = stream_seeds(copy.seed, copy.thread_number);
+        say(&format!("FIO_RAND_NR_OFFS={}", seeds.len()));
+        for (index, seed) in seeds.iter().enumerate() {
+            say(&format!("rand_seeds[{index}]={seed}"));
+        }
+    }
+    lines
 }
 
 /// Tells what was measured, and which jobs failed.
