@@ -17,6 +17,7 @@ mod fio_fails;
 mod fio_jobs;
 mod fio_runs;
 mod fio_verify;
+mod flushes;
 mod getc_putc;
 mod interrupted;
 mod iostat;
