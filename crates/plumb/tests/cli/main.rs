@@ -19,6 +19,7 @@ mod fio_runs;
 mod fio_verify;
 mod flushes;
 mod getc_putc;
+mod ignored_signals;
 mod interrupted;
 mod iostat;
 mod iozone;

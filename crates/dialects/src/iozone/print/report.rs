@@ -3,7 +3,7 @@
 use super::MeasuredPass;
 use crate::iozone::pass::Pass;
 use crate::iozone::settings::{Settings, TestMode};
-use crate::iozone::sweep::{ReportEntry, SizeSweep};
+use crate::iozone::sweep::{ReportEntry, SizePoint, SizeSweep};
 
 /// One table.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +58,21 @@ pub fn surfaces(settings: &Settings, measured: &[MeasuredPass]) -> Vec<Surface> 
         surface(settings, *pass, &value, true)
     });
     rates.chain(cpu).collect()
+}
+
+/// All tables of a sweep that ended early: sizes up to the one that was being tested, which has 0 for what was not.
+pub fn surfaces_until(settings: &Settings, measured: &[MeasuredPass], point: Option<SizePoint>) -> Vec<Surface> {
+    let mut begun = sweep(settings).entries;
+    let begun_count = begun.iter().position(|entry| Some(entry.point) == point).map_or(0, |at| at + 1);
+    begun.truncate(begun_count);
+    let mut surfaces = surfaces(settings, measured);
+    for surface in &mut surfaces {
+        for (file_kb, values) in &mut surface.rows {
+            values.truncate(begun.iter().filter(|entry| entry.point.file_kb == *file_kb).count());
+        }
+        surface.rows.retain(|(_, values)| !values.is_empty());
+    }
+    surfaces
 }
 
 impl Surface {

@@ -88,6 +88,8 @@ impl RunEnded {
 pub trait Dialect: Sized {
     /// What results call it.
     const NAME: &'static str;
+    /// Signals that the tool hears although whoever started it ignores them.
+    const HEARS: &'static [StopSignal] = &[];
     /// One run: its workload, and what the tool knows of it.
     type Run;
     /// Looks on while it runs, prints what is printed then, and gathers what is printed later.
@@ -139,6 +141,9 @@ pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
 /// One run after another, until something ends it.
 fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std::convert::Infallible> {
     let mut dialect = D::read(call)?;
+    for &signal in D::HEARS {
+        signals::hear(signal).map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
+    }
     loop {
         let run = dialect.next(bench.as_ref().map(|bench| bench.stop))?;
         let bench = match &mut *bench {

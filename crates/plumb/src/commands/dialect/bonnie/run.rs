@@ -10,7 +10,7 @@ use plumb_dialects::bonnie::print::{self, Results};
 use plumb_dialects::bonnie::random::NumberSource;
 use plumb_dialects::bonnie::{Meeting, Refusal, Seed, Settings, Test, Version};
 use plumb_engine::semaphore::Semaphores;
-use plumb_engine::signals::StopFlag;
+use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
 use plumb_workload::{Target, Workload};
@@ -36,6 +36,7 @@ pub struct Bonnie {
 
 impl Dialect for Bonnie {
     const NAME: &'static str = "bonnie++";
+    const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt];
     type Run = Workload;
     type Listener<'a> = Watching<'a>;
 

@@ -18,7 +18,7 @@ use crate::exit::End;
 use disk::DiskFiles;
 use plumb_dialects::fio::lower::Lowered;
 use plumb_dialects::fio::{self, Action, Fio};
-use plumb_engine::signals::StopFlag;
+use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::Bench;
 use progress::Watching;
 use say::{complain, say, told, warn};
@@ -31,6 +31,7 @@ pub struct Jobs {
 
 impl Dialect for Jobs {
     const NAME: &'static str = "fio";
+    const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt, StopSignal::Terminate];
     type Run = Lowered;
     type Listener<'a> = Watching<'a>;
 

@@ -64,6 +64,8 @@ fn written(outcome: Result<(), Early>) -> Result<End, Stopped> {
 
 fn run(settings: Settings) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    // As iostat does, also behind `&` in a script, where SIGINT is ignored.
+    signals::hear(StopSignal::Interrupt).map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     let ended = written(reports(settings, stop));
     match stop.signal() {
         Some(StopSignal::Terminate) => Ok(End::DialectCode(143)),
