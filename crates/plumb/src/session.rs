@@ -5,7 +5,7 @@ use crate::exit::Stopped;
 use crate::output;
 use crate::output::error_line;
 use plumb_engine::guard::{Allow, Permissions};
-use plumb_engine::private_directory::{PrivateDirectoryError, user_directory};
+use plumb_engine::private_directory::{PrivateDirectoryError, own_directory, user_directory};
 use plumb_engine::signals;
 use plumb_engine::testdir::TestDirs;
 use plumb_lab::Surroundings;
@@ -165,8 +165,18 @@ fn quoted(path: &Path) -> String {
 /// Everything that a measuring command needs.
 pub fn bench(common: &Common) -> Result<Bench, Stopped> {
     let store = if common.no_store { None } else { Some(store(common)?) };
+    bench_with(store, test_dirs()?, common)
+}
+
+/// The same for a process that became another user once its store was open.
+pub fn bench_of_other_user(store: Store, common: &Common) -> Result<Bench, Stopped> {
+    let own = own_directory(".local/share").map_err(no_directory)?;
+    bench_with(Some(store), TestDirs::new(own.join("plumb/testdirs")), common)
+}
+
+fn bench_with(store: Option<Store>, test_dirs: TestDirs, common: &Common) -> Result<Bench, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
-    let mut bench = Bench::new(store, stop, permissions(common), test_dirs()?);
+    let mut bench = Bench::new(store, stop, permissions(common), test_dirs);
     bench.recordings = Some(&crate::recordings::OnDisk);
     Ok(bench)
 }

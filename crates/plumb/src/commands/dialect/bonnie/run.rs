@@ -1,9 +1,11 @@
 //! Bonnie++'s tests, as often as was asked, told as Bonnie++ tells them; how it and its kin end and clean up.
 
+use super::user::KeptStore;
 use super::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
+use crate::args::Common;
 use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, page, refuse};
-use crate::exit::End;
+use crate::exit::{End, Stopped};
 use crate::output::{self, error_line, error_text};
 use plumb_dialects::bonnie::lower::lower;
 use plumb_dialects::bonnie::print::{self, Results};
@@ -32,6 +34,7 @@ pub struct Bonnie {
     numbers: NumberSource,
     /// Runs that were begun.
     begun: i64,
+    kept: KeptStore,
 }
 
 impl Dialect for Bonnie {
@@ -41,8 +44,8 @@ impl Dialect for Bonnie {
     type Listener<'a> = Watching<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Bonnie> {
-        let (settings, pid) = match prepared(call.called, call.words) {
-            Ok(Prepared::Run(settings, machine)) => (*settings, machine.pid),
+        let (settings, pid, kept) = match prepared(call) {
+            Ok(Prepared::Run(settings, machine, kept)) => (*settings, machine.pid, kept),
             Ok(Prepared::Done(text)) => return page(&text),
             Err(Refusal(text)) => return refuse(&text),
         };
@@ -65,7 +68,7 @@ impl Dialect for Bonnie {
             Ok(numbers) => numbers,
             Err(Refusal(text)) => return refuse(&text),
         };
-        Ok(Bonnie { settings, pid, semaphores, numbers: seeded.clone(), seeded, begun: 0 })
+        Ok(Bonnie { settings, pid, semaphores, numbers: seeded.clone(), seeded, begun: 0, kept })
     }
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
@@ -81,6 +84,10 @@ impl Dialect for Bonnie {
             self.numbers = self.seeded.clone();
         }
         Ok(lower(&self.settings, self.pid, &mut self.numbers))
+    }
+
+    fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
+        self.kept.bench(common)
     }
 
     fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {
