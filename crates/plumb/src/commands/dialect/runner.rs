@@ -2,6 +2,7 @@
 //! What tools differ in is a [`Dialect`]; the rest is here, once.
 
 use super::ToolCall;
+use super::dashes;
 use super::findings;
 use super::simulated;
 use crate::args::Common;
@@ -140,6 +141,7 @@ pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
 
 /// One run after another, until something ends it.
 fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std::convert::Infallible> {
+    dashes::hint(call);
     let mut dialect = D::read(call)?;
     for &signal in D::HEARS {
         signals::hear(signal).map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
