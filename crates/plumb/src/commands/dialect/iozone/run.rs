@@ -7,11 +7,14 @@ use super::watching::{TestFailure, Watching};
 use super::workbook::{self, Sheets};
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line, error_text};
+use crate::session;
 use plumb_dialects::iozone::lower::{Lowered, LoweredPhase, lower};
+use plumb_dialects::iozone::print::heat::Colours;
 use plumb_dialects::iozone::print::report::{Surface, surfaces, surfaces_until};
 use plumb_dialects::iozone::print::throughput::ThroughputReport;
 use plumb_dialects::iozone::print::{MeasuredPass, biff, head, heat, report, table};
 use plumb_dialects::iozone::{Rate, Settings, TestMode};
+use plumb_report::style::Colour;
 use plumb_study::RunError;
 use plumb_workload::Target;
 use std::io::IsTerminal;
@@ -232,9 +235,10 @@ fn show_maps(settings: &Settings, surfaces: &[Surface]) {
         Rate::Ops => "ops/s",
         Rate::Usec => "µs/op",
     };
+    let colours = if session::error_style().colour == Colour::Ansi { Colours::Ansi256 } else { Colours::Never };
     let wide =
         surfaces.iter().filter(|surface| !surface.is_cpu && surface.rows.len() > 1 && surface.records_kb.len() > 1);
     for surface in wide {
-        error_line!("\n{}", heat::map(surface, edges(), unit));
+        error_line!("\n{}", heat::map(surface, edges(), unit, colours));
     }
 }
