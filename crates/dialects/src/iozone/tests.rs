@@ -331,7 +331,7 @@ fn what_is_wrong_is_told_with_iozones_words_and_codes() {
         ("iozone -+~", 255),
         ("iozone -+R names -t 2", 13),
         ("iozone -t 3 -+R names", 13),
-        ("iozone -t 2 -+R nowhere", 13),
+        ("iozone -t 2 -+R nowhere", 2),
     ] {
         assert_eq!(wrong(line).code, code, "{line}");
     }

@@ -199,7 +199,7 @@ mod tests {
         };
         let behind = level(vec![], vec![flush()], 1000);
         assert_eq!(behind.level, Level::Fail);
-        assert!(behind.remedy.unwrap().contains("`-e` in IOzone"));
+        assert!(behind.remedy.contains("`-e` in IOzone"));
         assert_eq!(level(vec![], vec![Step::Sync {}], 1000).level, Level::Fail);
         assert_eq!(level(vec![], vec![Step::Close { handle: 0 }], 1000).level, Level::Note, "it never flushes");
         assert_eq!(level(vec![flush()], vec![flush()], 0).level, Level::Pass, "it flushed inside");

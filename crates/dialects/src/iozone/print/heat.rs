@@ -94,7 +94,7 @@ mod tests {
         let rows = vec![(64, vec![1000.0, 100_000.0]), (128, vec![0.0, 10_000.0])];
         let surface = Surface { pass: Pass::Write, records_kb: vec![4, 8], rows, is_cpu: false };
         let plain = map(&surface, Edges::default(), "kB/s", Colours::Never);
-        assert!(plain.contains("▁▁▁▁  ████") && plain.contains("····  ▆▆▆▆") && !plain.contains('\x1b'), "{plain}");
+        assert!(plain.contains("▁▁▁▁  ████") && plain.contains("····  ▅▅▅▅") && !plain.contains('\x1b'), "{plain}");
         let coloured = map(&surface, Edges::default(), "kB/s", Colours::Ansi256);
         let cells = ["\x1b[38;5;27m▁▁▁▁\x1b[0m", "\x1b[38;5;196m████\x1b[0m", "  ····"];
         cells.iter().for_each(|cell| assert!(coloured.contains(cell), "{coloured}"));
