@@ -36,6 +36,8 @@ pub(crate) struct PhaseMemory {
     pub(crate) first_finisher: FirstDone,
     pub(crate) bell: Bell,
     workers: usize,
+    /// No group starts after another.
+    waits_for_look: bool,
 }
 
 impl PhaseMemory {
@@ -60,6 +62,7 @@ impl PhaseMemory {
             first_finisher: FirstDone::new(workers.len())?,
             bell: Bell::new()?,
             workers: workers.len(),
+            waits_for_look: groups.iter().all(|group| group.after.is_empty()),
         })
     }
 }
@@ -79,6 +82,7 @@ impl PhaseMemory {
             first_finisher: FirstDone::new(workers).unwrap(),
             bell: Bell::new().unwrap(),
             workers,
+            waits_for_look: true,
         }
     }
 }
@@ -215,6 +219,16 @@ impl Barrier {
         self.report().fail(reason);
         if self.rules.on_error != OnError::Leave {
             self.control().request_stop();
+        }
+    }
+
+    /// Waits, once the clock has stopped, until the coordinator has seen the machine: what follows would change what is
+    /// in memory and what the device wrote. Where another group starts after this one, it waits for none of that.
+    pub(crate) fn await_look(&self) {
+        if self.memory.waits_for_look {
+            self.report().awaits_look.store(1, Release);
+            self.control().await_look(|| self.memory.bell.ring());
+            self.report().awaits_look.store(0, Release);
         }
     }
 

@@ -326,7 +326,7 @@ mod ceiling {
     impl PhaseWatcher for Alone {
         fn clock_starts(&mut self) {}
         fn interval(&mut self, _live: &Live) {}
-        fn clock_stopped(&mut self) {}
+        fn clock_stopped(&mut self, _processes: &[u32]) {}
         fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {
             Ok(None)
         }

@@ -17,7 +17,8 @@ use std::time::Duration;
 pub(crate) struct Control {
     /// Changes whenever there is something new for a worker that waits for its start.
     news: AtomicU32,
-    _unused: AtomicU32,
+    /// Whether the coordinator has seen the machine as the clock stopped.
+    looked: AtomicU32,
     /// When the phase begins.
     begins_at: AtomicU64,
     /// When the phase's ramp is over.
@@ -28,6 +29,8 @@ pub(crate) struct Control {
     done: AtomicU64,
     /// Those of them that did no I/O.
     beside_done: AtomicU64,
+    /// Those whose clock has stopped and who wait for the look before they go on.
+    awaiting_look: AtomicU64,
     /// Ops left of the phase's common limit.
     ops_left: AtomicU64,
     /// Bytes left of the phase's common limit.
@@ -200,6 +203,31 @@ impl Control {
     /// How many workers are done.
     pub(crate) fn done(&self) -> u64 {
         self.done.load(Acquire)
+    }
+
+    /// Waits, as a worker whose clock has stopped, until the coordinator has seen the machine. `says` wakes it.
+    pub(crate) fn await_look(&self, says: impl FnOnce()) {
+        self.awaiting_look.fetch_add(1, Release);
+        says();
+        loop {
+            let news = self.news.load(Acquire);
+            if self.looked.load(Acquire) != 0 {
+                break;
+            }
+            self.wait_for_news(news);
+        }
+        self.awaiting_look.fetch_sub(1, Release);
+    }
+
+    /// How many workers wait for the look.
+    pub(crate) fn awaiting_look(&self) -> u64 {
+        self.awaiting_look.load(Acquire)
+    }
+
+    /// The coordinator has seen the machine: what no clock sees may go on.
+    pub(crate) fn looked(&self) {
+        self.looked.store(1, Release);
+        self.tell();
     }
 
     /// A worker that does no I/O is about to be done.

@@ -65,6 +65,8 @@ pub(crate) struct ReportCells {
     pub(crate) ended_at: AtomicU64,
     /// Not 0 when it has rung the bell for the last time: a process that ends before that has died.
     pub(crate) said_done: AtomicU64,
+    /// Not 0 while its clock has stopped and it waits until the machine has been seen.
+    pub(crate) awaits_look: AtomicU64,
     /// Not 0 when its thread panicked and cannot be unwound.
     pub(crate) sleeps_for_ever: AtomicU64,
     pub(crate) cpu_user_ns: AtomicU64,

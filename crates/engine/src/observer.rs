@@ -128,8 +128,9 @@ pub trait Observer {
     /// [`Observer::clock_stopped`], worker by worker.
     fn op_log(&mut self, _phase: &str, _worker: &str, _ops: &mut dyn Iterator<Item = LoggedOp>) {}
 
-    /// The clock has stopped; what is flushed outside the clock is not flushed yet.
-    fn clock_stopped(&mut self, _phase: &str, _targets: &[TargetView<'_>]) {}
+    /// The clock has stopped; what is flushed outside the clock is not flushed yet. What `processes` read and wrote is
+    /// not counted with this one's: they are workers with more to do.
+    fn clock_stopped(&mut self, _phase: &str, _targets: &[TargetView<'_>], _processes: &[u32]) {}
 
     /// A simulated phase has run; this is what would have been seen around it.
     fn simulated(&mut self, _phase: PhaseObservations) {}

@@ -283,9 +283,10 @@ mod tests {
         let spans: Vec<(Ticks, Ticks)> =
             (0..2_000).map(|number| (1_000 + number * 37, 1_000 + number * 38 + 11)).collect();
         for &(start, end) in &spans {
+            let sequence = log.number();
             log.keep(
                 &BlockOp::load(OpKind::Read, 0, 0, 512),
-                OpOutcome { start, end, result: Ok(512), handed_at: None },
+                OpOutcome { start, end, result: Ok(512), handed_at: None, sequence },
             );
         }
         log.write_out();

@@ -66,8 +66,8 @@ pub(crate) trait PhaseWatcher {
     fn tick(&mut self, _now: &dyn PhaseNow) {}
     /// What a worker did, op by op.
     fn op_log(&mut self, _worker: &str, _ops: &mut dyn Iterator<Item = LoggedOp>) {}
-    /// The clock has stopped.
-    fn clock_stopped(&mut self);
+    /// The clock has stopped, and nothing that it does not see has happened. `processes` are workers that wait to go on.
+    fn clock_stopped(&mut self, processes: &[u32]);
     /// Flushes what the phase wrote, and says how long that took, ns; `None` where there is nothing to flush.
     fn flush(&mut self) -> Result<Option<u64>, Box<Fault>>;
 }
@@ -235,7 +235,13 @@ impl Coordinator {
         memory.control.set_times(times);
         self.group_scheduler.begin(&memory.control, begins_at);
         let times = PhaseTimes { ramp_ends_at: clock_zero, ..times };
-        let watched = self.watch(&run, times, stop, watcher)?;
+        let mut watched = match self.watch(&run, times, stop, watcher) {
+            Ok(watched) => watched,
+            Err(error) => {
+                self.worker_pool.finish(stop, STOP_PATIENCE);
+                return Err(error);
+            }
+        };
         let over_at = self.clock.now();
         self.worker_pool.wait_gone();
         if !watched.measures {
@@ -245,15 +251,14 @@ impl Coordinator {
         let readings = memory.cells.read();
 
         // Who presses Ctrl-C waits for no disk: what is dirty is removed with the test data.
-        let flush = |watcher: &mut dyn PhaseWatcher| if watched.interrupted { Ok(None) } else { watcher.flush() };
-        let flushed = if run.flush_inside_clock {
-            let flushed = flush(watcher);
-            watcher.clock_stopped();
-            flushed
-        } else {
-            watcher.clock_stopped();
-            flush(watcher)
-        };
+        let waits = !watched.interrupted;
+        let flush = |watcher: &mut dyn PhaseWatcher| if waits { watcher.flush() } else { Ok(None) };
+        let flushed_inside = run.flush_inside_clock.then(|| flush(watcher));
+        watcher.clock_stopped(&self.worker_pool.awaiting_look());
+        if !self.worker_pool.finish(stop, STOP_PATIENCE) {
+            watched.interrupted = true;
+        }
+        let flushed = flushed_inside.unwrap_or_else(|| flush(watcher));
         let (flush_ns, fault) = match flushed {
             Ok(flush_ns) => (flush_ns, None),
             Err(fault) => (None, Some(*fault)),

@@ -44,6 +44,14 @@ pub fn user_directory(variable: &str, in_home: &str) -> Result<PathBuf, PrivateD
     Ok(home.join(in_home))
 }
 
+/// `in_home` below `/var/tmp/plumb-UID`, whatever the environment says: for a process that has become another user.
+///
+/// # Errors
+/// As of [`user_directory`].
+pub fn own_directory(in_home: &str) -> Result<PathBuf, PrivateDirectoryError> {
+    Ok(private(Path::new("/var/tmp"))?.join(in_home))
+}
+
 /// `plumb-UID` in a directory that everybody may write to.
 fn private(shared: &Path) -> Result<PathBuf, PrivateDirectoryError> {
     let user = rustix::process::geteuid().as_raw();

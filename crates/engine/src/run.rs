@@ -167,9 +167,9 @@ impl PhaseWatcher for ObserverWatch<'_> {
         self.observer.op_log(&self.phase.name, worker, ops);
     }
 
-    fn clock_stopped(&mut self) {
+    fn clock_stopped(&mut self, processes: &[u32]) {
         let views = self.targets.views_with(&self.looks, self.phase);
-        self.observer.clock_stopped(&self.phase.name, &views);
+        self.observer.clock_stopped(&self.phase.name, &views, processes);
     }
 
     fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {

@@ -44,6 +44,16 @@ pub enum StopSignal {
 impl StopSignal {
     const PROGRAM: i32 = -1;
 
+    /// The system's number of one that can be sent from outside.
+    fn number(self) -> Option<libc::c_int> {
+        match self {
+            StopSignal::Interrupt => Some(libc::SIGINT),
+            StopSignal::Terminate => Some(libc::SIGTERM),
+            StopSignal::Hangup => Some(libc::SIGHUP),
+            StopSignal::BrokenPipe | StopSignal::Program => None,
+        }
+    }
+
     fn from_raw(raw: i32) -> Option<StopSignal> {
         match raw {
             libc::SIGINT => Some(StopSignal::Interrupt),
@@ -237,6 +247,19 @@ pub fn install() -> io::Result<StopFlag> {
     let installed =
         INSTALLED.get_or_init(|| try_install().map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL)));
     installed.map_err(io::Error::from_raw_os_error)
+}
+
+/// Hears a signal from here on, also where whoever started this program ignores it: a shell does that with SIGINT for
+/// what it starts with `&`. For tools that set their handlers without looking.
+///
+/// # Errors
+/// As of [`install`].
+pub fn hear(signal: StopSignal) -> io::Result<()> {
+    install()?;
+    match signal.number() {
+        Some(number) => handle(number, on_stop as extern "C" fn(libc::c_int) as libc::sighandler_t),
+        None => Ok(()),
+    }
 }
 
 fn try_install() -> io::Result<StopFlag> {

@@ -55,7 +55,7 @@ impl PhaseWatcher for SimWatcher<'_> {
         self.observer.op_log(&self.phase.name, worker, ops);
     }
 
-    fn clock_stopped(&mut self) {
+    fn clock_stopped(&mut self, _processes: &[u32]) {
         self.simulation.clock_stopped();
     }
 

@@ -81,7 +81,7 @@ mod tests {
     impl PhaseWatcher for Nobody {
         fn clock_starts(&mut self) {}
         fn interval(&mut self, _live: &Live) {}
-        fn clock_stopped(&mut self) {}
+        fn clock_stopped(&mut self, _processes: &[u32]) {}
         fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {
             Ok(None)
         }

@@ -6,6 +6,7 @@ use crate::barrier::{Barrier, PhaseMemory, WorkerSpec, worker_main};
 use crate::group_scheduler::Standing;
 use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
+use crate::signals::StopFlag;
 use crate::virtual_time::Workers;
 use crate::worker_panic;
 use plumb_result::short_list;
@@ -97,15 +98,21 @@ impl WorkerPool {
         &self.dead
     }
 
-    /// How many workers are over.
+    /// How many workers are over, or wait for the look behind their clocks.
     pub(crate) fn over(&self) -> u64 {
+        self.memory.control.control().awaiting_look() + self.ended()
+    }
+
+    /// How many workers have done all that they do.
+    fn ended(&self) -> u64 {
         self.memory.control.control().done() + self.dead.len() as u64
     }
 
     /// How a worker stands.
     pub(crate) fn standing(&self, number: usize) -> Standing {
         let report = self.memory.reports.worker(number);
-        if report.said_done.load(Acquire) == 0 && !self.dead.contains(&number) {
+        let waits = report.awaits_look.load(Acquire) != 0;
+        if !waits && report.said_done.load(Acquire) == 0 && !self.dead.contains(&number) {
             Standing::Present
         } else if report.has_failed() {
             Standing::Failed
@@ -120,9 +127,44 @@ impl WorkerPool {
         control.ready() + self.over() >= self.started
     }
 
-    /// Whether every worker is over.
+    /// Whether the clock of every worker has stopped.
     pub(crate) fn all_done(&self) -> bool {
         self.over() >= self.started
+    }
+
+    /// Whether every worker has done all that it does.
+    fn all_ended(&self) -> bool {
+        self.ended() >= self.started
+    }
+
+    /// The machine has been seen: lets the workers that waited for it end, which may take as long as a flush. False where
+    /// a signal came first and one of them did not end soon after.
+    pub(crate) fn finish(&mut self, stop: StopFlag, patience: Duration) -> bool {
+        let control = self.memory.control.control();
+        if control.awaiting_look() == 0 {
+            return true;
+        }
+        control.looked();
+        if let Some(workers) = &mut self.simulated {
+            workers.run_to_end();
+            return self.all_ended();
+        }
+        let mut give_up = None;
+        while !self.all_ended() && give_up.is_none_or(|at| Instant::now() < at) {
+            self.wait(LOOK);
+            if stop.requested() && give_up.is_none() {
+                give_up = Some(Instant::now() + patience);
+            }
+        }
+        self.wait_gone();
+        self.all_ended()
+    }
+
+    /// Processes of workers that wait for the look: what they read and wrote is not yet counted with ours.
+    pub(crate) fn awaiting_look(&self) -> Vec<u32> {
+        let waits = |process: &&Process| self.memory.reports.worker(process.number).awaits_look.load(Acquire) != 0;
+        let pid = |process: &Process| u32::try_from(process.pid.as_raw_nonzero().get()).ok();
+        self.processes.iter().filter(waits).filter_map(pid).collect()
     }
 
     /// Waits until something happens, but no longer than that, and reaps processes that have ended.
@@ -155,7 +197,8 @@ impl WorkerPool {
     pub(crate) fn wait_gone(&mut self) {
         let give_up = Instant::now() + GONE_PATIENCE;
         self.reap();
-        while self.all_done() && !self.processes.is_empty() && Instant::now() < give_up {
+        let others = |pool: &WorkerPool| pool.processes.len() > pool.awaiting_look().len();
+        while self.all_done() && others(self) && Instant::now() < give_up {
             std::thread::sleep(GONE_LOOK);
             self.reap();
         }

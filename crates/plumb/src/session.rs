@@ -7,7 +7,7 @@ use crate::output;
 use crate::output::error_line;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::guard::{Allow, Permissions};
-use plumb_engine::private_directory::{PrivateDirectoryError, user_directory};
+use plumb_engine::private_directory::{PrivateDirectoryError, own_directory, user_directory};
 use plumb_engine::signals;
 use plumb_engine::testdir::TestDirs;
 use plumb_lab::Surroundings;
@@ -191,8 +191,18 @@ fn quoted(path: &Path) -> String {
 pub fn bench(common: &Common) -> Result<Bench, Stopped> {
     let permissions = permissions(common)?;
     let store = if common.no_store { None } else { Some(store(common)?) };
+    bench_with(store, test_dirs()?, permissions)
+}
+
+/// The same for a process that became another user once its store was open.
+pub fn bench_of_other_user(store: Store, common: &Common) -> Result<Bench, Stopped> {
+    let own = own_directory(".local/share").map_err(no_directory)?;
+    bench_with(Some(store), TestDirs::new(own.join("plumb/testdirs")), permissions(common)?)
+}
+
+fn bench_with(store: Option<Store>, test_dirs: TestDirs, permissions: Permissions) -> Result<Bench, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
-    let mut bench = Bench::new(store, stop, permissions, test_dirs()?);
+    let mut bench = Bench::new(store, stop, permissions, test_dirs);
     bench.say = announce;
     bench.recordings = Some(&crate::recordings::OnDisk);
     Ok(bench)

@@ -20,6 +20,7 @@ pub mod others;
 mod platform;
 pub mod residency;
 pub mod stack;
+pub mod streams;
 mod sysroot;
 #[cfg(test)]
 mod testtree;

@@ -72,6 +72,8 @@ pub enum CopyStep {
     Read,
     /// Writing.
     Write,
+    /// Writing a whole block of those that are gathered.
+    WriteBlock,
     /// Writing zeros where the output cannot be passed over.
     WriteZeros,
     /// Giving the output its length.

@@ -330,13 +330,15 @@ impl Observer for Evidence<'_> {
         self.progress.live(live, tier);
     }
 
-    fn clock_stopped(&mut self, _phase: &str, targets: &[TargetView<'_>]) {
+    fn clock_stopped(&mut self, _phase: &str, targets: &[TargetView<'_>], processes: &[u32]) {
+        self.samples.set_workers(processes.to_vec());
         let after: Counters = counters::sample(&self.samples);
+        self.samples.set_workers(Vec::new());
         let Some(mut around) = self.around.take() else { return };
         around.observations.after = after;
         around.observations.dirty_after = residency_of(targets);
         around.observations.conditions = self.conditions.finish();
-        around.observations.other_io = around.others.finish(&[std::process::id()]);
+        around.observations.other_io = around.others.finish(&[&[std::process::id()], processes].concat());
         read_on(&mut around.kernel_log, &mut around.kernel_lines);
         around.observations.kernel_log = around.kernel_lines;
         around.observations.clock_step_ns = around.clock.finish();

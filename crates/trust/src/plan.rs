@@ -62,11 +62,16 @@ pub(crate) fn is_block_io(phase: &Phase) -> bool {
 /// Everything that was written is flushed at the end.
 pub(crate) fn flushes_at_end(phase: &Phase) -> bool {
     let own: Vec<OwnFlush> = phase.workers.iter().map(WorkerGroup::own_flush).collect();
-    let all_own = !own.iter().any(|flush| matches!(flush, OwnFlush::ByPhase | OwnFlush::Part));
+    let all_own = !own.iter().any(|flush| matches!(flush, OwnFlush::ByPhase | OwnFlush::Part | OwnFlush::Never));
     if !phase.workers.is_empty() && !works(phase).any(Work::is_flushed_by_phase) {
         return all_own;
     }
     matches!(phase.end.flush, Flush::Fsync | Flush::Fdatasync) || (own.contains(&OwnFlush::All) && all_own)
+}
+
+/// A program flushes what it wrote behind its clock.
+pub(crate) fn flushes_outside_clock(phase: &Phase) -> bool {
+    works(phase).any(|work| matches!(work, Work::Program(program) if program.flushes_outside_clock()))
 }
 
 /// Other tools' generators are among the streams: whoever wrote them speaks fio's language or elbencho's, and remedies

@@ -364,15 +364,20 @@ impl WorkerGroup {
 
     /// What makes its writes durable.
     pub fn own_flush(&self) -> OwnFlush {
-        let own = |all: bool| if all { OwnFlush::All } else { OwnFlush::Part };
+        let own = |all: bool, some: bool| match (all, some) {
+            (true, _) => OwnFlush::All,
+            (false, true) => OwnFlush::Part,
+            (false, false) => OwnFlush::Never,
+        };
         match &self.work {
             Work::Blocks(stream) if stream.is_plumb() => OwnFlush::ByPhase,
             Work::Blocks(stream) if stream.moves().write => {
-                own(self.syncs.at_end || self.syncs.at_close || self.syncs.file_system_at_end)
+                let syncs = &self.syncs;
+                own(syncs.at_end || syncs.at_close || syncs.file_system_at_end, !syncs.is_none())
             }
             Work::Program(program) if program.is_over_file_set() => OwnFlush::ByPhase,
-            Work::Program(program) if program.writes() => own(program.flushes()),
-            Work::Copy(copy) => own(copy.fsync || copy.fdatasync),
+            Work::Program(program) if program.writes() => own(program.flushes(), program.flushes_some()),
+            Work::Copy(copy) => own(copy.fsync || copy.fdatasync, copy.output.dsync || copy.output.sync),
             Work::Blocks(_) | Work::Program(_) => OwnFlush::Nothing,
         }
     }

@@ -24,6 +24,8 @@ pub enum OwnFlush {
     All,
     /// Itself, and not all of it.
     Part,
+    /// Nothing while its clock runs, whatever happens behind it.
+    Never,
 }
 
 /// PostMark's files are all the same text from its beginning, of 95 characters: a byte holds 6.6 bits of chance, and no

@@ -2,6 +2,7 @@
 
 use super::keywords::{Conv, Flag, Personality};
 use super::operands::{Compat, Dd};
+use plumb_result::copy::CopyStep;
 use plumb_workload::copy::{Characters, Conversion, CopyExtent, CopyFlags, CopySpec, CreateOutput, Letters, LineRules};
 use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::{Bytes, CachePolicy, End, Flush, NullTarget, Phase, Target, Work, WorkerGroup, Workload};
@@ -114,6 +115,36 @@ pub fn copy(dd: &Dd) -> CopySpec {
         output: flags(&dd.output_flags),
         in_kernel: is_plain && dd.personality == Personality::Gnu && dd.compat == Compat::Right,
     }
+}
+
+/// What no file is long enough for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreachable {
+    /// The length that the output is to begin with.
+    Length {
+        /// In blocks.
+        blocks: u64,
+        /// Of a block.
+        block_bytes: u64,
+    },
+    /// A place that is to be skipped or sought.
+    Place(CopyStep),
+}
+
+/// What a copy asks for that no file is long enough for, as GNU's dd finds it.
+pub fn unreachable(dd: &Dd) -> Option<Unreachable> {
+    let copy = copy(dd);
+    if copy.seek.length_bytes(copy.write_block).is_none() {
+        let (blocks, block_bytes) = (copy.seek.blocks, copy.write_block.0);
+        let is_cut = copy.truncate && dd.output.is_some() && dd.personality == Personality::Gnu;
+        return Some(if is_cut {
+            Unreachable::Length { blocks, block_bytes }
+        } else {
+            Unreachable::Place(CopyStep::Seek)
+        });
+    }
+    let skips = copy.skip.length_bytes(copy.read_block).is_some();
+    (!skips).then_some(Unreachable::Place(CopyStep::Skip))
 }
 
 fn wants_characters(dd: &Dd) -> bool {

@@ -2,7 +2,9 @@
 
 use super::keywords::{CONVERSIONS, Conv, FLAGS, Flag, LEVELS, OPERANDS, Operand, Personality, Status, Word, find};
 use super::number::{self, NotNumber, Number};
+use super::print::no_memory;
 use super::quote::Marks;
+use plumb_workload::validate::MAX_OP_BYTES;
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,6 +106,14 @@ impl Wrong {
     }
 }
 
+const TOO_LARGE: &str = "Value too large for defined data type";
+
+/// No memory holds a larger block.
+const LARGEST_BLOCK_BYTES: u64 = MAX_OP_BYTES * 1024;
+
+/// No file is longer, bytes.
+const LONGEST_FILE_BYTES: u64 = i64::MAX.unsigned_abs();
+
 /// A hint for a number that is valid for the BSDs but not for GNU.
 fn meant_number(name: &str, value: &str) -> Option<String> {
     number::bsd(value).ok()?;
@@ -155,6 +165,10 @@ pub fn read(words: &[String], marks: Marks) -> Result<Dd, Wrong> {
         })?;
     }
     dd.check()?;
+    let appends = dd.output_flags.contains(&Flag::Append) && !dd.conversions.contains(&Conv::Notrunc);
+    if appends && dd.personality == Personality::Gnu {
+        dd.warnings.push("you probably want conv=notrunc with oflag=append".to_owned());
+    }
     Ok(dd)
 }
 
@@ -279,9 +293,9 @@ impl Dd {
                     "speed= is not supported: a throttled copy would measure the throttle".to_owned(),
                 ));
             }
-            Operand::Block => self.block = Some(self.size(name, value, marks)?),
-            Operand::InputBlock => self.input_block = Some(self.size(name, value, marks)?),
-            Operand::OutputBlock => self.output_block = Some(self.size(name, value, marks)?),
+            Operand::Block => self.block = Some(self.block_size(name, value, marks)?),
+            Operand::InputBlock => self.input_block = Some(self.block_size(name, value, marks)?),
+            Operand::OutputBlock => self.output_block = Some(self.block_size(name, value, marks)?),
             Operand::Record => self.record = Some(self.size(name, value, marks)?),
             Operand::Count => self.count = Some(self.number(name, value, marks)?),
             Operand::Skip => self.skip = Some(self.number(name, value, marks)?),
@@ -326,8 +340,17 @@ impl Dd {
         }
     }
 
+    /// The same of a block. Memory takes one byte less than files.
+    fn block_size(&mut self, name: &str, value: &str, marks: Marks) -> Result<u64, Wrong> {
+        match (self.size(name, value, marks)?, self.personality) {
+            (LONGEST_FILE_BYTES, Personality::Gnu) => {
+                Err(Wrong::plain(format!("invalid number: {}: {TOO_LARGE}", marks.quote(value))))
+            }
+            (size, _) => Ok(size),
+        }
+    }
+
     fn number(&mut self, name: &str, value: &str, marks: Marks) -> Result<Number, Wrong> {
-        const TOO_LARGE: &str = "Value too large for defined data type";
         match self.personality {
             Personality::Gnu => {
                 match number::gnu(value) {
@@ -355,6 +378,16 @@ impl Dd {
                     NotNumber::TooLarge => format!("{name}: Result too large"),
                 })
             }),
+        }
+    }
+
+    /// Blocks that no memory holds.
+    fn check_memory(&self) -> Result<(), Wrong> {
+        let ends = [("input", self.block.or(self.input_block)), ("output", self.block.or(self.output_block))];
+        match ends.into_iter().find_map(|(end, block)| Some((end, block.filter(|bytes| *bytes > LARGEST_BLOCK_BYTES)?)))
+        {
+            Some((end, bytes)) => Err(Wrong::plain(no_memory(end, bytes))),
+            None => Ok(()),
         }
     }
 
@@ -389,7 +422,7 @@ impl Dd {
         {
             "cannot combine direct and nocache"
         } else {
-            return Ok(());
+            return self.check_memory();
         };
         Err(Wrong::plain(wrong.to_owned()))
     }

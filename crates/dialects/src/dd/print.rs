@@ -2,6 +2,7 @@
 
 use super::human::{self, Base};
 use super::keywords::{Conv, Personality, Status};
+use super::lower::Unreachable;
 use super::operands::Dd;
 use super::quote;
 use plumb_result::copy::{CopyBlocks, CopyCounts, CopyEvent, CopyStep};
@@ -22,6 +23,8 @@ pub struct Reporter {
     told_bytes: Option<u64>,
     has_failed: bool,
     lost_its_reader: bool,
+    /// An end could not be closed, which is dd's last word.
+    is_over: bool,
 }
 
 impl Reporter {
@@ -43,6 +46,7 @@ impl Reporter {
             told_bytes: None,
             has_failed: false,
             lost_its_reader: false,
+            is_over: false,
         }
     }
 
@@ -59,6 +63,9 @@ impl Reporter {
     /// The text to print for an event; may be empty.
     pub fn hear(&mut self, event: CopyEvent, counts: &CopyCounts, elapsed_ns: u64) -> String {
         let is_silent = self.status == Status::None;
+        if self.is_over {
+            return String::new();
+        }
         match event {
             CopyEvent::Second if self.status == Status::Progress => {
                 self.progress(counts, elapsed_ns, &format!("{:.0}", elapsed_ns as f64 / 1e9))
@@ -81,7 +88,7 @@ impl Reporter {
                 let unit = if bytes == 1 { "byte" } else { "bytes" };
                 self.message(&format!("warning: partial read ({bytes} {unit}); suggest iflag=fullblock"))
             }
-            CopyEvent::Failed { what: CopyStep::Write, errno: EPIPE } => {
+            CopyEvent::Failed { what: CopyStep::Write | CopyStep::WriteBlock, errno: EPIPE } => {
                 self.lost_its_reader = true;
                 String::new()
             }
@@ -96,6 +103,7 @@ impl Reporter {
     fn failed(&mut self, what: CopyStep, errno: i32) -> String {
         let is_passed_over = what == CopyStep::Read && self.passes_over_read_errors;
         self.has_failed |= !is_passed_over && what != CopyStep::TurnOffDirect;
+        self.is_over |= matches!(what, CopyStep::CloseInput | CopyStep::CloseOutput);
         let hidden = (is_passed_over || what == CopyStep::TurnOffDirect) && self.status == Status::None;
         if hidden {
             return String::new();
@@ -112,7 +120,7 @@ impl Reporter {
             CopyStep::Seek | CopyStep::PassOver => format!("{plain}: cannot seek"),
             CopyStep::Read => format!("error reading {name}"),
             CopyStep::Write => format!("error writing {name}"),
-            CopyStep::WriteZeros => format!("writing to {name}"),
+            CopyStep::WriteZeros | CopyStep::WriteBlock => format!("writing to {name}"),
             CopyStep::SetLength { bytes } => format!("failed to truncate to {bytes} bytes in output file {name}"),
             CopyStep::TurnOffDirect => format!("failed to turn off O_DIRECT: {plain}"),
             CopyStep::Fdatasync => format!("fdatasync failed for {name}"),
@@ -169,17 +177,24 @@ impl Reporter {
         self.message(&format!("setting flags for {name}: {}", reason(errno)))
     }
 
-    /// Why the output could not be set to its initial length.
-    pub fn cannot_set_length(&mut self, bytes: u64, errno: i32) -> String {
-        self.failed(CopyStep::SetLength { bytes }, errno)
+    /// Why the copy cannot begin at the place that was asked for: no file is so long. Nothing has been copied.
+    pub fn cannot_reach(&mut self, unreachable: &Unreachable) -> String {
+        match unreachable {
+            Unreachable::Length { blocks, block_bytes } => self.cannot(format!(
+                "offset too large: cannot truncate to a length of seek={blocks} ({block_bytes}-byte) blocks"
+            )),
+            Unreachable::Place(what) => {
+                let failed = self.failed(*what, EOVERFLOW);
+                failed + &self.summary(&CopyCounts::default(), 0)
+            }
+        }
     }
 
     /// There is no memory for a block.
     pub fn no_memory(&mut self, is_input: bool, bytes: u64) -> String {
         self.has_failed = true;
         let end = if is_input { "input" } else { "output" };
-        let size = human::bytes(bytes, Base::Iec);
-        self.message(&format!("memory exhausted by {end} buffer of size {bytes} bytes ({size})"))
+        self.message(&no_memory(end, bytes))
     }
 
     /// Plumb's own message.
@@ -259,6 +274,14 @@ impl Reporter {
 
 /// The reader of the output has gone away.
 const EPIPE: i32 = 32;
+
+/// A number is too large for the system.
+const EOVERFLOW: i32 = 75;
+
+/// There is no memory for a block of an end.
+pub(super) fn no_memory(end: &str, bytes: u64) -> String {
+    format!("memory exhausted by {end} buffer of size {bytes} bytes ({})", human::bytes(bytes, Base::Iec))
+}
 
 fn gnu_transfer(bytes: u64, elapsed_ns: u64, seconds: &str) -> String {
     let rate = if elapsed_ns > 0 { human::rate(bytes, elapsed_ns) } else { "Infinity B/s".to_owned() };

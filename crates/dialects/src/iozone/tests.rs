@@ -1,7 +1,7 @@
 //! Tests against the output of IOzone 3.489: `crates/dialects/golden/iozone`.
 
 use super::lower::{Row, lower};
-use super::print::report::{surfaces, text};
+use super::print::report::{surfaces, surfaces_until, text};
 use super::print::throughput::ThroughputReport;
 use super::print::{Child, MeasuredPass, Round, biff, head, table, throughput};
 use super::settings::{Settings, TestMode};
@@ -333,7 +333,7 @@ fn what_is_wrong_is_told_with_iozones_words_and_codes() {
         ("iozone -+~", 255),
         ("iozone -+R names -t 2", 13),
         ("iozone -t 3 -+R names", 13),
-        ("iozone -t 2 -+R nowhere", 13),
+        ("iozone -t 2 -+R nowhere", 2),
     ] {
         assert_eq!(wrong(line).code, code, "{line}");
     }
@@ -479,4 +479,67 @@ fn children_need_room_together_and_reading_needs_none() {
     let row = |children, writes_bytes| Row { file_kb: 64, children, writes_bytes };
     assert_eq!(rows("iozone -t 1 -t 4 -s 64k -i 0"), [row(1, 64 << 10), row(4, 256 << 10)]);
     assert_eq!(rows("iozone -E -s 64k -i 1 -f mine"), []);
+}
+
+// Protects the report of a sweep that a signal ended: rows up to the size at hand, which has 0 for what was not measured.
+#[test]
+fn an_interrupted_report_ends_at_the_size_at_hand() {
+    let settings = settings("iozone -a -n 64k -g 256k -i 0 -i 1 -R");
+    let point = |file_kb, record_bytes| SizePoint { file_kb, record_bytes };
+    let round = Round { bytes: 1 << 20, ops: 1, elapsed_ns: 1_000_000_000, ..Round::default() };
+    let pass = |pass, point| MeasuredPass { pass, point, children: 0, rounds: vec![round.clone()] };
+    let done: Vec<MeasuredPass> =
+        [4, 8, 16, 32, 64].into_iter().map(|kb| pass(Pass::Write, point(64, kb << 10))).collect();
+    let measured = [done, vec![pass(Pass::Write, point(128, 4096))]].concat();
+    let rows = |at| surfaces_until(&settings, &measured, at).remove(0).rows;
+    let whole = (64, vec![1024.0; 5]);
+    assert_eq!(rows(Some(point(128, 8192))), [whole.clone(), (128, vec![1024.0, 0.0])]);
+    assert_eq!(rows(Some(point(64, 65536))), std::slice::from_ref(&whole));
+    // Before anything of a size is measured, it has begun.
+    let rows = surfaces_until(&settings, &measured[..5], Some(point(128, 4096))).remove(0).rows;
+    assert_eq!(rows, [whole, (128, vec![0.0])]);
+    assert_eq!(surfaces_until(&settings, &measured, None).remove(0).rows, []);
+}
+
+// Protects the report of a throughput test that a signal ended: the test at hand has a line and no rate.
+#[test]
+fn a_throughput_test_without_a_rate_is_a_zero() {
+    let settings = settings("iozone -t 2 -s 64k -R");
+    let point = SizePoint { file_kb: 64, record_bytes: 4096 };
+    let measured = [MeasuredPass { pass: Pass::Write, point, children: 2, rounds: Vec::new() }];
+    let text = ThroughputReport::of(&settings, &measured).text();
+    assert!(text.ends_with("\"  Initial write \"       0.00 \n\n"), "{text}");
+}
+
+// Protects words that scripts look for: what IOzone says around its options, oddities included.
+#[test]
+fn options_are_told_as_by_iozone() {
+    let told = |line: &str| settings(line).echo.concat();
+    let machine = told("iozone -M -s 64k -r 4k -i 0");
+    assert_eq!(machine.matches("\tFile size set to 64 kB\n").count(), 2, "{machine}");
+    assert_eq!(machine.matches("\tRecord Size 4 kB\n").count(), 1, "{machine}");
+    assert_eq!(told("iozone -s 64k -M").matches("File size").count(), 1, "what comes before is told once");
+    assert_eq!(told("iozone -+a 50 -s 64k"), "\tZero Percent 50\n \tFile size set to 64 kB\n");
+    let wrong = |line: &str| {
+        let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
+        let Err(wrong) = read(&words, &mut FakeMachine) else { panic!("{line} is right") };
+        (wrong.out, wrong.code)
+    };
+    let unread = |which| (format!("Unable to open {which} telemetry file \"nofile\"\n"), 174);
+    assert_eq!(wrong("iozone -Y nofile"), unread("read"));
+    assert_eq!(wrong("iozone -X nofile"), unread("write"));
+    let unlisted = |next| (format!("Failed to stat the iozone input file: {next}\n"), 2);
+    assert_eq!(wrong("iozone -+R nofile -t 2"), unlisted("-t"));
+    assert_eq!(wrong("iozone -t 2 -+R nofile"), unlisted("(null)"));
+}
+
+// Protects the columns of `-A`: there are no others, whatever `-i` says.
+#[test]
+fn auto_mode_2_has_four_columns() {
+    let settings = settings("iozone -A -s 64k -i 6");
+    let head = format!("{}\n              kB  reclen    write  rewrite    read    reread\n", " ".repeat(60));
+    assert_eq!(table::head(&settings), head);
+    let point = SizePoint { file_kb: 64, record_bytes: 4096 };
+    let row = table::row(&settings, point, &[], settings.rate);
+    assert_eq!(row, "              64       4        0        0        0        0\n");
 }

@@ -21,6 +21,15 @@ pub(crate) struct End {
     pub(crate) kind: FileType,
     /// Keeps a device from everybody else.
     pub(crate) held: Option<File>,
+    /// The length that it was to begin with and could not be given.
+    pub(super) unset_length: Option<UnsetLength>,
+}
+
+/// A length that a file could not be given, and why.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UnsetLength {
+    pub(super) bytes: u64,
+    pub(super) errno: Errno,
 }
 
 /// What is behind an end.
@@ -29,6 +38,8 @@ pub(super) enum EndFile {
     Sim(SimEnd),
     /// Endless zeros for a reader, endless room for a writer.
     Null,
+    /// A stream that was closed before the program started: no call knows it.
+    Closed,
 }
 
 /// An open simulated device: to a copy it is a block device, which holds zeros.
@@ -115,25 +126,42 @@ impl SimEnd {
 impl End {
     /// A file of the system.
     pub(super) fn open(fd: OwnedFd, path: PathBuf, kind: FileType) -> End {
-        End { file: EndFile::Open(fd), path, kind, held: None }
+        End { file: EndFile::Open(fd), path, kind, held: None, unset_length: None }
     }
 
     /// A simulated device.
     pub(super) fn simulated(sim: SimEnd) -> End {
         let path = sim.device.path();
-        End { file: EndFile::Sim(sim), path, kind: FileType::BlockDevice, held: None }
+        End { file: EndFile::Sim(sim), path, kind: FileType::BlockDevice, held: None, unset_length: None }
     }
 
     /// Nothing.
     pub(super) fn null() -> End {
-        End { file: EndFile::Null, path: PathBuf::from("null"), kind: FileType::CharacterDevice, held: None }
+        End {
+            file: EndFile::Null,
+            path: PathBuf::from("null"),
+            kind: FileType::CharacterDevice,
+            held: None,
+            unset_length: None,
+        }
+    }
+
+    /// A stream that was closed before the program started.
+    pub(super) fn closed(name: &str) -> End {
+        End {
+            file: EndFile::Closed,
+            path: PathBuf::from(name),
+            kind: FileType::Unknown,
+            held: None,
+            unset_length: None,
+        }
     }
 
     /// The file of the system that it is, where it is one.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.file {
             EndFile::Open(fd) => Some(fd.as_fd()),
-            EndFile::Sim(_) | EndFile::Null => None,
+            EndFile::Sim(_) | EndFile::Null | EndFile::Closed => None,
         }
     }
 
@@ -184,6 +212,7 @@ impl End {
                 block.fill(0);
                 Ok(block.len())
             }
+            EndFile::Closed => Err(Errno::BADF),
         }
     }
 
@@ -193,6 +222,7 @@ impl End {
             EndFile::Open(fd) => rustix::io::write(fd, bytes),
             EndFile::Sim(sim) => sim.write(bytes),
             EndFile::Null => Ok(bytes.len()),
+            EndFile::Closed => Err(Errno::BADF),
         }
     }
 
@@ -202,6 +232,7 @@ impl End {
             EndFile::Open(fd) => rustix::fs::seek(fd, SeekFrom::Current(0)),
             EndFile::Sim(sim) => Ok(sim.at),
             EndFile::Null => Ok(0),
+            EndFile::Closed => Err(Errno::BADF),
         }
     }
 
@@ -210,6 +241,7 @@ impl End {
             EndFile::Open(fd) => rustix::fs::seek(fd, to),
             EndFile::Sim(sim) => sim.seek(to),
             EndFile::Null => Ok(0),
+            EndFile::Closed => Err(Errno::BADF),
         }
     }
 
@@ -220,6 +252,7 @@ impl End {
             (EndFile::Open(fd), _) => rustix::fs::fsync(fd),
             (EndFile::Sim(sim), kind) => sim.serve(kind, 0).map(drop),
             (EndFile::Null, _) => Err(Errno::INVAL),
+            (EndFile::Closed, _) => Err(Errno::BADF),
         }
     }
 
@@ -240,6 +273,7 @@ impl End {
                 Ok(())
             }
             EndFile::Null => Ok(()),
+            EndFile::Closed => Err(Errno::BADF),
         }
     }
 
@@ -253,7 +287,11 @@ impl End {
     /// # Errors
     /// What the system says, such as that earlier writes failed.
     pub(super) fn close(self) -> Result<(), Errno> {
-        let EndFile::Open(fd) = self.file else { return Ok(()) };
+        let fd = match self.file {
+            EndFile::Open(fd) => fd,
+            EndFile::Sim(_) | EndFile::Null => return Ok(()),
+            EndFile::Closed => return Err(Errno::BADF),
+        };
         // SAFETY: the descriptor was owned, and nothing owns it any more.
         match unsafe { libc::close(fd.into_raw_fd()) } {
             0 => Ok(()),

@@ -1,11 +1,12 @@
 //! The two ends of a copy, opened as they were asked for: the output through the write guard, with the length that it
 //! begins with.
 
-use super::end::{End, SimEnd};
+use super::end::{End, SimEnd, UnsetLength};
 use crate::backend::region::Region;
 use crate::guard::{Access, Guard, MadeFiles, OutputOpening, Refusal, open_again_as};
 use crate::os;
 use crate::sim::run::SimDevice;
+use plumb_probe::streams::{self, Stream};
 use plumb_workload::copy::{CopyFlags, CopySpec, CreateOutput};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -32,16 +33,6 @@ pub enum CopyError {
     Stream {
         /// `input` or `output`.
         stream: &'static str,
-        /// Why.
-        source: io::Error,
-    },
-    /// The output cannot be given the length that it begins with.
-    #[error("cannot give {path} a length of {bytes} bytes: {source}", path = path.display())]
-    Length {
-        /// The output.
-        path: PathBuf,
-        /// The length.
-        bytes: u64,
         /// Why.
         source: io::Error,
     },
@@ -149,6 +140,11 @@ fn open_input(path: &Path, flags: OFlags) -> Result<End, CopyError> {
 /// end must see the end of the data when it is there. Afterwards the stream is `/dev/null`.
 fn stream(own: BorrowedFd<'_>, name: &'static str, wanted: CopyFlags) -> Result<End, CopyError> {
     let failed = |error: Errno| CopyError::Stream { stream: name, source: error.into() };
+    let is_closed = streams::was_closed(if name == "input" { Stream::Input } else { Stream::Output });
+    if is_closed {
+        // `/dev/null` has its number by now, which would take everything.
+        return Ok(End::closed(&format!("standard {name}")));
+    }
     let fd = rustix::io::fcntl_dupfd_cloexec(own, 3).map_err(failed)?;
     let kind = kind_of(&rustix::fs::fstat(&fd).map_err(failed)?);
     if wanted.directory && kind != FileType::Directory {
@@ -169,11 +165,13 @@ fn stream(own: BorrowedFd<'_>, name: &'static str, wanted: CopyFlags) -> Result<
 
 fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard, made: &MadeFiles) -> Result<End, CopyError> {
     let wanted = flags(copy.output);
+    if path.as_os_str().is_empty() {
+        return Err(CopyError::Output(Refusal::io(path, "open it for writing")(Errno::NOENT)));
+    }
     if copy.output.nofollow && path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
         return Err(CopyError::Output(Refusal::io(path, "open it for writing")(Errno::LOOP)));
     }
-    // An unreachable place fails below, where it is told.
-    let begins_at_bytes = copy.seek.length_bytes(copy.write_block).unwrap_or(u64::MAX);
+    let begins_at_bytes = begins_at_bytes(copy);
     let opening = OutputOpening {
         creates: copy.create != CreateOutput::Never,
         is_new: copy.create == CreateOutput::Always,
@@ -195,18 +193,25 @@ fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard, made: &
     } else {
         (OwnedFd::from(file), None)
     };
-    let end = End { held, ..End::open(fd, path.to_owned(), kind) };
+    let mut end = End { held, ..End::open(fd, path.to_owned(), kind) };
     if copy.truncate && !copy.seek.is_empty() {
-        begin_at(&end, begins_at_bytes)?;
+        end.unset_length = begin_at(&end, begins_at_bytes).err();
     }
     Ok(end)
 }
 
+/// The length at which writing begins. What is appended begins behind whole blocks, as in GNU's dd.
+fn begins_at_bytes(copy: &CopySpec) -> u64 {
+    // An unreachable place fails when it is sought.
+    let sought_bytes = copy.seek.length_bytes(copy.write_block).unwrap_or(u64::MAX);
+    if copy.output.append && copy.seek.blocks == 0 { 0 } else { sought_bytes }
+}
+
 /// Gives a file the length at which writing begins. What has no length stays as it is.
-fn begin_at(end: &End, bytes: u64) -> Result<(), CopyError> {
+fn begin_at(end: &End, bytes: u64) -> Result<(), UnsetLength> {
     match end.set_length(bytes) {
-        Err(error) if matches!(end.kind, FileType::RegularFile | FileType::Directory) => {
-            Err(CopyError::Length { path: end.path.clone(), bytes, source: error.into() })
+        Err(errno) if matches!(end.kind, FileType::RegularFile | FileType::Directory) => {
+            Err(UnsetLength { bytes, errno })
         }
         _ => Ok(()),
     }

@@ -110,6 +110,20 @@ impl Plan {
         };
         (counts.read, counts.written) = (blocks, blocks);
     }
+
+    /// What was read of `left` bytes could not be written: counts the block at hand as read, as if blocks went one by one.
+    fn cannot_write(&self, account: &mut Account<'_, '_>, left: usize, errno: Errno) -> Halt {
+        let in_block = account.counts.written_bytes % self.block_bytes;
+        let is_whole = in_block + left as u64 >= self.block_bytes;
+        let read = &mut account.counts.read;
+        *read = CopyBlocks { whole: account.counts.written_bytes / self.block_bytes, short: 0 };
+        if is_whole {
+            read.whole += 1
+        } else {
+            read.short += 1
+        }
+        Halt::Failed { what: if is_whole { CopyStep::WriteBlock } else { CopyStep::Write }, errno }
+    }
 }
 
 fn through_memory(
@@ -134,14 +148,14 @@ fn through_memory(
         while !rest.is_empty() {
             account.look_around()?;
             match rustix::io::write(output, rest) {
-                Ok(0) => return Err(Halt::Failed { what: CopyStep::Write, errno: Errno::NOSPC }),
+                Ok(0) => return Err(plan.cannot_write(account, rest.len(), Errno::NOSPC)),
                 Ok(moved) => {
                     account.record(OpKind::Write, moved, rest.len());
                     plan.count(account, moved as u64);
                     rest = &rest[moved..];
                 }
                 Err(Errno::INTR) => account.mark(),
-                Err(errno) => return Err(Halt::Failed { what: CopyStep::Write, errno }),
+                Err(errno) => return Err(plan.cannot_write(account, rest.len(), errno)),
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use super::account::{Account, Halt};
 use super::converter::Converter;
+use super::end::UnsetLength;
 use super::ends::Ends;
 use super::in_kernel;
 use super::input::Input;
@@ -43,14 +44,28 @@ impl<'c> Mover<'c> {
     /// Moves everything, makes it durable where that was asked for, and closes both ends. Answers why it ended, where that
     /// was not the end of the input or of the count.
     pub(super) fn run(mut self, account: &mut Account<'_, '_>) -> Option<Halt> {
+        if let Some(UnsetLength { bytes, errno }) = self.output.end.unset_length {
+            // As in GNU's dd, the copy fails and is made all the same.
+            let what = CopyStep::SetLength { bytes };
+            account.tell(CopyEvent::Failed { what, errno: number(errno) });
+            self.failed = Some(Halt::Failed { what, errno });
+        }
         let moved = self.move_all(account);
         self.note(account);
         let synced = match moved {
             Err(
                 halt @ (Halt::Stopped
-                | Halt::Failed { what: CopyStep::Skip | CopyStep::Seek | CopyStep::WriteZeros, .. }),
+                | Halt::Failed {
+                    what: CopyStep::Skip | CopyStep::Seek | CopyStep::WriteZeros | CopyStep::WriteBlock,
+                    ..
+                }),
             ) => Err(halt),
-            Err(halt) => self.make_durable(account).and(Err(halt)),
+            Err(halt @ Halt::Failed { what, errno }) => {
+                // Told before what it leads to.
+                account.tell(CopyEvent::Failed { what, errno: number(errno) });
+                self.failed.get_or_insert(halt);
+                self.make_durable(account)
+            }
             Ok(()) => self.make_durable(account),
         };
         if let Err(halt @ Halt::Failed { what, errno }) = synced {

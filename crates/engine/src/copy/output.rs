@@ -164,7 +164,8 @@ impl Gatherer<'_, '_, '_> {
             None => blocks.short += 1,
             Some(_) => blocks.short += u64::from(written.bytes > 0),
         }
-        written.error.map_or(Ok(()), |errno| Err(Halt::at(CopyStep::Write)(errno)))
+        let what = if length == self.output.block_bytes { CopyStep::WriteBlock } else { CopyStep::Write };
+        written.error.map_or(Ok(()), |errno| Err(Halt::at(what)(errno)))
     }
 }
 

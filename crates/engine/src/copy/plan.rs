@@ -103,6 +103,7 @@ impl Paths {
             CopyStep::LookAtOutput
             | CopyStep::Seek
             | CopyStep::Write
+            | CopyStep::WriteBlock
             | CopyStep::WriteZeros
             | CopyStep::SetLength { .. }
             | CopyStep::TurnOffDirect
@@ -118,9 +119,12 @@ impl Paths {
 fn kind(what: CopyStep) -> OpKind {
     match what {
         CopyStep::Skip | CopyStep::PassOver | CopyStep::Read | CopyStep::DropInput => OpKind::Read,
-        CopyStep::Seek | CopyStep::Write | CopyStep::WriteZeros | CopyStep::TurnOffDirect | CopyStep::DropOutput => {
-            OpKind::Write
-        }
+        CopyStep::Seek
+        | CopyStep::Write
+        | CopyStep::WriteBlock
+        | CopyStep::WriteZeros
+        | CopyStep::TurnOffDirect
+        | CopyStep::DropOutput => OpKind::Write,
         CopyStep::LookAtInput | CopyStep::LookAtOutput => OpKind::Stat,
         CopyStep::SetLength { .. } => OpKind::Truncate,
         CopyStep::Fdatasync => OpKind::Fdatasync,

@@ -324,6 +324,10 @@ impl NamedWorker {
         if let Some(steps_ns) = calls.steps_ns() {
             barrier.report().steps_ns.store(steps_ns, Relaxed);
         }
+        // What no clock sees must not pass for what it saw.
+        if self.program.changes_in_clock() && (ended == Ended::Stopped || !self.program.after.is_empty()) {
+            barrier.await_look();
+        }
         if ended == Ended::Stopped {
             if self.program.rest == Rest::Calls {
                 timed.leave_out_transfers();

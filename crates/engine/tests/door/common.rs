@@ -163,7 +163,7 @@ impl Observer for Spy<'_> {
         self.intervals.push(live.clone());
     }
 
-    fn clock_stopped(&mut self, phase: &str, targets: &[TargetView<'_>]) {
+    fn clock_stopped(&mut self, phase: &str, targets: &[TargetView<'_>], _processes: &[u32]) {
         self.told.push(format!("stopped {phase}"));
         if let Some(hook) = &mut self.at_end {
             hook(phase, targets);

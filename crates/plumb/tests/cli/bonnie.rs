@@ -1,7 +1,7 @@
 //! `plumb as bonnie++` from outside, beside the real one.
 
 use crate::common::traced::{traced, whole_calls};
-use crate::common::{Home, needs};
+use crate::common::{Home, Said, metric, needs};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
@@ -276,4 +276,35 @@ fn without_last_removal(calls: Vec<&str>) -> Vec<&str> {
         calls[place] == "unlink B" && !calls.get(place + 1).is_some_and(|next| next.starts_with("open B"))
     };
     (0..calls.len()).filter(|&place| !is_last(place)).map(|place| calls[place]).collect()
+}
+
+/// Protects runs as another user whose results go to a database of root's: it is opened before the user changes.
+#[test]
+fn another_user_measures_and_roots_database_has_the_result() {
+    use std::os::unix::fs::PermissionsExt;
+    if !needs::root_and(&[]) {
+        return;
+    }
+    let home = Home::new();
+    let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let db = home.work().join("roots.db");
+    let place = place.path().to_str().unwrap();
+    for (line, phase) in [
+        (format!("as bonnie++ -d {place} -u nobody -r 0 -s 4 -n 0 -f"), "put-block"),
+        (format!("as getc_putc -d {place} -s 1m -u nobody"), "write-byte"),
+    ] {
+        let mut command = home.command(line.split_whitespace());
+        command.env("PLUMB_DB", &db);
+        Said::of(command).expect(0).complains(&["Using uid:65534"]);
+        let mut command = home.command(["show", "last", "--json"]);
+        command.env("PLUMB_DB", &db);
+        let result = Said::of(command).expect(0).json();
+        assert!(metric(&result, phase, "write.bw")["value"].as_f64().unwrap() > 0.0, "{line}");
+        // What a process reads and writes is its own to see, also after its user has changed.
+        let seen = &result["checks"].as_array().unwrap().iter().find(|finding| finding["code"] == "A1");
+        if let Some(finding) = seen {
+            assert_ne!(finding["level"], "skipped", "{line}: {finding}");
+        }
+    }
 }

@@ -135,6 +135,57 @@ fn places_counts_and_blocks_are_dds() {
     ]);
 }
 
+// Protects data that would be gone with exit 0: a stream that whoever started dd had closed takes nothing.
+#[test]
+fn closed_streams_are_dds() {
+    compare(&[
+        "dd if=f bs=100 count=2 >&-",
+        "dd if=f count=1 >&-",
+        "dd if=f bs=100 count=0 >&-",
+        "dd if=f ibs=50 obs=200 count=4 >&-",
+        "dd if=f bs=100 count=2 seek=1 >&-",
+        "dd if=f bs=100 count=1 conv=fsync >&-",
+        "dd if=f bs=100 count=2 status=none >&-",
+        "dd of=x bs=100 count=2 <&-",
+        "dd of=x bs=100 count=2 skip=1 <&-",
+        "dd of=x bs=100 count=2 skip=1 conv=sync <&-",
+        "dd bs=100 count=2 <&- >&-",
+        "dd if=f of=x bs=100 count=2 <&- >&-",
+        "dd if=f of=x bs=100 count=2 2>&-",
+        "dd if=f of=x bs=100 count=2 2>&- status=none",
+        "dd if=f bs=100 count=2 2>&-",
+        "dd if=f bs=100 count=2 2>/dev/full",
+        "dd if=f bs=100 count=2 >&- 2>&-",
+        "dd if=nofile 2>&-",
+    ]);
+}
+
+#[test]
+fn what_cannot_be_written_or_reached_is_told_as_by_dd() {
+    compare(&[
+        "dd if=f of=/dev/full",
+        "dd if=f of=/dev/full bs=1k count=2",
+        "dd if=f of=/dev/full ibs=512 obs=1k",
+        "dd if=f of=/dev/full ibs=1k obs=512",
+        "dd if=f of=/dev/full ibs=1k obs=200k",
+        "dd if=/dev/zero of=/dev/full conv=swab count=3",
+        "dd if=f of= count=1",
+        "dd if=f of=x bs=1k count=1 oflag=append",
+        "dd if=f of=x oflag=seek_bytes,append seek=2 bs=1k count=3k iflag=fullblock,count_bytes,skip_bytes skip=1",
+        "dd if=f of=x oflag=append seek=2 bs=1k count=3",
+        "dd if=f of=x seek=9223372036854775807 bs=1",
+        "dd if=f of=x seek=9223372036854775807 bs=1 conv=notrunc",
+        "dd if=f of=x seek=99999999999999999 bs=1M",
+        "dd if=f of=/dev/null seek=99999999999999999 bs=1M",
+        "dd if=f of=/dev/null seek=99999999999999999 bs=1M conv=notrunc",
+        "dd if=f of=/dev/null skip=99999999999999999 bs=1M",
+        "dd if=f of=x bs=9223372036854775807",
+        "dd if=f of=x ibs=9223372036854775807",
+        "dd if=f of=/dev/null obs=999P",
+        "dd if=f of=/dev/null bs=999P",
+    ]);
+}
+
 #[test]
 fn pipes_and_streams_are_dds() {
     compare(&[

@@ -230,3 +230,17 @@ fn fio_itself_agrees() {
     }
     assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n\n"));
 }
+
+/// What a web page makes of hyphens is no option to any tool; whoever pasted it is told.
+#[test]
+fn typographic_dashes_are_pointed_out() {
+    let home = Home::new();
+    let hint = "begins with a typographic dash, and is no option; use";
+    let said = home.plumb("as iozone –Ra -s 64k -i 0 -r 64k").expect(0);
+    assert!(said.err.contains(&format!("`–Ra` {hint} `-Ra`")), "{}", said.err);
+    assert!(said.out.contains("Command line used: iozone –Ra"), "it runs as the tool would: {}", said.out);
+    let said = home.plumb("as iostat –mx 1 1").expect(0);
+    assert!(said.err.contains(&format!("`–mx` {hint} `-mx`")), "{}", said.err);
+    home.plumb("as fio –name=job --rw=read").complains(&[hint, "use `--name=job`"]);
+    assert!(!home.plumb("as iozone -Ra -s 64k -i 0 -r 64k").err.contains(hint));
+}

@@ -262,3 +262,45 @@ fn records_move_on_simulated_devices() {
     assert_eq!((row.split_whitespace().count(), &row), (6, &rates()), "four rates behind the file and its records");
     assert!(!home.work().join("sim:ssd").exists());
 }
+
+// Protects a workbook that is printed: each sheet on one page across, its head in sight, and numbers that can be read.
+#[test]
+fn a_workbook_prints_well() {
+    if !needs::tools(&["python3"]) {
+        return;
+    }
+    let home = Home::new();
+    home.plumb("as iozone -a -g 1m -n 64k -i 0 -f f --xlsx r.xlsx").expect(0);
+    home.plumb("as iozone -t 1 -t 2 -s 64k -i 0 --xlsx t.xlsx").expect(0);
+    let part = |book: &str, part: &str| {
+        let script = format!("import zipfile; print(zipfile.ZipFile('{book}').read('{part}').decode())");
+        let output = Command::new("python3").args(["-c", &script]).current_dir(home.work()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let book = part("r.xlsx", "xl/workbook.xml");
+    let names: Vec<&str> = book.split("sheet name=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(names, ["Writer", "Re-writer", "Rounds"], "what is long is last");
+    for (book, sheets) in [("r.xlsx", 3), ("t.xlsx", 2)] {
+        for number in 1..=sheets {
+            let sheet = part(book, &format!("xl/worksheets/sheet{number}.xml"));
+            for wanted in ["orientation=\"landscape\"", "fitToPage=\"1\"", "state=\"frozen\""] {
+                assert!(sheet.contains(wanted), "{book}, sheet {number}: no {wanted}");
+            }
+        }
+        assert!(part(book, "xl/styles.xml").contains("formatCode=\"#,##0\""), "{book}: thousands are apart");
+        let chart = part(book, "xl/charts/chart1.xml");
+        assert!(chart.contains("<a:t>MB/s</a:t>"), "{book}: the axis has its unit: {chart}");
+        let legend = if book == "r.xlsx" { ["64 KiB file", "1 MiB file"] } else { ["1 process", "2 processes"] };
+        for name in legend {
+            assert!(chart.contains(&format!("<c:v>{name}</c:v>")), "{book}: {name} is in the legend: {chart}");
+        }
+    }
+    // The chart's numbers are those of the table, in its unit.
+    let values = |cell: &str| -> f64 {
+        let sheet = part("r.xlsx", "xl/worksheets/sheet1.xml");
+        let found = sheet.split(&format!("r=\"{cell}\"")).nth(1).unwrap().split("<v>").nth(1).unwrap();
+        found.split('<').next().unwrap().parse().unwrap()
+    };
+    let (kb, mb) = (values("B5"), values("B12"));
+    assert!((mb - kb * 1024.0 / 1e6).abs() < 0.001 * mb, "{kb} kB/s is not {mb} MB/s");
+}

@@ -51,7 +51,7 @@ pub(super) fn flushed(phase: &Phase) -> Option<Flushed> {
         OwnFlush::All => Flushed::InTime,
         OwnFlush::Part => Flushed::InPart,
         OwnFlush::ByPhase => by_phase,
-        OwnFlush::Nothing => Flushed::No,
+        OwnFlush::Nothing | OwnFlush::Never => Flushed::No,
     };
     let writes = |group: &&WorkerGroup| group.work.writes() || group.work.op_kinds().contains(&OpKind::Write);
     let mut groups = phase.workers.iter().filter(writes).map(of_group);

@@ -88,9 +88,11 @@ fn flushed_inside(view: &PhaseView<'_>) -> bool {
     by_phase || (plan::has_jobs(view.plan) && plan::flushes_at_end(view.plan))
 }
 
-/// The phase says itself that nothing makes its writes durable.
+/// The phase says itself that nothing makes its writes durable. Who flushes them behind the clock has said nothing.
 fn declared_into_cache(view: &PhaseView<'_>) -> bool {
-    matches!(view.plan.end.flush, Flush::None | Flush::Close) && !plan::has_jobs(view.plan)
+    matches!(view.plan.end.flush, Flush::None | Flush::Close)
+        && !plan::has_jobs(view.plan)
+        && !plan::flushes_outside_clock(view.plan)
 }
 
 fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome {
@@ -107,6 +109,10 @@ fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome
         outcome.remedy(
             "Time the flush too: `end_fsync=1` in a fio job, `syncs = { at-end = true }` in a native one. Or use \
              `direct=1`.",
+        )
+    } else if plan::flushes_outside_clock(view.plan) {
+        outcome.remedy(
+            "Time the flush too: `-e` in IOzone, a flush among the `steps` of a native program and not `after` them.",
         )
     } else if view.plan.end.clock == ClockScope::Outside {
         outcome.remedy(
@@ -155,6 +161,7 @@ fn lower_first(text: &str) -> String {
 mod tests {
     use crate::fixture::{MIB, Scene};
     use plumb_result::Level;
+    use plumb_workload::program::Step;
     use plumb_workload::{ClockScope, Flush};
 
     #[test]
@@ -180,6 +187,22 @@ mod tests {
             assert_eq!(finding.level, Level::Note);
             assert!(finding.message.contains("into the cache"), "{}", finding.message);
         }
+    }
+
+    /// A flush that no clock sees declares nothing, whoever makes it: the phase or a step of a program.
+    #[test]
+    fn a_programs_flush_outside_its_clock_declares_nothing() {
+        let flush = || Step::Fsync { handle: 0 };
+        let level = |steps, after, dirty: u64| {
+            let scene = Scene::writing(1000 * MIB).writer(steps, after).dirty(dirty * MIB);
+            scene.device_write((1000 - dirty) * MIB).finding("A3").unwrap()
+        };
+        let behind = level(vec![], vec![flush()], 1000);
+        assert_eq!(behind.level, Level::Fail);
+        assert!(behind.remedy.contains("`-e` in IOzone"));
+        assert_eq!(level(vec![], vec![Step::Sync {}], 1000).level, Level::Fail);
+        assert_eq!(level(vec![], vec![Step::Close { handle: 0 }], 1000).level, Level::Note, "it never flushes");
+        assert_eq!(level(vec![flush()], vec![flush()], 0).level, Level::Pass, "it flushed inside");
     }
 
     /// Whoever writes a job without `end_fsync` has not said that the cache is meant.

@@ -103,6 +103,14 @@ mod tests {
         assert_eq!(Scene::reading(MIB).cpu(0.6, 0.31).level("B2"), Some(Level::Warn));
     }
 
+    /// Processor time is charged in ticks, and no worker uses more than there is.
+    #[test]
+    fn no_worker_uses_more_than_a_processor() {
+        let finding = Scene::reading(MIB).cpu(0.7, 0.39).finding("B2").unwrap();
+        assert!(finding.observed.contains("busiest worker 100 % of a processor"), "{}", finding.observed);
+        assert!(!finding.message.contains("109"), "{}", finding.message);
+    }
+
     /// Copying, journalling and submitting are the kernel's: that is what such a phase measures.
     #[test]
     fn a_worker_whose_time_goes_to_the_kernel_is_noted() {

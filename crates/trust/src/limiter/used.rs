@@ -17,12 +17,14 @@ pub(crate) struct WorkerCpu {
 /// The worker that took most; `None` where no processor time was charged to any. A companion limits no I/O by being busy.
 pub(crate) fn busiest_worker(view: &PhaseView<'_>) -> Option<WorkerCpu> {
     let of = |worker: &plumb_result::WorkerMeasurement| {
-        let share = |spent: u64| spent as f64 / worker.wall_ns as f64;
+        // The kernel charges whole ticks, which may be a little more time than there was.
+        let spent_ns = worker.cpu_user_ns + worker.cpu_system_ns;
+        let share = |ns: u64| ns as f64 / worker.wall_ns.max(spent_ns) as f64;
         (worker.wall_ns > 0).then(|| WorkerCpu {
             name: worker.name.clone(),
             user: share(worker.cpu_user_ns),
             system: share(worker.cpu_system_ns),
-            total: share(worker.cpu_user_ns + worker.cpu_system_ns),
+            total: share(spent_ns),
         })
     };
     let all = view.measured.io_workers().filter_map(of).filter(|cpu| cpu.total > 0.0);

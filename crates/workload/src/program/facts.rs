@@ -215,6 +215,11 @@ impl Step {
         }
     }
 
+    /// Whether it makes what was written durable.
+    pub fn flushes(&self) -> bool {
+        matches!(self, Step::Fsync { .. } | Step::Msync { .. } | Step::Fdatasync { .. } | Step::Sync {})
+    }
+
     /// Whether it moves data of a file set.
     pub fn moves_bytes_of_set(&self) -> bool {
         self.needs() == Needs::FileSet && self.kinds().iter().any(|kind| kind.moves_bytes())

@@ -108,6 +108,16 @@ impl Program {
         self.all_steps().any(Step::changes)
     }
 
+    /// Whether its clock sees a file or a directory changed.
+    pub fn changes_in_clock(&self) -> bool {
+        walk(&self.steps).any(Step::changes)
+    }
+
+    /// Whether what its clock sees written is flushed behind it, where nobody counts how long that takes.
+    pub fn flushes_outside_clock(&self) -> bool {
+        self.writes() && walk(&self.after).any(Step::flushes)
+    }
+
     /// The transfers that its clock sees.
     pub fn transfers(&self) -> impl Iterator<Item = &Transfer> {
         walk(&self.steps).filter_map(|step| match step {
@@ -158,8 +168,7 @@ impl Program {
 
     /// Whether the clock sees records of named files written.
     pub fn writes(&self) -> bool {
-        self.transfers().any(|transfer| transfer.does.writes())
-            || self.postmarks().any(|step| step.part.writes(&step.run))
+        self.transfers().any(Transfer::writes) || self.postmarks().any(|step| step.part.writes(&step.run))
     }
 
     /// Whether each write of its clock is flushed in it: every handle that is written through is flushed behind.
@@ -170,7 +179,7 @@ impl Program {
             match step {
                 Step::Transfer(transfer) if transfer.writes() => (dirty, flushed) = (true, false),
                 Step::Postmark(step) if step.part.writes(&step.run) => (dirty, flushed) = (true, false),
-                Step::Fsync { .. } | Step::Msync { .. } | Step::Fdatasync { .. } | Step::Sync {} => flushed = dirty,
+                step if step.flushes() => flushed = dirty,
                 Step::OfFile(file) if file.does == FileWork::Make && file.longest_bytes() > 0 => {
                     (dirty, flushed) = (true, file.flush);
                 }
@@ -178,6 +187,15 @@ impl Program {
             }
         }
         flushed
+    }
+
+    /// Whether any write of its clock is flushed in it, by a call or by how its file is open.
+    pub fn flushes_some(&self) -> bool {
+        let promises = |step: &Step| matches!(step, Step::Open(open) if open.promise != OpenPromise::Plain);
+        let makes = |step: &Step| matches!(step, Step::OfFile(file) if file.flush);
+        walk(&self.steps).any(|step| step.flushes() || makes(step))
+            || self.transfers().any(|transfer| transfer.flushes)
+            || self.all_steps().any(promises)
     }
 
     /// Whether all that it moves goes around the page cache.

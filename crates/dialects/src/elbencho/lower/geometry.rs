@@ -205,6 +205,9 @@ fn check_size(
         return Ok(());
     }
     if *file_bytes == 0 {
+        if found == Found::Absent && !phases.write {
+            return error(format!("{path} does not exist (No such file or directory); write it first (-w)"));
+        }
         if there == 0 {
             return error(format!("{path} is empty and no size is given; use --size"));
         }
@@ -216,7 +219,10 @@ fn check_size(
         Found::Device { .. } if short => {
             error(format!("{path} has {there} bytes, less than --size {file_bytes}; use a smaller --size"))
         }
-        Found::File { .. } | Found::Absent if short && !phases.write => error(format!(
+        Found::Absent if !phases.write => {
+            error(format!("{path} does not exist (No such file or directory); write it first (-w)"))
+        }
+        Found::File { .. } if short && !phases.write => error(format!(
             "{path} has {there} bytes, less than --size {file_bytes}; write it first (-w), or use a smaller --size"
         )),
         _ => Ok(()),

@@ -352,7 +352,9 @@ fn phases_that_do_more_have_names_that_say_so() {
 #[test]
 fn what_cannot_be_is_refused() {
     for (line, told) in [
-        ("-r nowhere", "use --size"),
+        ("-r nowhere", "does not exist"),
+        ("-r -s 1m nowhere", "does not exist"),
+        ("-r -s 1m empty", "write it first"),
         ("-r -s 20m f", "write it first"),
         ("-r -s 2g /dev/x", "less than"),
         ("-F /dev/x", "cannot delete a block device"),

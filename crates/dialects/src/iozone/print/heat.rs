@@ -43,8 +43,20 @@ pub fn range(surface: &Surface) -> Option<(f64, f64)> {
     })
 }
 
+/// Whether a map has colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colours {
+    /// Blocks of one colour, which differ in height.
+    Never,
+    /// From blue to red, in the 256 colours of terminals.
+    Ansi256,
+}
+
+/// From the lowest rate to the highest, as the workbook's scale has them the other way round: cold to hot.
+const SCALE: [u8; 8] = [27, 33, 43, 77, 148, 220, 208, 196];
+
 /// The map of one surface: a row a file size, a column a record size.
-pub fn map(surface: &Surface, edges: Edges, unit: &str) -> String {
+pub fn map(surface: &Surface, edges: Edges, unit: &str, colours: Colours) -> String {
     let Some((least, most)) = range(surface) else { return String::new() };
     let mut text = format!("{} ({least:.0} to {most:.0} {unit})\n{:>10} ", surface.title(), "kB");
     for record_kb in &surface.records_kb {
@@ -59,13 +71,32 @@ pub fn map(surface: &Surface, edges: Edges, unit: &str) -> String {
         before = Some(*file_kb);
         text.push_str(&format!("{file_kb:>10} "));
         for value in values {
-            let shade = match *value > 0.0 {
-                true => SHADES[1 + (heat(*value, least, most) * 7.0).round() as usize],
-                false => '·',
-            };
-            text.push_str(&format!("  {}", shade.to_string().repeat(4)));
+            let step = (*value > 0.0).then(|| (heat(*value, least, most) * 7.0).round() as usize);
+            let cell = step.map_or('·', |step| SHADES[1 + step]).to_string().repeat(4);
+            match (step, colours) {
+                (Some(step), Colours::Ansi256) => text.push_str(&format!("  \x1b[38;5;{}m{cell}\x1b[0m", SCALE[step])),
+                _ => text.push_str(&format!("  {cell}")),
+            }
         }
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iozone::pass::Pass;
+
+    // Protects the map: hot is red and cold is blue where there are colours, and height says the same without.
+    #[test]
+    fn a_map_has_colours_where_there_are_any() {
+        let rows = vec![(64, vec![1000.0, 100_000.0]), (128, vec![0.0, 10_000.0])];
+        let surface = Surface { pass: Pass::Write, records_kb: vec![4, 8], rows, is_cpu: false };
+        let plain = map(&surface, Edges::default(), "kB/s", Colours::Never);
+        assert!(plain.contains("▁▁▁▁  ████") && plain.contains("····  ▅▅▅▅") && !plain.contains('\x1b'), "{plain}");
+        let coloured = map(&surface, Edges::default(), "kB/s", Colours::Ansi256);
+        let cells = ["\x1b[38;5;27m▁▁▁▁\x1b[0m", "\x1b[38;5;196m████\x1b[0m", "  ····"];
+        cells.iter().for_each(|cell| assert!(coloured.contains(cell), "{coloured}"));
+    }
 }

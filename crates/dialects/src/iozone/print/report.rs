@@ -3,7 +3,7 @@
 use super::MeasuredPass;
 use crate::iozone::pass::Pass;
 use crate::iozone::settings::{Settings, TestMode};
-use crate::iozone::sweep::{ReportEntry, SizeSweep};
+use crate::iozone::sweep::{ReportEntry, SizePoint, SizeSweep};
 
 /// One table.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +44,16 @@ fn surface(settings: &Settings, pass: Pass, value: &dyn Fn(&ReportEntry) -> f64,
 
 /// All tables, those of processors last. Sizes of which nothing was measured have no row.
 pub fn surfaces(settings: &Settings, measured: &[MeasuredPass]) -> Vec<Surface> {
+    let mut surfaces = surfaces_of_all_sizes(settings, measured);
+    surfaces.iter_mut().for_each(|surface| surface.rows.retain(|(file_kb, _)| is_measured(measured, *file_kb)));
+    surfaces
+}
+
+fn is_measured(measured: &[MeasuredPass], file_kb: u64) -> bool {
+    measured.iter().any(|one| one.point.file_kb == file_kb)
+}
+
+fn surfaces_of_all_sizes(settings: &Settings, measured: &[MeasuredPass]) -> Vec<Surface> {
     let tests = settings.table().iter().filter(|test| settings.includes(**test));
     let passes: Vec<Pass> = tests.flat_map(|test| test.passes()).copied().collect();
     let find = |pass: Pass, entry: &ReportEntry| {
@@ -53,13 +63,27 @@ pub fn surfaces(settings: &Settings, measured: &[MeasuredPass]) -> Vec<Surface> 
         let value = |entry: &ReportEntry| find(*pass, entry).map_or(0.0, |one| one.told(settings.rate) as f64);
         surface(settings, *pass, &value, false)
     });
-    let is_measured = |file_kb: u64| measured.iter().any(|one| one.point.file_kb == file_kb);
     let cpu = passes.iter().filter(|_| settings.cpu).map(|pass| {
         let value = |entry: &ReportEntry| find(*pass, entry).map_or(0.0, MeasuredPass::cpu_percent);
         surface(settings, *pass, &value, true)
     });
-    let mut surfaces: Vec<Surface> = rates.chain(cpu).collect();
-    surfaces.iter_mut().for_each(|surface| surface.rows.retain(|(file_kb, _)| is_measured(*file_kb)));
+    rates.chain(cpu).collect()
+}
+
+/// All tables of a sweep that ended early: sizes up to the one that was being tested, which has 0 for what was not.
+pub fn surfaces_until(settings: &Settings, measured: &[MeasuredPass], point: Option<SizePoint>) -> Vec<Surface> {
+    let mut begun = sweep(settings).entries;
+    let begun_count = begun.iter().position(|entry| Some(entry.point) == point).map_or(0, |at| at + 1);
+    begun.truncate(begun_count);
+    let at_hand_kb = point.map(|point| point.file_kb);
+    let mut surfaces = surfaces_of_all_sizes(settings, measured);
+    for surface in &mut surfaces {
+        surface.rows.retain(|(file_kb, _)| is_measured(measured, *file_kb) || at_hand_kb == Some(*file_kb));
+        for (file_kb, values) in &mut surface.rows {
+            values.truncate(begun.iter().filter(|entry| entry.point.file_kb == *file_kb).count());
+        }
+        surface.rows.retain(|(_, values)| !values.is_empty());
+    }
     surfaces
 }
 

@@ -7,6 +7,10 @@ use crate::iozone::sweep::SizePoint;
 
 /// The two lines of its head.
 pub fn head(settings: &Settings) -> String {
+    if settings.only_writes_and_reads {
+        let columns = format!("{:>16}{:>8}{:>9}{:>9}{:>8}{:>10}", "kB", "reclen", "write", "rewrite", "read", "reread");
+        return format!("{}\n{columns}\n", " ".repeat(60));
+    }
     let mut first = " ".repeat(62);
     let mut second = format!("{:>16}{:>8}{:>9}{:>9}{:>8}{:>10}", "kB", "reclen", "write", "rewrite", "read", "reread");
     first.push_str("random    random     bkwd    record    stride");

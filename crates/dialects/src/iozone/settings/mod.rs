@@ -205,6 +205,8 @@ pub struct Settings {
     pub records_per_second: Option<u32>,
     /// Writers of a sequential mix truncate their files first.
     pub truncates_mix: bool,
+    /// `-A`: whatever `-i` says.
+    pub only_writes_and_reads: bool,
 }
 
 /// Which children of the mix read.
@@ -293,6 +295,7 @@ impl Settings {
             mixes_io: false,
             records_per_second: None,
             truncates_mix: false,
+            only_writes_and_reads: false,
         }
     }
 
@@ -315,6 +318,9 @@ impl Settings {
 
     /// The single-process tests with a column in the table.
     pub fn table(&self) -> &'static [Test] {
+        if self.only_writes_and_reads {
+            return &Test::ALL[..2];
+        }
         // IOzone has no streams and no positioned calls with mappings and async I/O.
         if self.mapped.is_some() || self.aio.is_some() {
             &Test::ALL[..6]
@@ -330,7 +336,6 @@ impl Settings {
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) auto: bool,
-    pub(super) auto_only_writes_and_reads: bool,
     pub(super) no_crossover: bool,
     pub(super) files_kb: Vec<u64>,
     pub(super) records: Vec<u64>,

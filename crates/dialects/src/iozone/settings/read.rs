@@ -32,7 +32,9 @@ pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Wrong
     }
     let mut seen = Seen { times: 2, ..Seen::default() };
     let mut parted = Words::new(&words);
+    let mut doubles = false;
     while let Some(said) = parted.next()? {
+        let told = settings.echo.len();
         if let Some(why) = refusal(said.name) {
             return Err(Wrong::refuse(2, why));
         }
@@ -40,9 +42,15 @@ pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Wrong
             "h" => return Ok(Action::Print(help::text())),
             "v" => return Ok(Action::Print(help::version())),
             "F" => named_files(&mut settings, &mut seen, &said, &mut parted)?,
-            "+R" => listed_files(&mut settings, &mut seen, &said, machine)?,
+            "+R" => listed_files(&mut settings, &mut seen, &said, &mut parted, machine)?,
             _ => take(&mut settings, &mut seen, &said, machine)?,
         }
+        // IOzone tells what follows the machine twice.
+        if doubles && let Some(line) = settings.echo.get(told).cloned() {
+            settings.echo.insert(told, line);
+            doubles = false;
+        }
+        doubles |= said.name == "M";
     }
     conclude(&mut settings, seen)?;
     Ok(Action::Run(Box::new(settings)))
@@ -105,10 +113,19 @@ fn listed_files(
     settings: &mut Settings,
     seen: &mut Seen,
     said: &ReadOption,
+    parted: &mut Words<'_>,
     machine: &mut dyn Machine,
 ) -> Result<(), Wrong> {
     let path = said.words.first().map_or("", String::as_str);
-    let text = machine.file(path).map_err(|why| Wrong::refuse(13, format!("-+R {path}: {why}")))?;
+    let text = machine.file(path).map_err(|why| {
+        // It names the word that follows; Plumb adds the file and why.
+        let next = parted.take(1).pop().unwrap_or_else(|| "(null)".to_owned());
+        Wrong {
+            out: format!("Failed to stat the iozone input file: {next}\n"),
+            err: format!("iozone: -+R {path}: {why}\n"),
+            code: 2,
+        }
+    })?;
     let wanted = if seen.throughput { most_children(seen) as usize } else { 0 };
     seen.named_files = true;
     settings.files = text.split_whitespace().map(str::to_owned).collect();

@@ -32,7 +32,7 @@ pub(super) fn take(
         }
         "A" => {
             seen.auto = true;
-            seen.auto_only_writes_and_reads = true;
+            settings.only_writes_and_reads = true;
             seen.no_crossover = true;
             echo("Auto Mode 2. This option is obsolete. Use -az -i0 -i1 ".to_owned());
             settings.include.extend([Test::Write, Test::Read]);
@@ -221,11 +221,11 @@ pub(super) fn take(
             settings.stonewall = false;
         }
         "X" => {
-            settings.writes = Some(telemetry(word, machine)?);
+            settings.writes = Some(telemetry(word, "write", machine)?);
             settings.echo.push(format!("\tUsing write telemetry file \"{word}\"\n"));
         }
         "Y" => {
-            settings.reads = Some(telemetry(word, machine)?);
+            settings.reads = Some(telemetry(word, "read", machine)?);
             settings.echo.push(format!("\tUsing read telemetry file \"{word}\"\n"));
         }
         "z" => {
@@ -245,7 +245,11 @@ fn take_plus(settings: &mut Settings, seen: &mut Seen, name: &str, word: &str) -
     let number = whole(word);
     let mut echo = |line: String| settings.echo.push(format!("\t{line}\n"));
     match name {
-        "+a" => seen.compress = Some(percent(word)),
+        "+a" => {
+            seen.compress = Some(percent(word));
+            // The blank belongs to the line.
+            settings.echo.push(format!("\tZero Percent {}\n ", percent(word)));
+        }
         "+w" => {
             seen.duplicate = Some(percent(word));
             echo(format!("Dedup activated {} percent.", percent(word)));

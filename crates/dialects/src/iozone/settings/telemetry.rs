@@ -6,12 +6,10 @@ use plumb_workload::program::ListedRecord;
 use plumb_workload::{Bytes, Nanos};
 
 /// Lines of offset, size and perhaps the milliseconds to compute; `#` begins a remark.
-pub(super) fn telemetry(path: &str, machine: &mut dyn Machine) -> Result<Telemetry, Wrong> {
-    let text = machine.file(path).map_err(|reason| Wrong {
-        out: String::new(),
-        err: format!("open: {reason}\n"),
-        code: 174,
-    })?;
+pub(super) fn telemetry(path: &str, which: &str, machine: &mut dyn Machine) -> Result<Telemetry, Wrong> {
+    let text = machine
+        .file(path)
+        .map_err(|_| Wrong::say(174, format!("Unable to open {which} telemetry file \"{path}\"\n")))?;
     let mut telemetry = Telemetry { path: path.to_owned(), records: Vec::new(), has_delays: false };
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();

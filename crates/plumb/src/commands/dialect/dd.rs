@@ -11,10 +11,12 @@ use plumb_engine::EngineError;
 use plumb_engine::copy::{CopyCounts, CopyError, CopyEvent, CopyListener};
 use plumb_engine::guard::{Permissions, Refusal};
 use plumb_engine::signals::{self, StopFlag, StopSignal};
+use plumb_probe::streams::{self, Stream};
 use plumb_study::{Bench, Progress, RunError};
 use plumb_workload::{Workload, native};
 use rustix::io::Errno;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One copy.
@@ -65,6 +67,10 @@ impl Dialect for Copying {
     }
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
+        if let Some(unreachable) = lower::unreachable(&self.said) {
+            error_text!("{}", Reporter::new(&self.said, &self.called).cannot_reach(&unreachable));
+            return Err(End::DialectFailed.into());
+        }
         Ok(lower::lower(&self.said))
     }
 
@@ -87,7 +93,7 @@ impl Dialect for Copying {
             bench.permissions.extend(Permissions::parse(allow));
         }
         let teller = Mutex::new(Reporter::new(&self.said, &self.called));
-        let listener = Arc::new(Listener { teller, stop: bench.stop });
+        let listener = Arc::new(Listener { teller, stop: bench.stop, unheard: AtomicBool::new(false) });
         bench.copy_listener = Some(Arc::clone(&listener) as Arc<dyn CopyListener>);
         Ok(Hearing(listener))
     }
@@ -103,7 +109,9 @@ impl Dialect for Copying {
         if teller.lost_its_reader() {
             return Err(Cut::Signal(StopSignal::BrokenPipe));
         }
-        Err(if teller.has_failed() { End::DialectFailed } else { End::Done }.into())
+        // dd looks when it closes standard error, whether all of its words arrived.
+        let failed = teller.has_failed() || listener.unheard.load(Ordering::Relaxed);
+        Err(if failed { End::DialectFailed } else { End::Done }.into())
     }
 }
 
@@ -116,9 +124,20 @@ impl Progress for Hearing {}
 pub struct Listener {
     teller: Mutex<Reporter>,
     stop: StopFlag,
+    /// Standard error took something not.
+    unheard: AtomicBool,
 }
 
 impl Listener {
+    /// In one piece, so that what others write does not come between.
+    fn say(&self, text: &str) {
+        // A stream that was closed is `/dev/null` by now, which takes everything.
+        let told = || !streams::was_closed(Stream::Error) && std::io::stderr().write_all(text.as_bytes()).is_ok();
+        if !text.is_empty() && !told() {
+            self.unheard.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn teller(&self) -> MutexGuard<'_, Reporter> {
         self.teller.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -133,12 +152,11 @@ impl Listener {
                 CopyError::Output(Refusal::Io { source, .. }) => teller.cannot_open_output(number(source)),
                 CopyError::Output(refusal) => teller.cannot(refusal),
                 CopyError::Stream { stream, source } => teller.cannot_set_flags(*stream == "input", number(source)),
-                CopyError::Length { bytes, source, .. } => teller.cannot_set_length(*bytes, number(source)),
                 CopyError::Memory { is_input, bytes, .. } => teller.no_memory(*is_input, *bytes),
             },
             error => teller.cannot(error),
         };
-        say(&text);
+        self.say(&text);
     }
 }
 
@@ -148,14 +166,7 @@ impl CopyListener for Listener {
         if event == CopyEvent::Interrupted && self.stop.signal() != Some(StopSignal::Interrupt) {
             return;
         }
-        say(&self.teller().hear(event, counts, elapsed_ns));
-    }
-}
-
-/// In one piece, so that what others write does not come between.
-fn say(text: &str) {
-    if !text.is_empty() {
-        // Who closed it does not want to hear.
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        let text = self.teller().hear(event, counts, elapsed_ns);
+        self.say(&text);
     }
 }

@@ -4,6 +4,7 @@
 
 mod bonnie;
 mod call;
+mod dashes;
 mod dd;
 mod elbencho;
 mod error;

@@ -2,6 +2,7 @@
 //! What tools differ in is a [`Dialect`]; the rest is here, once.
 
 use super::ToolCall;
+use super::dashes;
 use super::findings;
 use super::simulated;
 use crate::args::Common;
@@ -89,6 +90,8 @@ impl RunEnded {
 pub trait Dialect: Sized {
     /// What results call it.
     const NAME: &'static str;
+    /// Signals that the tool hears although whoever started it ignores them.
+    const HEARS: &'static [StopSignal] = &[];
     /// One run: its workload, and what the tool knows of it.
     type Run;
     /// Looks on while it runs, prints what is printed then, and gathers what is printed later.
@@ -144,7 +147,11 @@ pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
 
 /// One run after another, until something ends it.
 fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std::convert::Infallible> {
+    dashes::hint(call);
     let mut dialect = D::read(call)?;
+    for &signal in D::HEARS {
+        signals::hear(signal).map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
+    }
     loop {
         let mut run = dialect.next(bench.as_ref().map(|bench| bench.stop))?;
         let bench = match &mut *bench {

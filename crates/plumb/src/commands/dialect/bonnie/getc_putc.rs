@@ -1,10 +1,12 @@
 //! `plumb as getc_putc`: single bytes by six ways of moving them.
 
+use super::user::KeptStore;
 use super::{run, user};
+use crate::args::Common;
 use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, refuse};
 use crate::commands::dialect::simulated;
-use crate::exit::End;
+use crate::exit::{End, Stopped};
 use crate::output::{self, error_line, error_text};
 use plumb_dialects::bonnie::Refusal;
 use plumb_dialects::bonnie::getc_putc::print::{self, GetcPutcResults};
@@ -18,6 +20,7 @@ use std::path::Path;
 /// Its six tests; what is wrong goes to standard error, and the code is then 1.
 pub struct GetcPutc {
     settings: GetcPutcSettings,
+    kept: KeptStore,
 }
 
 impl Dialect for GetcPutc {
@@ -26,7 +29,8 @@ impl Dialect for GetcPutc {
     type Listener<'a> = Watching<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<GetcPutc> {
-        prepared(call.called, call.words).or_else(|Refusal(text)| refuse(&text)).map(|settings| GetcPutc { settings })
+        let (settings, kept) = prepared(call).or_else(|Refusal(text)| refuse(&text))?;
+        Ok(GetcPutc { settings, kept })
     }
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
@@ -34,6 +38,10 @@ impl Dialect for GetcPutc {
             error_line!("plumb: {correction}; `--compat=strict` follows the tool");
         }
         Ok(lower::lower(&self.settings, std::process::id()))
+    }
+
+    fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
+        self.kept.bench(common)
     }
 
     fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {
@@ -60,15 +68,18 @@ impl Dialect for GetcPutc {
     }
 }
 
-fn prepared(called: &str, words: &[String]) -> Result<GetcPutcSettings, Refusal> {
+fn prepared(call: &ToolCall<'_>) -> Result<(GetcPutcSettings, KeptStore), Refusal> {
+    let ToolCall { called, words, common } = *call;
+    let mut kept = KeptStore::default();
     let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let settings = GetcPutcSettings::read(called, words, &node)?;
     let is_simulated = settings.directory.as_deref().is_some_and(simulated::is_named);
     if settings.user.is_some() || settings.group.is_some() {
-        let told = user::become_user(settings.user.as_deref(), settings.group.as_deref())?;
+        let became = user::become_user(settings.user.as_deref(), settings.group.as_deref(), common)?;
         if !settings.quiet {
-            error_text!("{told}");
+            error_text!("{}", became.told);
         }
+        kept = became.kept;
     } else if !is_simulated && rustix::process::geteuid().is_root() {
         return Err(usage("You must use the \"-u\" switch when running as root.\n"));
     }
@@ -79,7 +90,7 @@ fn prepared(called: &str, words: &[String]) -> Result<GetcPutcSettings, Refusal>
     {
         return Err(usage(&format!("Can't create file \"{directory}/getc_putc.{}\".\n", std::process::id())));
     }
-    Ok(settings)
+    Ok((settings, kept))
 }
 
 /// Tells how far it has come, and keeps what was measured.

@@ -1,5 +1,7 @@
 //! What the words of Bonnie++ come to.
 
+use super::user::{KeptStore, become_user};
+use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::simulated;
 use crate::output::error_text;
 use plumb_dialects::bonnie::{Machine, Meeting, Refusal, Settings, Test};
@@ -14,11 +16,13 @@ pub(super) const SEMAPHORES: u16 = Test::ALL.len() as u16;
 
 /// What comes before a run, done.
 pub(super) enum Prepared {
-    Run(Box<Settings>, Machine),
+    Run(Box<Settings>, Machine, KeptStore),
     Done(String),
 }
 
-pub(super) fn prepared(called: &str, words: &[String]) -> Result<Prepared, Refusal> {
+pub(super) fn prepared(call: &ToolCall<'_>) -> Result<Prepared, Refusal> {
+    let ToolCall { called, words, common } = *call;
+    let mut kept = KeptStore::default();
     let mut machine = machine();
     let mut settings = Settings::read(called, words, &machine)?;
     let is_simulated = settings.directory.as_deref().is_some_and(simulated::is_named);
@@ -34,10 +38,11 @@ pub(super) fn prepared(called: &str, words: &[String]) -> Result<Prepared, Refus
         return Err(settings.usage(&format!("Can't change to directory \"{directory}\".\n")));
     }
     if settings.user.is_some() || settings.group.is_some() {
-        let told = super::user::become_user(settings.user.as_deref(), settings.group.as_deref())?;
+        let became = become_user(settings.user.as_deref(), settings.group.as_deref(), common)?;
         if !settings.quiet {
-            error_text!("{told}");
+            error_text!("{}", became.told);
         }
+        kept = became.kept;
     } else if !is_simulated && rustix::process::geteuid().is_root() {
         return Err(settings.usage("You must use the \"-u\" switch when running as root.\n"));
     }
@@ -56,7 +61,7 @@ pub(super) fn prepared(called: &str, words: &[String]) -> Result<Prepared, Refus
         _ => {}
     }
     settings.check()?;
-    Ok(Prepared::Run(Box::new(settings), machine))
+    Ok(Prepared::Run(Box::new(settings), machine, kept))
 }
 
 pub(super) fn machine() -> Machine {

@@ -1,10 +1,12 @@
 //! Bonnie++'s tests, as often as was asked, told as Bonnie++ tells them; how it and its kin end and clean up.
 
+use super::user::KeptStore;
 use super::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
+use crate::args::Common;
 use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use crate::commands::dialect::simulated;
-use crate::exit::End;
+use crate::exit::{End, Stopped};
 use crate::output::{self, error_line, error_text};
 use plumb_dialects::bonnie::lower::lower;
 use plumb_dialects::bonnie::print::{self, Results};
@@ -12,7 +14,7 @@ use plumb_dialects::bonnie::random::NumberSource;
 use plumb_dialects::bonnie::{Meeting, Refusal, Seed, Settings, Test, Version};
 use plumb_engine::guard::{Guard, Refusal as PassRefusal};
 use plumb_engine::semaphore::Semaphores;
-use plumb_engine::signals::StopFlag;
+use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
 use plumb_workload::{Target, Workload};
@@ -36,16 +38,18 @@ pub struct Bonnie {
     numbers: NumberSource,
     /// Runs that were begun.
     begun: i64,
+    kept: KeptStore,
 }
 
 impl Dialect for Bonnie {
     const NAME: &'static str = "bonnie++";
+    const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt];
     type Run = Workload;
     type Listener<'a> = Watching<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Bonnie> {
-        let (settings, pid) = match prepared(call.called, call.words) {
-            Ok(Prepared::Run(settings, machine)) => (*settings, machine.pid),
+        let (settings, pid, kept) = match prepared(call) {
+            Ok(Prepared::Run(settings, machine, kept)) => (*settings, machine.pid, kept),
             Ok(Prepared::Done(text)) => return page(&text),
             Err(Refusal(text)) => return refuse(&text),
         };
@@ -69,7 +73,7 @@ impl Dialect for Bonnie {
             Err(Refusal(text)) => return refuse(&text),
         };
         let (found, numbers) = (seeded.clone(), seeded.clone());
-        Ok(Bonnie { settings, pid, semaphores, seeded, found, numbers, begun: 0 })
+        Ok(Bonnie { settings, pid, semaphores, seeded, found, numbers, begun: 0, kept })
     }
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
@@ -104,6 +108,10 @@ impl Dialect for Bonnie {
             *run = lower(&self.settings, self.pid, &mut self.numbers);
         }
         Ok(())
+    }
+
+    fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
+        self.kept.bench(common)
     }
 
     fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {

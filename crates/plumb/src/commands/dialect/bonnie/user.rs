@@ -1,19 +1,55 @@
 //! `-u` and `-g`: whom it runs as.
 
+use crate::args::Common;
+use crate::exit::Stopped;
+use crate::session;
 use plumb_dialects::bonnie::Refusal;
+use plumb_store::Store;
+use plumb_study::Bench;
+use rustix::process::DumpableBehavior;
+use rustix::thread::{Gid, Uid};
+use std::cell::RefCell;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Runs on as this user and group: in this process where it is them, else in its place.
+/// Whom it runs as from now on.
+pub struct Became {
+    /// What Bonnie++ says of it.
+    pub told: String,
+    /// The database that was named, opened before the user changed, who may not open it.
+    pub kept: KeptStore,
+}
+
+/// An open database, until the bench takes it.
+#[derive(Default)]
+pub struct KeptStore(RefCell<Option<Store>>);
+
+impl KeptStore {
+    /// What is measured with.
+    pub fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
+        match self.0.take() {
+            Some(store) => session::bench_of_other_user(store, common),
+            None => session::bench(common),
+        }
+    }
+}
+
+/// Runs on as this user and group: in this process where it is them or a database was named, else in its place.
 ///
 /// # Errors
 /// There is none of that name, or it may not become them.
-pub fn become_user(user: Option<&str>, group: Option<&str>) -> Result<String, Refusal> {
+pub fn become_user(user: Option<&str>, group: Option<&str>, common: &Common) -> Result<Became, Refusal> {
     let ids = wanted(user, group)?;
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let group = ids.group.unwrap_or(gid);
+    let told = format!("Using uid:{}, gid:{group}.\n", ids.user);
     if (ids.user, group) == (uid, gid) {
-        return Ok(format!("Using uid:{uid}, gid:{gid}.\n"));
+        return Ok(Became { told, kept: KeptStore::default() });
+    }
+    if common.db.is_some() && !common.no_store {
+        let store = session::store(common).map_err(|stopped| Refusal(format!("{}\n", stopped.message)))?;
+        change(ids.user, group).map_err(|error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user)))?;
+        return Ok(Became { told, kept: KeptStore(RefCell::new(Some(store))) });
     }
     let refused = |error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user));
     let program = std::env::current_exe().map_err(refused)?;
@@ -26,6 +62,18 @@ pub fn become_user(user: Option<&str>, group: Option<&str>) -> Result<String, Re
         command.env_remove(variable);
     }
     Err(refused(command.exec()))
+}
+
+/// Becomes a user and a group for good. It is this thread that does, and there is no other yet: those that follow, and
+/// processes, are whoever starts them.
+fn change(user: u32, group: u32) -> std::io::Result<()> {
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(group, group, group)?;
+    rustix::thread::set_thread_res_uid(user, user, user)?;
+    // Else `/proc/self` stays root's, and with it what was read and written.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+    Ok(())
 }
 
 struct Ids {

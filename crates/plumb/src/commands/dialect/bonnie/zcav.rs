@@ -1,6 +1,8 @@
 //! `plumb as zcav`: the speed of a device from its beginning to its end.
 
+use super::user::KeptStore;
 use super::{run, user};
+use crate::args::Common;
 use crate::commands::dialect::ToolCall;
 use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, refuse};
 use crate::commands::dialect::simulated;
@@ -29,6 +31,7 @@ pub struct Zcav {
     settings: ZcavSettings,
     /// Of each device.
     plans: Vec<ZcavBlocks>,
+    kept: KeptStore,
 }
 
 impl Dialect for Zcav {
@@ -37,7 +40,7 @@ impl Dialect for Zcav {
     type Listener<'a> = Watching<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Zcav> {
-        let (settings, plans) = match prepared(call.called, call.words) {
+        let (settings, plans, kept) = match prepared(call) {
             Ok(prepared) => prepared,
             Err(Refusal(text)) => return refuse(&text),
         };
@@ -49,11 +52,15 @@ impl Dialect for Zcav {
         if let Some(correction) = settings.correction() {
             error_line!("plumb: {correction}; `--compat=strict` counts as the tool does");
         }
-        Ok(Zcav { settings, plans })
+        Ok(Zcav { settings, plans, kept })
     }
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
         Ok(lower::lower(&self.settings, &self.plans))
+    }
+
+    fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
+        self.kept.bench(common)
     }
 
     fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {
@@ -89,10 +96,14 @@ impl Dialect for Zcav {
     }
 }
 
-fn prepared(called: &str, words: &[String]) -> Result<(ZcavSettings, Vec<ZcavBlocks>), Refusal> {
+fn prepared(call: &ToolCall<'_>) -> Result<(ZcavSettings, Vec<ZcavBlocks>, KeptStore), Refusal> {
+    let ToolCall { called, words, common } = *call;
+    let mut kept = KeptStore::default();
     let settings = ZcavSettings::read(called, words)?;
     if settings.user.is_some() || settings.group.is_some() {
-        error_text!("{}", user::become_user(settings.user.as_deref(), settings.group.as_deref())?);
+        let became = user::become_user(settings.user.as_deref(), settings.group.as_deref(), common)?;
+        error_text!("{}", became.told);
+        kept = became.kept;
     }
     let plan = |device: &ZcavDevice| {
         let simulated = simulated::device_bytes(&device.path).map_err(|error| Refusal(format!("{error}\n")))?;
@@ -109,7 +120,7 @@ fn prepared(called: &str, words: &[String]) -> Result<(ZcavSettings, Vec<ZcavBlo
     };
     let plans: Result<Vec<ZcavBlocks>, Refusal> = settings.devices.iter().map(plan).collect();
     let plans = plans?;
-    Ok((settings, plans))
+    Ok((settings, plans, kept))
 }
 
 /// Gathers the times of blocks, and tells when loops ended.

@@ -15,7 +15,7 @@ use places::HostPlaces;
 use plumb_dialects::FileError;
 use plumb_dialects::elbencho::lower::{Lowered, lower};
 use plumb_dialects::elbencho::{self, Action, Settings, help};
-use plumb_engine::signals::StopFlag;
+use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::{Bench, RunError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use watching::Watching;
@@ -29,6 +29,7 @@ pub struct Elbencho {
 
 impl Dialect for Elbencho {
     const NAME: &'static str = "elbencho";
+    const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt, StopSignal::Terminate];
     type Run = Lowered;
     type Listener<'a> = Watching<'a>;
 

@@ -24,7 +24,7 @@ use crate::output::{self as stdout, error_text};
 use disk::DiskFiles;
 use plumb_dialects::fio::lower::Lowered;
 use plumb_dialects::fio::{self, Action, Fio};
-use plumb_engine::signals::StopFlag;
+use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::Bench;
 use progress::Watching;
 use say::{complain, say, told, warn};
@@ -37,6 +37,7 @@ pub struct Jobs {
 
 impl Dialect for Jobs {
     const NAME: &'static str = "fio";
+    const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt, StopSignal::Terminate];
     type Run = Lowered;
     type Listener<'a> = Watching<'a>;
 

@@ -3,6 +3,7 @@
 mod names;
 
 use super::ToolCall;
+use super::dashes;
 use crate::exit::{End, Stopped};
 use crate::output::{Early, error_line, error_text, write};
 use jiff::Zoned;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 /// As iostat: what is wrong goes to standard error, and the code is then 1.
 pub fn as_iostat(call: &ToolCall<'_>) -> Result<End, Stopped> {
+    dashes::hint(call);
     let posixly_correct = std::env::var_os("POSIXLY_CORRECT").is_some();
     match iostat::read(call.words, posixly_correct, &mut ThisMachine) {
         Ok(Action::Version) => written(write(iostat::VERSION)),
@@ -64,6 +66,8 @@ fn written(outcome: Result<(), Early>) -> Result<End, Stopped> {
 
 fn run(settings: Settings) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    // As iostat does, also behind `&` in a script, where SIGINT is ignored.
+    signals::hear(StopSignal::Interrupt).map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     let ended = written(reports(settings, stop));
     match stop.signal() {
         Some(StopSignal::Terminate) => Ok(End::DialectCode(143)),

@@ -13,7 +13,7 @@ use machine::Here;
 use plumb_dialects::iozone::lower::Lowered;
 use plumb_dialects::iozone::{self, Action, Settings, Wrong};
 use plumb_engine::guard::Guard;
-use plumb_engine::signals::StopFlag;
+use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::Bench;
 use watching::Watching;
 
@@ -26,6 +26,7 @@ pub struct Iozone {
 
 impl Dialect for Iozone {
     const NAME: &'static str = "iozone";
+    const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt, StopSignal::Terminate];
     type Run = Lowered;
     type Listener<'a> = Watching<'a>;
 

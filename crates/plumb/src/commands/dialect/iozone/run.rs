@@ -8,13 +8,17 @@ use super::watching::{TestFailure, Watching};
 use super::workbook::{self, Sheets};
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line, error_text};
-use plumb_dialects::iozone::lower::{Lowered, lower};
-use plumb_dialects::iozone::print::report::{Surface, surfaces};
+use crate::session;
+use plumb_dialects::iozone::lower::{Lowered, LoweredPhase, lower};
+use plumb_dialects::iozone::print::heat::Colours;
+use plumb_dialects::iozone::print::report::{Surface, surfaces, surfaces_until};
 use plumb_dialects::iozone::print::throughput::ThroughputReport;
 use plumb_dialects::iozone::print::{MeasuredPass, biff, head, heat, report, table};
 use plumb_dialects::iozone::{Rate, Settings, TestMode};
 use plumb_engine::guard::{Guard, Refusal};
+use plumb_report::style::Colour;
 use plumb_study::RunError;
+use plumb_workload::Target;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -108,11 +112,51 @@ pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ende
         return failed(failure);
     }
     if ended.signal.is_some() {
-        output::print("\niozone: interrupted\n\nexiting iozone\n\n");
+        interrupted(settings, command, watching)?;
         return Ok(End::Done);
     }
     finish(settings, command, &watching.measured)?;
     Ok(End::Done)
+}
+
+/// As IOzone's handler: the report and the spreadsheets of what there is, and its files are removed unless `-w` keeps them.
+fn interrupted(settings: &Settings, command: &[String], watching: Watching<'_>) -> Result<(), Stopped> {
+    output::print("\niozone: interrupted\n\n");
+    let Watching { mut measured, begun, lowered, .. } = watching;
+    let sheets = match settings.mode {
+        TestMode::Throughput { .. } => {
+            // The test at hand has no rate yet.
+            if let Some(phase) = begun
+                && !measured.iter().any(|one| (one.pass, one.children) == (phase.pass, phase.children))
+            {
+                let LoweredPhase { pass, point, children, .. } = *phase;
+                measured.push(MeasuredPass { pass, point, children, rounds: Vec::new() });
+            }
+            let report = ThroughputReport::of(settings, &measured);
+            if settings.report {
+                output::print(&report.text());
+            }
+            Sheets { surfaces: Vec::new(), report: Some(report) }
+        }
+        TestMode::Single(_) | TestMode::Auto(_) => {
+            let surfaces = surfaces_until(settings, &measured, begun.map(|phase| phase.point));
+            if settings.report {
+                output::print(&report::text(&surfaces));
+            }
+            Sheets { surfaces, report: None }
+        }
+    };
+    if begun.is_some() && !settings.keep {
+        for target in lowered.workload.target.values() {
+            let Target::Scratch(scratch) = target else { continue };
+            for path in (0..scratch.names.count()).filter_map(|number| scratch.names.path(number)) {
+                // What is not there was not made yet.
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+    output::print("exiting iozone\n\n");
+    save(settings, command, &sheets, &measured)
 }
 
 /// A file that is read before anything writes it has to be there.
@@ -164,7 +208,6 @@ fn failed(failure: &TestFailure) -> Result<End, Stopped> {
 /// What comes behind the last test: the report, spreadsheets, the map.
 fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) -> Result<(), Stopped> {
     const COMPLETE: &str = "\niozone test complete.\n";
-    let command = format!("{} ", command.join(" "));
     let sheets = match settings.mode {
         TestMode::Throughput { .. } => {
             let report = ThroughputReport::of(settings, measured);
@@ -183,6 +226,16 @@ fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) ->
             Sheets { surfaces, report: None }
         }
     };
+    save(settings, command, &sheets, measured)?;
+    if std::io::stderr().is_terminal() {
+        show_maps(settings, &sheets.surfaces);
+    }
+    Ok(())
+}
+
+/// Writes the spreadsheets that were asked for.
+fn save(settings: &Settings, command: &[String], sheets: &Sheets, measured: &[MeasuredPass]) -> Result<(), Stopped> {
+    let command = format!("{} ", command.join(" "));
     let is_workbook = |path: &str| path.to_ascii_lowercase().ends_with(".xlsx");
     let write = |path: &str, bytes: Vec<u8>| {
         std::fs::write(path, bytes).map_err(|error| Stopped::io(format!("{path}: {error}")))
@@ -196,12 +249,9 @@ fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) ->
     }
     let workbooks = settings.biff.iter().filter(|path| is_workbook(path)).chain(&settings.xlsx);
     for path in workbooks {
-        let bytes = workbook::write(settings, &command, &sheets, measured, edges())
+        let bytes = workbook::write(settings, &command, sheets, measured, edges())
             .map_err(|error| Stopped::io(format!("{path}: {error}")))?;
         write(path, bytes)?;
-    }
-    if std::io::stderr().is_terminal() {
-        show_maps(settings, &sheets.surfaces);
     }
     Ok(())
 }
@@ -213,9 +263,10 @@ fn show_maps(settings: &Settings, surfaces: &[Surface]) {
         Rate::Ops => "ops/s",
         Rate::Usec => "µs/op",
     };
+    let colours = if session::error_style().colour == Colour::Ansi { Colours::Ansi256 } else { Colours::Never };
     let wide =
         surfaces.iter().filter(|surface| !surface.is_cpu && surface.rows.len() > 1 && surface.records_kb.len() > 1);
     for surface in wide {
-        error_line!("\n{}", heat::map(surface, edges(), unit));
+        error_line!("\n{}", heat::map(surface, edges(), unit, colours));
     }
 }

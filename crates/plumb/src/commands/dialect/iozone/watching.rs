@@ -6,7 +6,7 @@ use plumb_dialects::iozone::lower::{Lowered, LoweredPhase};
 use plumb_dialects::iozone::print::{Child, MeasuredPass, Round, latency, table, throughput};
 use plumb_dialects::iozone::{Pass, Settings, Test, TestMode};
 use plumb_engine::LoggedOp;
-use plumb_engine::signals::StopFlag;
+use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::measurement::Fault;
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_study::Progress;
@@ -32,7 +32,7 @@ pub enum TestFailure {
 /// Looks on while the tests run.
 pub struct Watching<'a> {
     settings: &'a Settings,
-    lowered: &'a Lowered,
+    pub lowered: &'a Lowered,
     stop: StopFlag,
     /// The phase at hand.
     number: usize,
@@ -42,12 +42,14 @@ pub struct Watching<'a> {
     pub measured: Vec<MeasuredPass>,
     /// Why it ended early.
     pub failure: Option<TestFailure>,
+    /// The last phase that began.
+    pub begun: Option<&'a LoweredPhase>,
 }
 
 impl<'a> Watching<'a> {
     /// Looks on from now.
     pub fn new(settings: &'a Settings, lowered: &'a Lowered, stop: StopFlag) -> Watching<'a> {
-        Watching { settings, lowered, stop, number: 0, columns: 0, measured: Vec::new(), failure: None }
+        Watching { settings, lowered, stop, number: 0, columns: 0, measured: Vec::new(), failure: None, begun: None }
     }
 
     fn phase(&self) -> Option<&'a LoweredPhase> {
@@ -253,6 +255,7 @@ fn round(measured: &PhaseMeasurement, phase: &LoweredPhase) -> Round {
 
 impl Progress for Watching<'_> {
     fn phase_begins(&mut self, _phase: &str) {
+        self.begun = self.phase();
         if let Some(mount) = &self.settings.remount {
             self.remount(mount);
         }
@@ -266,6 +269,10 @@ impl Progress for Watching<'_> {
 
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
         let Some(phase) = self.phase() else { return };
+        if self.stop.signal().is_some_and(|signal| signal != StopSignal::Program) {
+            // What a signal cut short is no result.
+            return;
+        }
         if let Some(fault) = measured.faults.first() {
             self.fail(TestFailure::Op(phase.pass, Box::new(fault.clone())));
         } else if let Some(reason) = measured.workers.iter().find_map(|worker| worker.ended_by.clone()) {

@@ -1,0 +1,102 @@
+//! Which commands' writes wait for the device, of all tools: a flush that no clock sees makes no rate the device's.
+
+use crate::common::{Home, findings};
+use serde_json::Value;
+
+/// What a command's writes do before its clock stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Clock {
+    /// Flushes all of them.
+    Flushes,
+    /// Leaves them in memory, and a flush behind it declares nothing.
+    Leaves,
+    /// Leaves them in memory, and nothing ever flushes them: that is declared.
+    Declares,
+}
+
+use Clock::{Declares, Flushes, Leaves};
+
+/// Commands, how they end, and what their first phase that writes does. Sources: the tools' own, under strace.
+const TABLE: &[(&str, i32, Clock)] = &[
+    ("iozone -s 4m -r 64k -i 0", 0, Leaves),
+    ("iozone -s 4m -r 64k -i 0 -e", 0, Flushes),
+    ("iozone -s 4m -r 64k -i 0 -c", 0, Declares),
+    ("iozone -s 4m -r 64k -i 0 -c -e", 0, Flushes),
+    ("iozone -s 4m -r 64k -i 0 -B", 0, Leaves),
+    ("iozone -s 4m -r 64k -i 0 -H 2", 0, Leaves),
+    ("iozone -s 4m -r 64k -i 0 -t 2", 0, Leaves),
+    ("iozone -s 4m -r 64k -i 0 -t 2 -T", 0, Leaves),
+    ("iozone -s 4m -r 64k -i 0 -t 2 -x", 0, Leaves),
+    ("iozone -s 4m -r 64k -i 0 -t 2 -c", 0, Leaves),
+    ("iozone -s 4m -r 64k -i 0 -t 2 -e", 0, Flushes),
+    ("getc_putc -d . -s 1m -u root", 0, Leaves),
+    ("bonnie++ -d . -u root -r 0 -s 4m -n 0 -f -q", 0, Flushes),
+    ("bonnie++ --as-version=1.03 -d . -u root -r 0 -s 4m -n 0 -f -q", 0, Declares),
+    ("postmark script.pm", 0, Declares),
+    ("dd if=/dev/zero of=out bs=1M count=4", 0, Declares),
+    ("dd if=/dev/zero of=out bs=1M count=4 conv=fsync", 0, Flushes),
+    ("dd if=/dev/zero of=out bs=1M count=4 conv=fdatasync", 0, Flushes),
+    ("dd if=/dev/zero of=out bs=1M count=4 oflag=dsync", 0, Flushes),
+    ("fio --name=j --rw=write --bs=64k --size=4m", 0, Leaves),
+    ("fio --name=j --rw=write --bs=64k --size=4m --create_fsync=1", 0, Leaves),
+    ("fio --name=j --rw=write --bs=64k --size=4m --end_fsync=1", 0, Flushes),
+    ("fio --name=j --rw=write --bs=64k --size=4m --fsync_on_close=1", 0, Flushes),
+    ("fio --name=j --rw=write --bs=64k --size=4m --fsync=1", 0, Flushes),
+    ("elbencho -w -s 4m -b 64k out", 0, Leaves),
+    ("elbencho -w -s 4m -b 64k --sync out", 0, Leaves),
+];
+
+/// Native programs, the same: what is after their steps, and a phase that flushes outside its clock.
+const NATIVE: &[(&str, &str, Clock)] = &[
+    ("", "", Declares),
+    ("after = [{ fsync.handle = 0 }]", "", Leaves),
+    ("after = [{ sync = {} }]", "", Leaves),
+    ("after = [{ close.handle = 0 }]", "", Declares),
+];
+
+#[track_caller]
+fn assert_clock(name: &str, result: &Value, clock: Clock) {
+    let phases = result["phases"].as_array().unwrap();
+    let metrics = phases.iter().map(|phase| &phase["metrics"]["write.bw"]).find(|metric| metric.is_object());
+    let tier = metrics.unwrap_or_else(|| panic!("{name} wrote nothing: {phases:#?}"))["tier"].clone();
+    let found = |level: &str| !findings(result, "A3", level).is_empty();
+    let in_memory = findings(result, "A3", "note").iter().any(|finding| finding["observed"] == "no device below it");
+    let checks = || format!("{name}: tier {tier}, {:#}", result["checks"]);
+    if clock == Flushes {
+        assert!(!found("fail"), "{}", checks());
+        return;
+    }
+    assert_ne!(tier, "device", "{}", checks());
+    // On storage that is memory there is nothing to flush to.
+    assert_eq!(found("fail"), clock == Leaves && !in_memory, "{}", checks());
+}
+
+// Protects: a write that was still in memory when the clock stopped is never the device's rate, whatever is flushed
+// behind the clock; and only a workload that never flushes declares that.
+#[test]
+fn a_flush_behind_the_clock_declares_nothing_in_any_tool() {
+    for (line, code, clock) in TABLE {
+        let home = Home::new();
+        home.file("script.pm", "set size 4000 64000\nset number 50\nset transactions 50\nset location .\nrun\nquit\n");
+        home.plumb(&format!("as {line}")).expect(*code);
+        assert_clock(line, &home.plumb("show last --json").expect(0).json(), *clock);
+    }
+}
+
+#[test]
+fn the_same_holds_for_native_programs() {
+    for (after, end, clock) in NATIVE {
+        let home = Home::new();
+        home.file(
+            "program.toml",
+            &format!(
+                "name = \"p\"\n[target.data.scratch]\nnames.made = [\"file\"]\n[[phase]]\nname = \"write\"\n\
+                 end.flush = \"none\"\n{end}\n[[phase.workers]]\ntarget = \"data\"\n[phase.workers.work.program]\n\
+                 before = [{{ open = {{ handle = 0, file = \"own\", write = true, create = true }} }}]\n\
+                 steps = [{{ transfer = {{ handle = 0, does = \"write\", record = \"64KiB\", count = 64 }} }}]\n{after}\n"
+            ),
+        );
+        let said = home.plumb("run program.toml --json").ran();
+        assert_clock(after, &said.json(), *clock);
+    }
+}
