@@ -232,6 +232,15 @@ impl Clock {
         ns * self.ticks_per_ns
     }
 
+    /// Elsewhere than on Linux, threads are not bound to processors.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(target_os = "linux"))]
+    pub fn compare_processors(&self, _cpus: &[u32], _time: Duration) -> std::io::Result<ProcessorsCompared> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
     /// Reads the clock on each of these processors in turn, again and again for this long, and counts where it went back.
     ///
     /// # Errors

@@ -6,8 +6,6 @@ use crate::session;
 use plumb_dialects::bonnie::Refusal;
 use plumb_store::Store;
 use plumb_study::Bench;
-use rustix::process::DumpableBehavior;
-use rustix::thread::{Gid, Uid};
 use std::cell::RefCell;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -46,7 +44,7 @@ pub fn become_user(user: Option<&str>, group: Option<&str>, common: &Common) -> 
     if (ids.user, group) == (uid, gid) {
         return Ok(Became { told, kept: KeptStore::default() });
     }
-    if common.db.is_some() && !common.no_store {
+    if cfg!(target_os = "linux") && common.db.is_some() && !common.no_store {
         let store = session::store(common).map_err(|stopped| Refusal(format!("{}\n", stopped.message)))?;
         change(ids.user, group).map_err(|error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user)))?;
         return Ok(Became { told, kept: KeptStore(RefCell::new(Some(store))) });
@@ -66,7 +64,10 @@ pub fn become_user(user: Option<&str>, group: Option<&str>, common: &Common) -> 
 
 /// Becomes a user and a group for good. It is this thread that does, and there is no other yet: those that follow, and
 /// processes, are whoever starts them.
+#[cfg(target_os = "linux")]
 fn change(user: u32, group: u32) -> std::io::Result<()> {
+    use rustix::process::DumpableBehavior;
+    use rustix::thread::{Gid, Uid};
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
     rustix::thread::set_thread_groups(&[])?;
     rustix::thread::set_thread_res_gid(group, group, group)?;
@@ -74,6 +75,12 @@ fn change(user: u32, group: u32) -> std::io::Result<()> {
     // Else `/proc/self` stays root's, and with it what was read and written.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     Ok(())
+}
+
+/// Elsewhere it runs on in this process's place.
+#[cfg(not(target_os = "linux"))]
+fn change(_user: u32, _group: u32) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 struct Ids {
