@@ -3,6 +3,7 @@
 use super::tree::TreeCounts;
 use super::{Found, LowerError, Places, error};
 use crate::elbencho::settings::Settings;
+use std::path::Path;
 
 /// What the paths are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,9 @@ pub(super) fn geometry(
     let mut file_bytes = settings.size;
     if path_type != PathType::Directory {
         for (path, found) in settings.paths.iter().zip(&found) {
+            if *found == Found::Absent && settings.phases.write {
+                check_parent(path, places)?;
+            }
             check_size(settings, path, *found, &mut file_bytes, notes)?;
         }
     }
@@ -180,6 +184,15 @@ fn path_type(settings: &Settings, found: &[Found]) -> Result<PathType, LowerErro
         return error("--delfiles cannot delete a block device; remove the option");
     }
     Ok(first)
+}
+
+/// A file that is to be created needs its directory.
+fn check_parent(path: &str, places: &mut dyn Places) -> Result<(), LowerError> {
+    let parent = Path::new(path).parent().and_then(Path::to_str).unwrap_or_default();
+    if parent.is_empty() || places.look(parent) != Found::Absent {
+        return Ok(());
+    }
+    error(format!("{path} cannot be created: the directory {parent} does not exist; create it: mkdir -p {parent}"))
 }
 
 /// The size of a file or device: as said, or as it is.
