@@ -539,9 +539,6 @@ fn together(settings: &Settings, wrong: &mut Vec<Wrong>) {
     if settings.iodepth > 1 && settings.mmap {
         say("--mmap does one op at a time; remove --iodepth");
     }
-    if settings.direct && settings.mmap {
-        say("--mmap always goes through the page cache; remove --direct");
-    }
     if settings.iodepth > 1 && (settings.verify_direct || settings.read_inline) {
         say("--verifydirect and --readinline do one op at a time; remove --iodepth");
     }

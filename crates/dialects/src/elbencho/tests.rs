@@ -63,7 +63,6 @@ fn what_is_wrong_is_named() {
         ("-w --blockvarpct 101 f", "use 0 to 100"),
         ("-r --fadv seq,normal f", "dontneed and noreuse"),
         ("-r --mmap --madv noreuse f", "hugepage and nohugepage"),
-        ("-w --mmap --direct f", "remove --direct"),
         ("-w --verifydirect f", "needs --verify"),
         ("-t 0 -w f", "use 1 or more"),
     ] {

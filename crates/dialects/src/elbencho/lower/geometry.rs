@@ -54,6 +54,10 @@ pub(super) fn geometry(
 ) -> Result<Geometry, LowerError> {
     let found: Vec<Found> = settings.paths.iter().map(|path| places.look(path)).collect();
     let path_type = path_type(settings, &found)?;
+    // elbencho maps the file all the same, so that audits read such a command line.
+    if settings.direct && settings.mmap {
+        return error("--mmap always goes through the page cache; remove --direct");
+    }
     if settings.tree.is_some() {
         return tree_geometry(settings, path_type);
     }

@@ -106,6 +106,12 @@ fn a_new_file_needs_its_directory() {
     assert!(try_lowered("-w -s 1m d/new").is_ok());
 }
 
+// Protects: a mapping never counts as direct I/O, and the options are named.
+#[test]
+fn a_mapping_is_not_direct() {
+    assert!(try_lowered("-w --mmap --direct -s 1m f").unwrap_err().contains("remove --direct"));
+}
+
 // Protects the fixed order and the names under which one command line finds what another one made.
 #[test]
 fn phases_of_a_directory_have_elbencho_s_order_and_names() {
