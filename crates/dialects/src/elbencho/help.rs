@@ -46,9 +46,9 @@ pub fn all() -> String {
     )
 }
 
-/// The version.
+/// The version, where scripts look for elbencho's.
 pub fn version() -> String {
-    format!("elbencho {VERSION} command line, by Plumb\n")
+    format!("elbencho\n * Version: {VERSION}\n * Command line of elbencho, run by Plumb\n")
 }
 
 fn lines<'a>(options: impl Iterator<Item = &'a Opt>) -> String {

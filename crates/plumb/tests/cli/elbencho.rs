@@ -21,11 +21,35 @@ fn numbers(phase: &str, what: &str) -> Vec<u64> {
 #[test]
 fn help_and_version_answer() {
     let home = Home::new();
-    home.plumb("as elbencho --version").expect(0).says(&["3.1-10"]);
+    home.plumb("as elbencho --version").expect(0).says(&["elbencho * Version: 3.1-10 *"]);
     home.plumb("as elbencho --help").expect(0).says(&["-w [ --write ]", "--help-all"]);
     home.plumb("as elbencho --help-all").expect(0).says(&["--s3key", "start it on each of them"]);
     home.plumb("as elbencho --blokc 4k f").expect(1).complains(&["did you mean `--block`?"]);
     home.plumb("as elbencho -w --hosts a,b f").expect(1).complains(&["--hosts is not supported"]);
+}
+
+/// Protects: what cannot be opened is told before the head of a table, as elbencho does.
+#[test]
+fn a_missing_directory_is_told_instead_of_a_table() {
+    let home = Home::new();
+    let told =
+        home.plumb("as elbencho -w -s 1m --nolive none/f").expect(1).complains(&["none does not exist", "mkdir -p"]);
+    assert_eq!(told.out, "");
+}
+
+/// Protects a table of something else from lines that do not fit it, as elbencho does.
+#[test]
+fn results_are_added_only_to_their_own_csv() {
+    let home = Home::new();
+    home.file("r.csv", "time,value\n1,2\n");
+    let told = home.plumb("as elbencho -w -s 64k -b 4k --nolive --csvfile r.csv f").expect(1);
+    assert_eq!(told.complains(&["r.csv has 2 columns", "have 55", "name another file"]).out, "");
+    assert_eq!(std::fs::read_to_string(home.work().join("r.csv")).unwrap(), "time,value\n1,2\n");
+    home.file("r.csv", "");
+    for _ in 0..2 {
+        home.plumb("as elbencho -w -s 64k -b 4k --nolive --csvfile r.csv f").expect(0);
+    }
+    assert_eq!(std::fs::read_to_string(home.work().join("r.csv")).unwrap().lines().count(), 3, "labels once");
 }
 
 /// A name that scripts call works as a link.
@@ -221,4 +245,6 @@ fn a_dry_run_tells_how_much() {
     let told = home.plumb("as elbencho --dryrun -w -t 2 -n 3 -N 4 -s 1m d").expect(0);
     told.says(&["Phase: WRITE", "* Entries total: 24 |", "* Bytes total: 25165824 | 24 MiB"]);
     assert_eq!(std::fs::read_dir(home.work().join("d")).unwrap().count(), 0);
+    home.plumb("as elbencho --dryrun -w -t 2 -s 1m f1 f2").expect(0).says(&["* Entries total: 4 |", "| 2 MiB | 0 GiB"]);
+    assert!(!home.work().join("f1").exists(), "a dry run creates nothing");
 }

@@ -3,6 +3,7 @@
 use super::tree::TreeCounts;
 use super::{Found, LowerError, Places, error};
 use crate::elbencho::settings::Settings;
+use std::path::Path;
 
 /// What the paths are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,10 @@ pub(super) fn geometry(
 ) -> Result<Geometry, LowerError> {
     let found: Vec<Found> = settings.paths.iter().map(|path| places.look(path)).collect();
     let path_type = path_type(settings, &found)?;
+    // elbencho maps the file all the same, so that audits read such a command line.
+    if settings.direct && settings.mmap {
+        return error("--mmap always goes through the page cache; remove --direct");
+    }
     if settings.tree.is_some() {
         return tree_geometry(settings, path_type);
     }
@@ -60,6 +65,9 @@ pub(super) fn geometry(
     let mut file_bytes = settings.size;
     if path_type != PathType::Directory {
         for (path, found) in settings.paths.iter().zip(&found) {
+            if *found == Found::Absent && settings.phases.write {
+                check_parent(path, places)?;
+            }
             check_size(settings, path, *found, &mut file_bytes, notes)?;
         }
     }
@@ -180,6 +188,15 @@ fn path_type(settings: &Settings, found: &[Found]) -> Result<PathType, LowerErro
         return error("--delfiles cannot delete a block device; remove the option");
     }
     Ok(first)
+}
+
+/// A file that is to be created needs its directory.
+fn check_parent(path: &str, places: &mut dyn Places) -> Result<(), LowerError> {
+    let parent = Path::new(path).parent().and_then(Path::to_str).unwrap_or_default();
+    if parent.is_empty() || places.look(parent) != Found::Absent {
+        return Ok(());
+    }
+    error(format!("{path} cannot be created: the directory {parent} does not exist; create it: mkdir -p {parent}"))
 }
 
 /// The size of a file or device: as said, or as it is.

@@ -81,6 +81,37 @@ fn paths(lowered: &Lowered, phase: usize, thread: usize) -> Vec<String> {
     (0..files.names.count()).map(path).collect()
 }
 
+// Protects scripts that read a dry run: order, counts and bytes are elbencho's own, to the byte.
+#[test]
+fn dry_runs_are_elbencho_s() {
+    let golden =
+        |name: &str| std::fs::read_to_string(format!("{}/golden/elbencho/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    for (line, name) in [
+        ("-d -w --stat -r -F -D -t 2 -n 2 -N 3 -s 4k d", "dryrun_directories.txt"),
+        ("-w -r -F -t 2 -s 100001 -b 64k f1 f2 f3", "dryrun_files.txt"),
+        ("-w -t 2 -s 1m --rand --randamount 96k -b 4k f1", "dryrun_random.txt"),
+    ] {
+        let words: Vec<String> = format!("--dryrun {line}").split_whitespace().map(str::to_owned).collect();
+        let settings =
+            crate::elbencho::read(&words, &mut |_| Err(crate::FileError::NotPublished { path: String::new() }))
+                .unwrap();
+        assert_eq!(crate::elbencho::print::dryrun::phases(&lowered(line), &settings), golden(name), "{line}");
+    }
+}
+
+// Protects: a file without a directory to be created in is told before anything runs.
+#[test]
+fn a_new_file_needs_its_directory() {
+    assert!(try_lowered("-w -s 1m none/f").unwrap_err().contains("the directory none does not exist"));
+    assert!(try_lowered("-w -s 1m d/new").is_ok());
+}
+
+// Protects: a mapping never counts as direct I/O, and the options are named.
+#[test]
+fn a_mapping_is_not_direct() {
+    assert!(try_lowered("-w --mmap --direct -s 1m f").unwrap_err().contains("remove --direct"));
+}
+
 // Protects the fixed order and the names under which one command line finds what another one made.
 #[test]
 fn phases_of_a_directory_have_elbencho_s_order_and_names() {

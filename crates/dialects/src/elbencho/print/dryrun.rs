@@ -1,26 +1,45 @@
 //! How much each phase would do.
 
-use crate::elbencho::lower::LoweredPhase;
+use crate::elbencho::lower::{Lowered, LoweredPhase, PathType, PhaseKind};
+use crate::elbencho::settings::Settings;
 
-/// The lines of one phase.
-pub fn phase(phase: &LoweredPhase, threads: u32) -> String {
-    let each = phase.entries_per_thread;
-    let all = each.saturating_mul(threads.into());
+/// The order in which elbencho lists phases here. It is not the one in which it runs them.
+const ORDER: [PhaseKind; 6] =
+    [PhaseKind::MkDirs, PhaseKind::RmDirs, PhaseKind::Write, PhaseKind::Read, PhaseKind::RmFiles, PhaseKind::Stat];
+
+/// The lines of all phases of one iteration.
+pub fn phases(lowered: &Lowered, settings: &Settings) -> String {
+    let of = |kind: PhaseKind| lowered.phases.iter().find(move |phase| phase.iteration == 0 && phase.kind == kind);
+    ORDER.into_iter().filter_map(of).map(|phase| one(phase, lowered, settings)).collect()
+}
+
+fn one(phase: &LoweredPhase, lowered: &Lowered, settings: &Settings) -> String {
+    let threads = u64::from(settings.threads.max(1));
+    let geometry = &lowered.geometry;
+    // Threads share files that are named one by one; elbencho then counts each file for every thread, and an equal part of
+    // the bytes, wherever a block ends.
+    let (entries, bytes) = if geometry.path_type == PathType::Directory {
+        (phase.entries_per_thread, phase.bytes_per_thread)
+    } else {
+        let files = settings.paths.len() as u64;
+        let all = if settings.rand { geometry.random_bytes } else { files.saturating_mul(geometry.file_bytes) };
+        (files, all / threads)
+    };
+    let all = entries.saturating_mul(threads);
     let name = &phase.name;
     let mut text = format!(
-        "Phase: {name}\n* Entries per thread: {each} | {} K | {} M\n* Entries total:      {all} | {} K | {} M\n",
-        each / 1000,
-        each / 1_000_000,
+        "Phase: {name}\n* Entries per thread: {entries} | {} K | {} M\n* Entries total:      {all} | {} K | {} M\n",
+        entries / 1000,
+        entries / 1_000_000,
         all / 1000,
         all / 1_000_000,
     );
     if phase.kind.moves_data() {
-        let each = phase.bytes_per_thread;
-        let all = each.saturating_mul(threads.into());
+        let all = bytes.saturating_mul(threads);
         text.push_str(&format!(
-            "* Bytes per thread:   {each} | {} MiB | {} GiB\n* Bytes total:        {all} | {} MiB | {} GiB\n",
-            each >> 20,
-            each >> 30,
+            "* Bytes per thread:   {bytes} | {} MiB | {} GiB\n* Bytes total:        {all} | {} MiB | {} GiB\n",
+            bytes >> 20,
+            bytes >> 30,
             all >> 20,
             all >> 30,
         ));

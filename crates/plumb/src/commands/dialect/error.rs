@@ -31,6 +31,19 @@ pub enum DialectError {
         /// What they should hold.
         length: String,
     },
+    /// A CSV file of something else.
+    #[error(
+        "--csvfile: {path} has {found} columns in its first line, and results have {wanted}; name another file, or remove \
+         it first"
+    )]
+    OtherColumns {
+        /// The file.
+        path: String,
+        /// In its first line.
+        found: usize,
+        /// Of results.
+        wanted: usize,
+    },
     /// The time to begin at is over.
     #[error("--start is in the past; give a future time, in seconds since the epoch")]
     StartPassed,

@@ -48,8 +48,7 @@ impl Dialect for Elbencho {
             Action::HelpAll => page(&help::all()),
             Action::DryRun => {
                 let lowered = told(lower(&settings, &mut HostPlaces::of(&settings)))?;
-                let first = lowered.phases.iter().filter(|phase| phase.iteration == 0);
-                page(&first.map(|phase| elbencho::print::dryrun::phase(phase, settings.threads)).collect::<String>())
+                page(&elbencho::print::dryrun::phases(&lowered, &settings))
             }
             Action::Run => {
                 let command = std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned());

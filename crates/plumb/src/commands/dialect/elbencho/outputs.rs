@@ -6,7 +6,10 @@ use plumb_dialects::elbencho::lower::Geometry;
 use plumb_dialects::elbencho::print::{PhaseReport, csv, json, table};
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
+
+/// No line of results is longer: a command line ends before.
+const MOST_LINE_BYTES: u64 = 4 << 20;
 
 /// Where results go beside standard output.
 pub struct Outputs {
@@ -52,9 +55,12 @@ impl Outputs {
     /// Opens what the settings name, with the line of labels where that is new.
     ///
     /// # Errors
-    /// A file cannot be made or written.
+    /// A file cannot be made or written, or the CSV file holds something else.
     pub fn open(settings: &Settings, geometry: &Geometry) -> Result<Outputs, DialectError> {
         let output = &settings.output;
+        if let Some(path) = &output.csv {
+            check_columns(path, &csv::labels(settings, geometry))?;
+        }
         let open =
             |option, path: &Option<String>| path.as_deref().map(|path| ResultFile::open(option, path)).transpose();
         let mut outputs = Outputs {
@@ -101,6 +107,24 @@ impl Outputs {
         }
         Ok(())
     }
+}
+
+/// Whether lines like `labels` may be added to a file: its first line has as many columns.
+fn check_columns(path: &str, labels: &str) -> Result<(), DialectError> {
+    // What is no regular file, such as a pipe, has nothing to read before it is written.
+    if !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
+        return Ok(());
+    }
+    let failed = || DialectError::file(format!("--csvfile: cannot read {path}"));
+    let file = File::open(path).map_err(failed())?;
+    let mut first = Vec::new();
+    BufReader::new(file.take(MOST_LINE_BYTES)).read_until(b'\n', &mut first).map_err(failed())?;
+    let commas = |line: &[u8]| line.iter().filter(|byte| **byte == b',').count();
+    let (found, wanted) = (commas(&first) + 1, commas(labels.as_bytes()) + 1);
+    if found == wanted {
+        return Ok(());
+    }
+    Err(DialectError::OtherColumns { path: path.to_owned(), found, wanted })
 }
 
 fn date_of(at: jiff::Timestamp, format: &str) -> String {
