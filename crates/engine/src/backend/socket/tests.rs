@@ -63,12 +63,34 @@ impl Ends {
     fn meet(&self) -> Result<Vec<Completion>, String> {
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| self.run(true, OpKind::Read, self.messages() + 2, 4096));
-            // Datagrams that nobody waits for are lost; and a stream's other end may well be late.
-            std::thread::sleep(std::time::Duration::from_millis(200));
+            match self.kind {
+                SocketKind::Udp | SocketKind::Udp6 => self.await_reader(),
+                // A stream's other end may well be late.
+                _ => std::thread::sleep(std::time::Duration::from_millis(200)),
+            }
             let written = self.run(false, OpKind::Write, self.messages(), 4096)?;
             assert_eq!(written, vec![Ok(4096); self.messages() as usize]);
             reader.join().unwrap()
         })
+    }
+
+    /// Datagrams that nobody waits for are lost. On a busy machine the reader's thread may take seconds to begin. Source:
+    /// proc_pid_net(5), "/proc/net/udp".
+    fn await_reader(&self) {
+        let Some(port) = self.port else { return };
+        let place = format!(":{port:04X}");
+        let is_there = || {
+            let tables = ["/proc/net/udp", "/proc/net/udp6"];
+            let tables = tables.map(|table| std::fs::read_to_string(table).unwrap_or_default());
+            let own = |line: &str| line.split_whitespace().nth(1).is_some_and(|address| address.ends_with(&place));
+            tables.iter().any(|table| table.lines().any(own))
+        };
+        for _ in 0..2000 {
+            if is_there() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
     }
 }
 
