@@ -23,6 +23,8 @@ mod here {
     use rustix::io::Errno;
     use std::os::fd::AsRawFd;
 
+    /// The C library's: the one of rustix is `O_SYNC`, which flushes more.
+    pub(crate) const DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC as u32);
     pub(crate) const RSYNC: OFlags = OFlags::RSYNC;
     pub(crate) const HAS_NOATIME: bool = true;
     pub(crate) const NOATIME: OFlags = OFlags::NOATIME;
@@ -144,6 +146,7 @@ mod here {
     use rustix::io::{Errno, Result};
     use std::ffi::c_int;
 
+    pub(crate) const DSYNC: OFlags = OFlags::DSYNC;
     /// Reads that wait for what is written wait for all that `O_SYNC` waits for: Linux knows no difference either.
     pub(crate) const RSYNC: OFlags = OFlags::SYNC;
     /// Access times are a mount's affair here; whoever asks for the flag is refused.

@@ -245,7 +245,7 @@ fn flags(wanted: CopyFlags) -> OFlags {
         (append, OFlags::APPEND),
         (direct, OFlags::DIRECT),
         (directory, OFlags::DIRECTORY),
-        (dsync, OFlags::DSYNC),
+        (dsync, os::DSYNC),
         (sync, OFlags::SYNC),
         (nonblock, OFlags::NONBLOCK),
         (noatime, os::NOATIME),

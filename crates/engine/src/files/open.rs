@@ -119,7 +119,7 @@ impl JobOpener {
             | match self.rules.open_mode {
                 OpenMode::Plain => OFlags::empty(),
                 OpenMode::Sync => OFlags::SYNC,
-                OpenMode::Dsync => OFlags::DSYNC,
+                OpenMode::Dsync => crate::os::DSYNC,
             }
     }
 

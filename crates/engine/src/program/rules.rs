@@ -41,7 +41,7 @@ impl OpenRules {
         let promise = match step.promise {
             OpenPromise::Plain => OFlags::empty(),
             OpenPromise::Sync => OFlags::SYNC,
-            OpenPromise::Dsync => OFlags::DSYNC,
+            OpenPromise::Dsync => crate::os::DSYNC,
             OpenPromise::Rsync => crate::os::RSYNC,
         };
         let wanted = [

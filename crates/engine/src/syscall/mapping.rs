@@ -12,6 +12,8 @@ use std::os::fd::RawFd;
 pub(crate) struct Mapping {
     start: *mut u8,
     bytes: usize,
+    /// Of the kernel: a larger unit would sync more than the record.
+    page_bytes: u64,
 }
 
 // SAFETY: the memory is the file's; whoever holds the mapping may use it from any thread.
@@ -23,9 +25,6 @@ impl Drop for Mapping {
         unsafe { libc::munmap(self.start.cast(), self.bytes) };
     }
 }
-
-/// Good for every page size up to this one.
-const PAGE_BYTES: u64 = 64 << 10;
 
 impl Mapping {
     /// Maps so much of an open file, which should be as long: touching a page behind its end is a SIGBUS.
@@ -40,7 +39,7 @@ impl Mapping {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Mapping { start: start.cast(), bytes })
+        Ok(Mapping { start: start.cast(), bytes, page_bytes: rustix::param::page_size() as u64 })
     }
 
     /// Advice to the kernel about all of it: `MADV_` of madvise(2).
@@ -93,7 +92,7 @@ impl Mapping {
 
     /// The whole pages in which a record lies, since the calls want such.
     fn pages(&self, offset: u64, bytes: u64) -> Result<(*mut libc::c_void, usize), Errno> {
-        let first = offset / PAGE_BYTES * PAGE_BYTES;
+        let first = offset / self.page_bytes * self.page_bytes;
         let bytes = (offset + bytes - first) as usize;
         Ok((self.at(first, bytes)?.cast(), bytes))
     }

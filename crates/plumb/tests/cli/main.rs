@@ -31,6 +31,7 @@ mod refused;
 mod simulated;
 mod store;
 mod stored_runs;
+mod streams;
 mod study;
 mod study_check;
 mod study_conduct;

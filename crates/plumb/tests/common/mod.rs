@@ -4,6 +4,7 @@
 
 pub mod breadth;
 pub mod disks;
+pub mod draws;
 pub mod groups;
 pub mod needs;
 pub mod schema;

@@ -1,6 +1,6 @@
 //! What strace sees of a command.
 
-use super::{Home, Said};
+use super::Home;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
@@ -19,7 +19,11 @@ pub fn traced(home: &Home, command: &Command, options: &[&str]) -> String {
         };
     }
     strace.stdin(Stdio::null());
-    Said::of(strace).expect(0);
+    let output = strace.output().unwrap();
+    // What some of the real tools print is no text.
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let status = output.status;
+    assert!(status.success(), "{strace:?}: {status}\n{}\n{}", said(&output.stdout), said(&output.stderr));
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(path).unwrap();
     text
@@ -42,4 +46,26 @@ pub fn whole_calls(text: &str) -> Vec<(&str, String)> {
         }
     }
     calls
+}
+
+/// Says where these calls first differ, with those before and behind.
+pub fn same<A: AsRef<str>, B: AsRef<str>>(real: &[A], ours: &[B]) -> Result<(), String> {
+    let differ = real.iter().zip(ours).position(|(real, ours)| real.as_ref() != ours.as_ref());
+    if differ.is_none() && real.len() == ours.len() {
+        return Ok(());
+    }
+    let at = differ.unwrap_or(real.len().min(ours.len()));
+    let around = |calls: &[&str]| -> String {
+        let from = at.saturating_sub(4);
+        calls.iter().skip(from).take(9).enumerate().map(|(by, call)| format!("\n    {}: {call}", from + by)).collect()
+    };
+    let real: Vec<&str> = real.iter().map(AsRef::as_ref).collect();
+    let ours: Vec<&str> = ours.iter().map(AsRef::as_ref).collect();
+    Err(format!(
+        "call {at} differs of {} and {}\n  real:{}\n  ours:{}",
+        real.len(),
+        ours.len(),
+        around(&real),
+        around(&ours)
+    ))
 }

@@ -67,8 +67,8 @@ pub(super) fn of(settings: &Settings, step: &PassStep) -> (Program, u64) {
         ending.push(flush());
     }
     if locks(settings, step) {
-        // Writes are flushed under the lock, reads are not.
-        let place = if step.pass.writes() { ending.len() } else { 0 };
+        // Writes of one process are flushed under the lock; reads, and writes of several, are not.
+        let place = if step.pass.writes() && !step.in_throughput { ending.len() } else { 0 };
         ending.insert(place, Step::Lock { handle: 0, kind: LockKind::None });
     }
     steps.append(&mut ending);
@@ -246,9 +246,11 @@ fn opening(settings: &Settings, step: &PassStep) -> Vec<Step> {
 /// A file written through a mapping is extended first, by writing its last record.
 fn mapping(settings: &Settings, step: &PassStep) -> Vec<Step> {
     let length = Bytes(step.bytes());
-    let writes = step.pass.writes() || step.pass == Pass::RandomRead;
+    let writes = open(settings, step).write;
     let mut steps = Vec::new();
-    if matches!(step.pass, Pass::Write | Pass::Rewrite | Pass::RecordRewrite) {
+    let extends = matches!(step.pass, Pass::Write | Pass::Rewrite | Pass::RecordRewrite)
+        || (step.pass == Pass::RandomWrite && step.in_throughput);
+    if extends {
         let last = step.bytes() - step.point.record_bytes;
         steps.extend([
             Step::Seek { handle: 0, to: Bytes(last) },

@@ -1,0 +1,180 @@
+//! The calls of IOzone and PostMark are those of the real ones whatever the options are: mixes of them are drawn from what
+//! the dialects' pages say is supported, so that nothing can be made right for a list only. `PLUMB_TEST_SEED` draws others,
+//! and with `PLUMB_TEST_LONG` there are more of them.
+
+use crate::common::breadth;
+use crate::common::draws::Draws;
+use crate::common::needs;
+use crate::{iozone, postmark};
+use std::panic::AssertUnwindSafe;
+
+/// Draws mixes and runs each with both tools; all that differ are told, with what draws them again.
+fn each_mix(usual: u64, compared: impl Fn(&mut Draws) -> Result<(), String>) {
+    let seed = match std::env::var("PLUMB_TEST_SEED") {
+        Ok(seed) => seed.parse().unwrap_or_else(|_| panic!("PLUMB_TEST_SEED={seed}: is not a whole number")),
+        Err(_) => 17,
+    };
+    let count = if breadth::long() { 15 } else { usual };
+    let differ: Vec<String> = (0..count)
+        .filter_map(|number| {
+            // A tool that ends with an error must not hide what the next mix shows.
+            let run = AssertUnwindSafe(|| compared(&mut Draws::of(seed, number)));
+            let told = std::panic::catch_unwind(run).unwrap_or_else(|_| Err("a tool failed, as told above".to_owned()));
+            told.err().map(|why| format!("PLUMB_TEST_SEED={seed}, mix {number}: {why}"))
+        })
+        .collect();
+    assert!(differ.is_empty(), "{} of {count} mixes differ\n{}", differ.len(), differ.join("\n"));
+}
+
+/// Options of IOzone that change how a process does its I/O, and of which any may be given with any other.
+const IOZONE_FREE: &[&str] = &[
+    "-e",
+    "-c",
+    "-W",
+    "-m",
+    "-p",
+    "-K",
+    "-w",
+    "-+n",
+    "-+N",
+    "-R",
+    "-O",
+    "-Q",
+    "-+u",
+    "-S 512",
+    "-L 64",
+    "-j 3",
+    "-b out.xls",
+    "-+T",
+    "-C",
+    "-J 1",
+];
+
+/// Of these there is one at most: they exclude each other.
+const IOZONE_OPEN: &[&str] =
+    &["-o", "-I", "-I -o", "-+D", "-I -+D", "-+r", "-B", "-B -D", "-B -G", "-B -+A 1", "-B -o", "-Z", "-Z -B"];
+const IOZONE_CONTENT: &[&str] = &["-V 7", "-+d", "-+X", "-+Z", "-+a 30", "-+w 40", "-+y 20", "-+C 50 -+a 10"];
+
+fn iozone_free(draws: &mut Draws, checked: bool) -> String {
+    let mut words = String::new();
+    if draws.percent(60) {
+        words += &format!(" {}", draws.one(IOZONE_OPEN));
+    }
+    for option in IOZONE_FREE {
+        // The buffers of `-m` are not at addresses that `-I` can use: the real tool fails.
+        if draws.percent(15) && !(*option == "-m" && words.contains("-I")) {
+            words += &format!(" {option}");
+        }
+    }
+    if draws.percent(30) {
+        words += &format!(" {}", draws.one(if checked { IOZONE_CONTENT } else { &IOZONE_CONTENT[2..4] }));
+    }
+    words
+}
+
+fn iozone_sizes(draws: &mut Draws) -> String {
+    let record_kb = draws.one(&[4, 8, 16, 32, 64]);
+    format!(" -r {record_kb}k -s {}k", record_kb * draws.number(1..=12))
+}
+
+/// One process: one size, or a sweep of them.
+fn iozone_alone(draws: &mut Draws) -> iozone::Line {
+    let mut words = match draws.number(0..=5) {
+        0 => format!("-a -n 64k -g {} -y 8k -q 64k", draws.one(&["64k", "128k", "256k"])),
+        1 => "-r 16k -r 64k -s 64k -s 128k".to_owned(),
+        2 => "-a -z -n 64k -g 300k -y 4k -q 100k -+x 3".to_owned(),
+        _ => iozone_sizes(draws).trim().to_owned(),
+    };
+    if draws.percent(80) {
+        words += " -i 0";
+        for test in 1..=7 {
+            if draws.percent(35) {
+                words += &format!(" -i {test}");
+            }
+        }
+        if draws.percent(30) {
+            words += draws.one(&[" -E -i 9", " -E -i 9 -i 10", " -i 10 -E"]);
+        }
+    }
+    words += &iozone_free(draws, true);
+    // Neither of a mapping, nor with the extra reads of `-K`, which are left out of async I/O.
+    if draws.percent(10) && !words.contains("-B") && !words.contains("-K") {
+        words += draws.one(&[" -H 2", " -k 4"]);
+    }
+    iozone::Line::new(&format!("{words} -f f"), &["f"])
+}
+
+/// Several of them. The stonewall leaves out of chance what comes last, so that it is off.
+fn iozone_together(draws: &mut Draws) -> iozone::Line {
+    let names = ["a", "b", "c"];
+    let count = draws.number(1..=3) as usize;
+    let shared = draws.percent(20);
+    let mut words = format!("-x -t {count} -i 0");
+    if draws.percent(30) {
+        words += " -T";
+    }
+    for test in [1, 2, 3, 5, 6, 7, 9, 10] {
+        if draws.percent(20) {
+            words += &format!(" -i {test}");
+        }
+    }
+    if draws.percent(25) && count > 1 {
+        words += draws.one(&[" -i 8 -+B", " -i 8 -+p 50 -+B", " -i 8 -+B -+F", " -i 8 -+K 1 -+B"]);
+    }
+    if draws.percent(15) {
+        words += draws.one(&[" -P 0", " -d 100", " -+k", " -+O 500"]);
+    }
+    words += &iozone_sizes(draws);
+    // Children of the real tool find errors in what they themselves wrote (`-V`, `-+d`, `-+w`).
+    words += &iozone_free(draws, false);
+    if shared {
+        words += draws.one(&[" -+L", " -+V"]);
+    }
+    let files = if shared { &names[..1] } else { &names[..count] };
+    iozone::Line::new(&format!("{words} -F {}", names[..count].join(" ")), files)
+}
+
+#[test]
+fn any_mix_of_iozones_options_makes_its_calls() {
+    if needs::tools(&["iozone", "strace"]) {
+        each_mix(3, |draws| {
+            let line = if draws.percent(70) { iozone_alone(draws) } else { iozone_together(draws) };
+            iozone::compared(&line)
+        });
+    }
+}
+
+#[test]
+fn any_mix_of_postmarks_settings_makes_its_calls() {
+    if needs::tools(&["postmark", "strace"]) {
+        each_mix(4, |draws| postmark::compared(&postmark_script(draws), 12));
+    }
+}
+
+fn postmark_script(draws: &mut Draws) -> String {
+    let mut script = format!("set number {}\nset transactions {}\n", draws.number(1..=60), draws.number(10..=120));
+    let low = draws.number(1..=9000);
+    let high = low + draws.number(0..=15_000);
+    let block = |draws: &mut Draws| draws.one(&[1, 100, 511, 512, 1024, 4096, 5000, 8192, 20_000]);
+    for setting in [
+        format!("size {low} {high}"),
+        format!("size {low}"),
+        format!("seed {}", draws.number(0..=2_147_483_647)),
+        format!("read {}", block(draws).max(64)),
+        format!("write {}", block(draws).max(64)),
+        format!("buffering {}", draws.one(&["true", "false"])),
+        format!("bias read {}", draws.number(0..=11) as i64 - 1),
+        format!("bias create {}", draws.number(0..=11) as i64 - 1),
+        format!("subdirectories {}", draws.number(1..=9)),
+        format!("report {}", draws.one(&["verbose", "terse"])),
+    ] {
+        if draws.percent(45) {
+            script += &format!("set {setting}\n");
+        }
+    }
+    if draws.percent(20) {
+        // What is set stays, and seeds begin anew.
+        script += "run\n";
+    }
+    script + "run\nquit\n"
+}
