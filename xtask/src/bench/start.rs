@@ -50,6 +50,9 @@ pub fn start(options: &Options) -> Result<()> {
     let rounds = options.rounds_or(ROUNDS);
     let folder = tempfile::tempdir()?;
     println!("medians of {rounds} whole commands in turn, in {}", folder.path().display());
+    // Each in its own: Plumb writes to no file that another program filled.
+    let folders = [folder.path().join("plumb"), folder.path().join("tool")];
+    folders.iter().try_for_each(fs::create_dir)?;
     println!("{:10}  {:>9}  {:>9}  {:>9}  {:>7}  bar", "command", "plumb", "its CPU", "the tool", "ratio");
     for case in CASES.iter().filter(|case| options.wants(case.tool)) {
         if which(case.tool).is_none() {
@@ -58,8 +61,11 @@ pub fn start(options: &Options) -> Result<()> {
         }
         let (mut own, mut others, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         let mut cpu_ms = 0.0;
-        let mut turn = |is_own: bool, folder: &Path| -> Result<f64> {
-            let command = if is_own { plumb.as_tool(case.tool) } else { Command::new(case.tool) };
+        let mut turn = |is_own: bool| -> Result<f64> {
+            let (command, folder) = match is_own {
+                true => (plumb.as_tool(case.tool), &folders[0]),
+                false => (Command::new(case.tool), &folders[1]),
+            };
             let before = children_cpu_ms()?;
             let ms = timed(command, case, folder)?;
             if is_own {
@@ -69,12 +75,12 @@ pub fn start(options: &Options) -> Result<()> {
         };
         // The first of each makes the store, and brings the programs into memory.
         for is_own in [true, false] {
-            turn(is_own, folder.path())?;
+            turn(is_own)?;
         }
         for round in 0..rounds {
             let order = if round % 2 == 0 { [true, false] } else { [false, true] };
             for is_own in order {
-                let ms = turn(is_own, folder.path())?;
+                let ms = turn(is_own)?;
                 if is_own { &mut own } else { &mut others }.push(ms);
             }
             ratios.push(own[round] / others[round]);
