@@ -62,7 +62,7 @@ pub enum OutputFormat {
     JsonPlus,
 }
 
-/// Of which processors it is told how idle they were (`--idle-prof`).
+/// For which processors idle time is reported (`--idle-prof`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleOf {
     /// All together.
@@ -131,7 +131,7 @@ pub struct Invocation {
     pub trigger: Trigger,
     /// What may be overwritten, as `PLUMB_ALLOW` says it.
     pub allow: Option<String>,
-    /// Whether it is told how idle processors were.
+    /// Which idle times of processors are reported.
     pub idle: Option<IdleOf>,
     /// Which debug lines are printed.
     pub debug: Debug,

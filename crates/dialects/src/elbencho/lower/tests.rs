@@ -99,7 +99,7 @@ fn dry_runs_are_elbencho_s() {
     }
 }
 
-// Protects: a file without a directory to be created in is told before anything runs.
+// Protects: a new file in a missing directory is an error before anything runs.
 #[test]
 fn a_new_file_needs_its_directory() {
     assert!(try_lowered("-w -s 1m none/f").unwrap_err().contains("the directory none does not exist"));

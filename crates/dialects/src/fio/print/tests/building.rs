@@ -180,7 +180,7 @@ fn what_the_engine_does_not_measure_is_zero_and_is_named() {
     assert!(normal(&report).contains("\n  not measured : ctx, minf, iodepth_level"));
 }
 
-/// fio counts the writes that `verify_only` draws; a time that nobody measured makes no rate of them.
+/// fio counts the writes that `verify_only` leaves out. Nobody measured their time, so they have no rate.
 #[test]
 fn writes_that_were_not_made_are_counted_without_a_rate() {
     let mut phase = readers();
