@@ -40,15 +40,19 @@ fn comparisons() -> Vec<Comparison> {
 const TRACED: &str = "trace=lseek,read,write,readv,writev,pread64,pwrite64,preadv,pwritev,splice,vmsplice,fallocate,\
                       ftruncate,openat,close,io_submit,io_getevents";
 
-/// The calls between the last opening of the file and its closing: names with what matters of their arguments.
-fn calls(trace: &Path, file: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(trace).unwrap();
-    let lines: Vec<&str> = text.lines().filter_map(|line| line.split_once(' ').map(|(_, call)| call.trim())).collect();
+/// The calls of the thread that opens the file, between the last opening and its closing: names with what matters of
+/// their arguments.
+fn calls(traces: &Path, file: &Path) -> Vec<String> {
     let opening = format!("\"{}\", O_", file.display());
-    let opened = lines
-        .iter()
-        .rposition(|line| line.starts_with("openat") && line.contains(&opening))
-        .unwrap_or_else(|| panic!("the file is not opened in {}", trace.display()));
+    let opens = |line: &str| line.starts_with("openat") && line.contains(&opening);
+    let threads: Vec<String> = std::fs::read_dir(traces)
+        .unwrap()
+        .map(|thread| std::fs::read_to_string(thread.unwrap().path()).unwrap())
+        .filter(|calls| calls.lines().any(opens))
+        .collect();
+    let [thread] = &threads[..] else { panic!("{} threads open the file in {}", threads.len(), traces.display()) };
+    let lines: Vec<&str> = thread.lines().collect();
+    let opened = lines.iter().rposition(|line| opens(line)).unwrap();
     let fd = lines[opened].rsplit_once("= ").unwrap().1.to_owned();
     let argument = |line: &str, number: usize| {
         let inner = line.split_once('(').unwrap().1;
@@ -79,10 +83,13 @@ fn calls(trace: &Path, file: &Path) -> Vec<String> {
         .collect()
 }
 
-fn traced(trace: &Path, command: &str, arguments: &[String], environment: &[(&str, &str)]) {
+/// Each thread's calls in a file of its own: in a common one, a call is cut in two where another thread calls meanwhile.
+fn traced(traces: &Path, command: &str, arguments: &[String], environment: &[(&str, &str)]) {
+    let _ = std::fs::remove_dir_all(traces);
+    std::fs::create_dir(traces).unwrap();
     let status = Command::new("timeout")
-        .args(["60", "strace", "-f", "-s", "0", "-e", TRACED, "-o"])
-        .arg(trace)
+        .args(["60", "strace", "-ff", "-s", "0", "-e", TRACED, "-o"])
+        .arg(traces.join("thread"))
         .arg(command)
         .args(arguments)
         .envs(environment.iter().copied())
