@@ -109,6 +109,18 @@ pub struct LazyInit {
     pub filesystems: Vec<Ext4Tables>,
     /// Every other ext4 of the machine, looked at only while the thread is alive: it may work there.
     pub elsewhere: Vec<Ext4Tables>,
+    /// The thread and how often it ran, where it is alive. Between two looks with the same answer it did nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<ThreadTurns>,
+}
+
+/// How often a thread has run. Source: proc_pid_status(5), "voluntary_ctxt_switches".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadTurns {
+    /// The thread's number: another thread of the same name has another.
+    pub pid: u32,
+    /// How often it gave up a processor or had it taken away, since it was started.
+    pub switches: u64,
 }
 
 /// The inode tables of one ext4.

@@ -139,27 +139,10 @@ fn memory() {
     );
 }
 
-/// The kernel's thread that completes ext4 stays for seconds behind the last file system that asked for it, as another test's
-/// did; then the one that is left, the build's own, is suspected (C3).
-fn await_end_of_lazy_init() {
-    let is_alive = || {
-        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let mut names = processes.filter_map(|process| std::fs::read_to_string(process.path().join("comm")).ok());
-        names.any(|name| name.trim() == "ext4lazyinit")
-    };
-    for _ in 0..300 {
-        if !is_alive() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-}
-
 /// Where the project itself lies: whatever that is, it is named, measured and left clean.
 #[test]
 fn the_directory_of_the_build() {
     let _alone = alone();
-    await_end_of_lazy_init();
     let home = Home::new();
     let place = env!("CARGO_TARGET_TMPDIR");
     trusted_but_for_others(&home.plumb(&format!("check {place} --json")));

@@ -50,6 +50,7 @@ pub(super) fn look(
                 thread_alive: processes.ext4_lazy_init,
                 filesystems: devices.iter().map(|device| tables(sys, device)).collect(),
                 elsewhere: elsewhere.iter().map(|device| tables(sys, device)).collect(),
+                turns: processes.ext4_lazy_init_turns,
             })
         }
         Err(error) => Seen::no(error.to_string()),
@@ -198,7 +199,7 @@ mod tests {
         tree.directory("/sys/fs/ext4/vdz").directory("/sys/fs/ext4/loop3").directory("/sys/fs/ext4/features");
         let ours = BTreeSet::from(["vdz".to_owned()]);
         let seen = |alive| {
-            let processes = Ok(Processes { ext4_lazy_init: alive, btrfs_scrub: false });
+            let processes = Ok(Processes { ext4_lazy_init: alive, ..Processes::default() });
             look(&tree.sys(), &ours, &processes).value().cloned().unwrap()
         };
         assert!(seen(false).elsewhere.is_empty());

@@ -254,7 +254,7 @@ mod tests {
 
     fn seen(tree: &Tree, targets: &[TargetFacts]) -> (Vec<String>, Vec<String>) {
         let sys = tree.sys();
-        let look = Places::of(&sys, targets).look(&sys, &Processes { ext4_lazy_init: false, btrfs_scrub: true });
+        let look = Places::of(&sys, targets).look(&sys, &Processes { btrfs_scrub: true, ..Processes::default() });
         let words = |one: &Upkeep| format!("{} {} {}", one.on, one.kind.doing(), one.detail).trim_end().to_owned();
         (look.upkeep.value().unwrap().iter().map(words).collect(), look.unseen)
     }
