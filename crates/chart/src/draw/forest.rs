@@ -1,0 +1,80 @@
+//! Ratios: a sign and an interval a row, the band of equivalence behind them.
+
+use super::{LETTERS, SMALL, bottom_axis, names_room};
+use crate::axis::{Axis, Format, Ruler, Scale};
+use crate::font;
+use crate::skin::Ink;
+use crate::svg::{Anchor, Svg, Weight};
+use crate::{Forest, ForestRow, Mark};
+
+const ROW: f64 = 26.0;
+/// An interval that reaches so many times beyond all ratios is cut there: it is too wide to use, and would leave no room for others.
+const BEYOND: f64 = 4.0;
+
+pub(super) fn draw(svg: &mut Svg, forest: &Forest) {
+    let wide = svg.width() > 500.0;
+    let words_room = if wide { names_room(svg, forest.rows.iter().map(|row| row.words.as_str()), 0.34) } else { 4.0 };
+    let left = if wide { names_room(svg, forest.rows.iter().map(|row| row.label.as_str()), 0.32) } else { 8.0 };
+    let (left, right) = (left.max(20.0), svg.width() - words_room - 8.0);
+    let row_height = if wide { ROW } else { ROW + 18.0 };
+    let ratios = forest.rows.iter().filter_map(|row| row.value).filter(|ratio| *ratio > 0.0 && ratio.is_finite());
+    let (least, most) = ratios.fold((1.0, 1.0), |(lo, hi): (f64, f64), ratio| (lo.min(ratio), hi.max(ratio)));
+    let ends = (least / BEYOND, most * BEYOND);
+    let values = forest.rows.iter().flat_map(|row| {
+        let (lo, hi) = row.interval.unwrap_or((1.0, 1.0));
+        [row.value.unwrap_or(1.0), lo, hi].map(|value| value.clamp(ends.0, ends.1))
+    });
+    let band = forest.band.map_or([1.0, 1.0], |(lo, hi)| [lo, hi]);
+    let axis = Axis { title: String::new(), format: Format::Ratio, scale: Scale::Log };
+    let ruler = Ruler::new(&axis, values.chain(band), left, right);
+    let top = svg.y + 6.0;
+    let bottom = top + row_height * forest.rows.len().max(1) as f64;
+    if let Some((lo, hi)) = forest.band {
+        svg.open("equal for practical purposes");
+        svg.rect([ruler.at(lo), top, ruler.at(hi) - ruler.at(lo), bottom - top], Ink::Band);
+        svg.close();
+    }
+    bottom_axis(svg, &ruler, &forest.axis_title, (top, bottom), (left, right));
+    svg.line([ruler.at(1.0), top, ruler.at(1.0), bottom], Ink::Strong, 1.0);
+    for (index, row) in forest.rows.iter().enumerate() {
+        let line = top + row_height * index as f64;
+        let y = line + row_height - ROW / 2.0;
+        if wide {
+            let label = font::fitted(&row.label, LETTERS, left - 8.0);
+            svg.text((left - 8.0, y + 4.0), &label, LETTERS, Ink::Strong, Anchor::End, Weight::Plain);
+            let words = font::fitted(&row.words, SMALL, words_room);
+            svg.text((right + 8.0, y + 4.0), &words, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
+        } else {
+            let text = font::fitted(&format!("{}: {}", row.label, row.words), SMALL, svg.width() - 12.0);
+            svg.text((6.0, line + 15.0), &text, SMALL, Ink::Strong, Anchor::Start, Weight::Plain);
+        }
+        svg.open(&format!("{}: {}", row.label, row.words));
+        sign(svg, &ruler, row, ends, y);
+        svg.close();
+    }
+}
+
+fn sign(svg: &mut Svg, ruler: &Ruler, row: &ForestRow, ends: (f64, f64), y: f64) {
+    let ink = Ink::Mark(row.mark);
+    if let Some((lo, hi)) = row.interval {
+        let (from, to) = (ruler.at(lo.max(ends.0)), ruler.at(hi.min(ends.1)));
+        svg.line([from, y, to, y], ink, 2.0);
+        for (x, cut) in [(from, lo < ends.0), (to, hi > ends.1)] {
+            let by = if x == from { 5.0 } else { -5.0 };
+            match cut {
+                true => svg.polygon(&[(x, y), (x + by, y - 4.0), (x + by, y + 4.0)], ink),
+                false => svg.line([x, y - 4.0, x, y + 4.0], ink, 2.0),
+            }
+        }
+    }
+    let Some(value) = row.value else { return };
+    let at = (ruler.at(value.clamp(ends.0, ends.1)), y);
+    let shape = match row.mark {
+        Mark::Better => 0,
+        Mark::Worse => 3,
+        Mark::Equal => 1,
+        Mark::Open => 2,
+        Mark::Unjudged => 4,
+    };
+    svg.point(at, 4.5, ink, shape);
+}

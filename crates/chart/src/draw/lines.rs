@@ -1,0 +1,143 @@
+//! Curves: panels above one another over one x, places with names through all of them.
+
+use super::{SMALL, bottom_axis, legend};
+use crate::axis::Ruler;
+use crate::font;
+use crate::skin::Ink;
+use crate::svg::{Anchor, Svg, Weight};
+use crate::{Lines, Panel, Point, Series, SeriesShape};
+
+/// With more points than this, a curve has no signs on them.
+const SIGNED_POINTS: usize = 40;
+
+pub(super) fn draw(svg: &mut Svg, lines: &Lines) {
+    let mut names: Vec<&str> = Vec::new();
+    for series in lines.panels.iter().flat_map(|panel| &panel.series) {
+        if !names.contains(&series.name.as_str()) {
+            names.push(&series.name);
+        }
+    }
+    let place = |name: &str| names.iter().position(|known| *known == name).unwrap_or(0);
+    let is_line = |name: &str| {
+        let mut all = lines.panels.iter().flat_map(|panel| &panel.series);
+        all.any(|series| series.name == name && series.shape != SeriesShape::Points)
+    };
+    legend(svg, &names, |svg, index, (x, y)| {
+        if is_line(names[index]) {
+            svg.path(&[(x, y), (x + 22.0, y)], Ink::Series(index), 2.0, index);
+        }
+        svg.point((x + 11.0, y), 3.5, Ink::Series(index), index);
+    });
+    let places = named_places(svg, lines);
+    let right = svg.width() - 14.0;
+    let rulers: Vec<(Vec<(f64, String)>, f64)> =
+        lines.panels.iter().map(|panel| (y_ruler(panel, 0.0, panel.height).ticks(6), panel.height)).collect();
+    let widest =
+        rulers.iter().flat_map(|(ticks, _)| ticks).map(|(_, text)| font::width(text, SMALL)).fold(0.0, f64::max);
+    let left = widest + 12.0;
+    let xs = lines.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points).map(|point| point.x);
+    let x = Ruler::new(&lines.x, xs.chain(lines.marks.iter().map(|mark| mark.at)), left, right);
+    let first_top = svg.y;
+    for (number, panel) in lines.panels.iter().enumerate() {
+        let title = font::fitted(&panel.y.title, SMALL, svg.width() - 12.0);
+        svg.text((4.0, svg.y + 13.0), &title, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
+        let top = svg.y + 22.0;
+        let bottom = top + panel.height;
+        let y = y_ruler(panel, bottom, top);
+        for (at, label) in y.ticks(6) {
+            svg.line([left, at, right, at], Ink::Grid, 1.0);
+            svg.text((left - 6.0, at + 4.0), &label, SMALL, Ink::Faint, Anchor::End, Weight::Plain);
+        }
+        let is_last = number + 1 == lines.panels.len();
+        if is_last {
+            bottom_axis(svg, &x, &lines.x.title, (top, bottom), (left, right));
+        } else {
+            svg.y = bottom + 6.0;
+        }
+        for series in &panel.series {
+            curve(svg, lines, panel, series, place(&series.name), (&x, &y));
+        }
+        for at in &places {
+            let at = x.at(*at);
+            svg.line([at, if number == 0 { first_top } else { top }, at, bottom], Ink::Mark(crate::Mark::Worse), 1.0);
+        }
+    }
+    notes(svg, lines);
+}
+
+fn y_ruler(panel: &Panel, bottom: f64, top: f64) -> Ruler {
+    let values = panel.series.iter().flat_map(|series| &series.points).flat_map(|point| {
+        let (lo, hi) = point.interval.unzip();
+        [point.y, lo, hi].into_iter().flatten()
+    });
+    Ruler::new(&panel.y, values, bottom, top)
+}
+
+/// Places, those at one spot once.
+fn named_places(svg: &mut Svg, lines: &Lines) -> Vec<f64> {
+    let mut places: Vec<f64> = lines.marks.iter().map(|mark| mark.at).collect();
+    places.dedup();
+    if !places.is_empty() {
+        svg.y += 4.0;
+    }
+    places
+}
+
+/// What the named places are, below the axis: there they have room.
+fn notes(svg: &mut Svg, lines: &Lines) {
+    for mark in &lines.marks {
+        let text = format!("At {}: {}", lines.x.format.text(mark.at), mark.label);
+        svg.paragraph(&text, SMALL, Ink::Faint, Weight::Plain);
+    }
+    if !lines.marks.is_empty() {
+        svg.y += 8.0;
+    }
+}
+
+fn curve(svg: &mut Svg, lines: &Lines, panel: &Panel, series: &Series, place: usize, (x, y): (&Ruler, &Ruler)) {
+    let ink = Ink::Series(place);
+    // Each stretch without a gap is a line of its own.
+    let mut stretches: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
+    for point in &series.points {
+        match (point.y, stretches.last_mut()) {
+            (Some(value), Some(stretch)) => {
+                let at = (x.at(point.x), y.at(value));
+                if series.shape == SeriesShape::Steps
+                    && let Some((_, before)) = stretch.last().copied()
+                {
+                    stretch.push((at.0, before));
+                }
+                stretch.push(at);
+            }
+            (None, Some(stretch)) if !stretch.is_empty() => stretches.push(Vec::new()),
+            _ => {}
+        }
+    }
+    if series.shape != SeriesShape::Points {
+        stretches.iter().filter(|stretch| stretch.len() > 1).for_each(|stretch| svg.path(stretch, ink, 2.0, place));
+    }
+    let has_signs = series.points.len() <= SIGNED_POINTS || series.shape == SeriesShape::Points;
+    for (index, point) in series.points.iter().enumerate() {
+        let Some(value) = point.y else { continue };
+        let at = (x.at(point.x), y.at(value));
+        let is_alone = |other: Option<&Point>| other.is_none_or(|other| other.y.is_none());
+        let alone = is_alone(index.checked_sub(1).and_then(|index| series.points.get(index)))
+            && is_alone(series.points.get(index + 1));
+        if !has_signs && !alone {
+            continue;
+        }
+        let mut says = format!("{} {}: {}", series.name, lines.x.format.text(point.x), panel.y.format.text(value));
+        if let Some((lo, hi)) = point.interval {
+            says.push_str(&format!(", 95 % interval {} – {}", panel.y.format.text(lo), panel.y.format.text(hi)));
+        }
+        svg.open(says.trim_start());
+        if let Some((lo, hi)) = point.interval {
+            svg.line([at.0, y.at(lo), at.0, y.at(hi)], ink, 1.0);
+            for end in [lo, hi] {
+                svg.line([at.0 - 3.0, y.at(end), at.0 + 3.0, y.at(end)], ink, 1.0);
+            }
+        }
+        svg.point(at, if series.points.len() > 200 { 1.6 } else { 3.2 }, ink, place);
+        svg.close();
+    }
+}
