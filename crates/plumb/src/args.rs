@@ -95,7 +95,9 @@ pub enum PlumbCommand {
         #[arg(long, short)]
         delete: bool,
     },
-    /// Export stored runs as JSON or CSV.
+    /// Write a report with charts of a run, a comparison, a study or any stored runs: HTML, a workbook, PNG, SVG, Markdown.
+    Report(ReportArguments),
+    /// Export stored runs as JSON, CSV or JSON Lines.
     Export {
         /// Runs: ids, unique prefixes of ids, or `last` [default: all runs].
         runs: Vec<String>,
@@ -105,6 +107,9 @@ pub enum PlumbCommand {
         /// Write CSV, one line per number; runs of studies with their plot and a column for each factor.
         #[arg(long)]
         csv: bool,
+        /// Write the same numbers as JSON Lines, one object per number; what is missing is left out.
+        #[arg(long, conflicts_with = "csv")]
+        ndjson: bool,
     },
     /// Add results from files to the database, such as those saved while it was locked or full.
     Import {
@@ -192,12 +197,12 @@ pub struct TryArguments {
     pub seed: u64,
     /// Repeats, and where the page goes.
     #[command(flatten)]
-    pub report: ReportArguments,
+    pub report: PageArguments,
 }
 
 /// How often to measure, and where the page goes.
 #[derive(Debug, Args)]
-pub struct ReportArguments {
+pub struct PageArguments {
     /// Measure N times, and report the medians.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: u32,
@@ -207,12 +212,62 @@ pub struct ReportArguments {
     /// Write the page to a file as well; as JSON where its name ends in `.json`.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write a report with charts as well.
+    #[command(flatten)]
+    pub report_file: ReportFile,
 }
+
+/// A report that is written at the end of a measurement.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ReportFile {
+    /// Write a report with charts as well: HTML, or a workbook or Markdown where the name ends in `.xlsx` or `.md`.
+    #[arg(long = "report", value_name = "FILE")]
+    pub path: Option<PathBuf>,
+}
+
+/// Arguments of `plumb report`.
+#[derive(Debug, Args)]
+#[command(after_long_help = REPORT_SUBJECTS)]
+pub struct ReportArguments {
+    /// What it is about (see below) [default: what was measured last].
+    #[arg(value_name = "WHAT", default_value = "last")]
+    pub subjects: Vec<String>,
+    /// Write one HTML file, which needs no network and no script.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write a workbook for Excel and LibreOffice: charts with intervals as error bars, and all numbers.
+    #[arg(long, value_name = "FILE")]
+    pub xlsx: Option<PathBuf>,
+    /// Write each chart as PNG into this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub png: Option<PathBuf>,
+    /// Write each chart as SVG into this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub svg: Option<PathBuf>,
+    /// Write Markdown; with --svg, charts are images in it.
+    #[arg(long, value_name = "FILE")]
+    pub md: Option<PathBuf>,
+}
+
+/// What a report may be about.
+const REPORT_SUBJECTS: &str = "\
+WHAT is one of
+  last                 what was measured last: the study or comparison that the newest run belongs to, or the run itself
+  an id                of a run, a comparison or a study, or its unique beginning or end
+  a study's name       or its file
+  tag:NAME             all runs with this tag, the oldest first
+  \"SELECT …\"         runs whose ids are the first column of a query (`plumb query`)
+  several ids          those runs
+
+Without a file, the report is printed as Markdown.";
 
 /// Arguments of `plumb compare`.
 #[derive(Debug, Args)]
 #[command(after_long_help = COMPARE_PLACES)]
 pub struct CompareArguments {
+    /// Write a report with charts as well.
+    #[command(flatten)]
+    pub report_file: ReportFile,
     /// The baseline: a directory, several of them separated by commas (see below), or a simulated device such as `sim:hdd`. With
     /// --from-store: what selects its runs.
     pub a: String,
@@ -330,7 +385,7 @@ pub struct RunArguments {
     pub assertions: Vec<String>,
     /// Repeats, and where the page goes.
     #[command(flatten)]
-    pub report: ReportArguments,
+    pub report: PageArguments,
     /// Print the workload with all its settings, and do not run it.
     #[arg(long)]
     pub translate: bool,
@@ -345,6 +400,9 @@ pub struct RunArguments {
 /// Arguments of `plumb sweep`.
 #[derive(Debug, Args)]
 pub struct SweepArguments {
+    /// Write a report with charts as well.
+    #[command(flatten)]
+    pub report_file: ReportFile,
     /// One or two parameters with their levels, such as `depth=1..256`, `size=64M..4G:7`, `block=4k,64k,1M` or `rate=auto`
     /// (known: depth, rate, block, size, threads, read); and where: a directory, a file or block device to read, or a
     /// simulated device such as `sim:ssd` [default: the working directory].

@@ -21,6 +21,7 @@ use clap::Parser;
 use commands::study::StudyCommand;
 use exit::{End, Stopped};
 use plumb_engine::clock::Clock;
+use plumb_result::tidy::TidyTable;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -97,7 +98,15 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Show { run, diff } => commands::store::show(run, diff.as_deref(), common),
         PlumbCommand::Query { sql } => commands::store::query(sql.as_deref(), common),
         PlumbCommand::Tag { run, tag, delete } => commands::store::tag(run, tag, *delete, common),
-        PlumbCommand::Export { runs, study, csv } => commands::store::export(runs, study.as_deref(), *csv, common),
+        PlumbCommand::Report(arguments) => commands::report::run(arguments, common),
+        PlumbCommand::Export { runs, study, csv, ndjson } => {
+            let tidy: Option<fn(&TidyTable) -> String> = match (csv, ndjson) {
+                (true, _) => Some(TidyTable::csv),
+                (_, true) => Some(TidyTable::ndjson),
+                _ => None,
+            };
+            commands::store::export(runs, study.as_deref(), tidy, common)
+        }
         PlumbCommand::Import { files } => commands::store::import(files, common),
         PlumbCommand::Schema { form } => commands::schema::run(*form),
         PlumbCommand::Clean { paths } => commands::clean::run(paths, common),

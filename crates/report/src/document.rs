@@ -3,9 +3,10 @@
 use crate::measure;
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
+use plumb_chart::Chart;
 
 /// One part of a report.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ReportPart {
     /// What heads the parts below it.
     Heading(String),
@@ -17,6 +18,14 @@ pub(crate) enum ReportPart {
     Table(ReportTable),
     /// Facts about several things, those that they share once.
     Facts(FactTable),
+    /// A chart. A terminal has none.
+    Chart(Box<Chart>),
+}
+
+impl ReportPart {
+    pub(crate) fn chart(chart: Chart) -> ReportPart {
+        ReportPart::Chart(Box::new(chart))
+    }
 }
 
 /// Facts by name, each with a value for every column; empty where it is not known.
@@ -69,6 +78,7 @@ pub(crate) fn terminal(parts: &[ReportPart], style: &Style) -> String {
             ReportPart::List(items) => page.extend(items.iter().map(|item| line(item, style))),
             ReportPart::Table(table) => page.push_str(&columns(table, style)),
             ReportPart::Facts(facts) => page.extend(fact_items(facts).iter().map(|item| line(item, style))),
+            ReportPart::Chart(_) => {}
         }
     }
     page
@@ -120,8 +130,8 @@ fn columns(table: &ReportTable, style: &Style) -> String {
     text
 }
 
-/// As Markdown (GitHub's, which has tables).
-pub(crate) fn markdown(parts: &[ReportPart]) -> String {
+/// As Markdown (GitHub's, which has tables). Charts are images in `images`.
+pub(crate) fn markdown(parts: &[ReportPart], images: &str) -> String {
     let mut page = String::new();
     for part in parts {
         match part {
@@ -137,13 +147,22 @@ pub(crate) fn markdown(parts: &[ReportPart]) -> String {
             }
             ReportPart::Table(table) => page.push_str(&pipes(table)),
             ReportPart::Facts(facts) => page.push_str(&pipes(&fact_table(facts))),
+            ReportPart::Chart(chart) => {
+                let alt = chart.alt.replace(['[', ']', '\n'], " ");
+                let title = escaped(&chart.title);
+                page.push_str(&format!(
+                    "### {title}\n\n![{alt}]({images}/{}.svg)\n\n{}\n\n",
+                    chart.name,
+                    escaped(&chart.says)
+                ));
+            }
         }
     }
     page
 }
 
 /// A column for each thing; a single one for all where they differ in nothing.
-fn fact_table(facts: &FactTable) -> ReportTable {
+pub(crate) fn fact_table(facts: &FactTable) -> ReportTable {
     let alike = facts.rows.iter().all(|(_, values)| shared(values).is_some());
     let columns: &[String] = if alike { &[] } else { &facts.columns };
     let head = |title: &str| ColumnHead::new(title, Align::Left, None);

@@ -1,4 +1,5 @@
-//! What people read: terminal pages of results and comparisons. Text in, text out; nothing here touches the system.
+//! What people read: terminal pages of results and comparisons, and whole reports with charts. Results in, text out; nothing here
+//! touches the system.
 
 mod assertion;
 pub mod audit;
@@ -6,6 +7,7 @@ pub mod compare;
 pub mod diff;
 mod document;
 pub mod format;
+pub mod full;
 pub mod list;
 mod measure;
 pub mod noise;

@@ -4,6 +4,7 @@ use crate::finding::Finding;
 use crate::metric::Metric;
 use crate::run::TierName;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Name and version of the JSON form of a comparison.
 pub const COMPARE_SCHEMA: &str = "plumb.compare/1";
@@ -52,6 +53,20 @@ pub struct Comparison {
     /// Where nothing was measured: which stored runs were compared, and how they lie in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<StoredRuns>,
+}
+
+impl Comparison {
+    /// Which side each run is of, 0 the baseline, as the order says: in a block, each work ran on the sides in the block's order. Empty
+    /// where the order does not cover the runs, as of stored runs of several works.
+    pub fn sides_of_runs(&self) -> BTreeMap<&str, usize> {
+        let letters: usize = self.order.iter().map(String::len).sum();
+        let works = self.runs.len().checked_div(letters).unwrap_or(0);
+        if works == 0 || works * letters != self.runs.len() {
+            return BTreeMap::new();
+        }
+        let in_order = self.order.iter().flat_map(|block| (0..works).flat_map(|_| block.chars()));
+        self.runs.iter().map(String::as_str).zip(in_order.map(|letter| usize::from(letter == 'B'))).collect()
+    }
 }
 
 /// Stored runs that are compared without measuring anew.

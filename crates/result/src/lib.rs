@@ -27,6 +27,7 @@ pub mod seen;
 pub mod short_list;
 pub mod study;
 pub mod sweep;
+pub mod tidy;
 pub mod watch;
 
 pub use audit::{Audit, AuditFinding, AuditedClaim, ClaimVerdict};

@@ -2,10 +2,11 @@
 
 use crate::write::rfc3339;
 use crate::{Store, StoreError};
+use plumb_result::tidy::{TidyCell, TidyTable};
 use rusqlite::{Row, params};
 use std::collections::BTreeMap;
 
-/// The columns of [`Store::export_csv`], in order.
+/// The columns of [`Store::tidy`], in order.
 const COLUMNS: &[&str] = &[
     "run",
     "started",
@@ -22,7 +23,7 @@ const COLUMNS: &[&str] = &[
     "device_share",
 ];
 
-/// Columns of [`Store::export_csv_with`] that only some runs have values in.
+/// Columns of [`Store::tidy`] that only some runs have values in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FurtherColumns {
     /// Their names.
@@ -42,15 +43,9 @@ impl Store {
         Ok(if texts.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", texts.join(",\n")) })
     }
 
-    /// The numbers of runs as tidy CSV (RFC 4180, lines end in CR LF): a header, then one line a number. What was not
-    /// measured is an empty field. A run without any number has one line without a metric, so that it is not mistaken
-    /// for a run that never was. Ids as for [`Store::find`].
-    pub fn export_csv<S: AsRef<str>>(&self, runs: &[S]) -> Result<String, StoreError> {
-        self.export_csv_with(runs, &FurtherColumns::default())
-    }
-
-    /// The same with further columns behind those of every export.
-    pub fn export_csv_with<S: AsRef<str>>(&self, runs: &[S], further: &FurtherColumns) -> Result<String, StoreError> {
+    /// The numbers of runs as a tidy table, one row a number, with further columns behind those of every export. A run without any
+    /// number has one row without a metric, so that it is not mistaken for a run that never was. Ids as for [`Store::find`].
+    pub fn tidy<S: AsRef<str>>(&self, runs: &[S], further: &FurtherColumns) -> Result<TidyTable, StoreError> {
         let failed = self.failed("exporting");
         let mut statement = self
             .connection
@@ -66,56 +61,28 @@ impl Store {
                  WHERE run.id = ?1 ORDER BY value.phase, metric.rowid",
             )
             .map_err(&failed)?;
-        let mut csv = line(COLUMNS.iter().map(|&column| column.to_owned()).chain(further.names.iter().cloned()));
+        let columns = COLUMNS.iter().map(|&column| column.to_owned()).chain(further.names.iter().cloned()).collect();
         let nothing = vec![String::new(); further.names.len()];
+        let mut table = TidyTable { columns, rows: Vec::new() };
         for run in runs {
             let run = self.find(run.as_ref())?;
             let of_run = further.values.get(&run).unwrap_or(&nothing);
             let mut rows = statement.query(params![run]).map_err(&failed)?;
             while let Some(row) = rows.next().map_err(&failed)? {
-                csv.push_str(&line(fields(row).map_err(&failed)?.into_iter().chain(of_run.iter().cloned())));
+                let further = of_run.iter().map(TidyCell::text);
+                table.rows.push(cells(row).map_err(&failed)?.into_iter().chain(further).collect());
             }
         }
-        Ok(csv)
+        Ok(table)
     }
 }
 
-fn fields(row: &Row<'_>) -> rusqlite::Result<Vec<String>> {
-    let text = |i: usize| -> rusqlite::Result<String> { Ok(row.get::<_, Option<String>>(i)?.unwrap_or_default()) };
-    let number = |i: usize| -> rusqlite::Result<String> {
-        Ok(row.get::<_, Option<f64>>(i)?.map(|value| value.to_string()).unwrap_or_default())
-    };
+fn cells(row: &Row<'_>) -> rusqlite::Result<Vec<TidyCell>> {
     (0..COLUMNS.len())
         .map(|i| match COLUMNS[i] {
-            "started" => Ok(rfc3339(row.get(i)?)),
-            "value" | "device_share" => number(i),
-            _ => text(i),
+            "started" => Ok(TidyCell::Text(rfc3339(row.get(i)?))),
+            "value" | "device_share" => Ok(row.get::<_, Option<f64>>(i)?.map_or(TidyCell::Missing, TidyCell::Number)),
+            _ => Ok(TidyCell::text(row.get::<_, Option<String>>(i)?.unwrap_or_default())),
         })
         .collect()
-}
-
-/// One line of RFC 4180: fields with a comma, a quote or a line break stand in quotes, quotes are doubled.
-fn line(fields: impl Iterator<Item = String>) -> String {
-    let quoted: Vec<String> =
-        fields
-            .map(|field| {
-                if field.contains([',', '"', '\n', '\r']) {
-                    format!("\"{}\"", field.replace('"', "\"\""))
-                } else {
-                    field
-                }
-            })
-            .collect();
-    format!("{}\r\n", quoted.join(","))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quotes_follow_rfc_4180() {
-        let fields = ["plain", "a,b", "say \"x\"", "two\nlines", ""];
-        assert_eq!(line(fields.into_iter().map(str::to_owned)), "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\r\n");
-    }
 }

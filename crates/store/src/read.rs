@@ -238,6 +238,31 @@ impl Store {
         Ok(phases)
     }
 
+    /// The id of the comparison that `text` names: a whole id, or the beginning or end of one. `None` of none, and of several.
+    pub fn find_comparison(&self, text: &str) -> Result<Option<String>, StoreError> {
+        let failed = self.failed("looking for a comparison");
+        let mut statement = self
+            .connection
+            .prepare("SELECT id FROM comparison WHERE substr(id, 1, length(?1)) = lower(?1) OR substr(id, -length(?1)) = lower(?1) LIMIT 2")
+            .map_err(&failed)?;
+        let mut found: Vec<String> =
+            statement.query_map([text], |row| row.get(0)).and_then(Iterator::collect).map_err(&failed)?;
+        Ok(if text.is_empty() || found.len() > 1 { None } else { found.pop() })
+    }
+
+    /// The newest comparison that a run is part of, by the run's whole id.
+    pub fn comparison_of(&self, run: &str) -> Result<Option<String>, StoreError> {
+        self.connection
+            .query_row(
+                "SELECT comparison.id FROM comparison, json_each(comparison.body, '$.runs') AS of
+                 WHERE of.value = ?1 ORDER BY made_at DESC LIMIT 1",
+                [run],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(self.failed("looking for a comparison"))
+    }
+
     /// A stored comparison, by its whole id.
     pub fn comparison(&self, id: &str) -> Result<Comparison, StoreError> {
         let text: Option<String> = self

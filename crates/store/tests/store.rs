@@ -7,7 +7,8 @@ use plumb_result::compare::{COMPARE_SCHEMA, Comparison, Contrast, Replicate};
 use plumb_result::{ContrastVerdict, Metric, RunVerdict};
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
 use plumb_store::{
-    Filter, NoiseIn, NoiseWork, Partial, QueryCell, RunStatus, SCHEMA_VERSION, Store, StoreError, TagChange,
+    Filter, FurtherColumns, NoiseIn, NoiseWork, Partial, QueryCell, RunStatus, SCHEMA_VERSION, Store, StoreError,
+    TagChange,
 };
 use plumb_workload::OpKind;
 use std::fs;
@@ -287,7 +288,7 @@ fn csv_is_tidy_and_shows_runs_without_numbers() {
         format!("{SECOND},2024-05-01T12:00:00Z,seq,running,,,,,,,,,"),
         String::new(),
     ];
-    assert_eq!(store.export_csv(&["0a", "1b"]).unwrap(), expected.join("\r\n"));
+    assert_eq!(store.tidy(&["0a", "1b"], &FurtherColumns::default()).unwrap().csv(), expected.join("\r\n"));
 }
 
 #[test]

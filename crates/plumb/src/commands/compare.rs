@@ -29,6 +29,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         return from_store(arguments, varying, common);
     }
     check_lengths(arguments.budget, arguments.time, arguments.size)?;
+    arguments.report_file.writable()?;
     let sides = sides(&arguments.a, &arguments.b, arguments.plots)?;
     let workloads = works(&arguments.work)?;
     let sizes = sizes(&sides, arguments.size)?;
@@ -66,6 +67,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     let unstored = session::unstored(&bench, "the comparison", common);
     let outcome = outcome?;
     show(&outcome.comparison, common)?;
+    arguments.report_file.comparison(&outcome.comparison, bench.store.as_ref())?;
     let nothing_left = outcome.rejected > 0 && is_too_little(&outcome.comparison, &rule);
     Ok(if unstored {
         End::Io
@@ -92,6 +94,7 @@ fn from_store(arguments: &CompareArguments, varying: Option<&'static Factor>, co
         other => Stopped::usage(other),
     })?;
     show(&comparison, common)?;
+    arguments.report_file.comparison(&comparison, Some(&store))?;
     let nothing_left = !comparison.left_out.is_empty() && is_too_little(&comparison, &StopRule::default());
     Ok(if nothing_left { End::Rejected } else { End::Done })
 }

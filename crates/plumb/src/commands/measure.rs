@@ -1,7 +1,7 @@
 //! What `plumb try` and `plumb run` share: repeats, the page and its copy in a file, and how the command ends.
 
 use super::ended;
-use crate::args::ReportArguments;
+use crate::args::PageArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
@@ -13,7 +13,7 @@ use plumb_report::Style;
 use plumb_report::run::{Detail, KeptResult, PageOptions, RunConditions, page_with};
 use plumb_result::assertion::{Assertion, ConditionedResult, Steadiness};
 use plumb_result::medians::{Medians, medians};
-use plumb_store::TagChange;
+use plumb_store::{Store, TagChange};
 use plumb_study::{Bench, RunError, RunOutcome, RunRequest};
 use std::borrow::Cow;
 use std::fs::OpenOptions;
@@ -30,10 +30,11 @@ pub struct Measured {
 pub fn measure(
     bench: &mut Bench,
     request: &RunRequest<'_>,
-    arguments: &ReportArguments,
+    arguments: &PageArguments,
     common: &Common,
 ) -> Result<Measured, Stopped> {
     writable(arguments.output.as_deref())?;
+    arguments.report_file.writable()?;
     if arguments.name.as_deref().is_some_and(|name| tag_of(name).is_empty()) {
         return Err(Stopped::usage("--name is empty; give a title such as `xfs-new-kernel`, or leave it out"));
     }
@@ -78,7 +79,8 @@ impl Measured {
     pub fn present(
         self,
         assertions: &[Assertion],
-        arguments: &ReportArguments,
+        arguments: &PageArguments,
+        store: Option<&Store>,
         common: &Common,
     ) -> Result<End, Stopped> {
         let Some(medians) = self.medians() else { return Ok(End::Done) };
@@ -98,6 +100,7 @@ impl Measured {
             };
             std::fs::write(path, text).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
         }
+        arguments.report_file.run(&medians.result, store)?;
         let ends: Vec<End> = self.outcomes.iter().map(|outcome| ended(outcome, common)).collect();
         if let Some(error) = self.cut_short {
             return Err(Stopped::io(error));
@@ -115,7 +118,7 @@ impl Measured {
         &self,
         medians: &Medians,
         conditions: &RunConditions,
-        arguments: &ReportArguments,
+        arguments: &PageArguments,
         common: &Common,
         style: &Style,
     ) -> String {

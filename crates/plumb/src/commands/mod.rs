@@ -10,6 +10,7 @@ pub mod dialect;
 pub mod explain;
 pub mod measure;
 pub mod noise;
+pub mod report;
 pub mod run;
 pub mod schema;
 pub mod shell;

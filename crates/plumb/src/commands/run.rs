@@ -60,7 +60,8 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     let command = command_line();
     let request =
         RunRequest { workload: &workload, policies, base: place.base(), command: &command, dialect: None, sim_run };
-    measure(&mut bench, &request, &arguments.report, common)?.present(&assertions, &arguments.report, common)
+    let measured = measure(&mut bench, &request, &arguments.report, common)?;
+    measured.present(&assertions, &arguments.report, bench.store.as_ref(), common)
 }
 
 /// What a run will write and how long it measures, printed before it starts.

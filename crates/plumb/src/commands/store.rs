@@ -9,6 +9,7 @@ use plumb_report::format::{self, MISSING};
 use plumb_report::run::short_id;
 use plumb_report::{diff, list, run};
 use plumb_result::reader::{self, FILE_BYTES_MAX};
+use plumb_result::tidy::TidyTable;
 use plumb_result::{RunResult, RunVerdict};
 use plumb_store::{FactDifference, Filter, Imported, QueryCell, RunStatus, Store, StoreError, TagChange};
 use plumb_trust::{ComparisonSide, SideRecord};
@@ -273,9 +274,14 @@ fn read_limited(file: &Path) -> Result<Vec<u8>, Stopped> {
 }
 
 /// Writes runs out: those that are named, those of a study, or all.
-pub fn export(runs: &[String], study: Option<&str>, csv: bool, common: &Common) -> Result<End, Stopped> {
-    if csv && common.json {
-        return Err(Stopped::usage("--csv and --json exclude each other; `plumb export` writes JSON by default"));
+pub fn export(
+    runs: &[String],
+    study: Option<&str>,
+    tidy: Option<fn(&TidyTable) -> String>,
+    common: &Common,
+) -> Result<End, Stopped> {
+    if tidy.is_some() && common.json {
+        return Err(Stopped::usage("--json excludes --csv and --ndjson; `plumb export` writes JSON by default"));
     }
     let store = session::store_to_read(common)?;
     let ids = match study {
@@ -289,9 +295,9 @@ pub fn export(runs: &[String], study: Option<&str>, csv: bool, common: &Common) 
         }
         None => runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?,
     };
-    let text = match csv {
-        true => store.export_csv_with(&ids, &plumb_study::placed::columns(&store, &ids)?)?,
-        false => store.export_json(&ids)?,
+    let text = match tidy {
+        Some(form) => form(&store.tidy(&ids, &plumb_study::placed::columns(&store, &ids)?)?),
+        None => store.export_json(&ids)?,
     };
     output::print(&text);
     Ok(End::Done)

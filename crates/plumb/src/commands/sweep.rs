@@ -46,6 +46,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
             return Err(Stopped::usage(format!("`{second}`: a sweep runs in one place; `plumb compare` takes two")));
         }
     };
+    arguments.report_file.writable()?;
     // A budget of nothing is one repeat.
     check_lengths(Nanos(1), arguments.time, arguments.size)?;
     let mut bench = session::bench(common)?;
@@ -98,6 +99,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     } else {
         output::print(&page::page(&outcome.sweep, &session::style()));
     }
+    arguments.report_file.sweep(&outcome.sweep, bench.store.as_ref())?;
     Ok(if unstored {
         End::Io
     } else if outcome.sweep.partial {

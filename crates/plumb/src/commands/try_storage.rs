@@ -36,6 +36,12 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
             path.display()
         )));
     }
+    if let (Some(path), [_, _, ..]) = (&arguments.report.report_file.path, arguments.paths.as_slice()) {
+        return Err(Stopped::usage(format!(
+            "--report {} is about one path; run `plumb try` once for each, or `plumb report` of several runs",
+            path.display()
+        )));
+    }
     // A path that cannot be used is found before another one is measured.
     let planned: Vec<Planned> =
         arguments.paths.iter().map(|path| Planned::new(path, arguments)).collect::<Result<_, _>>()?;
@@ -48,7 +54,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
         }
         let measured = planned.measure(&mut bench, arguments, common)?;
         results.extend(measured.medians().map(|medians| medians.result));
-        let end = measured.present(&[], &arguments.report, common)?;
+        let end = measured.present(&[], &arguments.report, bench.store.as_ref(), common)?;
         ends.push(end);
         if end == End::Interrupted {
             break;

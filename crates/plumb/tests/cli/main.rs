@@ -28,6 +28,7 @@ mod output;
 mod pages;
 mod postmark;
 mod refused;
+mod report;
 mod simulated;
 mod store;
 mod stored_runs;

@@ -4,7 +4,7 @@ use crate::format;
 use plumb_result::PhaseResult;
 
 /// `limited by the device: loop0 busy 97 %, 3.5 in flight`.
-pub(super) fn limit(phase: &PhaseResult) -> Option<String> {
+pub(crate) fn limit(phase: &PhaseResult) -> Option<String> {
     let limiter = phase.limiter.as_ref()?;
     let used = match (limiter.text.is_empty(), limiter.utilisation) {
         (false, _) => format!(": {}", limiter.text),

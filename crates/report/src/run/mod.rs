@@ -12,6 +12,7 @@ mod rows;
 mod survey;
 
 pub use findings::{findings, found, withdrawn};
+pub(crate) use limits::limit;
 pub use survey::side_by_side;
 
 use crate::assertion;

@@ -27,7 +27,12 @@ pub fn page(report: &StudyReport, detail: Detail, style: &Style) -> String {
 
 /// The page as Markdown, in full.
 pub fn page_markdown(report: &StudyReport) -> String {
-    format!("# {}\n\n{}", report.name, markdown(&parts(report, Detail::Full)))
+    format!("# {}\n\n{}", report.name, markdown(&parts(report, Detail::Full), ""))
+}
+
+/// Everything that is said of it.
+pub(crate) fn parts_in_full(report: &StudyReport) -> Vec<ReportPart> {
+    parts(report, Detail::Full)
 }
 
 fn parts(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {

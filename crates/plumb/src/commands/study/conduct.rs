@@ -5,6 +5,7 @@ use super::file::{StudyFile, find};
 use super::hosts::LabHosts;
 use super::report::{end, found};
 use super::watch::StudyReporter;
+use crate::args::ReportFile;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
@@ -38,6 +39,9 @@ pub struct ConductArguments {
     /// Begin without checking hosts, programs, devices and space first.
     #[arg(long)]
     pub no_check: bool,
+    /// Write a report with charts as well.
+    #[command(flatten)]
+    pub report_file: ReportFile,
 }
 
 /// Arguments of `plumb study resume`.
@@ -71,11 +75,12 @@ pub fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End, Stoppe
             open.id, open.id
         ));
     }
+    arguments.conduct.report_file.writable()?;
     let mut site = StudySite::new(common)?;
     site.check(&plan, |_| true, &arguments.conduct)?;
     let origin = StudyOrigin { file: &absolute.to_string_lossy(), text: &text, options: &options };
     let study = FrozenStudy::begin(&mut store, plan, &origin)?;
-    site.go(&mut store, &study, common, arguments.conduct.keep_going)
+    site.go(&mut store, &study, common, &arguments.conduct)
 }
 
 /// Goes on with a frozen plan.
@@ -97,7 +102,7 @@ pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopp
     let open: BTreeSet<u32> =
         store.study_runs(&id)?.iter().filter(|run| !run.status.has_ended()).map(|run| run.plot).collect();
     site.check(&study.plan, |plot| open.contains(&plot), &arguments.conduct)?;
-    site.go(&mut store, &study, common, arguments.conduct.keep_going)
+    site.go(&mut store, &study, common, &arguments.conduct)
 }
 
 /// A study's file must still say what was planned: two plans are two studies.
@@ -172,7 +177,13 @@ impl StudySite {
     }
 
     /// Conducts it, and reports.
-    fn go(mut self, store: &mut Store, study: &FrozenStudy, common: &Common, keep_going: bool) -> Result<End, Stopped> {
+    fn go(
+        mut self,
+        store: &mut Store,
+        study: &FrozenStudy,
+        common: &Common,
+        arguments: &ConductArguments,
+    ) -> Result<End, Stopped> {
         let mut teller = StudyReporter::new();
         teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
         if let Err(error) = self.hosts.recover(&mut |line| teller.tell(line)) {
@@ -185,14 +196,14 @@ impl StudySite {
                 hosts: &mut self.hosts,
                 stop: self.stop,
                 budget: study.plan.budget_s.map(Duration::from_secs),
-                keep_going,
+                keep_going: arguments.keep_going,
                 watcher: &mut teller,
                 typed: self.typed,
                 command: &session::command_line(),
             },
         );
         teller.clear();
-        ended(conducted, store, study, common)
+        ended(conducted, store, study, common, &arguments.report_file)
     }
 }
 
@@ -202,6 +213,7 @@ fn ended(
     store: &mut Store,
     study: &FrozenStudy,
     common: &Common,
+    report_file: &ReportFile,
 ) -> Result<End, Stopped> {
     let go_on = format!("`plumb study resume {}` goes on", study.id);
     let conducted = conducted.map_err(|error| match error {
@@ -212,6 +224,7 @@ fn ended(
         error => Stopped::io(format!("{error}. What was stored is safe; {go_on}")),
     })?;
     let said = found(store, &study.id, common)?;
+    report_file.study(&said, store)?;
     match conducted.ended {
         ConductEnded::Interrupted => {
             error_line!("interrupted: all finished runs are stored; {go_on}");

@@ -1,0 +1,240 @@
+//! `plumb report`, and the reports that measurements write at their end.
+
+use crate::args::{ReportArguments, ReportFile};
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::output;
+use crate::session;
+use plumb_report::full::{self, FullReport};
+use plumb_result::tidy::TidyTable;
+use plumb_result::{Comparison, RunResult, StudyReport, Sweep};
+use plumb_store::{Filter, FurtherColumns, QueryCell, Store, StoreError};
+use plumb_study::answer::{StudyEvidence, answer};
+use std::path::Path;
+
+/// Writes a report of what is stored.
+pub fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
+    if common.json {
+        return Err(Stopped::usage(
+            "a report has no JSON; use `plumb show --json`, `plumb study report --json` or `plumb export`",
+        ));
+    }
+    let store = session::store_to_read(common)?;
+    let report = Subject::find(&store, &arguments.subjects)?.report(&store)?;
+    let mut written: Vec<String> = Vec::new();
+    if let Some(path) = &arguments.html {
+        write(path, report.html().as_bytes(), &mut written)?;
+    }
+    if let Some(path) = &arguments.xlsx {
+        write(path, &report.workbook().map_err(Stopped::io)?, &mut written)?;
+    }
+    for (directory, ending) in [(&arguments.svg, "svg"), (&arguments.png, "png")] {
+        let Some(directory) = directory else { continue };
+        std::fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
+        for chart in report.charts() {
+            let picture = match ending {
+                "svg" => chart.svg().into_bytes(),
+                _ => png(&chart)?,
+            };
+            write(&directory.join(format!("{}.{ending}", chart.name)), &picture, &mut written)?;
+        }
+    }
+    if let Some(path) = &arguments.md {
+        let images = arguments.svg.as_deref().map(|images| relative(images, path));
+        write(path, report.markdown(images.as_deref()).as_bytes(), &mut written)?;
+    }
+    if written.is_empty() && [&arguments.svg, &arguments.png].iter().all(|directory| directory.is_none()) {
+        output::print(&report.markdown(None));
+    } else if written.is_empty() {
+        output::print("There is nothing to draw: the report has no charts.\n");
+    } else {
+        output::print(&written.iter().map(|path| format!("{path}\n")).collect::<String>());
+    }
+    Ok(End::Done)
+}
+
+#[cfg(feature = "png")]
+fn png(chart: &plumb_chart::Chart) -> Result<Vec<u8>, Stopped> {
+    chart.png().map_err(Stopped::io)
+}
+
+#[cfg(not(feature = "png"))]
+fn png(_: &plumb_chart::Chart) -> Result<Vec<u8>, Stopped> {
+    Err(Stopped::usage("this Plumb was built without PNG; use --svg"))
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Stopped {
+    Stopped::io(format!("cannot write {}: {error}", path.display()))
+}
+
+fn write(path: &Path, content: &[u8], written: &mut Vec<String>) -> Result<(), Stopped> {
+    std::fs::write(path, content).map_err(|error| failed(path, &error))?;
+    written.push(path.display().to_string());
+    Ok(())
+}
+
+/// The images' directory as seen from a page beside it.
+fn relative(images: &Path, page: &Path) -> String {
+    let beside =
+        page.parent().and_then(|parent| images.strip_prefix(parent).ok()).filter(|rest| !rest.as_os_str().is_empty());
+    let whole = || std::path::absolute(images).unwrap_or_else(|_| images.to_owned());
+    let both_here = page.parent().is_some_and(|parent| parent.as_os_str().is_empty()) && images.is_relative();
+    match beside {
+        Some(rest) => rest.display().to_string(),
+        None if both_here => images.display().to_string(),
+        None => whole().display().to_string(),
+    }
+}
+
+/// What a report is about.
+enum Subject {
+    Run(String),
+    Comparison(String),
+    Study(String),
+    Runs { selection: String, ids: Vec<String> },
+}
+
+impl Subject {
+    fn find(store: &Store, texts: &[String]) -> Result<Subject, Stopped> {
+        let [text] = texts else {
+            let ids = texts.iter().map(|text| store.find(text)).collect::<Result<_, _>>()?;
+            return Ok(Subject::Runs { selection: texts.join(", "), ids });
+        };
+        if let Some(tag) = text.strip_prefix("tag:") {
+            let mut rows = store.list(&Filter { tag: Some(tag.to_owned()), ..Filter::default() })?;
+            rows.reverse();
+            let ids: Vec<String> = rows.into_iter().map(|row| row.id).collect();
+            if ids.is_empty() {
+                return Err(Stopped::usage(format!("no run has the tag `{tag}`; `plumb list` shows tags")));
+            }
+            return Ok(Subject::Runs { selection: text.clone(), ids });
+        }
+        if text.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("select")) {
+            return Subject::of_query(store, text);
+        }
+        if text == "last" {
+            let run = store.find(text)?;
+            return Ok(match (store.comparison_of(&run)?, store.study_place(&run)?) {
+                (Some(comparison), _) => Subject::Comparison(comparison),
+                (None, Some(place)) => Subject::Study(place.study),
+                (None, None) => Subject::Run(run),
+            });
+        }
+        match store.find(text) {
+            Err(not_found @ StoreError::NotFound { .. }) => {
+                if let Some(comparison) = store.find_comparison(text)? {
+                    return Ok(Subject::Comparison(comparison));
+                }
+                match super::study::find(store, text) {
+                    Ok(study) => Ok(Subject::Study(study)),
+                    Err(_) => {
+                        Err(Stopped::usage(format!("{not_found}; no comparison and no study has this name either")))
+                    }
+                }
+            }
+            found => Ok(Subject::Run(found?)),
+        }
+    }
+
+    fn of_query(store: &Store, sql: &str) -> Result<Subject, Stopped> {
+        let table = store.query(sql).map_err(Stopped::usage)?;
+        let ids = table.rows.iter().filter_map(|row| match row.first() {
+            Some(QueryCell::Text(id)) => Some(store.find(id)),
+            _ => None,
+        });
+        let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
+        if ids.is_empty() {
+            return Err(Stopped::usage(
+                "the query gives no ids of runs in its first column, such as `SELECT id FROM run`",
+            ));
+        }
+        Ok(Subject::Runs { selection: sql.to_owned(), ids })
+    }
+
+    fn report(self, store: &Store) -> Result<FullReport, Stopped> {
+        match self {
+            Subject::Run(run) => of_run(&store.get(&run)?, Some(store)),
+            Subject::Comparison(id) => of_comparison(&store.comparison(&id)?, Some(store)),
+            Subject::Study(id) => of_study(&answer(&StudyEvidence::load(store, &id)?), store),
+            Subject::Runs { selection, ids } => Ok(full::of_runs(&selection, numbers(store, &ids)?)),
+        }
+    }
+}
+
+/// Every number of some runs, with their places in studies.
+fn numbers(store: &Store, ids: &[String]) -> Result<TidyTable, Stopped> {
+    Ok(store.tidy(ids, &plumb_study::placed::columns(store, ids)?)?)
+}
+
+fn of_run(result: &RunResult, store: Option<&Store>) -> Result<FullReport, Stopped> {
+    // A run that was not stored has no series here, and no sheet of numbers.
+    let Some(store) = store.filter(|store| store.find(&result.id).is_ok()) else {
+        return Ok(full::of_run(result, &[], TidyTable::default()));
+    };
+    let phases = store.intervals(&result.id)?;
+    let series: Vec<_> = phases.iter().map(|phase| (phase.name.as_str(), phase.intervals.as_slice())).collect();
+    let numbers = store.tidy(std::slice::from_ref(&result.id), &FurtherColumns::default())?;
+    Ok(full::of_run(result, &series, numbers))
+}
+
+fn of_comparison(comparison: &Comparison, store: Option<&Store>) -> Result<FullReport, Stopped> {
+    let Some(store) = store else { return Ok(full::of_comparison(comparison, &[], TidyTable::default())) };
+    let stored: Vec<String> = comparison.runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
+    let sides = comparison.sides_of_runs();
+    let example = |side: usize| {
+        let run = comparison.runs.iter().find(|run| sides.get(run.as_str()) == Some(&side) && stored.contains(run))?;
+        store.get(run).ok()
+    };
+    let examples: Vec<RunResult> = (0..2).map_while(example).collect();
+    Ok(full::of_comparison(comparison, &examples, numbers(store, &stored)?))
+}
+
+fn of_study(report: &StudyReport, store: &Store) -> Result<FullReport, Stopped> {
+    let runs: Vec<String> = store.study_runs(&report.id)?.into_iter().filter_map(|run| run.run_id).collect();
+    Ok(full::of_study(report, numbers(store, &runs)?))
+}
+
+impl ReportFile {
+    /// Refuses a file that cannot be written before anything is measured for it.
+    pub fn writable(&self) -> Result<(), Stopped> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        opened.map(|_| ()).map_err(|error| Stopped::usage(format!("--report {}: {error}", path.display())))
+    }
+
+    /// Writes the report of a run.
+    pub fn run(&self, result: &RunResult, store: Option<&Store>) -> Result<(), Stopped> {
+        self.write(|| of_run(result, store))
+    }
+
+    /// Writes the report of a comparison.
+    pub fn comparison(&self, comparison: &Comparison, store: Option<&Store>) -> Result<(), Stopped> {
+        self.write(|| of_comparison(comparison, store))
+    }
+
+    /// Writes the report of a sweep.
+    pub fn sweep(&self, sweep: &Sweep, store: Option<&Store>) -> Result<(), Stopped> {
+        self.write(|| {
+            let Some(store) = store else { return Ok(full::of_sweep(sweep, None, TidyTable::default())) };
+            let stored: Vec<String> = sweep.runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
+            let example = stored.first().and_then(|run| store.get(run).ok());
+            Ok(full::of_sweep(sweep, example.as_ref(), numbers(store, &stored)?))
+        })
+    }
+
+    /// Writes the report of a study.
+    pub fn study(&self, report: &StudyReport, store: &Store) -> Result<(), Stopped> {
+        self.write(|| of_study(report, store))
+    }
+
+    fn write(&self, report: impl FnOnce() -> Result<FullReport, Stopped>) -> Result<(), Stopped> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let report = report()?;
+        let content = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("xlsx") => report.workbook().map_err(Stopped::io)?,
+            Some("md") => report.markdown(None).into_bytes(),
+            _ => report.html().into_bytes(),
+        };
+        std::fs::write(path, content).map_err(|error| failed(path, &error))
+    }
+}

@@ -1,0 +1,202 @@
+//! `plumb report` and `--report`: what is stored, as HTML, workbook, pictures and Markdown.
+
+use crate::common::{Home, flat};
+use std::path::Path;
+use std::process::Command;
+
+const STUDY: &str = r#"
+[experiment]
+name     = "two-disks"
+question = "Which disk reads faster?"
+seed     = 7
+
+[[factor]]
+name   = "device"
+levels = ["sim:ssd?plot=1%&cv=1%", "sim:ssd?plot=1%&cv=1%&slow=50%"]
+change = "hard"
+
+[[factor]]
+name   = "depth"
+levels = [1, 4]
+
+[target]
+path = "${device}"
+
+[workload]
+random-read = { size = "16MiB", depth = "${depth}", direct = true, time = "300ms" }
+
+[design]
+plots  = 3
+repeat = 2
+
+[compare]
+by      = "device"
+within  = ["depth"]
+metrics = ["read.iops"]
+"#;
+
+fn read(home: &Home, name: &str) -> String {
+    std::fs::read_to_string(home.work().join(name)).unwrap()
+}
+
+/// A page that opens anywhere: it fetches nothing and runs nothing, and every chart has a text that says what is seen.
+fn is_a_page(html: &str) {
+    assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"));
+    for foreign in ["<script", "src=", "@import", "url(", "href="] {
+        assert!(!html.contains(foreign), "{foreign}");
+    }
+    let links = html.matches("http").count();
+    assert_eq!(
+        links,
+        html.matches("xmlns=\"http://www.w3.org/2000/svg\"").count(),
+        "only names of namespaces are addresses"
+    );
+    assert_eq!(html.matches("<svg").count(), html.matches("role=\"img\" aria-label=\"").count());
+    assert!(!html.contains("aria-label=\"\"") && !html.contains("NaN"), "{html}");
+    assert!(html.len() < 1 << 20, "{} bytes", html.len());
+}
+
+/// The files of a ZIP archive by the names in its directory: enough to see that a workbook is whole.
+fn names_in(zip: &[u8]) -> String {
+    assert_eq!(&zip[..2], b"PK");
+    String::from_utf8_lossy(zip).into_owned()
+}
+
+#[test]
+fn a_run_is_reported_in_every_form() {
+    let home = Home::new();
+    home.plumb("run mail --at sim:ssd --set time=4s").expect(0);
+    let said = home.plumb("report last --html r.html --xlsx r.xlsx --png png --svg svg --md r.md").expect(0).out;
+    let html = read(&home, "r.html");
+    is_a_page(&html);
+    for wanted in
+        ["How far to trust it", "Latency by percentile", "over time", "Method", "For a paper", "sim:ssd", "seed"]
+    {
+        assert!(html.contains(wanted), "{wanted}");
+    }
+    for name in ["r.html", "r.xlsx", "r.md", "png/latency.png", "svg/latency.svg"] {
+        assert!(said.contains(name), "{said}");
+    }
+    let png = std::fs::read(home.work().join("png/latency.png")).unwrap();
+    assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+    assert!(read(&home, "svg/latency.svg").starts_with("<svg xmlns="));
+    let markdown = read(&home, "r.md");
+    assert!(markdown.starts_with("# mail at sim:ssd") && markdown.contains("](svg/latency.svg)"), "{markdown}");
+    let book = names_in(&std::fs::read(home.work().join("r.xlsx")).unwrap());
+    assert!(book.contains("xl/charts/chart1.xml") && book.contains("xl/worksheets/sheet2.xml"));
+    // Without a file it is Markdown, with words in place of charts.
+    home.plumb("report").expect(0).says(&["# mail at sim:ssd", "Latency by percentile."]);
+    home.plumb("report nonsense").expect(2).complains(&["no run \"nonsense\"", "no comparison and no study"]);
+    home.plumb("report --html missing/r.html").expect(4).complains(&["cannot write missing/r.html"]);
+}
+
+#[test]
+fn a_comparison_is_reported_with_its_runs_as_dots() {
+    let home = Home::new();
+    let line = "compare sim:ssd?cv=2% sim:ssd?slow=30%&cv=2% --for random-read --budget 60s --report c.html";
+    home.plumb(line).expect(0);
+    let html = read(&home, "c.html");
+    is_a_page(&html);
+    assert!(
+        html.contains("slower") && html.contains("equal for practical purposes") && html.contains("each dot is a run"),
+        "{html}"
+    );
+    assert!(html.contains("Both sides were measured in interleaved blocks"), "{html}");
+    // What was measured last was a comparison, and so is the report of it.
+    home.plumb("report last --html again.html").expect(0);
+    assert_eq!(read(&home, "again.html"), html);
+    home.plumb(&format!("{line}x/y.html")).expect(2).complains(&["--report c.htmlx/y.html"]);
+}
+
+#[test]
+fn a_sweep_is_reported_with_its_knee() {
+    let home = Home::new();
+    home.plumb("sweep depth=1..64 sim:ssd --time 300ms --report s.html").expect(0);
+    let html = read(&home, "s.html");
+    is_a_page(&html);
+    assert!(
+        html.contains("by depth") && html.contains("Latency by achieved rate") && html.contains("the knee, at depth 8"),
+        "{html}"
+    );
+}
+
+#[test]
+fn a_study_is_reported_by_level_with_everything_of_its_page() {
+    let home = Home::new();
+    home.file("two-disks.toml", STUDY);
+    home.plumb("study run two-disks.toml --report study.xlsx").expect(0);
+    assert!(names_in(&std::fs::read(home.work().join("study.xlsx")).unwrap()).contains("xl/charts/chart2.xml"));
+    home.plumb("report two-disks.toml --html s.html --md s.md").expect(0);
+    let html = read(&home, "s.html");
+    is_a_page(&html);
+    for wanted in ["read.iops by device", "over provisionings", "Effects on", "Verdicts", "Results by device", "plan"] {
+        assert!(html.contains(wanted), "{wanted}");
+    }
+    // The level's name is text, and no markup.
+    assert!(
+        html.contains("sim:ssd?plot=1%&#38;cv=1%&#38;slow=50%")
+            || html.contains("sim:ssd?plot=1%&amp;cv=1%&amp;slow=50%")
+    );
+    // Of a newer thing, `last` is that.
+    home.plumb("report last --md last.md").expect(0);
+    assert_eq!(read(&home, "last.md"), read(&home, "s.md"));
+}
+
+#[test]
+fn stored_runs_are_reported_over_time() {
+    let home = Home::new();
+    for _ in 0..3 {
+        home.plumb("run random-read --at sim:ssd --set time=200ms --set size=16MiB --name nightly").expect(0);
+    }
+    home.plumb("report tag:nightly --html h.html").expect(0);
+    let html = read(&home, "h.html");
+    is_a_page(&html);
+    assert!(html.contains("tag:nightly: 3 runs") && html.contains("no change of level found"), "{html}");
+    let by_query = home.with(["report", "SELECT id FROM run ORDER BY started_at", "--md", "q.md"]).expect(0);
+    assert!(by_query.out.contains("q.md"));
+    home.plumb("report tag:none").expect(2).complains(&["no run has the tag `none`"]);
+    home.with(["report", "SELECT 1"]).expect(2).complains(&["no ids of runs in its first column"]);
+}
+
+/// The numbers of an export are the same in both forms, and what is missing is left out.
+#[test]
+fn numbers_are_exported_as_json_lines() {
+    let home = Home::new();
+    home.plumb("run random-read --at sim:ssd --set time=200ms --set size=16MiB").expect(0);
+    let csv = home.plumb("export --csv").expect(0).out;
+    let lines = home.plumb("export --ndjson").expect(0).out;
+    assert_eq!(csv.lines().count() - 1, lines.lines().count());
+    for line in lines.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(
+            row["run"].is_string()
+                && row["metric"].is_string()
+                && !row.as_object().unwrap().values().any(|value| value.is_null())
+        );
+    }
+    home.plumb("export --csv --ndjson").expect(2);
+    home.plumb("export --ndjson --json").expect(2).complains(&["--json excludes"]);
+}
+
+/// Spreadsheets that people have open it: LibreOffice turns it into a page, openpyxl reads its charts.
+#[test]
+fn the_workbook_opens_elsewhere() {
+    let home = Home::new();
+    home.plumb("compare sim:ssd?cv=2% sim:ssd?slow=30%&cv=2% --for random-read --budget 60s --report c.xlsx").expect(0);
+    let script = "import openpyxl,sys; book=openpyxl.load_workbook(sys.argv[1]); \
+                  print([sheet.title for sheet in book], sum(len(sheet._charts) for sheet in book), \
+                  sum(cell.data_type=='f' for sheet in book for row in sheet for cell in row))";
+    let has = |program: &str, arguments: &[&str]| {
+        Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+    };
+    if !has("/usr/bin/python3", &["-c", "import openpyxl"]) {
+        assert!(std::env::var_os("CI").is_none(), "openpyxl is missing");
+        eprintln!("SKIPPED: openpyxl is missing");
+        return;
+    }
+    let read = Command::new("/usr/bin/python3").args(["-c", script]).arg(home.work().join("c.xlsx")).output().unwrap();
+    let said = String::from_utf8_lossy(&read.stdout).into_owned();
+    assert!(said.contains("'Report'") && said.contains("'Data'"), "{said}{}", String::from_utf8_lossy(&read.stderr));
+    assert!(flat(&said).ends_with(" 2 0") || flat(&said).ends_with(" 3 0"), "charts, and no formulas: {said}");
+    assert!(Path::new(&home.work().join("c.xlsx")).exists());
+}

@@ -1,0 +1,97 @@
+//! From results to charts: what several reports draw.
+
+use crate::format;
+use plumb_chart::{Axis, Body, Chart, Forest, ForestRow, Format, Mark, Scale};
+use plumb_result::{Contrast, ContrastVerdict, Metric, Unit};
+
+/// How an axis prints a metric.
+pub(super) fn format_of(metric: Metric) -> Format {
+    match metric.unit() {
+        Unit::BytesPerSecond => Format::Rate,
+        Unit::OpsPerSecond if metric.to_string().ends_with(".iops") => Format::Iops,
+        Unit::OpsPerSecond => Format::Ops,
+        Unit::Nanoseconds => Format::Time,
+        Unit::Bytes | Unit::BytesPerOp => Format::Bytes,
+        Unit::Cpus | Unit::Ops => Format::Count,
+        Unit::BytesPerByte => Format::Ratio,
+    }
+}
+
+/// What values of a unit are called on an axis, and which way is better.
+pub(super) fn axis_of(metric: Metric, scale: Scale) -> Axis {
+    let title = match format_of(metric) {
+        Format::Rate => "Bytes per second: more is better",
+        Format::Iops | Format::Ops => "Operations per second: more is better",
+        Format::Time => "Time: less is better",
+        Format::Bytes => "Bytes: less is better",
+        Format::Ratio => "Bytes moved for each byte of work: less is better",
+        Format::Count | Format::Share => "Count: less is better",
+    };
+    Axis { title: title.to_owned(), format: format_of(metric), scale }
+}
+
+/// A part of a file's name: letters, digits and hyphens.
+pub(super) fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() => slug.push(c.to_ascii_lowercase()),
+            _ if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
+            _ => {}
+        }
+    }
+    slug.trim_end_matches('-').to_owned()
+}
+
+/// A contrast as a row of a forest. Of device counts the ratio is that of the counts, and fewer is better.
+pub(super) fn forest_row(label: String, contrast: &Contrast, is_judged: bool) -> ForestRow {
+    let mark = match contrast.verdict {
+        _ if !is_judged => Mark::Unjudged,
+        ContrastVerdict::Faster => Mark::Better,
+        ContrastVerdict::Slower => Mark::Worse,
+        ContrastVerdict::Equivalent => Mark::Equal,
+        ContrastVerdict::CannotTell | ContrastVerdict::Fragile => Mark::Open,
+    };
+    let word = if is_judged { contrast.word() } else { "secondary" };
+    let interval = contrast.lo.zip(contrast.hi);
+    let words = match (contrast.ratio, interval) {
+        (Some(ratio), Some((lo, hi))) => format!("{}× ({}) {word}", format::ratio(ratio), format::interval(lo, hi)),
+        (Some(ratio), None) => format!("{}× {word}", format::ratio(ratio)),
+        (None, _) => word.to_owned(),
+    };
+    ForestRow { label, value: contrast.ratio, interval, mark, words }
+}
+
+/// Ratios with their intervals and the band of equivalence.
+pub(super) fn forest(title: &str, better: &str, band: Option<f64>, rows: Vec<ForestRow>) -> Chart {
+    let said: Vec<String> = rows.iter().take(12).map(|row| format!("{}: {}", row.label, row.words)).collect();
+    let band_says = band.map_or(String::new(), |margin| {
+        format!(" The band is ± {}: equal for practical purposes.", format::percent(margin))
+    });
+    Chart {
+        name: "verdicts".to_owned(),
+        title: title.to_owned(),
+        says: format!(
+            "Each line is a 95 % interval of the ratio. Disc: better, diamond: worse, square: equivalent, triangle: cannot tell, \
+             cross: no verdict asked.{band_says}"
+        ),
+        alt: format!("{title}. {}.", said.join("; ")),
+        body: Body::Forest(Forest {
+            axis_title: better.to_owned(),
+            band: band.map(|margin| (1.0 / (1.0 + margin), 1.0 + margin)),
+            rows,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_plain() {
+        assert_eq!(slug("random-read, 4 KiB / ext4"), "random-read-4-kib-ext4");
+        assert_eq!(slug("../../x"), "x");
+        assert_eq!(slug("é"), "");
+    }
+}

@@ -1,0 +1,89 @@
+//! A report as one HTML file: no network, no script; charts are SVG in the page, in two widths.
+
+use super::FullReport;
+use crate::document::{ReportPart, ReportTable, fact_table};
+use crate::style::Ink;
+use crate::table::Align;
+use askama::Template;
+use plumb_chart::{NARROW, WIDE, style_sheet};
+
+#[derive(Template)]
+#[template(path = "page.html")]
+struct Page<'a> {
+    title: &'a str,
+    colours: String,
+    parts: Vec<HtmlPart>,
+}
+
+enum HtmlPart {
+    Heading(String),
+    Text { class: &'static str, text: String },
+    List(Vec<HtmlItem>),
+    Table { head: Vec<HtmlCell>, rows: Vec<Vec<HtmlCell>> },
+    Figure { title: String, says: String, wide: String, narrow: String },
+}
+
+struct HtmlItem {
+    class: &'static str,
+    head: String,
+    text: String,
+}
+
+struct HtmlCell {
+    is_number: bool,
+    text: String,
+}
+
+/// The page.
+pub(super) fn page(report: &FullReport) -> String {
+    let parts = report.parts.iter().filter(|part| !is_empty(part)).map(part).collect();
+    let page = Page { title: &report.title, colours: style_sheet(), parts };
+    // Only a writer can fail, and memory does not.
+    page.render().unwrap_or_default()
+}
+
+fn is_empty(part: &ReportPart) -> bool {
+    matches!(part, ReportPart::Text(_, text) if text.is_empty())
+}
+
+fn part(part: &ReportPart) -> HtmlPart {
+    match part {
+        ReportPart::Heading(text) => HtmlPart::Heading(text.clone()),
+        ReportPart::Text(ink, text) => HtmlPart::Text { class: class(*ink), text: text.clone() },
+        ReportPart::List(items) => {
+            let item = |item: &crate::document::Item| HtmlItem {
+                class: class(item.ink),
+                head: item.head.trim().to_owned(),
+                text: item.text.clone(),
+            };
+            HtmlPart::List(items.iter().map(item).collect())
+        }
+        ReportPart::Table(it) => table(it),
+        ReportPart::Facts(facts) => table(&fact_table(facts)),
+        ReportPart::Chart(chart) => HtmlPart::Figure {
+            title: chart.title.clone(),
+            says: chart.says.clone(),
+            wide: chart.inline(WIDE),
+            narrow: chart.inline(NARROW),
+        },
+    }
+}
+
+fn table(table: &ReportTable) -> HtmlPart {
+    let is_number = |column: usize| table.columns.get(column).is_some_and(|head| head.align == Align::Right);
+    let cell = |(column, text): (usize, &String)| HtmlCell { is_number: is_number(column), text: text.clone() };
+    HtmlPart::Table {
+        head: table.columns.iter().map(|head| &head.title).enumerate().map(cell).collect(),
+        rows: table.rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect(),
+    }
+}
+
+const fn class(ink: Ink) -> &'static str {
+    match ink {
+        Ink::Strong => "answer",
+        Ink::Good => "good",
+        Ink::Caution => "caution",
+        Ink::Bad => "bad",
+        Ink::Faint => "faint",
+    }
+}

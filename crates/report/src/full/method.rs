@@ -1,0 +1,108 @@
+//! How it was measured: the machine, what was run, in which order, what the checks could not look at; and a paragraph of it for a paper.
+
+use crate::document::{FactTable, Item, ReportPart};
+use crate::facts;
+use crate::format;
+use crate::style::Ink;
+use plumb_result::{Level, RunResult};
+
+/// Facts of each set-up, those that they share once.
+pub(super) fn setups(named: &[(String, &RunResult)]) -> Vec<ReportPart> {
+    let names = [
+        "machine",
+        "processor",
+        "memory",
+        "virtualisation",
+        "kernel",
+        "system",
+        "storage",
+        "stack",
+        "mount options",
+        "work",
+        "measured by",
+    ];
+    let fact = |result: &RunResult, name: &str| -> String {
+        let environment = &result.environment;
+        let targets = || result.target.values();
+        let each = |of: &dyn Fn(&plumb_result::observe::TargetFacts) -> String| {
+            let mut texts: Vec<String> = targets().map(of).filter(|text| !text.is_empty()).collect();
+            texts.dedup();
+            texts.join("; ")
+        };
+        match name {
+            "machine" => format!("{} ({})", environment.hostname, environment.arch),
+            "processor" => format!("{} × {}", environment.cpus, environment.cpu),
+            "memory" => format::bytes_iec(environment.ram_bytes as f64),
+            "virtualisation" => environment.virtualisation.value().cloned().unwrap_or_default(),
+            "kernel" => environment.kernel.clone(),
+            "system" => environment.os.clone(),
+            "storage" => each(&|facts| format!("{}: {}", facts.path, facts::storage(facts))),
+            "stack" => each(&facts::stack),
+            "mount options" => each(&|facts| facts.filesystem.value().map_or(String::new(), |fs| fs.options.join(","))),
+            "work" => result.workload.name.clone(),
+            _ => format!("{} {}", result.tool.name, result.tool.version),
+        }
+    };
+    let rows = names
+        .into_iter()
+        .map(|name| (name.to_owned(), named.iter().map(|(_, result)| fact(result, name)).collect::<Vec<_>>()))
+        .filter(|(_, values)| values.iter().any(|value| !value.is_empty()))
+        .collect();
+    let columns = named.iter().map(|(name, _)| name.clone()).collect();
+    vec![ReportPart::Heading("Method".to_owned()), ReportPart::Facts(FactTable { columns, rows })]
+}
+
+/// What of a result its checks could not look at.
+pub(super) fn not_looked_at(results: &[&RunResult]) -> Vec<ReportPart> {
+    let mut items: Vec<Item> = Vec::new();
+    for finding in results.iter().flat_map(|result| &result.checks).filter(|finding| finding.level == Level::Skipped) {
+        let head = finding.code.clone();
+        if !items.iter().any(|known| known.head == head) {
+            items.push(Item { ink: Ink::Faint, head, text: finding.message.clone() });
+        }
+    }
+    if items.is_empty() { Vec::new() } else { vec![ReportPart::List(items)] }
+}
+
+/// A paragraph for a paper, and what to cite.
+pub(super) fn paragraph(text: String, tool: &str) -> Vec<ReportPart> {
+    vec![
+        ReportPart::Heading("For a paper".to_owned()),
+        ReportPart::Text(Ink::Faint, text),
+        ReportPart::Text(
+            Ink::Faint,
+            format!("Cite: {tool}, a storage benchmark. Results and settings: this report's numbers and ids."),
+        ),
+    ]
+}
+
+/// `Debian GNU/Linux 12 (bookworm), Linux 6.1.0, 2 × Intel …, 24.0 GiB of memory`.
+pub(super) fn machine(result: &RunResult) -> String {
+    let environment = &result.environment;
+    let memory = format::bytes_iec(environment.ram_bytes as f64);
+    format!(
+        "{}, kernel {}, {} × {}, {memory} of memory",
+        environment.os, environment.kernel, environment.cpus, environment.cpu
+    )
+}
+
+/// Findings that are more than a note, worst first, each code once.
+pub(super) fn trust(results: &[&RunResult]) -> Vec<ReportPart> {
+    let mut items: Vec<(Level, Item)> = Vec::new();
+    for finding in results.iter().flat_map(|result| &result.checks).filter(|finding| finding.level >= Level::Warn) {
+        let head = format!("{} {}", finding.level.name(), finding.code);
+        let phase = finding.phase.as_ref().map_or(String::new(), |phase| format!("{phase}: "));
+        let remedy = if finding.remedy.is_empty() { String::new() } else { format!(" → {}", finding.remedy) };
+        let text = format!("{phase}{}{remedy}", finding.message);
+        let ink = if finding.level == Level::Fail { Ink::Bad } else { Ink::Caution };
+        if !items.iter().any(|(_, known)| known.head == head && known.text == text) {
+            items.push((finding.level, Item { ink, head, text }));
+        }
+    }
+    plumb_result::short_list::sort_by_key(&mut items, |(level, _)| std::cmp::Reverse(*level));
+    let mut items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
+    if items.is_empty() {
+        items.push(Item { ink: Ink::Good, head: String::new(), text: "No warnings.".to_owned() });
+    }
+    vec![ReportPart::Heading("How far to trust it".to_owned()), ReportPart::List(items)]
+}

@@ -1,0 +1,78 @@
+//! Whole reports: the answer first, then how far it can be trusted, then charts, then the method. One description of each, printed as
+//! HTML, Markdown and a workbook; its charts also as files of their own.
+
+mod charts;
+mod compare;
+mod html;
+mod method;
+mod numbers;
+mod run;
+mod runs;
+mod study;
+mod sweep;
+mod workbook;
+
+pub use compare::of_comparison;
+pub use run::of_run;
+pub use runs::of_runs;
+pub use study::of_study;
+pub use sweep::of_sweep;
+pub use workbook::WorkbookError;
+
+use crate::document::{ReportPart, markdown};
+use plumb_chart::Chart;
+use plumb_result::tidy::TidyTable;
+
+/// A report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FullReport {
+    /// What it is about.
+    pub title: String,
+    parts: Vec<ReportPart>,
+    numbers: TidyTable,
+}
+
+impl FullReport {
+    /// As one HTML file, which needs no network and no script.
+    pub fn html(&self) -> String {
+        html::page(self)
+    }
+
+    /// As Markdown. A chart is a link to `IMAGES/NAME.svg` where a place is given, and its text alternative otherwise.
+    pub fn markdown(&self, images: Option<&str>) -> String {
+        let parts: Vec<ReportPart> = self
+            .parts
+            .iter()
+            .map(|part| match (part, images) {
+                (ReportPart::Chart(chart), None) => ReportPart::Text(crate::style::Ink::Faint, chart.alt.clone()),
+                (part, _) => part.clone(),
+            })
+            .collect();
+        format!("# {}\n\n{}", self.title, markdown(&parts, images.unwrap_or_default()))
+    }
+
+    /// As a workbook for Excel and LibreOffice: the answer, a sheet with its own charts for each question, and every number.
+    ///
+    /// # Errors
+    /// Where a sheet cannot be written, such as beyond a million rows.
+    pub fn workbook(&self) -> Result<Vec<u8>, WorkbookError> {
+        workbook::workbook(self)
+    }
+
+    /// Its charts, each with a name of its own.
+    pub fn charts(&self) -> Vec<Chart> {
+        let mut charts: Vec<Chart> = Vec::new();
+        for part in &self.parts {
+            let ReportPart::Chart(chart) = part else { continue };
+            let mut chart = (**chart).clone();
+            let base = chart.name.clone();
+            let mut number = 2;
+            while charts.iter().any(|known| known.name == chart.name) {
+                chart.name = format!("{base}-{number}");
+                number += 1;
+            }
+            charts.push(chart);
+        }
+        charts
+    }
+}

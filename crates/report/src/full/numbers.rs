@@ -1,0 +1,99 @@
+//! Numbers of single runs, from a tidy table, and what they come to.
+
+use plumb_result::Metric;
+use plumb_result::tidy::TidyTable;
+use plumb_stats::{geometric_mean, sample};
+
+/// A number of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RunNumber<'a> {
+    /// The run.
+    pub(super) run: &'a str,
+    /// When it began, RFC 3339.
+    pub(super) started: &'a str,
+    /// Its work.
+    pub(super) workload: &'a str,
+    /// Its phase; empty for a number of the whole run.
+    pub(super) phase: &'a str,
+    /// Which number.
+    pub(super) metric: Metric,
+    /// The number.
+    pub(super) value: f64,
+    /// Its study's plot.
+    pub(super) plot: &'a str,
+    row: usize,
+}
+
+/// All numbers of runs that the checks accept.
+pub(super) fn accepted(table: &TidyTable) -> Vec<RunNumber<'_>> {
+    let column = |name: &str| table.column(name);
+    let text = |row: usize, name: &str| column(name).and_then(|at| table.rows[row][at].as_text()).unwrap_or_default();
+    let value = |row: usize| column("value").and_then(|at| table.rows[row][at].as_number());
+    (0..table.rows.len())
+        .filter(|row| text(*row, "verdict") != "reject")
+        .filter_map(|row| {
+            Some(RunNumber {
+                run: text(row, "run"),
+                started: text(row, "started"),
+                workload: text(row, "workload"),
+                phase: text(row, "phase"),
+                metric: text(row, "metric").parse().ok()?,
+                value: value(row)?,
+                plot: text(row, "plot"),
+                row,
+            })
+        })
+        .collect()
+}
+
+impl RunNumber<'_> {
+    /// The level of a factor of its study.
+    pub(super) fn level<'a>(&self, table: &'a TidyTable, factor: &str) -> &'a str {
+        let at = table.column(&format!("factor.{factor}"));
+        at.and_then(|at| table.rows[self.row][at].as_text()).unwrap_or_default()
+    }
+}
+
+/// The geometric mean of some runs and its 95 % interval: with provisionings as units where there are several, and else runs.
+pub(super) fn mean(numbers: &[&RunNumber<'_>]) -> Option<(f64, Option<(f64, f64)>)> {
+    let mut plots: Vec<(&str, Vec<f64>)> = Vec::new();
+    for number in numbers.iter().filter(|number| number.value > 0.0 && number.value.is_finite()) {
+        match plots.iter_mut().find(|(plot, _)| *plot == number.plot) {
+            Some((_, values)) => values.push(number.value),
+            None => plots.push((number.plot, vec![number.value])),
+        }
+    }
+    let units: Vec<f64> = match plots.as_slice() {
+        [] => return None,
+        [(_, runs)] => runs.clone(),
+        plots => plots.iter().filter_map(|(_, runs)| geometric_mean(runs).ok()).collect(),
+    };
+    let value = geometric_mean(&units).ok()?;
+    let interval = sample(&units).and_then(|estimate| estimate.interval(0.95)).ok();
+    Some((value, interval.map(|interval| (interval.lo, interval.hi))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(plot: &'static str, value: f64) -> RunNumber<'static> {
+        let metric = "write.bw".parse().unwrap();
+        RunNumber { run: "", started: "", workload: "", phase: "", metric, value, plot, row: 0 }
+    }
+
+    // Protects: many runs on two arrays are two samples of arrays, and not many.
+    #[test]
+    fn plots_are_the_units_where_there_are_several() {
+        let runs = [number("1", 100.0), number("1", 100.0), number("2", 121.0), number("2", 121.0)];
+        let (value, interval) = mean(&runs.iter().collect::<Vec<_>>()).unwrap();
+        let (lo, hi) = interval.unwrap();
+        assert!((value - 110.0).abs() < 1e-6 && lo < 50.0 && hi > 200.0, "{value} {lo} {hi}");
+        let on_one: Vec<RunNumber<'_>> = runs.iter().map(|run| number("1", run.value)).collect();
+        let (_, interval) = mean(&on_one.iter().collect::<Vec<_>>()).unwrap();
+        assert!(interval.unwrap().0 > 90.0);
+        let (value, interval) = mean(&[&number("1", 5.0)]).unwrap();
+        assert!((value - 5.0).abs() < 1e-9 && interval.is_none());
+        assert_eq!(mean(&[&number("1", 0.0)]), None);
+    }
+}

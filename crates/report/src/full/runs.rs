@@ -1,0 +1,123 @@
+//! The report of any stored runs: each number over time, and its table.
+
+use super::FullReport;
+use super::charts::{axis_of, format_of, slug};
+use super::numbers::{RunNumber, accepted, mean};
+use crate::document::{ColumnHead, ReportPart, ReportTable};
+use crate::format::{self, MISSING};
+use crate::style::Ink;
+use crate::table::Align;
+use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Place, Point, Scale, Series, SeriesShape};
+use plumb_result::Metric;
+use plumb_result::metric::Quantity;
+use plumb_result::tidy::TidyTable;
+use plumb_stats::change::{History, history};
+
+/// Charts of at most so many numbers; the table has all.
+const CHARTS_MAX: usize = 24;
+
+/// Runs in the order in which they began. `selection`: what selected them, as typed.
+pub fn of_runs(selection: &str, numbers: TidyTable) -> FullReport {
+    let mut parts: Vec<ReportPart> = Vec::new();
+    let mut all = accepted(&numbers);
+    all.sort_by(|a, b| a.started.cmp(b.started));
+    let mut runs: Vec<&str> = all.iter().map(|number| number.run).collect();
+    runs.dedup();
+    let headline = |number: &&RunNumber<'_>| matches!(number.metric.quantity, Quantity::Bandwidth | Quantity::Rate);
+    let mut series: Vec<(&str, &str, Metric, Vec<&RunNumber<'_>>)> = Vec::new();
+    for number in all.iter().filter(headline) {
+        let is_same = |known: &&mut (&str, &str, Metric, Vec<&RunNumber<'_>>)| {
+            (known.0, known.1, known.2) == (number.workload, number.phase, number.metric)
+        };
+        match series.iter_mut().find(is_same) {
+            Some((.., values)) => values.push(number),
+            None => series.push((number.workload, number.phase, number.metric, vec![number])),
+        }
+    }
+    parts.push(ReportPart::Text(
+        Ink::Strong,
+        format!("{selection}: {} runs that the checks accept, {} numbers.", runs.len(), series.len()),
+    ));
+    let text = "Runs that were made at different times, and perhaps in different places: nothing is claimed of their differences. \
+                `plumb compare` measures both again in turns, or compares stored runs by its rules.";
+    parts.push(ReportPart::Text(Ink::Faint, text.to_owned()));
+    let charts: Vec<Chart> =
+        series.iter().filter(|(.., values)| values.len() > 2).take(CHARTS_MAX).map(chart).collect();
+    if !charts.is_empty() {
+        parts.push(ReportPart::Heading("Charts".to_owned()));
+        parts.extend(charts.into_iter().map(ReportPart::chart));
+    }
+    parts.push(ReportPart::Heading("Numbers".to_owned()));
+    parts.push(ReportPart::Table(table(&series)));
+    FullReport { title: format!("Runs: {selection}"), parts, numbers }
+}
+
+fn table(series: &[(&str, &str, Metric, Vec<&RunNumber<'_>>)]) -> ReportTable {
+    let heads = ["work", "phase", "number", "runs", "mean", "95 % interval", "least", "most"];
+    let align = |index: usize| if index < 3 { Align::Left } else { Align::Right };
+    let row = |(work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>>)| {
+        let shown = |value: f64| format::metric(value, *metric);
+        let (middle, interval) = mean(values).unzip();
+        let interval = interval.flatten();
+        let ends =
+            values.iter().map(|number| number.value).fold((f64::MAX, f64::MIN), |(lo, hi), x| (lo.min(x), hi.max(x)));
+        vec![
+            (*work).to_owned(),
+            (*phase).to_owned(),
+            metric.to_string(),
+            values.len().to_string(),
+            middle.map_or(MISSING.to_owned(), shown),
+            interval.map_or(MISSING.to_owned(), |(lo, hi)| format!("{} – {}", shown(lo), shown(hi))),
+            shown(ends.0),
+            shown(ends.1),
+        ]
+    };
+    ReportTable {
+        columns: heads.iter().enumerate().map(|(index, head)| ColumnHead::new(head, align(index), None)).collect(),
+        rows: series.iter().map(row).collect(),
+    }
+}
+
+fn chart((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>>)) -> Chart {
+    let numbers: Vec<f64> = values.iter().map(|number| number.value).collect();
+    let changes = history(&numbers, &History::default()).unwrap_or_default();
+    let points = |(index, value): (usize, &f64)| Point { x: (index + 1) as f64, y: Some(*value), interval: None };
+    let day = |at: usize| {
+        values.get(at).map_or(String::new(), |number| number.started.get(..16).unwrap_or_default().replace('T', " "))
+    };
+    let marks: Vec<Place> = changes
+        .iter()
+        .map(|change| Place {
+            at: (change.at + 1) as f64,
+            label: format!(
+                "the level changes here by {} ({} UTC)",
+                format::percent(change.magnitude()),
+                day(change.at)
+            ),
+        })
+        .collect();
+    let name = if phase.is_empty() || phase == work { (*work).to_owned() } else { format!("{work} {phase}") };
+    let said = match marks.as_slice() {
+        [] => "no change of level found".to_owned(),
+        marks => marks.iter().map(|mark| format!("run {}: {}", mark.at, mark.label)).collect::<Vec<_>>().join("; "),
+    };
+    Chart {
+        name: format!("history-{}-{}", slug(&name), slug(&metric.to_string())),
+        title: format!("{name} {metric}"),
+        says: format!("A point a run, in the order of time, from {} to {} UTC; {said}.", day(0), day(values.len() - 1)),
+        alt: format!("{name} {metric} over {} runs; {said}.", values.len()),
+        body: Body::Lines(Lines {
+            x: Axis { title: "Run".to_owned(), format: Format::Count, scale: Scale::Linear },
+            panels: vec![Panel {
+                y: Axis { format: format_of(*metric), ..axis_of(*metric, Scale::FromZero) },
+                height: 130.0,
+                series: vec![Series {
+                    name: metric.to_string(),
+                    shape: SeriesShape::Points,
+                    points: numbers.iter().enumerate().map(points).collect(),
+                }],
+            }],
+            marks,
+        }),
+    }
+}

@@ -1,0 +1,257 @@
+//! The report of a study: its page in full, with charts.
+
+use super::FullReport;
+use super::charts::{axis_of, forest, forest_row, format_of, slug};
+use super::numbers::{RunNumber, accepted, mean};
+use crate::document::ReportPart;
+use crate::format;
+use crate::study::parts_in_full;
+use crate::style::Ink;
+use plumb_chart::{Bar, BarGroup, BarShape, Bars, Body, Chart, Forest, ForestRow, Mark, Scale};
+use plumb_result::Metric;
+use plumb_result::study::{EffectLine, EffectTable, StudyCell, StudyContrast, StudyReport};
+use plumb_result::tidy::TidyTable;
+use std::collections::BTreeMap;
+
+/// A study. `numbers`: those of all its runs, with a column for each factor.
+pub fn of_study(report: &StudyReport, numbers: TidyTable) -> FullReport {
+    let mut charts = Vec::new();
+    charts.extend(verdicts(report));
+    charts.extend(by_level(report, &numbers));
+    charts.extend(report.effects.iter().filter_map(effects));
+    let mut parts = parts_in_full(report);
+    // Behind the answer and the verdicts, before the tables.
+    let at = parts
+        .iter()
+        .position(|part| matches!(part, ReportPart::Heading(text) if text.starts_with("Results by")))
+        .unwrap_or(parts.len());
+    if !charts.is_empty() {
+        let heading = std::iter::once(ReportPart::Heading("Charts".to_owned()));
+        parts.splice(at..at, heading.chain(charts.into_iter().map(ReportPart::chart)));
+    }
+    parts.extend(method(report));
+    FullReport { title: report.name.clone(), parts, numbers }
+}
+
+fn label(one: &StudyContrast) -> String {
+    let contrast = &one.contrast;
+    let mut words: Vec<String> = one.within.values().cloned().collect();
+    words.extend(contrast.workload.iter().filter(|work| !one.within.values().any(|level| level == *work)).cloned());
+    if !contrast.phase.is_empty() && !words.contains(&contrast.phase) {
+        words.push(contrast.phase.clone());
+    }
+    words.push(contrast.metric.to_string());
+    words.join(" ")
+}
+
+fn verdicts(report: &StudyReport) -> Vec<Chart> {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for one in &report.contrasts {
+        let pair = (one.contrast.baseline.as_str(), one.contrast.candidate.as_str());
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
+    let chart = |(a, b): (&str, &str)| {
+        let of_pair = |one: &&StudyContrast| one.contrast.baseline == a && one.contrast.candidate == b;
+        let judged: Vec<&StudyContrast> =
+            report.contrasts.iter().filter(of_pair).filter(|one| one.is_judged()).collect();
+        let shown = if judged.is_empty() { report.contrasts.iter().filter(of_pair).collect() } else { judged };
+        let rows: Vec<ForestRow> =
+            shown.iter().map(|one| forest_row(label(one), &one.contrast, one.is_judged())).collect();
+        let better = format!("{b} against {a}: right of 1 it is better, left of 1 worse");
+        forest(&format!("{b} against {a}"), &better, None, rows)
+    };
+    pairs.into_iter().map(chart).collect()
+}
+
+/// Values by level, a chart for each number that has a verdict: rows are the works with the levels of all other factors.
+fn by_level(report: &StudyReport, table: &TidyTable) -> Vec<Chart> {
+    let numbers = accepted(table);
+    let mut levels: Vec<&str> = Vec::new();
+    for level in report.cells.iter().filter_map(|cell| cell.levels.get(&report.by)) {
+        if !levels.contains(&level.as_str()) {
+            levels.push(level);
+        }
+    }
+    let mut metrics: Vec<Metric> = Vec::new();
+    for one in report.contrasts.iter().filter(|one| one.is_judged()) {
+        if !metrics.contains(&one.contrast.metric) {
+            metrics.push(one.contrast.metric);
+        }
+    }
+    if levels.is_empty() {
+        return Vec::new();
+    }
+    metrics.into_iter().filter_map(|metric| level_chart(report, (table, &numbers), &levels, metric)).collect()
+}
+
+/// A row of the chart: the work, the phase, and the levels of the other factors.
+type Row<'a> = (&'a str, &'a str, BTreeMap<&'a str, &'a str>);
+
+fn level_chart(
+    report: &StudyReport,
+    (table, numbers): (&TidyTable, &[RunNumber<'_>]),
+    levels: &[&str],
+    metric: Metric,
+) -> Option<Chart> {
+    let others = |cell: &'_ StudyCell| -> BTreeMap<String, String> {
+        cell.levels
+            .iter()
+            .filter(|(factor, _)| **factor != report.by)
+            .map(|(factor, level)| (factor.clone(), level.clone()))
+            .collect()
+    };
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for cell in &report.cells {
+        for value in cell.values.iter().filter(|value| value.metric == metric) {
+            let of_others = cell.levels.iter().filter(|(factor, _)| **factor != report.by);
+            // Where the work itself is compared, its name is the level and no row of its own.
+            let work = if levels.contains(&cell.workload.as_str()) { "" } else { cell.workload.as_str() };
+            let row = (
+                work,
+                value.phase.as_str(),
+                of_others.map(|(factor, level)| (factor.as_str(), level.as_str())).collect(),
+            );
+            if !rows.contains(&row) {
+                rows.push(row);
+            }
+        }
+    }
+    let bar = |(work, phase, other): &Row<'_>, series: usize| {
+        let level = levels[series];
+        let is_cell = |cell: &&StudyCell| {
+            (work.is_empty() || cell.workload == *work)
+                && cell.levels.get(&report.by).is_some_and(|of| of == level)
+                && others(cell).iter().all(|(factor, of)| other.get(factor.as_str()) == Some(&of.as_str()))
+        };
+        let cell = report.cells.iter().find(is_cell);
+        let value =
+            cell.and_then(|cell| cell.values.iter().find(|value| value.metric == metric && value.phase == *phase));
+        let of_bar = |number: &&RunNumber<'_>| {
+            number.metric == metric
+                && number.phase == *phase
+                && (work.is_empty() || number.workload == *work)
+                && number.level(table, &report.by) == level
+                && other.iter().all(|(factor, of)| number.level(table, factor) == *of)
+        };
+        let runs: Vec<&RunNumber<'_>> = numbers.iter().filter(of_bar).collect();
+        let missing = match cell {
+            Some(cell) if cell.rejected > 0 && cell.done == 0 => "rejected",
+            Some(cell) if cell.failed > 0 && cell.done == 0 => "failed",
+            Some(cell) if cell.open > 0 && cell.done == 0 => "to come",
+            _ => "no value",
+        };
+        Bar {
+            series,
+            value: value.map(|value| value.value),
+            interval: mean(&runs).and_then(|(_, interval)| interval),
+            runs: runs.iter().map(|run| run.value).collect(),
+            missing: missing.to_owned(),
+        }
+    };
+    let name = |(work, phase, other): &Row<'_>| {
+        let mut words: Vec<&str> = [*work].into_iter().filter(|word| !word.is_empty()).collect();
+        words.extend(other.values().filter(|level| *level != work).copied());
+        words.extend([*phase].into_iter().filter(|phase| !phase.is_empty() && phase != work));
+        words.join(" ")
+    };
+    let groups: Vec<BarGroup> = rows
+        .iter()
+        .map(|row| BarGroup { label: name(row), bars: (0..levels.len()).map(|series| bar(row, series)).collect() })
+        .collect();
+    if groups.is_empty() {
+        return None;
+    }
+    let emulated = report.emulated && metric.device_count().is_none();
+    let format = format_of(metric);
+    let said: Vec<String> = groups
+        .iter()
+        .take(12)
+        .map(|group| {
+            let of = |bar: &Bar| {
+                format!("{} {}", levels[bar.series], bar.value.map_or("none".to_owned(), |value| format.text(value)))
+            };
+            format!("{}: {}", group.label, group.bars.iter().map(of).collect::<Vec<_>>().join(", "))
+        })
+        .collect();
+    let warned = if emulated { " Measured under emulation: absolute speeds mean nothing." } else { "" };
+    Some(Chart {
+        name: format!("by-{}-{}", slug(&report.by), slug(&metric.to_string())),
+        title: format!("{metric} by {}", report.by),
+        says: format!(
+            "Geometric means with 95 % intervals over provisionings (over runs where there is only one); each dot is a run.{warned}"
+        ),
+        alt: format!("{metric} by {}. {}.", report.by, said.join("; ")),
+        body: Body::Bars(Bars {
+            axis: axis_of(metric, Scale::FromZero),
+            series: levels.iter().map(|level| format!("{} {level}", report.by)).collect(),
+            groups,
+            shape: BarShape::Bar,
+        }),
+    })
+}
+
+/// What the factors do, alone and together.
+fn effects(table: &EffectTable) -> Option<Chart> {
+    let row = |line: &EffectLine| {
+        let ratio = line.ratio?;
+        let of = |(factor, level): (&String, &String)| format!("{factor} {level}");
+        let name = match (line.levels.as_slice(), line.against.as_slice()) {
+            ([level], [against]) => format!("{} {level} against {against}", line.name),
+            ([], _) => line.name.clone(),
+            (levels, _) => line.factors.iter().zip(levels).map(of).collect::<Vec<_>>().join(" × "),
+        };
+        let interval = line.lo.zip(line.hi);
+        let share = line.share.map_or(String::new(), |share| format!(", {} of variation", format::percent(share)));
+        let between = interval.map_or(String::new(), |(lo, hi)| format!(" ({})", format::interval(lo, hi)));
+        Some(ForestRow {
+            label: name,
+            value: Some(ratio),
+            interval,
+            mark: Mark::Unjudged,
+            words: format!("{}×{between}{share}", format::ratio(ratio)),
+        })
+    };
+    let rows: Vec<ForestRow> = table.lines.iter().filter_map(row).collect();
+    if rows.len() < 2 {
+        return None;
+    }
+    let title = format!("Effects on {} {}", table.workload, table.metric);
+    let said: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.label, row.words)).collect();
+    Some(Chart {
+        name: format!("effects-{}-{}", slug(&table.workload), slug(&table.metric.to_string())),
+        title: title.clone(),
+        says: "Right of 1: the level is better than the factor's first, averaged over all other factors. With ×: how many times larger one \
+               effect is at the other's level. Not corrected for their number: effects are no verdicts."
+            .to_owned(),
+        alt: format!("{title}. {}.", said.join("; ")),
+        body: Body::Forest(Forest { axis_title: "ratio".to_owned(), band: None, rows }),
+    })
+}
+
+fn method(report: &StudyReport) -> Vec<ReportPart> {
+    let counts = &report.counts;
+    let corrected = match report.correction.as_str() {
+        "none" => "p is not corrected",
+        "benjamini-hochberg" => "p is corrected by Benjamini and Hochberg's method",
+        _ => "p is corrected by Holm's method",
+    };
+    let text = format!(
+        "The study {} ({}) was planned with {} provisionings and {} runs in random order, of which {} were accepted, {} rejected by checks \
+         and {} failed. Levels of {} are compared as ratios of geometric means, provisionings as units where they vary, with 95 % intervals \
+         on logarithms; {corrected} for the study's primary numbers. Plan {}, study {}, {}.",
+        report.name,
+        report.question.trim_end_matches('.'),
+        counts.plots,
+        counts.runs,
+        counts.done,
+        counts.rejected,
+        counts.failed,
+        report.by,
+        report.plan_hash,
+        report.id,
+        report.created_at
+    );
+    vec![ReportPart::Heading("For a paper".to_owned()), ReportPart::Text(Ink::Faint, text)]
+}

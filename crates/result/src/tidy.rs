@@ -1,0 +1,122 @@
+//! Numbers of many runs as one tidy table: a line for each number, a column for each thing that is known of it.
+
+use serde_json::{Map, Value};
+
+/// A table; every row has as many cells as there are columns.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TidyTable {
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// A row for each number.
+    pub rows: Vec<Vec<TidyCell>>,
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TidyCell {
+    /// Not known, or not measured: never 0, never an empty text.
+    Missing,
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(String),
+}
+
+impl TidyCell {
+    /// A text; an empty one is missing.
+    pub fn text(text: impl Into<String>) -> TidyCell {
+        let text = text.into();
+        if text.is_empty() { TidyCell::Missing } else { TidyCell::Text(text) }
+    }
+
+    /// The text, where it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        if let TidyCell::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// The number, where it is one.
+    pub const fn as_number(&self) -> Option<f64> {
+        if let TidyCell::Number(number) = self { Some(*number) } else { None }
+    }
+}
+
+impl TidyTable {
+    /// The place of a column.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == name)
+    }
+
+    /// As CSV (RFC 4180, lines end in CR LF). What is missing is an empty field.
+    pub fn csv(&self) -> String {
+        let mut csv = csv_line(self.columns.iter().cloned());
+        for row in &self.rows {
+            csv.push_str(&csv_line(row.iter().map(|cell| match cell {
+                TidyCell::Missing => String::new(),
+                TidyCell::Number(number) => number.to_string(),
+                TidyCell::Text(text) => text.clone(),
+            })));
+        }
+        csv
+    }
+
+    /// As JSON Lines: an object a row. What is missing is left out.
+    pub fn ndjson(&self) -> String {
+        let mut lines = String::new();
+        for row in &self.rows {
+            let mut object = Map::new();
+            for (name, cell) in self.columns.iter().zip(row) {
+                let value = match cell {
+                    TidyCell::Missing => continue,
+                    TidyCell::Number(number) => Value::from(*number),
+                    TidyCell::Text(text) => Value::from(text.as_str()),
+                };
+                object.insert(name.clone(), value);
+            }
+            lines.push_str(&format!("{}\n", Value::Object(object)));
+        }
+        lines
+    }
+}
+
+/// One line of RFC 4180: fields with a comma, a quote or a line break stand in quotes, quotes are doubled.
+fn csv_line(fields: impl Iterator<Item = String>) -> String {
+    let quoted: Vec<String> =
+        fields
+            .map(|field| {
+                if field.contains([',', '"', '\n', '\r']) {
+                    format!("\"{}\"", field.replace('"', "\"\""))
+                } else {
+                    field
+                }
+            })
+            .collect();
+    format!("{}\r\n", quoted.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_follow_rfc_4180() {
+        let fields = ["plain", "a,b", "say \"x\"", "two\nlines", ""];
+        assert_eq!(
+            csv_line(fields.into_iter().map(str::to_owned)),
+            "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\r\n"
+        );
+    }
+
+    // Protects: missing is neither 0 nor an empty text, in either form.
+    #[test]
+    fn what_is_missing_is_missing() {
+        let table = TidyTable {
+            columns: vec!["run".to_owned(), "value".to_owned(), "tier".to_owned()],
+            rows: vec![
+                vec![TidyCell::text("a"), TidyCell::Number(0.0), TidyCell::text("")],
+                vec![TidyCell::text("b"), TidyCell::Missing, TidyCell::text("device")],
+            ],
+        };
+        assert_eq!(table.csv(), "run,value,tier\r\na,0,\r\nb,,device\r\n");
+        assert_eq!(table.ndjson(), "{\"run\":\"a\",\"value\":0.0}\n{\"run\":\"b\",\"tier\":\"device\"}\n");
+    }
+}
