@@ -182,7 +182,7 @@ fn postmark_script(draws: &mut Draws) -> String {
 #[test]
 fn any_mix_of_bonnies_options_makes_its_calls() {
     if needs::root_and(&["bonnie++", "strace"]) {
-        each_mix(3, |draws| bonnie::compared(&bonnie_words(draws), 40));
+        each_mix(2, |draws| bonnie::compared(&bonnie_words(draws), 40));
     }
 }
 
