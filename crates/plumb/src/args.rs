@@ -73,7 +73,7 @@ pub enum PlumbCommand {
     },
     /// Show a stored run.
     Show {
-        /// A run's id or a unique prefix of it, or `last`.
+        /// A run's id or a unique prefix of it, `last`, or `last~1` for the one before it.
         #[arg(default_value = "last")]
         run: String,
         /// Show only what differs from another run.
@@ -87,7 +87,7 @@ pub enum PlumbCommand {
     },
     /// Add a tag to a run, or remove it.
     Tag {
-        /// A run's id or a unique prefix of it, or `last`.
+        /// A run's id or a unique prefix of it, `last`, or `last~1` for the one before it.
         run: String,
         /// The tag.
         tag: String,
@@ -99,7 +99,7 @@ pub enum PlumbCommand {
     Report(ReportArguments),
     /// Export stored runs as JSON, CSV or JSON Lines.
     Export {
-        /// Runs: ids, unique prefixes of ids, or `last` [default: all runs].
+        /// Runs: ids, unique prefixes of ids, `last`, or `last~1` for the one before it [default: all runs].
         runs: Vec<String>,
         /// Export the runs of this study, by its id, name or file.
         #[arg(long, value_name = "STUDY", conflicts_with = "runs")]

@@ -275,6 +275,8 @@ fn edge_words(edge: &CacheEdge, memory_bytes: u64) -> String {
 fn head(sweep: &Sweep, curve: &SweepCurve, style: &Style) -> String {
     let mut said = vec![format!("{} along {}", sweep.counted.join(" and "), curve.key.name())];
     said.extend(curve.fixed.iter().map(|(key, at)| format!("at {}", level(curve, *key, *at))));
+    said.extend(sweep.op_bytes.map(|bytes| format!("{} blocks", format::bytes_brief(bytes as f64))));
+    said.extend(sweep.cache.clone());
     said.push(match curve.arrivals {
         Arrivals::Closed => "closed loop, so latency is service time".to_owned(),
         Arrivals::Poisson => "Poisson arrivals".to_owned(),
@@ -497,6 +499,8 @@ mod tests {
             repeats: 3,
             partial: false,
             time_ns: Some(1_000_000_000),
+            op_bytes: Some(4096),
+            cache: Some("direct".to_owned()),
             memory_bytes: 1 << 30,
             curves: vec![SweepCurve {
                 key,
@@ -511,6 +515,21 @@ mod tests {
             left_out: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// Protects what makes two curves comparable: the size of the ops, and whether the page cache could answer.
+    #[test]
+    fn the_head_says_the_block_size_and_the_cache_mode() {
+        let mut sweep = sweep(vec![point(1.0, Some(1000.0))], CurveFindings::default());
+        let head = |sweep: &Sweep| {
+            let page = page(sweep, &Style::PLAIN).replace('\n', " ");
+            page[page.find("read along").unwrap()..].to_owned()
+        };
+        let said = head(&sweep);
+        assert!(said.starts_with("read along depth · 4 KiB blocks · direct · closed loop"), "{said}");
+        (sweep.op_bytes, sweep.cache) = (None, Some("buffered, cold".to_owned()));
+        let said = head(&sweep);
+        assert!(said.starts_with("read along depth · buffered, cold · closed loop"), "{said}");
     }
 
     #[test]

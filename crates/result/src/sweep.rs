@@ -35,6 +35,12 @@ pub struct Sweep {
     /// Length of the timed phase of each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
+    /// Bytes of each op; absent where ops differ, or their size is swept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_bytes: Option<u64>,
+    /// How the I/O reaches the storage: `direct`, `buffered`, `buffered, cold`, `buffered, warm`, `direct and buffered`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
     /// Memory that the runs could use for caching: the machine's, or the control group's limit where that is less.
     pub memory_bytes: u64,
     /// One for each series of points.

@@ -105,6 +105,19 @@ pub struct PhaseIntervals {
     pub intervals: Vec<Interval>,
 }
 
+/// How many before the newest one `last` and `last~N` name; `None` for other text.
+pub(crate) fn before_last(text: &str) -> Option<u32> {
+    match text.strip_prefix("last")? {
+        "" => Some(0),
+        "~" => Some(1),
+        count => count
+            .strip_prefix('~')
+            .filter(|count| count.starts_with(|digit: char| digit.is_ascii_digit()))?
+            .parse()
+            .ok(),
+    }
+}
+
 impl Store {
     /// Runs, the newest first.
     pub fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, StoreError> {
@@ -134,18 +147,18 @@ impl Store {
         statement.query_map(arguments, run_row).and_then(Iterator::collect).map_err(&failed)
     }
 
-    /// The id of the run that `text` names: `last` is the newest with a result; else a whole id, or the beginning or
-    /// the end of one. (The beginning of a UUIDv7 is its time, so that the ends of two runs differ sooner.)
+    /// The id of the run that `text` names: `last` is the newest with a result, `last~1` the one before it; else a whole
+    /// id, or the beginning or the end of one. (The beginning of a UUIDv7 is its time, so that the ends of two runs differ sooner.)
     pub fn find(&self, text: &str) -> Result<String, StoreError> {
         let failed = self.failed("looking for a run");
         let none = || StoreError::NotFound { path: self.path.clone(), text: text.to_owned() };
-        if text == "last" {
+        if let Some(before) = before_last(text) {
             return self
                 .connection
                 .query_row(
                     "SELECT id FROM run JOIN artifact ON run_id = id AND artifact.name = ?1
-                     ORDER BY started_at DESC, id DESC LIMIT 1",
-                    [RESULT_ARTIFACT],
+                     ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ?2",
+                    params![RESULT_ARTIFACT, before],
                     |row| row.get(0),
                 )
                 .optional()

@@ -2,6 +2,7 @@
 
 use crate::open::Durability;
 use crate::owner::{Life, Owner};
+use crate::read::before_last;
 use crate::write::{ResultIn, nanos, rfc3339};
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
@@ -266,16 +267,16 @@ impl Store {
         statement.query_map([], study_row).and_then(Iterator::collect).map_err(&failed)
     }
 
-    /// The id of the study that `text` names: `last`; a whole id, or the beginning or end of one; or a study's name or
+    /// The id of the study that `text` names: `last`, `last~1` for the one before it; a whole id, or the beginning or end of one; or a study's name or
     /// file, of which the newest is taken.
     pub fn find_study(&self, text: &str) -> Result<String, StoreError> {
         let studies = self.studies()?;
         let none = || StoreError::NoStudy { path: self.path.clone(), text: text.to_owned() };
         let lower = text.to_lowercase();
-        let mut matching: Vec<&StudyRow> = match text {
-            "" => Vec::new(),
-            "last" => studies.iter().take(1).collect(),
-            _ => studies.iter().filter(|study| study.id.starts_with(&lower) || study.id.ends_with(&lower)).collect(),
+        let mut matching: Vec<&StudyRow> = match before_last(text) {
+            _ if text.is_empty() => Vec::new(),
+            Some(before) => studies.iter().skip(before as usize).take(1).collect(),
+            None => studies.iter().filter(|study| study.id.starts_with(&lower) || study.id.ends_with(&lower)).collect(),
         };
         if matching.is_empty() {
             matching = studies.iter().filter(|study| study.name == text || study.file == text).take(1).collect();

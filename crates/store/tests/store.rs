@@ -172,6 +172,11 @@ fn the_same_facts_are_one_row_whatever_the_free_space() {
 fn a_run_is_found_by_either_end_of_its_id_and_never_guessed() {
     let store = with_two_runs();
     assert_eq!(store.find("last").unwrap(), SECOND);
+    assert_eq!(store.find("last~0").unwrap(), SECOND);
+    assert_eq!((store.find("last~1").unwrap(), store.find("last~").unwrap()), (FIRST.to_owned(), FIRST.to_owned()));
+    for none in ["last~2", "last~-1", "last~+1", "last~x", "last~99999999999", "last1"] {
+        assert!(matches!(store.find(none), Err(StoreError::NotFound { .. })), "{none}");
+    }
     assert_eq!(store.find(FIRST).unwrap(), FIRST);
     assert_eq!(store.find("0a").unwrap(), FIRST);
     assert_eq!(store.find("018F0000-0000-7000-8000-00000000001").unwrap(), SECOND);

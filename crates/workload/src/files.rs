@@ -124,6 +124,40 @@ pub struct FileRules {
     /// What else is done to a file as it is opened.
     #[serde(skip_serializing_if = "AtOpen::is_nothing")]
     pub at_open: AtOpen,
+    /// Modes of what is made.
+    #[serde(skip_serializing_if = "NewModes::is_default")]
+    pub new: NewModes,
+}
+
+/// Modes of new files and directories, from which the umask is taken. The defaults are fio's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct NewModes {
+    /// Of a file that is laid out before the job; 0o644.
+    pub laid_out: u32,
+    /// Of a file that a worker makes as it opens it; 0o600.
+    pub opened: u32,
+    /// Of a directory; 0o700.
+    pub directory: u32,
+}
+
+impl Default for NewModes {
+    fn default() -> NewModes {
+        NewModes { laid_out: 0o644, opened: 0o600, directory: 0o700 }
+    }
+}
+
+impl NewModes {
+    /// Whether they are the defaults.
+    pub fn is_default(&self) -> bool {
+        *self == NewModes::default()
+    }
+
+    /// Each with its key.
+    pub fn all(&self) -> [(&'static str, u32); 3] {
+        [("laid-out", self.laid_out), ("opened", self.opened), ("directory", self.directory)]
+    }
 }
 
 /// What else is done to a file as it is opened, in this order; to a device, nothing.
@@ -169,6 +203,7 @@ impl Default for FileRules {
             unlink_each_loop: false,
             atomic_writes: false,
             at_open: AtOpen::default(),
+            new: NewModes::default(),
         }
     }
 }

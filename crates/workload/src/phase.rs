@@ -52,6 +52,27 @@ impl Phase {
         own || self.cache == CachePolicy::Direct
     }
 
+    /// How its I/O reaches the storage, in the words of fio: `direct`, `buffered`, `buffered, cold`.
+    pub fn cache_mode(&self) -> &'static str {
+        let by_phase = self.cache == CachePolicy::Direct;
+        let mut direct = self.workers.iter().map(|group| group.opens_direct().unwrap_or(by_phase));
+        let first = direct.next().unwrap_or(by_phase);
+        match (direct.all(|other| other == first), first, self.cache) {
+            (false, _, _) => "direct and buffered",
+            (true, true, _) => "direct",
+            (true, false, CachePolicy::Cold) => "buffered, cold",
+            (true, false, CachePolicy::Warm) => "buffered, warm",
+            (true, false, CachePolicy::AsIs | CachePolicy::Direct) => "buffered",
+        }
+    }
+
+    /// Bytes of each op of all its workers; `None` where they differ, or that is not known before it runs.
+    pub fn op_bytes(&self) -> Option<u64> {
+        let mut sizes = self.workers.iter().map(|group| group.work.op_bytes());
+        let first = sizes.next()??;
+        sizes.all(|size| size == Some(first)).then_some(first)
+    }
+
     /// These workers, until each has reached its own limit.
     pub fn new(name: impl Into<String>, workers: Vec<WorkerGroup>) -> Phase {
         Phase {

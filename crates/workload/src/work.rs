@@ -1,6 +1,7 @@
 //! What a work says of itself, to those who neither run nor make it: which ops it makes, how it goes over its range, what
 //! it writes, how it waits and how it ends. Whoever asks here need not know which kinds of work there are.
 
+use crate::Bytes;
 use crate::blocks::ByKind;
 use crate::blocks::fio::{AccessOrder, Coverage, OffsetDistribution, Stream};
 use crate::blocks::sweep::{Sweep, SweepDraw, SweepOrder};
@@ -259,6 +260,31 @@ impl Work {
             Work::Copy(copy) => Some(copy.read_block.0.max(copy.write_block.0)),
             Work::Program(program) if program.is_over_file_set() => None,
             Work::Program(program) => Some(program.transfers().map(Transfer::largest_bytes).max().unwrap_or(0)),
+        }
+    }
+
+    /// Bytes of each of its ops, but for shorter ones at the ends of files; `None` where they differ, or that is not known
+    /// before it runs.
+    pub fn op_bytes(&self) -> Option<u64> {
+        let all = |sizes: &[(Bytes, Bytes)]| {
+            let first = sizes.first()?.0;
+            sizes.iter().all(|size| *size == (first, first)).then_some(first.0)
+        };
+        match self {
+            Work::Blocks(stream) => match &**stream {
+                BlockStream::Plumb(blocks) => {
+                    let ends = |size: &BlockSize| (size.min(), size.max());
+                    all(&[ends(&blocks.block), ends(write_block(blocks))])
+                }
+                BlockStream::Fio(stream) => {
+                    let (read, write) = (&stream.sizes.read, &stream.sizes.write);
+                    all(&[(read.min(), read.max()), (write.min(), write.max())])
+                }
+                BlockStream::Sweep(sweep) => Some(sweep.block.0),
+                BlockStream::Trace(_) => None,
+            },
+            Work::Copy(copy) => all(&[(copy.read_block, copy.write_block)]),
+            Work::Program(_) => None,
         }
     }
 

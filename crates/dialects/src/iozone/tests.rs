@@ -33,6 +33,23 @@ impl Machine for FakeMachine {
     }
 }
 
+/// One whose `uname -a` is this.
+struct NamedMachine(String);
+
+impl Machine for NamedMachine {
+    fn file(&mut self, path: &str) -> Result<String, crate::FileError> {
+        FakeMachine.file(path)
+    }
+
+    fn uname(&mut self) -> String {
+        self.0.clone()
+    }
+
+    fn processors(&mut self) -> u32 {
+        FakeMachine.processors()
+    }
+}
+
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().skip(1).map(str::to_owned).collect()
 }
@@ -515,10 +532,6 @@ fn a_throughput_test_without_a_rate_is_a_zero() {
 #[test]
 fn options_are_told_as_by_iozone() {
     let told = |line: &str| settings(line).echo.concat();
-    let machine = told("iozone -M -s 64k -r 4k -i 0");
-    assert_eq!(machine.matches("\tFile size set to 64 kB\n").count(), 2, "{machine}");
-    assert_eq!(machine.matches("\tRecord Size 4 kB\n").count(), 1, "{machine}");
-    assert_eq!(told("iozone -s 64k -M").matches("File size").count(), 1, "what comes before is told once");
     assert_eq!(told("iozone -+a 50 -s 64k"), "\tZero Percent 50\n \tFile size set to 64 kB\n");
     let wrong = |line: &str| {
         let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
@@ -531,6 +544,56 @@ fn options_are_told_as_by_iozone() {
     let unlisted = |next| (format!("Failed to stat the iozone input file: {next}\n"), 2);
     assert_eq!(wrong("iozone -+R nofile -t 2"), unlisted("-t"));
     assert_eq!(wrong("iozone -t 2 -+R nofile"), unlisted("(null)"));
+}
+
+// Protects the lines around `-M`, of which IOzone prints 80 bytes and then, without an end, the next one: a shorter line of
+// the machine repeats nothing, and each further `-M` repeats what follows it.
+#[test]
+fn what_follows_a_long_line_of_the_machine_is_printed_twice() {
+    let lines = |uname_bytes: usize, options: &str| -> String {
+        let words: Vec<String> = options.split_whitespace().map(str::to_owned).collect();
+        let Ok(Action::Run(settings)) = read(&words, &mut NamedMachine("x".repeat(uname_bytes))) else { panic!() };
+        let head = head::settings(&settings, &[]);
+        let letter = |line: &str| match line.split_whitespace().next() {
+            Some("Machine") => "M",
+            Some("File") => "s",
+            Some("Record") => "r",
+            _ => "",
+        };
+        head.lines().map(letter).collect()
+    };
+    // As the real one prints them where `uname -a` is of 67 and of 66 bytes.
+    assert_eq!(lines(67, "-M -s 64k -r 4k -i 0"), "Mssr");
+    assert_eq!(lines(66, "-M -s 64k -r 4k -i 0"), "Msr");
+    assert_eq!(lines(67, "-M -s 64k -M -r 4k -i 0"), "MssMrr");
+    assert_eq!(lines(67, "-s 64k -M -M -M -r 4k -i 0"), "sMMMrMMrMrr");
+    assert_eq!(lines(67, "-s 64k -M -i 0"), "sM");
+    // The end of the line is where the next one begins.
+    let words = ["-M", "-s", "64k"].map(str::to_owned);
+    let Ok(Action::Run(settings)) = read(&words, &mut NamedMachine("x".repeat(90))) else { panic!() };
+    let twice = "\tFile size set to 64 kB\n".repeat(2);
+    assert!(head::settings(&settings, &[]).starts_with(&format!("\n\tMachine = {}{twice}", "x".repeat(68))));
+}
+
+// Protects reports of tests that `-i` names and that do not run: IOzone prints them with 0.
+#[test]
+fn tests_that_a_mode_leaves_out_are_reported_as_0() {
+    let reported = |line: &str| -> Vec<(Pass, Vec<f64>)> {
+        let settings = settings(line);
+        let point = SizePoint { file_kb: 64, record_bytes: 4096 };
+        let all = super::lower::measured(&settings).into_iter().map(|pass| measured(pass, point, 7, 0.0));
+        let surfaces = surfaces(&settings, &all.collect::<Vec<_>>());
+        surfaces.into_iter().map(|surface| (surface.pass, surface.rows[0].1.clone())).collect()
+    };
+    let ran = |pass: Pass| (pass, vec![7.0]);
+    let left_out = |pass: Pass| (pass, vec![0.0]);
+    let auto = [Pass::Write, Pass::Rewrite, Pass::Read, Pass::Reread].map(ran).to_vec();
+    let fwrites = [Pass::Fwrite, Pass::Refwrite].map(left_out).to_vec();
+    assert_eq!(reported("iozone -A -s 64k -r 4k -i 6 -R"), [auto.clone(), fwrites.clone()].concat());
+    assert_eq!(reported("iozone -A -E -s 64k -r 4k -R"), auto);
+    let mapped = [vec![ran(Pass::Write), ran(Pass::Rewrite)], fwrites].concat();
+    assert_eq!(reported("iozone -B -s 64k -r 4k -i 0 -i 6 -R"), mapped);
+    assert_eq!(reported("iozone -s 64k -r 4k -i 0 -i 9 -R"), [Pass::Write, Pass::Rewrite].map(ran), "not without -E");
 }
 
 // Protects the columns of `-A`: there are no others, whatever `-i` says.

@@ -35,7 +35,7 @@ use crate::content::{Concluded, Mismatch};
 pub(crate) use crate::op::Slot;
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
-use plumb_workload::files::SyncRange;
+use plumb_workload::files::{NewModes, SyncRange};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -340,6 +340,8 @@ pub(crate) struct BlockFiles {
     pub(crate) passes_over_errno: Option<i32>,
     /// A directory that is called into being brings its missing parents along.
     pub(crate) makes_parents: bool,
+    /// Modes of what calls on names make.
+    pub(crate) new: NewModes,
     /// What the opener has opened, by number.
     pub(crate) lent: Vec<Option<OwnedFd>>,
 }

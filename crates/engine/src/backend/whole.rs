@@ -7,18 +7,12 @@ use crate::content::Mismatch;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::backend::FileCall;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, RawMode};
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-
-/// New files belong to their owner alone, as fio makes them.
-const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// fio before 3.43 asks for a directory that nobody may enter, which fails for all but root; this is what it uses where it
-/// makes directories for other calls.
-const DIRECTORY_MODE: Mode = Mode::RWXU;
 
 /// Whether an op is a call on a name: those of a stream read or write, those of a sweep are of the call's own kind.
 fn is_call(kind: OpKind) -> bool {
@@ -36,8 +30,8 @@ fn is_call(kind: OpKind) -> bool {
 }
 
 /// `mkdir`, and once more when its missing parents were made. Another thread may have made any of them meanwhile.
-fn make_with_parents(path: &CStr) -> rustix::io::Result<()> {
-    let make = || rustix::fs::mkdir(path, DIRECTORY_MODE);
+fn make_with_parents(path: &CStr, mode: Mode) -> rustix::io::Result<()> {
+    let make = || rustix::fs::mkdir(path, mode);
     let made = make();
     if made != Err(rustix::io::Errno::NOENT) {
         return made;
@@ -45,7 +39,7 @@ fn make_with_parents(path: &CStr) -> rustix::io::Result<()> {
     let parent = Path::new(OsStr::from_bytes(path.to_bytes())).parent();
     let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
     let Some(parent) = parent.and_then(|parent| CString::new(parent.as_os_str().as_bytes()).ok()) else { return made };
-    match make_with_parents(&parent) {
+    match make_with_parents(&parent, mode) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => make(),
         failed => failed,
     }
@@ -84,10 +78,11 @@ impl SyncBackend for WholeFiles {
         }
         let Some(name) = self.paths.get(op.file as usize) else { return Err(Errno(libc::ENOENT)) };
         let path = name.as_c_str();
+        let mode = |mode: u32| Mode::from_raw_mode(mode as RawMode);
         let called = match self.call {
             FileCall::Create => {
                 let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
-                rustix::fs::open(path, flags, FILE_MODE).map(|file| self.made = Some(file))
+                rustix::fs::open(path, flags, mode(files.new.opened)).map(|file| self.made = Some(file))
             }
             FileCall::Stat | FileCall::StatDir => rustix::fs::stat(path).map(drop),
             FileCall::Lstat => rustix::fs::lstat(path).map(drop),
@@ -99,8 +94,8 @@ impl SyncBackend for WholeFiles {
             #[cfg(not(target_os = "linux"))]
             FileCall::Statx => Err(rustix::io::Errno::NOSYS),
             FileCall::Unlink => rustix::fs::unlink(path),
-            FileCall::Mkdir if files.makes_parents => make_with_parents(path),
-            FileCall::Mkdir => rustix::fs::mkdir(path, DIRECTORY_MODE),
+            FileCall::Mkdir if files.makes_parents => make_with_parents(path, mode(files.new.directory)),
+            FileCall::Mkdir => rustix::fs::mkdir(path, mode(files.new.directory)),
             FileCall::Rmdir => rustix::fs::rmdir(path),
         };
         if let Err(error) = called {

@@ -18,6 +18,9 @@
 
 use super::checksum::crc32c;
 use super::error::{ContentError, StateProblem};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 const VERSION: u64 = 7;
@@ -77,7 +80,11 @@ impl SavedState {
         let why = |source| ContentError::SaveState { path: path.to_owned(), source };
         let mut beside = path.as_os_str().to_owned();
         beside.push(".new");
-        std::fs::write(&beside, self.bytes(name, worker)).map_err(why)?;
+        // Readable for all, as fio's.
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o644);
+        let mut file = options.open(&beside).map_err(why)?;
+        file.write_all(&self.bytes(name, worker)).map_err(why)?;
         std::fs::rename(&beside, path).map_err(why)
     }
 

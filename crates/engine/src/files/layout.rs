@@ -293,6 +293,7 @@ impl LaidOut {
         for (done, file) in wanting.iter().enumerate() {
             stop_at(layout.stop, done)?;
             let path = self.paths.path(file.number);
+            self.door.make_with(member.files.new.laid_out);
             let PassedFile { file: open, origin } = self.door.open(&path, Create::IfMissing)?;
             match give_length(&open, &path, file, member, layout, &mut buffer) {
                 // A file half written is no test data. Somebody else's stays, as every tool leaves it.

@@ -61,7 +61,7 @@ impl JobOpener {
         access: FileAccess,
         devices: DeviceHandle,
     ) -> JobOpener {
-        let door = Mutex::new(target.door());
+        let door = Mutex::new(target.door().making(rules.new.opened));
         JobOpener { target, rules, access, devices, door }
     }
 
@@ -222,6 +222,7 @@ impl JobOpener {
         if *backend == Backend::Mmap {
             files.lengths = self.target.lengths.to_vec();
         }
+        files.new = self.rules.new;
         files.opener = Some(Arc::clone(self) as Arc<dyn Opener>);
         files.flush_at_close = group.work.moves().write && group.syncs.at_close;
         if let Some(sweep) = group.work.sweep()

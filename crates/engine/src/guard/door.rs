@@ -7,7 +7,8 @@ use super::made::MadeFiles;
 use super::mark::Mark;
 use super::{FileLocation, FileOpening, Guard, IoMode, PassReason, Refusal, wrong_kind};
 use super::{Intent, kind_name, read_only_file_system};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags};
+use plumb_workload::files::NewModes;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -54,6 +55,7 @@ pub struct Door {
     guard: Guard,
     naming: Naming,
     made: Option<MadeFiles>,
+    file_mode: Mode,
     dir: Option<OpenDir>,
     /// Files that the system uses as devices now.
     in_use: Option<Vec<Identity>>,
@@ -77,11 +79,23 @@ pub struct PassedFile {
 impl Guard {
     /// A door for files of one naming. `made` knows files that bear no mark because their file system has none.
     pub fn door(&self, naming: Naming, made: Option<MadeFiles>) -> Door {
-        Door { guard: self.clone(), naming, made, dir: None, in_use: None }
+        let file_mode = Mode::from_raw_mode(NewModes::default().laid_out as RawMode);
+        Door { guard: self.clone(), naming, made, file_mode, dir: None, in_use: None }
     }
 }
 
 impl Door {
+    /// It, giving new files this mode, from which the umask is taken.
+    pub fn making(mut self, mode: u32) -> Door {
+        self.make_with(mode);
+        self
+    }
+
+    /// New files get this mode, from which the umask is taken.
+    pub fn make_with(&mut self, mode: u32) {
+        self.file_mode = Mode::from_raw_mode(mode as RawMode);
+    }
+
     /// What bears a name; symbolic links are followed.
     ///
     /// # Errors
@@ -201,6 +215,7 @@ impl Door {
     }
 
     fn open_generated(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
+        let mode = self.file_mode;
         let (dir, name) = self.enter(path)?;
         if dir.is_read_only {
             return Err(read_only_file_system(path));
@@ -208,7 +223,7 @@ impl Door {
         // O_NONBLOCK: a pipe of that name must not make the guard wait.
         let plain = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let flags = if create == Create::IfMissing { plain | OFlags::CREATE } else { plain };
-        let fd = rustix::fs::openat(&dir.fd, name, flags, Mode::from_raw_mode(0o644)).map_err(|error| match error {
+        let fd = rustix::fs::openat(&dir.fd, name, flags, mode).map_err(|error| match error {
             Errno::LOOP | Errno::MLINK => Refusal::Symlink { path: path.to_owned() },
             Errno::ISDIR => Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" },
             error => Refusal::io(path, "open it for reading and writing")(error),
@@ -246,7 +261,7 @@ impl Door {
         }
         let (dir, name) = self.enter(path)?;
         let dir = dir.fd.try_clone().map_err(Refusal::io(path, "open its directory"))?;
-        let place = FileLocation { dir, name, path, within: None, made: self.made.as_ref() };
+        let place = FileLocation { dir, name, path, within: None, made: self.made.as_ref(), mode: self.file_mode };
         let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
         // Workers that share a file all may be the one who makes or takes it: who comes second must find it marked.
         let first = making(path);

@@ -49,7 +49,8 @@ pub(crate) mod testing;
 mod tests;
 
 use pass::{
-    FileLocation, is_sink, kind_name, occupied_bytes, read_only_device, read_only_file_system, signature_of, wrong_kind,
+    FILE_MODE, FileLocation, is_sink, kind_name, occupied_bytes, read_only_device, read_only_file_system, signature_of,
+    wrong_kind,
 };
 pub use pass::{FileOpening, Guard, Intent, MountedDevice};
 pub(crate) use pass::{drop_page_cache, mark_lent, mark_made};

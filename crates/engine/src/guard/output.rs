@@ -2,7 +2,8 @@
 
 use super::made::MadeFiles;
 use super::{
-    FileLocation, FileOpening, Guard, Identity, Intent, IoMode, MountedDevice, Refusal, blank, is_sink, kind_name,
+    FILE_MODE, FileLocation, FileOpening, Guard, Identity, Intent, IoMode, MountedDevice, Refusal, blank, is_sink,
+    kind_name,
 };
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -91,7 +92,7 @@ impl Guard {
         let parent = real.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let dir = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(Refusal::io(path, "open its directory"))?;
-        let place = FileLocation { dir, name, path: &real, within: None, made: Some(made) };
+        let place = FileLocation { dir, name, path: &real, within: None, made: Some(made), mode: FILE_MODE };
         let through = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
         // The room that is left is not checked: how much a copy moves shows only while it runs.
         let file = match (self.open_at(place, through, || {}), stat, opening.empty_input) {

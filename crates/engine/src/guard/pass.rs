@@ -111,7 +111,7 @@ impl Guard {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let dir = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(Refusal::io(path, "open its directory"))?;
-        let place = FileLocation { dir, name, path, within: None, made: None };
+        let place = FileLocation { dir, name, path, within: None, made: None, mode: FILE_MODE };
         self.open_at(place, opening, meanwhile)
     }
 
@@ -138,7 +138,9 @@ impl Guard {
             return Err(outside(NotBelow::Mark));
         }
         let parent = beneath::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, path, error))?;
-        let place = FileLocation { dir: parent, name, path: &dir.path().join(path), within: Some(dir), made: None };
+        let path = dir.path().join(path);
+        let mode = Mode::RUSR | Mode::WUSR;
+        let place = FileLocation { dir: parent, name, path: &path, within: Some(dir), made: None, mode };
         self.open_at(place, opening, meanwhile)
     }
 
@@ -385,7 +387,12 @@ pub(super) struct FileLocation<'a> {
     pub(super) within: Option<&'a TestDir>,
     /// Who knows files that were made but could not be marked.
     pub(super) made: Option<&'a MadeFiles>,
+    /// Of a new file, from which the umask is taken.
+    pub(super) mode: Mode,
 }
+
+/// The mode of a new file of any program.
+pub(super) const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
 impl FileLocation<'_> {
     pub(super) fn look(&self) -> Result<Option<Stat>, Refusal> {
@@ -410,12 +417,7 @@ impl FileLocation<'_> {
 
     /// Makes the file, which was not there a moment ago.
     fn make(&self) -> Result<OwnedFd, Refusal> {
-        let mode = match self.within {
-            Some(_) => Mode::RUSR | Mode::WUSR,
-            // Like any program's file: the umask decides.
-            None => Mode::from_raw_mode(0o666),
-        };
-        self.openat(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode).map_err(|error| match error {
+        self.openat(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, self.mode).map_err(|error| match error {
             Errno::EXIST | Errno::LOOP => {
                 Refusal::Swapped { path: self.path.to_owned(), found: "something appeared there".to_owned() }
             }

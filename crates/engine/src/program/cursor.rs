@@ -131,13 +131,15 @@ impl TransferPlan {
             return None;
         };
         let is_last = step == detours.to.len();
+        // Records of a mapping leave the file's own place at its beginning.
+        let place = if self.seeks { cursor.done * self.op.length } else { 0 };
         Some(CallOp {
             handle,
             offset: to.0,
             length: 1,
             seek_before: Seek::To(to.0),
-            seek_after: if is_last { Seek::To(cursor.done * self.op.length) } else { Seek::None },
-            ..CallOp::of(OpKind::Read, self.read)
+            seek_after: if is_last { Seek::To(place) } else { Seek::None },
+            ..CallOp::of(OpKind::Read, Call::Read)
         })
     }
 

@@ -23,6 +23,7 @@ mod ignored_signals;
 mod interrupted;
 mod iostat;
 mod iozone;
+mod modes;
 mod noise;
 mod output;
 mod pages;

@@ -35,7 +35,12 @@ fn a_run_is_shown_by_id_beginning_end_or_last() {
     let ids = with_runs(&home);
     let shown =
         |text: &str| home.plumb(&format!("show {text} --json")).expect(0).json()["id"].as_str().unwrap().to_owned();
-    assert_eq!(shown("last"), ids[0]);
+    assert_eq!([shown("last"), shown("last~1"), shown("last~2")], ids[..3]);
+    home.plumb("show last~3").expect(2).complains(&["no run \"last~3\""]);
+    // Wherever a run is named.
+    let diff = |one: &str, other: &str| home.plumb(&format!("show {one} --diff {other}")).expect(0).out;
+    assert_eq!(diff("last", "last~1"), diff(&ids[0], &ids[1]));
+    assert_eq!(home.plumb("export last~2").expect(0).json()[0]["id"], *ids[2]);
     for id in &ids {
         assert_eq!(shown(id), *id);
         assert_eq!(shown(&id[24..]), *id);

@@ -1,11 +1,11 @@
-//! The calls of IOzone and PostMark are those of the real ones whatever the options are: mixes of them are drawn from what
+//! The calls of IOzone, PostMark and Bonnie++ are those of the real ones whatever the options are: mixes of them are drawn from what
 //! the dialects' pages say is supported, so that nothing can be made right for a list only. `PLUMB_TEST_SEED` draws others,
 //! and with `PLUMB_TEST_LONG` there are more of them.
 
 use crate::common::breadth;
 use crate::common::draws::Draws;
 use crate::common::needs;
-use crate::{iozone, postmark};
+use crate::{bonnie, iozone, postmark};
 use std::panic::AssertUnwindSafe;
 
 /// Draws mixes and runs each with both tools; all that differ are told, with what draws them again.
@@ -177,4 +177,44 @@ fn postmark_script(draws: &mut Draws) -> String {
         script += "run\n";
     }
     script + "run\nquit\n"
+}
+
+#[test]
+fn any_mix_of_bonnies_options_makes_its_calls() {
+    if needs::root_and(&["bonnie++", "strace"]) {
+        each_mix(2, |draws| bonnie::compared(&bonnie_words(draws), 40));
+    }
+}
+
+/// Without single bytes, whose calls the C library makes, and with either the large file or the small ones. The real tool
+/// fails with a chunk size of small files, and with `-D` where it moves single bytes.
+fn bonnie_words(draws: &mut Draws) -> String {
+    let mut words = format!("{} -r 0 -m golden", draws.one(&["-u root", "-u root:root", "-u 0", "-u root -g root"]));
+    words += &match draws.percent(15) {
+        true => format!(" -Z {}", bonnie::NUMBERS),
+        false => format!(" -z {}", draws.number(0..=2_000_000_000)),
+    };
+    for (option, percent) in [("-q", 50), ("-b", 30), ("-x 2", 15), ("-c 3", 15), ("-d .", 20)] {
+        if draws.percent(percent) {
+            words += &format!(" {option}");
+        }
+    }
+    if draws.percent(50) {
+        words += draws.one(&[" -f", " -f0"]);
+        words += if draws.percent(30) { " -D" } else { "" };
+        let chunk = if words.contains("-D") { 4096 << draws.number(0..=4) } else { 512 << draws.number(0..=7) };
+        let seeks = draws.number(1..=80);
+        return words + &format!(" -n 0 -s {}:{chunk}:{seeks}:{}", draws.number(1..=3), draws.number(1..=5));
+    }
+    words += " -s 0 -n 1";
+    match draws.number(0..=5) {
+        0 => words,
+        1 => words + ":-1",
+        2 => words + ":-2",
+        _ => {
+            let least = draws.number(0..=3000);
+            let most = least + draws.number(0..=6000);
+            words + &format!(":{most}:{least}:{}", draws.number(1..=6))
+        }
+    }
 }

@@ -30,6 +30,18 @@ fn a_depth_sweep_finds_the_knee_where_the_device_is_full() {
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 21, "every run is stored");
 }
 
+/// Protects what makes two curves comparable, as `plumb run` shows it: the size of the ops, unless it is swept, and the cache.
+#[test]
+fn a_sweep_says_the_block_size_and_the_cache_mode() {
+    let home = Home::new();
+    let head = |line: &str| {
+        let page = home.plumb(&format!("sweep {line} sim:nvme --time 20ms --repeat 1")).expect(0).out;
+        page.lines().find(|line| line.starts_with("read along")).unwrap_or_else(|| panic!("{page}")).to_owned()
+    };
+    assert!(head("depth=1,2").starts_with("read along depth · 4 KiB blocks · direct · closed loop"));
+    assert!(head("block=4k,8k").starts_with("read along block · direct · closed loop"));
+}
+
 /// The order is random within each block, and the same for the same seed.
 #[test]
 fn points_run_in_randomised_blocks() {

@@ -1,6 +1,6 @@
 //! How a phase went at its storage, in the words of fio: direct or buffered, its depth, and whether writes were flushed.
 
-use plumb_workload::phase::{CachePolicy, ClockScope, Flush, Phase, WorkerGroup};
+use plumb_workload::phase::{ClockScope, Flush, Phase, WorkerGroup};
 use plumb_workload::{OpKind, OwnFlush};
 
 /// Whether writes were durable when the clock stopped.
@@ -12,20 +12,6 @@ pub(super) enum Flushed {
     InPart,
     /// They were flushed after the clock had stopped, or never.
     No,
-}
-
-/// `direct`, `buffered`, `buffered, cold`.
-pub(super) fn mode(phase: &Phase) -> &'static str {
-    let by_phase = phase.cache == CachePolicy::Direct;
-    let mut direct = phase.workers.iter().map(|group| group.opens_direct().unwrap_or(by_phase));
-    let first = direct.next().unwrap_or(by_phase);
-    match (direct.all(|other| other == first), first, phase.cache) {
-        (false, _, _) => "direct and buffered",
-        (true, true, _) => "direct",
-        (true, false, CachePolicy::Cold) => "buffered, cold",
-        (true, false, CachePolicy::Warm) => "buffered, warm",
-        (true, false, CachePolicy::AsIs | CachePolicy::Direct) => "buffered",
-    }
 }
 
 /// Ops in flight that were asked for, all workers together; absent where the work has no queue.

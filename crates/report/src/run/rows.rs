@@ -122,7 +122,7 @@ impl<'a> Row<'a> {
 
     /// Whether its rate counts the flush at the end of the phase, and its latency only the calls before.
     pub(super) fn flush_is_not_in_latency(&self) -> bool {
-        let buffered = |plan: &Phase| access::mode(plan) != "direct" && access::flushed(plan) == Some(Flushed::InTime);
+        let buffered = |plan: &Phase| plan.cache_mode() != "direct" && access::flushed(plan) == Some(Flushed::InTime);
         let flushes_itself = || {
             [OpKind::Fsync, OpKind::Fdatasync].iter().any(|kind| {
                 self.phase

@@ -123,7 +123,7 @@ impl<'a> Line<'a> {
             if let (Some(depth), "Random") = (access::depth(plan), pair.title) {
                 label.push_str(&format!(" QD{depth}"));
             }
-            label.push_str(&format!(", {}", access::mode(plan).trim_end_matches(", cold")));
+            label.push_str(&format!(", {}", plan.cache_mode().trim_end_matches(", cold")));
         }
         Some(Line { label, read, write })
     }
@@ -184,7 +184,7 @@ impl<'a> Line<'a> {
 /// A latency belongs to random I/O; that of buffered calls is of memory, and no part of a stream's answer.
 fn percentile(row: &Row<'_>) -> String {
     let value = row.phase.metrics.get(&Metric::latency(row.kind, Stat::P99)).and_then(|value| value.value);
-    let is_direct = row.plan.is_some_and(|plan| access::mode(plan) == "direct");
+    let is_direct = row.plan.is_some_and(|plan| plan.cache_mode() == "direct");
     match value {
         _ if !is_direct => String::new(),
         Some(ns) => format::time_brief(ns),

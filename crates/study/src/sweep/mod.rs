@@ -27,7 +27,7 @@ use plumb_result::{Histogram, Level, Measurement, Metric, PhaseMeasurement, Phas
 use plumb_store::TagChange;
 use plumb_trust::quantile_allowed;
 use plumb_workload::validate::validate;
-use plumb_workload::{Nanos, OpKind, PerSecond, Workload};
+use plumb_workload::{Nanos, OpKind, PerSecond, Phase, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -465,6 +465,8 @@ impl Sweeper<'_> {
             repeats: request.repeats,
             partial: flow == Flow::Interrupted,
             time_ns: timed.map(|own| request.time.unwrap_or(own).0),
+            op_bytes: phase.filter(|_| !request.plan.sweeps(SweepKey::Block)).and_then(Phase::op_bytes),
+            cache: phase.map(|phase| phase.cache_mode().to_owned()),
             memory_bytes,
             curves,
             runs: self.runs,

@@ -41,7 +41,7 @@ pub struct Transfer {
 }
 
 /// Reads of single bytes between records: the place is asked for, each byte is sought and read, and the place is sought
-/// again.
+/// again. Of a mapping, too, they are reads of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

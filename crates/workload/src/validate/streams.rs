@@ -38,6 +38,11 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
             "use psync, libaio or mmap, or leave `record-lock` out",
         );
     }
+    for (key, mode) in group.files.new.all() {
+        if mode > 0o7777 {
+            check.problem(["files", "new", key], format!("{mode:o} is not a valid file mode"), "use at most 0o7777");
+        }
+    }
     if let Some(drawn) = group.work.fio() {
         check.within(&["work", "blocks", "fio"], |check| {
             stream(check, drawn);

@@ -7,7 +7,7 @@ use crate::elbencho::settings::{Rwmix, Settings};
 use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::sweep::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
 use plumb_workload::content::{BufferContent, PatternPiece};
-use plumb_workload::files::{Advices, Allocation, AtOpen, FileRules, JobFiles, Names, PrepareFiles};
+use plumb_workload::files::{Advices, Allocation, AtOpen, FileRules, JobFiles, Names, NewModes, PrepareFiles};
 use plumb_workload::pace::WeightedFlow;
 use plumb_workload::process::NodeMemory;
 use plumb_workload::verify::{Verify, VerifyMethod};
@@ -136,7 +136,7 @@ fn call_work(
         target_name,
         files: JobFiles { names, lengths: Vec::new() },
         sweep,
-        rules: FileRules { prepare: LATER, drop_cached: false, ..FileRules::default() },
+        rules: FileRules { prepare: LATER, drop_cached: false, new: NEW, ..FileRules::default() },
         log_ops: settings.output.ops_log.is_some(),
         pace: Pace::default(),
         content: None,
@@ -145,6 +145,9 @@ fn call_work(
         depth: 1,
     }
 }
+
+/// Modes of what it makes, as strace shows elbencho 3.1-10's.
+const NEW: NewModes = NewModes { laid_out: 0o664, opened: 0o664, directory: 0o777 };
 
 /// What an earlier phase creates does not exist yet.
 const LATER: PrepareFiles = PrepareFiles {
@@ -383,6 +386,7 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
             allocate: settings.preallocate && writes,
             stat: settings.stat_inline && geometry.path_type == PathType::Directory,
         },
+        new: NEW,
         ..FileRules::default()
     };
     let pace = Pace {

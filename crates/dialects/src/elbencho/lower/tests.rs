@@ -305,6 +305,15 @@ fn directories_of_a_tree_are_made_by_all_and_removed_by_one() {
     assert!(scanned.notes[0].contains("1 files and 1 directories"), "{:?}", scanned.notes);
 }
 
+// Protects who may use what a run leaves: the modes of files and directories are elbencho's, whatever the phase.
+#[test]
+fn files_and_directories_are_made_with_elbenchos_modes() {
+    let all = lowered(&format!("-d -w -r -F {SHARED} d"));
+    let groups = all.workload.phase.iter().flat_map(|phase| &phase.workers);
+    let modes: Vec<_> = groups.map(|group| group.files.new.all().map(|(_, mode)| mode)).collect();
+    assert!(modes.len() >= 4 && modes.iter().all(|modes| *modes == [0o664, 0o664, 0o777]), "{modes:?}");
+}
+
 // Protects the same threads from doing the same files in another order in each run.
 #[test]
 fn files_of_a_tree_are_shuffled_alike_in_every_run() {

@@ -14,7 +14,9 @@ use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
 use plumb_workload::Bytes;
 use plumb_workload::content::{BufferContent, DedupeMode, PatternPiece};
-use plumb_workload::files::{AccessHint, Advices, AtOpen, FileRules, MappingAdvice, PrepareFiles, SyncRange, Syncs};
+use plumb_workload::files::{
+    AccessHint, Advices, AtOpen, FileRules, MappingAdvice, NewModes, PrepareFiles, SyncRange, Syncs,
+};
 use plumb_workload::phase::{Batch, ErrorOrigin, ErrorRules, IgnoredError};
 use plumb_workload::process::{
     BufferMemory, BufferRules, CommandPriority, ControlGroup, IoPriority, NodeMemory, OpPriority, ProcessRules,
@@ -51,6 +53,7 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
         copy.wrong(Wrong::Needs { option: "atomic", needs: "ioengine=pvsync2, libaio or io_uring", why });
     }
     FileRules {
+        new: NewModes::default(),
         prepare: PrepareFiles {
             create: said.allow_create,
             write,

@@ -289,7 +289,8 @@ fn transfer(settings: &Settings, step: &PassStep) -> Transfer {
     };
     let burst = settings.burst.map(|(bytes, time)| Pauses { time, every: (bytes / step.point.record_bytes).max(1) });
     let compute = (!settings.compute.is_zero()).then_some(Pauses { time: Nanos(settings.compute.0), every: 1 });
-    let in_sequence = via == Via::Plain && order == RecordOrder::Forward && does == Moves::Read;
+    let in_sequence =
+        matches!(via, Via::Plain | Via::Mapped { .. }) && order == RecordOrder::Forward && does == Moves::Read;
     let disturbed = settings.disturbs && in_sequence && matches!(step.pass, Pass::Read | Pass::Reread);
     let rate = settings.records_per_second.filter(|_| step.in_throughput);
     Transfer {

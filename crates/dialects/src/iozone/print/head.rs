@@ -18,9 +18,28 @@ pub fn banner(began: &str) -> String {
     )
 }
 
+/// Bytes of each of IOzone's lines about options, which lie one behind the other.
+const LINE_BYTES: usize = 80;
+
+/// The lines about options as IOzone prints them: a line that fills its bytes, such as that of `-M`, has no end of its own,
+/// so that the next one follows it, and is printed again.
+fn lines_of(lines: &[String]) -> String {
+    let mut text = Vec::new();
+    for first in 0..lines.len() {
+        for (number, line) in lines.iter().enumerate().skip(first) {
+            let is_cut = line.len() >= LINE_BYTES && number + 1 < lines.len();
+            text.extend_from_slice(if is_cut { &line.as_bytes()[..LINE_BYTES] } else { line.as_bytes() });
+            if !is_cut {
+                break;
+            }
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 /// The settings, up to where IOzone looks whether they go together.
 pub fn settings(settings: &Settings, command: &[String]) -> String {
-    let mut text: String = settings.echo.concat();
+    let mut text = lines_of(&settings.echo);
     text.push_str("\tCommand line used:");
     for word in command {
         text.push(' ');

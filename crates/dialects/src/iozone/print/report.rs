@@ -54,7 +54,7 @@ fn is_measured(measured: &[MeasuredPass], file_kb: u64) -> bool {
 }
 
 fn surfaces_of_all_sizes(settings: &Settings, measured: &[MeasuredPass]) -> Vec<Surface> {
-    let tests = settings.table().iter().filter(|test| settings.includes(**test));
+    let tests = settings.reported().iter().filter(|test| settings.includes(**test));
     let passes: Vec<Pass> = tests.flat_map(|test| test.passes()).copied().collect();
     let find = |pass: Pass, entry: &ReportEntry| {
         measured.iter().find(|one| one.pass == pass && one.point == entry.point && one.children == 0)

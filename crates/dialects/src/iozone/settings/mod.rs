@@ -322,13 +322,12 @@ impl Settings {
             return &Test::ALL[..2];
         }
         // IOzone has no streams and no positioned calls with mappings and async I/O.
-        if self.mapped.is_some() || self.aio.is_some() {
-            &Test::ALL[..6]
-        } else if self.extended {
-            &Test::ALL
-        } else {
-            &Test::ALL[..9]
-        }
+        if self.mapped.is_some() || self.aio.is_some() { &Test::ALL[..6] } else { self.reported() }
+    }
+
+    /// The tests with a report, which has 0 for those that `-A`, mappings and async I/O leave out.
+    pub fn reported(&self) -> &'static [Test] {
+        if self.extended { &Test::ALL } else { &Test::ALL[..9] }
     }
 }
 

@@ -32,9 +32,7 @@ pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Wrong
     }
     let mut seen = Seen { times: 2, ..Seen::default() };
     let mut parted = Words::new(&words);
-    let mut doubles = false;
     while let Some(said) = parted.next()? {
-        let told = settings.echo.len();
         if let Some(why) = refusal(said.name) {
             return Err(Wrong::refuse(2, why));
         }
@@ -45,12 +43,6 @@ pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Wrong
             "+R" => listed_files(&mut settings, &mut seen, &said, &mut parted, machine)?,
             _ => take(&mut settings, &mut seen, &said, machine)?,
         }
-        // IOzone tells what follows the machine twice.
-        if doubles && let Some(line) = settings.echo.get(told).cloned() {
-            settings.echo.insert(told, line);
-            doubles = false;
-        }
-        doubles |= said.name == "M";
     }
     conclude(&mut settings, seen)?;
     Ok(Action::Run(Box::new(settings)))

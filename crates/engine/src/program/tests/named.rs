@@ -109,6 +109,20 @@ fn a_detour_comes_back_to_where_it_left() {
     assert_eq!((ops[2].seek_after, ops[7].seek_after), (Seek::To(0), Seek::To(200)));
 }
 
+/// Of a mapping, too, the bytes elsewhere are reads of the file, whose own place stays at its beginning.
+#[test]
+fn a_detour_from_a_mapping_reads_the_file() {
+    let detours = Some(Detours { every: 2, to: vec![Bytes(0), Bytes(50)] });
+    let mapped = transfer(Moves::Read, 3, RecordOrder::Forward, Via::Mapped { sync: None });
+    let ops = ops_of(&[Step::Transfer(Transfer { detours, ..mapped })], 0);
+    let calls: Vec<Call> = ops.iter().map(|op| op.call).collect();
+    let detour = [Call::Tell, Call::Read, Call::Read];
+    let loads = [Call::Load, Call::Load];
+    assert_eq!(calls, [&detour[..], &loads, &detour[..], &loads[..1]].concat());
+    assert_eq!((ops[6].seek_before, ops[7].seek_before), (Seek::To(0), Seek::To(50)));
+    assert_eq!((ops[2].seek_after, ops[7].seek_after), (Seek::To(0), Seek::To(0)));
+}
+
 /// What keeps a distance waits behind the last record, too: that is part of its rate.
 #[test]
 fn records_that_keep_a_distance_are_each_followed_by_a_wait() {

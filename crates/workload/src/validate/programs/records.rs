@@ -60,10 +60,11 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
         if detours.to.is_empty() {
             check.problem(["detours", "to"], "detours lead nowhere", "name places such as `[0, \"4KiB\"]`");
         }
-        if (transfer.does, transfer.via, &transfer.order) != (Moves::Read, Via::Plain, &RecordOrder::Forward) {
+        let fits = matches!(transfer.via, Via::Plain | Via::Mapped { .. });
+        if !fits || (transfer.does, &transfer.order) != (Moves::Read, &RecordOrder::Forward) {
             check.problem(
                 ["detours"],
-                "only plain sequential reads can have detours",
+                "only sequential reads, plain or of a mapping, can have detours",
                 "leave `via` and `order` out, and use `does = \"read\"`",
             );
         }

@@ -1,6 +1,7 @@
 //! Rules of phases and workers.
 
 use super::*;
+use crate::blocks::fio::Stream;
 use crate::process::BufferMemory;
 
 #[test]
@@ -243,6 +244,15 @@ fn workers_and_their_backends() {
 fn what_a_group_asks_of_files_memory_and_processes() {
     each_fires(&[
         (|w| group(w).files.direct = true, "phase[0].workers[0].files", "only streams of `fio`", "`cache`"),
+        (
+            |w| {
+                group(w).work = Work::from(Stream::sequential(Bytes(4096), Bytes(1 << 20)));
+                group(w).files.new.opened = 0o10_000;
+            },
+            "phase[0].workers[0].files.new.opened",
+            "10000 is not a valid file mode",
+            "at most 0o7777",
+        ),
         (|w| group(w).syncs.at_end = true, "phase[0].workers[0].syncs", "only streams of `fio`", "`end.flush`"),
         (
             |w| {
