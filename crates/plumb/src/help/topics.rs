@@ -266,6 +266,18 @@ pub const TOPICS: &[Topic] = &[
         exits: READS,
     },
     Topic {
+        command: "report",
+        examples: &[
+            example("Write what was measured last as one HTML file", "plumb report last --html report.html"),
+            example(
+                "Write a study's workbook and its charts",
+                "plumb report raid4-vs-raid5 --xlsx study.xlsx --png charts",
+            ),
+            example("Draw every nightly run over time", "plumb report tag:nightly --html nightly.html"),
+        ],
+        exits: READS,
+    },
+    Topic {
         command: "export",
         examples: &[
             example("Print all runs as JSON", "plumb export"),
