@@ -145,7 +145,7 @@ fn errors_name_place_and_way_out() {
     );
     assert!(refusal("[a]\nioengine=rbd\nrbdnam=x\n").ends_with("did you mean `rbdname`?"));
     assert!(refusal("[a]\nhipri\n").contains("the engine psync has no option `hipri`; it belongs to pvsync2"));
-    assert!(refusal("[a]\nsprandom=1\n").contains("is not supported yet"));
+    assert!(refusal("[a]\nprofile=tiobench\n").contains("is not supported yet"));
     assert!(refusal("[a]\nrwmixcycle=5\n").contains("is not supported, because"));
     assert!(said(&["missing.fio"], &[]).unwrap_err().to_string().starts_with("cannot read missing.fio"));
     // All errors are reported at once.
@@ -296,7 +296,8 @@ fn every_option_that_works_makes_a_job_and_changes_its_meaning() {
     let mut unmoved = Vec::new();
     for option in options::all().filter(|option| option.support == options::Support::Works) {
         let engine = option.engines.first().filter(|engine| **engine != "netsplice").unwrap_or(&"libaio");
-        let head = format!("[a]\nioengine={engine}\nsteadystate_duration=1\n");
+        let needs = if option.name.starts_with("spr_") { "sprandom=1\n" } else { "" };
+        let head = format!("[a]\nioengine={engine}\nsteadystate_duration=1\n{needs}");
         let plain = meaning(&file(&head).jobs[0]);
         let text = format!("{head}{}={}\n", option.name, sample(option));
         let changed = meaning(&file(&text).jobs[0]);

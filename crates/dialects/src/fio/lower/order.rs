@@ -11,10 +11,12 @@ use super::plan::{self, PlannedJob};
 use super::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable, pace, parts, replay, sizes, stream, verify};
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
+use crate::fio::options::direction::Generator;
 use crate::fio::options::engine::CpuMode;
 use crate::fio::options::files::FILES_MAX;
 use crate::fio::options::job::JOBS_MAX;
 use crate::fio::options::stop::ExitWhat;
+use crate::fio::value::distribution::RandomDistribution;
 use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
 use plumb_workload::validate::{QUEUE_DEPTH_MAX, validate};
@@ -71,6 +73,25 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
     lowering.ends();
     lowering.steady_together();
     lowering.finish()
+}
+
+/// fio's own rules of `sprandom`.
+fn steady_state(copy: &mut JobClone<'_>) {
+    let work = &copy.job.direction;
+    let why = "it writes every block once by a shift register, and some of them again";
+    if copy.replays() || !copy.writes() || !copy.is_random() {
+        copy.wrong(Wrong::Needs { option: "sprandom", needs: "rw=randwrite", why });
+    } else if copy.is_said("random_generator") && work.generator != Generator::Lfsr {
+        copy.wrong(Wrong::Needs { option: "sprandom", needs: "random_generator=lfsr", why });
+    } else if copy.is_said("norandommap") && !work.norandommap {
+        copy.wrong(Wrong::Needs { option: "sprandom", needs: "norandommap=1", why });
+    } else if work.distribution != RandomDistribution::Uniform {
+        let (first, second) = ("sprandom", "random_distribution");
+        copy.wrong(Wrong::Contradiction { first, second, why: "it spreads its writes itself" });
+    } else if copy.names.count() > 1 {
+        let why = "several files are not one SSD";
+        copy.wrong(Wrong::Contradiction { first: "sprandom", second: "more than one file", why });
+    }
 }
 
 impl Lowering<'_> {
@@ -237,6 +258,9 @@ impl Lowering<'_> {
                 let why = "other trims take one range";
                 copy.wrong(Wrong::Needs { option: "num_range", needs: "ioengine=io_uring_cmd", why });
             }
+        }
+        if job.direction.steady_state.is_some() {
+            steady_state(copy);
         }
         if backend::name(job) == "net" && !copy.is_foreign() {
             copy.wrongs.extend(backend::wrong_with_socket(job));
