@@ -56,6 +56,25 @@ fn the_time_of_a_receiver_begins_with_its_sender() {
     assert_eq!((ops(&root, "read"), ops(&root, "write")), (vec![16, 0], vec![0, 16]));
 }
 
+/// Protects: the test of act has a slice for each hour of it, fails where a whole hour is too slow, and its table is no part
+/// of a document. A simulated disk takes no time, and is always as slow.
+#[test]
+fn a_device_is_certified_hour_by_hour() {
+    let home = Home::new();
+    let words = "as fio --size=1g --profile=act --device-names=sim:hdd --threads-per-queue=2 --read-req-num-512-blocks=65536 \
+                 --large-block-op-kbytes=64m";
+    let said = home.plumb(&format!("{words} --test-duration=7200 --output-format=json --output=out.json")).expect(1);
+    let table: Vec<&str> = said.err.lines().skip_while(|line| !line.starts_with(" -----")).collect();
+    assert!(table[1].starts_with("    1\t0.00\t0.00\t100.00") && table[2].starts_with("    2\t"), "{table:?}");
+    assert!(said.err.contains("act: test complete, device(s): FAILED"), "{}", said.err);
+    let written = std::fs::read_to_string(home.work().join("out.json")).unwrap();
+    let root: Value = plumb_document::json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
+    assert!(ops(&root, "read").iter().sum::<u64>() > 0 && root["jobs"][0]["jobname"] == "act-read-sim:hdd");
+    // As in fio, what is left of an hour is only told.
+    let short = home.plumb(&format!("{words} --test-duration=60")).expect(0);
+    assert!(short.out.contains("device(s): FAILED"), "{}", short.out);
+}
+
 /// Shares are kept from the first op on: a job that is ready a moment before the others does not run ahead.
 #[test]
 fn the_jobs_of_a_flow_keep_to_their_weights() {
