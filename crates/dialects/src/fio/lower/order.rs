@@ -262,8 +262,8 @@ impl Lowering<'_> {
         if job.direction.steady_state.is_some() {
             steady_state(copy);
         }
-        if backend::name(job) == "net" && !copy.is_foreign() {
-            copy.wrongs.extend(backend::wrong_with_socket(job));
+        if !copy.is_foreign() {
+            copy.wrongs.extend(backend::wrong_with_engine(job));
         }
         if job.stop.time_based && job.stop.runtime.is_none() {
             copy.warnings.push("time_based has no effect without `runtime`".to_owned());
@@ -317,7 +317,7 @@ impl Lowering<'_> {
 
     /// The name of the copy's target, which others on the same files share.
     fn target(&mut self, copy: &JobClone<'_>, layout: &Layout) -> String {
-        let on_nothing = !copy.is_foreign() && matches!(backend::name(copy.job), "null" | "net");
+        let on_nothing = !copy.is_foreign() && matches!(backend::name(copy.job), "null" | "net" | "page_fault");
         let (target, name) = if on_nothing {
             let end = |range: &plumb_workload::blocks::fio::FileRange| range.start.0.saturating_add(range.length.0);
             let size = layout.ranges.iter().map(end).max().unwrap_or(0).max(1);

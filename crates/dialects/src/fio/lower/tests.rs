@@ -334,6 +334,26 @@ fn sprandom_writes_the_physical_capacity() {
     }
 }
 
+/// Protects: engines with rules of their own are refused as in fio, and the donor lies in the job's directory.
+#[test]
+fn memory_and_donors_are_engines_of_their_own() {
+    let memory = lowered("[a]\nioengine=page_fault\nsize=1m\nrw=randrw\n");
+    assert_eq!(group(&memory, 0).backend, Backend::PageFault);
+    assert!(matches!(memory.workload.target[&group(&memory, 0).target], Target::Null(_)), "no file is used");
+    let defrag =
+        lowered("[a]\nioengine=e4defrag\ndirectory=d\nfilename=f\nsize=1m\nrw=write\ndonorname=give\ninplace=1\n");
+    assert_eq!(group(&defrag, 0).backend, Backend::MoveExtents { donor: "d/give".to_owned(), in_place: true });
+    for (text, expected) in [
+        ("ioengine=page_fault\nnrfiles=2\n", "memory stands for one file"),
+        ("ioengine=page_fault\noffset=4k\n", "leave it out"),
+        ("ioengine=page_fault\nsize=0\n", "the size of its files is unknown"),
+        ("ioengine=e4defrag\nrw=write\n", "needs `donorname`"),
+    ] {
+        let told = refusal(&format!("[a]\nsize=1m\n{text}"));
+        assert!(told.contains(expected), "{text}: {told}");
+    }
+}
+
 #[test]
 fn fix_ups_follow_from_what_is_said() {
     let one = |text: &str| lowered(&format!("[a]\nsize=1m\n{text}"));
@@ -484,6 +504,7 @@ fn every_engine_that_works_has_a_backend() {
                 "net" => "port=1\nhostname=h\n",
                 "cpuio" => "cpuload=1\n",
                 "exec" => "program=x\n",
+                "e4defrag" => "donorname=x\n",
                 _ => "",
             }
         );
