@@ -7,6 +7,7 @@ use crate::barrier::{Barrier, Body, Passed};
 use crate::block_plan::StreamPlan;
 use crate::bound::{BackendRequest, BoundBackend, build_backend};
 use crate::content::{BlockBytes, BufferRequest, Buffers, BytesRequest, Concluded, Headed, Stamper, Verifier, Writers};
+use crate::files::donor;
 use crate::files::epilogue::Epilogue;
 use crate::files::failed::JobFault;
 use crate::files::lock::Locked;
@@ -144,12 +145,17 @@ impl BlockWorker {
         }
         let access = if changes(&self.group) { FileAccess::ReadWrite } else { FileAccess::Read };
         let mut epilogue = Epilogue::default();
+        let mut gives = None;
         let files = match &mut self.files {
             WorkerFiles::Held(files) => std::mem::take(files),
             WorkerFiles::Named { target, .. } => {
                 let devices = DeviceHandle::of(&self.group);
                 let opener = Arc::new(JobOpener::new(Arc::clone(target), rules.clone(), access, devices));
-                let files = match opener.block_files(&self.group) {
+                let opened = donor::open(target, &self.base, &self.group).and_then(|found| {
+                    gives = found;
+                    opener.block_files(&self.group)
+                });
+                let files = match opened {
                     Ok(files) => files,
                     Err(error) if self.group.on_error == OnError::Leave => {
                         return Ok(JobFault::of(&error).fail(barrier));
@@ -163,7 +169,9 @@ impl BlockWorker {
                 files
             }
             WorkerFiles::Nothing { lengths } => {
-                BlockFiles { fds: vec![NOT_OPEN; lengths.count()], ..BlockFiles::default() }
+                let in_memory = self.group.backend == Backend::PageFault;
+                let known = if in_memory { lengths.to_vec() } else { Vec::new() };
+                BlockFiles { fds: vec![NOT_OPEN; lengths.count()], lengths: known, ..BlockFiles::default() }
             }
         };
         let backend = std::mem::replace(&mut self.backend, BoundBackend::Null);
@@ -172,6 +180,7 @@ impl BlockWorker {
         let mut request = BackendRequest::new(backend, self.queue.depth, files, access, smallest, self.stream);
         request.drops_pages = rules.direct && self.group.backend == Backend::Mmap;
         request.atomic_writes = rules.atomic_writes;
+        request.donor = gives;
         request.mapping_advice = rules.mapping_advice();
         request.record_lock = rules.record_lock.map(|lock| LockRule {
             lock,

@@ -140,7 +140,8 @@ fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
 
 /// Whether a backend's ops go through the page cache.
 fn caches(backend: &Backend) -> bool {
-    FileUse::of(backend) == FileUse::Opened && !matches!(backend, Backend::Fallocate | Backend::Truncate)
+    let moves_no_bytes = matches!(backend, Backend::Fallocate | Backend::Truncate | Backend::MoveExtents { .. });
+    FileUse::of(backend) == FileUse::Opened && !moves_no_bytes
 }
 
 /// The worker of block I/O.

@@ -8,7 +8,9 @@ use crate::backend::gathered::Gathered;
 use crate::backend::io_uring::{self, Ring};
 use crate::backend::libaio::{KernelQueue, Libaio};
 use crate::backend::mmap::{MapRules, Mmap};
+use crate::backend::move_extents::{Donor, MoveExtents};
 use crate::backend::null::{Null, NullQueue};
+use crate::backend::page_fault::PageFault;
 use crate::backend::payload::Payload;
 use crate::backend::posix_aio::PosixAio;
 use crate::backend::preadv2::{Preadv, Preadv2};
@@ -102,6 +104,8 @@ pub(crate) struct BackendRequest {
     pub(crate) mapping_advice: Vec<MappingAdvice>,
     /// Writes that no crash tears (`RWF_ATOMIC`), where the backend's own flags do not say so.
     pub(crate) atomic_writes: bool,
+    /// The file that gives its blocks, where blocks are exchanged.
+    pub(crate) donor: Option<Donor>,
     /// Locks that reads and writes hold.
     pub(crate) record_lock: Option<LockRule>,
     /// Priorities of some ops.
@@ -131,6 +135,7 @@ impl BackendRequest {
             drops_pages: false,
             atomic_writes: false,
             mapping_advice: Vec::new(),
+            donor: None,
             record_lock: None,
             priorities: Vec::new(),
             choices,
@@ -287,6 +292,13 @@ fn one_at_a_time<'a>(
         &Backend::Files(call) => Box::new(WholeFiles::new(call, context).map_err(system)?),
         Backend::Fallocate => Box::new(Fallocate { context }),
         Backend::Truncate => Box::new(Truncate { context }),
+        Backend::PageFault => Box::new(PageFault::new(context).map_err(system)?),
+        Backend::MoveExtents { donor, .. } => {
+            let missing =
+                || system(io::Error::other(format!("the donor {donor} belongs to files under their own names")));
+            let donor = request.donor.take().ok_or_else(missing)?;
+            Box::new(MoveExtents::new(context, donor).map_err(system)?)
+        }
         &Backend::Socket { kind, ref host, port, listens, ping_pong, no_delay, window, segment } => {
             let link = LinkRequest {
                 kind,

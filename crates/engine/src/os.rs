@@ -17,6 +17,15 @@ pub(crate) enum Space {
     Punch,
 }
 
+/// Blocks that two files exchange, at the same place of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ExtentMove {
+    /// The first, counted in blocks of the file system.
+    pub(crate) first: u64,
+    /// How many.
+    pub(crate) count: u64,
+}
+
 #[cfg(target_os = "linux")]
 mod here {
     use super::*;
@@ -68,6 +77,36 @@ mod here {
             Space::Punch => FallocateFlags::KEEP_SIZE | FallocateFlags::PUNCH_HOLE,
         };
         rustix::fs::fallocate(file, flags, offset, length)
+    }
+
+    /// Exchanges blocks of two files of ext4; how many. Source: fs/ext4/ext4.h, `EXT4_IOC_MOVE_EXT` and `struct move_extent`.
+    ///
+    /// # Errors
+    /// The system's own: `ENOTTY` on other file systems.
+    pub(crate) fn move_extents(
+        file: BorrowedFd<'_>,
+        donor: BorrowedFd<'_>,
+        range: ExtentMove,
+    ) -> rustix::io::Result<u64> {
+        /// `_IOWR('f', 15, struct move_extent)`.
+        const MOVE_EXT: libc::c_ulong = 0xc028_660f;
+        #[repr(C)]
+        struct Request {
+            reserved: u32,
+            donor: u32,
+            first: u64,
+            donor_first: u64,
+            count: u64,
+            moved: u64,
+        }
+        let ExtentMove { first, count } = range;
+        let donor = donor.as_raw_fd() as u32;
+        let mut request = Request { reserved: 0, donor, first, donor_first: first, count, moved: 0 };
+        // SAFETY: the kernel reads and writes 40 bytes, which is the length of the structure.
+        match unsafe { libc::ioctl(file.as_raw_fd(), MOVE_EXT as _, &raw mut request) } {
+            0 => Ok(request.moved),
+            _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
+        }
     }
 
     /// Flags of mmap(2) for huge pages of this size.
@@ -201,6 +240,10 @@ mod here {
             Space::Grow => rustix::fs::fallocate(file, FallocateFlags::empty(), offset, length),
             Space::Keep | Space::Punch => Err(Errno::OPNOTSUPP),
         }
+    }
+
+    pub(crate) fn move_extents(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: ExtentMove) -> Result<u64> {
+        Err(Errno::OPNOTSUPP)
     }
 
     fn no_huge_pages() -> std::io::Error {

@@ -80,6 +80,16 @@ pub enum Backend {
     },
     /// Loads and stores through a mapping.
     Mmap,
+    /// Loads and stores to anonymous memory, whose pages come into being as they are first touched. No file is used.
+    PageFault,
+    /// `EXT4_IOC_MOVE_EXT`, for writes: the blocks of the file and of a donor change places, and each file keeps its bytes.
+    MoveExtents {
+        /// The file that gives its blocks. It is written to.
+        donor: String,
+        /// The donor gets blocks for each op, and gives them back; else for the whole range before the start.
+        #[serde(default)]
+        in_place: bool,
+    },
     /// `fread`/`fwrite` of the C library, with its buffer.
     Stdio,
     /// io_uring.
@@ -215,6 +225,8 @@ impl Backend {
             Backend::Files(_) => "files",
             Backend::Fallocate => "fallocate",
             Backend::Truncate => "truncate",
+            Backend::PageFault => "page-fault",
+            Backend::MoveExtents { .. } => "move-extents",
             Backend::Socket { .. } => "socket",
             Backend::Mmap => "mmap",
             Backend::Stdio => "stdio",

@@ -111,7 +111,9 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         "profile",
         'p',
         Takes::Value,
-        "Run the jobs of this profile: tiobench, with --size=MIB, --block, --numruns, --dir, --threads.",
+        "Run the jobs of this profile: tiobench (--size=MIB, --block, --numruns, --dir, --threads) or act \
+         (--device-names, --load, --test-duration, --threads-per-queue, --read-req-num-512-blocks, \
+         --large-block-op-kbytes, --prep).",
     ),
     works(
         "inflate-log",

@@ -34,6 +34,7 @@ pub use error::{FioError, FioErrors, Warning, WordLocation};
 pub use invocation::{Action, Eta, Invocation, OutputFormat, Trigger};
 pub use job::{FioJob, SaidOption};
 pub use machine::{Files, Machine, MissingFile};
+pub use profile::ActTest;
 pub use value::Compat;
 
 use jobfile::{Section, SectionKind};
@@ -52,6 +53,19 @@ pub struct Fio {
     pub globals: Vec<SaidOption>,
     /// Warnings.
     pub warnings: Vec<Warning>,
+    /// The test of `--profile=act`, of the jobs whose place is [`PROFILE_PLACE`].
+    pub act: Option<ActTest>,
+}
+
+/// What stands for the file of a profile's jobs.
+const PROFILE_PLACE: &str = "--profile";
+
+impl Fio {
+    /// Whether a job comes from a profile.
+    pub fn is_of_profile(&self, job: usize) -> bool {
+        let place = self.jobs.get(job).map(|job| &job.place);
+        matches!(place, Some(WordLocation::File { path, .. }) if &**path == PROFILE_PLACE)
+    }
 }
 
 /// Reads a command line and the job files that it names.
@@ -63,13 +77,17 @@ pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Resul
     let mut warnings = Vec::new();
     let line = commandline::read(words, &mut errors);
     if errors.is_empty() && line.invocation.action.ends() {
-        return Ok(Fio { invocation: line.invocation, jobs: Vec::new(), globals: Vec::new(), warnings });
+        return Ok(Fio { invocation: line.invocation, jobs: Vec::new(), globals: Vec::new(), warnings, act: None });
     }
     let wanted = &line.invocation.sections;
     let mut sections = line.sections;
     let profile = match &line.profile {
         None => None,
-        Some((name, place)) => profile::jobs(name, &mut sections, place).map_err(|error| errors.push(*error)).ok(),
+        Some((name, place)) => {
+            let compat = line.invocation.compat;
+            let found = profile::profile(name, &mut sections, place, compat, &mut warnings);
+            found.map_err(|error| errors.push(*error)).ok()
+        }
     };
     sections.retain(|section| is_wanted(section, wanted));
     for (index, path) in line.files.iter().enumerate() {
@@ -89,15 +107,16 @@ pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Resul
         }
         sections.append(&mut of_file);
     }
-    if let Some(text) = profile {
+    let act = profile.as_ref().and_then(|profile| profile.act);
+    if let Some(profile) = profile {
         let mut reader =
             jobfile::JobFileReader { machine, files, wanted, errors: &mut errors, warnings: &mut warnings };
-        sections.append(&mut reader.sections("--profile", &text));
+        sections.append(&mut reader.sections(PROFILE_PLACE, &profile.jobs));
     }
     missing_sections(&sections, wanted, &mut errors);
     let read = jobs::read(sections, line.invocation.compat, &mut errors, &mut warnings);
     if errors.is_empty() {
-        Ok(Fio { invocation: line.invocation, jobs: read.jobs, globals: read.globals, warnings })
+        Ok(Fio { invocation: line.invocation, jobs: read.jobs, globals: read.globals, warnings, act })
     } else {
         Err(FioErrors(errors))
     }

@@ -1,7 +1,11 @@
-//! `--profile`: jobs that fio brings along. Facts: what fio 3.42 does with `--profile=tiobench`.
+//! `--profile`: jobs that fio brings along. Facts: what fio 3.42 does with `--profile=tiobench` and `--profile=act`.
 
-use super::error::{FioError, WordLocation};
+use super::error::{FioError, Warning, WordLocation};
 use super::jobfile::{OptionLine, Section, SectionKind};
+use super::options::kind::Bare;
+use super::value::{Compat, Doubt, ValueError, ValueReading, plain, time};
+use plumb_workload::Nanos;
+use std::fmt::Write;
 
 /// Bytes of what the profile calls a size of 1.
 const SIZE_UNIT: &str = "m";
@@ -15,24 +19,189 @@ struct Said {
     threads: String,
 }
 
-/// The text of a profile's jobs, with what the command line says for it taken out of its sections.
+/// The test of `--profile=act`, which certifies a device by how many of its ops are slow in each hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActTest {
+    /// How long it lasts.
+    pub duration: Nanos,
+}
+
+/// What a profile brings along.
+pub(super) struct Profile {
+    /// The text of its jobs.
+    pub jobs: String,
+    /// The test that is judged by them.
+    pub act: Option<ActTest>,
+}
+
+/// A profile's jobs, with what the command line says for it taken out of its sections.
 ///
 /// # Errors
-/// There is no such profile here.
-pub(super) fn jobs(profile: &str, sections: &mut [Section], place: &WordLocation) -> Result<String, Box<FioError>> {
-    match profile {
-        "tiobench" => Ok(tiobench(sections)),
-        "act" => Err(Box::new(FioError::OptionNotYet {
-            place: place.clone(),
-            option: "--profile=act".to_owned(),
-            why: "certification of devices by act is not implemented.",
-        })),
+/// There is no such profile here, or what is said for it makes no jobs.
+pub(super) fn profile(
+    name: &str,
+    sections: &mut [Section],
+    place: &WordLocation,
+    compat: Compat,
+    warnings: &mut Vec<Warning>,
+) -> Result<Profile, Box<FioError>> {
+    match name {
+        "tiobench" => Ok(Profile { jobs: tiobench(sections), act: None }),
+        "act" => ActReader { sections, place, compat, warnings }.profile(),
         other => Err(Box::new(FioError::BadWord {
             place: place.clone(),
             option: "profile",
             text: other.to_owned(),
-            reason: format!("profile '{other}' not found; use tiobench"),
+            reason: format!("profile '{other}' not found; use tiobench or act"),
         })),
+    }
+}
+
+/// Reads of a device at a load of 1, per second.
+const ACT_READS: u64 = 2_000;
+/// Reads' worth of writes of a device at a load of 1, per second.
+const ACT_WRITES: u64 = 1_000;
+/// Bytes of a block that reads are counted in.
+const ACT_BLOCK_BYTES: u64 = 512;
+/// Below it, a number of `large-block-op-kbytes` is one of KiB, as its name says; fio reads bytes, and its default is one of bytes.
+const ACT_KIB_BELOW: u64 = 16_384;
+/// fio's largest numbers of these options.
+const ACT_COUNT_MAX: u64 = 1 << 20;
+
+/// Reads what the command line says for `--profile=act`.
+struct ActReader<'a> {
+    sections: &'a mut [Section],
+    place: &'a WordLocation,
+    compat: Compat,
+    warnings: &'a mut Vec<Warning>,
+}
+
+impl ActReader<'_> {
+    fn profile(mut self) -> Result<Profile, Box<FioError>> {
+        let devices = self.take("device-names").and_then(|(line, _)| line.text).unwrap_or_default();
+        let load = self.count("load", 1)?;
+        let threads = self.count("threads-per-queue", 8)?;
+        let read_bytes = self.count("read-req-num-512-blocks", 3)? * ACT_BLOCK_BYTES;
+        let write_bytes = self.write_bytes()?;
+        let duration = self.duration()?;
+        let prepares = self.take("prep").is_some_and(|(line, _)| line.text.as_deref().is_none_or(|text| text != "0"));
+        let devices: Vec<&str> = devices.split(',').filter(|device| !device.is_empty()).collect();
+        if devices.is_empty() {
+            return Err(self.refuse("profile", "act", "set the devices with --device-names=PATH,…"));
+        }
+        let mut jobs =
+            String::from("[global]\ndirect=1\nioengine=sync\nrandom_generator=lfsr\ngroup_reporting=1\nthread\n");
+        if prepares {
+            for device in devices {
+                // Each second job waits for those before it; the first one of the next device runs with it.
+                let _ = write!(
+                    jobs,
+                    "[act-prep-zeroes-{device}]\nfilename={device}\nbs=1048576\nzero_buffers\nrw=write\n\
+                     [act-prep-salt-{device}]\nstonewall\nfilename={device}\nbs=4096\nioengine=libaio\niodepth=64\n\
+                     rw=randwrite\n"
+                );
+            }
+            return Ok(Profile { jobs, act: None });
+        }
+        let reads_per_write = write_bytes / read_bytes;
+        if reads_per_write == 0 {
+            let why = format!("the writes of {write_bytes} bytes are smaller than the reads of {read_bytes}");
+            return Err(self.refuse("large-block-op-kbytes", &write_bytes.to_string(), &why));
+        }
+        let reads = load * ACT_READS / threads;
+        if reads == 0 {
+            let why = format!("{threads} threads cannot share {} reads per second", load * ACT_READS);
+            return Err(self.refuse("threads-per-queue", &threads.to_string(), &why));
+        }
+        let writes = (load * ACT_WRITES).div_ceil(reads_per_write);
+        let _ = write!(jobs, "runtime={}us\ntime_based=1\n", duration.0 / 1_000);
+        for device in devices {
+            let _ = write!(
+                jobs,
+                "[act-read-{device}]\nfilename={device}\nrw=randread\nnumjobs={threads}\nrate_iops={reads}\nbs={read_bytes}\n\
+                 [act-write-{device}]\nfilename={device}\nrw=randwrite\nrate_iops={writes}\nbs={write_bytes}\n"
+            );
+        }
+        Ok(Profile { jobs, act: Some(ActTest { duration }) })
+    }
+
+    /// The last line of one of the profile's own options, taken out of whichever section it stands in.
+    fn take(&mut self, name: &str) -> Option<(OptionLine, WordLocation)> {
+        let mut found = None;
+        for section in self.sections.iter_mut() {
+            if let Some(line) = section.lines.iter().rfind(|line| line.name == name) {
+                found = Some((line.clone(), line.place.clone()));
+            }
+            section.lines.retain(|line| line.name != name);
+        }
+        found
+    }
+
+    fn refuse(&self, option: &'static str, text: &str, reason: &str) -> Box<FioError> {
+        let (place, text, reason) = (self.place.clone(), text.to_owned(), reason.to_owned());
+        Box::new(FioError::BadWord { place, option, text, reason })
+    }
+
+    /// A value of one of the profile's own options.
+    fn value<T>(
+        &mut self,
+        option: &'static str,
+        read: impl FnOnce(&str, &mut ValueReading<'_>) -> Result<T, ValueError>,
+    ) -> Result<Option<(T, String)>, Box<FioError>> {
+        let Some((line, place)) = self.take(option) else { return Ok(None) };
+        let text = line.text.unwrap_or_default();
+        let mut doubts = Vec::new();
+        let mut reading = ValueReading { compat: self.compat, kb_base: 1_024, doubts: &mut doubts };
+        let value = read(text.trim(), &mut reading);
+        self.warnings.extend(doubts.into_iter().map(|doubt| Warning::Misread { place: place.clone(), option, doubt }));
+        match value {
+            Ok(value) => Ok(Some((value, text))),
+            Err(reason) => Err(Box::new(FioError::BadWord { place, option, text, reason: reason.to_string() })),
+        }
+    }
+
+    fn count(&mut self, option: &'static str, default: u64) -> Result<u64, Box<FioError>> {
+        match self.value(option, plain)? {
+            None => Ok(default),
+            Some((count, _)) if (1..=ACT_COUNT_MAX).contains(&count) => Ok(count),
+            Some((_, text)) => Err(self.refuse(option, &text, &format!("use 1 to {ACT_COUNT_MAX}"))),
+        }
+    }
+
+    fn write_bytes(&mut self) -> Result<u64, Box<FioError>> {
+        const OPTION: &str = "large-block-op-kbytes";
+        let Some((value, text)) = self.value(OPTION, plain)? else { return Ok(131_072) };
+        let is_kib =
+            self.compat == Compat::Meant && value < ACT_KIB_BELOW && text.bytes().all(|byte| byte.is_ascii_digit());
+        let bytes = if is_kib { value * 1_024 } else { value };
+        if bytes == 0 || bytes > u64::from(u32::MAX) {
+            return Err(self.refuse(OPTION, &text, "use a size of more than 0 and less than 4 GiB"));
+        }
+        if is_kib {
+            self.misread(OPTION, &text, format!("{value} KiB"), format!("reads {value} bytes"));
+        }
+        Ok(bytes)
+    }
+
+    /// fio keeps a time with a unit in microseconds, and runs that many seconds.
+    fn duration(&mut self) -> Result<Nanos, Box<FioError>> {
+        const OPTION: &str = "test-duration";
+        const DAY: Nanos = Nanos(24 * 3_600 * 1_000_000_000);
+        let Some((duration, text)) = self.value(OPTION, |text, reading| time(text, Bare::Seconds, reading))? else {
+            return Ok(DAY);
+        };
+        let is_bare = text.trim().bytes().all(|byte| byte.is_ascii_digit());
+        let seconds = if is_bare { duration.0 / 1_000_000_000 } else { duration.0 / 1_000 };
+        if !is_bare && self.compat == Compat::Meant {
+            self.misread(OPTION, &text, duration.to_string(), format!("runs {seconds} s"));
+            return Ok(duration);
+        }
+        Ok(Nanos(seconds.saturating_mul(1_000_000_000)))
+    }
+
+    fn misread(&mut self, option: &'static str, written: &str, here: String, fio: String) {
+        let doubt = Doubt { written: written.to_owned(), here, fio };
+        self.warnings.push(Warning::Misread { place: self.place.clone(), option, doubt });
     }
 }
 

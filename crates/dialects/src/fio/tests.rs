@@ -145,7 +145,7 @@ fn errors_name_place_and_way_out() {
     );
     assert!(refusal("[a]\nioengine=rbd\nrbdnam=x\n").ends_with("did you mean `rbdname`?"));
     assert!(refusal("[a]\nhipri\n").contains("the engine psync has no option `hipri`; it belongs to pvsync2"));
-    assert!(refusal("[a]\nsprandom=1\n").contains("is not supported yet"));
+    assert!(refusal("[a]\nprofile=tiobench\n").contains("is not supported yet"));
     assert!(refusal("[a]\nrwmixcycle=5\n").contains("is not supported, because"));
     assert!(said(&["missing.fio"], &[]).unwrap_err().to_string().starts_with("cannot read missing.fio"));
     // All errors are reported at once.
@@ -242,7 +242,51 @@ fn tiobench_has_four_jobs() {
     let job = said(&["--profile=tiobench", "--name=mine", "--size=1m"], &[]).unwrap();
     assert_eq!((job.jobs.len(), job.jobs[0].name.as_str()), (5, "mine"), "beside other jobs");
     assert!(said(&["--profile=nope"], &[]).unwrap_err().to_string().contains("profile 'nope' not found"));
-    assert!(said(&["--profile=act"], &[]).unwrap_err().to_string().contains("not supported yet"));
+}
+
+/// Protects: the jobs of act are fio's, with its rates and sizes; times and sizes mean what their names say, and what makes
+/// fio divide by zero is refused.
+#[test]
+fn act_reads_and_writes_each_device() {
+    let act = |words: &[&str]| {
+        let words: Vec<&str> = ["--profile=act"].into_iter().chain(words.iter().copied()).collect();
+        said(&words, &[])
+    };
+    let fio =
+        act(&["--device-names=/dev/sdx,/dev/sdy", "--test-duration=2", "--load=3", "--threads-per-queue=4"]).unwrap();
+    let names: Vec<&str> = fio.jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["act-read-/dev/sdx", "act-write-/dev/sdx", "act-read-/dev/sdy", "act-write-/dev/sdy"]);
+    assert_eq!(fio.act, Some(ActTest { duration: plumb_workload::Nanos(2_000_000_000) }));
+    assert!(fio.warnings.is_empty() && fio.is_of_profile(0));
+    let (read, write) = (&fio.jobs[0], &fio.jobs[1]);
+    assert!(read.queue.direct && read.identity.thread && read.stop.time_based && read.identity.numjobs == 4);
+    assert_eq!((read.direction.bs.read, write.direction.bs.write), (1_536, 131_072));
+    assert_eq!(read.stop.runtime, Some(plumb_workload::Nanos(2_000_000_000)));
+    let rate = |job: &FioJob| job.pace.rate_iops.read.max(job.pace.rate_iops.write);
+    assert_eq!((rate(read), rate(write)), (Some(1_500), Some(36)));
+    // A time with a unit, and a number of KiB.
+    let meant = act(&["--device-names=d", "--test-duration=2h", "--large-block-op-kbytes=128"]).unwrap();
+    assert_eq!(meant.act, Some(ActTest { duration: plumb_workload::Nanos(7_200_000_000_000) }));
+    assert_eq!((meant.jobs[1].direction.bs.write, meant.warnings.len()), (131_072, 2));
+    let strict = act(&["--compat=strict", "--device-names=d", "--test-duration=2s"]).unwrap();
+    assert_eq!(strict.act, Some(ActTest { duration: plumb_workload::Nanos(2_000_000_000_000_000) }));
+    let beside =
+        said(&["--name=mine", "--size=1m", "--profile=act", "--device-names=d", "--test-duration=1"], &[]).unwrap();
+    assert!(beside.jobs.len() == 3 && !beside.is_of_profile(0), "wherever the profile's options stand");
+    // Preparing.
+    let prep = act(&["--device-names=d", "--prep"]).unwrap();
+    assert_eq!((prep.jobs.len(), prep.act), (2, None));
+    assert!(prep.jobs[1].identity.stonewall && prep.jobs[1].queue.iodepth == 64 && prep.jobs[0].content.zero);
+    for (words, expected) in [
+        (&[] as &[&str], "set the devices with --device-names"),
+        (&["--device-names=d", "--threads-per-queue=0"], "use 1 to 1048576"),
+        (&["--device-names=d", "--load=lots"], "load=lots"),
+        (&["--compat=strict", "--device-names=d", "--large-block-op-kbytes=128"], "smaller than the reads"),
+        (&["--device-names=d", "--threads-per-queue=4000"], "cannot share 2000 reads per second"),
+    ] {
+        let told = act(words).unwrap_err().to_string();
+        assert!(told.contains(expected), "{words:?}: {told}");
+    }
 }
 
 #[test]
@@ -296,7 +340,8 @@ fn every_option_that_works_makes_a_job_and_changes_its_meaning() {
     let mut unmoved = Vec::new();
     for option in options::all().filter(|option| option.support == options::Support::Works) {
         let engine = option.engines.first().filter(|engine| **engine != "netsplice").unwrap_or(&"libaio");
-        let head = format!("[a]\nioengine={engine}\nsteadystate_duration=1\n");
+        let needs = if option.name.starts_with("spr_") { "sprandom=1\n" } else { "" };
+        let head = format!("[a]\nioengine={engine}\nsteadystate_duration=1\n{needs}");
         let plain = meaning(&file(&head).jobs[0]);
         let text = format!("{head}{}={}\n", option.name, sample(option));
         let changed = meaning(&file(&text).jobs[0]);

@@ -9,7 +9,9 @@ pub(crate) mod io_uring;
 #[cfg(target_os = "linux")]
 pub(crate) mod libaio;
 pub(crate) mod mmap;
+pub(crate) mod move_extents;
 pub(crate) mod null;
+pub(crate) mod page_fault;
 pub(crate) mod payload;
 pub(crate) mod posix_aio;
 pub(crate) mod preadv2;

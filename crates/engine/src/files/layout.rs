@@ -2,7 +2,7 @@
 
 use super::calls::{logical_block_bytes, posix_fallocate};
 use super::paths::Paths;
-use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, asked_of, changes};
+use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, asked_of, changes, donor};
 use crate::backend::FileKind;
 use crate::files::failed::Unopened;
 use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, MountedDevice, Naming, PassReason, PassedFile, Refusal};
@@ -203,6 +203,7 @@ impl LaidOut {
         layout: &mut JobLayout<'_>,
     ) -> Result<(), JobFilesError> {
         let changes = changes(member);
+        donor::pass(&mut layout.guard.door(Naming::Said, Some(layout.made.clone())), layout.base, member)?;
         // What is there is evidence: a file that is too short is told of by its reads, and not written anew.
         let checks = member.verify.as_ref().is_some_and(|verify| verify.only || !member.work.moves().write);
         let mut wanting: Vec<Wanting> = Vec::new();

@@ -5,6 +5,7 @@
 //! the guard, each time that it is opened.
 
 pub(crate) mod calls;
+pub(crate) mod donor;
 pub(crate) mod epilogue;
 pub(crate) mod failed;
 pub(crate) mod layout;
@@ -53,6 +54,11 @@ impl JobTarget {
         self.guard.door(naming, Some(self.made.clone()))
     }
 
+    /// A door for other files, whose names the user said.
+    fn said_door(&self) -> Door {
+        self.guard.door(Naming::Said, Some(self.made.clone()))
+    }
+
     /// The length that is asked of a file, bytes; the one that it has where none is asked for.
     pub(crate) fn asked_bytes(&self, number: usize) -> u64 {
         asked_of(&self.asked, number).unwrap_or_else(|| self.lengths.of(number))
@@ -85,7 +91,7 @@ impl FileUse {
     pub(crate) fn of(backend: &Backend) -> FileUse {
         match backend {
             Backend::Files(call) => FileUse::Called(*call),
-            Backend::Null | Backend::Socket { .. } => FileUse::Unused,
+            Backend::Null | Backend::Socket { .. } | Backend::PageFault => FileUse::Unused,
             _ => FileUse::Opened,
         }
     }
@@ -95,7 +101,7 @@ impl FileUse {
 pub(crate) fn changes(group: &WorkerGroup) -> bool {
     let moves = group.work.moves();
     let by_backend = match &group.backend {
-        Backend::Fallocate | Backend::Truncate => true,
+        Backend::Fallocate | Backend::Truncate | Backend::MoveExtents { .. } => true,
         Backend::Files(call) => {
             matches!(call, FileCall::Create | FileCall::Unlink | FileCall::Mkdir | FileCall::Rmdir)
         }

@@ -162,6 +162,8 @@ pub(crate) struct Seeds {
     pub(crate) order: u64,
     /// Which zone.
     pub(crate) zone: u64,
+    /// Which blocks are written again on the way to a steady state.
+    pub(crate) again: u64,
 }
 
 impl Seeds {
@@ -184,6 +186,7 @@ impl Seeds {
             trim: of(8),
             order: of(10),
             zone: of(16),
+            again: of(22),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Shared mappings of files: mmap(2), msync(2), madvise(2).
+//! Shared mappings of files, and memory of no file: mmap(2), msync(2), madvise(2).
 //!
 //! An I/O error under a mapping is a SIGBUS, not an errno: it ends the worker's process. Run such workers as processes
 //! where the medium may fail; the coordinator reports a worker that died.
@@ -8,7 +8,7 @@ use crate::backend::{Completion, Errno, FileAccess, completion};
 use std::io;
 use std::os::fd::RawFd;
 
-/// A shared mapping of a file, from its beginning.
+/// A shared mapping of a file, from its beginning, or memory of no file.
 pub(crate) struct Mapping {
     start: *mut u8,
     bytes: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Mapping {
     page_bytes: u64,
 }
 
-// SAFETY: the memory is the file's; whoever holds the mapping may use it from any thread.
+// SAFETY: the memory is the file's or the mapping's own; whoever holds the mapping may use it from any thread.
 unsafe impl Send for Mapping {}
 
 impl Drop for Mapping {
@@ -36,6 +36,18 @@ impl Mapping {
         let bytes = length.max(1) as usize;
         // SAFETY: a new mapping of an open file, no address asked for.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Mapping { start: start.cast(), bytes, page_bytes: rustix::param::page_size() as u64 })
+    }
+
+    /// Maps new memory of no file, private to the process.
+    pub(crate) fn anonymous(length: u64) -> io::Result<Mapping> {
+        let bytes = length.max(1) as usize;
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping of no file, no address asked for.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

@@ -56,6 +56,76 @@ fn the_time_of_a_receiver_begins_with_its_sender() {
     assert_eq!((ops(&root, "read"), ops(&root, "write")), (vec![16, 0], vec![0, 16]));
 }
 
+/// Protects: a log is replayed onto the files of a job of its own name, and onto others only where they were named: bytes that
+/// nothing tells from somebody's data stay, whoever made them.
+#[test]
+fn a_log_is_no_permission_to_overwrite_what_it_names() {
+    let home = Home::new();
+    let made = home.work().join("made.0.0");
+    let bytes: Vec<u8> = (0..64_u32 << 10).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let log = "fio version 3 iolog\n1 made.0.0 add\n2 made.0.0 open\n3 made.0.0 write 4096 4096\n4 made.0.0 close\n";
+    std::fs::write(home.work().join("log"), log).unwrap();
+    std::fs::write(&made, &bytes).unwrap();
+    let other = home.plumb("as fio --name=other --read_iolog=log").expect(1);
+    let way_out = format!("PLUMB_ALLOW={}", made.canonicalize().unwrap().display());
+    assert!(other.err.contains(&way_out), "{}", other.err);
+    assert_eq!(std::fs::read(&made).unwrap(), bytes);
+    home.plumb("as fio --name=other --read_iolog=log --plumb-allow=.").expect(0);
+    assert_ne!(std::fs::read(&made).unwrap(), bytes, "a directory covers its files");
+    std::fs::remove_file(&made).unwrap();
+    std::fs::write(&made, &bytes).unwrap();
+    home.plumb("as fio --name=made --read_iolog=log").expect(0);
+    assert_ne!(std::fs::read(&made).unwrap(), bytes, "the job's own files");
+}
+
+/// Protects: the histogram and the log of latencies are of the same readings of the clock, to the nanosecond.
+#[test]
+fn histogram_and_log_agree_to_the_nanosecond() {
+    let home = Home::new();
+    let text = "[n]\nioengine=null\nsize=16m\nwrite_lat_log=n\n";
+    std::fs::write(home.work().join("job.fio"), text).unwrap();
+    home.plumb("as fio job.fio --output-format=json+ --output=out.json").expect(0);
+    let written = std::fs::read_to_string(home.work().join("out.json")).unwrap();
+    let root: Value = plumb_document::json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
+    let log = std::fs::read_to_string(home.work().join("n_clat.1.log")).unwrap();
+    let logged: Vec<u64> = log.lines().map(|line| line.split(", ").nth(1).unwrap().parse().unwrap()).collect();
+    let told = &root["jobs"][0]["read"]["clat_ns"];
+    assert_eq!(logged.len(), 4096);
+    assert_eq!(
+        (told["min"].as_u64(), told["max"].as_u64()),
+        (logged.iter().min().copied(), logged.iter().max().copied())
+    );
+    let mean = logged.iter().sum::<u64>() as f64 / logged.len() as f64;
+    assert!((told["mean"].as_f64().unwrap() - mean).abs() < 1e-3, "{told} {mean}");
+    // Below 128 ns, fio has a bucket for each nanosecond.
+    for (value, count) in told["bins"].as_object().unwrap() {
+        let value: u64 = value.parse().unwrap();
+        if value < 128 {
+            let logged = logged.iter().filter(|&&logged| logged == value).count() as u64;
+            assert_eq!(count.as_u64(), Some(logged), "{value} ns");
+        }
+    }
+}
+
+/// Protects: the test of act has a slice for each hour of it, fails where a whole hour is too slow, and its table is no part
+/// of a document. A simulated disk takes no time, and is always as slow.
+#[test]
+fn a_device_is_certified_hour_by_hour() {
+    let home = Home::new();
+    let words = "as fio --size=1g --profile=act --device-names=sim:hdd --threads-per-queue=2 --read-req-num-512-blocks=65536 \
+                 --large-block-op-kbytes=64m";
+    let said = home.plumb(&format!("{words} --test-duration=7200 --output-format=json --output=out.json")).expect(1);
+    let table: Vec<&str> = said.err.lines().skip_while(|line| !line.starts_with(" -----")).collect();
+    assert!(table[1].starts_with("    1\t0.00\t0.00\t100.00") && table[2].starts_with("    2\t"), "{table:?}");
+    assert!(said.err.contains("act: test complete, device(s): FAILED"), "{}", said.err);
+    let written = std::fs::read_to_string(home.work().join("out.json")).unwrap();
+    let root: Value = plumb_document::json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
+    assert!(ops(&root, "read").iter().sum::<u64>() > 0 && root["jobs"][0]["jobname"] == "act-read-sim:hdd");
+    // As in fio, what is left of an hour is only told.
+    let short = home.plumb(&format!("{words} --test-duration=60")).expect(0);
+    assert!(short.out.contains("device(s): FAILED"), "{}", short.out);
+}
+
 /// Shares are kept from the first op on: a job that is ready a moment before the others does not run ahead.
 #[test]
 fn the_jobs_of_a_flow_keep_to_their_weights() {

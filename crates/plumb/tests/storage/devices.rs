@@ -216,6 +216,46 @@ fn a_survey_of_a_device_only_reads() {
     home.plumb("try data --quick --time 200ms").ran().says(&["8 MiB", "Sequential 1 MiB"]);
 }
 
+/// Protects: the engine e4defrag exchanges blocks, so that the file keeps its bytes; its donor is written to, and is refused
+/// like any file of somebody's data, whatever the job's own files are called.
+#[test]
+fn a_donor_gives_its_blocks_and_not_somebodys_data() {
+    if !needs::root_and(&["losetup", "mkfs.ext4", "mount"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on_loop("ext4", 64 * MIB, ""), Home::new());
+    let below = |name: &str| mounted.path().join(name);
+    let job = |rest: &str| {
+        let words =
+            format!("as fio --ioengine=e4defrag --directory={} --size=1m --rw=write {rest}", mounted.path().display());
+        home.plumb(&words)
+    };
+    let data: Vec<u8> = (0..1_u32 << 20).map(|byte| (byte % 251) as u8).collect();
+    for name in ["own", "mine"] {
+        std::fs::write(below(name), &data).unwrap();
+    }
+    let allowed = format!("--plumb-allow={}", below("own").display());
+    let first_block = |name: &str| {
+        let told = std::process::Command::new("filefrag").arg("-sv").arg(below(name)).output().expect("filefrag runs");
+        let told = String::from_utf8_lossy(&told.stdout).into_owned();
+        let line = told.lines().find(|line| line.trim_start().starts_with("0:")).expect("an extent").to_owned();
+        line.split(':').nth(2).and_then(|place| place.split('.').next()).expect("a block").trim().to_owned()
+    };
+    let before = first_block("own");
+    job(&format!("--name=j --filename=own --bs=64k --donorname=give {allowed}")).expect(0);
+    assert_eq!(std::fs::read(below("own")).unwrap(), data, "the bytes stay");
+    assert_ne!(first_block("own"), before, "and their blocks are others");
+    assert_eq!(first_block("give"), before, "which the donor has now");
+    job(&format!("--name=j --filename=own --bs=4k --donorname=give --inplace=1 {allowed}")).expect(0);
+    assert_eq!(std::fs::metadata(below("give")).unwrap().len(), 0, "it gave back what it had");
+    assert_eq!(std::fs::read(below("own")).unwrap(), data);
+    for rest in ["--name=j --filename=new --donorname=mine", "--name=generated --donorname=mine --inplace=1"] {
+        let said = job(rest).expect(1);
+        assert!(said.err.contains("mine exists, and Plumb did not make it"), "{rest}: {}", said.err);
+        assert_eq!(std::fs::read(below("mine")).unwrap(), data, "{rest}");
+    }
+}
+
 /// Protects: the disk that `plumb as fio` tells is the one that the job ran on, as in fio: a loop device is its own, and so is
 /// the one below a mounted file system. Its scheduler is the job's while it runs, and as it was behind it.
 #[test]

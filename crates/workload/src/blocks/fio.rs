@@ -311,6 +311,67 @@ pub enum OffsetDistribution {
     /// These blocks, one after another, and then again behind as many blocks as they are: block numbers grow by the
     /// length of the list each time. Ends at the end of the range.
     SequenceOnward(Vec<u64>),
+    /// Each block once, and some of them again, so that the valid pages of an SSD spread as they do after a long time of
+    /// random writes. Writes only; ends when the capacity that the SSD hides is written too.
+    SteadyState(SteadyState),
+}
+
+/// How an SSD is brought to the steady state of random writes with about one pass. Source: fio's sprandom, after
+/// Desnoyers, "Analytic Models of SSD Write Performance" (2012).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SteadyState {
+    /// Hidden capacity of the SSD, as a share of the range; above 0 and below 1.
+    pub over_provisioning: f64,
+    /// Parts that the capacity is written in, each with a share of blocks that are written again.
+    pub regions: u32,
+    /// The SSD's cache: writes to the same block are at least a region apart, and a region is no smaller than this. 0 where
+    /// it is to be left out of account.
+    #[serde(default)]
+    pub cache: Bytes,
+}
+
+impl SteadyState {
+    /// More regions than this would each be too small to have a share.
+    pub const REGIONS_MAX: u32 = 1 << 20;
+
+    /// Bytes that are written for a range of this many: those of the range and of what the SSD hides, in whole blocks.
+    pub fn physical_bytes(&self, range_bytes: u64, block_bytes: u64) -> u64 {
+        let hidden = (range_bytes as f64 * self.over_provisioning).ceil() as u64;
+        let physical = range_bytes.saturating_add(hidden);
+        physical - physical % block_bytes.max(1)
+    }
+
+    /// What is wrong with it, whatever the range.
+    pub fn problem(&self) -> Option<String> {
+        if !(self.over_provisioning > 0.0 && self.over_provisioning < 1.0) {
+            return Some(format!(
+                "the over-provisioning {} is not between 0 and 1; 0.07 to 0.3 are usual",
+                self.over_provisioning
+            ));
+        }
+        if self.regions == 0 || self.regions > Self::REGIONS_MAX {
+            return Some(format!("{} regions are not possible; use 1 to {}", self.regions, Self::REGIONS_MAX));
+        }
+        None
+    }
+
+    /// What is wrong with it for a range of this many bytes.
+    pub fn problem_in(&self, range_bytes: u64, block_bytes: u64) -> Option<String> {
+        if let Some(problem) = self.problem() {
+            return Some(problem);
+        }
+        let physical = self.physical_bytes(range_bytes, block_bytes);
+        let region = physical / u64::from(self.regions);
+        (self.cache.0 > region).then(|| {
+            format!(
+                "the cache of {} is larger than a region of {region} bytes; use at most {} regions",
+                self.cache,
+                physical / self.cache.0
+            )
+        })
+    }
 }
 
 /// Draws along a curve as fio makes them: it scatters blocks by a hash that is a bijection only for a power of two of them.

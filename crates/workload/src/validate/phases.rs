@@ -379,22 +379,28 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     let name = group.backend.name();
     let auto = group.backend == Backend::Auto;
     match facts.kind {
-        // A socket is its own place; it needs a range of offsets, and no file.
-        Kind::Null if !auto && !matches!(group.backend, Backend::Null | Backend::Socket { .. }) => check.problem(
-            ["backend"],
-            format!("the target `{}` is null, but the backend `{name}` needs a real one", group.target),
-            "use backend = \"auto\"",
-        ),
+        // A socket and memory are their own places; they need a range of offsets, and no file.
+        Kind::Null
+            if !auto && !matches!(group.backend, Backend::Null | Backend::Socket { .. } | Backend::PageFault) =>
+        {
+            check.problem(
+                ["backend"],
+                format!("the target `{}` is null, but the backend `{name}` needs a real one", group.target),
+                "use backend = \"auto\"",
+            )
+        }
         Kind::Sim if !auto && group.backend != Backend::Sim => check.problem(
             ["backend"],
             format!("the target `{}` is simulated, but the backend `{name}` needs a real one", group.target),
             "use backend = \"auto\"",
         ),
-        Kind::Files | Kind::Device if matches!(group.backend, Backend::Null | Backend::Sim) => check.problem(
-            ["backend"],
-            format!("the backend `{name}` does no I/O, but the target `{}` is real", group.target),
-            format!("use backend = \"auto\", or a `[target.NAME.{name}]`"),
-        ),
+        Kind::Files | Kind::Device if matches!(group.backend, Backend::Null | Backend::Sim | Backend::PageFault) => {
+            check.problem(
+                ["backend"],
+                format!("the backend `{name}` does no I/O, but the target `{}` is real", group.target),
+                format!("use backend = \"auto\", or a `[target.NAME.{name}]`"),
+            )
+        }
         _ => {}
     }
     if facts.kind == Kind::Sim && group.run_as == RunAs::Process {

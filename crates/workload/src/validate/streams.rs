@@ -3,7 +3,7 @@
 use super::Checker;
 use super::names::names;
 use crate::backend::Backend;
-use crate::blocks::fio::Stream;
+use crate::blocks::fio::{OffsetDistribution, Stream};
 use crate::files::JobFiles;
 use crate::phase::{Phase, WorkerGroup};
 use crate::process::BufferMemory;
@@ -143,6 +143,13 @@ fn stream(check: &mut Checker, stream: &Stream) {
                 format!("{} is more than one op can move", size.max()),
                 "use less than 4 GiB",
             );
+        }
+    }
+    if let OffsetDistribution::SteadyState(steady) = &stream.distribution {
+        if let Some(problem) = steady.problem() {
+            check.problem(["distribution", "steady-state"], problem, "see `spr_op` and `spr_num_regions` of fio");
+        } else if !moves.write {
+            check.problem(["distribution", "steady-state"], "nothing is written", "use `read-percent = 0`");
         }
     }
     check.positive(["worker-number"], "the worker's number", stream.worker_number.into(), "workers count from 1");

@@ -5,6 +5,7 @@ use crate::fio::engines;
 use crate::fio::job::FioJob;
 use crate::fio::options::Support;
 use crate::fio::options::zones::ZoneMode;
+use crate::fio::value::FileRegion;
 use crate::fio::value::direction::{AccessOrder, Ops};
 use plumb_workload::backend::RwFlag;
 use plumb_workload::{Backend, Bytes, FileCall, SocketKind};
@@ -182,10 +183,44 @@ pub(super) fn backend(job: &FioJob, copy: u32) -> Backend {
         "dirdelete" => Backend::Files(FileCall::Rmdir),
         "falloc" => Backend::Fallocate,
         "ftruncate" => Backend::Truncate,
+        "page_fault" => Backend::PageFault,
+        "e4defrag" => Backend::MoveExtents { donor: donor(job), in_place: options.defrag.in_place },
         "net" => socket(job, copy),
         "cpuio" | "exec" => Backend::Auto,
         // A test holds every engine of the table that works against this list.
         _ => foreign(job),
+    }
+}
+
+/// The donor's path: in the job's directory, where it has one.
+fn donor(job: &FioJob) -> String {
+    let name = job.engine.defrag.donor.as_deref().unwrap_or_default();
+    match job.files.directories.first() {
+        Some(directory) => format!("{directory}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// Checks a job of an engine that has rules of its own, as fio does.
+pub(super) fn wrong_with_engine(job: &FioJob) -> Option<Wrong> {
+    match name(job) {
+        "net" => wrong_with_socket(job),
+        "e4defrag" if job.engine.defrag.donor.as_deref().is_none_or(str::is_empty) => Some(Wrong::Needs {
+            option: "ioengine=e4defrag",
+            needs: "donorname",
+            why: "a donor gives the blocks that a file gets",
+        }),
+        "page_fault" if job.files.nrfiles > 1 || job.files.filenames.len() > 1 => Some(Wrong::Contradiction {
+            first: "ioengine=page_fault",
+            second: "more than one file",
+            why: "memory stands for one file",
+        }),
+        "page_fault" if job.direction.offset != FileRegion::Bytes(0) => Some(Wrong::Contradiction {
+            first: "ioengine=page_fault",
+            second: "offset",
+            why: "memory has the length of the job's size; leave it out",
+        }),
+        _ => None,
     }
 }
 
@@ -209,7 +244,7 @@ fn socket(job: &FioJob, copy: u32) -> Backend {
 }
 
 /// Checks a job of the engine net.
-pub(super) fn wrong_with_socket(job: &FioJob) -> Option<Wrong> {
+fn wrong_with_socket(job: &FioJob) -> Option<Wrong> {
     let net = &job.engine.net;
     if matches!(job.direction.rw.order, AccessOrder::Random { .. }) {
         let why = "a socket is sequential; use rw=read or rw=write";

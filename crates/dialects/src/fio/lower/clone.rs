@@ -118,7 +118,8 @@ impl JobClone<'_> {
     /// Random blocks may come again: as said, or because nothing can be remembered of such draws.
     pub fn forgets_blocks(&self) -> bool {
         let work = &self.job.direction;
-        work.norandommap || work.distribution != RandomDistribution::Uniform || self.has_own_alignment()
+        let as_said = work.norandommap || work.steady_state.is_some();
+        as_said || work.distribution != RandomDistribution::Uniform || self.has_own_alignment()
     }
 
     /// Random offsets are aligned otherwise than to the smallest block.

@@ -11,10 +11,12 @@ use super::plan::{self, PlannedJob};
 use super::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable, pace, parts, replay, sizes, stream, verify};
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
+use crate::fio::options::direction::Generator;
 use crate::fio::options::engine::CpuMode;
 use crate::fio::options::files::FILES_MAX;
 use crate::fio::options::job::JOBS_MAX;
 use crate::fio::options::stop::ExitWhat;
+use crate::fio::value::distribution::RandomDistribution;
 use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
 use plumb_workload::validate::{QUEUE_DEPTH_MAX, validate};
@@ -71,6 +73,25 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
     lowering.ends();
     lowering.steady_together();
     lowering.finish()
+}
+
+/// fio's own rules of `sprandom`.
+fn steady_state(copy: &mut JobClone<'_>) {
+    let work = &copy.job.direction;
+    let why = "it writes every block once by a shift register, and some of them again";
+    if copy.replays() || !copy.writes() || !copy.is_random() {
+        copy.wrong(Wrong::Needs { option: "sprandom", needs: "rw=randwrite", why });
+    } else if copy.is_said("random_generator") && work.generator != Generator::Lfsr {
+        copy.wrong(Wrong::Needs { option: "sprandom", needs: "random_generator=lfsr", why });
+    } else if copy.is_said("norandommap") && !work.norandommap {
+        copy.wrong(Wrong::Needs { option: "sprandom", needs: "norandommap=1", why });
+    } else if work.distribution != RandomDistribution::Uniform {
+        let (first, second) = ("sprandom", "random_distribution");
+        copy.wrong(Wrong::Contradiction { first, second, why: "it spreads its writes itself" });
+    } else if copy.names.count() > 1 {
+        let why = "several files are not one SSD";
+        copy.wrong(Wrong::Contradiction { first: "sprandom", second: "more than one file", why });
+    }
 }
 
 impl Lowering<'_> {
@@ -238,8 +259,11 @@ impl Lowering<'_> {
                 copy.wrong(Wrong::Needs { option: "num_range", needs: "ioengine=io_uring_cmd", why });
             }
         }
-        if backend::name(job) == "net" && !copy.is_foreign() {
-            copy.wrongs.extend(backend::wrong_with_socket(job));
+        if job.direction.steady_state.is_some() {
+            steady_state(copy);
+        }
+        if !copy.is_foreign() {
+            copy.wrongs.extend(backend::wrong_with_engine(job));
         }
         if job.stop.time_based && job.stop.runtime.is_none() {
             copy.warnings.push("time_based has no effect without `runtime`".to_owned());
@@ -293,7 +317,7 @@ impl Lowering<'_> {
 
     /// The name of the copy's target, which others on the same files share.
     fn target(&mut self, copy: &JobClone<'_>, layout: &Layout) -> String {
-        let on_nothing = !copy.is_foreign() && matches!(backend::name(copy.job), "null" | "net");
+        let on_nothing = !copy.is_foreign() && matches!(backend::name(copy.job), "null" | "net" | "page_fault");
         let (target, name) = if on_nothing {
             let end = |range: &plumb_workload::blocks::fio::FileRange| range.start.0.saturating_add(range.length.0);
             let size = layout.ranges.iter().map(end).max().unwrap_or(0).max(1);

@@ -5,7 +5,7 @@
 
 use super::clone::JobClone;
 use super::error::Wrong;
-use super::facts::{Layout, smallest_of_all};
+use super::facts::{Layout, smallest, smallest_of_all};
 use super::places::{Found, Places};
 use super::random::{Draws, StreamOf};
 use crate::fio::options::files::FileType;
@@ -148,7 +148,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
     let each = said_bytes.checked_div(count).unwrap_or(0);
     let mut longer = (said_bytes - each * count) / block;
     let mut drawn = Draws::new(copy.seed, copy.thread_number, StreamOf::FileSizes, copy.width());
-    let smallest = smallest_of_all(work);
+    let least = smallest_of_all(work);
     let mut layout = Layout::default();
     let mut moved = 0_u64;
     for (number, file) in files.iter().enumerate() {
@@ -178,7 +178,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
                 _ => {
                     let span = (range.high - range.low) as f64;
                     let bytes = range.low.saturating_add((span * drawn.share()) as u64);
-                    (bytes - bytes % smallest).saturating_sub(start)
+                    (bytes - bytes % least).saturating_sub(start)
                 }
             },
         };
@@ -215,6 +215,14 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, W
         _ if size != layout.bytes => Some(Bytes(size)),
         _ => None,
     };
+    if let (Some(steady), [range]) = (work.steady_state, layout.ranges.as_slice()) {
+        let block = smallest(&work.sizes().write);
+        if let Some(why) = steady.problem_in(range.length.0, block) {
+            return Err(Wrong::Unsupported { option: "sprandom".to_owned(), why });
+        }
+        // As in fio, whatever `io_size` says.
+        layout.io_bytes = Some(Bytes(steady.physical_bytes(range.length.0, block)));
+    }
     if copy.engine.calls_files {
         one_op_a_file(copy, &mut layout, block)?;
     }

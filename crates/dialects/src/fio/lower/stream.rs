@@ -102,6 +102,9 @@ fn size(sizes: KindSizes) -> JobSize {
 /// Along a curve, every block can come up, as was meant; with `--compat=strict`, draws are fio's own.
 fn distribution(copy: &JobClone<'_>) -> OffsetDistribution {
     let work = &copy.job.direction;
+    if let Some(steady) = work.steady_state {
+        return OffsetDistribution::SteadyState(steady);
+    }
     match &work.distribution {
         RandomDistribution::Uniform => OffsetDistribution::Uniform,
         RandomDistribution::Curved { curve, center } => {
@@ -164,6 +167,15 @@ fn coverage(copy: &mut JobClone<'_>) -> Coverage {
     let work = &copy.job.direction;
     if !copy.is_random() {
         return Coverage::default();
+    }
+    if work.steady_state.is_some() {
+        for option in ["random_generator", "norandommap"] {
+            if !copy.is_said(option) {
+                let value = if option == "norandommap" { "" } else { "=lfsr" };
+                copy.fix(format!("{option}{value} is set, because sprandom needs it"));
+            }
+        }
+        return Coverage::Again;
     }
     if copy.has_own_alignment() && !work.norandommap {
         copy.fix("norandommap is set, because `ba` differs from the block size and covered blocks cannot be tracked");

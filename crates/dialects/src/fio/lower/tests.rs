@@ -308,6 +308,52 @@ fn a_seed_that_is_said_holds_and_otherwise_randrepeat_decides() {
     assert_eq!(seed("randseed=18446744073709551615\n"), u64::MAX);
 }
 
+/// Protects: sprandom becomes the way to the steady state, with the amount that the SSD holds; what fio refuses is refused.
+#[test]
+fn sprandom_writes_the_physical_capacity() {
+    let one = |text: &str| lowered(&format!("[a]\nsprandom=1\nsize=32m\n{text}"));
+    let job = one("rw=randwrite\nspr_op=0.10\nspr_num_regions=50\nspr_cs=32k\nio_size=1g\n");
+    let drawn = stream(&job, 0);
+    let expected = SteadyState { over_provisioning: 0.1, regions: 50, cache: Bytes(32 << 10) };
+    assert_eq!(drawn.distribution, OffsetDistribution::SteadyState(expected));
+    assert_eq!((drawn.coverage, drawn.io_bytes), (Coverage::Again, Some(Bytes(36_909_056))));
+    assert!(fixes(&job, 0).contains("random_generator=lfsr is set, because sprandom needs it"));
+    let refused = |text: &str| on(&[], &format!("[a]\nsprandom=1\nsize=32m\n{text}")).expect_err(text).to_string();
+    for (text, expected) in [
+        ("rw=randread\n", "`sprandom` needs `rw=randwrite`"),
+        ("rw=write\n", "`sprandom` needs `rw=randwrite`"),
+        ("rw=randwrite\nrandom_generator=tausworthe\n", "`sprandom` needs `random_generator=lfsr`"),
+        ("rw=randwrite\nnorandommap=0\n", "`sprandom` needs `norandommap=1`"),
+        ("rw=randwrite\nnrfiles=2\n", "several files are not one SSD"),
+        ("rw=randwrite\nrandom_distribution=zipf:1.2\n", "it spreads its writes itself"),
+        ("rw=randwrite\nspr_op=1.2\n", "the over-provisioning 1.2 is not between 0 and 1"),
+        ("rw=randwrite\nspr_num_regions=2000\nspr_cs=32k\n", "use at most 1177 regions"),
+    ] {
+        let told = refused(text);
+        assert!(told.contains(expected), "{text}: {told}");
+    }
+}
+
+/// Protects: engines with rules of their own are refused as in fio, and the donor lies in the job's directory.
+#[test]
+fn memory_and_donors_are_engines_of_their_own() {
+    let memory = lowered("[a]\nioengine=page_fault\nsize=1m\nrw=randrw\n");
+    assert_eq!(group(&memory, 0).backend, Backend::PageFault);
+    assert!(matches!(memory.workload.target[&group(&memory, 0).target], Target::Null(_)), "no file is used");
+    let defrag =
+        lowered("[a]\nioengine=e4defrag\ndirectory=d\nfilename=f\nsize=1m\nrw=write\ndonorname=give\ninplace=1\n");
+    assert_eq!(group(&defrag, 0).backend, Backend::MoveExtents { donor: "d/give".to_owned(), in_place: true });
+    for (text, expected) in [
+        ("ioengine=page_fault\nnrfiles=2\n", "memory stands for one file"),
+        ("ioengine=page_fault\noffset=4k\n", "leave it out"),
+        ("ioengine=page_fault\nsize=0\n", "the size of its files is unknown"),
+        ("ioengine=e4defrag\nrw=write\n", "needs `donorname`"),
+    ] {
+        let told = refusal(&format!("[a]\nsize=1m\n{text}"));
+        assert!(told.contains(expected), "{text}: {told}");
+    }
+}
+
 #[test]
 fn fix_ups_follow_from_what_is_said() {
     let one = |text: &str| lowered(&format!("[a]\nsize=1m\n{text}"));
@@ -458,6 +504,7 @@ fn every_engine_that_works_has_a_backend() {
                 "net" => "port=1\nhostname=h\n",
                 "cpuio" => "cpuload=1\n",
                 "exec" => "program=x\n",
+                "e4defrag" => "donorname=x\n",
                 _ => "",
             }
         );

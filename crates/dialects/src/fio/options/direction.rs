@@ -1,14 +1,15 @@
 //! What is done: reads, writes and trims, where, and in which sizes.
 
 use super::keywords::{Word, words};
-use super::kind::{ANY, Kind, Slots, Special, at_least, at_most};
+use super::kind::{ANY, Kind, Slots, Special, at_least, at_most, between};
 use super::spec::{Category, Shelf, UsageTier, row};
 use super::values::OptionValues;
 use crate::fio::value::direction::JobDirection;
 use crate::fio::value::distribution::RandomDistribution;
 use crate::fio::value::split::SplitShare;
 use crate::fio::value::{Between, FileRegion, PerDirection};
-use plumb_workload::blocks::fio::Sequencer;
+use plumb_workload::Bytes;
+use plumb_workload::blocks::fio::{Sequencer, SteadyState};
 
 /// What is done: reads, writes and trims, where, and in which sizes.
 pub(super) static SHELF: Shelf = Shelf {
@@ -94,14 +95,18 @@ pub(super) static SHELF: Shelf = Shelf {
         row("random_sequence_stride", UsageTier::Three, Kind::Switch)
             .default("0")
             .doc("At the end of a listed sequence, continue after it instead of repeating it."),
-        row("sprandom", UsageTier::Three, Kind::Switch).default("0").not_yet("use `plumb run --precondition` instead."),
-        row("spr_num_regions", UsageTier::Three, Kind::Whole(Slots::One, ANY))
+        row("sprandom", UsageTier::Three, Kind::Switch)
+            .default("0")
+            .doc("Bring an SSD to the steady state of random writes: write its whole physical capacity once."),
+        row("spr_num_regions", UsageTier::Three, Kind::Whole(Slots::One, between(1, SteadyState::REGIONS_MAX as i64)))
             .default("100")
-            .not_yet("it configures sprandom."),
+            .doc("Number of regions that sprandom writes one after another."),
         row("spr_op", UsageTier::Three, Kind::Floats { most: 1, bounds: None })
             .default("0.15")
-            .not_yet("it configures sprandom."),
-        row("spr_cs", UsageTier::Three, Kind::Wide(Slots::One, ANY)).default("0").not_yet("it configures sprandom."),
+            .doc("Over-provisioning of the SSD for sprandom, above 0 and below 1."),
+        row("spr_cs", UsageTier::Three, Kind::Wide(Slots::One, ANY))
+            .default("0")
+            .doc("Cache of the SSD for sprandom: blocks are written again one region later, and no region is smaller."),
         row("percentage_sequential", UsageTier::Gone, Kind::Flag).never("it was superseded by percentage_random."),
         row("rwmixcycle", UsageTier::Gone, Kind::Flag).never("fio removed it; a mix is drawn op by op."),
     ],
@@ -166,6 +171,8 @@ pub struct DirectionOptions {
     pub norandommap: bool,
     /// Continue without the map if it does not fit in memory.
     pub softrandommap: bool,
+    /// Write so that an SSD comes to its steady state.
+    pub steady_state: Option<SteadyState>,
 }
 
 impl DirectionOptions {
@@ -199,6 +206,11 @@ impl DirectionOptions {
             seed_is_said: values.is_said("randseed"),
             norandommap: values.switch("norandommap"),
             softrandommap: values.switch("softrandommap"),
+            steady_state: values.switch("sprandom").then(|| SteadyState {
+                over_provisioning: values.floats("spr_op").first().copied().unwrap_or_default(),
+                regions: values.count("spr_num_regions"),
+                cache: Bytes(values.wide("spr_cs").unwrap_or_default()),
+            }),
         }
     }
 }

@@ -122,6 +122,12 @@ pub(super) static SHELF: Shelf = Shelf {
             .default("1")
             .only(&["exec"])
             .doc("Redirect its output to files."),
+        row("donorname", UsageTier::Three, Kind::Text)
+            .only(&["e4defrag"])
+            .doc("File whose blocks the job's file gets; it is written to, and made if it is missing."),
+        row("inplace", UsageTier::Three, Kind::Whole(Slots::One, at_most(1)))
+            .only(&["e4defrag"])
+            .doc("1 gives the donor blocks for each op and takes them back; 0 gives it all of them before the start."),
     ],
 };
 
@@ -164,6 +170,8 @@ pub struct EngineOptions {
     pub stat_type: FileCall,
     /// Of the engine exec.
     pub exec: ExecOptions,
+    /// Of the engine e4defrag.
+    pub defrag: DefragOptions,
 }
 
 impl EngineOptions {
@@ -187,6 +195,7 @@ impl EngineOptions {
             net: NetOptions::of(values),
             stat_type: FileCall::of(values),
             exec: ExecOptions::of(values),
+            defrag: DefragOptions::of(values),
         }
     }
 }
@@ -299,6 +308,21 @@ impl ExecOptions {
             grace_time_s: values.count("grace_time"),
             std_redirect: values.switch("std_redirect"),
         }
+    }
+}
+
+/// Of the engine e4defrag.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DefragOptions {
+    /// The file that gives its blocks.
+    pub donor: Option<String>,
+    /// It gets blocks for each op, and gives them back.
+    pub in_place: bool,
+}
+
+impl DefragOptions {
+    pub(in crate::fio) fn of(values: &OptionValues) -> DefragOptions {
+        DefragOptions { donor: values.text("donorname"), in_place: values.count("inplace") == 1 }
     }
 }
 

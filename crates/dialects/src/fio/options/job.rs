@@ -42,7 +42,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("comm", UsageTier::Three, Kind::Text)
             .doc("Name of the workers' processes or threads; the kernel keeps 15 bytes."),
         row("profile", UsageTier::Three, Kind::Text)
-            .not_yet("profiles belong on the command line: --profile=tiobench."),
+            .not_yet("profiles belong on the command line: --profile=tiobench or --profile=act."),
         row("cgroup", UsageTier::Three, Kind::Text)
             .doc("Run the workers in this control group, created below the root of the I/O controller's hierarchy."),
         row("cgroup_nodelete", UsageTier::Three, Kind::Switch)

@@ -1,6 +1,6 @@
 //! Options of engines that Plumb does not run.
 
-use super::kind::{ANY, Kind, Slots, at_most};
+use super::kind::{ANY, Kind, Slots};
 use super::spec::{Category, Shelf, UsageTier, row};
 
 const NOT_RUN: &str = "Plumb does not have its engine; `--translate` keeps the option unchanged.";
@@ -18,12 +18,6 @@ pub(super) static SHELF: Shelf = Shelf {
             .default("1")
             .only(&["net", "netsplice"])
             .not_yet("choosing a multicast interface is not implemented."),
-        row("donorname", UsageTier::Three, Kind::Text)
-            .only(&["e4defrag"])
-            .never("it uses an ext4-only ioctl that moves data rather than measuring I/O."),
-        row("inplace", UsageTier::Three, Kind::Whole(Slots::One, at_most(1)))
-            .only(&["e4defrag"])
-            .never("it uses an ext4-only ioctl that moves data rather than measuring I/O."),
         row("skip_bad", UsageTier::Three, Kind::Switch)
             .default("0")
             .only(&["mtd"])

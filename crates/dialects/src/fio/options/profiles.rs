@@ -4,7 +4,7 @@ use super::kind::Kind;
 use super::spec::{Category, Shelf, UsageTier, row};
 
 const TIOBENCH: &str = "It belongs to --profile=tiobench on the command line and has no effect in a job.";
-const ACT: &str = "It belongs to the act profile and has no effect in a job.";
+const ACT: &str = "It belongs to --profile=act on the command line and has no effect in a job.";
 
 /// Options of fio's built-in profiles.
 pub(super) static SHELF: Shelf = Shelf {

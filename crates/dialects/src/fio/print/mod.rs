@@ -6,6 +6,7 @@
 //! | `terse`, `minimal`, `csv` (three names of one format) | [`terse()`] |
 //! | `json`, `json+` | [`json()`] |
 //! | `write_bw_log` and the other logs | [`log_line()`], [`hist_log_line()`], [`samples_log()`] |
+//! | `--profile=act` | [`act_table()`] |
 //! | `--eta` | [`eta_line()`] |
 //! | `write_iolog` | [`iolog_header()`], [`iolog_line()`] |
 //!
@@ -15,6 +16,7 @@
 //! `not_measured` says which zeros those are and why. Layouts are those of fio 3.42; they were checked byte for byte
 //! against its outputs. [`report_of()`] makes a [`Report`] of what Plumb measured.
 
+mod act;
 mod build;
 mod direction;
 mod disk;
@@ -39,6 +41,7 @@ mod terse;
 #[cfg(test)]
 mod tests;
 
+pub use act::{ActSlice, act_table};
 pub use build::{BuildError, DiskStats, Heading, JobMember, JobSource, KeptLog, Latencies, Stage, Windows, report_of};
 pub use eta::{Eta, RateLimit, Remaining, eta_line};
 pub use format::{Format, print};

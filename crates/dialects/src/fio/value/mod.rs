@@ -18,8 +18,8 @@ mod tests;
 use crate::fio::options::kind::{Kind, Special};
 use crate::fio::options::spec::OptionSpec;
 pub use any::OptionValue;
-pub(crate) use number::time;
 use number::{Amount, wide};
+pub(crate) use number::{plain, time};
 pub use reading::{Compat, Doubt, ValueError, ValueReading};
 pub use shapes::{Between, FileRegion, PerDirection, ReadWrite};
 

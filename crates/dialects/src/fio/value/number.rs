@@ -274,7 +274,7 @@ pub(super) fn wide(value: i128, compat: Compat) -> Result<u64, ValueError> {
 }
 
 /// A number of 64 bits, without percent.
-pub(super) fn plain(text: &str, reading: &mut ValueReading<'_>) -> Result<u64, ValueError> {
+pub(crate) fn plain(text: &str, reading: &mut ValueReading<'_>) -> Result<u64, ValueError> {
     if text.ends_with('z') {
         return Err(ValueError::grammar("a number of zones is not allowed here"));
     }

@@ -275,6 +275,31 @@ fn fallocate_reserves_and_gives_back() {
     assert!(file.metadata().unwrap().blocks() < found.blocks());
 }
 
+/// Protects: memory holds what was stored and zeros elsewhere, its length is the file's, and there is nothing to trim.
+#[test]
+fn memory_stands_for_a_file() {
+    let files = || BlockFiles { fds: vec![NOT_OPEN], lengths: vec![1 << 20], ..BlockFiles::default() };
+    let ops = [
+        op(OpKind::Write, 8192, BLOCK),
+        op(OpKind::Read, 8192, BLOCK),
+        op(OpKind::Read, 65_536, BLOCK),
+        op(OpKind::Fsync, 0, 0),
+        op(OpKind::Trim, 0, BLOCK),
+        op(OpKind::Read, (1 << 20) - 1, BLOCK),
+    ];
+    let outcomes = run(request(Backend::PageFault, 1, files()), &ops).unwrap();
+    let completions: Vec<Completion> = outcomes.iter().map(|outcome| outcome.completion).collect();
+    let refused = |errno| Err(Errno(errno));
+    assert_eq!(completions, [Ok(4096), Ok(4096), Ok(4096), Ok(0), refused(libc::EINVAL), refused(libc::EFAULT)]);
+    assert_eq!(outcomes[1].memory, outcomes[0].memory);
+    assert!(outcomes[2].memory.iter().all(|&byte| byte == 0), "never written");
+    let much = BlockFiles { lengths: vec![u64::MAX / 2], ..files() };
+    let refused = run(request(Backend::PageFault, 1, much), &ops).expect_err("nobody has that").to_string();
+    assert!(refused.contains("more memory than the machine has"), "{refused}");
+    let several = BlockFiles { fds: vec![NOT_OPEN; 2], lengths: vec![4096; 2], ..BlockFiles::default() };
+    assert!(run(request(Backend::PageFault, 1, several), &ops).is_err());
+}
+
 /// fio's meaning of `ftruncate`: the offset is the new length; there are no reads.
 #[test]
 fn truncate_sets_the_length_to_the_offset() {

@@ -5,6 +5,7 @@ use super::curve::{self, PlaceCurve};
 use super::parts::Part;
 use super::random_map::{Map, Register, SmallMap};
 use super::script::{Kind, Mix, PlannedCoverage, Script};
+use super::steady_state::SteadyBlocks;
 
 /// No op was there yet. No op starts at this place, since files end before it.
 const NOWHERE: u64 = u64::MAX;
@@ -32,6 +33,8 @@ enum Covers {
     SmallMaps(Box<[SmallMap]>),
     /// None where a file has no register.
     Registers(Box<[Option<Register>]>),
+    /// Of the only file.
+    SteadyState(Option<Box<SteadyBlocks>>),
     Again,
 }
 
@@ -87,7 +90,10 @@ impl Files {
                     let register = |part: &Part| Register::new(part.mapped, script.seeds.offset);
                     Covers::Registers(all().map(register).collect())
                 }
-                PlannedCoverage::Again => Covers::Again,
+                PlannedCoverage::Again => match script.steady_state() {
+                    Some(steady) => Covers::SteadyState(SteadyBlocks::new(steady, script).map(Box::new)),
+                    None => Covers::Again,
+                },
             },
             curves: match script.is_curved() {
                 true => all().enumerate().map(|(file, part)| curve::of(script, part, file)).collect(),
@@ -111,6 +117,7 @@ impl Files {
             Covers::Maps(maps) => maps[file].clear(),
             Covers::SmallMaps(maps) => maps[file].clear(),
             Covers::Registers(registers) => registers[file].iter_mut().for_each(Register::reset),
+            Covers::SteadyState(blocks) => blocks.iter_mut().for_each(|blocks| blocks.reset()),
             Covers::Again => {}
         }
     }
@@ -219,8 +226,23 @@ impl Files {
             },
             Covers::Maps(maps) => maps[file].free_from(drawn()),
             Covers::SmallMaps(maps) => maps[file].free_from(drawn(), script.parts.of(file).mapped),
-            Covers::Again => Some(drawn()),
+            Covers::SteadyState(_) | Covers::Again => Some(drawn()),
         }
+    }
+
+    /// The next block on the way to a steady state; `share` is drawn for blocks that may be written again.
+    pub(super) fn steady_block(&mut self, file: usize, kind: Kind, share: impl FnOnce() -> f64) -> Option<u64> {
+        debug_assert_eq!(file, 0, "the plan refuses more files");
+        match &mut self.covers {
+            Covers::SteadyState(Some(blocks)) if kind == Kind::Write => blocks.next_write(share),
+            Covers::SteadyState(Some(blocks)) => blocks.next_unwritten(),
+            _ => None,
+        }
+    }
+
+    /// Whether an SSD has come to its steady state.
+    pub(super) fn is_steady(&self) -> bool {
+        matches!(&self.covers, Covers::SteadyState(Some(blocks)) if blocks.is_over())
     }
 
     /// The next block along the curve.

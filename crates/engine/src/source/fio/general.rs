@@ -129,6 +129,9 @@ impl General {
 
     /// Whether another loop follows: this many as were asked for, and more where fewer bytes were moved than asked for.
     fn goes_on(&mut self) -> bool {
+        if self.machine.files.is_steady() {
+            return false;
+        }
         let limits = &self.script.limits;
         if limits.until_time {
             return true;
@@ -224,6 +227,9 @@ impl General {
     }
 
     fn load(&mut self) -> Step {
+        if self.machine.files.is_steady() {
+            return Step::End;
+        }
         let dry = self.is_dry();
         let trims_waiting = matches!(&self.verify_tracking, VerifyTracking::Pieces(history) if history.trims_waiting());
         if !trims_waiting && (dry || !self.script.limits.until_time) && self.is_enough() {

@@ -25,6 +25,8 @@ pub(super) struct Draws {
     /// By [`Kind`].
     pub(super) order: [Taus88; 3],
     pub(super) zone: Taus88,
+    /// Which blocks are written again.
+    pub(super) again: Taus88,
 }
 
 impl Draws {
@@ -53,6 +55,7 @@ impl Draws {
             trim: Taus::new(seeds.trim, width),
             order: [Taus88::new(seeds.order); 3],
             zone: Taus88::new(seeds.zone),
+            again: Taus88::new(seeds.again),
         }
     }
 }

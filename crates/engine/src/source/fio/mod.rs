@@ -65,6 +65,7 @@ mod plan;
 mod random_map;
 mod script;
 mod sizes;
+mod steady_state;
 mod verify_tracking;
 
 pub use plan::{FioPlan, FioPlanRequest};

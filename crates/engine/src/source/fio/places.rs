@@ -152,6 +152,10 @@ impl Machine {
             PlannedDistribution::Zoned(_) | PlannedDistribution::ZonedBytes(_) => {
                 self.uniform_block(script, file, blocks)
             }
+            PlannedDistribution::SteadyState(_) => {
+                let again = &mut self.draws.again;
+                self.files.steady_block(file, kind, || again.share())
+            }
             PlannedDistribution::Sequence { listed, step } => {
                 let (round, place) = {
                     let (count, length) = (self.counts.ops[kind as usize], listed.len() as u64);

@@ -7,6 +7,7 @@ use super::script::{
     Way, three,
 };
 use super::sizes::Sizes;
+use super::steady_state;
 use crate::files::Lengths;
 use crate::rng::fio::{Seeds, Width};
 use plumb_workload::Verify;
@@ -105,6 +106,12 @@ pub enum FioPlanError {
     /// A register gives its own order.
     #[error("a shift register covers all blocks evenly and supports no other distribution; use another `coverage`")]
     RegisterWithDistribution,
+    /// A steady state that cannot be reached.
+    #[error("steady state: {problem}")]
+    SteadyState {
+        /// What is wrong, and the way out.
+        problem: String,
+    },
     /// A block of the list is not there.
     #[error(
         "block {block} of the sequence is outside the range, which has {blocks} blocks; use smaller numbers or a longer range"
@@ -361,6 +368,9 @@ fn way(
         return Err(FioPlanError::Zero { what: "ops-per-draw" });
     }
     let distribution = distribution(stream, mix, sizes, parts)?;
+    if let PlannedDistribution::SteadyState(steady) = &distribution {
+        steady_state::check(steady, parts, sizes[Kind::Write as usize].smallest, seeds.offset)?;
+    }
     // fio keeps no map where a distribution makes some blocks come more often, or blocks could lie across each other.
     let apart = align.iter().zip(sizes).all(|(align, sizes)| *align == sizes.smallest);
     let coverage = match stream.coverage {
@@ -445,6 +455,7 @@ fn distribution(
             }
             Ok(PlannedDistribution::ZonedBytes(zones.map(Into::into)))
         }
+        OffsetDistribution::SteadyState(steady) => Ok(PlannedDistribution::SteadyState(*steady)),
         OffsetDistribution::Sequence(listed) | OffsetDistribution::SequenceOnward(listed) if listed.is_empty() => {
             Err(FioPlanError::EmptySequence)
         }

@@ -6,7 +6,9 @@ use crate::op::{BlockOp, Role};
 use crate::rng::fio::{Seeds, Width};
 use plumb_workload::OpKind;
 use plumb_workload::blocks::ByKind;
-use plumb_workload::blocks::fio::{AsFio, Curve, FileChoice, Seeding, Sequencer, TrimAmid, Zone, ZoneStride};
+use plumb_workload::blocks::fio::{
+    AsFio, Curve, FileChoice, Seeding, Sequencer, SteadyState, TrimAmid, Zone, ZoneStride,
+};
 use plumb_workload::files::SyncRange;
 use plumb_workload::units::Bytes;
 
@@ -101,6 +103,8 @@ pub(super) enum PlannedDistribution {
         /// Added to each block with every time through the list.
         step: u64,
     },
+    /// Of writes; other kinds take what the register gives.
+    SteadyState(SteadyState),
 }
 
 /// Which blocks may come again.
@@ -257,6 +261,14 @@ impl Script {
     /// Whether offsets follow a curve.
     pub(super) fn is_curved(&self) -> bool {
         matches!(&self.way, Way::Random(Random { distribution: PlannedDistribution::Curved { .. }, .. }))
+    }
+
+    /// How an SSD is brought to its steady state, where that is what the job does.
+    pub(super) fn steady_state(&self) -> Option<SteadyState> {
+        match &self.way {
+            Way::Random(Random { distribution: PlannedDistribution::SteadyState(steady), .. }) => Some(*steady),
+            _ => None,
+        }
     }
 
     pub(super) fn covers(&self) -> PlannedCoverage {

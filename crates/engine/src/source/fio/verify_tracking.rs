@@ -23,7 +23,8 @@ impl VerifyTracking {
         let on_the_way = (verifying.backlog.is_some() && !verifying.only) || script.amid.is_some();
         let in_order = script.writes_once();
         // Curves and registers go on from where they are, and cannot be gone back to.
-        let returns = script.covers() != PlannedCoverage::Register && !script.is_curved();
+        let goes_on = script.covers() == PlannedCoverage::Register || script.steady_state().is_some();
+        let returns = !goes_on && !script.is_curved();
         if repeatable && returns && (verifying.redraw || (in_order && !on_the_way)) {
             return VerifyTracking::Draws(Box::new(machine.mark()));
         }

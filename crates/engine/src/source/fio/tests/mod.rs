@@ -2,6 +2,7 @@
 
 mod fio;
 mod rules;
+mod steady_state;
 
 use super::general::General;
 use super::plan::FioPlanError;

@@ -1,5 +1,6 @@
 //! `plumb as fio`.
 
+mod act;
 mod debug_ops;
 mod disk;
 mod idle;

@@ -1,6 +1,7 @@
 //! What is told while a run goes on: the line of `--eta`, `--status-interval`, triggers, the log of all bandwidth, the
 //! logs of jobs.
 
+use super::act::ActWatch;
 use super::complain;
 use super::debug_ops::DebugOps;
 use super::logs::Logs;
@@ -111,6 +112,8 @@ pub struct Watching<'a> {
     width: usize,
     last_shown: Total,
     aggregate: Option<Aggregate>,
+    /// The test of `--profile=act`.
+    pub act: Option<ActWatch>,
     /// Why jobs have no files, as far as it was said.
     told: Vec<String>,
     /// The phases that are over.
@@ -161,6 +164,7 @@ impl<'a> Watching<'a> {
             width: 0,
             last_shown: Total::nothing(),
             aggregate: invocation.bandwidth_log.as_deref().map(Aggregate::new).transpose()?,
+            act: ActWatch::new(fio, lowered),
             told: Vec::new(),
             done: Measurement::default(),
             _schedulers: schedulers,
@@ -396,9 +400,8 @@ impl Progress for Watching<'_> {
     }
 
     fn tick_ns(&self) -> Option<u64> {
-        let wanted =
-            self.shown != Shown::Nowhere || self.status.is_some() || self.aggregate.is_some() || self.trigger.is_set();
-        wanted.then_some(TICK_NS)
+        let shows = self.shown != Shown::Nowhere || self.status.is_some() || self.act.is_some();
+        (shows || self.aggregate.is_some() || self.trigger.is_set()).then_some(TICK_NS)
     }
 
     fn tick(&mut self, now: &dyn PhaseNow) {
@@ -410,6 +413,9 @@ impl Progress for Watching<'_> {
         {
             complain(format!("--bandwidth-log: {error}"));
             self.aggregate = None;
+        }
+        if let Some(act) = self.act.as_mut().filter(|act| act.is_due(now.elapsed_ns())) {
+            act.look(&now.measurement());
         }
         if self.status.as_mut().is_some_and(Every::is_due) {
             let mut so_far = self.done.clone();
@@ -441,6 +447,10 @@ impl Progress for Watching<'_> {
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
         if let Some(idle) = &mut self.reporter.idle {
             idle.ends();
+        }
+        if let Some(table) = self.act.as_mut().and_then(|act| act.end(measured)) {
+            self.clear();
+            self.reporter.output.debug(&table);
         }
         self.done.phases.push(measured.clone());
     }

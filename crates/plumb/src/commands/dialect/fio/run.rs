@@ -1,6 +1,7 @@
 //! The way of fio's jobs from their words to their last line, a step each.
 
 use super::super::runner::{RunEnded, Step};
+use super::act::ActWatch;
 use super::disk::DiskFiles;
 use super::output::Output;
 use super::progress::{Watching, unix_ms};
@@ -91,7 +92,8 @@ pub fn end(mut watching: Watching<'_>, ended: &RunEnded) -> Step<End> {
         complain(error);
     }
     tell_failures(&failed);
-    Ok(match u8::try_from(failed.len()) {
+    let uncertified = usize::from(watching.act.as_ref().is_some_and(ActWatch::failed));
+    Ok(match u8::try_from(failed.len() + uncertified) {
         _ if ended.signal.is_some() => End::DialectCode(STOPPED_BY_SIGNAL),
         Ok(0) => End::Done,
         Ok(count) => End::DialectCode(count),
