@@ -29,7 +29,9 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os();
     let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
     let is_init = called.file_name().is_some_and(|name| name == "init") && std::process::id() == 1;
-    let (ended, is_kept) = match commands::dialect::run_link(&called, words) {
+    let as_tool =
+        commands::dialect::run_link(&called, words).or_else(|| commands::dialect::run_plain(std::env::args_os()));
+    let (ended, is_kept) = match as_tool {
         Some(ended) => (ended, true),
         None if is_init => (commands::agent::init(), false),
         None if std::env::args_os().nth(1).is_some_and(|word| word == "agent") => {

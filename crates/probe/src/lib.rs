@@ -7,6 +7,7 @@
 //! private module per platform, and elsewhere answer "not on this platform".
 
 pub mod blocks;
+pub mod census;
 mod cgroup;
 pub mod clock;
 pub mod conditions;

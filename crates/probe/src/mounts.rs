@@ -66,6 +66,9 @@ fn split_options(text: &str) -> Vec<String> {
 
 /// Resolves `\040` and its like: a backslash and three octal digits are one byte.
 pub(crate) fn unescape(text: &str) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -1,5 +1,6 @@
 //! Who else did I/O meanwhile. Source: proc_pid_io(5), proc_pid_stat(5).
 
+use crate::census::{self, Census};
 use crate::counters::process_io;
 use crate::platform;
 use crate::stack;
@@ -24,7 +25,7 @@ struct Bytes {
 }
 
 /// Everyone's I/O at one moment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Snapshot {
     by_pid: BTreeMap<u32, Bytes>,
     unreadable: usize,
@@ -54,16 +55,18 @@ impl IoWatch {
 
     /// As [`IoWatch::start`], on the machine that a tree of files describes.
     pub fn start_in(sys: &Sysroot) -> IoWatch {
-        let (before, started_ticks) = (snapshot(sys), uptime_ticks(sys));
+        let (before, started_ticks) = (snapshot(sys, census::pids(sys)), uptime_ticks(sys));
         IoWatch { sys: sys.clone(), before, started_ticks, parents: BTreeMap::new(), devices: None }
     }
 
-    /// Watches for I/O on these leaf devices. The kernel counts a process's bytes, and not where they went: where nobody who
-    /// moved any has a file on one of the devices, they went elsewhere.
-    #[must_use]
-    pub fn on(mut self, leaves: &[String]) -> IoWatch {
-        self.devices = Some(leaves.to_vec());
-        self
+    /// Begins to watch for I/O on these leaf devices. The kernel counts a process's bytes, and not where they went: where
+    /// nobody who moved any has a file on one of the devices, they went elsewhere. Kernel threads that work on behalf of
+    /// others are not read, and nobody is where there is no device.
+    pub fn start_on(leaves: &[String], census: &Census) -> IoWatch {
+        let sys = Sysroot::real();
+        let before = if leaves.is_empty() { Snapshot::default() } else { snapshot(&sys, movers(census)) };
+        let started_ticks = uptime_ticks(&sys);
+        IoWatch { sys, before, started_ticks, parents: BTreeMap::new(), devices: Some(leaves.to_vec()) }
     }
 
     /// Who did I/O since the last such call, or since the start; the next counts from here. Everybody is named, Plumb and the
@@ -73,7 +76,7 @@ impl IoWatch {
     /// already is not told again; what remains is of children that nobody saw.
     pub fn advance(&mut self) -> Everyone {
         let now_ticks = uptime_ticks(&self.sys);
-        let after = snapshot(&self.sys);
+        let after = snapshot(&self.sys, census::pids(&self.sys));
         let inherited = self.inherited(&after);
         let mut processes: Vec<ProcessIo> = after
             .by_pid
@@ -135,13 +138,16 @@ impl IoWatch {
     /// # Errors as values
     /// [`Seen::No`] where nobody could be read, and where nobody who could be read did anything but some could not be:
     /// silence of the unseen is no evidence.
-    pub fn finish(self, own: &[u32]) -> Seen<Vec<ProcessIo>> {
-        self.so_far(own)
+    pub fn finish(self, own: &[u32], census: &Census) -> Seen<Vec<ProcessIo>> {
+        self.so_far(own, census)
     }
 
     /// As [`IoWatch::finish`], while the watch goes on. Reads a file for each process: not for every second.
-    pub fn so_far(&self, own: &[u32]) -> Seen<Vec<ProcessIo>> {
-        let after = snapshot(&self.sys);
+    pub fn so_far(&self, own: &[u32], census: &Census) -> Seen<Vec<ProcessIo>> {
+        if self.devices.as_ref().is_some_and(Vec::is_empty) {
+            return Seen::no("no block device is below the targets");
+        }
+        let after = snapshot(&self.sys, movers(census));
         let moved: Vec<Moved> = after
             .by_pid
             .iter()
@@ -166,7 +172,7 @@ impl IoWatch {
     fn since(&self, pid: u32, now: Bytes, own: &[u32]) -> Option<Moved> {
         let moved = self.moved(pid, now)?;
         let stat = &moved.stat;
-        if stat.is_kernel_thread && !BACKGROUND.iter().any(|word| stat.command.contains(word)) {
+        if stat.is_kernel_thread && !works_for_itself(&stat.command) {
             return None;
         }
         // Workers may be processes of their own.
@@ -236,9 +242,20 @@ fn uptime_ticks(sys: &Sysroot) -> Option<u64> {
     Some((seconds * platform::ticks_per_second() as f64) as u64)
 }
 
-fn snapshot(sys: &Sysroot) -> Snapshot {
-    let mut seen = Snapshot { by_pid: BTreeMap::new(), unreadable: 0 };
-    for pid in sys.names("/proc").iter().filter_map(|name| name.parse::<u32>().ok()) {
+/// Programs, and kernel threads that work for themselves.
+fn movers(census: &Census) -> impl Iterator<Item = u32> {
+    let threads = census.kernel_threads().unwrap_or_default().iter();
+    census.programs().iter().copied().chain(threads.filter(|one| works_for_itself(&one.name)).map(|one| one.pid))
+}
+
+/// Whether a kernel thread of this name does.
+fn works_for_itself(name: &str) -> bool {
+    BACKGROUND.iter().any(|word| name.contains(word))
+}
+
+fn snapshot(sys: &Sysroot, pids: impl IntoIterator<Item = u32>) -> Snapshot {
+    let mut seen = Snapshot::default();
+    for pid in pids {
         match sys.read_one_piece(format!("/proc/{pid}/io")).and_then(|text| process_io(&text)) {
             Ok(io) => {
                 seen.by_pid.insert(pid, Bytes { read: io.read_bytes, written: io.write_bytes });
@@ -307,7 +324,7 @@ mod tests {
         tree.file("/proc/13/io", &io(1001, 1000));
         tree.file("/proc/14/stat", &stat("reused", 0, 1_000_000)).file("/proc/14/io", &io(1500, 1000));
         tree.file("/proc/17/stat", &stat("new", 0, 1_000_000)).file("/proc/17/io", &io(0, 40));
-        let seen = watch.finish(&[12]);
+        let seen = watch.finish(&[12], &Census::of(&tree.sys()));
         let named: Vec<(&str, u64)> =
             seen.value().unwrap().iter().map(|one| (one.command.as_str(), one.read_bytes + one.write_bytes)).collect();
         assert_eq!(
@@ -364,8 +381,8 @@ mod tests {
         tree.file("/proc/21/stat", child).file("/proc/21/io", &io(0, 0));
         let watch = IoWatch::start_in(&tree.sys());
         tree.file("/proc/21/io", &io(1 << 20, 0));
-        assert_eq!(watch.so_far(&[12]), Seen::Yes(Vec::new()));
-        assert_eq!(watch.so_far(&[13]).value().map(Vec::len), Some(1));
+        assert_eq!(watch.so_far(&[12], &Census::of(&tree.sys())), Seen::Yes(Vec::new()));
+        assert_eq!(watch.so_far(&[13], &Census::of(&tree.sys())).value().map(Vec::len), Some(1));
     }
 
     // Protects: an ordinary user who sees only idle processes of their own does not get "nobody did anything".
@@ -374,12 +391,18 @@ mod tests {
         let tree = Tree::new();
         process(&tree, 10, "mine", 0, 5);
         tree.file("/proc/20/stat", &stat("theirs", 0, 5));
-        assert!(IoWatch::start_in(&tree.sys()).finish(&[]).as_result().unwrap_err().contains("1 of 2"));
+        assert!(
+            IoWatch::start_in(&tree.sys())
+                .finish(&[], &Census::of(&tree.sys()))
+                .as_result()
+                .unwrap_err()
+                .contains("1 of 2")
+        );
         let tree = Tree::new();
         process(&tree, 10, "mine", 0, 5);
-        assert_eq!(IoWatch::start_in(&tree.sys()).finish(&[]), Seen::Yes(Vec::new()));
+        assert_eq!(IoWatch::start_in(&tree.sys()).finish(&[], &Census::of(&tree.sys())), Seen::Yes(Vec::new()));
         let tree = Tree::new();
-        assert!(IoWatch::start_in(&tree.sys()).finish(&[]).value().is_none());
+        assert!(IoWatch::start_in(&tree.sys()).finish(&[], &Census::of(&tree.sys())).value().is_none());
     }
 
     // Protects: root is not advised to become root.
@@ -390,5 +413,27 @@ mod tests {
         );
         let said = hidden(1, 9, Reader::Root);
         assert!(said.contains("CAP_SYS_PTRACE; run on the host") && !said.contains("as root"), "{said}");
+    }
+
+    // Protects: a kernel thread that rebuilds is named also where threads are known as such; nobody is asked where there is no
+    // device.
+    #[test]
+    fn known_kernel_threads_are_read_where_they_work_for_themselves() {
+        let tree = Tree::new();
+        tree.file("/proc/2/comm", "kthreadd\n").file("/proc/2/task/2/children", "15 16 ");
+        for (pid, name) in [(15, "kworker/u8:1"), (16, "md0_resync")] {
+            tree.file(&format!("/proc/{pid}/comm"), &format!("{name}\n"));
+            process(&tree, pid, name, KERNEL_THREAD, 5);
+        }
+        process(&tree, 17, "dd", 0, 5);
+        let census = Census::of(&tree.sys());
+        assert_eq!(movers(&census).collect::<Vec<_>>(), [17, 16]);
+        let watch = IoWatch::start_in(&tree.sys());
+        tree.file("/proc/16/io", &io(1000, 1007)).file("/proc/15/io", &io(1000, 1007));
+        let seen = watch.finish(&[], &census);
+        let named: Vec<&str> = seen.value().unwrap().iter().map(|one| one.command.as_str()).collect();
+        assert_eq!(named, ["md0_resync"]);
+        let nowhere = IoWatch::start_on(&[], &census).finish(&[], &census);
+        assert!(nowhere.as_result().unwrap_err().contains("no block device"));
     }
 }

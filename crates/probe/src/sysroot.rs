@@ -84,6 +84,12 @@ impl Sysroot {
         self.locate(path).exists()
     }
 
+    /// The last name of what a symbolic link leads to, as the name of a driver; `None` where there is no link.
+    pub(crate) fn link_name(&self, path: impl AsRef<Path>) -> Option<String> {
+        let target = std::fs::read_link(self.locate(path)).ok()?;
+        Some(target.file_name()?.to_str()?.to_owned())
+    }
+
     /// The path with every symbolic link followed, as an absolute path inside the tree; `None` where nothing is there.
     pub(crate) fn resolve(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         let real = self.locate(path).canonicalize().ok()?;

@@ -13,39 +13,51 @@ pub(crate) fn value(what: &'static str, of: &impl Serialize) -> Result<Value, St
 /// JSON without blanks, the keys of every object sorted by code point. Written here because whether `serde_json` sorts
 /// depends on features that any other crate of the build may switch on.
 pub(crate) fn text(value: &Value) -> String {
-    let mut out = String::new();
+    let mut out = Vec::new();
     write(value, &mut out);
-    out
+    String::from_utf8(out).expect("JSON is UTF-8")
 }
 
-fn write(value: &Value, out: &mut String) {
+fn write(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(fields) => {
-            let mut sorted: Vec<_> = fields.iter().collect();
-            short_list::sort_by(&mut sorted, |(one, _), (other, _)| one.cmp(other));
-            out.push('{');
-            for (i, (key, value)) in sorted.into_iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                out.push_str(&Value::String(key.clone()).to_string());
-                out.push(':');
-                write(value, out);
+            out.push(b'{');
+            if fields.keys().is_sorted() {
+                write_fields(fields.iter(), out);
+            } else {
+                let mut sorted: Vec<_> = fields.iter().collect();
+                short_list::sort_by(&mut sorted, |(one, _), (other, _)| one.cmp(other));
+                write_fields(sorted.into_iter(), out);
             }
-            out.push('}');
+            out.push(b'}');
         }
         Value::Array(items) => {
-            out.push('[');
+            out.push(b'[');
             for (i, item) in items.iter().enumerate() {
                 if i > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 write(item, out);
             }
-            out.push(']');
+            out.push(b']');
         }
-        leaf => out.push_str(&leaf.to_string()),
+        leaf => write_leaf(leaf, out),
     }
+}
+
+fn write_fields<'a>(fields: impl Iterator<Item = (&'a String, &'a Value)>, out: &mut Vec<u8>) {
+    for (i, (key, value)) in fields.enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        write_leaf(key, out);
+        out.push(b':');
+        write(value, out);
+    }
+}
+
+fn write_leaf(leaf: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
+    serde_json::to_writer(out, leaf).expect("memory takes text and numbers");
 }
 
 /// blake3 of a text, as 64 hex digits.

@@ -173,6 +173,9 @@ impl StoreError {
     /// Whether the storage that the database lies on has no room left.
     pub fn is_full(&self) -> bool {
         let StoreError::Sqlite { source, .. } = self else { return false };
-        source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+        // Where not even the index of the log has room, SQLite calls it an I/O error.
+        let no_index =
+            source.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
+        no_index || source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
     }
 }

@@ -1,5 +1,6 @@
 //! Machines, environments and targets: stored once, addressed by their content.
 
+use crate::write::execute;
 use crate::{StoreError, canonical};
 use plumb_result::observe::{Environment, TargetFacts};
 use rusqlite::{Transaction, params};
@@ -7,6 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Facts ready to be written: ids and texts are made before the write lock is taken.
+#[derive(Debug)]
 pub(crate) struct FactRows {
     machine: Row,
     environment: Row,
@@ -14,11 +16,13 @@ pub(crate) struct FactRows {
     targets: Vec<TargetRow>,
 }
 
+#[derive(Debug)]
 struct Row {
     id: String,
     facts: String,
 }
 
+#[derive(Debug)]
 struct TargetRow {
     name: String,
     row: Row,
@@ -38,19 +42,28 @@ impl FactRows {
             "ram_bytes": environment.ram_bytes,
             "virtualisation": canonical::value("the virtualisation", &environment.virtualisation)?,
         }));
-        let environment_row = under(&machine.id, canonical::value("the environment", environment)?);
+        let mut value = canonical::value("the environment", environment)?;
+        forget_the_moment(value.pointer_mut("/facts"));
+        let environment_row = under(&machine.id, value);
         let targets = targets
             .iter()
             .map(|(name, facts)| {
                 let mut value = canonical::value("the target", facts)?;
                 if let Some(filesystem) = value.pointer_mut("/filesystem/yes").and_then(Value::as_object_mut) {
                     filesystem.remove("free_bytes");
+                    forget_the_moment(filesystem.get_mut("features"));
                 }
                 let row = under(&environment_row.id, value);
                 Ok(TargetRow { name: name.clone(), row, of: facts.clone() })
             })
             .collect::<Result<_, StoreError>>()?;
         Ok(FactRows { machine, environment: environment_row, environment_of: environment.clone(), targets })
+    }
+
+    /// Whether they are of these facts.
+    pub(crate) fn are_of(&self, environment: &Environment, targets: &BTreeMap<String, TargetFacts>) -> bool {
+        self.environment_of == *environment
+            && self.targets.iter().map(|target| (&target.name, &target.of)).eq(targets.iter())
     }
 
     pub(crate) fn environment_id(&self) -> &str {
@@ -60,7 +73,8 @@ impl FactRows {
     /// Writes what is not there yet, and ties the targets to the run.
     pub(crate) fn write(&self, run: &str, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let of = &self.environment_of;
-        transaction.execute(
+        execute(
+            transaction,
             "INSERT OR IGNORE INTO machine (id, hostname, arch, cpu, cores, ram_bytes, virt, facts)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![
@@ -74,7 +88,8 @@ impl FactRows {
                 self.machine.facts
             ],
         )?;
-        transaction.execute(
+        execute(
+            transaction,
             "INSERT OR IGNORE INTO environment (id, machine_id, os, kernel, kernel_cmdline, libc, facts)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![
@@ -99,7 +114,8 @@ impl FactRows {
         let leaf = target.of.leaves.first();
         let scheduler =
             target.of.stack.iter().find(|layer| Some(&layer.name) == leaf).and_then(|l| l.scheduler.as_ref());
-        transaction.execute(
+        execute(
+            transaction,
             "INSERT OR IGNORE INTO target
                (id, environment_id, path, fs, fs_uuid, mkfs_facts, mount_options, scheduler, facts)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -116,7 +132,8 @@ impl FactRows {
             ],
         )?;
         let sized = filesystem.filter(|fs| fs.size_bytes > 0);
-        transaction.execute(
+        execute(
+            transaction,
             "INSERT OR REPLACE INTO run_target (run_id, name, target_id, free_bytes, fs_used_fraction)
              VALUES (?1, ?2, ?3, ?4, ?5)",
             params![
@@ -128,6 +145,14 @@ impl FactRows {
             ],
         )?;
         Ok(())
+    }
+}
+
+/// Leaves out what changes from moment to moment: with the load or the time since boot in it, nothing would be stored once. It is
+/// in the result.
+fn forget_the_moment(facts: Option<&mut Value>) {
+    if let Some(facts) = facts.and_then(Value::as_object_mut) {
+        facts.retain(|name, _| !name.starts_with("now."));
     }
 }
 

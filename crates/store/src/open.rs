@@ -1,10 +1,12 @@
 //! Opening a database file: whose it is, which schema it has, and how carefully it is written.
 
 use crate::StoreError;
+use crate::facts::FactRows;
 use plumb_result::{Better, Metric};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// How long a writer waits for another one.
@@ -33,6 +35,8 @@ pub struct Store {
     /// The file; `:memory:` where there is none.
     pub(crate) path: PathBuf,
     pub(crate) in_file: bool,
+    /// Those of the last run: mostly, the next are the same.
+    pub(crate) facts: Option<Rc<FactRows>>,
 }
 
 /// How sure a transaction is to outlive a loss of power. Any outlives a kill of the process.
@@ -56,7 +60,7 @@ impl Store {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|error| refused(error.to_string()))?;
-        Store::prepare(Store { connection, path: path.to_owned(), in_file: true })
+        Store::prepare(Store { connection, path: path.to_owned(), in_file: true, facts: None })
     }
 
     /// Opens a database for commands that only read. Where it cannot be opened for writing (the disk is full, or
@@ -93,7 +97,7 @@ impl Store {
             connection.busy_timeout(Duration::from_secs(1)).map_err(refused)?;
             connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON;").map_err(refused)?;
             // A query needs this connection: a second one would meet what kept the first from being opened.
-            let store = Store { connection, path: path.to_owned(), in_file: false };
+            let store = Store { connection, path: path.to_owned(), in_file: false, facts: None };
             match store.whose()? {
                 SCHEMA_VERSION => Ok(store),
                 found => Err(StoreError::Newer { path: path.to_owned(), found, known: SCHEMA_VERSION }),
@@ -116,7 +120,7 @@ impl Store {
         let path = PathBuf::from(":memory:");
         let connection = Connection::open_in_memory()
             .map_err(|error| StoreError::Open { path: path.clone(), reason: error.to_string() })?;
-        Store::prepare(Store { connection, path, in_file: false })
+        Store::prepare(Store { connection, path, in_file: false, facts: None })
     }
 
     /// Where it is; `:memory:` where there is no file.
@@ -149,7 +153,10 @@ impl Store {
         if version < SCHEMA_VERSION {
             store.migrate()?;
         }
-        store.fill_metrics()?;
+        // Names are compared where they might be missed: here if there are too few, and when a write misses one.
+        if store.count_metrics()? < Metric::all().len() {
+            store.fill_metrics()?;
+        }
         Ok(store)
     }
 
@@ -158,10 +165,12 @@ impl Store {
         let failed = self.failed("reading its header");
         let number = |sql: &str| self.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(&failed);
         let version = number("PRAGMA user_version")?;
-        let tables = number("SELECT count(*) FROM sqlite_schema")?;
         let application = number("PRAGMA application_id")?;
-        if application != APPLICATION_ID && (tables > 0 || version != 0 || application != 0) {
-            return Err(StoreError::Foreign { path: self.path.clone() });
+        if application != APPLICATION_ID {
+            let is_empty = application == 0 && version == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0;
+            if !is_empty {
+                return Err(StoreError::Foreign { path: self.path.clone() });
+            }
         }
         if version > SCHEMA_VERSION {
             return Err(StoreError::Newer { path: self.path.clone(), found: version, known: SCHEMA_VERSION });
@@ -202,6 +211,11 @@ impl Store {
         transaction.commit().map_err(&failed)
     }
 
+    fn count_metrics(&self) -> Result<usize, StoreError> {
+        let count = self.connection.query_row("SELECT count(*) FROM metric", [], |row| row.get::<_, i64>(0));
+        count.map(|count| usize::try_from(count).unwrap_or(0)).map_err(self.failed("counting the metrics"))
+    }
+
     /// The vocabulary belongs to the program; the table mirrors it for queries. Metrics that only an older program
     /// knew stay.
     fn fill_metrics(&mut self) -> Result<(), StoreError> {
@@ -215,7 +229,7 @@ impl Store {
         if metrics.is_empty() {
             return Ok(());
         }
-        self.write("writing the metrics", Durability::Process, |transaction| {
+        self.write_once("writing the metrics", Durability::Process, |transaction| {
             let mut insert = transaction
                 .prepare("INSERT OR IGNORE INTO metric (name, unit, better, kind, doc) VALUES (?1, ?2, ?3, ?4, ?5)")?;
             for metric in &metrics {
@@ -230,8 +244,23 @@ impl Store {
     }
 
     /// One transaction that takes the write lock at once, so that two processes wait for each other instead of failing
-    /// half-way.
+    /// half-way. Where a metric is missing that another Plumb did not know, it is begun again with it.
     pub(crate) fn write<T>(
+        &mut self,
+        doing: &'static str,
+        durability: Durability,
+        body: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        match self.write_once(doing, durability, &body) {
+            Err(StoreError::Sqlite { source, .. }) if misses_a_row(&source) => {
+                self.fill_metrics()?;
+                self.write_once(doing, durability, body)
+            }
+            written => written,
+        }
+    }
+
+    fn write_once<T>(
         &mut self,
         doing: &'static str,
         durability: Durability,
@@ -310,6 +339,11 @@ fn immutable_uri(path: &Path) -> PathBuf {
 
 fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Whether a row that another one points at is not there.
+fn misses_a_row(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY)
 }
 
 /// A metric's family, for queries: `bandwidth`, `rate`, `latency`, `response`, `cpu`, `device`.

@@ -9,9 +9,11 @@ use jiff::Timestamp;
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Comparison, Finding, Interval, Measurement, RunResult, Tool};
 use plumb_workload::Workload;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, Params, Transaction, params, params_from_iter};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// What is known of a run before its first op.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +63,7 @@ impl Store {
     /// may be under test.
     pub fn begin_run(&mut self, start: &RunStart<'_>) -> Result<(), StoreError> {
         let row = RunRowIn::of(start.id, start.started_at, start.tool, start.workload)?;
-        let facts = FactRows::of(start.environment, start.targets)?;
+        let facts = self.facts(start.environment, start.targets)?;
         let owner = canonical::text(&canonical::value("the owner", &Owner::this())?);
         self.write("beginning a run", Durability::Process, |transaction| {
             let known: Option<String> = transaction
@@ -71,7 +73,11 @@ impl Store {
                 return Ok(Err(StoreError::Begun { id: start.id.to_owned(), status }));
             }
             row.insert(&facts, transaction)?;
-            transaction.execute(
+            // Each Plumb looks for runs that were killed; without an index, through all that ever ran. It changes nothing that
+            // is stored, so that it is no migration: older programs read the file as before.
+            execute(transaction, "CREATE INDEX IF NOT EXISTS run_by_running ON run (id) WHERE status = 'running'", [])?;
+            execute(
+                transaction,
                 "UPDATE run SET status = 'running', command = ?2, dialect = ?3, owner = ?4 WHERE id = ?1",
                 params![start.id, start.command, start.dialect, owner],
             )?;
@@ -97,8 +103,23 @@ impl Store {
     /// `aborted` for a result that a signal ended, `failed` for one that an error ended. A run that was never begun is
     /// inserted; one that is there is replaced.
     pub fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError> {
-        let result = ResultIn::of(result, measurement)?;
+        let facts = self.facts(&result.environment, &result.target)?;
+        let result = ResultIn::with_facts(result, measurement, facts)?;
         self.write("storing a result", Durability::Power, |transaction| result.write(transaction))
+    }
+
+    /// What is stored of these facts; what the last run had is not made again.
+    fn facts(
+        &mut self,
+        environment: &Environment,
+        targets: &BTreeMap<String, TargetFacts>,
+    ) -> Result<Rc<FactRows>, StoreError> {
+        if let Some(known) = self.facts.as_ref().filter(|known| known.are_of(environment, targets)) {
+            return Ok(known.clone());
+        }
+        let made = Rc::new(FactRows::of(environment, targets)?);
+        self.facts = Some(made.clone());
+        Ok(made)
     }
 
     /// Marks a run as `failed`, with the reason; what its heartbeats brought is kept as series.
@@ -173,7 +194,7 @@ pub(crate) const RESULT_ARTIFACT: &str = "result.json";
 pub(crate) struct ResultIn<'a> {
     result: &'a RunResult,
     row: RunRowIn<'a>,
-    facts: FactRows,
+    facts: Rc<FactRows>,
     phases: Vec<PhaseIn<'a>>,
     body: Vec<u8>,
 }
@@ -181,10 +202,19 @@ pub(crate) struct ResultIn<'a> {
 impl<'a> ResultIn<'a> {
     /// Of a result from elsewhere, the measurement is empty: it has no histograms and no series.
     pub(crate) fn of(result: &'a RunResult, measurement: &'a Measurement) -> Result<ResultIn<'a>, StoreError> {
+        let facts = Rc::new(FactRows::of(&result.environment, &result.target)?);
+        ResultIn::with_facts(result, measurement, facts)
+    }
+
+    fn with_facts(
+        result: &'a RunResult,
+        measurement: &'a Measurement,
+        facts: Rc<FactRows>,
+    ) -> Result<ResultIn<'a>, StoreError> {
         Ok(ResultIn {
             result,
             row: RunRowIn::of(&result.id, &result.started_at, &result.tool, &result.workload)?,
-            facts: FactRows::of(&result.environment, &result.target)?,
+            facts,
             phases: measurement.phases.iter().map(PhaseIn::of).collect::<Result<Vec<_>, StoreError>>()?,
             body: plumb_document::json::to_vec(result)
                 .map_err(|source| StoreError::Json { what: "the result", source })?,
@@ -253,27 +283,30 @@ impl<'a> RunRowIn<'a> {
     }
 
     fn insert(&self, facts: &FactRows, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-        transaction.execute(
+        execute(
+            transaction,
             "INSERT OR IGNORE INTO tool (name, version) VALUES (?1, ?2)",
             params![self.tool.name, self.tool.version],
         )?;
-        let tool: i64 = transaction.query_row(
-            "SELECT id FROM tool WHERE name = ?1 AND version = ?2 AND git = '' AND build = ''",
-            params![self.tool.name, self.tool.version],
-            |row| row.get(0),
-        )?;
+        let tool: i64 = transaction
+            .prepare_cached("SELECT id FROM tool WHERE name = ?1 AND version = ?2 AND git = '' AND build = ''")?
+            .query_row(params![self.tool.name, self.tool.version], |row| row.get(0))?;
         // The row is there before the facts, because run_target points at it; its environment follows.
-        transaction.execute(
+        execute(
+            transaction,
             "INSERT INTO run (id, tool_id, origin, command, name, workload, workload_hash, started_at, status)
              VALUES (?1, ?2, 'native', '', ?3, ?4, ?5, ?6, 'planned')
              ON CONFLICT (id) DO UPDATE SET tool_id = excluded.tool_id, name = excluded.name,
                workload = excluded.workload, workload_hash = excluded.workload_hash, started_at = excluded.started_at",
             params![self.id, tool, self.name, self.workload, self.workload_hash, self.started_at],
         )?;
-        transaction.execute("DELETE FROM run_target WHERE run_id = ?1", [self.id])?;
+        execute(transaction, "DELETE FROM run_target WHERE run_id = ?1", [self.id])?;
         facts.write(self.id, transaction)?;
-        transaction
-            .execute("UPDATE run SET environment_id = ?2 WHERE id = ?1", params![self.id, facts.environment_id()])?;
+        execute(
+            transaction,
+            "UPDATE run SET environment_id = ?2 WHERE id = ?1",
+            params![self.id, facts.environment_id()],
+        )?;
         Ok(())
     }
 }
@@ -310,9 +343,7 @@ impl<'a> PhaseIn<'a> {
 }
 
 fn write_phases(result: &RunResult, measured: &[PhaseIn<'_>], transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare(
-        "INSERT INTO value (run_id, phase, metric, value, source_tier, device_share) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
+    let mut values: Vec<[Value; 6]> = Vec::new();
     for (i, phase) in result.phases.iter().enumerate() {
         let seq = i as i64 + 1;
         transaction.execute(
@@ -320,17 +351,18 @@ fn write_phases(result: &RunResult, measured: &[PhaseIn<'_>], transaction: &Tran
              ON CONFLICT (run_id, seq) DO UPDATE SET name = excluded.name, wall_ns = excluded.wall_ns",
             params![result.id, seq, phase.name, i64::try_from(phase.wall_ns).ok()],
         )?;
-        for (metric, value) in &phase.metrics {
-            insert.execute(params![
-                result.id,
-                seq,
-                metric.to_string(),
-                value.value,
-                value.tier.map(|tier| tier.name()),
-                value.device_share
-            ])?;
-        }
+        values.extend(phase.metrics.iter().map(|(metric, value)| {
+            [
+                result.id.clone().into(),
+                seq.into(),
+                metric.to_string().into(),
+                value.value.into(),
+                value.tier.map(|tier| tier.name().to_owned()).into(),
+                value.device_share.into(),
+            ]
+        }));
     }
+    insert_rows(transaction, "value (run_id, phase, metric, value, source_tier, device_share)", &values)?;
     for (i, phase) in measured.iter().enumerate() {
         let seq = i as i64 + 1;
         // A measured phase without a result would be a bug upstream; its data are kept all the same.
@@ -372,24 +404,44 @@ pub(crate) fn write_intervals(
 }
 
 fn write_checks(run: &str, findings: &[Finding], transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare(
-        "INSERT INTO check_result (run_id, seq, code, level, phase, observed, threshold, message, remedy)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    )?;
-    for (i, finding) in findings.iter().enumerate() {
-        insert.execute(params![
-            run,
-            i as i64 + 1,
-            finding.code,
-            finding.level.name(),
-            finding.phase,
-            finding.observed,
-            finding.threshold,
-            finding.message,
-            finding.remedy
-        ])?;
+    let rows: Vec<[Value; 9]> = findings
+        .iter()
+        .enumerate()
+        .map(|(i, finding)| {
+            [
+                run.to_owned().into(),
+                (i as i64 + 1).into(),
+                finding.code.clone().into(),
+                finding.level.name().to_owned().into(),
+                finding.phase.clone().into(),
+                finding.observed.clone().into(),
+                finding.threshold.clone().into(),
+                finding.message.clone().into(),
+                finding.remedy.clone().into(),
+            ]
+        })
+        .collect();
+    let into = "check_result (run_id, seq, code, level, phase, observed, threshold, message, remedy)";
+    insert_rows(transaction, into, &rows)
+}
+
+/// So many at a time: SQLite takes 32,766 values in one statement.
+const ROWS_MAX: usize = 100;
+
+/// Inserts rows, many with one statement: for each statement that checks a column against a list of words, SQLite builds a
+/// table of the words.
+fn insert_rows<const N: usize>(transaction: &Transaction<'_>, into: &str, rows: &[[Value; N]]) -> rusqlite::Result<()> {
+    let row = format!("({})", ["?"; N].join(", "));
+    for rows in rows.chunks(ROWS_MAX) {
+        let sql = format!("INSERT INTO {into} VALUES {}", vec![row.as_str(); rows.len()].join(", "));
+        transaction.execute(&sql, params_from_iter(rows.iter().flatten()))?;
     }
     Ok(())
+}
+
+/// Executes a statement that is prepared once: a run's beginning and its end have some in common.
+pub(crate) fn execute(transaction: &Transaction<'_>, sql: &str, values: impl Params) -> rusqlite::Result<usize> {
+    transaction.prepare_cached(sql)?.execute(values)
 }
 
 /// Removes what these tables hold of a run.

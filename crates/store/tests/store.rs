@@ -54,6 +54,20 @@ fn a_metric_that_the_file_does_not_know_yet_is_added() {
     assert_eq!(number(&store, "SELECT count(*) FROM metric WHERE name IN ('write.old', 'write.bw')"), 2);
 }
 
+/// Each Plumb looks for killed runs: not through every run that was ever stored.
+#[test]
+fn killed_runs_are_found_by_an_index() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("plumb.db");
+    let mut store = Store::open(&path).unwrap();
+    started(FIRST, |start| store.begin_run(start)).unwrap();
+    drop(store);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let sql = "EXPLAIN QUERY PLAN SELECT id, owner FROM run WHERE status = 'running' ORDER BY id";
+    let plan: String = connection.query_row(sql, [], |row| row.get("detail")).unwrap();
+    assert!(plan.contains("run_by_running"), "{plan}");
+}
+
 #[test]
 fn a_result_comes_back_to_the_last_bit() {
     let store = with_two_runs();
@@ -155,6 +169,7 @@ fn the_same_facts_are_one_row_whatever_the_free_space() {
     let mut store = with_two_runs();
     let mut third = result("018f0000-0000-7000-8000-00000000002c", 3);
     third.target = targets(100);
+    third.environment.facts.insert("now.loadavg".to_owned(), "8.15".to_owned());
     store.finish_run(&third, &measurement()).unwrap();
     let counts = |store: &Store| {
         ["machine", "environment", "target"].map(|table| number(store, &format!("SELECT count(*) FROM {table}")))

@@ -1,6 +1,7 @@
 //! `plumb check`: what a run on this storage would find, without any load.
 
 use plumb_engine::guard::Guard;
+use plumb_probe::census::Census;
 use plumb_probe::clock::ClockWatch;
 use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
@@ -75,22 +76,24 @@ pub fn look(path: &Path, guard: &Guard) -> Result<CheckOutcome, CheckError> {
     let target = stack::of_path(path);
     let samples = SampleSet::of([&target]);
     let mut watch = ConditionWatch::of([&target]);
-    watch.begin();
+    let census = Census::new();
+    watch.begin(&census);
     let (others, clock, before) =
-        (IoWatch::start().on(&target.leaves), ClockWatch::start(), counters::sample(&samples));
+        (IoWatch::start_on(&target.leaves, &census), ClockWatch::start(), counters::sample(&samples));
     for _ in 0..LOOKS {
         watch.tick();
         std::thread::sleep(WATCHED / LOOKS);
     }
     let after = counters::sample(&samples);
-    let mut conditions = watch.finish();
+    let census = census.later();
+    let mut conditions = watch.finish(&census);
     conditions.matters_until_unix_s = conditions.after.at_unix_s.map(|now| now + AHEAD_S);
     let observations = Observations {
         environment: environment.clone(),
         targets: BTreeMap::from([("data".to_owned(), target.clone())]),
         phases: vec![PhaseObservations {
             name: "idle".to_owned(),
-            other_io: others.finish(&[std::process::id()]),
+            other_io: others.finish(&[std::process::id()], &census),
             clock_step_ns: clock.finish(),
             before,
             after,

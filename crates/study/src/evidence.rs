@@ -4,6 +4,7 @@ use crate::live::{SeldomOthers, SoFar};
 use crate::run::Progress;
 use plumb_engine::{JobFilesError, Live, LoggedOp, Observer, PhaseNow, TargetView};
 use plumb_lab::agent::RunLooks;
+use plumb_probe::census::Census;
 use plumb_probe::clock::ClockWatch;
 use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
@@ -58,6 +59,8 @@ pub(crate) enum LastLook {
 /// What is being watched during one phase.
 struct Around {
     observations: PhaseObservations,
+    /// Of the moment before the phase.
+    census: Census,
     others: IoWatch,
     named_others: SeldomOthers,
     kernel_log: KernelLog,
@@ -251,18 +254,20 @@ impl Observer for Evidence<'_> {
 
     fn phase_begins(&mut self, phase: &str, targets: &[TargetView<'_>]) {
         self.progress.phase_begins(phase);
+        let census = Census::new();
         let observations = PhaseObservations {
             name: phase.to_owned(),
             resident_before: residency_of(targets),
             extents_before: extents_of(targets),
-            conditions: self.conditions.begin(),
+            conditions: self.conditions.begin(&census),
             ..PhaseObservations::default()
         };
         let leaves: Vec<String> =
             self.observations.targets.values().flat_map(|facts| facts.leaves.iter().cloned()).collect();
         self.around = Some(Around {
             observations,
-            others: IoWatch::start().on(&leaves),
+            others: IoWatch::start_on(&leaves, &census),
+            census,
             named_others: SeldomOthers::new(),
             kernel_log: KernelLog::mark(),
             kernel_lines: Seen::Yes(Vec::new()),
@@ -337,8 +342,9 @@ impl Observer for Evidence<'_> {
         let Some(mut around) = self.around.take() else { return };
         around.observations.after = after;
         around.observations.dirty_after = residency_of(targets);
-        around.observations.conditions = self.conditions.finish();
-        around.observations.other_io = around.others.finish(&[&[std::process::id()], processes].concat());
+        let census = around.census.later();
+        around.observations.conditions = self.conditions.finish(&census);
+        around.observations.other_io = around.others.finish(&[&[std::process::id()], processes].concat(), &census);
         read_on(&mut around.kernel_log, &mut around.kernel_lines);
         around.observations.kernel_log = around.kernel_lines;
         around.observations.clock_step_ns = around.clock.finish();

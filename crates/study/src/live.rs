@@ -1,6 +1,7 @@
 //! What is known of a phase while it runs, in the form that the checks read.
 
 use plumb_engine::Live;
+use plumb_probe::census::Census;
 use plumb_probe::others::IoWatch;
 use plumb_result::observe::ProcessIo;
 use plumb_result::{PhaseMeasurement, Seen, WorkerMeasurement};
@@ -68,7 +69,7 @@ impl SeldomOthers {
     pub(crate) fn look(&mut self, watch: &IoWatch, second: u64) -> &Seen<Vec<ProcessIo>> {
         if self.looks < IN_A_ROW || second.is_multiple_of(SELDOM) {
             self.looks += 1;
-            self.last = watch.so_far(&[std::process::id()]);
+            self.last = watch.so_far(&[std::process::id()], &Census::new());
         }
         &self.last
     }

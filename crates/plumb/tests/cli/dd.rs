@@ -540,3 +540,19 @@ impl Said {
         assert_eq!(self.out, "", "{}", self.command);
     }
 }
+
+/// `plumb as TOOL` is read without the parser of Plumb's other commands: with an option of Plumb's own before it, the same words
+/// do the same.
+#[test]
+fn the_words_of_a_tool_mean_the_same_behind_options_of_plumb() {
+    let home = Home::new();
+    let words = ["as", "dd", "if=/dev/zero", "of=block", "bs=4k", "count=2", "--no-store"];
+    let plain = home.with(words).expect(1);
+    let behind = home.with(["--verbose"].into_iter().chain(words)).expect(1);
+    assert_eq!((plain.out, plain.err.clone()), (behind.out, behind.err));
+    assert!(plain.err.contains("unrecognized option '--no-store'"), "{}", plain.err);
+    home.with(&words[..6]).expect(0);
+    home.with(["query", "SELECT count(*) FROM run"]).expect(0).says(&["1"]);
+    home.with(["--no-store"].into_iter().chain(words[..6].iter().copied())).expect(0);
+    home.with(["query", "SELECT count(*) FROM run"]).expect(0).says(&["1"]);
+}

@@ -7,7 +7,6 @@ use crate::platform::{self, AtaPage, PAGE_BYTES};
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::DeviceHealth;
-use std::path::Path;
 
 /// How a device is asked.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,8 +53,8 @@ fn interface(sys: &Sysroot, leaf: &str) -> Result<Interface, ProbeError> {
     if leaf.starts_with("sd") && directory.iter().filter_map(|part| part.to_str()).any(is_ata_port) {
         return Ok(Interface::Ata);
     }
-    let driver = sys.resolve(directory.join("device/driver"));
-    let driver = driver.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or("its driver");
+    let driver = sys.link_name(directory.join("device/driver"));
+    let driver = driver.as_deref().unwrap_or("its driver");
     Err(ProbeError::cannot(format!("{leaf} ({driver})"), "is neither NVMe nor SATA and reports no health"))
 }
 

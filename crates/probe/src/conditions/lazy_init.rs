@@ -43,6 +43,9 @@ pub(super) fn look(
     devices: &BTreeSet<String>,
     processes: &Result<Processes, ProbeError>,
 ) -> Seen<LazyInit> {
+    if devices.is_empty() {
+        return Seen::no("no ext4 is below the targets");
+    }
     match processes {
         Ok(processes) => {
             let elsewhere = if processes.ext4_lazy_init { elsewhere(sys, devices) } else { Vec::new() };

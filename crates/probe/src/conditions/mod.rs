@@ -12,12 +12,13 @@ mod processors;
 mod timers;
 mod upkeep;
 
+use crate::census::Census;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::{Conditions, PhaseConditions, TimerDue, Upkeep, UpkeepKind};
 use plumb_result::observe::{LayerKind, TargetFacts};
 use plumb_result::short_list;
-use processes::Processes;
+use processes::{Processes, Wanted};
 use processors::Frequencies;
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -73,12 +74,12 @@ impl ConditionWatch {
     }
 
     /// Looks before a phase. What it returns has no `after` yet.
-    pub fn begin(&mut self) -> PhaseConditions {
+    pub fn begin(&mut self, census: &Census) -> PhaseConditions {
         let sys = &self.sys;
         let timers = self.timers.get_or_insert_with(|| timers::due(sys)).clone();
         self.frequencies = Frequencies::default();
         self.phase = PhaseConditions {
-            before: self.look(),
+            before: self.look(census),
             timers,
             declared: self.declared.clone(),
             ..PhaseConditions::default()
@@ -96,16 +97,17 @@ impl ConditionWatch {
     }
 
     /// Looks after the clock stopped, and returns everything about the phase.
-    pub fn finish(&mut self) -> PhaseConditions {
+    pub fn finish(&mut self, census: &Census) -> PhaseConditions {
         let mut phase = std::mem::take(&mut self.phase);
-        phase.after = self.look();
+        phase.after = self.look(census);
         phase.frequency = self.frequencies.spread();
         phase
     }
 
-    fn look(&self) -> Conditions {
+    fn look(&self, census: &Census) -> Conditions {
         let sys = &self.sys;
-        let processes = Processes::look(sys);
+        let wanted = Wanted { ext4_lazy_init: !self.ext4.is_empty(), btrfs_scrub: self.places.has_btrfs() };
+        let processes = Processes::look(sys, census, wanted);
         let upkeep = match &processes {
             Ok(processes) => self.places.look(sys, processes),
             Err(error) => upkeep::Look { upkeep: Seen::no(error.to_string()), unseen: Vec::new() },
@@ -152,7 +154,8 @@ mod tests {
         let facts = TargetFacts { stack: vec![layer], leaves: vec!["md0".to_owned()], ..TargetFacts::default() };
         let mut watch = ConditionWatch::of_in(&tree.sys(), [&facts]);
         watch.declare([UpkeepKind::Degraded]);
-        let begun = watch.begin();
+        let census = || Census::of(&tree.sys());
+        let begun = watch.begin(&census());
         assert_eq!((begun.before.upkeep, begun.after.upkeep), (Seen::Yes(Vec::new()), Seen::default()));
         watch.tick();
         action("check", "10 / 100");
@@ -160,12 +163,12 @@ mod tests {
         action("check", "90 / 100");
         watch.tick();
         action("idle", "none");
-        let phase = watch.finish();
+        let phase = watch.finish(&census());
         assert_eq!(phase.after.upkeep, Seen::Yes(Vec::new()));
         assert_eq!(phase.declared, [UpkeepKind::Degraded]);
         let told: Vec<&str> = phase.meanwhile.iter().map(|one| one.detail.as_str()).collect();
         assert_eq!(told, ["90 % done"]);
-        assert!(watch.begin().meanwhile.is_empty(), "a phase begins anew");
+        assert!(watch.begin(&census()).meanwhile.is_empty(), "a phase begins anew");
     }
 
     // Protects: on this very machine nothing panics, and every leaf has an answer or a reason.
@@ -173,9 +176,9 @@ mod tests {
     fn the_real_machine_answers_or_says_why_not() {
         let facts = crate::stack::of_path(std::path::Path::new(env!("CARGO_MANIFEST_DIR")));
         let mut watch = ConditionWatch::of([&facts]);
-        watch.begin();
+        watch.begin(&Census::new());
         watch.tick();
-        let phase = watch.finish();
+        let phase = watch.finish(&Census::new());
         let leaves: Vec<&String> = facts.leaves.iter().collect();
         assert_eq!(phase.after.health.keys().collect::<Vec<_>>(), leaves);
         assert_eq!(phase.after.heat.keys().collect::<Vec<_>>(), leaves);

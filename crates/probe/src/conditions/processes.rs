@@ -1,8 +1,11 @@
 //! Processes that work on storage by themselves, found by their names, which anybody may read.
 
+use crate::census::Census;
 use crate::error::ProbeError;
 use crate::sysroot::Sysroot;
 use plumb_result::conditions::ThreadTurns;
+
+const LAZY_INIT: &str = "ext4lazyinit";
 
 /// Which of them are alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,35 +18,53 @@ pub(super) struct Processes {
     pub(super) btrfs_scrub: bool,
 }
 
+/// Which of them matter: to look for others takes longer than a short phase does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Wanted {
+    pub(super) ext4_lazy_init: bool,
+    pub(super) btrfs_scrub: bool,
+}
+
 impl Processes {
-    /// Looks through `/proc` once; the reason where there is none.
-    pub(super) fn look(sys: &Sysroot) -> Result<Processes, ProbeError> {
+    /// Looks for those that are wanted; the reason where there is no `/proc`.
+    pub(super) fn look(sys: &Sysroot, census: &Census, wanted: Wanted) -> Result<Processes, ProbeError> {
+        if wanted == Wanted::default() {
+            return Ok(Processes::default());
+        }
         sys.read("/proc/self/stat").or_else(|reason| if sys.is_real() { Err(reason) } else { Ok(String::new()) })?;
         let mut found = Processes::default();
-        for pid in sys.names("/proc").iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
-            match sys.line(format!("/proc/{pid}/comm")).as_deref() {
-                Some("ext4lazyinit") => {
-                    found.ext4_lazy_init = true;
-                    found.ext4_lazy_init_turns = turns(sys, pid);
+        let threads = census.kernel_threads();
+        if let Some(thread) = threads.into_iter().flatten().find(|thread| thread.name == LAZY_INIT) {
+            found.see_lazy_init(sys, thread.pid);
+        }
+        if threads.is_none() || wanted.btrfs_scrub {
+            for &pid in census.programs() {
+                match sys.line(format!("/proc/{pid}/comm")).as_deref() {
+                    Some(LAZY_INIT) => found.see_lazy_init(sys, pid),
+                    Some("btrfs") => {
+                        let command = sys.read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                        found.btrfs_scrub |= command.split('\0').any(|word| word == "scrub");
+                    }
+                    _ => {}
                 }
-                Some("btrfs") => {
-                    let command = sys.read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-                    found.btrfs_scrub |= command.split('\0').any(|word| word == "scrub");
-                }
-                _ => {}
             }
         }
         Ok(found)
     }
+
+    fn see_lazy_init(&mut self, sys: &Sysroot, pid: u32) {
+        self.ext4_lazy_init = true;
+        self.ext4_lazy_init_turns = turns(sys, pid);
+    }
 }
 
-fn turns(sys: &Sysroot, pid: &str) -> Option<ThreadTurns> {
+fn turns(sys: &Sysroot, pid: u32) -> Option<ThreadTurns> {
     let status = sys.read(format!("/proc/{pid}/status")).ok()?;
     let switches = |name: &str| -> Option<u64> {
         status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok())
     };
     let switches = switches("voluntary_ctxt_switches")?.saturating_add(switches("nonvoluntary_ctxt_switches")?);
-    Some(ThreadTurns { pid: pid.parse().ok()?, switches })
+    Some(ThreadTurns { pid, switches })
 }
 
 #[cfg(test)]
@@ -56,7 +77,9 @@ mod tests {
     fn workers_are_known_by_name() {
         let tree = Tree::new();
         tree.file("/proc/7/comm", "btrfs\n").file("/proc/7/cmdline", "btrfs\0subvolume\0list\0/\0");
-        assert_eq!(Processes::look(&tree.sys()), Ok(Processes::default()));
+        let wanted = Wanted { ext4_lazy_init: true, btrfs_scrub: true };
+        let look = |wanted: Wanted| Processes::look(&tree.sys(), &Census::of(&tree.sys()), wanted);
+        assert_eq!(look(wanted), Ok(Processes::default()));
         tree.file("/proc/8/comm", "ext4lazyinit\n")
             .file(
                 "/proc/8/status",
@@ -66,6 +89,12 @@ mod tests {
             .file("/proc/9/cmdline", "btrfs\0scrub\0start\0/\0");
         let turns = Some(ThreadTurns { pid: 8, switches: 38 });
         let all = Processes { ext4_lazy_init: true, ext4_lazy_init_turns: turns, btrfs_scrub: true };
-        assert_eq!(Processes::look(&tree.sys()), Ok(all));
+        assert_eq!(look(wanted), Ok(all));
+        assert_eq!(look(Wanted::default()), Ok(Processes::default()));
+        // The same where kernel threads are known as such.
+        tree.file("/proc/2/comm", "kthreadd\n").file("/proc/2/task/2/children", "8 ");
+        assert_eq!(look(wanted), Ok(all));
+        let ext4 = Wanted { ext4_lazy_init: true, ..Wanted::default() };
+        assert_eq!(look(ext4), Ok(Processes { btrfs_scrub: false, ..all }));
     }
 }

@@ -95,6 +95,11 @@ impl Places {
         places
     }
 
+    /// Whether a scrub of btrfs would be one of these places'.
+    pub(super) fn has_btrfs(&self) -> bool {
+        !self.btrfs.is_empty()
+    }
+
     /// Everything that is going on now.
     pub(super) fn look(&self, sys: &Sysroot, processes: &Processes) -> Look {
         if sys.is_real() && !HAS_PROC {

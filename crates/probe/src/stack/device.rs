@@ -119,6 +119,19 @@ pub(super) fn describe(sys: &Sysroot, directory: &Path, serials: Serials) -> Opt
     })
 }
 
+/// Only its name, its kind, and the file behind a loop device. `None` where it is none.
+pub(super) fn outline(sys: &Sysroot, directory: &Path) -> Option<BlockLayer> {
+    let name = directory.file_name()?.to_str()?.replace('!', "/");
+    sys.number::<u64>(directory.join("size"))?;
+    let kind = kind(sys, directory, &name);
+    Some(BlockLayer {
+        backing_file: sys.line(directory.join("loop/backing_file")),
+        name,
+        kind,
+        ..BlockLayer::default()
+    })
+}
+
 fn kind(sys: &Sysroot, directory: &Path, name: &str) -> LayerKind {
     if sys.exists(directory.join("partition")) {
         LayerKind::Partition
@@ -266,10 +279,9 @@ fn medium(sys: &Sysroot, directory: &Path, name: &str) -> Option<&'static str> {
     if numbered("ram") {
         return Some(MEMORY);
     }
-    let driver = sys.resolve(directory.join("device/driver"));
-    let driver = driver.as_deref().and_then(Path::file_name).and_then(|driver| driver.to_str());
+    let driver = sys.link_name(directory.join("device/driver"));
     let model = model(sys, directory);
-    let is_virtual = driver.is_some_and(|driver| VIRTUAL_DRIVERS.contains(&driver))
+    let is_virtual = driver.is_some_and(|driver| VIRTUAL_DRIVERS.contains(&driver.as_str()))
         || model.is_some_and(|model| VIRTUAL_MODELS.iter().any(|virtual_one| model.starts_with(virtual_one)));
     is_virtual.then_some(VIRTUAL_DISK)
 }
@@ -282,8 +294,7 @@ fn line_above(sys: &Sysroot, directory: &Path, file: &str) -> Option<String> {
 
 /// The driver, and how fast the link is: a rate above it is impossible.
 fn disk_settings(sys: &Sysroot, directory: &Path, set: &mut impl FnMut(&str, Option<String>)) {
-    let driver = sys.resolve(directory.join("device/driver"));
-    set("driver", driver.and_then(|path| Some(path.file_name()?.to_str()?.to_owned())));
+    set("driver", sys.link_name(directory.join("device/driver")));
     set("cache_type", sys.line(directory.join("cache_type")));
     // The nearest PCI function above the device; a virtual machine's often has no link.
     for above in directory.ancestors().take_while(|above| above.starts_with("/sys/devices")) {

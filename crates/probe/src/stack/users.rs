@@ -1,10 +1,10 @@
 //! On which devices processes have files. Source: proc_pid_fd(5), proc_pid_cwd(5).
 
-use super::serials::Serials;
 use super::walk::Walk;
 use crate::mounts::{self, Mount};
 use crate::platform;
 use crate::sysroot::Sysroot;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,7 @@ pub(crate) fn may_use(sys: &Sysroot, pids: impl IntoIterator<Item = u32>, leaves
     if !sys.is_real() {
         return true;
     }
-    let Ok(text) = sys.read("/proc/self/mountinfo") else { return true };
-    let mut places = Places { sys, leaves, mounts: mounts::parse(&text), known: BTreeMap::new() };
+    let mut places = Places { sys, leaves, mounts: OnceCell::new(), known: BTreeMap::new() };
     pids.into_iter().any(|pid| places.has_files_of(pid))
 }
 
@@ -24,7 +23,8 @@ pub(crate) fn may_use(sys: &Sysroot, pids: impl IntoIterator<Item = u32>, leaves
 struct Places<'a> {
     sys: &'a Sysroot,
     leaves: &'a [String],
-    mounts: Vec<Mount>,
+    /// Read where a file system has no number of its own.
+    mounts: OnceCell<Vec<Mount>>,
     /// By number, of file systems and of block devices, whether they lie on one of the devices.
     known: BTreeMap<String, bool>,
 }
@@ -54,15 +54,22 @@ impl Places<'_> {
         is_here
     }
 
+    /// None where they cannot be read: then nothing is known to be mounted, and files may be anywhere.
+    fn mounts(&self) -> &[Mount] {
+        let read = || self.sys.read("/proc/self/mountinfo").map(|text| mounts::parse(&text)).unwrap_or_default();
+        self.mounts.get_or_init(read)
+    }
+
     fn find(&self, number: &str, link: &Path) -> bool {
-        let mut walk = Walk::new(self.sys, Serials::Hashed);
+        let mut walk = Walk::outline(self.sys);
         if self.sys.exists(format!("/sys/dev/block/{number}")) {
             walk.device(number);
         } else if platform::has_no_medium(link) {
             return false;
         } else {
             // An anonymous number: what is mounted says where it lies, if it is mounted here.
-            let is_mounted = platform::mount_id(link).is_some_and(|id| self.mounts.iter().any(|mount| mount.id == id));
+            let is_mounted =
+                platform::mount_id(link).is_some_and(|id| self.mounts().iter().any(|mount| mount.id == id));
             if !is_mounted {
                 return true;
             }

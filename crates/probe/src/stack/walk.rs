@@ -19,10 +19,19 @@ pub(super) struct Under {
     pub(super) tops: Vec<String>,
 }
 
+/// How much of each device is read.
+#[derive(Debug, Clone, Copy)]
+enum Detail {
+    /// Everything that is known of it: some fifty files.
+    Whole(Serials),
+    /// Its name, its kind, and what lies below.
+    Outline,
+}
+
 /// A walk that gathers each device once, a device before those below it.
 pub(super) struct Walk<'a> {
     sys: &'a Sysroot,
-    serials: Serials,
+    detail: Detail,
     layers: Vec<BlockLayer>,
     unseen: Vec<String>,
     depth: u32,
@@ -30,7 +39,12 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(sys: &'a Sysroot, serials: Serials) -> Walk<'a> {
-        Walk { sys, serials, layers: Vec::new(), unseen: Vec::new(), depth: 0 }
+        Walk { sys, detail: Detail::Whole(serials), layers: Vec::new(), unseen: Vec::new(), depth: 0 }
+    }
+
+    /// A walk that only finds out which devices there are.
+    pub(super) fn outline(sys: &'a Sysroot) -> Walk<'a> {
+        Walk { sys, detail: Detail::Outline, layers: Vec::new(), unseen: Vec::new(), depth: 0 }
     }
 
     /// The layers, the names of the leaves, and what was not seen.
@@ -165,7 +179,10 @@ impl<'a> Walk<'a> {
 
     /// A device by its directory in sysfs.
     fn layer(&mut self, directory: &Path) -> Option<String> {
-        let layer = device::describe(self.sys, directory, self.serials)?;
+        let layer = match self.detail {
+            Detail::Whole(serials) => device::describe(self.sys, directory, serials)?,
+            Detail::Outline => device::outline(self.sys, directory)?,
+        };
         let name = layer.name.clone();
         if self.layers.iter().any(|known| known.name == name) {
             return Some(name);
