@@ -89,9 +89,15 @@ fn fields(row: &Row<'_>) -> rusqlite::Result<Vec<String>> {
         .map(|i| match COLUMNS[i] {
             "started" => Ok(rfc3339(row.get(i)?)),
             "value" | "device_share" => number(i),
-            _ => text(i),
+            _ => text(i).map(cell),
         })
         .collect()
+}
+
+/// A text as a cell: a spreadsheet takes what begins so for a formula, and names of imported files are anybody's. The
+/// quotation mark before it makes it text there.
+fn cell(text: String) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text }
 }
 
 /// One line of RFC 4180: fields with a comma, a quote or a line break stand in quotes, quotes are doubled.
@@ -112,6 +118,13 @@ fn line(fields: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Protects: the name of an imported phase is never a formula.
+    #[test]
+    fn a_text_is_no_formula() {
+        assert_eq!(cell("=1+1".to_owned()), "'=1+1");
+        assert_eq!(cell("write".to_owned()), "write");
+    }
 
     #[test]
     fn quotes_follow_rfc_4180() {

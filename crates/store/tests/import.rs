@@ -82,7 +82,7 @@ fn other_files_are_refused_with_the_reason() {
     has(said("12"), "not a Plumb result");
     has(said("{}"), "not a Plumb result");
     has(said("[[]]"), "not a Plumb result");
-    has(said(r#"{"fio version": "fio-3.33", "jobs": []}"#), "other tools cannot be imported");
+    has(said(r#"{"fio version": "fio-3.33", "jobs": []}"#), "not a Plumb result: it has no `schema`");
     has(said("run,started\n"), "line 1");
     has(said(&whole[..whole.len() / 2]), "cut off");
     has(said(&format!("[{whole}, {{}}]")), "not a Plumb result");
