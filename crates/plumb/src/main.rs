@@ -98,7 +98,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Query { sql } => commands::store::query(sql.as_deref(), common),
         PlumbCommand::Tag { run, tag, delete } => commands::store::tag(run, tag, *delete, common),
         PlumbCommand::Export { runs, study, csv } => commands::store::export(runs, study.as_deref(), *csv, common),
-        PlumbCommand::Import { files } => commands::store::import(files, common),
+        PlumbCommand::Import { files, from } => commands::store::import(files, from.as_deref(), common),
         PlumbCommand::Schema { form } => commands::schema::run(*form),
         PlumbCommand::Clean { paths } => commands::clean::run(paths, common),
         PlumbCommand::Completions { shell } => commands::shell::completions(*shell),
