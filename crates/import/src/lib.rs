@@ -34,16 +34,16 @@ use plumb_result::RunResult;
 /// A file may be this long, in bytes.
 pub const FILE_BYTES_MAX: usize = 256 << 20;
 
-/// So many values may stand in a file of JSON: each takes up to a hundred bytes of memory.
+/// The limit of values in a file of JSON: each takes up to a hundred bytes of memory.
 pub const VALUES_MAX: usize = 4_000_000;
 
-/// So many runs may stand in a file.
+/// The limit of runs in a file.
 pub const RUNS_MAX: usize = 10_000;
 
-/// So many numbers may a run have.
+/// The limit of numbers in a run.
 pub const NUMBERS_MAX: usize = 100_000;
 
-/// So much of a file is kept in a result.
+/// This much of a file is kept in a result, in bytes.
 pub const RAW_BYTES_MAX: usize = 1 << 20;
 
 /// A file of another tool's results.

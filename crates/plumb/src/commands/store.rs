@@ -245,7 +245,7 @@ pub fn import(files: &[PathBuf], from: Option<&str>, common: &Common) -> Result<
             Imported::Added => "added",
             Imported::Completed => "added to its unfinished run",
             Imported::Unchanged => "already stored, unchanged",
-            Imported::Reread => "already stored, read anew",
+            Imported::Reread => "already stored, completed by what this version reads",
         };
         format!("{}  {}: {what}\n", short_id(&row.run), row.workload)
     };

@@ -56,6 +56,29 @@ fn imported_runs_are_compared_without_a_claim() {
     home.plumb("compare --from-store tag:old tag:new").expect(0).says(&["imported"]);
 }
 
+// Protects: numbers without a metric are shown, and a comparison says why it has none of them.
+#[test]
+fn numbers_without_a_metric_are_shown_and_not_compared() {
+    let home = Home::new();
+    for (name, mean) in [("a.json", 0.25), ("b.json", 0.5)] {
+        let text = format!(
+            r#"{{"results":[{{"command":"sync","mean":{mean},"stddev":0.01,"median":{mean},"times":[{mean}]}}]}}"#
+        );
+        home.file(name, &text);
+        home.plumb(&format!("import {name}")).expect(0).says(&["hyperfine: added"]);
+        let run = home.plumb("list --json").expect(0).json()[0]["id"].as_str().unwrap().to_owned();
+        home.plumb(&format!("tag {run} {}", &name[..1])).expect(0);
+    }
+    home.plumb("show last").expect(0).says(&[
+        "hyperfine, imported from b.json (JSON), file of",
+        "time mean",
+        "500 ms",
+        "lower",
+    ]);
+    let said = home.plumb("compare --from-store tag:a tag:b --json");
+    assert!(said.json()["notes"].to_string().contains("no metric was measured on both sides"), "{}", said.out);
+}
+
 // Protects: what cannot be read is refused with the file, what is missing and the way out, and nothing is stored of it.
 #[test]
 fn what_cannot_be_read_is_refused() {

@@ -360,6 +360,13 @@ impl<'a> Gathered<'a> {
             })
             .count();
         let imported = self.runs.iter().filter(|run| run.result.imported.is_some()).count();
+        if imported > 0 && self.log.rows.is_empty() {
+            notes.push(
+                "no metric was measured on both sides; numbers of imported runs that have no metric, such as the time of a whole \
+                 command, are in `plumb show --json`"
+                    .to_owned(),
+            );
+        }
         if imported > 0 {
             let untimed = self.runs.iter().filter(|run| !run.has_time()).count();
             let when = match untimed {
