@@ -10,6 +10,9 @@ use std::cell::OnceCell;
 /// Tools are recognised within this beginning of a file.
 const HEAD_BYTES: usize = 1 << 16;
 
+/// Longer files are read up to their first byte that is not UTF-8: replacing each would triple their length.
+const REPLACED_BYTES_MAX: usize = 16 << 20;
+
 /// A file that is read.
 pub(crate) struct Input<'a> {
     pub(crate) name: &'a str,
@@ -33,8 +36,8 @@ impl<'a> Input<'a> {
                         rest.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
                     Cow::Owned(String::from_utf16_lossy(&units))
                 }
-                [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest),
-                bytes => String::from_utf8_lossy(bytes),
+                [0xef, 0xbb, 0xbf, rest @ ..] => replaced(rest),
+                bytes => replaced(bytes),
             }
         })
     }
@@ -80,6 +83,14 @@ impl<'a> Input<'a> {
     /// That nothing was found in it.
     pub(crate) fn nothing(&self, what: &str) -> Unread {
         unread("", "there are no results in it", format!("what is read is {what}"))
+    }
+}
+
+fn replaced(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(error) if bytes.len() > REPLACED_BYTES_MAX => String::from_utf8_lossy(&bytes[..error.valid_up_to()]),
+        Err(_) => String::from_utf8_lossy(bytes),
     }
 }
 

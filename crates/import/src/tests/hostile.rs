@@ -60,6 +60,17 @@ fn limits_hold() {
     assert!(matches!(read(&file("x", &long), None), Err(ImportError::TooLong { .. })));
 }
 
+// Protects: text in UTF-16, as PowerShell redirects it, is read, and a long binary file takes no multiple of its length.
+#[test]
+fn other_encodings() {
+    let line = "1000 bytes (1.0 kB) copied, 2 s, 500 B/s\r\n";
+    let wide: Vec<u8> = [0xfeff].into_iter().chain(line.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    assert_eq!(number(&one("dd", "dd.txt", &wide), "copy", "copied").0, Some(500.0));
+    let mut long = line.as_bytes().to_vec();
+    long.resize(17 << 20, 0xff);
+    assert_eq!(number(&one("dd", "dd.txt", &long), "copy", "copied").0, Some(500.0));
+}
+
 // Protects: what is no number is not measured, and names do nothing to a terminal.
 #[test]
 fn absurd_values_and_names() {

@@ -11,8 +11,8 @@ use serde_json::Value;
 const KIB: f64 = 1024.0;
 
 pub(super) fn is_its(input: &Input<'_>) -> bool {
-    (input.has_line("JobName: ") && input.has("BW(KiB/s)="))
-        || (input.is_json() && input.has("\"storageClass\"") && input.has("\"fio version\""))
+    let wraps = || ["\"storageClass\"", "\"testName\"", "\"raw\""].iter().any(|key| input.has(key));
+    input.has_line("JobName: ") && input.has("BW(KiB/s)=") || input.is_json() && input.has("\"fio version\"") && wraps()
 }
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
