@@ -256,7 +256,7 @@ mod tests {
         let [line] = lines.as_slice() else { panic!("{lines:?}") };
         assert_eq!(
             (line.version.as_deref(), line.machine.as_str(), line.size.as_str()),
-            (Some("2.00a"), "golden", "256M::8192")
+            (Some("2.00a"), "golden", "256M")
         );
         assert_eq!(line.tests.len(), 12);
         let of = |test: Test| line.tests.iter().find(|one| one.test == test).unwrap();
