@@ -111,11 +111,17 @@ pub enum PlumbCommand {
         #[arg(long, conflicts_with = "csv")]
         ndjson: bool,
     },
-    /// Add results from files to the database, such as those saved while it was locked or full.
+    /// Add results from files to the database: Plumb's own and those of other tools.
+    ///
+    /// Plumb's own are those of `plumb export` and `--json`, and those saved while the database was locked or full. Other tools'
+    /// files are recognised by their content. Their verdict is `unknown`, because no file says what else went on.
     Import {
-        /// Files of Plumb's own results, as `plumb export` and `--json` write them; `-` is standard input.
+        /// Files of results; `-` is standard input.
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
+        /// The tool that made the files, where their content does not show it; `plumb` for Plumb's own.
+        #[arg(long, value_name = "TOOL")]
+        from: Option<String>,
     },
     /// Print the JSON Schema of a format that Plumb reads or writes.
     ///

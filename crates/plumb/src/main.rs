@@ -109,7 +109,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
             };
             commands::store::export(runs, study.as_deref(), tidy, common)
         }
-        PlumbCommand::Import { files } => commands::store::import(files, common),
+        PlumbCommand::Import { files, from } => commands::store::import(files, from.as_deref(), common),
         PlumbCommand::Schema { form } => commands::schema::run(*form),
         PlumbCommand::Clean { paths } => commands::clean::run(paths, common),
         PlumbCommand::Completions { shell } => commands::shell::completions(*shell),

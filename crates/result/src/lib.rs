@@ -11,6 +11,7 @@ pub mod copy;
 pub mod facts;
 pub mod finding;
 pub mod histogram;
+pub mod imported;
 pub mod limiter;
 pub mod limits;
 pub mod measurement;
@@ -34,6 +35,7 @@ pub use audit::{Audit, AuditFinding, AuditedClaim, ClaimVerdict};
 pub use compare::{Comparison, Contrast, ContrastVerdict};
 pub use finding::{Finding, Level, RunVerdict, Tier};
 pub use histogram::Histogram;
+pub use imported::{Imported, ImportedNumber};
 pub use limiter::{Bound, Limiter};
 pub use limits::{CpuQuota, LimitsSeen, NetworkLink};
 pub use measurement::{

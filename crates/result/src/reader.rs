@@ -17,7 +17,7 @@ pub enum ResultFileError {
     #[error("the file is cut off: {0}")]
     CutOff(#[source] serde_json::Error),
     /// It is JSON of another program.
-    #[error("not a Plumb result: it has no `schema`. Results of other tools cannot be imported")]
+    #[error("not a Plumb result: it has no `schema`")]
     Foreign,
     /// It is another document of Plumb's, or of a later version.
     #[error(

@@ -1,6 +1,7 @@
 //! The result of a run, as stored and as printed by `--json` (`plumb.result/1`).
 
 use crate::finding::{Finding, RunVerdict, Tier};
+use crate::imported::Imported;
 use crate::limiter::Limiter;
 use crate::metric::{Metric, Unit};
 use crate::observe::{Environment, TargetFacts};
@@ -40,15 +41,18 @@ pub struct RunResult {
     pub checks: Vec<Finding>,
     /// What was measured.
     pub phases: Vec<PhaseResult>,
+    /// Where it comes from, if another tool measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Box<Imported>>,
 }
 
 /// The program that made a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
-    /// `plumb`.
+    /// `plumb`; of an imported result the tool that measured it, `fio`.
     pub name: String,
-    /// Its version.
+    /// Its version; empty where an imported file does not say it.
     pub version: String,
 }
 
@@ -58,7 +62,7 @@ pub struct Tool {
 pub struct PhaseResult {
     /// The phase's name.
     pub name: String,
-    /// Its wall time, the ramp left out.
+    /// Its wall time, the ramp left out; 0 in an imported result whose file does not say it.
     pub wall_ns: u64,
     /// By metric. A metric that was not measured is absent, or has a `null` value with the reason in a finding.
     pub metrics: BTreeMap<Metric, MetricValue>,

@@ -53,7 +53,7 @@ impl TidyTable {
             csv.push_str(&csv_line(row.iter().map(|cell| match cell {
                 TidyCell::Missing => String::new(),
                 TidyCell::Number(number) => number.to_string(),
-                TidyCell::Text(text) => text.clone(),
+                TidyCell::Text(text) => csv_text(text),
             })));
         }
         csv
@@ -76,6 +76,12 @@ impl TidyTable {
         }
         lines
     }
+}
+
+/// A text as a field: a spreadsheet takes what begins so for a formula, and names of imported files are anybody's. The apostrophe
+/// before it makes it text there.
+fn csv_text(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
 }
 
 /// One line of RFC 4180: fields with a comma, a quote or a line break stand in quotes, quotes are doubled.
@@ -104,6 +110,14 @@ mod tests {
             csv_line(fields.into_iter().map(str::to_owned)),
             "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",\r\n"
         );
+    }
+
+    // Protects: the name of an imported phase is never a formula, and a negative number is a number.
+    #[test]
+    fn a_text_is_no_formula() {
+        let row = vec![TidyCell::text("=1+1"), TidyCell::Number(-1.0), TidyCell::text("write")];
+        let table = TidyTable { columns: vec!["a".to_owned(); 3], rows: vec![row] };
+        assert_eq!(table.csv(), "a,a,a\r\n'=1+1,-1,write\r\n");
     }
 
     // Protects: missing is neither 0 nor an empty text, in either form.

@@ -20,6 +20,28 @@ pub enum Imported {
     Completed,
     /// The same result was there already; nothing changed.
     Unchanged,
+    /// Another tool's file was there already, and this Plumb reads more or something else in it.
+    Reread,
+}
+
+/// Whether two results are one: what the file of an imported one is called does not matter.
+fn is_same(stored: &RunResult, result: &RunResult) -> bool {
+    let without_name = |result: &RunResult| {
+        let mut result = result.clone();
+        if let Some(imported) = &mut result.imported {
+            imported.file.clear();
+        }
+        result
+    };
+    without_name(stored) == without_name(result)
+}
+
+/// Whether both were read from the same file of another tool.
+fn is_of_same_file(stored: &RunResult, result: &RunResult) -> bool {
+    match (&stored.imported, &result.imported) {
+        (Some(one), Some(other)) => one.raw.blake3 == other.raw.blake3,
+        _ => false,
+    }
 }
 
 impl Store {
@@ -35,10 +57,12 @@ impl Store {
         let outcome = match known {
             None => Imported::Added,
             Some(Known { has_result: true, .. }) => {
-                return match self.get(&result.id)? == *result {
-                    true => Ok(Imported::Unchanged),
-                    false => Err(StoreError::OtherResult { id: result.id.clone() }),
-                };
+                let stored = self.get(&result.id)?;
+                match (is_same(&stored, result), is_of_same_file(&stored, result)) {
+                    (true, _) => return Ok(Imported::Unchanged),
+                    (false, true) => Imported::Reread,
+                    (false, false) => return Err(StoreError::OtherResult { id: result.id.clone() }),
+                }
             }
             Some(Known { status, lives: true, .. }) => {
                 return Err(StoreError::Begun { id: result.id.clone(), status });
@@ -52,9 +76,15 @@ impl Store {
             }
         };
         self.write("importing a result", Durability::Power, |transaction| {
-            result_in.write_beside_series(transaction)?;
+            match outcome {
+                Imported::Reread => result_in.write(transaction)?,
+                _ => result_in.write_beside_series(transaction)?,
+            }
             if outcome == Imported::Added {
                 transaction.execute("UPDATE run SET origin = 'import' WHERE id = ?1", [&result.id])?;
+            }
+            if let Some(command) = result.imported.as_ref().and_then(|imported| imported.command.as_ref()) {
+                transaction.execute("UPDATE run SET command = ?2 WHERE id = ?1", [&result.id, command])?;
             }
             Ok(())
         })?;

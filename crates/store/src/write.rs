@@ -244,7 +244,7 @@ impl<'a> ResultIn<'a> {
         forget(&result.id, &["heartbeat", "value", "histogram", "check_result", "artifact"], transaction)?;
         transaction.execute(
             "UPDATE run SET status = ?2, reason = ?3, verdict = ?4, wall_ns = ?5, owner = NULL WHERE id = ?1",
-            params![result.id, status, reason, result.verdict.name(), i64::try_from(wall_ns).ok()],
+            params![result.id, status, reason, result.verdict.name(), wall(result, wall_ns)],
         )?;
         write_phases(result, phases, transaction)?;
         write_checks(&result.id, &result.checks, transaction)?;
@@ -254,6 +254,11 @@ impl<'a> ResultIn<'a> {
         )?;
         Ok(())
     }
+}
+
+/// A wall time; of an imported result 0 stands for one that is not known.
+fn wall(result: &RunResult, wall_ns: u64) -> Option<i64> {
+    i64::try_from(wall_ns).ok().filter(|_| result.imported.is_none() || wall_ns > 0)
 }
 
 /// The columns of `run` that are known from the beginning.
@@ -349,7 +354,7 @@ fn write_phases(result: &RunResult, measured: &[PhaseIn<'_>], transaction: &Tran
         transaction.execute(
             "INSERT INTO phase (run_id, seq, name, wall_ns) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (run_id, seq) DO UPDATE SET name = excluded.name, wall_ns = excluded.wall_ns",
-            params![result.id, seq, phase.name, i64::try_from(phase.wall_ns).ok()],
+            params![result.id, seq, phase.name, wall(result, phase.wall_ns)],
         )?;
         values.extend(phase.metrics.iter().map(|(metric, value)| {
             [

@@ -35,6 +35,51 @@ fn a_result_comes_in_once() {
     assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
 }
 
+// Protects: a file of another tool is one run, whatever it is called; a Plumb that reads more in it completes the run, and
+// another file cannot take its place. How long it ran is not known, which is not 0.
+#[test]
+fn a_file_of_another_tool_is_one_run() {
+    use plumb_result::imported::{RawEncoding, RawText, TimeSource};
+    let of = |file: &str, blake3: &str, note: &str| {
+        let raw = RawText {
+            encoding: RawEncoding::Text,
+            text: "1 s".to_owned(),
+            bytes: 3,
+            blake3: blake3.to_owned(),
+            kept_bytes: None,
+        };
+        let imported = plumb_result::Imported {
+            form: "text".to_owned(),
+            file: file.to_owned(),
+            command: Some("dd of=x".to_owned()),
+            time: TimeSource::File,
+            settings: [].into(),
+            numbers: Vec::new(),
+            notes: vec![note.to_owned()],
+            raw,
+        };
+        let mut run = RunResult { imported: Some(Box::new(imported)), ..result(FIRST, 1) };
+        run.phases[0].wall_ns = 0;
+        run
+    };
+    let mut store = Store::open_in_memory().unwrap();
+    assert_eq!(store.import(&of("a.txt", "00", "old")).unwrap(), Imported::Added);
+    assert_eq!(store.import(&of("b.txt", "00", "old")).unwrap(), Imported::Unchanged);
+    assert_eq!(store.import(&of("b.txt", "00", "new")).unwrap(), Imported::Reread);
+    assert_eq!(store.get(FIRST).unwrap(), of("b.txt", "00", "new"));
+    assert!(matches!(store.import(&of("b.txt", "01", "new")), Err(StoreError::OtherResult { .. })));
+    assert!(matches!(store.import(&result(FIRST, 1)), Err(StoreError::OtherResult { .. })));
+    assert_eq!(count(&store, "SELECT count(*) FROM run WHERE origin = 'import' AND command = 'dd of=x'"), 1);
+    assert_eq!(
+        count(
+            &store,
+            "SELECT count(*) FROM run JOIN phase ON run_id = id WHERE phase.wall_ns IS NULL AND run.wall_ns IS NULL"
+        ),
+        1
+    );
+    assert_eq!(count(&store, "SELECT count(*) FROM value"), 3);
+}
+
 #[test]
 fn what_export_writes_can_be_imported() {
     let mut from = Store::open_in_memory().unwrap();
@@ -82,7 +127,7 @@ fn other_files_are_refused_with_the_reason() {
     has(said("12"), "not a Plumb result");
     has(said("{}"), "not a Plumb result");
     has(said("[[]]"), "not a Plumb result");
-    has(said(r#"{"fio version": "fio-3.33", "jobs": []}"#), "other tools cannot be imported");
+    has(said(r#"{"fio version": "fio-3.33", "jobs": []}"#), "not a Plumb result: it has no `schema`");
     has(said("run,started\n"), "line 1");
     has(said(&whole[..whole.len() / 2]), "cut off");
     has(said(&format!("[{whole}, {{}}]")), "not a Plumb result");

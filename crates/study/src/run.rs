@@ -346,6 +346,7 @@ impl Bench {
             error: measurement.error.clone(),
             checks: judgement.findings,
             phases,
+            imported: None,
         };
         let not_stored = self.store.as_mut().and_then(|store| finish(store, &result, &measurement));
         NotStored::add(&mut self.not_stored, not_stored.clone());

@@ -22,6 +22,6 @@ mod tests;
 pub mod zcav;
 
 pub use measured::{Test, Version};
-pub use published::published;
+pub use published::{PublishedLine, PublishedTest, published, published_lines};
 pub use refusal::Refusal;
 pub use settings::{Links, Machine, Meeting, Seed, Settings};

@@ -37,32 +37,74 @@ const LAYOUTS: [Layout; 3] = [
 /// A line with fewer fields is not a line of values, but text.
 const FIELDS_MIN: usize = 20;
 
+/// What a CSV line says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PublishedLine {
+    /// Its number in the text, from 1.
+    pub line: usize,
+    /// The version that made it; 1.03 does not say.
+    pub version: Option<String>,
+    /// The machine's name.
+    pub machine: String,
+    /// How many processes did each test; 1.03 does not say.
+    pub concurrency: Option<String>,
+    /// The file's size, and the chunk's where it is another than usual: `256M:8192`.
+    pub size: String,
+    /// The small files, as `-n` takes them: `8:4096:::8`.
+    pub files: String,
+    /// The tests that were made, in order.
+    pub tests: Vec<PublishedTest>,
+}
+
+/// A test of a CSV line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PublishedTest {
+    /// Which.
+    pub test: Test,
+    /// Its rate; none where it was too short to be measured, `+++++`.
+    pub rate: Option<PublishedNumber>,
+    /// Use of processors, in percent.
+    pub cpu_percent: Option<f64>,
+    /// The longest call; 1.03 does not say.
+    pub latency_max_ns: Option<f64>,
+}
+
 /// Reads the numbers of all CSV lines in a text; other lines, such as its tables, are skipped. `+++++`, which marks a
 /// test that was too short, is not a number. The maximum latencies after the rates are omitted.
 ///
 /// # Errors
 /// A line that is not a whole one, or a text without any, with the place.
 pub fn published(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
+    let rates = published_lines(text)?.into_iter().flat_map(|line| line.tests).filter_map(|test| test.rate);
+    let found: Vec<PublishedNumber> = rates.collect();
+    if found.is_empty() { Err(nothing()) } else { Ok(found) }
+}
+
+/// Reads all CSV lines in a text; other lines, such as its tables, are skipped.
+///
+/// # Errors
+/// A line that is not a whole one, or a text without any, with the place.
+pub fn published_lines(text: &str) -> Result<Vec<PublishedLine>, Unread> {
     let mut found = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
         let fields: Vec<&str> = text.split(',').map(str::trim).collect();
         let is_head = matches!(fields[0], "name" | "format_version");
         if fields.len() >= FIELDS_MIN && !is_head {
-            let numbers = of_line(&fields).map_err(|unread| Unread { place: format!("line {line}"), ..unread })?;
-            found.extend(numbers);
+            found.push(of_line(line, &fields).map_err(|unread| Unread { place: format!("line {line}"), ..unread })?);
         }
     }
-    if found.is_empty() {
-        return Err(Unread {
-            place: String::new(),
-            message: "there are no Bonnie++ results in it".to_owned(),
-            help: "give its CSV lines, as `-q` prints them; `+++++` is not a number".to_owned(),
-        });
-    }
-    Ok(found)
+    if found.is_empty() { Err(nothing()) } else { Ok(found) }
 }
 
-fn of_line(fields: &[&str]) -> Result<Vec<PublishedNumber>, Unread> {
+fn nothing() -> Unread {
+    Unread {
+        place: String::new(),
+        message: "there are no Bonnie++ results in it".to_owned(),
+        help: "give its CSV lines, as `-q` prints them; `+++++` is not a number".to_owned(),
+    }
+}
+
+fn of_line(line: usize, fields: &[&str]) -> Result<PublishedLine, Unread> {
     let Some(layout) = LAYOUTS.iter().find(|layout| layout.fields == fields.len()) else {
         return Err(Unread {
             place: String::new(),
@@ -70,18 +112,46 @@ fn of_line(fields: &[&str]) -> Result<Vec<PublishedNumber>, Unread> {
             help: "Bonnie++ 1.03 prints 27, 1.96 and 1.97 print 48, later versions 50; give the whole line".to_owned(),
         });
     };
-    let of_size = joined(&fields[layout.size.clone()]);
-    let of_files = joined(&fields[layout.files.clone()]);
+    let is_new = layout.name > 0;
+    let mut found = PublishedLine {
+        line,
+        version: is_new.then(|| fields[1].to_owned()),
+        machine: fields[layout.name].to_owned(),
+        concurrency: is_new.then(|| fields[layout.name + 1].to_owned()),
+        size: joined(&fields[layout.size.clone()]),
+        files: joined(&fields[layout.files.clone()]),
+        tests: Vec::new(),
+    };
     let (large, small) = Test::ALL.split_at(6);
-    let parts = [(large, layout.large, of_size), (small, layout.small(), format!("-n {of_files}"))];
-    let mut found = Vec::new();
+    let parts = [(large, layout.large, found.size.clone()), (small, layout.small(), format!("-n {}", found.files))];
+    let latencies = layout.small() + 2 * small.len();
     for (tests, first, sizes) in parts {
         for (test, field) in tests.iter().zip((first..).step_by(2)) {
+            if fields[field].is_empty() {
+                continue;
+            }
             let conditions = format!("bonnie++ on {}, {sizes}", fields[layout.name]);
-            found.extend(number(*test, fields[field], conditions)?);
+            found.tests.push(PublishedTest {
+                test: *test,
+                rate: number(*test, fields[field], conditions)?,
+                cpu_percent: fields[field + 1].parse().ok(),
+                latency_max_ns: fields.get(latencies + *test as usize).and_then(|text| latency_ns(text)),
+            });
         }
     }
     Ok(found)
+}
+
+/// `141ms`, `91929us`, `2s`.
+fn latency_ns(text: &str) -> Option<f64> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[number.len()..] {
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    Some(number.parse::<u64>().ok()? as f64 * factor)
 }
 
 /// `8:16384:1024`: as the tool's own tables join what belongs together.
@@ -103,13 +173,18 @@ fn number(test: Test, printed: &str, conditions: String) -> Result<Option<Publis
     };
     const BYTES_PER_KIB: f64 = 1024.0;
     let (unit, factor, words) = match test {
-        _ if test < Test::Seeks => (Unit::BytesPerSecond, BYTES_PER_KIB, "K/sec"),
+        _ if test.moves_bytes() => (Unit::BytesPerSecond, BYTES_PER_KIB, "K/sec"),
         _ => (Unit::OpsPerSecond, 1.0, "/sec"),
     };
     Ok(PublishedNumber::new(test.kind(), format!("{printed} {words}"), value * factor, unit, conditions))
 }
 
 impl Test {
+    /// Whether its rate is one of bytes.
+    pub fn moves_bytes(self) -> bool {
+        self < Test::Seeks
+    }
+
     /// What its rate is a number of.
     pub fn kind(self) -> CellMetric {
         match self {
@@ -171,6 +246,28 @@ mod tests {
         // 1.96 has no number of seeks in its line.
         let older = NEW.replacen("1.98,2.00a", "1.96,1.96", 1).replacen(",8192,5,", ",", 1);
         assert_eq!(told(&older), new);
+    }
+
+    // Protects importers: a test that was too short is there without a rate, one that was not made is not there, and each
+    // test has its own latency.
+    #[test]
+    fn a_line_says_which_tests_were_made() {
+        let lines = published_lines(NEW).unwrap();
+        let [line] = lines.as_slice() else { panic!("{lines:?}") };
+        assert_eq!(
+            (line.version.as_deref(), line.machine.as_str(), line.size.as_str()),
+            (Some("2.00a"), "golden", "256M")
+        );
+        assert_eq!(line.tests.len(), 12);
+        let of = |test: Test| line.tests.iter().find(|one| one.test == test).unwrap();
+        assert_eq!((of(Test::BytesOut).latency_max_ns, of(Test::Seeks).latency_max_ns), (Some(141e6), Some(156e6)));
+        assert_eq!(
+            (of(Test::DeleteAtRandom).latency_max_ns, of(Test::Seeks).cpu_percent),
+            (Some(92_668e3), Some(25.0))
+        );
+        assert_eq!((of(Test::StatInOrder).rate.clone(), of(Test::StatInOrder).cpu_percent), (None, None));
+        let fewer = published_lines(&NEW.replacen("291,8,", ",,", 1)).unwrap();
+        assert_eq!((fewer[0].tests.len(), fewer[0].tests[0].test), (11, Test::BlocksOut));
     }
 
     // Protects: a line that is not a whole one is refused with its place and the way out.

@@ -4,11 +4,13 @@ use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
+use jiff::Timestamp;
+use plumb_import::ForeignFile;
 use plumb_report::diff::ChangedSetting;
 use plumb_report::format::{self, MISSING};
 use plumb_report::run::short_id;
 use plumb_report::{diff, list, run};
-use plumb_result::reader::{self, FILE_BYTES_MAX};
+use plumb_result::reader::{self, FILE_BYTES_MAX, ResultFileError};
 use plumb_result::tidy::TidyTable;
 use plumb_result::{RunResult, RunVerdict};
 use plumb_store::{FactDifference, Filter, Imported, QueryCell, RunStatus, Store, StoreError, TagChange};
@@ -100,7 +102,11 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
         let detail = if common.verbose { run::Detail::Full } else { run::Detail::Brief };
         let options = run::PageOptions { detail, ..run::PageOptions::STORED };
         output::print(&run::page(&result, &options, &session::style()));
-        output::print(&format!("{}  {}  seed {}\n", result.id, result.started_at, result.workload.seed));
+        let seed = match &result.imported {
+            Some(_) => String::new(),
+            None => format!("  seed {}", result.workload.seed),
+        };
+        output::print(&format!("{}  {}{seed}\n", result.id, result.started_at));
     }
     Ok(End::Done)
 }
@@ -211,11 +217,14 @@ pub fn tag(run: &str, tag: &str, delete: bool, common: &Common) -> Result<End, S
 }
 
 /// Adds results from files to the store: all of a file's, or none where one of them cannot be read.
-pub fn import(files: &[PathBuf], common: &Common) -> Result<End, Stopped> {
+pub fn import(files: &[PathBuf], from: Option<&str>, common: &Common) -> Result<End, Stopped> {
     let mut results: Vec<(&Path, Vec<RunResult>)> = Vec::with_capacity(files.len());
     for file in files {
-        let text = read_limited(file)?;
-        let read = reader::read(&text).map_err(|error| Stopped::usage(format!("{}: {error}", file.display())))?;
+        let (bytes, changed_at) = read_limited(file)?;
+        let name = plumb_result::path_text(file);
+        let foreign = ForeignFile { name: &name, bytes: &bytes, changed_at };
+        let read =
+            read_results(&foreign, from).map_err(|error| Stopped::usage(format!("{}: {error}", file.display())))?;
         results.push((file, read));
     }
     let mut store = session::store(common)?;
@@ -237,6 +246,7 @@ pub fn import(files: &[PathBuf], common: &Common) -> Result<End, Stopped> {
             Imported::Added => "added",
             Imported::Completed => "added to its unfinished run",
             Imported::Unchanged => "already stored, unchanged",
+            Imported::Reread => "already stored, completed by what this version reads",
         };
         format!("{}  {}: {what}\n", short_id(&row.run), row.workload)
     };
@@ -255,11 +265,40 @@ struct ImportedRun {
     imported: Imported,
 }
 
-fn read_limited(file: &Path) -> Result<Vec<u8>, Stopped> {
+/// Plumb's own results, or those of the tool that the file shows, or that is named.
+fn read_results(file: &ForeignFile<'_>, from: Option<&str>) -> Result<Vec<RunResult>, String> {
+    /// A Plumb result says within its first bytes what it is.
+    const HEAD_BYTES: usize = 4096;
+    let head = &file.bytes[..file.bytes.len().min(HEAD_BYTES)];
+    let is_own = from.map_or_else(
+        || head.windows(7).any(|part| part == b"\"plumb.") || plumb_import::recognise(file).is_none(),
+        |name| name.eq_ignore_ascii_case("plumb"),
+    );
+    if !is_own {
+        return plumb_import::read(file, from).map_err(|error| error.to_string());
+    }
+    reader::read(file.bytes).map_err(|error| match error {
+        ResultFileError::Syntax(_) | ResultFileError::Foreign if from.is_none() => {
+            let tools: Vec<&str> = plumb_import::TOOLS.iter().map(|tool| tool.name).collect();
+            format!(
+                "{error}; nor of a tool that is recognised. If one of these made it, say --from TOOL: {}",
+                tools.join(", ")
+            )
+        }
+        other => other.to_string(),
+    })
+}
+
+/// A file's bytes, and when it was last changed.
+fn read_limited(file: &Path) -> Result<(Vec<u8>, Timestamp), Stopped> {
     let failed = |error: std::io::Error| Stopped::io(format!("{}: {error}", file.display()));
-    let mut source: Box<dyn Read> = match file.to_str() {
-        Some("-") => Box::new(std::io::stdin()),
-        _ => Box::new(std::fs::File::open(file).map_err(failed)?),
+    let (mut source, changed_at): (Box<dyn Read>, Timestamp) = match file.to_str() {
+        Some("-") => (Box::new(std::io::stdin()), Timestamp::now()),
+        _ => {
+            let opened = std::fs::File::open(file).map_err(failed)?;
+            let changed = opened.metadata().and_then(|facts| facts.modified()).map_err(failed)?;
+            (Box::new(opened), Timestamp::try_from(changed).unwrap_or_default())
+        }
     };
     let mut text = Vec::new();
     let length = (&mut source).take(FILE_BYTES_MAX + 1).read_to_end(&mut text).map_err(failed)?;
@@ -269,7 +308,7 @@ fn read_limited(file: &Path) -> Result<Vec<u8>, Stopped> {
             file.display(),
             format::bytes_iec(FILE_BYTES_MAX as f64)
         ))),
-        _ => Ok(text),
+        _ => Ok((text, changed_at)),
     }
 }
 

@@ -20,6 +20,7 @@ mod fio_verify;
 mod flushes;
 mod getc_putc;
 mod ignored_signals;
+mod import;
 mod interrupted;
 mod iostat;
 mod iozone;

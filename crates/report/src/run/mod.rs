@@ -6,6 +6,7 @@
 mod access;
 mod findings;
 mod head;
+mod imported;
 mod limits;
 mod phases;
 mod rows;
@@ -78,6 +79,9 @@ pub fn page(result: &RunResult, options: &PageOptions<'_>, style: &Style) -> Str
 
 /// The whole page of a run under conditions: where something was asserted, whether it holds is the answer.
 pub fn page_with(result: &RunResult, conditions: &RunConditions, options: &PageOptions<'_>, style: &Style) -> String {
+    if let Some(imported) = &result.imported {
+        return imported::page(result, imported, options, style);
+    }
     let mut page = assertion::assertions(&conditions.assertions, result.verdict, style);
     page.push_str(&state(result, style));
     page.push_str(&head::head(result, options, style));

@@ -69,6 +69,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
     let p99 = Metric::latency(write, Stat::P99);
     let p9999 = Metric::latency(write, Stat::P9999);
     RunResult {
+        imported: None,
         schema: "plumb.result/1".to_owned(),
         id: id.to_owned(),
         started_at: format!("2024-05-01T12:00:{second:02}.123456789Z"),

@@ -242,7 +242,16 @@ impl ComparisonLog {
         if !record.tools.contains(&tool) {
             record.tools.push(tool);
         }
-        if !self.resolved[index].contains(&result.workload) {
+        if let Some(imported) = &result.imported {
+            // What a file does not say is not known to be the same.
+            let settings: serde_json::Map<String, serde_json::Value> =
+                imported.work().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+            let print = serde_json::json!({ "settings": settings });
+            let known = WorkPrint { name: workload.clone(), asked: print.clone(), run: print };
+            if !settings.is_empty() && !record.works.contains(&known) {
+                record.works.push(known);
+            }
+        } else if !self.resolved[index].contains(&result.workload) {
             self.resolved[index].push(result.workload.clone());
             record.works.push(WorkPrint {
                 name: workload.clone(),

@@ -190,6 +190,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
         partial: false,
         error: None,
         checks: Vec::new(),
+        imported: None,
         phases: vec![PhaseResult {
             name: "write".to_owned(),
             wall_ns,

@@ -15,8 +15,9 @@ use crate::floors::{FloorOf, floors};
 use crate::placed::StudyPlaces;
 use crate::plan::is_meant;
 use jiff::Timestamp;
-use order::{Arranged, TimedRun, arrange};
+use order::{Arranged, TimedRun, Times, arrange};
 use plumb_result::compare::{COMPARE_SCHEMA, Difference, Replicate, StoredOrder, StoredRuns, StoredSide, StoredWork};
+use plumb_result::imported::TimeSource;
 use plumb_result::metric::Stat;
 use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, Finding, Metric, Quantity, RunResult, RunVerdict, short_list};
@@ -110,6 +111,11 @@ impl Selected {
     /// Whether its numbers count, whatever is next to it.
     fn counts(&self) -> bool {
         self.result.verdict != RunVerdict::Reject && !self.result.partial
+    }
+
+    /// Whether it is known when it was made: of an imported run perhaps only when its file was.
+    fn has_time(&self) -> bool {
+        self.result.imported.as_ref().is_none_or(|imported| imported.time == TimeSource::Tool)
     }
 
     /// How long it ran; a simulated device takes no time.
@@ -275,7 +281,9 @@ impl<'a> Gathered<'a> {
             let run = &self.runs[at];
             TimedRun { side: run.side, at: run.at.as_nanosecond() as i64, plot: run.plot.clone() }
         };
-        let arranged = arrange(&counted.iter().map(timed).collect::<Vec<_>>());
+        let is_known = counted.iter().all(|&at| self.runs[at].has_time());
+        let times = if is_known { Times::Known } else { Times::Unknown };
+        let arranged = arrange(&counted.iter().map(timed).collect::<Vec<_>>(), times);
         let mut cells: BTreeMap<ComparedCell, Vec<LogRow>> = BTreeMap::new();
         for (&at, place) in counted.iter().zip(&arranged.places) {
             let run = &self.runs[at];
@@ -347,9 +355,28 @@ impl<'a> Gathered<'a> {
                 let [one, other] = pair else { return false };
                 let same_host = one.result.environment.hostname == other.result.environment.hostname;
                 let apart_ns = other.at.as_nanosecond() - one.at.as_nanosecond();
-                same_host && one.counts() && other.counts() && apart_ns < i128::from(one.wall_ns())
+                let is_known = one.has_time() && other.has_time() && !one.result.environment.hostname.is_empty();
+                same_host && is_known && one.counts() && other.counts() && apart_ns < i128::from(one.wall_ns())
             })
             .count();
+        let imported = self.runs.iter().filter(|run| run.result.imported.is_some()).count();
+        if imported > 0 && self.log.rows.is_empty() {
+            notes.push(
+                "no metric was measured on both sides; numbers of imported runs that have no metric, such as the time of a whole \
+                 command, are in `plumb show --json`"
+                    .to_owned(),
+            );
+        }
+        if imported > 0 {
+            let untimed = self.runs.iter().filter(|run| !run.has_time()).count();
+            let when = match untimed {
+                0 => String::new(),
+                _ => format!("; of {untimed} it is not known when they were made, so that they are no pairs"),
+            };
+            notes.push(format!(
+                "{imported} of the runs are imported: nothing recorded shows what else differed{when}. Exploratory only"
+            ));
+        }
         if overlapping > 0 {
             notes.push(format!(
                 "{overlapping} of the runs began before another one on the same machine had ended: they may have disturbed each \

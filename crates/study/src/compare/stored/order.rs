@@ -47,8 +47,17 @@ struct Unit {
     runs: Vec<usize>,
 }
 
+/// Whether it is known when runs were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Times {
+    /// It is.
+    Known,
+    /// Of some it is not, so that neighbours may not have been any.
+    Unknown,
+}
+
 /// Arranges runs that are in the order of their times.
-pub(super) fn arrange(runs: &[TimedRun]) -> Arranged {
+pub(super) fn arrange(runs: &[TimedRun], times: Times) -> Arranged {
     let has_plots = [Side::A, Side::B].into_iter().any(|side| {
         let mut plots = runs.iter().filter(|run| run.side == side).map(|run| &run.plot);
         plots.next().is_some_and(|first| plots.any(|plot| plot != first))
@@ -66,7 +75,11 @@ pub(super) fn arrange(runs: &[TimedRun]) -> Arranged {
     };
     let of_runs: Vec<Side> = runs.iter().map(|run| run.side).collect();
     arranged.letters = stretches(&of_runs).iter().map(|stretch| letters(&of_runs[stretch.clone()])).collect();
-    match interleaving(&sides) {
+    let found = match times {
+        Times::Known => interleaving(&sides),
+        Times::Unknown => Interleaving::Apart,
+    };
+    match found {
         Interleaving::Pairs(pairs) => {
             for (number, pair) in (0..).zip(&pairs) {
                 for unit in pair.map(|position| &units[position]) {
@@ -142,13 +155,24 @@ mod tests {
     use super::*;
 
     /// Runs in this order, each on the plot of its digit: `A0 B0 A1`.
-    fn arranged(text: &str) -> Arranged {
+    fn runs(text: &str) -> Vec<TimedRun> {
         let run = |(at, word): (usize, &str)| TimedRun {
             side: if word.starts_with('A') { Side::A } else { Side::B },
             at: at as i64,
             plot: word[1..].to_owned(),
         };
-        arrange(&text.split(' ').enumerate().map(run).collect::<Vec<_>>())
+        text.split(' ').enumerate().map(run).collect()
+    }
+
+    fn arranged(text: &str) -> Arranged {
+        arrange(&runs(text), Times::Known)
+    }
+
+    // Protects: files in turns are no runs in turns.
+    #[test]
+    fn without_times_there_are_no_pairs() {
+        let found = arrange(&runs("A B A B A B A B"), Times::Unknown);
+        assert_eq!((found.order, found.sample, found.paired), (StoredOrder::Apart, Sample::Apart, false));
     }
 
     fn plots(arranged: &Arranged) -> Vec<Option<u32>> {

@@ -1,0 +1,138 @@
+//! Amounts as tools print them: `37.3k`, `146MiB/s`, `49,02`, `141ms`.
+
+/// A decimal number; a comma may be its point.
+pub(crate) fn decimal(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let is_plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '+' | 'e' | 'E');
+    if text.is_empty() || !text.chars().all(is_plain) || !text.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let value: f64 = match (text.contains('.'), text.matches(',').count()) {
+        (_, 0) => text.parse().ok()?,
+        (false, 1) => text.replace(',', ".").parse().ok()?,
+        // Commas between thousands.
+        _ => text.replace(',', "").parse().ok()?,
+    };
+    value.is_finite().then_some(value)
+}
+
+/// The number that a text begins with, and what follows it.
+pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim_start();
+    let end = text
+        .char_indices()
+        .find(|&(at, c)| !(c.is_ascii_digit() || matches!(c, '.' | ',') || (at == 0 && c == '-')))
+        .map_or(text.len(), |(at, _)| at);
+    let number = text[..end].trim_end_matches([',', '.']);
+    Some((decimal(number)?, text[number.len()..].trim_start()))
+}
+
+/// What a prefix stands for: `k` is 1000 and `Ki` is 1024.
+fn factor(prefix: &str) -> Option<f64> {
+    let (letter, base) = match prefix.strip_suffix(['i', 'I']) {
+        Some(letter) => (letter, 1024.0f64),
+        None => (prefix, 1000.0),
+    };
+    let power = match letter {
+        "" => 0,
+        "k" | "K" => 1,
+        "m" | "M" => 2,
+        "g" | "G" => 3,
+        "t" | "T" => 4,
+        "p" | "P" => 5,
+        _ => return None,
+    };
+    Some(base.powi(power))
+}
+
+/// `37.3k`, a number with a decimal prefix.
+pub(crate) fn scaled(text: &str) -> Option<f64> {
+    let (value, rest) = leading(text)?;
+    let prefix = rest.split_whitespace().next().unwrap_or_default();
+    Some(value * factor(prefix)?)
+}
+
+/// `146MiB/s`, `12 KB`: bytes, or bytes a second. A prefix is decimal, or of 1024 where it has an `i`.
+pub(crate) fn bytes(text: &str) -> Option<f64> {
+    bytes_with(text, false)
+}
+
+/// The same for tools whose `KB` is 1024 bytes.
+pub(crate) fn bytes_of_1024(text: &str) -> Option<f64> {
+    bytes_with(text, true)
+}
+
+fn bytes_with(text: &str, of_1024: bool) -> Option<f64> {
+    let (value, rest) = leading(text)?;
+    let word = rest.split(|c: char| c.is_whitespace() || c == '/').next().unwrap_or_default();
+    let prefix = word.strip_suffix('B').or_else(|| word.strip_suffix("bytes")).unwrap_or(word);
+    if of_1024 && !prefix.is_empty() && !prefix.ends_with('i') {
+        return Some(value * factor(&format!("{prefix}i"))?);
+    }
+    Some(value * factor(prefix)?)
+}
+
+/// `2.10 Mbits`: bits, with decimal prefixes, as bytes.
+pub(crate) fn bits_as_bytes(text: &str) -> Option<f64> {
+    let (value, rest) = leading(text)?;
+    let word = rest.split(|c: char| c.is_whitespace() || c == '/').next().unwrap_or_default();
+    let prefix = word.strip_suffix("bits").or_else(|| word.strip_suffix("bit"))?;
+    Some(value * factor(prefix)? / 8.0)
+}
+
+/// Nanoseconds of a unit of time.
+pub(crate) fn unit_ns(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ns" | "nsec" => 1.0,
+        "us" | "usec" | "µs" | "μs" => 1e3,
+        "ms" | "msec" => 1e6,
+        "s" | "sec" | "secs" | "seconds" | "second" => 1e9,
+        _ => return None,
+    })
+}
+
+/// `141ms`, `3.5 s`, in nanoseconds.
+pub(crate) fn time_ns(text: &str) -> Option<f64> {
+    let (value, rest) = leading(text)?;
+    Some(value * unit_ns(rest.split_whitespace().next()?)?)
+}
+
+/// The fields of a line of CSV; quotation marks as in RFC 4180.
+pub(crate) fn csv(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut letters = line.chars().peekable();
+    let mut quoted = false;
+    while let Some(letter) = letters.next() {
+        let field = fields.last_mut().expect("there is always a field");
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => {
+                letters.next();
+                field.push('"');
+            }
+            '"' if quoted => quoted = false,
+            '"' if field.is_empty() => quoted = true,
+            ',' if !quoted => fields.push(String::new()),
+            letter => field.push(letter),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: a comma is a decimal point where a tool spoke its user's language, and 1024 is not 1000.
+    #[test]
+    fn amounts_are_what_was_printed() {
+        assert_eq!(decimal("49,02"), Some(49.02));
+        assert_eq!(decimal("1,234,567"), Some(1_234_567.0));
+        assert_eq!((decimal("nan"), decimal("+++++"), decimal("1e400"), decimal("")), (None, None, None, None));
+        assert_eq!(scaled("37.3k"), Some(37_300.0));
+        assert_eq!((bytes("146MiB/s"), bytes("153MB/s")), (Some(146.0 * 1048576.0), Some(153e6)));
+        assert_eq!(bytes_of_1024("1234.5KB/s"), Some(1234.5 * 1024.0));
+        assert_eq!(bits_as_bytes("2.10 Mbits/sec"), Some(2.1e6 / 8.0));
+        assert_eq!((time_ns("141ms"), time_ns("3.5 s")), (Some(141e6), Some(3.5e9)));
+        assert_eq!(csv("a,\"b,\"\"c\"\"\",d \"e\""), ["a", "b,\"c\"", "d \"e\""]);
+    }
+}

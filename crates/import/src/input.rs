@@ -1,0 +1,209 @@
+//! A file as readers see it: its bytes, its text and its JSON.
+
+use crate::error::unread;
+use crate::{ForeignFile, VALUES_MAX};
+use plumb_result::published::Unread;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+/// Tools are recognised within this beginning of a file.
+const HEAD_BYTES: usize = 1 << 16;
+
+/// Longer files are read up to their first byte that is not UTF-8: replacing each would triple their length.
+const REPLACED_BYTES_MAX: usize = 16 << 20;
+
+/// A file that is read.
+pub(crate) struct Input<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) bytes: &'a [u8],
+    text: OnceCell<Cow<'a, str>>,
+    json: OnceCell<Result<Value, Unread>>,
+}
+
+impl<'a> Input<'a> {
+    pub(crate) fn new(file: &ForeignFile<'a>) -> Input<'a> {
+        Input { name: file.name, bytes: file.bytes, text: OnceCell::new(), json: OnceCell::new() }
+    }
+
+    /// All of it as text; what is not UTF-8 is replaced.
+    pub(crate) fn text(&self) -> &str {
+        self.text.get_or_init(|| {
+            // UTF-16, as PowerShell writes what it redirects.
+            match self.bytes {
+                [0xff, 0xfe, rest @ ..] => {
+                    let units: Vec<u16> =
+                        rest.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
+                    Cow::Owned(String::from_utf16_lossy(&units))
+                }
+                [0xef, 0xbb, 0xbf, rest @ ..] => replaced(rest),
+                bytes => replaced(bytes),
+            }
+        })
+    }
+
+    /// Its beginning, in which a tool is recognised.
+    pub(crate) fn head(&self) -> &str {
+        let text = self.text();
+        let mut end = HEAD_BYTES.min(text.len());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        &text[..end]
+    }
+
+    /// Whether a line of the beginning, without its indentation, begins with this.
+    pub(crate) fn has_line(&self, beginning: &str) -> bool {
+        self.head().lines().any(|line| line.trim_start().starts_with(beginning))
+    }
+
+    /// Whether the beginning has this.
+    pub(crate) fn has(&self, text: &str) -> bool {
+        self.head().contains(text)
+    }
+
+    /// Whether JSON begins somewhere, at the start of a line.
+    pub(crate) fn is_json(&self) -> bool {
+        json_start(self.head()).is_some()
+    }
+
+    /// The first JSON value; lines before it, which some tools print there, are passed over.
+    pub(crate) fn json(&self) -> Result<&Value, Unread> {
+        self.json.get_or_init(|| parse(self.text())).as_ref().map_err(Clone::clone)
+    }
+
+    /// All JSON values, one after the other.
+    pub(crate) fn json_values(&self) -> Result<Vec<Value>, Unread> {
+        let text = self.text();
+        let Some(start) = json_start(text) else { return Err(no_json()) };
+        let text = ready(&text[start..])?;
+        serde_json::Deserializer::from_str(&text).into_iter().collect::<Result<_, _>>().map_err(|error| wrong(&error))
+    }
+
+    /// That nothing was found in it.
+    pub(crate) fn nothing(&self, what: &str) -> Unread {
+        unread("", "there are no results in it", format!("what is read is {what}"))
+    }
+}
+
+fn replaced(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(error) if bytes.len() > REPLACED_BYTES_MAX => String::from_utf8_lossy(&bytes[..error.valid_up_to()]),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
+fn json_start(text: &str) -> Option<usize> {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim_start();
+        if trimmed.starts_with(['{', '[']) {
+            return Some(at + line.len() - trimmed.len());
+        }
+        at += line.len();
+    }
+    None
+}
+
+fn parse(text: &str) -> Result<Value, Unread> {
+    let start = json_start(text).ok_or_else(no_json)?;
+    let text = ready(&text[start..])?;
+    match serde_json::Deserializer::from_str(&text).into_iter::<Value>().next() {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(error)) => Err(wrong(&error)),
+        None => Err(no_json()),
+    }
+}
+
+fn no_json() -> Unread {
+    unread("", "there is no JSON in it", "give the file as the tool wrote it")
+}
+
+fn wrong(error: &serde_json::Error) -> Unread {
+    let help =
+        if error.is_eof() { "the file is cut short; copy it again" } else { "give the file as the tool wrote it" };
+    unread(format!("line {}", error.line()), format!("not JSON: {error}"), help)
+}
+
+/// JSON whose numbers are all numbers: tools print `nan` and `inf` where they divide by 0, which is `null`. Its values are
+/// counted before memory is taken for them.
+fn ready(text: &str) -> Result<Cow<'_, str>, Unread> {
+    let bytes = text.as_bytes();
+    let (mut values, mut at, mut in_string, mut copied) = (0usize, 0, false, 0);
+    let mut out = String::new();
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if in_string {
+            match byte {
+                b'\\' => at += 1,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            at += 1;
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b',' | b'[' | b'{' => values += 1,
+            b'-' | b'n' | b'N' | b'i' | b'I' => {
+                let word = word_at(bytes, at);
+                let name = word.strip_prefix('-').unwrap_or(word);
+                if ["nan", "inf", "infinity"].iter().any(|one| name.eq_ignore_ascii_case(one)) {
+                    out.push_str(&text[copied..at]);
+                    out.push_str("null");
+                    at += word.len();
+                    copied = at;
+                    continue;
+                }
+                at += word.len().max(1);
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if values > VALUES_MAX {
+        return Err(unread("", format!("{values} values of JSON; the limit is {VALUES_MAX}"), "split the file"));
+    }
+    if copied == 0 {
+        return Ok(Cow::Borrowed(text));
+    }
+    out.push_str(&text[copied..]);
+    Ok(Cow::Owned(out))
+}
+
+/// The ASCII word at a place.
+fn word_at(bytes: &[u8], at: usize) -> &str {
+    let length = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'-').count();
+    std::str::from_utf8(&bytes[at..at + length]).unwrap_or_default()
+}
+
+/// What a JSON value holds at a path of keys.
+pub(crate) fn at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, key| value.get(key))
+}
+
+/// A number at a path, which may be written as text.
+pub(crate) fn number_at(value: &Value, path: &[&str]) -> Option<f64> {
+    match at(value, path)? {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// A text at a path; a number or a word of JSON as it is written.
+pub(crate) fn text_at(value: &Value, path: &[&str]) -> Option<String> {
+    match at(value, path)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(word) => Some(word.to_string()),
+        _ => None,
+    }
+}
+
+/// The values of a list at a path.
+pub(crate) fn list_at<'v>(value: &'v Value, path: &[&str]) -> &'v [Value] {
+    at(value, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,314 @@
+//! A run that a file tells of, and the result that becomes of it.
+
+use crate::{ForeignFile, RAW_BYTES_MAX};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use plumb_result::imported::{RawEncoding, RawText, TimeSource};
+use plumb_result::metric::{Better, Metric, Quantity, Stat, Subject};
+use plumb_result::observe::TargetFacts;
+use plumb_result::run::{OpsDone, RESULT_SCHEMA, TierName};
+use plumb_result::{Imported, ImportedNumber, MetricValue, PhaseResult, RunResult, RunVerdict};
+use plumb_workload::{OpKind, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names and settings longer than this are cut.
+const TEXT_MAX: usize = 400;
+
+/// Commands longer than this are cut.
+const COMMAND_MAX: usize = 4000;
+
+/// What a file says of one run.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    /// The form of the file.
+    pub(crate) form: String,
+    pub(crate) version: String,
+    pub(crate) command: Option<String>,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) host: Option<String>,
+    /// What was tested, by path.
+    pub(crate) paths: BTreeSet<String>,
+    pub(crate) settings: BTreeMap<String, String>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) phases: Vec<PhaseRead>,
+    /// Why the tool itself says that it failed.
+    pub(crate) error: Option<String>,
+    /// Whether bytes went over a network and to no storage.
+    pub(crate) is_network: bool,
+}
+
+/// What a file says of one phase.
+#[derive(Debug, Default)]
+pub(crate) struct PhaseRead {
+    pub(crate) name: String,
+    pub(crate) wall_ns: Option<f64>,
+    metrics: BTreeMap<Metric, Option<f64>>,
+    done: BTreeMap<OpKind, OpsDone>,
+    numbers: Vec<ImportedNumber>,
+}
+
+impl Run {
+    pub(crate) fn new(form: impl Into<String>) -> Run {
+        Run { form: form.into(), ..Run::default() }
+    }
+
+    /// Adds a phase.
+    pub(crate) fn phase(&mut self, name: impl Into<String>) -> &mut PhaseRead {
+        self.phases.push(PhaseRead { name: name.into(), ..PhaseRead::default() });
+        self.phases.last_mut().expect("it was just added")
+    }
+
+    /// The phase of this name, added where there is none.
+    pub(crate) fn phase_named(&mut self, name: &str) -> &mut PhaseRead {
+        match self.phases.iter().position(|phase| phase.name == name) {
+            Some(at) => &mut self.phases[at],
+            None => self.phase(name),
+        }
+    }
+
+    /// Notes a setting, where the file says it.
+    pub(crate) fn set(&mut self, name: &str, value: Option<impl ToString>) {
+        if let Some(value) = value.map(|value| value.to_string()).filter(|value| !value.is_empty()) {
+            self.settings.insert(name.to_owned(), value);
+        }
+    }
+
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+
+    /// How many numbers it has.
+    pub(crate) fn size(&self) -> usize {
+        self.phases.iter().map(PhaseRead::size).sum()
+    }
+
+    /// The result. Its id is made from its time and from what the file holds, so that a file is one result however often
+    /// it is imported.
+    pub(crate) fn result(self, tool: &str, number: usize, file: &ForeignFile<'_>) -> RunResult {
+        let time = if self.at.is_some() { TimeSource::Tool } else { TimeSource::File };
+        let at = self.at.unwrap_or(file.changed_at);
+        let tier = if self.is_network { None } else { Some(TierName::Unknown) };
+        let mut numbers = Vec::new();
+        let mut phases: Vec<PhaseResult> = Vec::new();
+        let mut names: BTreeMap<String, u32> = BTreeMap::new();
+        for phase in self.phases {
+            let mut name = clean(&phase.name);
+            let count = names.entry(name.clone()).or_default();
+            *count += 1;
+            if *count > 1 {
+                name = format!("{name} ({count})");
+            }
+            numbers.extend(phase.numbers.into_iter().map(|number| ImportedNumber { phase: name.clone(), ..number }));
+            phases.push(PhaseResult {
+                name,
+                wall_ns: phase.wall_ns.filter(|ns| ns.is_finite() && *ns > 0.0).map_or(0, |ns| ns.round() as u64),
+                metrics: phase.metrics.into_iter().map(|(metric, value)| (metric, of(metric, value, tier))).collect(),
+                done: phase.done,
+                first_done: None,
+                notes: Vec::new(),
+                limiter: None,
+            });
+        }
+        let raw = raw(file.bytes);
+        let target = self
+            .paths
+            .iter()
+            .map(|path| clean(path))
+            .map(|path| (path.clone(), TargetFacts { path, ..TargetFacts::default() }));
+        let hostname = self.host.as_deref().map(clean).unwrap_or_default();
+        let environment = plumb_result::observe::Environment { hostname, ..Default::default() };
+        let imported = Imported {
+            form: self.form,
+            file: if file.name == "-" {
+                String::new()
+            } else {
+                clean(file.name.rsplit('/').next().unwrap_or_default())
+            },
+            command: self.command.filter(|command| !command.trim().is_empty()).map(|one| cut(&one, COMMAND_MAX)),
+            time,
+            settings: self.settings.iter().map(|(name, value)| (clean(name), clean(value))).collect(),
+            numbers,
+            notes: self.notes.iter().map(|note| clean(note)).collect(),
+            raw,
+        };
+        RunResult {
+            schema: RESULT_SCHEMA.to_owned(),
+            id: id(tool, number, at, &imported.raw.blake3),
+            started_at: at.to_string(),
+            tool: plumb_result::Tool { name: tool.to_owned(), version: clean(&self.version) },
+            workload: Workload {
+                name: tool.to_owned(),
+                description: String::new(),
+                seed: 0,
+                target: BTreeMap::new(),
+                phase: Vec::new(),
+            },
+            environment,
+            target: target.collect(),
+            verdict: RunVerdict::Unknown,
+            partial: self.error.is_some(),
+            error: self.error.as_deref().map(clean),
+            checks: Vec::new(),
+            phases,
+            imported: Some(Box::new(imported)),
+        }
+    }
+}
+
+impl PhaseRead {
+    pub(crate) fn size(&self) -> usize {
+        self.metrics.len() + self.numbers.len()
+    }
+
+    /// Prolongs the phase to this time, where that is known and longer.
+    pub(crate) fn lasts(&mut self, ns: Option<f64>) {
+        if let Some(ns) = ns {
+            self.wall_ns = Some(self.wall_ns.map_or(ns, |known| known.max(ns)));
+        }
+    }
+
+    /// A number that a metric stands for. What is no number, or negative, was not measured.
+    pub(crate) fn metric(&mut self, metric: Metric, value: Option<f64>) {
+        self.metrics.insert(metric, value.filter(|value| value.is_finite() && *value >= 0.0));
+    }
+
+    /// A metric, where the file has its number.
+    pub(crate) fn metric_if(&mut self, metric: Metric, value: Option<f64>) {
+        if value.is_some() {
+            self.metric(metric, value);
+        }
+    }
+
+    /// Bytes a second.
+    pub(crate) fn bandwidth(&mut self, kind: OpKind, value: Option<f64>) {
+        self.metric_if(Metric::bandwidth(kind), value);
+    }
+
+    /// Ops a second.
+    pub(crate) fn rate(&mut self, kind: OpKind, value: Option<f64>) {
+        self.metric_if(Metric::rate(kind), value);
+    }
+
+    /// Transactions a second.
+    pub(crate) fn transactions(&mut self, value: Option<f64>) {
+        self.metric_if(Metric { subject: Subject::Transaction, quantity: Quantity::Rate }, value);
+    }
+
+    /// A latency, ns.
+    pub(crate) fn latency(&mut self, kind: OpKind, stat: Stat, value_ns: Option<f64>) {
+        self.metric_if(Metric::latency(kind, stat), value_ns);
+    }
+
+    pub(crate) fn has_latency(&self, kind: OpKind, stat: Stat) -> bool {
+        self.metrics.contains_key(&Metric::latency(kind, stat))
+    }
+
+    /// What was done.
+    pub(crate) fn done(&mut self, kind: OpKind, ops: Option<f64>, bytes: Option<f64>) {
+        // Beyond that a 64-bit number is no longer exact.
+        let count = |value: f64| (0.0..9e15).contains(&value).then_some(value as u64);
+        if let (Some(ops), Some(bytes)) = (ops.and_then(count), bytes.and_then(count)) {
+            self.done.insert(kind, OpsDone { ops, bytes });
+        }
+    }
+
+    /// A number that no metric stands for, where the file has it.
+    pub(crate) fn number(&mut self, name: &str, value: Option<f64>, unit: &str, better: Option<Better>) {
+        if value.is_some() {
+            self.number_or_null(name, value, unit, better);
+        }
+    }
+
+    /// The same for one that was not measured, though the tool has it.
+    pub(crate) fn number_or_null(&mut self, name: &str, value: Option<f64>, unit: &str, better: Option<Better>) {
+        let value = value.filter(|value| value.is_finite());
+        let number = ImportedNumber { phase: String::new(), name: clean(name), value, unit: clean(unit), better };
+        self.numbers.push(number);
+    }
+
+    /// A number of which more is better.
+    pub(crate) fn more(&mut self, name: &str, value: Option<f64>, unit: &str) {
+        self.number(name, value, unit, Some(Better::Higher));
+    }
+
+    /// A number of which less is better.
+    pub(crate) fn less(&mut self, name: &str, value: Option<f64>, unit: &str) {
+        self.number(name, value, unit, Some(Better::Lower));
+    }
+
+    /// A number without a direction.
+    pub(crate) fn plain(&mut self, name: &str, value: Option<f64>, unit: &str) {
+        self.number(name, value, unit, None);
+    }
+}
+
+fn of(metric: Metric, value: Option<f64>, tier: Option<TierName>) -> MetricValue {
+    let moves_bytes = match (metric.subject, metric.quantity) {
+        (Subject::Op(kind), Quantity::Bandwidth | Quantity::Rate) => kind.moves_bytes(),
+        _ => false,
+    };
+    MetricValue { value, unit: metric.unit(), tier: tier.filter(|_| moves_bytes), device_share: None }
+}
+
+/// A text from a file as it may be printed and stored: control characters, and those that turn the direction of a line, are
+/// escaped, and it is no longer than a line.
+pub(crate) fn clean(text: &str) -> String {
+    cut(text.trim(), TEXT_MAX)
+}
+
+fn cut(text: &str, longest: usize) -> String {
+    let is_dangerous = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    let mut cleaned = String::new();
+    for (count, letter) in text.chars().enumerate() {
+        if count >= longest {
+            cleaned.push('…');
+            break;
+        }
+        match letter {
+            '\t' => cleaned.push(' '),
+            letter if is_dangerous(letter) => cleaned.extend(letter.escape_unicode()),
+            letter => cleaned.push(letter),
+        }
+    }
+    cleaned
+}
+
+/// The file, whole or its beginning.
+fn raw(bytes: &[u8]) -> RawText {
+    let kept = &bytes[..bytes.len().min(RAW_BYTES_MAX)];
+    // A letter that the end of what is kept cuts in two is left out.
+    let whole = match std::str::from_utf8(kept) {
+        Err(error) if error.error_len().is_none() && kept.len() < bytes.len() => &kept[..error.valid_up_to()],
+        _ => kept,
+    };
+    let is_text = |text: &str| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+    let (encoding, text, kept) = match std::str::from_utf8(whole) {
+        Ok(text) if is_text(text) => (RawEncoding::Text, text.to_owned(), whole.len()),
+        _ => (RawEncoding::Base64, STANDARD.encode(kept), kept.len()),
+    };
+    RawText {
+        encoding,
+        text,
+        bytes: bytes.len() as u64,
+        blake3: blake3::hash(bytes).to_hex().to_string(),
+        kept_bytes: (kept < bytes.len()).then_some(kept as u64),
+    }
+}
+
+/// A UUIDv7 whose random part is a hash: the same run of the same file has the same id.
+fn id(tool: &str, number: usize, at: Timestamp, content: &str) -> String {
+    let hash = blake3::hash(format!("plumb import\n{tool}\n{number}\n{}\n{content}", at.as_nanosecond()).as_bytes());
+    let random = hash.as_bytes();
+    let millis = at.as_millisecond().clamp(0, (1 << 48) - 1) as u64;
+    let a = u16::from_be_bytes([random[0], random[1]]) & 0x0fff;
+    let b = u16::from_be_bytes([random[2], random[3]]) & 0x3fff | 0x8000;
+    let c = random[4..10].iter().fold(0u64, |all, byte| all << 8 | u64::from(*byte));
+    format!("{:08x}-{:04x}-7{a:03x}-{b:04x}-{c:012x}", millis >> 16, millis & 0xffff)
+}

@@ -1,0 +1,253 @@
+//! What the real tools wrote. Versions and command lines are beside the goldens of the dialects, or in the files themselves.
+
+use super::*;
+
+macro_rules! golden {
+    ($name:literal) => {
+        include_bytes!(concat!("../../golden/", $name)).as_slice()
+    };
+}
+
+macro_rules! of_dialects {
+    ($name:literal) => {
+        include_bytes!(concat!("../../../dialects/golden/", $name)).as_slice()
+    };
+}
+
+pub(super) const ALL: &[(&str, &str, &[u8])] = &[
+    ("fio", "jsonplus.json", of_dialects!("fio/jsonplus.json")),
+    ("fio", "terse_v2.txt", of_dialects!("fio/terse_v2.txt")),
+    ("fio", "terse_v3.txt", of_dialects!("fio/terse_v3.txt")),
+    ("fio", "terse_v4.txt", of_dialects!("fio/terse_v4.txt")),
+    ("fio", "terse_v5.txt", of_dialects!("fio/terse_v5.txt")),
+    ("fio", "normal.txt", of_dialects!("fio/normal.txt")),
+    ("iozone", "auto.xls", of_dialects!("iozone/auto.xls")),
+    ("iozone", "ext_E.out", of_dialects!("iozone/ext_E.out")),
+    ("bonnie++", "bonnie_fast.out", golden!("bonnie_fast.out")),
+    ("postmark", "postmark_verbose.out", golden!("postmark_verbose.out")),
+    ("postmark", "postmark_terse.out", golden!("postmark_terse.out")),
+    ("elbencho", "elbencho.csv", golden!("elbencho.csv")),
+    ("elbencho", "elbencho.json", golden!("elbencho.json")),
+    ("mdtest", "mdtest_ranks.out", golden!("mdtest_ranks.out")),
+    ("mdtest", "mdtest_times.out", golden!("mdtest_times.out")),
+    ("ior", "ior_repeated.out", golden!("ior_repeated.out")),
+    ("ior", "ior.json", golden!("ior.json")),
+    ("ior", "ior.csv", golden!("ior.csv")),
+    ("filebench", "filebench_varmail.out", golden!("filebench_varmail.out")),
+    ("filebench", "filebench_randomread.out", golden!("filebench_randomread.out")),
+    ("iperf3", "iperf3_bidir.json", golden!("iperf3_bidir.json")),
+    ("iperf3", "iperf3_stream.json", golden!("iperf3_stream.json")),
+    ("iperf2", "iperf2_udp.out", golden!("iperf2_udp.out")),
+    ("iperf2", "iperf2_reverse.out", golden!("iperf2_reverse.out")),
+    ("iperf2", "iperf2.csv", golden!("iperf2.csv")),
+    ("netperf", "netperf_tcp_stream.out", golden!("netperf_tcp_stream.out")),
+    ("netperf", "netperf_tcp_maerts.out", golden!("netperf_tcp_maerts.out")),
+    ("netperf", "netperf_tcp_rr.out", golden!("netperf_tcp_rr.out")),
+    ("netperf", "netperf_udp_stream.out", golden!("netperf_udp_stream.out")),
+    ("netperf", "netperf_omni_csv.out", golden!("netperf_omni_csv.out")),
+    ("netperf", "netperf_omni_kv.out", golden!("netperf_omni_kv.out")),
+];
+
+fn golden(name: &str) -> Vec<RunResult> {
+    let (tool, name, bytes) = ALL.iter().find(|(_, known, _)| *known == name).unwrap();
+    runs(tool, name, bytes)
+}
+
+fn only(name: &str) -> RunResult {
+    let mut runs = golden(name);
+    assert_eq!(runs.len(), 1);
+    runs.remove(0)
+}
+
+// Protects: each file is recognised as its tool's, gives the same runs each time, and can be stored and read back.
+#[test]
+fn every_golden_is_recognised_and_comes_back() {
+    for (tool, name, bytes) in ALL {
+        let first = runs(tool, name, bytes);
+        assert_eq!(first, runs(tool, name, bytes), "{name}");
+        let ids: std::collections::BTreeSet<&str> = first.iter().map(|run| run.id.as_str()).collect();
+        assert_eq!(ids.len(), first.len(), "{name}: ids are different");
+        let text = serde_json::to_vec(&first).unwrap();
+        let back = plumb_result::reader::read(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(back, first, "{name}");
+    }
+}
+
+// Protects: `bw_bytes` is taken where it is there, latencies are in ns, and percentiles are those of the table.
+#[test]
+fn fio_json() {
+    let run = only("jsonplus.json");
+    assert_eq!((run.tool.version.as_str(), run.started_at.as_str()), ("3.42-135-gf5344", "2026-11-20T18:46:27.998Z"));
+    assert_eq!(run.imported.as_ref().unwrap().time, TimeSource::Tool);
+    assert_eq!(metric(&run, "a", "read.bw"), Some(114_383_000.0));
+    assert_eq!(metric(&run, "a", "read.iops"), Some(27_925.537231));
+    assert_eq!(metric(&run, "a", "read.lat.p99"), Some(2_277_376.0));
+    assert_eq!(metric(&run, "a", "read.lat.max"), Some(41_511_175.0));
+    assert_eq!(run.phases[0].wall_ns, 2_001_000_000);
+    assert!(has(&run, "a", "fsync.lat.p99") && !has(&run, "b", "write.bw"));
+    let imported = run.imported.unwrap();
+    assert_eq!(imported.settings["a: rwmixread"], "70");
+    assert!(imported.notes.iter().any(|note| note.contains("clat")));
+}
+
+// Protects: `bw` of terse output is in KiB a second and its latencies in µs, in each version's columns.
+#[test]
+fn fio_terse() {
+    for (name, read_kib, read_p99_us, write_kib) in [
+        ("terse_v2.txt", 126_842.0, 1564.0, 54_018.0),
+        ("terse_v3.txt", 134_606.0, 1449.0, 57_245.0),
+        ("terse_v4.txt", 65_429.0, 3915.0, 27_938.0),
+        ("terse_v5.txt", 74_823.0, 2506.0, 32_005.0),
+    ] {
+        let run = only(name);
+        close(metric(&run, "a", "read.bw"), read_kib * KIB);
+        close(metric(&run, "a", "read.lat.p99"), read_p99_us * 1e3);
+        close(metric(&run, "a", "write.bw"), write_kib * KIB);
+        assert!(!has(&run, "b", "trim.bw"));
+    }
+}
+
+#[test]
+fn fio_normal() {
+    let run = only("normal.txt");
+    close(metric(&run, "a", "read.bw"), 146.0 * MIB);
+    close(metric(&run, "a", "read.iops"), 37_300.0);
+    close(metric(&run, "a", "read.lat.p99"), 1_598_000.0);
+    close(metric(&run, "a", "read.lat.max"), 17_852_000.0);
+    assert_eq!(run.phases[0].wall_ns, 2_001_000_000);
+    assert_eq!(run.imported.unwrap().settings["b: rw"], "read");
+}
+
+// Protects: IOzone's KB are KiB, and each record size is a phase of its own.
+#[test]
+fn iozone_sheet_and_text() {
+    let sheet = only("auto.xls");
+    close(metric(&sheet, "write 1MiB by 4KiB", "write.bw"), 2_348_509.0 * KIB);
+    close(metric(&sheet, "reread 1MiB by 1MiB", "read.bw"), 32_098_538.0 * KIB);
+    let text = only("ext_E.out");
+    assert_eq!(text.phases.len(), 17);
+    assert!(text.imported.unwrap().command.unwrap().contains("iozone"));
+}
+
+// Protects: `+++++` is not measured, which is not 0, and the longest call of a test is a latency.
+#[test]
+fn bonnie_too_fast() {
+    let run = only("bonnie_fast.out");
+    close(metric(&run, "putc", "write.bw"), 1772.0 * KIB);
+    assert_eq!(metric(&run, "put-block", "write.bw"), None);
+    assert_eq!(metric(&run, "seeks", "read.iops"), None);
+    close(metric(&run, "putc", "write.lat.max"), 38_185e3);
+    close(number(&run, "rewrite", "latency max").0, 4_070e3);
+    assert!(run.phases.iter().all(|phase| phase.name != "seq-create"), "it was not run");
+}
+
+// Protects: PostMark's megabytes are MiB, its rates are those of its phases, and its coarse clock is told.
+#[test]
+fn postmark() {
+    let run = only("postmark_verbose.out");
+    assert_eq!(metric(&run, "transactions", "txn.ops"), Some(25_000.0));
+    close(metric(&run, "whole", "read.bw"), 789.76 * MIB);
+    close(metric(&run, "whole", "write.bw"), 858.99 * MIB);
+    assert_eq!(metric(&run, "creation alone", "create.ops"), Some(2000.0));
+    assert_eq!(metric(&run, "whole", "unlink.ops"), Some(13_636.0));
+    let imported = run.imported.as_ref().unwrap();
+    assert_eq!((imported.settings["seed"].as_str(), run.tool.version.as_str()), ("42", "1.51"));
+    assert!(imported.notes[0].contains("whole seconds"));
+    let terse = only("postmark_terse.out");
+    assert_eq!(metric(&terse, "transactions", "txn.ops"), Some(500.0));
+    assert_eq!(metric(&terse, "whole", "write.bw"), Some(4_662_068.0));
+    assert_eq!(metric(&terse, "deletion alone", "unlink.ops"), Some(528.0));
+}
+
+// Protects: `last` counts, CSV is in whole MiB/s and JSON in bytes, and a file of one command is one run.
+#[test]
+fn elbencho() {
+    let (csv, json) = (only("elbencho.csv"), only("elbencho.json"));
+    assert_eq!(metric(&csv, "WRITE", "write.bw"), Some(451.0 * MIB));
+    assert_eq!(metric(&json, "WRITE", "write.bw"), Some(472_979_214.0));
+    for run in [&csv, &json] {
+        assert_eq!((run.tool.version.as_str(), run.started_at.as_str()), ("3.1-10", "2026-11-20T18:59:43.011Z"));
+        assert_eq!(metric(run, "WRITE", "write.iops"), Some(115_473.0));
+        assert_eq!(metric(run, "WRITE", "write.lat.max"), Some(1_079_000.0));
+        assert_eq!(metric(run, "MKDIRS", "mkdir.ops"), Some(2393.0));
+        assert_eq!(metric(run, "RMFILES", "unlink.lat.mean"), Some(5000.0));
+        assert_eq!(number(run, "WRITE", "write entries"), (Some(28_868.0), "ops/s".to_owned(), Some(Better::Higher)));
+    }
+    // A second command, or the same phase again, is another run.
+    let text = std::str::from_utf8(ALL.iter().find(|one| one.1 == "elbencho.csv").unwrap().2).unwrap();
+    let (head, rows) = text.split_once('\n').unwrap();
+    assert_eq!(runs("elbencho", "two.csv", format!("{head}\n{rows}{rows}").as_bytes()).len(), 2);
+}
+
+#[test]
+fn mdtest() {
+    let ranks = only("mdtest_ranks.out");
+    // The mean over iterations, not over ranks.
+    assert_eq!(metric(&ranks, "File creation", "create.ops"), Some(69_544.837));
+    assert_eq!(number(&ranks, "File creation", "rate max").0, Some(137_405.536));
+    assert_eq!(number(&ranks, "File read", "rate"), (Some(1_537_820.74), "ops/s".to_owned(), Some(Better::Higher)));
+    let times = only("mdtest_times.out");
+    assert_eq!(metric(&times, "Directory removal", "rmdir.ops"), Some(375.629));
+    assert_eq!(metric(&times, "Directory removal", "rmdir.lat.mean"), Some(280_000.0));
+    assert!(!has(&times, "Directory stat", "stat.lat.mean"), "0.000 ms is lost in rounding");
+}
+
+// Protects: an iteration is a run, in all three forms, and MiB are 2^20 bytes.
+#[test]
+fn ior() {
+    for (name, count, first, second) in [
+        ("ior_repeated.out", 3, 1396.95, 1751.14),
+        ("ior.json", 2, 832.2857, 1075.8764),
+        ("ior.csv", 2, 2570.8268, 3611.1098),
+    ] {
+        let runs = golden(name);
+        assert_eq!(runs.len(), count, "{name}");
+        close(metric(&runs[0], "write", "write.bw"), first * MIB);
+        close(metric(&runs[1], "write", "write.bw"), second * MIB);
+        assert!(has(&runs[1], "read", "read.iops"));
+    }
+    let run = golden("ior_repeated.out").remove(0);
+    close(metric(&run, "write", "write.lat.mean"), 683_000.0);
+    assert_eq!(run.imported.as_ref().unwrap().settings["xfersize"], "262144 bytes");
+    assert!(run.imported.unwrap().command.unwrap().ends_with("-C -o t1"));
+}
+
+#[test]
+fn filebench() {
+    let run = only("filebench_varmail.out");
+    assert_eq!(metric(&run, "IO Summary", "read.iops"), Some(3287.0));
+    close(number(&run, "IO Summary", "bandwidth of reads and writes").0, 135.1 * MIB);
+    assert_eq!(number(&run, "fsyncfile3", "latency max"), (Some(10_343_000.0), "ns".to_owned(), Some(Better::Lower)));
+    assert_eq!(run.phases.last().unwrap().wall_ns, 2_000_000_000);
+    close(metric(&only("filebench_randomread.out"), "IO Summary", "read.bw"), 5214.2 * MIB);
+}
+
+// Protects: bits are not bytes, what is sent is not what arrives, and both directions are kept apart.
+#[test]
+fn iperf() {
+    let run = only("iperf3_bidir.json");
+    close(metric(&run, "stream", "write.bw"), 41_893_856.612_337_11 / 8.0);
+    close(metric(&run, "reverse", "read.bw"), 41_891_471.598_462_3 / 8.0);
+    assert!(run.phases[0].metrics.values().all(|value| value.tier.is_none()), "no storage is under it");
+    close(metric(&only("iperf3_stream.json"), "stream", "write.bw"), 20_437_156.481_854_443 / 8.0);
+    let udp = only("iperf2_udp.out");
+    close(metric(&udp, "sent", "write.bw"), 523e3 / 8.0);
+    close(metric(&udp, "received", "read.bw"), 523e3 / 8.0);
+    assert_eq!(number(&udp, "received", "jitter").0, Some(21_000.0));
+    close(metric(&only("iperf2_reverse.out"), "received", "read.bw"), 2e6 / 8.0);
+    close(number(&only("iperf2.csv"), "connection 1", "bandwidth").0, 2_959_270.0 / 8.0);
+}
+
+#[test]
+fn netperf() {
+    close(metric(&only("netperf_tcp_stream.out"), "TCP STREAM", "write.bw"), 17_034.45e6 / 8.0);
+    close(metric(&only("netperf_tcp_maerts.out"), "TCP MAERTS", "read.bw"), 12_847.85e6 / 8.0);
+    assert_eq!(metric(&only("netperf_tcp_rr.out"), "TCP REQUEST/RESPONSE", "txn.ops"), Some(172_254.70));
+    let udp = only("netperf_udp_stream.out");
+    close(metric(&udp, "UDP STREAM", "write.bw"), 3535.63e6 / 8.0);
+    close(metric(&udp, "UDP STREAM", "read.bw"), 1604.85e6 / 8.0);
+    assert_eq!(metric(&only("netperf_omni_csv.out"), "TCP REQUEST/RESPONSE", "txn.ops"), Some(158_439.28));
+    let kv = only("netperf_omni_kv.out");
+    assert_eq!(metric(&kv, "OMNI Send|Recv", "txn.ops"), Some(162_077.93));
+    assert_eq!(number(&kv, "OMNI Send|Recv", "latency p99").0, Some(8000.0));
+}

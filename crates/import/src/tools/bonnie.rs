@@ -1,0 +1,61 @@
+//! Bonnie++: its CSV lines, each of which is a run. The dialect's reader knows the versions' columns.
+
+use crate::input::Input;
+use crate::run::Run;
+use plumb_dialects::bonnie::{PublishedTest, published_lines};
+use plumb_result::Unit;
+use plumb_result::metric::{Metric, Stat};
+use plumb_result::published::Unread;
+use plumb_workload::OpKind;
+
+/// A line of values has at least so many commas.
+const COMMAS_MIN: usize = 26;
+
+pub(super) fn is_its(input: &Input<'_>) -> bool {
+    let is_values = |line: &str| {
+        line.matches(',').count() >= COMMAS_MIN
+            && line.split(',').all(|field| !field.contains('"'))
+            && matches!(published_lines(line), Ok(lines) if !lines.is_empty())
+    };
+    input.has("Bonnie++") && input.has("format_version") || input.head().lines().any(is_values)
+}
+
+pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
+    let mut runs = Vec::new();
+    for line in published_lines(input.text())? {
+        let mut run = Run::new(if line.version.is_some() { "CSV" } else { "CSV of 1.03" });
+        run.version = line.version.unwrap_or_else(|| "1.03".to_owned());
+        run.host = Some(line.machine);
+        run.set("concurrency", line.concurrency);
+        run.set("size", Some(line.size));
+        run.set("files", Some(line.files));
+        for one in line.tests {
+            test(&mut run, &one);
+        }
+        runs.push(run);
+    }
+    Ok(runs)
+}
+
+fn test(run: &mut Run, one: &PublishedTest) {
+    let unit = if one.test.moves_bytes() { Unit::BytesPerSecond } else { Unit::OpsPerSecond };
+    let metric = one.test.kind().metric(unit);
+    let phase = run.phase(one.test.phase());
+    let value = one.rate.as_ref().map(|number| number.value);
+    match metric {
+        // Too short to be measured is not measured, which is not 0.
+        Some(metric) => phase.metric(metric, value),
+        None => phase.number_or_null("rate", value, unit.symbol(), Some(plumb_result::Better::Higher)),
+    }
+    phase.less("CPU", one.cpu_percent, "%");
+    let kind = metric.and_then(|metric: Metric| {
+        OpKind::ALL.iter().copied().find(|kind| metric == Metric::bandwidth(*kind) || metric == Metric::rate(*kind))
+    });
+    // A rewrite's is of a read, a seek and a write.
+    match kind {
+        Some(kind) if one.test != plumb_dialects::bonnie::Test::Rewrite => {
+            phase.latency(kind, Stat::Max, one.latency_max_ns);
+        }
+        _ => phase.less("latency max", one.latency_max_ns, "ns"),
+    }
+}

@@ -1,0 +1,70 @@
+//! The tools whose results can be read: a file each, and a line in [`TOOLS`].
+
+use crate::input::Input;
+use crate::run::Run;
+use plumb_result::published::Unread;
+
+mod bonnie;
+mod dd;
+mod elbencho;
+mod filebench;
+mod fio;
+mod fio_text;
+mod hyperfine;
+mod ior;
+mod iozone;
+mod iperf2;
+mod iperf3;
+mod kubestr;
+mod mdtest;
+mod mlperf;
+mod netperf;
+mod phoronix;
+mod postmark;
+mod rados;
+mod sysbench;
+mod vdbench;
+mod warp;
+
+/// A tool whose results can be read.
+pub struct Tool {
+    /// Its name, as `--from` takes it.
+    pub name: &'static str,
+    /// Which of its files.
+    pub what: &'static str,
+    /// Whether a file seems to be its.
+    pub(crate) is_its: fn(&Input<'_>) -> bool,
+    pub(crate) read: fn(&Input<'_>) -> Result<Vec<Run>, Unread>,
+}
+
+macro_rules! tools {
+    ($($name:literal $module:ident $what:literal,)*) => {
+        /// All of them. The first that takes a file for its own reads it, so that those whose files hold another's stand
+        /// before it.
+        pub const TOOLS: &[Tool] =
+            &[$(Tool { name: $name, what: $what, is_its: $module::is_its, read: $module::read },)*];
+    };
+}
+
+tools! {
+    "kubestr" kubestr "what `kubestr fio` prints, as text or with `-o json`",
+    "fio" fio "JSON, JSON+, terse output of versions 2 to 5, the files of write_*_log, and normal output",
+    "iozone" iozone "its text, the report of -R, and the spreadsheet of -b (BIFF 2)",
+    "bonnie++" bonnie "its CSV lines, of 1.03, 1.96, 1.97, 1.98 and 2.00",
+    "postmark" postmark "its report, verbose or terse",
+    "elbencho" elbencho "the files of --csvfile and --jsonfile",
+    "mdtest" mdtest "its summaries of rates and times",
+    "ior" ior "its text, and summaries as JSON and CSV",
+    "filebench" filebench "what a run prints, of 1.4 and 1.5",
+    "iperf3" iperf3 "what -J and --json-stream print",
+    "iperf2" iperf2 "its text, and the lines of -y C",
+    "netperf" netperf "its tables, and the key=value and CSV output of omni tests",
+    "sysbench" sysbench "what `sysbench fileio run` prints, of 0.4 to 1.1",
+    "vdbench" vdbench "flatfile.html, summary.html and what it prints",
+    "hyperfine" hyperfine "the file of --export-json",
+    "phoronix" phoronix "composite.xml of the Phoronix Test Suite",
+    "warp" warp "what `warp` and `warp analyze` print",
+    "mlperf-storage" mlperf "summary.json of a run of MLPerf Storage (DLIO)",
+    "rados" rados "what `rados bench` prints, which is what CBT keeps of it; CBT's fio files are fio's",
+    "dd" dd "its last line, of GNU, BSD, macOS and BusyBox, in any language",
+}

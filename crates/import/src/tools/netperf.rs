@@ -1,0 +1,185 @@
+//! netperf: the tables of its tests, and the key=value and CSV output of omni tests. Bits a second become bytes. A stream
+//! is written, and with MAERTS read; a request with its response is a transaction.
+
+use crate::amount::{csv, decimal};
+use crate::error::unread;
+use crate::input::Input;
+use crate::run::{PhaseRead, Run};
+use plumb_result::published::Unread;
+use plumb_workload::OpKind;
+use std::collections::BTreeMap;
+
+const NS_PER_S: f64 = 1e9;
+const NS_PER_US: f64 = 1e3;
+
+pub(super) fn is_its(input: &Input<'_>) -> bool {
+    input.head().lines().any(|line| title(line).is_some()) || input.has_line("THROUGHPUT_UNITS=")
+}
+
+/// `MIGRATED TCP STREAM TEST from 0.0.0.0 …`
+fn title(line: &str) -> Option<String> {
+    let (name, _) = line.split_once(" TEST from ")?;
+    let name = name.trim().trim_start_matches("MIGRATED ");
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '/' | '|' | '_' | '-');
+    (!name.is_empty() && name.chars().all(is_name)).then(|| name.to_owned())
+}
+
+pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
+    let mut tests: Vec<(String, Vec<&str>)> = Vec::new();
+    for line in input.text().lines() {
+        match title(line) {
+            Some(name) => tests.push((name, Vec::new())),
+            None if tests.is_empty() => tests.push((String::new(), vec![line])),
+            None => {
+                if let Some((_, lines)) = tests.last_mut() {
+                    lines.push(line);
+                }
+            }
+        }
+    }
+    let mut runs = Vec::new();
+    for (name, lines) in tests {
+        let mut run = Run::new("text");
+        run.is_network = true;
+        if name.is_empty() && !lines.iter().any(|line| line.contains('=')) {
+            continue;
+        }
+        run.set("test", Some(&name));
+        if keys(&mut run, &name, &lines) || columns(&mut run, &name, &lines) || table(&mut run, &name, &lines) {
+            runs.push(run);
+        } else if !name.is_empty() {
+            return Err(unread(
+                "",
+                format!("the test `{name}` has no numbers"),
+                "give what a whole test printed, with its head",
+            ));
+        }
+    }
+    Ok(runs)
+}
+
+/// Bytes a second of a unit of netperf's: `10^6bits/sec`, `KBytes/sec`, whose K is 1024.
+fn factor(unit: &str) -> Option<f64> {
+    let power = |base: f64, letter: Option<char>| match letter {
+        Some('K') => Some(base),
+        Some('M') => Some(base.powi(2)),
+        Some('G') => Some(base.powi(3)),
+        _ => None,
+    };
+    if let Some(rest) = unit.strip_prefix("10^") {
+        let exponent = rest.split("bits").next()?.parse::<i32>().ok().filter(|exponent| (0..=12).contains(exponent))?;
+        return rest.contains("bits").then(|| 10f64.powi(exponent) / 8.0);
+    }
+    if unit.contains("Bytes") {
+        return power(1024.0, unit.chars().next()).or(unit.starts_with("Bytes").then_some(1.0));
+    }
+    None
+}
+
+fn rate(phase: &mut PhaseRead, kind: OpKind, value: Option<f64>, unit: &str) {
+    if unit.starts_with("Trans") {
+        phase.transactions(value);
+    } else if let Some(factor) = factor(unit) {
+        phase.bandwidth(kind, value.map(|value| value * factor));
+    } else {
+        phase.more("throughput", value, unit);
+    }
+}
+
+fn kind_of(name: &str, direction: &str) -> OpKind {
+    let reads = name.contains("MAERTS") || name.contains("Receive") || matches!(direction, "Receive" | "Recv");
+    if reads { OpKind::Read } else { OpKind::Write }
+}
+
+/// `KEY=value`, a line each.
+fn keys(run: &mut Run, name: &str, lines: &[&str]) -> bool {
+    let of: BTreeMap<&str, &str> = lines.iter().filter_map(|line| line.trim().split_once('=')).collect();
+    let (throughput, unit) = match (of.get("THROUGHPUT"), of.get("TRANSACTION_RATE")) {
+        (Some(throughput), _) => (throughput, of.get("THROUGHPUT_UNITS").copied().unwrap_or_default()),
+        (None, Some(rate)) => (rate, "Trans/s"),
+        (None, None) => return false,
+    };
+    run.form = "key=value".to_owned();
+    let number = |key: &str| of.get(key).and_then(|text| decimal(text));
+    for key in ["PROTOCOL", "DIRECTION", "REQUEST_SIZE", "RESPONSE_SIZE", "LOCAL_SEND_SIZE", "REMOTE_RECV_SIZE"] {
+        run.set(key, of.get(key));
+    }
+    run.command = of.get("COMMAND_LINE").map(|text| text.trim_matches('"').to_owned());
+    let phase = run.phase(if name.is_empty() { "omni" } else { name });
+    phase.wall_ns = number("ELAPSED_TIME").map(|s| s * NS_PER_S);
+    rate(phase, kind_of(name, of.get("DIRECTION").copied().unwrap_or_default()), decimal(throughput), unit);
+    for (key, value) in &of {
+        let Some(what) = key.strip_suffix("_LATENCY") else { continue };
+        // -1 stands for what was not measured.
+        let value = decimal(value).filter(|us| *us >= 0.0);
+        phase.less(&format!("latency {}", what.to_lowercase()), value.map(|us| us * NS_PER_US), "ns");
+    }
+    for (key, what) in [("LOCAL_CPU_UTIL", "CPU of this host"), ("REMOTE_CPU_UTIL", "CPU of the other host")] {
+        phase.less(what, number(key).filter(|percent| *percent >= 0.0), "%");
+    }
+    true
+}
+
+/// A line of names and one of values.
+fn columns(run: &mut Run, name: &str, lines: &[&str]) -> bool {
+    let Some(at) = lines.iter().position(|line| line.contains(',') && line.contains("Throughput")) else {
+        return false;
+    };
+    let Some(values) = lines.get(at + 1) else { return false };
+    let (names, values) = (csv(lines[at]), csv(values));
+    if names.len() != values.len() {
+        return false;
+    }
+    run.form = "CSV".to_owned();
+    let of: BTreeMap<&str, &str> =
+        names.iter().map(|one| one.trim()).zip(values.iter().map(|one| one.trim())).collect();
+    // Where the unit was not asked for, it is the one that the test has by default.
+    let default = if name.contains("REQUEST") || name.contains('|') { "Trans/s" } else { "10^6bits/s" };
+    let unit = of.get("Throughput Units").copied().unwrap_or(default);
+    let phase = run.phase(if name.is_empty() { "omni" } else { name });
+    rate(phase, kind_of(name, ""), of.get("Throughput").and_then(|text| decimal(text)), unit);
+    for (key, value) in &of {
+        let Some(what) = key.strip_suffix(" Latency Microseconds") else { continue };
+        let value = decimal(value).filter(|us| *us >= 0.0);
+        phase.less(&format!("latency {}", what.to_lowercase()), value.map(|us| us * NS_PER_US), "ns");
+    }
+    true
+}
+
+/// The classic tables: rows of numbers below a head.
+fn table(run: &mut Run, name: &str, lines: &[&str]) -> bool {
+    let unit =
+        lines.iter().find_map(|line| line.split_whitespace().find(|word| factor(word).is_some() && word.contains('s')));
+    let rows: Vec<Vec<&str>> = lines
+        .iter()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(|words| words.first().is_some_and(|word| decimal(word).is_some()))
+        .collect();
+    let Some(first) = rows.first() else { return false };
+    let at = |row: &[&str], place: usize| row.get(place).and_then(|text| decimal(text));
+    let is_exchange = name.contains("REQUEST") || name.contains("Request") || name.contains("RR");
+    let is_datagram = name.contains("UDP") && name.contains("STREAM");
+    let phase = run.phase(name);
+    if name.starts_with("OMNI") {
+        let [.., time, throughput, unit] = first.as_slice() else { return false };
+        phase.wall_ns = decimal(time).map(|s| s * NS_PER_S);
+        rate(phase, kind_of(name, ""), decimal(throughput), unit);
+    } else if is_exchange {
+        // Send and receive size, request and response, time, rate.
+        phase.wall_ns = at(first, 4).map(|s| s * NS_PER_S);
+        phase.transactions(at(first, 5));
+    } else if is_datagram {
+        // Socket, message, time, sent, errors, throughput; below it what arrived: socket, time, received, throughput.
+        let factor = unit.and_then(factor).unwrap_or(1e6 / 8.0);
+        phase.wall_ns = at(first, 2).map(|s| s * NS_PER_S);
+        phase.bandwidth(OpKind::Write, at(first, 5).map(|value| value * factor));
+        phase.bandwidth(OpKind::Read, rows.get(1).and_then(|row| at(row, 3)).map(|value| value * factor));
+        phase.less("errors", at(first, 4), "");
+    } else {
+        // Receive and send size, message, time, throughput.
+        let factor = unit.and_then(factor).unwrap_or(1e6 / 8.0);
+        phase.wall_ns = at(first, 3).map(|s| s * NS_PER_S);
+        phase.bandwidth(kind_of(name, ""), at(first, 4).map(|value| value * factor));
+    }
+    phase.size() > 0
+}

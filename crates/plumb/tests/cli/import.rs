@@ -1,0 +1,94 @@
+//! `plumb import` of other tools' results: what is stored, shown, exported and compared.
+
+use crate::common::Home;
+
+const FIO: &str = r#"{"fio version":"fio-3.36","timestamp_ms":1700000000000,"global options":{"bs":"4k","directory":"/mnt/a"},
+    "jobs":[{"jobname":"=1+1","error":0,"read":{"io_bytes":4096000,"io_kbytes":4000,"bw_bytes":2048000,"bw":2000,"iops":500.0,
+    "runtime":2000,"total_ios":1000,"lat_ns":{"min":100,"max":900,"mean":300.0,"N":1000,"percentile":{"99.000000":800}}}}]}"#;
+
+// Protects: an imported run is listed, shown with its origin and verdict, queried, exported and imported elsewhere, once.
+#[test]
+fn a_file_of_fio_becomes_a_run() {
+    let home = Home::new();
+    home.file("a.json", FIO);
+    home.plumb("import a.json").expect(0).says(&["fio: added"]);
+    home.file("copy.json", FIO);
+    home.plumb("import copy.json").expect(0).says(&["already stored, unchanged"]);
+    home.plumb("list").expect(0).says(&["2023-11-14 22:13", "fio", "/mnt/a", "unknown"]);
+    let page = home.plumb("show last").expect(0).out;
+    for part in
+        ["fio 3.36, imported from a.json (json), run 2023-11-14 22:13:20 UTC", "read.bw", "2.05 MB/s", "Trust: unknown"]
+    {
+        assert!(page.contains(part), "{part} is not in:\n{page}");
+    }
+    assert!(!page.contains("seed"));
+    home.plumb("show last -v").expect(0).says(&["bs = 4k"]);
+    let numbers = home.with(["query", "SELECT metric, value, unit, tier FROM result", "--json"]).expect(0).out;
+    assert!(numbers.contains("2048000") && numbers.contains("unknown"), "{numbers}");
+    // The name of the job is no formula.
+    home.plumb("export --csv").expect(0).says(&[",'=1+1,read.bw,"]);
+    let exported = home.plumb("export").expect(0).out;
+    home.file("all.json", &exported);
+    home.plumb("--db other.db import all.json").expect(0).says(&["added"]);
+    assert_eq!(home.plumb("--db other.db export").expect(0).out, exported);
+}
+
+// Protects: one run a side is no claim, however far apart they are, and files' times make no pairs.
+#[test]
+fn imported_runs_are_compared_without_a_claim() {
+    let home = Home::new();
+    for (name, seconds, tag) in [("a.txt", 4, "old"), ("b.txt", 1, "new")] {
+        let text = format!(
+            "$ dd if=/dev/zero of=f bs=1M count=100\n104857600 bytes (105 MB, 100 MiB) copied, {seconds} s, 1 MB/s\n"
+        );
+        home.file(name, &text);
+        let run = home.plumb(&format!("import {name} --json")).expect(0).json();
+        let id = run[0]["run"].as_str().unwrap().to_owned();
+        home.plumb(&format!("tag {id} {tag}")).expect(0);
+    }
+    let comparison = home.plumb("compare --from-store tag:old tag:new --json").expect(0).json();
+    let contrasts = comparison["contrasts"].as_array().unwrap();
+    assert_eq!(contrasts.len(), 1, "{comparison}");
+    assert_eq!(contrasts[0]["metric"], "write.bw");
+    assert_eq!(contrasts[0]["verdict"], "cannot-tell", "{comparison}");
+    let notes = comparison["notes"].to_string();
+    assert!(notes.contains("2 of the runs are imported") && notes.contains("no pairs"), "{notes}");
+    home.plumb("compare --from-store tag:old tag:new").expect(0).says(&["imported"]);
+}
+
+// Protects: numbers without a metric are shown, and a comparison says why it has none of them.
+#[test]
+fn numbers_without_a_metric_are_shown_and_not_compared() {
+    let home = Home::new();
+    for (name, mean) in [("a.json", 0.25), ("b.json", 0.5)] {
+        let text = format!(
+            r#"{{"results":[{{"command":"sync","mean":{mean},"stddev":0.01,"median":{mean},"times":[{mean}]}}]}}"#
+        );
+        home.file(name, &text);
+        home.plumb(&format!("import {name}")).expect(0).says(&["hyperfine: added"]);
+        let run = home.plumb("list --json").expect(0).json()[0]["id"].as_str().unwrap().to_owned();
+        home.plumb(&format!("tag {run} {}", &name[..1])).expect(0);
+    }
+    home.plumb("show last").expect(0).says(&[
+        "hyperfine, imported from b.json (JSON), file of",
+        "time mean",
+        "500 ms",
+        "lower",
+    ]);
+    let said = home.plumb("compare --from-store tag:a tag:b --json");
+    assert!(said.json()["notes"].to_string().contains("no metric was measured on both sides"), "{}", said.out);
+}
+
+// Protects: what cannot be read is refused with the file, what is missing and the way out, and nothing is stored of it.
+#[test]
+fn what_cannot_be_read_is_refused() {
+    let home = Home::new();
+    home.file("good.json", FIO);
+    home.file("cut.json", &FIO[..FIO.len() - 20]);
+    home.file("words.txt", "nothing was measured\n");
+    home.plumb("import good.json cut.json").expect(2).complains(&["cut.json", "fio", "copy it again", "--from"]);
+    home.plumb("import words.txt").expect(2).complains(&["words.txt", "--from TOOL", "bonnie++"]);
+    home.plumb("import words.txt --from iozone").expect(2).complains(&["words.txt", "iozone", "-R"]);
+    home.plumb("import words.txt --from nothing").expect(2).complains(&["--from nothing", "fio"]);
+    home.plumb("list").expect(0).says(&["no runs are stored"]);
+}
