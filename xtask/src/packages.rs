@@ -43,6 +43,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "musl-tools", purpose: "static build" },
     Package { name: "mmdebstrap", purpose: "a clean Debian, in which the package is installed" },
     Package { name: "rpm", purpose: "RPM under test" },
+    Package { name: "python3-openpyxl", purpose: "another reader of workbooks" },
 ];
 
 /// Installs what is missing when that is possible, and says what is missing when it is not. Tests that then lack a
