@@ -302,11 +302,12 @@ fn raw(bytes: &[u8]) -> RawText {
     }
 }
 
-/// A UUIDv7 whose random part is a hash: the same run of the same file has the same id.
+/// A UUIDv7 whose random part is a hash: the same run of the same file has the same id. Runs of a file that have one time
+/// are a millisecond apart in it, so that their short ids differ.
 fn id(tool: &str, number: usize, at: Timestamp, content: &str) -> String {
     let hash = blake3::hash(format!("plumb import\n{tool}\n{number}\n{}\n{content}", at.as_nanosecond()).as_bytes());
     let random = hash.as_bytes();
-    let millis = at.as_millisecond().clamp(0, (1 << 48) - 1) as u64;
+    let millis = (at.as_millisecond().max(0) as u64).saturating_add(number as u64).min((1 << 48) - 1);
     let a = u16::from_be_bytes([random[0], random[1]]) & 0x0fff;
     let b = u16::from_be_bytes([random[2], random[3]]) & 0x3fff | 0x8000;
     let c = random[4..10].iter().fold(0u64, |all, byte| all << 8 | u64::from(*byte));

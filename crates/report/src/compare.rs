@@ -431,7 +431,11 @@ fn is_minor(difference: &Difference) -> bool {
 
 fn differences(comparison: &Comparison, verbose: bool, style: &Style) -> String {
     if comparison.differences.is_empty() {
-        return format!("{}\n", style.wrap("No differences found between the two set-ups.", 0));
+        let said = match comparison.stored.as_ref().is_some_and(|stored| stored.imported > 0) {
+            true => "What differs between the two set-ups was not recorded.",
+            false => "No differences found between the two set-ups.",
+        };
+        return format!("{}\n", style.wrap(said, 0));
     }
     let as_they_are = comparison.varying.is_none() && comparison.plots.is_none() && comparison.stored.is_none();
     let head = if as_they_are {

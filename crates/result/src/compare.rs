@@ -79,6 +79,13 @@ pub struct StoredRuns {
     pub candidate: StoredSide,
     /// How the runs of each work lie in time.
     pub works: Vec<StoredWork>,
+    /// Runs that other tools measured: what differed between their set-ups was not recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub imported: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// The runs of one side.

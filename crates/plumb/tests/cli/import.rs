@@ -53,7 +53,7 @@ fn imported_runs_are_compared_without_a_claim() {
     assert_eq!(contrasts[0]["verdict"], "cannot-tell", "{comparison}");
     let notes = comparison["notes"].to_string();
     assert!(notes.contains("2 of the runs are imported") && notes.contains("no pairs"), "{notes}");
-    home.plumb("compare --from-store tag:old tag:new").expect(0).says(&["imported"]);
+    home.plumb("compare --from-store tag:old tag:new").expect(0).says(&["imported", "was not recorded"]);
 }
 
 // Protects: numbers without a metric are shown, and a comparison says why it has none of them.

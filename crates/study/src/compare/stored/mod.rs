@@ -450,6 +450,7 @@ fn conclude(
             .iter()
             .map(|(workload, one)| StoredWork { workload: workload.clone(), interleaving: one.order })
             .collect(),
+        imported: runs.iter().filter(|run| run.result.imported.is_some()).count() as u32,
     };
     let told = messages::StoredTold {
         confounded: judged.confounded,
