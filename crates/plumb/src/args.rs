@@ -79,6 +79,9 @@ pub enum PlumbCommand {
         /// Show only what differs from another run.
         #[arg(long, value_name = "RUN")]
         diff: Option<String>,
+        /// Draw its rates over time and its latency by percentile, in block characters.
+        #[arg(long, conflicts_with = "diff")]
+        plot: bool,
     },
     /// Query stored results in SQL, read-only.
     Query {

@@ -11,6 +11,7 @@ pub mod full;
 pub mod list;
 mod measure;
 pub mod noise;
+pub mod plot;
 pub mod run;
 pub mod study;
 pub mod study_plan;

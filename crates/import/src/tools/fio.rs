@@ -67,7 +67,7 @@ pub(super) fn of_json(value: &Value) -> Result<Run, Unread> {
     if jobs.is_empty() && clients.is_empty() {
         return Err(unread(
             "",
-            "this JSON has no `jobs`",
+            "this JSON has no jobs",
             "give the whole of what fio wrote with --output-format=json",
         ));
     }

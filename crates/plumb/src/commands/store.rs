@@ -111,6 +111,19 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
     Ok(End::Done)
 }
 
+/// A run's seconds and percentiles, drawn.
+pub fn plot(id: &str, common: &Common) -> Result<End, Stopped> {
+    if common.json {
+        return Err(Stopped::usage("--plot has no JSON; `plumb show --json` has the numbers"));
+    }
+    let store = session::store_to_read(common)?;
+    let result = store.get(id)?;
+    let phases = store.intervals(&result.id)?;
+    let series: Vec<_> = phases.iter().map(|phase| (phase.name.as_str(), phase.intervals.as_slice())).collect();
+    output::print(&plumb_report::plot::page(&result, &series, &session::style()));
+    Ok(End::Done)
+}
+
 /// What the runs were asked to do, then where they ran: recorded facts that vary by themselves are left out.
 fn changed_settings(left: &RunResult, right: &RunResult, differences: &[FactDifference]) -> Vec<ChangedSetting> {
     let side = |value: &Option<String>| value.clone().unwrap_or_else(|| MISSING.to_owned());
@@ -320,7 +333,9 @@ pub fn export(
     common: &Common,
 ) -> Result<End, Stopped> {
     if tidy.is_some() && common.json {
-        return Err(Stopped::usage("--json excludes --csv and --ndjson; `plumb export` writes JSON by default"));
+        return Err(Stopped::usage(
+            "--json and --csv or --ndjson exclude each other; `plumb export` writes JSON by default",
+        ));
     }
     let store = session::store_to_read(common)?;
     let ids = match study {

@@ -246,6 +246,7 @@ pub const TOPICS: &[Topic] = &[
             example("Show the latest run again", "plumb show"),
             example("Show what changed between two runs", "plumb show last --diff 3f2a"),
             example("Print its result as JSON", "plumb show last --json"),
+            example("Draw its rates over time and its latency", "plumb show last --plot"),
         ],
         exits: READS,
     },

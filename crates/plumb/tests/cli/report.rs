@@ -86,6 +86,9 @@ fn a_run_is_reported_in_every_form() {
     assert!(book.contains("xl/charts/chart1.xml") && book.contains("xl/worksheets/sheet2.xml"));
     // Without a file it is Markdown, with words in place of charts.
     home.plumb("report").expect(0).says(&["# mail at sim:ssd", "Latency by percentile."]);
+    let drawn = home.plumb("show last --plot").expect(0).says(&["over 4.0 s", "time of an op", "p99"]).out;
+    assert!(drawn.lines().all(|line| line.chars().count() <= 100) && drawn.contains('█'), "{drawn}");
+    home.plumb("show last --plot --json").expect(2).complains(&["plumb show --json"]);
     home.plumb("report nonsense").expect(2).complains(&["no run \"nonsense\"", "no comparison and no study"]);
     home.plumb("report --html missing/r.html").expect(4).complains(&["cannot write missing/r.html"]);
 }
@@ -175,7 +178,7 @@ fn numbers_are_exported_as_json_lines() {
         );
     }
     home.plumb("export --csv --ndjson").expect(2);
-    home.plumb("export --ndjson --json").expect(2).complains(&["--json excludes"]);
+    home.plumb("export --ndjson --json").expect(2).complains(&["exclude each other"]);
 }
 
 /// Spreadsheets that people have open it: LibreOffice turns it into a page, openpyxl reads its charts.

@@ -115,7 +115,7 @@ fn with_a_full_disk_the_result_is_saved_elsewhere_and_completes_its_row() {
 fn what_is_no_result_of_plumbs_is_refused() {
     let home = Home::new();
     home.file("fio.json", r#"{"fio version": "fio-3.33", "jobs": []}"#);
-    home.plumb("import fio.json").expect(2).complains(&["fio.json: not a Plumb result", "other tools"]);
+    home.plumb("import fio.json").expect(2).complains(&["fio.json: not read as results of fio", "--from TOOL"]);
     home.file("text.json", "hello");
     home.plumb("import text.json").expect(2).complains(&["text.json: not JSON", "line 1 column 1"]);
     home.plumb("import nowhere.json").expect(4).complains(&["nowhere.json: "]);

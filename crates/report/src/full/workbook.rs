@@ -104,8 +104,10 @@ fn page<'a>(sheet: &'a mut Worksheet, report: &FullReport) -> Result<&'a mut Wor
         *row += 1;
         Ok(())
     };
-    for part in &report.parts {
+    for (index, part) in report.parts.iter().enumerate() {
         match part {
+            // Charts have sheets of their own.
+            ReportPart::Heading(_) if matches!(report.parts.get(index + 1), Some(ReportPart::Chart(_))) => {}
             ReportPart::Heading(text) => {
                 row += 1;
                 sheet.write_string_with_format(row, 0, text, &heading)?;
@@ -210,6 +212,9 @@ fn one_chart(sheet: &mut Worksheet, name: &str, description: &Description) -> Re
     sheet.write_string_with_format(0, 0, &description.title, &bold())?;
     sheet.write_string(1, 0, &description.says)?;
     sheet.set_column_width(0, TEXT_COLUMN)?;
+    for column in 1..16 {
+        sheet.set_column_width(column, 14)?;
+    }
     match &description.body {
         Body::Bars(bars) => of_bars(sheet, name, description, bars),
         Body::Forest(forest) => of_forest(sheet, name, description, forest),
@@ -271,13 +276,14 @@ fn of_bars(sheet: &mut Worksheet, name: &str, description: &Description, bars: &
                 last,
                 column,
             ));
-            one.set_x_error_bars(&error_bars(name, (TOP + 1, last), column + 1));
             one.set_y_error_bars(&error_bars(name, (TOP + 1, last), column + 1));
         }
     }
     chart.title().set_name(&description.title);
-    chart.y_axis().set_name(&in_unit(&bars.axis.title, bars.axis.format)).set_min(0.0);
-    chart.x_axis().set_reverse();
+    // Of lying bars, x is the axis of values.
+    chart.x_axis().set_name(&in_unit(&bars.axis.title, bars.axis.format)).set_min(0.0);
+    // The first row above.
+    chart.y_axis().set_reverse();
     place(sheet, &mut chart, last, &description.alt, bars.groups.len())
 }
 
@@ -323,7 +329,20 @@ fn of_forest(
     series.set_marker(ChartMarker::new().set_type(ChartMarkerType::Diamond).set_size(9));
     chart.title().set_name(&description.title);
     chart.legend().set_hidden();
-    chart.x_axis().set_name(&forest.axis_title).set_log_base(10);
+    let ends = forest.rows.iter().flat_map(|row| {
+        let (lo, hi) = row.interval.unwrap_or((1.0, 1.0));
+        [lo, hi, 1.0].into_iter().chain(row.value)
+    });
+    let (least, most) = ends
+        .filter(|end| end.is_finite() && *end > 0.0)
+        .fold((1.0, 1.0), |(lo, hi): (f64, f64), end| (lo.min(end), hi.max(end)));
+    // Intervals too wide to use leave no room for others.
+    let (least, most) = ((least * 0.95).max(0.05), (most * 1.05).min(20.0));
+    chart
+        .x_axis()
+        .set_name(&forest.axis_title)
+        .set_min((least * 20.0).floor() / 20.0)
+        .set_max((most * 20.0).ceil() / 20.0);
     chart.y_axis().set_name("row of the table, from below").set_min(0.0).set_max(rows as f64 + 1.0);
     place(sheet, &mut chart, last, &description.alt, rows)
 }
