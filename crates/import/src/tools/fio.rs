@@ -65,11 +65,7 @@ pub(super) fn of_json(value: &Value) -> Result<Run, Unread> {
         of_job(&mut run, &name, job);
     }
     if jobs.is_empty() && clients.is_empty() {
-        return Err(unread(
-            "",
-            "this JSON has no jobs",
-            "give the whole of what fio wrote with --output-format=json",
-        ));
+        return Err(unread("", "this JSON has no jobs", "give the whole of what fio wrote with --output-format=json"));
     }
     Ok(run)
 }
