@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// Provisionings and runs vary, and the second device is half as fast again.
-const STUDY: &str = r#"
+pub(crate) const STUDY: &str = r#"
 [experiment]
 name     = "two-disks"
 question = "Which disk reads faster?"

@@ -35,8 +35,9 @@ pub fn of_study(report: &StudyReport, numbers: TidyTable) -> FullReport {
 
 fn label(one: &StudyContrast) -> String {
     let contrast = &one.contrast;
-    let mut words: Vec<String> = one.within.values().cloned().collect();
-    words.extend(contrast.workload.iter().filter(|work| !one.within.values().any(|level| level == *work)).cloned());
+    let mut words: Vec<String> = contrast.workload.iter().cloned().collect();
+    let of_factor = |(factor, level): (&String, &String)| format!("{factor} {level}");
+    words.extend(one.within.iter().filter(|(_, level)| contrast.workload.as_ref() != Some(level)).map(of_factor));
     if !contrast.phase.is_empty() && !words.contains(&contrast.phase) {
         words.push(contrast.phase.clone());
     }
@@ -151,9 +152,10 @@ fn level_chart(
         }
     };
     let name = |(work, phase, other): &Row<'_>| {
-        let mut words: Vec<&str> = [*work].into_iter().filter(|word| !word.is_empty()).collect();
-        words.extend(other.values().filter(|level| *level != work).copied());
-        words.extend([*phase].into_iter().filter(|phase| !phase.is_empty() && phase != work));
+        let mut words: Vec<String> = [*work].into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect();
+        let of_others = other.iter().filter(|(_, level)| *level != work);
+        words.extend(of_others.map(|(factor, level)| format!("{factor} {level}")));
+        words.extend([*phase].into_iter().filter(|phase| !phase.is_empty() && phase != work).map(str::to_owned));
         words.join(" ")
     };
     let groups: Vec<BarGroup> = rows
