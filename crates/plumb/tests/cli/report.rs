@@ -81,6 +81,21 @@ fn a_comparison_is_reported_with_its_runs_as_dots() {
     home.plumb(&format!("{line}x/y.html")).expect(2).complains(&["--report c.htmlx/y.html"]);
 }
 
+/// IOzone's matrix, as it ran here and as a file of another machine's.
+#[test]
+fn a_matrix_is_reported_as_a_surface() {
+    let home = Home::new();
+    home.plumb("as iozone -a -n 256k -g 1m -y 4k -q 64k -i 0 -i 1 -f sim:ssd").ran();
+    home.plumb("report last --html m.html --svg svg")
+        .expect(0)
+        .says(&["svg/surface-write.svg", "svg/records-reread.svg"]);
+    let html = read(&home, "m.html");
+    is_a_page(&html);
+    for wanted in ["write by size of file and of record", "All files are smaller than memory", "1 MiB file", "64 KiB"] {
+        assert!(html.contains(wanted), "{wanted}");
+    }
+}
+
 #[test]
 fn a_sweep_is_reported_with_its_knee() {
     let home = Home::new();

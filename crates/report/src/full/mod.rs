@@ -9,6 +9,7 @@ mod numbers;
 mod run;
 mod runs;
 mod study;
+mod surface;
 mod sweep;
 mod workbook;
 

@@ -1,7 +1,7 @@
 //! The report of one run.
 
 use super::charts::{format_of, slug};
-use super::{FullReport, method};
+use super::{FullReport, method, surface};
 use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
 use crate::format::{self, MISSING};
 use crate::style::Ink;
@@ -26,11 +26,14 @@ pub fn of_run(result: &RunResult, series: &[(&str, &[Interval])], numbers: TidyT
     parts.extend(state(result));
     parts.extend(answer(result));
     parts.extend(method::trust(&[result]));
-    let charts: Vec<Chart> = rates(result)
-        .into_iter()
-        .chain(percentiles(result))
-        .chain(series.iter().filter_map(|(name, all)| over_time(name, all)))
-        .collect();
+    let surfaces = surface::surfaces(result);
+    // Bars and percentiles of a hundred combinations show less than their surface.
+    let charts: Vec<Chart> = if surfaces.is_empty() {
+        let over_time = series.iter().filter_map(|(name, all)| over_time(name, all));
+        rates(result).into_iter().chain(percentiles(result)).chain(over_time).collect()
+    } else {
+        surfaces
+    };
     if !charts.is_empty() {
         parts.push(ReportPart::Heading("Charts".to_owned()));
         parts.extend(charts.into_iter().map(ReportPart::chart));
