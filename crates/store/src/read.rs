@@ -168,6 +168,15 @@ impl Store {
         if text.is_empty() {
             return Err(none());
         }
+        // Whole ids are asked for by the thousand, and need no look at every run.
+        let whole: Option<String> = self
+            .connection
+            .prepare_cached("SELECT id FROM run WHERE id = ?1")
+            .and_then(|mut statement| statement.query_row([text], |row| row.get(0)).optional())
+            .map_err(&failed)?;
+        if let Some(id) = whole {
+            return Ok(id);
+        }
         let mut statement = self
             .connection
             .prepare(

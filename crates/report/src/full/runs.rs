@@ -78,10 +78,28 @@ fn table(series: &[(&str, &str, Metric, Vec<&RunNumber<'_>>)]) -> ReportTable {
     }
 }
 
+/// More runs than this are drawn in groups of neighbours: a page stays small, and points apart.
+const POINTS_MAX: usize = 120;
+
+/// A point a run; of many runs, the mean of neighbours with the least and the most of them.
+fn points(numbers: &[f64]) -> Vec<Point> {
+    let group = numbers.len().div_ceil(POINTS_MAX).max(1);
+    let point = |(index, values): (usize, &[f64])| {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let (least, most) = values.iter().fold((f64::MAX, f64::MIN), |(lo, hi), x| (lo.min(*x), hi.max(*x)));
+        let first = (index * group + 1) as f64;
+        Point {
+            x: first + (values.len() - 1) as f64 / 2.0,
+            y: Some(mean),
+            interval: (group > 1).then_some((least, most)),
+        }
+    };
+    numbers.chunks(group).enumerate().map(point).collect()
+}
+
 fn chart((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>>)) -> Chart {
     let numbers: Vec<f64> = values.iter().map(|number| number.value).collect();
     let changes = history(&numbers, &History::default()).unwrap_or_default();
-    let points = |(index, value): (usize, &f64)| Point { x: (index + 1) as f64, y: Some(*value), interval: None };
     let day = |at: usize| {
         values.get(at).map_or(String::new(), |number| number.started.get(..16).unwrap_or_default().replace('T', " "))
     };
@@ -104,20 +122,41 @@ fn chart((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>
     Chart {
         name: format!("history-{}-{}", slug(&name), slug(&metric.to_string())),
         title: format!("{name} {metric}"),
-        says: format!("A point a run, in the order of time, from {} to {} UTC; {said}.", day(0), day(values.len() - 1)),
+        says: format!(
+            "{}, in the order of time, from {} to {} UTC; {said}.",
+            if numbers.len() > POINTS_MAX {
+                "Means of neighbouring runs, with the least and the most of them"
+            } else {
+                "A point a run"
+            },
+            day(0),
+            day(values.len() - 1)
+        ),
         alt: format!("{name} {metric} over {} runs; {said}.", values.len()),
         body: Body::Lines(Lines {
             x: Axis { title: "Run".to_owned(), format: Format::Count, scale: Scale::Linear },
             panels: vec![Panel {
                 y: Axis { format: format_of(*metric), ..axis_of(*metric, Scale::FromZero) },
                 height: 130.0,
-                series: vec![Series {
-                    name: metric.to_string(),
-                    shape: SeriesShape::Points,
-                    points: numbers.iter().enumerate().map(points).collect(),
-                }],
+                series: vec![Series { name: metric.to_string(), shape: SeriesShape::Points, points: points(&numbers) }],
             }],
             marks,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: ten thousand runs are a page of a few hundred points, and none is left out.
+    #[test]
+    fn many_runs_are_drawn_in_groups() {
+        let numbers: Vec<f64> = (1..=10_000).map(f64::from).collect();
+        let points = points(&numbers);
+        assert!(points.len() <= POINTS_MAX);
+        assert_eq!((points[0].x, points[0].y, points[0].interval), (42.5, Some(42.5), Some((1.0, 84.0))));
+        assert_eq!(points.last().and_then(|last| last.interval).map(|(_, most)| most), Some(10_000.0));
+        assert_eq!(super::points(&[5.0, 6.0])[1], Point { x: 2.0, y: Some(6.0), interval: None });
     }
 }
