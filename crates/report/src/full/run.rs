@@ -21,7 +21,11 @@ pub fn of_run(result: &RunResult, series: &[(&str, &[Interval])], numbers: TidyT
     let name = if result.workload.name.is_empty() { "run" } else { &result.workload.name };
     let mut places: Vec<&str> = result.target.values().map(|facts| facts.path.as_str()).collect();
     places.dedup();
-    let title = format!("{name} at {}", if places.is_empty() { "no path".to_owned() } else { places.join(", ") });
+    let title = match (&result.imported, places.as_slice()) {
+        (Some(_), _) => format!("{name}, imported"),
+        (None, []) => name.to_owned(),
+        (None, places) => format!("{name} at {}", places.join(", ")),
+    };
     let mut parts: Vec<ReportPart> = Vec::new();
     parts.extend(state(result));
     parts.extend(answer(result));
@@ -94,9 +98,16 @@ fn spoken(phase: &PhaseResult, kind: OpKind) -> Option<(Metric, f64)> {
 /// A run of so many phases has a line for each, without what limited it.
 const PHASES_IN_FULL: usize = 3;
 
+/// A list of more says less than a chart.
+const PHASES_LISTED: usize = 20;
+
 /// What each phase came to.
 fn answer(result: &RunResult) -> Vec<ReportPart> {
     let said = result.phases.iter().filter_map(|phase| Some((phase, headline(phase)?)));
+    if result.phases.len() > PHASES_LISTED {
+        let text = format!("{} phases: the charts and the table have them all.", result.phases.len());
+        return vec![ReportPart::Text(Ink::Faint, text)];
+    }
     if result.phases.len() > PHASES_IN_FULL {
         let item =
             |(phase, rate): (&PhaseResult, String)| Item { ink: Ink::Strong, head: phase.name.clone(), text: rate };

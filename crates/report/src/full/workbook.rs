@@ -276,7 +276,7 @@ fn of_bars(sheet: &mut Worksheet, name: &str, description: &Description, bars: &
                 last,
                 column,
             ));
-            one.set_y_error_bars(&error_bars(name, (TOP + 1, last), column + 1));
+            one.set_x_error_bars(&error_bars(name, (TOP + 1, last), column + 1));
         }
     }
     chart.title().set_name(&description.title);
