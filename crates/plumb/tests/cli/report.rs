@@ -94,6 +94,15 @@ fn a_matrix_is_reported_as_a_surface() {
     for wanted in ["write by size of file and of record", "All files are smaller than memory", "1 MiB file", "64 KiB"] {
         assert!(html.contains(wanted), "{wanted}");
     }
+    // Of an imported one nobody knows whether memory answered.
+    home.file("dd.txt", "1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.5 s, 2.1 MB/s\n");
+    home.plumb("import dd.txt --from dd").expect(0);
+    let row = home.plumb("list --json").expect(0).json();
+    let id =
+        row.as_array().unwrap().iter().find(|row| row["workload"] == "dd").unwrap()["id"].as_str().unwrap().to_owned();
+    home.plumb(&format!("report {id} --html dd.html")).expect(0);
+    let html = read(&home, "dd.html");
+    assert!(html.contains("nothing was observed while it ran") && !html.contains("No warnings"), "{html}");
 }
 
 #[test]

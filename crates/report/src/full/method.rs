@@ -101,6 +101,11 @@ pub(super) fn trust(results: &[&RunResult]) -> Vec<ReportPart> {
     }
     plumb_result::short_list::sort_by_key(&mut items, |(level, _)| std::cmp::Reverse(*level));
     let mut items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
+    if results.iter().any(|result| result.imported.is_some()) {
+        let text =
+            "another tool's result: nothing was observed while it ran, so it may be the speed of memory.".to_owned();
+        items.push(Item { ink: Ink::Caution, head: "unknown".to_owned(), text });
+    }
     if items.is_empty() {
         items.push(Item { ink: Ink::Good, head: String::new(), text: "No warnings.".to_owned() });
     }

@@ -77,6 +77,8 @@ fn charts(result: &RunResult, test: &str, cells: &[Cell<'_>]) -> Vec<Chart> {
         title: format!("{test} by size of file and of record"),
         says: match behind {
             Some(_) => "Dark is fast. Files below the line are as large as memory or larger.",
+            // Of another tool's file nobody knows the machine.
+            None if ram_bytes == 0 => "Dark is fast. How much memory the machine had is not known.",
             None => "Dark is fast. All files are smaller than memory.",
         }
         .to_owned(),
