@@ -161,7 +161,7 @@ impl Ruler {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Ticks with their labels, thinned to so many.
+    /// Ticks with their labels, no more than `most` of them.
     pub(crate) fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let step = self.ticks.len().div_ceil(most.max(2)).max(1);
         // Nines are few and each is asked for.

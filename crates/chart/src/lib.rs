@@ -222,7 +222,7 @@ pub struct Heat {
     pub values_title: String,
     /// Whether to print them in the cells, where there is room.
     pub print_values: bool,
-    /// Lines behind so many rows, each with its name: the edges of caches.
+    /// Horizontal lines with a name, each below this number of rows: where a cache ends.
     pub edges: Vec<(usize, String)>,
 }
 

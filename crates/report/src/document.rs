@@ -4,6 +4,7 @@ use crate::measure;
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_chart::Chart;
+use plumb_result::Level;
 
 /// One part of a report.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +43,24 @@ pub(crate) struct Item {
     /// `warn A3`; empty for none.
     pub(crate) head: String,
     pub(crate) text: String,
+}
+
+impl Item {
+    /// What a check says: `warn A3`, the sentence, and the remedy where there is one.
+    pub(crate) fn finding(level: Level, code: &str, message: &str, remedy: &str) -> Item {
+        let ink = match level {
+            Level::Fail => Ink::Bad,
+            Level::Warn => Ink::Caution,
+            Level::Note | Level::Skipped | Level::Pass => Ink::Faint,
+        };
+        let text = if remedy.is_empty() { message.to_owned() } else { format!("{message} → {remedy}") };
+        Item { ink, head: format!("{} {code}", level.name()), text }
+    }
+
+    /// Where no check warns.
+    pub(crate) fn no_warnings() -> Item {
+        Item { ink: Ink::Good, head: String::new(), text: "No warnings.".to_owned() }
+    }
 }
 
 /// A table; every row has as many cells as there are columns.

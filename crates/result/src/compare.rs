@@ -435,3 +435,44 @@ impl ContrastVerdict {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: a dot of a chart is never a run of the other side. With two works, each ran on both sides in the block's order.
+    #[test]
+    fn runs_are_of_the_sides_that_the_order_says() {
+        let comparison = |order: &[&str], runs: &[&str]| Comparison {
+            schema: COMPARE_SCHEMA.to_owned(),
+            verdict_note: String::new(),
+            contrasts: Vec::new(),
+            differences: Vec::new(),
+            confounded: false,
+            seed: 0,
+            order: order.iter().map(|block| (*block).to_owned()).collect(),
+            runs: runs.iter().map(|run| (*run).to_owned()).collect(),
+            left_out: Vec::new(),
+            run_checks: Vec::new(),
+            notes: Vec::new(),
+            checks: Vec::new(),
+            varying: None,
+            plots: None,
+            planned: None,
+            stored: None,
+        };
+        let sides = |order: &[&str], runs: &[&str]| -> Vec<usize> {
+            let comparison = comparison(order, runs);
+            let sides = comparison.sides_of_runs();
+            runs.iter().filter_map(|run| sides.get(run).copied()).collect()
+        };
+        assert_eq!(sides(&["AB", "BA"], &["a", "b", "c", "d"]), [0, 1, 1, 0]);
+        assert_eq!(sides(&["AB", "BA"], &["a", "b", "c", "d", "e", "f", "g", "h"]), [0, 1, 0, 1, 1, 0, 1, 0]);
+        assert_eq!(
+            sides(&["AB", "BA"], &["a", "b", "c"]),
+            [0usize; 0],
+            "an order that does not cover the runs says nothing"
+        );
+        assert_eq!(sides(&[], &["a"]), [0usize; 0]);
+    }
+}

@@ -8,7 +8,7 @@ use crate::svg::{Anchor, Svg, Weight};
 use crate::{Forest, ForestRow, Mark};
 
 const ROW: f64 = 26.0;
-/// An interval that reaches so many times beyond all ratios is cut there: it is too wide to use, and would leave no room for others.
+/// An interval is cut where it reaches this factor beyond the smallest or largest ratio; else one wide interval leaves the others no room.
 const BEYOND: f64 = 4.0;
 
 pub(super) fn draw(svg: &mut Svg, forest: &Forest) {

@@ -100,7 +100,8 @@ impl Measured {
             };
             std::fs::write(path, text).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
         }
-        arguments.report_file.run(&medians.result, store)?;
+        let runs: Vec<String> = self.outcomes.iter().map(|outcome| outcome.result.id.clone()).collect();
+        arguments.report_file.run(&medians.result, &runs, store)?;
         let ends: Vec<End> = self.outcomes.iter().map(|outcome| ended(outcome, common)).collect();
         if let Some(error) = self.cut_short {
             return Err(Stopped::io(error));

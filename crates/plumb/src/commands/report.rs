@@ -153,7 +153,7 @@ impl Subject {
 
     fn report(self, store: &Store) -> Result<FullReport, Stopped> {
         match self {
-            Subject::Run(run) => of_run(&store.get(&run)?, Some(store)),
+            Subject::Run(run) => of_run(&store.get(&run)?, &[run], Some(store)),
             Subject::Comparison(id) => of_comparison(&store.comparison(&id)?, Some(store)),
             Subject::Study(id) => of_study(&answer(&StudyEvidence::load(store, &id)?), store),
             Subject::Runs { selection, ids } => Ok(full::of_runs(&selection, numbers(store, &ids)?)),
@@ -166,15 +166,17 @@ fn numbers(store: &Store, ids: &[String]) -> Result<TidyTable, Stopped> {
     Ok(store.tidy(ids, &plumb_study::placed::columns(store, ids)?)?)
 }
 
-fn of_run(result: &RunResult, store: Option<&Store>) -> Result<FullReport, Stopped> {
-    // A run that was not stored has no series here, and no sheet of numbers.
-    let Some(store) = store.filter(|store| store.find(&result.id).is_ok()) else {
-        return Ok(full::of_run(result, &[], TidyTable::default()));
+/// `runs`: the ids of the runs that the result is of.
+fn of_run(result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<FullReport, Stopped> {
+    // Runs that were not stored have no seconds here, and no sheet of numbers.
+    let Some(store) = store.filter(|store| runs.iter().all(|run| store.find(run).is_ok())) else {
+        return Ok(full::of_run(result, runs.len(), &[], TidyTable::default()));
     };
-    let phases = store.intervals(&result.id)?;
+    let numbers = store.tidy(runs, &FurtherColumns::default())?;
+    // Medians are of no one run's seconds.
+    let phases = if let [run] = runs { store.intervals(run)? } else { Vec::new() };
     let series: Vec<_> = phases.iter().map(|phase| (phase.name.as_str(), phase.intervals.as_slice())).collect();
-    let numbers = store.tidy(std::slice::from_ref(&result.id), &FurtherColumns::default())?;
-    Ok(full::of_run(result, &series, numbers))
+    Ok(full::of_run(result, runs.len(), &series, numbers))
 }
 
 fn of_comparison(comparison: &Comparison, store: Option<&Store>) -> Result<FullReport, Stopped> {
@@ -202,9 +204,9 @@ impl ReportFile {
         opened.map(|_| ()).map_err(|error| Stopped::usage(format!("--report {}: {error}", path.display())))
     }
 
-    /// Writes the report of a run.
-    pub fn run(&self, result: &RunResult, store: Option<&Store>) -> Result<(), Stopped> {
-        self.write(|| of_run(result, store))
+    /// Writes the report of a run, or of the medians of several, by their ids.
+    pub fn run(&self, result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<(), Stopped> {
+        self.write(|| of_run(result, runs, store))
     }
 
     /// Writes the report of a comparison.

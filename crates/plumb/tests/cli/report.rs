@@ -59,6 +59,13 @@ fn a_run_is_reported_in_every_form() {
     let drawn = home.plumb("show last --plot").expect(0).says(&["over 4.0 s", "time of an op", "p99"]).out;
     assert!(drawn.lines().all(|line| line.chars().count() <= 100) && drawn.contains('█'), "{drawn}");
     home.plumb("show last --plot --json").expect(2).complains(&["plumb show --json"]);
+    // Several runs are not called one.
+    home.plumb("run mail --at sim:ssd --set time=1s --runs 3 --report m.html").expect(0);
+    let medians = read(&home, "m.html");
+    assert!(
+        medians.contains("Medians of 3 runs") && medians.contains("was run 3 times") && !medians.contains("One run"),
+        "{medians}"
+    );
     home.plumb("report nonsense").expect(2).complains(&["no run \"nonsense\"", "no comparison and no study"]);
     home.plumb("report --html missing/r.html").expect(4).complains(&["cannot write missing/r.html"]);
 }
@@ -103,6 +110,7 @@ fn a_matrix_is_reported_as_a_surface() {
     home.plumb(&format!("report {id} --html dd.html")).expect(0);
     let html = read(&home, "dd.html");
     assert!(html.contains("nothing was observed while it ran") && !html.contains("No warnings"), "{html}");
+    assert!(!html.contains("0.00 B of memory") && html.contains("is not known"), "{html}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) fn slug(text: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// A contrast as a row of a forest. Of device counts the ratio is that of the counts, and fewer is better.
+/// A contrast as a row of a forest, better to the right. In words, device counts are what tables say of them: how many times as many.
 pub(super) fn forest_row(label: String, contrast: &Contrast, is_judged: bool) -> ForestRow {
     let mark = match contrast.verdict {
         _ if !is_judged => Mark::Unjudged,
@@ -54,9 +54,20 @@ pub(super) fn forest_row(label: String, contrast: &Contrast, is_judged: bool) ->
     };
     let word = if is_judged { contrast.word() } else { "secondary" };
     let interval = contrast.lo.zip(contrast.hi);
-    let words = match (contrast.ratio, interval) {
-        (Some(ratio), Some((lo, hi))) => format!("{}× ({}) {word}", format::ratio(ratio), format::interval(lo, hi)),
-        (Some(ratio), None) => format!("{}× {word}", format::ratio(ratio)),
+    let is_count = contrast.metric.device_count().is_some();
+    let said = |ratio: f64| if is_count { 1.0 / ratio } else { ratio };
+    let many = if is_count { " as many" } else { "" };
+    let words = match (contrast.ratio.map(said), interval.map(|(lo, hi)| (said(lo), said(hi)))) {
+        (Some(ratio), Some((lo, hi))) => {
+            let between = format::interval(lo.min(hi), lo.max(hi));
+            // That of an equivalence is narrower.
+            let coverage = match (contrast.confidence * 100.0).round() {
+                95.0 => String::new(),
+                other => format!("{other:.0} %: "),
+            };
+            format!("{}×{many} ({coverage}{between}) {word}", format::ratio(ratio))
+        }
+        (Some(ratio), None) => format!("{}×{many} {word}", format::ratio(ratio)),
         (None, _) => word.to_owned(),
     };
     ForestRow { label, value: contrast.ratio, interval, mark, words }
@@ -72,7 +83,7 @@ pub(super) fn forest(title: &str, better: &str, band: Option<f64>, rows: Vec<For
         name: "verdicts".to_owned(),
         title: title.to_owned(),
         says: format!(
-            "Each line is a 95 % interval of the ratio. Disc: better, diamond: worse, square: equivalent, triangle: cannot tell, \
+            "Each line is the interval of a ratio: 95 %, unless it says otherwise. Disc: better, diamond: worse, square: equivalent, triangle: cannot tell, \
              cross: no verdict asked.{band_says}"
         ),
         alt: format!("{title}. {}.", said.join("; ")),
@@ -87,6 +98,25 @@ pub(super) fn forest(title: &str, better: &str, band: Option<f64>, rows: Vec<For
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Protects: one direction everywhere. Twice as many writes are worse, which is left of 1, and are called twice as many, as the
+    // tables do; an equivalence does not pass its 94 % off as 95 %.
+    #[test]
+    fn counts_and_coverage_are_said_as_in_tables() {
+        let contrast = |metric: &str, confidence: f64| -> Contrast {
+            let json = serde_json::json!({
+                "metric": metric, "phase": "p", "baseline": "a", "candidate": "b", "baseline_value": 1.0, "candidate_value": 2.0,
+                "baseline_cv": null, "candidate_cv": null, "ratio": 0.5, "lo": 0.4, "hi": 0.625, "confidence": confidence,
+                "p_sign_flip": null, "verdict": "slower", "blocks": 8, "blocks_needed": null
+            });
+            plumb_document::json::from_str(&json.to_string()).unwrap()
+        };
+        let count = forest_row("x".to_owned(), &contrast("device.writes", 0.95), true);
+        assert_eq!((count.value, count.mark), (Some(0.5), Mark::Worse));
+        assert!(count.words.starts_with("2.00× as many (1.60 – 2.50)"), "{}", count.words);
+        let rate = forest_row("x".to_owned(), &contrast("write.bw", 0.94), true);
+        assert!(rate.words.starts_with("0.50× (94 %: 0.40 – 0.62)"), "{}", rate.words);
+    }
 
     #[test]
     fn names_of_files_are_plain() {

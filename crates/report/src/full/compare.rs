@@ -37,7 +37,7 @@ pub fn of_comparison(comparison: &Comparison, examples: &[RunResult], numbers: T
     };
     if !named.is_empty() {
         parts.extend(method::setups(&named));
-        parts.extend(method::not_looked_at(&examples.iter().collect::<Vec<_>>()));
+        parts.extend(method::not_checked(&examples.iter().collect::<Vec<_>>()));
     }
     parts.extend(order(comparison, examples));
     FullReport { title, parts, numbers }
@@ -52,20 +52,13 @@ fn name(comparison: &Comparison, contrast: &Contrast) -> String {
 }
 
 fn trust(comparison: &Comparison) -> Vec<ReportPart> {
-    let ink = |level: Level| if level == Level::Fail { Ink::Bad } else { Ink::Caution };
-    let mut items: Vec<Item> = Vec::new();
-    for finding in comparison.checks.iter().filter(|finding| finding.level >= Level::Warn) {
-        let remedy = if finding.remedy.is_empty() { String::new() } else { format!(" → {}", finding.remedy) };
-        let head = format!("{} {}", finding.level.name(), finding.code);
-        items.push(Item { ink: ink(finding.level), head, text: format!("{}{remedy}", finding.message) });
-    }
+    let warned = comparison.checks.iter().filter(|finding| finding.level >= Level::Warn);
+    let mut items: Vec<Item> =
+        warned.map(|finding| Item::finding(finding.level, &finding.code, &finding.message, &finding.remedy)).collect();
     for check in &comparison.run_checks {
-        let head = format!("{} {}", check.finding.level.name(), check.finding.code);
-        let text = format!(
-            "{} ({} of {} runs): {} → {}",
-            check.side, check.runs, check.of, check.finding.message, check.finding.remedy
-        );
-        items.push(Item { ink: ink(check.finding.level), head, text });
+        let (level, code) = (check.finding.level, &check.finding.code);
+        let message = format!("{} ({} of {} runs): {}", check.side, check.runs, check.of, check.finding.message);
+        items.push(Item::finding(level, code, &message, &check.finding.remedy));
     }
     for left_out in &comparison.left_out {
         let text = format!("run {} of {}: {}", left_out.run, left_out.side, left_out.reason);
@@ -77,7 +70,7 @@ fn trust(comparison: &Comparison) -> Vec<ReportPart> {
         text: note.clone(),
     }));
     if items.is_empty() {
-        items.push(Item { ink: Ink::Good, head: String::new(), text: "No warnings.".to_owned() });
+        items.push(Item::no_warnings());
     }
     vec![ReportPart::Heading("How far to trust it".to_owned()), ReportPart::List(items)]
 }
@@ -140,7 +133,8 @@ fn bars(comparison: &Comparison, numbers: &TidyTable) -> Vec<Chart> {
             };
             let runs: Vec<&RunNumber<'_>> = numbers.iter().filter(of_run).collect();
             let value = if side == 0 { one.baseline_value } else { one.candidate_value };
-            let interval = mean(&runs).and_then(|(_, interval)| interval);
+            // Over several places runs are no units, and the numbers do not say which place they are of.
+            let interval = mean(&runs).and_then(|(_, interval)| interval).filter(|_| comparison.plots.is_none());
             Bar {
                 series: side,
                 value,

@@ -52,8 +52,8 @@ pub(super) fn setups(named: &[(String, &RunResult)]) -> Vec<ReportPart> {
     vec![ReportPart::Heading("Method".to_owned()), ReportPart::Facts(FactTable { columns, rows })]
 }
 
-/// What of a result its checks could not look at.
-pub(super) fn not_looked_at(results: &[&RunResult]) -> Vec<ReportPart> {
+/// Checks that lacked data, each once.
+pub(super) fn not_checked(results: &[&RunResult]) -> Vec<ReportPart> {
     let mut items: Vec<Item> = Vec::new();
     for finding in results.iter().flat_map(|result| &result.checks).filter(|finding| finding.level == Level::Skipped) {
         let head = finding.code.clone();
@@ -90,13 +90,10 @@ pub(super) fn machine(result: &RunResult) -> String {
 pub(super) fn trust(results: &[&RunResult]) -> Vec<ReportPart> {
     let mut items: Vec<(Level, Item)> = Vec::new();
     for finding in results.iter().flat_map(|result| &result.checks).filter(|finding| finding.level >= Level::Warn) {
-        let head = format!("{} {}", finding.level.name(), finding.code);
         let phase = finding.phase.as_ref().map_or(String::new(), |phase| format!("{phase}: "));
-        let remedy = if finding.remedy.is_empty() { String::new() } else { format!(" → {}", finding.remedy) };
-        let text = format!("{phase}{}{remedy}", finding.message);
-        let ink = if finding.level == Level::Fail { Ink::Bad } else { Ink::Caution };
-        if !items.iter().any(|(_, known)| known.head == head && known.text == text) {
-            items.push((finding.level, Item { ink, head, text }));
+        let item = Item::finding(finding.level, &finding.code, &format!("{phase}{}", finding.message), &finding.remedy);
+        if !items.iter().any(|(_, known)| *known == item) {
+            items.push((finding.level, item));
         }
     }
     plumb_result::short_list::sort_by_key(&mut items, |(level, _)| std::cmp::Reverse(*level));
@@ -107,7 +104,7 @@ pub(super) fn trust(results: &[&RunResult]) -> Vec<ReportPart> {
         items.push(Item { ink: Ink::Caution, head: "unknown".to_owned(), text });
     }
     if items.is_empty() {
-        items.push(Item { ink: Ink::Good, head: String::new(), text: "No warnings.".to_owned() });
+        items.push(Item::no_warnings());
     }
     vec![ReportPart::Heading("How far to trust it".to_owned()), ReportPart::List(items)]
 }

@@ -56,8 +56,12 @@ impl RunNumber<'_> {
 
 /// The geometric mean of some runs and its 95 % interval: with provisionings as units where there are several, and else runs.
 pub(super) fn mean(numbers: &[&RunNumber<'_>]) -> Option<(f64, Option<(f64, f64)>)> {
+    // Without one of them it would be the mean of others.
+    if numbers.iter().any(|number| number.value <= 0.0 || !number.value.is_finite()) {
+        return None;
+    }
     let mut plots: Vec<(&str, Vec<f64>)> = Vec::new();
-    for number in numbers.iter().filter(|number| number.value > 0.0 && number.value.is_finite()) {
+    for number in numbers {
         match plots.iter_mut().find(|(plot, _)| *plot == number.plot) {
             Some((_, values)) => values.push(number.value),
             None => plots.push((number.plot, vec![number.value])),

@@ -15,9 +15,9 @@ use plumb_result::tidy::TidyTable;
 use plumb_result::{Metric, PhaseResult, RunResult, RunVerdict};
 use plumb_workload::OpKind;
 
-/// One run. `series`: what its phases measured second by second, by name, where that is known. `numbers`: the run's, for the sheet of all
-/// numbers.
-pub fn of_run(result: &RunResult, series: &[(&str, &[Interval])], numbers: TidyTable) -> FullReport {
+/// One run, or the medians of several of one work. `series`: what the phases of a single run measured second by second, by name, where
+/// that is known. `numbers`: those of all the runs, for the sheet of all numbers.
+pub fn of_run(result: &RunResult, runs: usize, series: &[(&str, &[Interval])], numbers: TidyTable) -> FullReport {
     let name = if result.workload.name.is_empty() { "run" } else { &result.workload.name };
     let mut places: Vec<&str> = result.target.values().map(|facts| facts.path.as_str()).collect();
     places.dedup();
@@ -34,7 +34,7 @@ pub fn of_run(result: &RunResult, series: &[(&str, &[Interval])], numbers: TidyT
     // Bars and percentiles of a hundred combinations show less than their surface.
     let charts: Vec<Chart> = if surfaces.is_empty() {
         let over_time = series.iter().filter_map(|(name, all)| over_time(name, all));
-        rates(result).into_iter().chain(percentiles(result)).chain(over_time).collect()
+        rates(result, runs).into_iter().chain(percentiles(result)).chain(over_time).collect()
     } else {
         surfaces
     };
@@ -44,11 +44,23 @@ pub fn of_run(result: &RunResult, series: &[(&str, &[Interval])], numbers: TidyT
     }
     parts.push(ReportPart::Heading("Numbers".to_owned()));
     parts.push(ReportPart::Table(table(result)));
-    parts.extend(method::setups(&[("run".to_owned(), result)]));
-    parts.extend(method::not_looked_at(&[result]));
     let tool = format!("{} {}", result.tool.name, result.tool.version);
+    if result.imported.is_some() {
+        let said = format!(
+            "The numbers are those of a file that {} wrote. Where it ran, and what answered, is not known.",
+            tool.trim_end()
+        );
+        parts.extend(method::paragraph(said, "Plumb"));
+        return FullReport { title, parts, numbers };
+    }
+    parts.extend(method::setups(&[("run".to_owned(), result)]));
+    parts.extend(method::not_checked(&[result]));
+    let (times, interval) = match runs {
+        0 | 1 => ("once".to_owned(), "A single run has no interval."),
+        _ => (format!("{runs} times"), "Numbers are medians of the runs; the run named is the first."),
+    };
     let said = format!(
-        "{name} was run once with {tool} on {} (seed {}; run {}, {}). A single run has no interval.",
+        "{name} was run {times} with {tool} on {} (seed {}; run {}, {}). {interval}",
         method::machine(result),
         result.workload.seed,
         result.id,
@@ -166,7 +178,7 @@ fn table(result: &RunResult) -> ReportTable {
 }
 
 /// Rates of all phases, those in bytes and those in ops apart.
-fn rates(result: &RunResult) -> Vec<Chart> {
+fn rates(result: &RunResult, runs: usize) -> Vec<Chart> {
     let spoken: Vec<(String, Metric, f64)> = result
         .phases
         .iter()
@@ -199,7 +211,7 @@ fn rates(result: &RunResult) -> Vec<Chart> {
         Some(Chart {
             name: slug(title),
             title: title.to_owned(),
-            says: "One run: no intervals.".to_owned(),
+            says: if runs > 1 { format!("Medians of {runs} runs.") } else { "One run: no intervals.".to_owned() },
             alt: format!("{title}: {}.", said.join(", ")),
             body: Body::Bars(Bars {
                 axis: Axis { title: String::new(), format, scale: Scale::FromZero },

@@ -32,7 +32,7 @@ pub fn of_sweep(sweep: &Sweep, example: Option<&RunResult>, numbers: TidyTable) 
     }
     if let Some(result) = example {
         parts.extend(method::setups(&[("sweep".to_owned(), result)]));
-        parts.extend(method::not_looked_at(&[result]));
+        parts.extend(method::not_checked(&[result]));
         let tool = format!("{} {}", result.tool.name, result.tool.version);
         let text = format!(
             "The phase {} of {} was run with {tool} on {}, each level {} times in blocks of random order (seed {}). Values are geometric \
@@ -75,7 +75,7 @@ fn trust(sweep: &Sweep) -> Vec<ReportPart> {
     }
     items.extend(sweep.notes.iter().map(|note| Item { ink: Ink::Faint, head: "note".to_owned(), text: note.clone() }));
     if items.is_empty() {
-        items.push(Item { ink: Ink::Good, head: String::new(), text: "No warnings.".to_owned() });
+        items.push(Item::no_warnings());
     }
     vec![ReportPart::Heading("How far to trust it".to_owned()), ReportPart::List(items)]
 }

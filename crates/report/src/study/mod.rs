@@ -78,15 +78,10 @@ fn without_empty(table: &mut ReportTable) {
 }
 
 fn trust(report: &StudyReport) -> Vec<ReportPart> {
-    let whole = |finding: &Finding| Item {
-        ink: ink(finding.level),
-        head: format!("{} {}", finding.level.name(), finding.code),
-        text: with_remedy(&finding.message, &finding.remedy),
-    };
-    let of_runs = |finding: &GatheredFinding| Item {
-        ink: ink(finding.level),
-        head: format!("{} {}", finding.level.name(), finding.code),
-        text: with_remedy(&format!("in {} of {} runs: {}", finding.runs, finding.of, finding.message), &finding.remedy),
+    let whole = |finding: &Finding| Item::finding(finding.level, &finding.code, &finding.message, &finding.remedy);
+    let of_runs = |finding: &GatheredFinding| {
+        let message = format!("in {} of {} runs: {}", finding.runs, finding.of, finding.message);
+        Item::finding(finding.level, &finding.code, &message, &finding.remedy)
     };
     let note = |note: &String| Item { ink: Ink::Caution, head: "note".to_owned(), text: note.clone() };
     let mut items: Vec<Item> = report.checks.iter().filter(|one| one.level >= Level::Warn).map(whole).collect();
@@ -98,22 +93,9 @@ fn trust(report: &StudyReport) -> Vec<ReportPart> {
     }));
     items.extend(report.notes.iter().map(note));
     if items.is_empty() {
-        let text = "No warnings.".to_owned();
-        items.push(Item { ink: Ink::Good, head: String::new(), text });
+        items.push(Item::no_warnings());
     }
     vec![ReportPart::Heading("Trust".to_owned()), ReportPart::List(items)]
-}
-
-fn with_remedy(message: &str, remedy: &str) -> String {
-    if remedy.is_empty() { message.to_owned() } else { format!("{message} → {remedy}") }
-}
-
-const fn ink(level: Level) -> Ink {
-    match level {
-        Level::Fail => Ink::Bad,
-        Level::Warn => Ink::Caution,
-        Level::Note | Level::Skipped | Level::Pass => Ink::Faint,
-    }
 }
 
 fn spread(report: &StudyReport) -> Vec<ReportPart> {

@@ -294,7 +294,8 @@ fn memory_stands_for_a_file() {
     assert_eq!(outcomes[1].memory, outcomes[0].memory);
     assert!(outcomes[2].memory.iter().all(|&byte| byte == 0), "never written");
     let much = BlockFiles { lengths: vec![u64::MAX / 2], ..files() };
-    let refused = run(request(Backend::PageFault, 1, much), &ops).expect_err("nobody has that").to_string();
+    let refused =
+        run(request(Backend::PageFault, 1, much), &ops).expect_err("no machine has that much memory").to_string();
     assert!(refused.contains("more memory than the machine has"), "{refused}");
     let several = BlockFiles { fds: vec![NOT_OPEN; 2], lengths: vec![4096; 2], ..BlockFiles::default() };
     assert!(run(request(Backend::PageFault, 1, several), &ops).is_err());
