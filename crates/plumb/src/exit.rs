@@ -101,7 +101,7 @@ impl From<plumb_store::StoreError> for Stopped {
         match &error {
             error if asked_wrongly => Stopped::usage(error),
             error if error.is_full() => {
-                Stopped::io(format!("{error}\nFree some space, or name another database with --db."))
+                Stopped::io(format!("{error}\nThe disk is full. Free some space, or name another database with --db."))
             }
             error => Stopped::io(error),
         }

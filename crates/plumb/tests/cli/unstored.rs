@@ -94,7 +94,11 @@ fn with_a_full_disk_the_result_is_saved_elsewhere_and_completes_its_row() {
     home.plumb(&format!("{db} show last")).expect(0).says(&["sim:ssd"]);
     // Nothing is measured that could not be stored. What the end of the first run gave back is taken too.
     small.fill();
-    home.plumb(&format!("{db} run random-read --at sim:ssd")).expect(4).complains(&["plumb.db", "Free some space"]);
+    home.plumb(&format!("{db} run random-read --at sim:ssd")).expect(4).complains(&[
+        "plumb.db",
+        "full",
+        "Free some space",
+    ]);
     assert!(saved(&small.0, "plumb-result-").is_empty());
     let files = saved(&home.work(), "plumb-result-");
     let [file] = files.as_slice() else { panic!("{files:?}") };
