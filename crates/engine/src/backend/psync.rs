@@ -5,7 +5,7 @@ use crate::backend::{
     BlockContext, BlockFiles, Completion, Errno, FileKind, NOT_OPEN, SyncBackend, SyncRangeFlags, completion, done,
     has_context,
 };
-use crate::files::open::{WRITTEN_OUT_MAX, drop_pages, write_out};
+use crate::files::calls::{WRITTEN_OUT_MAX, drop_pages, write_out};
 use crate::op::{BlockOp, Role};
 use plumb_workload::OpKind;
 #[cfg(target_os = "linux")]

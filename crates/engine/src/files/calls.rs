@@ -1,9 +1,36 @@
-//! System calls on a job's files that have no safe form elsewhere.
+//! System calls on a job's files, with those that have no safe form elsewhere.
 #![allow(unsafe_code)]
 
 use plumb_workload::files::WriteLife;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Of more files than this, only what is clean is dropped from the page cache: each would wait for the device. Those that
+/// were just laid out are clean.
+pub(crate) const WRITTEN_OUT_MAX: usize = 1024;
+
+/// Writes a file's dirty pages out; only clean ones can be dropped.
+pub(crate) fn write_out(file: BorrowedFd<'_>) -> io::Result<()> {
+    match rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file)) {
+        // A character device has nothing to write out.
+        Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Drops a file's clean pages from the page cache. A device's go as far as the kernel lets them.
+pub(crate) fn drop_pages(file: BorrowedFd<'_>, is_device: bool) -> io::Result<()> {
+    if is_device {
+        return match flush_device_cache(file) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            outcome => outcome,
+        };
+    }
+    match rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed) {
+        Ok(()) | Err(rustix::io::Errno::SPIPE | rustix::io::Errno::INVAL) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
 
 /// `_IO(0x12, 97)`: writes out and drops a device's pages. Source: linux/fs.h.
 #[cfg(target_os = "linux")]

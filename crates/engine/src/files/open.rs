@@ -1,6 +1,6 @@
 //! Opening a job's files for one worker, with everything that the job wants of an open file.
 
-use super::calls::{flush_device_cache, posix_fallocate, set_write_life};
+use super::calls::{WRITTEN_OUT_MAX, drop_pages, posix_fallocate, set_write_life, write_out};
 use super::layout::job_words;
 use super::{FileUse, JobFilesError, JobTarget};
 use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, Opener, SyncRangeFlags};
@@ -12,17 +12,13 @@ use rustix::fs::{Advice, OFlags};
 use rustix::process::{Resource, Rlimit};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Descriptors that the rest of the program needs besides the jobs' files.
 const OTHER_DESCRIPTORS: u64 = 256;
-
-/// Of more files than this, only what is clean is dropped from the page cache: each would wait for the device. Those that
-/// were just laid out are clean.
-pub(crate) const WRITTEN_OUT_MAX: usize = 1024;
 
 /// One read of the reading before the start.
 const READ_BYTES: usize = 1 << 20;
@@ -251,29 +247,6 @@ impl Opener for JobOpener {
 
     fn path(&self, file: u32) -> PathBuf {
         self.target.paths.path(file as usize)
-    }
-}
-
-/// Writes a file's dirty pages out; only clean ones can be dropped.
-pub(crate) fn write_out(file: BorrowedFd<'_>) -> io::Result<()> {
-    match rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file)) {
-        // A character device has nothing to write out.
-        Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Drops a file's clean pages from the page cache. A device's go as far as the kernel lets them.
-pub(crate) fn drop_pages(file: BorrowedFd<'_>, is_device: bool) -> io::Result<()> {
-    if is_device {
-        return match flush_device_cache(file) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-            outcome => outcome,
-        };
-    }
-    match rustix::fs::fadvise(file, 0, None, Advice::DontNeed) {
-        Ok(()) | Err(rustix::io::Errno::SPIPE | rustix::io::Errno::INVAL) => Ok(()),
-        Err(error) => Err(error.into()),
     }
 }
 
