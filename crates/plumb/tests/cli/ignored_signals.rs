@@ -27,8 +27,10 @@ fn text(home: &Home, name: &str) -> String {
     std::fs::read_to_string(home.work().join(name)).unwrap_or_default()
 }
 
-fn code(child: Child) -> i32 {
-    child.wait_with_output().unwrap().status.code().unwrap_or(-1)
+#[track_caller]
+fn expect(child: Child, code: i32) {
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Names in the working directory that begin so.
@@ -46,7 +48,7 @@ fn an_interrupted_sweep_of_iozone_reports_what_it_has() {
         text(&home, "out").lines().filter(|line| line.starts_with("       ")).count() > 4
     });
     signal(&child, Signal::INT);
-    assert_eq!(code(child), 0);
+    expect(child, 0);
     let out = text(&home, "out");
     let (table, rest) = out.split_once("\niozone: interrupted\n\n").unwrap_or_else(|| panic!("{out}"));
     assert!(rest.starts_with("Excel output is below:\n") && rest.ends_with("\nexiting iozone\n\n"), "{rest}");
@@ -70,7 +72,7 @@ fn an_interrupted_throughput_test_of_iozone_removes_its_files() {
     let child = start(&home, "as iozone -t 2 -s 2g -r 64k -i 0 -i 1 -R -b x.xls", "out");
     wait_until("it writes", || !left(&home, "iozone.DUMMY").is_empty());
     signal(&child, Signal::INT);
-    assert_eq!(code(child), 0);
+    expect(child, 0);
     let out = text(&home, "out");
     assert!(out.contains("\niozone: interrupted\n\n") && out.contains("\"Throughput report Y-axis"), "{out}");
     assert!(out.ends_with("\nexiting iozone\n\n"), "{out}");
@@ -90,7 +92,7 @@ fn bonnie_fio_and_elbencho_end_and_clean_up() {
         wait_until("its files are there", || !left(&home, files).is_empty());
         std::thread::sleep(std::time::Duration::from_millis(300));
         signal(&child, Signal::INT);
-        assert_eq!(code(child), ends, "{line}");
+        expect(child, ends);
         assert_eq!(left(&home, files).is_empty(), !kept, "{line}");
     }
 }
@@ -101,7 +103,7 @@ fn iostat_ends_with_whole_json() {
     let child = start(&home, "as iostat -o JSON 1", "out");
     wait_until("a report is printed", || text(&home, "out").contains("\"disk\""));
     signal(&child, Signal::INT);
-    assert_eq!(code(child), 0);
+    expect(child, 0);
     let out = text(&home, "out");
     let report: serde_json::Value =
         plumb_document::json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"));

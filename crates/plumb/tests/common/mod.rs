@@ -213,12 +213,14 @@ pub fn test_directories(dir: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("plumb-test-")).collect()
 }
 
-/// Waits until something is so; it is an error of the test if that takes a minute.
+/// Waits until something is so; it is an error of the test if that takes ten minutes.
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    // Flushes of a program that starts wait for all that other tests write to the same disk: minutes, on a slow one.
+    const PATIENCE: Duration = Duration::from_secs(600);
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
