@@ -24,6 +24,11 @@ use plumb_engine::clock::Clock;
 use plumb_result::tidy::TidyTable;
 use std::process::ExitCode;
 
+/// musl's own maps and unmaps memory for each block of medium size: see `Cargo.toml`.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     Clock::begin_calibration();
     let mut words = std::env::args_os();

@@ -3,14 +3,22 @@
 use crate::StoreError;
 use crate::facts::FactRows;
 use plumb_result::{Better, Metric};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
 /// How long a writer waits for another one.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A longer log is folded into the file by the command that made it so long, in bytes. What is in the log is read by each command
+/// that follows.
+const LOG_BYTES_MAX: u64 = 1 << 20;
 
 /// `PRAGMA application_id`: "PLUM". It tells Plumb's files from those of other programs.
 const APPLICATION_ID: i64 = 0x504c_554d;
@@ -35,6 +43,9 @@ pub struct Store {
     /// The file; `:memory:` where there is none.
     pub(crate) path: PathBuf,
     pub(crate) in_file: bool,
+    /// Whether the log's name is in its directory for good. Of a log that was there before it is, unless whoever made it was
+    /// killed and power fails before the kernel writes the directory back by itself.
+    log_is_named: Cell<bool>,
     /// Those of the last run: mostly, the next are the same.
     pub(crate) facts: Option<Rc<FactRows>>,
 }
@@ -44,7 +55,8 @@ pub struct Store {
 pub(crate) enum Durability {
     /// Nothing is flushed: a flush would disturb the very device that is being measured.
     Process,
-    /// The write-ahead log is flushed and folded into the file, which is flushed, too.
+    /// The write-ahead log is flushed. A long one is also folded into the file; a short one is left to a later command, since
+    /// that takes two more flushes, and most commands that write are short.
     Power,
 }
 
@@ -59,8 +71,9 @@ impl Store {
             std::fs::create_dir_all(directory).map_err(|error| refused(error.to_string()))?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let log_is_named = Cell::new(with_suffix(path, "-wal").exists());
         let connection = Connection::open_with_flags(path, flags).map_err(|error| refused(error.to_string()))?;
-        Store::prepare(Store { connection, path: path.to_owned(), in_file: true, facts: None })
+        Store::prepare(Store { connection, path: path.to_owned(), in_file: true, log_is_named, facts: None })
     }
 
     /// Opens a database for commands that only read. Where it cannot be opened for writing (the disk is full, or
@@ -97,10 +110,11 @@ impl Store {
             connection.busy_timeout(Duration::from_secs(1)).map_err(refused)?;
             connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON;").map_err(refused)?;
             // A query needs this connection: a second one would meet what kept the first from being opened.
-            let store = Store { connection, path: path.to_owned(), in_file: false, facts: None };
+            let path = path.to_owned();
+            let store = Store { connection, path, in_file: false, log_is_named: Cell::default(), facts: None };
             match store.whose()? {
                 SCHEMA_VERSION => Ok(store),
-                found => Err(StoreError::Newer { path: path.to_owned(), found, known: SCHEMA_VERSION }),
+                found => Err(StoreError::Newer { path: store.path, found, known: SCHEMA_VERSION }),
             }
         };
         let no_log = std::fs::metadata(with_suffix(path, "-wal")).map_or(true, |log| log.len() == 0);
@@ -120,7 +134,7 @@ impl Store {
         let path = PathBuf::from(":memory:");
         let connection = Connection::open_in_memory()
             .map_err(|error| StoreError::Open { path: path.clone(), reason: error.to_string() })?;
-        Store::prepare(Store { connection, path, in_file: false, facts: None })
+        Store::prepare(Store { connection, path, in_file: false, log_is_named: Cell::default(), facts: None })
     }
 
     /// Where it is; `:memory:` where there is no file.
@@ -145,10 +159,14 @@ impl Store {
         if store.in_file {
             store.enter_wal()?;
         }
-        // The log is folded into the file when a run ends (see Durability), not by chance in the middle of one.
+        // The log is folded into the file when a run ends (see Durability), not by chance in the middle of one; a log that
+        // begins from its start is cut to what is in it.
         store
             .connection
-            .execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;")
+            .execute_batch(
+                "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;
+                 PRAGMA journal_size_limit = 0;",
+            )
             .map_err(&failed)?;
         if version < SCHEMA_VERSION {
             store.migrate()?;
@@ -282,9 +300,31 @@ impl Store {
         match durability {
             Durability::Process => self.connection.execute_batch("PRAGMA synchronous = NORMAL").map_err(&failed)?,
             // It cannot undo what is committed.
-            Durability::Power => self.fold_log(),
+            Durability::Power => {
+                let is_left = self.in_file && self.flush_short_log().unwrap_or(false);
+                if !is_left {
+                    self.fold_log();
+                }
+                // Closing the file would fold it, too. Where it cannot be set, it does.
+                let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, is_left);
+            }
         }
         outcome
+    }
+
+    /// Flushes the log, unless it is long; whether it did.
+    fn flush_short_log(&self) -> io::Result<bool> {
+        let log = File::open(with_suffix(&self.path, "-wal"))?;
+        if log.metadata()?.len() > LOG_BYTES_MAX {
+            return Ok(false);
+        }
+        log.sync_data()?;
+        if !self.log_is_named.get() {
+            let directory = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
+            File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
+            self.log_is_named.set(true);
+        }
+        Ok(true)
     }
 
     /// Folds the log into the file: it is flushed first, and the file behind it. What a reader keeps from being folded stays in
@@ -295,7 +335,7 @@ impl Store {
         });
         let is_whole = matches!(folded, Ok((0, in_log, done)) if in_log == done);
         if self.in_file && !is_whole {
-            let log = std::fs::File::open(with_suffix(&self.path, "-wal"));
+            let log = File::open(with_suffix(&self.path, "-wal"));
             let _ = log.and_then(|log| log.sync_all());
         }
     }

@@ -124,3 +124,33 @@ fn a_run_that_was_taken_for_dead_may_still_finish() {
     assert_eq!(store.list(&Filter::default()).unwrap()[0].status, RunStatus::Ok);
     assert_eq!(store.intervals(FIRST).unwrap()[0].intervals, measurement().phases[0].intervals);
 }
+
+// Protects: a stored run is in the file and its log, which stays short; who only looks makes one file of both.
+#[test]
+fn results_stay_in_a_short_log_until_somebody_looks() {
+    let directory = tempfile::tempdir().unwrap();
+    let [file, log] = ["plumb.db", "plumb.db-wal"].map(|name| directory.path().join(name));
+    let log_bytes = || std::fs::metadata(&log).map_or(0, |log| log.len());
+    let mut store = Store::open(&file).unwrap();
+    let mut longest = 0;
+    for _ in 0..60 {
+        store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+        longest = longest.max(log_bytes());
+    }
+    assert!(longest > 1 << 20, "the test writes enough for the log to be folded: {longest}");
+    assert!(longest < 3 << 20, "it was not folded: {longest}");
+    drop(store);
+    assert!(log_bytes() > 0 && log_bytes() < 1 << 20, "it begins from its start behind that: {}", log_bytes());
+
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["plumb.db", "plumb.db-wal"] {
+        std::fs::copy(directory.path().join(name), copy.path().join(name)).unwrap();
+    }
+    assert_eq!(Store::open_to_read(&copy.path().join("plumb.db")).unwrap().get(FIRST).unwrap(), result(FIRST, 1));
+
+    drop(Store::open_to_read(&file).unwrap());
+    assert!(!log.exists());
+    let alone = copy.path().join("alone.db");
+    std::fs::copy(&file, &alone).unwrap();
+    assert_eq!(Store::open_to_read(&alone).unwrap().get(FIRST).unwrap(), result(FIRST, 1));
+}

@@ -92,3 +92,49 @@ fn what_cannot_be_read_is_refused() {
     home.plumb("import words.txt --from nothing").expect(2).complains(&["--from nothing", "fio"]);
     home.plumb("list").expect(0).says(&["no runs are stored"]);
 }
+
+/// The value of a metric of the only run of a database.
+#[track_caller]
+fn stored(home: &Home, database: &str, phase: &str, metric: &str) -> f64 {
+    let sql = format!("SELECT value FROM result WHERE phase = '{phase}' AND metric = '{metric}'");
+    let table = home.with(["--db", database, "query", &sql, "--json"]).expect(0).json();
+    let rows = table["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "{sql} in {database}: {rows:?}");
+    rows[0][0].as_f64().unwrap_or_else(|| panic!("{sql} in {database}: {rows:?}"))
+}
+
+// Protects: what our own dialects print in a tool's words is read back as what was measured, to what the tool rounds.
+#[test]
+fn what_the_dialects_print_is_read_as_it_was_measured() {
+    const FIO: &str = "as fio --name=j --rw=write --bs=4k --size=16m --output=out --output-format=";
+    // The words, the file, a metric here and its phase in the file and in the run, and by how much they may differ: each tool
+    // rounds its own way, and Bonnie++ stops its clock a little later.
+    let cases: &[(&str, &str, &str, &str, &str, f64)] = &[
+        (&format!("{FIO}json"), "out", "write.lat.mean", "j", "1-j", 1e-6),
+        (&format!("{FIO}json+"), "out", "write.lat.p50", "j", "1-j", 0.01),
+        (&format!("{FIO}terse"), "out", "write.lat.mean", "j", "1-j", 0.01),
+        (&format!("{FIO}normal"), "out", "write.lat.mean", "j", "1-j", 0.02),
+        ("as iozone -s 4m -r 64k -i 0 -f f", "stdout", "write.bw", "write 4MiB by 64KiB", "write-4096k-64k", 1e-3),
+        (
+            "as iozone -a -n 64 -g 64 -i 0 -R -b out -f f",
+            "out",
+            "write.bw",
+            "rewrite 64KiB by 4KiB",
+            "rewrite-64k-4k",
+            1e-3,
+        ),
+        ("as iozone -a -n 64 -g 64 -i 0 -R -f f", "stdout", "write.bw", "write 64KiB by 32KiB", "write-64k-32k", 1e-3),
+        ("as bonnie++ -d . -u root -r 0 -s 1g -n 0 -f -q", "stdout", "write.bw", "put-block", "put-block", 0.02),
+        ("as elbencho -w -s 16m -b 64k --csvfile out f", "out", "write.bw", "WRITE", "WRITE", 0.01),
+        ("as elbencho -w -s 16m -b 64k --jsonfile out f", "out", "write.bw", "WRITE", "WRITE", 0.01),
+    ];
+    for (line, file, metric, phase, own_phase, tolerance) in cases {
+        let home = Home::new();
+        let said = home.plumb(&format!("--db own.db {line}")).ran();
+        home.file("stdout", &said.out);
+        home.plumb(&format!("--db imported.db import {file}")).expect(0).says(&["added"]);
+        let own = stored(&home, "own.db", own_phase, metric);
+        let imported = stored(&home, "imported.db", phase, metric);
+        assert!((imported / own - 1.0).abs() <= *tolerance, "{line}: measured {own}, read {imported}");
+    }
+}
