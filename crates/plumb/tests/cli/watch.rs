@@ -63,7 +63,7 @@ fn what_cannot_be_watched() {
 }
 
 /// What is seen in a terminal of 80 columns in which a shell runs a line; `keys` are typed once the screen is taken.
-fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<String> {
+pub(crate) fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<String> {
     if !needs::tools(&["script", "stty"]) {
         return None;
     }
@@ -92,7 +92,7 @@ fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<String> {
 }
 
 /// What a program says to a terminal of which it takes the second screen.
-const TAKEN: &str = "\x1b[?1049h";
+pub(crate) const TAKEN: &str = "\x1b[?1049h";
 
 // Protects: a key ends it, Ctrl-C and a signal as well, and the terminal is then as it was.
 #[test]
