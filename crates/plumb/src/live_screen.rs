@@ -4,6 +4,7 @@ use crate::progress::PhaseClock;
 use crate::session;
 use crate::stream::{measured, place_of};
 use crate::terminal::{Interrupt, Key, Screen, Size, size};
+use plumb_engine::signals;
 use plumb_report::Style;
 use plumb_report::live::{LivePicture, screen};
 use plumb_result::{Finding, PhaseMeasurement};
@@ -62,6 +63,8 @@ impl LiveScreen {
     /// # Errors
     /// The terminal's.
     pub fn open() -> io::Result<LiveScreen> {
+        // A signal that came before the handlers are there would leave the terminal as a screen.
+        signals::install()?;
         let shared = Arc::new(Shared::default());
         let terminal = Screen::take(Interrupt::Signal)?;
         let drawn = Arc::clone(&shared);

@@ -4,7 +4,7 @@ use crate::format::{self, MISSING};
 use crate::measure;
 use crate::run::found;
 use crate::style::{Ink, Style};
-use crate::table::{Align, set_flush};
+use crate::table::{Align, Lines, set_flush};
 use crate::watch::{DeviceHistory, column, devices, keep_width};
 use plumb_result::stream::{StreamMeasured, StreamOps};
 use plumb_result::{Finding, PhaseMeasurement, Tier};
@@ -188,7 +188,9 @@ fn progress(picture: &LivePicture, style: &Style) -> String {
 /// The last second, by kind of op.
 fn ops(picture: &LivePicture, style: &Style, lines: &mut Vec<String>) {
     let Some(second) = &picture.second else {
-        return lines.push(style.ink(Ink::Faint, "no second is over yet"));
+        let is_between = picture.phase.is_empty() && !picture.done.is_empty();
+        let text = if is_between { "the phase is over" } else { "no second is over yet" };
+        return lines.push(style.ink(Ink::Faint, text));
     };
     let rows: Vec<(OpKind, &StreamOps)> =
         second.ops.iter().filter(|(_, ops)| ops.count > 0).map(|(kind, ops)| (*kind, ops)).collect();
@@ -210,23 +212,29 @@ fn ops(picture: &LivePicture, style: &Style, lines: &mut Vec<String>) {
         column(&rows, "max", right, None, |(_, ops)| time(ops.max_ns)),
     ];
     keep_width(&mut columns, &[11, 9, 9, 8, 8, 8, 8, 8]);
-    let table = set_flush(columns, style.width);
-    lines.push(style.ink(Ink::Strong, &table.head));
-    lines.extend(table.rows);
+    push_table(set_flush(columns, style.width), style, lines);
 }
 
-/// The seconds of the phase: the rate, and the latency at 99 %.
+/// A row that does not fit has several lines.
+fn push_table(table: Lines, style: &Style, lines: &mut Vec<String>) {
+    lines.extend(table.head.lines().map(|line| style.ink(Ink::Strong, line)));
+    lines.extend(table.rows.iter().flat_map(|row| row.lines()).map(str::to_owned));
+}
+
+/// The seconds of the phase: the rate, and the latency at 99 %, of the kind of op that takes the most time.
 fn bars(picture: &LivePicture, style: &Style, lines: &mut Vec<String>) {
-    const TEXT: usize = "p99   up to 999 MB/s ".len();
+    const TEXT: usize = "p99   fdatasync up to 999 MB/s ".len();
     let width = style.width.saturating_sub(TEXT).min(KEPT);
     let kept = &picture.history[picture.history.len().saturating_sub(width)..];
-    let moves_bytes = picture.second.as_ref().and_then(busiest).is_some_and(|(_, ops)| ops.bytes > 0);
+    let busiest = picture.second.as_ref().and_then(busiest);
+    let moves_bytes = busiest.is_some_and(|(_, ops)| ops.bytes > 0);
+    let kind = busiest.map_or("", |(kind, _)| kind.name());
     let rate: fn(f64) -> String = if moves_bytes { format::rate_si } else { format::per_second };
     let top = kept.iter().map(|moment| moment.rate).fold(0.0, f64::max);
     let slowest = kept.iter().filter_map(|moment| moment.p99_ns).max();
     let line = |name: &str, ink: Ink, values: Vec<Option<f64>>, top: Option<String>| {
         let bars = format::sparkline(values);
-        let top = top.filter(|_| !kept.is_empty()).map_or(String::new(), |top| format!(" up to {top}"));
+        let top = top.filter(|_| !kept.is_empty()).map_or(String::new(), |top| format!(" {kind} up to {top}"));
         format!("{}{}{}", style.ink(Ink::Faint, name), style.ink(ink, &bars), style.ink(Ink::Faint, &top))
     };
     let rates = kept.iter().map(|moment| Some(moment.rate)).collect();
@@ -322,10 +330,8 @@ fn done(picture: &LivePicture, style: &Style, room: usize, lines: &mut Vec<Strin
         column(&shown, "p99", right, None, |done| time(done.ops.p99_ns)),
     ];
     keep_width(&mut columns, &[20, 6, 9, 8, 8]);
-    let table = set_flush(columns, style.width);
     lines.push(String::new());
-    lines.push(style.ink(Ink::Strong, &table.head));
-    lines.extend(table.rows);
+    push_table(set_flush(columns, style.width), style, lines);
 }
 
 #[cfg(test)]
@@ -378,9 +384,15 @@ mod tests {
     fn it_has_its_parts() {
         let mut picture = picture(6);
         let text = drawn(&picture, 80, 24);
-        for part in
-            ["plumb · try", "phase 2 of 11 · random-read", "of 4 s", "about 36 s left", "p99.9", "5.00 µs", "vda"]
-        {
+        for part in [
+            "plumb · try",
+            "phase 2 of 11 · random-read",
+            "1.0 s of 4.0 s",
+            "about 36 s left",
+            "p99.9",
+            "5.00 µs",
+            "vda",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(text.contains("in flight 1.5 of 2 · 25 % served by the device · steady: range 0.4"), "{text}");

@@ -22,7 +22,7 @@ pub fn is_stream_line(text: &str) -> bool {
 pub struct Streamed {
     /// [`STREAM_SCHEMA`].
     pub schema: String,
-    /// When it was sent, RFC 3339. Later than the line before.
+    /// When it was sent, RFC 3339; within a run, later than the line before.
     pub at: String,
     /// What has happened.
     pub event: StreamEvent,

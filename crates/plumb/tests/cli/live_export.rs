@@ -41,8 +41,7 @@ fn lines_fit_their_schema_and_the_result() {
     let count = |line: &Value| line["measured"]["ops"]["read"]["count"].as_u64().unwrap();
     assert!(intervals.iter().map(|line| count(line)).sum::<u64>() <= count(phase));
     let result = said.json();
-    let metrics = result["phases"][0]["metrics"].as_array().unwrap();
-    let iops = metrics.iter().find(|one| one["metric"] == "read.iops").unwrap()["value"].as_f64().unwrap();
+    let iops = result["phases"][0]["metrics"]["read.iops"]["value"].as_f64().unwrap();
     let streamed = phase["measured"]["ops"]["read"]["ops_per_s"].as_f64().unwrap();
     assert!((iops / streamed - 1.0).abs() < 1e-6, "{iops} and {streamed}");
     assert_eq!(phase["measured"]["devices"][0]["name"], "sim0");

@@ -69,7 +69,9 @@ pub(crate) fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<Stri
     }
     let program = home.command([""]).get_program().to_string_lossy().into_owned();
     let line = line.replace("plumb", &program);
-    let line = format!("stty rows 24 cols 80; stty -g > before; {line}; echo \"ended $?\"; stty -g > after");
+    // Ctrl-C may be a signal, which the shell has too.
+    let line =
+        format!("trap : INT; stty rows 24 cols 80; stty -g > before; {line}; echo \"ended $?\"; stty -g > after");
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(home.work()).env("TERM", "xterm").env_remove("NO_COLOR");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
