@@ -18,6 +18,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("noise", schema_for!(plumb_result::Noise).into()),
         ("compare", schema_for!(plumb_result::Comparison).into()),
         ("sweep", schema_for!(plumb_result::Sweep).into()),
+        ("stream", schema_for!(plumb_result::stream::Streamed).into()),
         ("watch", schema_for!(plumb_result::watch::Watched).into()),
         ("audit", plumb_audit::schema()),
         ("study", plumb_study::file::schema()),

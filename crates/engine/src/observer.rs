@@ -4,7 +4,7 @@
 use crate::files::JobFilesError;
 use crate::oplog::LoggedOp;
 use plumb_result::measurement::{Fault, Moved};
-use plumb_result::{Interval, PhaseMeasurement, PhaseObservations};
+use plumb_result::{Histogram, Interval, PhaseMeasurement, PhaseObservations};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -37,8 +37,12 @@ pub struct Live {
     pub time_ns: Option<u64>,
     /// The second that has just ended.
     pub interval: Interval,
+    /// Service times of the ops that ended in it, ns.
+    pub service: BTreeMap<OpKind, Histogram>,
     /// Mean ops in flight over it.
     pub in_flight: f64,
+    /// Errors of ops in the interval.
+    pub interval_fault_count: u64,
     /// Errors of ops since the phase began.
     pub fault_count: u64,
     /// The first of them.

@@ -411,7 +411,8 @@ impl Coordinator {
         let delta = merged(&since(&readings, &self.previous));
         let interval = interval(self.covered_ns, length_ns, &delta);
         self.covered_ns += length_ns;
-        let fault_count = readings.iter().map(|reading| reading.errors).sum();
+        let fault_count: u64 = readings.iter().map(|reading| reading.errors).sum();
+        let faults_before: u64 = self.previous.iter().map(|reading| reading.errors).sum();
         watcher.interval(&Live {
             phase: run.name.clone(),
             elapsed_ns: self.covered_ns,
@@ -420,10 +421,12 @@ impl Coordinator {
             // The service time of what completed, spread over the interval: Little's law.
             in_flight: delta.service_sum_ns() as f64 / length_ns as f64,
             fault_count,
+            interval_fault_count: fault_count.saturating_sub(faults_before),
             faults: if fault_count > 0 { self.memory.reports.faults() } else { Vec::new() },
             short_count: readings.iter().map(Reading::short).sum(),
             working_set_bytes: run.working_set_bytes,
             depth_asked: self.members.iter().map(|member| member.depth).sum(),
+            service: delta.kinds.into_iter().map(|(kind, reading)| (kind, reading.service)).collect(),
         });
         self.intervals.push(interval.clone());
         self.previous = readings;

@@ -56,6 +56,9 @@ pub struct RunJob {
     /// Which run of its study it is, for simulated devices, which draw their runs' and provisionings' spread from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sim: Option<SimPlace>,
+    /// Whether it reports each second: lines of JSON among those for people (`plumb schema stream`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
 }
 
 /// The place of a run among the runs of a study; as text, `RUN,PLOT`, what `plumb run --sim-run` takes.

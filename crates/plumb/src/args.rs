@@ -2,6 +2,7 @@
 
 pub use crate::common::Common;
 
+use crate::stream::StreamArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -224,6 +225,20 @@ pub struct PageArguments {
     /// Write a report with charts as well.
     #[command(flatten)]
     pub report_file: ReportFile,
+    /// What is shown and sent while it goes on.
+    #[command(flatten)]
+    pub meanwhile: MeanwhileArguments,
+}
+
+/// What is shown and sent while a measurement goes on.
+#[derive(Debug, Clone, Default, Args)]
+pub struct MeanwhileArguments {
+    /// Show a full screen while it goes on: rates, latency, devices, findings, steady state. The page is printed at the end.
+    #[arg(long)]
+    pub live: bool,
+    /// Where seconds are sent.
+    #[command(flatten)]
+    pub stream: StreamArguments,
 }
 
 /// A report that is written at the end of a measurement.
@@ -277,13 +292,16 @@ pub struct CompareArguments {
     /// Write a report with charts as well.
     #[command(flatten)]
     pub report_file: ReportFile,
+    /// What is shown and sent while it goes on.
+    #[command(flatten)]
+    pub meanwhile: MeanwhileArguments,
     /// The baseline: a directory, several of them separated by commas (see below), or a simulated device such as `sim:hdd`. With
     /// --from-store: what selects its runs.
     pub a: String,
     /// The candidate, in the same form, such as `sim:hdd?slow=5%`.
     pub b: String,
     /// Compare stored runs, and measure nothing (see below).
-    #[arg(long, conflicts_with_all = ["work", "budget", "plots", "size", "time"])]
+    #[arg(long, conflicts_with_all = ["work", "budget", "plots", "size", "time", "live"])]
     pub from_store: bool,
     /// With --from-store: compare these metrics, by name or by their last parts, such as `read.bw` or `lat.p99` [default: those
     /// that a comparison of the workload has].
@@ -343,6 +361,9 @@ Where a side's runs are of several provisionings, each of them is one sample.";
 /// Arguments of `plumb noise`.
 #[derive(Debug, Args)]
 pub struct NoiseArguments {
+    /// What is shown and sent while it goes on.
+    #[command(flatten)]
+    pub meanwhile: MeanwhileArguments,
     /// A directory, several of them separated by commas, or a simulated device such as `sim:hdd`.
     #[arg(default_value = ".")]
     pub path: String,
@@ -412,6 +433,9 @@ pub struct SweepArguments {
     /// Write a report with charts as well.
     #[command(flatten)]
     pub report_file: ReportFile,
+    /// What is shown and sent while it goes on.
+    #[command(flatten)]
+    pub meanwhile: MeanwhileArguments,
     /// One or two parameters with their levels, such as `depth=1..256`, `size=64M..4G:7`, `block=4k,64k,1M` or `rate=auto`
     /// (known: depth, rate, block, size, threads, read); and where: a directory, a file or block device to read, or a
     /// simulated device such as `sim:ssd` [default: the working directory].
@@ -519,6 +543,8 @@ pub enum Form {
     Noise,
     /// The result of a sweep.
     Sweep,
+    /// A line of `--stream ndjson:FILE`.
+    Stream,
     /// One interval of `plumb watch`.
     Watch,
     /// The description of a published study, for `plumb audit`.

@@ -8,12 +8,16 @@ mod common;
 mod config;
 mod exit;
 mod help;
+mod live_screen;
+mod meanwhile;
 mod output;
 mod progress;
 mod recordings;
 mod session;
 mod space_budget;
 mod spot;
+mod stream;
+mod terminal;
 
 use crate::output::{error_line, error_text};
 use args::{AgentArguments, Arguments, PlumbCommand, Tool};

@@ -4,13 +4,31 @@
 
 use crate::exit::Stopped;
 use std::io::{self, ErrorKind, Write};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Why standard output takes no more, once that is so.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// Writes to standard output. What cannot be written is dropped, and all that comes after it; [`lost`] says why.
+/// Whether pages go to standard error, because a stream has standard output.
+static PAGES_ELSEWHERE: AtomicBool = AtomicBool::new(false);
+
+/// Sends pages to standard error from now on: standard output is for something else.
+pub fn page_to_standard_error() {
+    PAGES_ELSEWHERE.store(true, Ordering::Relaxed);
+}
+
+/// Whether [`page_to_standard_error`] was called.
+pub fn pages_are_elsewhere() -> bool {
+    PAGES_ELSEWHERE.load(Ordering::Relaxed)
+}
+
+/// Writes to standard output, or where pages go instead. What cannot be written is dropped, and all that comes after it;
+/// [`lost`] says why.
 pub fn print(text: &str) {
+    if pages_are_elsewhere() {
+        return complain(format_args!("{text}"));
+    }
     if LOST.get().is_some() {
         return;
     }
@@ -52,8 +70,28 @@ pub fn write(text: &str) -> Result<(), Early> {
     })
 }
 
+/// What waits for the screen to be given back; absent where it is not taken.
+static HELD: Mutex<Option<String>> = Mutex::new(None);
+
+/// Keeps what goes to standard error until [`release_complaints`]: the terminal is a screen.
+pub fn hold_complaints() {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// Writes what was kept. A panic that came while something was being kept must not wait for itself.
+pub fn release_complaints() {
+    let held = HELD.try_lock().ok().and_then(|mut held| held.take());
+    if let Some(held) = held {
+        let _ = io::stderr().lock().write_all(held.as_bytes());
+    }
+}
+
 /// Writes to standard error. What cannot be written is dropped: there is no other place to say so.
 pub fn complain(text: std::fmt::Arguments<'_>) {
+    if let Some(held) = &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
+        let _ = std::fmt::Write::write_fmt(held, text);
+        return;
+    }
     let _ = io::stderr().lock().write_fmt(text);
 }
 

@@ -1,16 +1,20 @@
 //! The one live line, on standard error, when that is a terminal; and findings as they become true, on standard error
 //! whatever it is.
 
+use crate::common::Common;
 use crate::output::error_line;
 use crate::session;
+use crate::stream::measured;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plumb_engine::Live;
+use plumb_report::live::{busiest, rate_of};
 use plumb_report::{Style, format, run as page};
-use plumb_result::{Finding, Level, OpCounts, Tier};
-use plumb_study::Progress;
+use plumb_result::{Finding, Level, Tier};
+use plumb_study::{Progress, RunBegun, Second};
 use plumb_workload::{OpKind, Workload};
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The live line.
 pub struct LiveLine {
@@ -29,6 +33,8 @@ pub struct LiveLine {
     told: BTreeSet<String>,
     /// Those of them that were taken back.
     withdrawn: BTreeSet<String>,
+    /// A screen that has the terminal.
+    hidden_until: Option<Arc<AtomicBool>>,
 }
 
 /// Which findings are printed as they become true.
@@ -40,9 +46,16 @@ pub enum LiveWarnings {
     All,
 }
 
+impl LiveWarnings {
+    /// As asked for.
+    pub fn of(common: &Common) -> LiveWarnings {
+        if common.verbose { LiveWarnings::All } else { LiveWarnings::FailuresOnly }
+    }
+}
+
 /// Which phase of how many runs, and what is left.
 #[derive(Debug, Default)]
-struct PhaseClock {
+pub struct PhaseClock {
     /// Longest time of each phase, ns; absent where its amount of work ends it.
     times_ns: Vec<Option<u64>>,
     /// Phases that have begun.
@@ -50,16 +63,32 @@ struct PhaseClock {
 }
 
 impl PhaseClock {
+    /// Before the first phase.
+    pub fn of(workload: &Workload) -> PhaseClock {
+        let time_ns = |phase: &plumb_workload::Phase| Some((phase.ramp.0 + phase.stop.time?.0).max(1));
+        PhaseClock { times_ns: workload.phase.iter().map(time_ns).collect(), begun: 0 }
+    }
+
+    /// A phase begins.
+    pub fn begins(&mut self) {
+        self.begun += 1;
+    }
+
     /// `phase 3 of 11`; nothing where there is only one.
-    fn place(&self) -> String {
+    pub fn place(&self) -> String {
         match self.times_ns.len() {
             0 | 1 => String::new(),
-            all => format!("phase {} of {all} · ", self.begun.clamp(1, all)),
+            all => format!("phase {} of {all}", self.begun.clamp(1, all)),
         }
     }
 
+    /// The longest time of the current phase, ns; absent where its amount of work ends it.
+    pub fn time_ns(&self) -> Option<u64> {
+        *self.times_ns.get(self.begun.checked_sub(1)?)?
+    }
+
     /// The most that is left, `elapsed_ns` into the current phase; absent where that phase has no time.
-    fn left_ns(&self, elapsed_ns: u64) -> Option<u64> {
+    pub fn left_ns(&self, elapsed_ns: u64) -> Option<u64> {
         let current = self.begun.checked_sub(1)?;
         let now = (*self.times_ns.get(current)?)?.saturating_sub(elapsed_ns);
         let later: u64 = self.times_ns.iter().skip(self.begun).flatten().sum();
@@ -73,12 +102,7 @@ const HISTORY: usize = 16;
 impl LiveLine {
     /// A line, or nothing at all where standard error is no terminal.
     pub fn new() -> LiveLine {
-        let target = if std::io::stderr().is_terminal() {
-            ProgressDrawTarget::stderr_with_hz(4)
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let bar = ProgressBar::with_draw_target(None, target);
+        let bar = ProgressBar::with_draw_target(None, where_lines_are_seen());
         bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
         LiveLine {
             bar,
@@ -91,6 +115,7 @@ impl LiveLine {
             warnings: LiveWarnings::FailuresOnly,
             told: BTreeSet::new(),
             withdrawn: BTreeSet::new(),
+            hidden_until: None,
         }
     }
 
@@ -108,6 +133,19 @@ impl LiveLine {
         }
     }
 
+    /// Shows nothing until this is so: a screen has the terminal until it is closed.
+    pub fn hide_until(&mut self, is_closed: Arc<AtomicBool>) {
+        self.bar.set_draw_target(ProgressDrawTarget::hidden());
+        self.hidden_until = Some(is_closed);
+    }
+
+    fn show_if_free(&mut self) {
+        if self.hidden_until.as_ref().is_some_and(|is_closed| is_closed.load(Ordering::Relaxed)) {
+            self.hidden_until = None;
+            self.bar.set_draw_target(where_lines_are_seen());
+        }
+    }
+
     /// Takes the line away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
@@ -118,9 +156,16 @@ impl LiveLine {
         self.bar.suspend(|| error_line!("{text}"));
     }
 
-    fn say(&self, text: &str) {
-        self.bar.set_message(format!("{}{}{}{text}", self.prefix, self.repeat, self.phases.place()));
+    fn say(&mut self, text: &str) {
+        self.show_if_free();
+        let place = self.phases.place();
+        let gap = if place.is_empty() { "" } else { " · " };
+        self.bar.set_message(format!("{}{}{place}{gap}{text}", self.prefix, self.repeat));
     }
+}
+
+fn where_lines_are_seen() -> ProgressDrawTarget {
+    if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() }
 }
 
 impl Drop for LiveLine {
@@ -130,13 +175,12 @@ impl Drop for LiveLine {
 }
 
 impl Progress for LiveLine {
-    fn run_begins(&mut self, workload: &Workload) {
-        let times_ns = workload.phase.iter().map(|phase| Some((phase.ramp.0 + phase.stop.time?.0).max(1))).collect();
-        self.phases = PhaseClock { times_ns, begun: 0 };
+    fn run_begins(&mut self, run: &RunBegun<'_>) {
+        self.phases = PhaseClock::of(run.workload);
     }
 
     fn phase_begins(&mut self, _phase: &str) {
-        self.phases.begun += 1;
+        self.phases.begins();
     }
 
     fn preparing(&mut self, what: &str) {
@@ -168,31 +212,27 @@ impl Progress for LiveLine {
         }
     }
 
-    fn live(&mut self, live: &Live, tier: Tier) {
-        let seconds = live.interval.length_ns as f64 / 1e9;
-        // The kind that took the most time, estimated from its median: of a write and its flush, the flush.
-        let time_ns = |ops: &OpCounts| ops.count.saturating_mul(ops.p50_ns.unwrap_or(0));
-        let busiest = live.interval.ops.iter().filter(|(_, ops)| ops.count > 0).max_by_key(|(_, ops)| time_ns(ops));
-        let Some((kind, ops)) = busiest else {
+    fn live(&mut self, second: &Second<'_>) {
+        let Second { live, tier, .. } = *second;
+        let measured = measured(second);
+        let Some((kind, ops)) = busiest(&measured) else {
             self.history.push(0.0);
             return self.say(&format!("{}  nothing completed in the last second", live.phase));
         };
-        let rate = ops.count as f64 / seconds;
-        let bytes = ops.bytes as f64 / seconds;
-        self.history.push(if bytes > 0.0 { bytes } else { rate });
+        self.history.push(rate_of(ops));
         if self.history.len() > HISTORY {
             self.history.remove(0);
         }
-        let speed = if bytes > 0.0 {
-            format!("{} {}", format::rate_si(bytes), format::iops(rate))
+        let speed = if ops.bytes > 0 {
+            format!("{} {}", format::rate_si(ops.bytes_per_s), format::iops(ops.ops_per_s))
         } else {
-            format::per_second(rate)
+            format::per_second(ops.ops_per_s)
         };
         let p99 = ops.p99_ns.map_or(format::MISSING.to_owned(), |ns| format::time(ns as f64));
         let left = self.phases.left_ns(live.elapsed_ns);
         let left = left.map_or(String::new(), |ns| format!(" · about {} left", format::time_brief(ns as f64)));
         let verb =
-            if *kind == OpKind::Read || *kind == OpKind::Write { String::new() } else { format!("{} ", kind.name()) };
+            if kind == OpKind::Read || kind == OpKind::Write { String::new() } else { format!("{} ", kind.name()) };
         self.say(&format!(
             "{}  {verb}{speed} {} p99 {p99} · in flight {:.1} · {}{left}",
             live.phase,
@@ -214,9 +254,9 @@ mod tests {
     #[test]
     fn what_is_left_is_of_all_phases() {
         let mut phases = PhaseClock { times_ns: vec![None, Some(4), Some(3)], begun: 1 };
-        assert_eq!((phases.place().as_str(), phases.left_ns(1)), ("phase 1 of 3 · ", None));
-        phases.begun = 2;
-        assert_eq!((phases.place().as_str(), phases.left_ns(1)), ("phase 2 of 3 · ", Some(6)));
+        assert_eq!((phases.place().as_str(), phases.left_ns(1)), ("phase 1 of 3", None));
+        phases.begins();
+        assert_eq!((phases.place().as_str(), phases.left_ns(1)), ("phase 2 of 3", Some(6)));
         assert_eq!(phases.left_ns(9), Some(3));
     }
 }

@@ -210,6 +210,9 @@ fn bench_with(store: Option<Store>, test_dirs: TestDirs, permissions: Permission
 
 /// How pages on standard output are set: `NO_COLOR`, the terminal's width and pipes respected.
 pub fn style() -> Style {
+    if output::pages_are_elsewhere() {
+        return style_of(std::io::stderr(), Style::PLAIN.width);
+    }
     style_of(std::io::stdout(), Style::PLAIN.width)
 }
 

@@ -154,6 +154,9 @@ fn parse_stat(text: &str) -> Result<DeviceCounters, ProbeError> {
         write_merges: f[5],
         read_ms: f[3],
         write_ms: f[7],
+        discards: f[11],
+        discard_ms: f[14],
+        in_flight: u32::try_from(f[8]).unwrap_or(u32::MAX),
     })
 }
 

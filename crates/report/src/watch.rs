@@ -18,9 +18,9 @@ pub struct DeviceHistory {
 
 impl DeviceHistory {
     /// Takes in an interval.
-    pub fn push(&mut self, now: &Watched) {
-        self.devices.retain(|name, _| now.devices.iter().any(|device| device.name == *name));
-        for device in &now.devices {
+    pub fn push(&mut self, now: &[DeviceUse]) {
+        self.devices.retain(|name, _| now.iter().any(|device| device.name == *name));
+        for device in now {
             let kept = self.devices.entry(device.name.clone()).or_default();
             kept.push_back(device.clone());
             while kept.len() > KEPT {
@@ -70,7 +70,10 @@ pub fn screen(now: &Watched, history: &DeviceHistory, title: &Title, style: &Sty
     let notes: Vec<String> = style.wrap(NOTES, 0).lines().map(|line| style.ink(Ink::Faint, line)).collect();
     let mut lines = vec![head(title, style), processors(now, style), String::new()];
     let least_below = if rows < ROOMY { LEAST_PROCESSES } else { LEAST_PROCESSES + NOTES_ROOM };
-    devices(now, history, style, rows.saturating_sub(lines.len() + least_below), &mut lines);
+    devices(&now.devices, history, style, rows.saturating_sub(lines.len() + least_below), &mut lines);
+    if now.devices.is_empty() {
+        lines.push("  no block device was ever used here".to_owned());
+    }
     lines.push(String::new());
     let room = rows.saturating_sub(lines.len() + notes.len() + 1);
     who(now, style, room, &mut lines);
@@ -142,14 +145,20 @@ fn depth(depth: f64) -> String {
 }
 
 /// A column: its title, its side, when it leaves, and what it says of one of the rows.
-fn column<T>(rows: &[&T], title: &str, align: Align, leaves: Option<u32>, cell: impl Fn(&T) -> String) -> Column {
+pub(crate) fn column<T>(
+    rows: &[&T],
+    title: &str,
+    align: Align,
+    leaves: Option<u32>,
+    cell: impl Fn(&T) -> String,
+) -> Column {
     Column { title: title.to_owned(), cells: rows.iter().map(|row| cell(row)).collect(), align, leaves }
 }
 
 /// Devices that did something lately, each with its bars; the names of the others.
-fn devices(now: &Watched, history: &DeviceHistory, style: &Style, room: usize, lines: &mut Vec<String>) {
+pub(crate) fn devices(now: &[DeviceUse], history: &DeviceHistory, style: &Style, room: usize, lines: &mut Vec<String>) {
     let (busy, idle): (Vec<&DeviceUse>, Vec<&DeviceUse>) =
-        now.devices.iter().partition(|device| history.was_busy(&device.name));
+        now.iter().partition(|device| history.was_busy(&device.name));
     // Head, the line of idle ones, that of those left out.
     let most = room.saturating_sub(3) / 2;
     let (shown, left_out) = busy.split_at(busy.len().min(most));
@@ -182,9 +191,6 @@ fn devices(now: &Watched, history: &DeviceHistory, style: &Style, room: usize, l
     }
     if !idle.is_empty() {
         lines.push(style.ink(Ink::Faint, &measure::cut(&format!("  idle: {}", names(&idle)), style.width)));
-    }
-    if now.devices.is_empty() {
-        lines.push("  no block device was ever used here".to_owned());
     }
 }
 
@@ -249,7 +255,7 @@ fn who(now: &Watched, style: &Style, room: usize, lines: &mut Vec<String>) {
 }
 
 /// Widths that hold from one picture to the next, so that the eye can stay.
-fn keep_width(columns: &mut [Column], widths: &[usize]) {
+pub(crate) fn keep_width(columns: &mut [Column], widths: &[usize]) {
     for (column, width) in columns.iter_mut().zip(widths) {
         column.title = match column.align {
             Align::Left => format!("{:width$}", column.title),

@@ -26,6 +26,7 @@ pub mod reader;
 pub mod run;
 pub mod seen;
 pub mod short_list;
+pub mod stream;
 pub mod study;
 pub mod sweep;
 pub mod tidy;

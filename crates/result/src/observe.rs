@@ -3,6 +3,7 @@
 
 pub use crate::seen::Seen;
 
+use crate::blocks::{BlockOps, BlockStat};
 use crate::conditions::PhaseConditions;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -262,6 +263,31 @@ pub struct DeviceCounters {
     /// The same of write requests.
     #[serde(default)]
     pub write_ms: u64,
+    /// Discard requests completed; none before Linux 4.18.
+    #[serde(default)]
+    pub discards: u64,
+    /// Time that discard requests took, added up, ms.
+    #[serde(default)]
+    pub discard_ms: u64,
+    /// Requests in flight.
+    #[serde(default)]
+    pub in_flight: u32,
+}
+
+impl From<&DeviceCounters> for BlockStat {
+    fn from(counters: &DeviceCounters) -> BlockStat {
+        // The kernel's own counters of time have 32 bits.
+        let ops = |ops, merges, bytes: u64, ms: u64| BlockOps { ops, merges, sectors: bytes / 512, ms: ms as u32 };
+        BlockStat {
+            reads: ops(counters.reads, counters.read_merges, counters.read_bytes, counters.read_ms),
+            writes: ops(counters.writes, counters.write_merges, counters.write_bytes, counters.write_ms),
+            discards: ops(counters.discards, 0, counters.discard_bytes, counters.discard_ms),
+            flushes: ops(counters.flushes.unwrap_or(0), 0, 0, 0),
+            in_flight: counters.in_flight,
+            busy_ms: counters.busy_ms as u32,
+            weighted_ms: counters.weighted_ms as u32,
+        }
+    }
 }
 
 /// `/proc/self/io`, of Plumb's own processes together.

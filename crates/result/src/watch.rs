@@ -1,7 +1,8 @@
 //! What the live view shows, once an interval: devices, processors, and who does I/O.
 
 use crate::blocks::{BlockOps, BlockStat, CpuTicks};
-use crate::observe::ProcessIo;
+use crate::observe::{Counters, DeviceCounters, ProcessIo};
+use crate::seen::Seen;
 use serde::{Deserialize, Serialize};
 
 /// Name and version of this form.
@@ -131,6 +132,26 @@ impl DeviceUse {
         }
     }
 
+    /// What each device did between two readings; those whose counters could not be read are left out.
+    pub fn between(before: &Counters, after: &Counters) -> Vec<DeviceUse> {
+        let seconds = after.at_ns.saturating_sub(before.at_ns) as f64 / 1e9;
+        let one = |(name, after): (&String, &Seen<DeviceCounters>)| {
+            let before = before.devices.get(name)?.value()?;
+            let done = BlockStat::from(after.value()?).since(&BlockStat::from(before));
+            let mut seen = DeviceUse::of(name, &done, seconds);
+            // Simulated devices add up the time of all requests, and not that of each kind.
+            if done.moved().ms == 0 && done.weighted_ms > 1 {
+                for latency_ns in [&mut seen.read.latency_ns, &mut seen.write.latency_ns, &mut seen.discard.latency_ns]
+                {
+                    *latency_ns = None;
+                }
+                seen.latency_ns = None;
+            }
+            Some(seen)
+        };
+        after.devices.iter().filter_map(one).collect()
+    }
+
     /// Reads, writes and discards per second, ops/s.
     pub fn ops_per_s(&self) -> f64 {
         self.read.ops_per_s + self.write.ops_per_s + self.discard.ops_per_s
@@ -188,6 +209,28 @@ mod tests {
         assert_eq!((seen.read.latency_ns, seen.latency_ns), (None, Some(2.5e6)));
         assert_eq!((seen.queue_depth, seen.busy, seen.in_flight), (1.5, 1.0, 2));
         assert!(!seen.is_idle() && DeviceUse::of("sdb", &BlockStat::default(), 0.0).is_idle());
+    }
+
+    // Protects: what lies between two readings, in the units of `plumb watch`, and nothing made up of a device that was not read.
+    #[test]
+    fn between_two_readings() {
+        let at = |seconds: u64, reads: u64| {
+            let sda =
+                DeviceCounters { reads, read_bytes: reads * 4096, read_ms: reads * 2, ..DeviceCounters::default() };
+            let devices = [("sda".to_owned(), Seen::Yes(sda)), ("sdb".to_owned(), Seen::no("EPERM"))];
+            Counters { at_ns: seconds * 1_000_000_000, devices: devices.into(), ..Counters::default() }
+        };
+        let seen = DeviceUse::between(&at(1, 10), &at(3, 30));
+        let [sda] = seen.as_slice() else { panic!("{seen:?}") };
+        assert_eq!(sda.read, OpUse { bytes_per_s: 40960.0, ops_per_s: 10.0, latency_ns: Some(2e6) });
+        assert_eq!((sda.name.as_str(), sda.discard.ops_per_s), ("sda", 0.0));
+        let simulated = |seconds: u64, reads: u64| {
+            let sim0 = DeviceCounters { reads, weighted_ms: reads * 3, ..DeviceCounters::default() };
+            let devices = [("sim0".to_owned(), Seen::Yes(sim0))].into();
+            Counters { at_ns: seconds * 1_000_000_000, devices, ..Counters::default() }
+        };
+        let seen = DeviceUse::between(&simulated(0, 0), &simulated(1, 10));
+        assert_eq!((seen[0].read.ops_per_s, seen[0].read.latency_ns, seen[0].latency_ns), (10.0, None, None));
     }
 
     // Protects: shares that add up, and times that go back.

@@ -1,7 +1,7 @@
 //! Looks at the machine around every phase of a run, and stores each second as it passes.
 
 use crate::live::{SeldomOthers, SoFar};
-use crate::run::Progress;
+use crate::run::{Progress, Second};
 use plumb_engine::{JobFilesError, Live, LoggedOp, Observer, PhaseNow, TargetView};
 use plumb_lab::agent::RunLooks;
 use plumb_probe::census::Census;
@@ -14,6 +14,7 @@ use plumb_probe::throttle::{LimitWatch, Network};
 use plumb_probe::{extents, residency, stack};
 use plumb_result::observe::{Counters, Environment, Extents, PhaseObservations, Residency, TargetFacts};
 use plumb_result::short_list;
+use plumb_result::watch::DeviceUse;
 use plumb_result::{Measurement, Observations, PhaseMeasurement, Seen, Tier, Tool};
 use plumb_store::{Partial, RunStart, Store, StoreError};
 use plumb_trust::LiveJudge;
@@ -317,12 +318,14 @@ impl Observer for Evidence<'_> {
 
     fn interval(&mut self, live: &Live) {
         let mut tier = Tier::Unknown;
+        let mut devices = Vec::new();
         if let Some(around) = &mut self.around {
             around.clock.tick();
             around.observations.conditions.meanwhile = self.conditions.tick().to_vec();
             let now = counters::sample(&self.samples);
             let since = around.last_second.as_ref().unwrap_or(&around.observations.before);
             tier = plumb_trust::live_tier(&live.interval, since, &now, self.observations.targets.values());
+            devices = DeviceUse::between(since, &now);
             around.last_second = Some(now);
         }
         self.judge_so_far(live);
@@ -332,7 +335,7 @@ impl Observer for Evidence<'_> {
             evidence_log.store.heartbeat(evidence_log.id, &partial)
         });
         self.note(stored.unwrap_or(Ok(())));
-        self.progress.live(live, tier);
+        self.progress.live(&Second { live, tier, devices: &devices });
     }
 
     fn clock_stopped(&mut self, _phase: &str, targets: &[TargetView<'_>], processes: &[u32]) {
@@ -363,6 +366,8 @@ impl Observer for Evidence<'_> {
         let news = self.judge.phase_ended(self.workload, &self.measured, &self.observations);
         news.withdrawn.iter().for_each(|finding| self.progress.withdrawn(finding));
         news.found.iter().for_each(|finding| self.progress.found(finding));
+        let devices = self.observations.phases.last().map(|seen| DeviceUse::between(&seen.before, &seen.after));
+        self.progress.phase_devices(devices.unwrap_or_default());
         self.progress.phase_ended(measured);
     }
 

@@ -24,4 +24,4 @@ pub use compare::{CompareRequest, CompareSide, compare};
 pub use fit::Policies;
 pub use noise::{NoiseRequest, noise};
 pub use place::{Place, PlaceError};
-pub use run::{Bench, Progress, RunError, RunOutcome, RunRequest, Silent};
+pub use run::{Bench, Both, Progress, RunBegun, RunError, RunOutcome, RunRequest, Second, Silent};

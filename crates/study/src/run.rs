@@ -15,6 +15,7 @@ use plumb_engine::{DropCaches, EngineError, JobFilesError, Live, LoggedOp, Phase
 use plumb_lab::agent::RunLooks;
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
+use plumb_result::watch::DeviceUse;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tier, Tool};
 use plumb_store::{BUSY_TIMEOUT, Store};
 use plumb_workload::validate::{Problem, validate};
@@ -25,8 +26,8 @@ use std::time::Duration;
 
 /// Shows people how far a run has got. Every method has an empty default.
 pub trait Progress {
-    /// A run begins, of this workload with every size in bytes.
-    fn run_begins(&mut self, _workload: &Workload) {}
+    /// A run begins.
+    fn run_begins(&mut self, _run: &RunBegun<'_>) {}
     /// Something slow goes on that is not measured.
     fn preparing(&mut self, _what: &str) {}
     /// The guard or the system keeps a job from its files: it fails, and others run.
@@ -43,16 +44,108 @@ pub trait Progress {
     fn tick(&mut self, _now: &dyn PhaseNow) {}
     /// As [`plumb_engine::Observer::op_log`].
     fn op_log(&mut self, _phase: &str, _worker: &str, _ops: &mut dyn Iterator<Item = LoggedOp>) {}
+    /// What the block devices under the targets did in the phase that is over; [`Progress::phase_ended`] follows.
+    fn phase_devices(&mut self, _devices: Vec<DeviceUse>) {}
     /// A phase is over.
     fn phase_ended(&mut self, _measured: &PhaseMeasurement) {}
-    /// A second of a phase has passed, in which the bytes came from this tier.
-    fn live(&mut self, _live: &Live, _tier: Tier) {}
+    /// A second of a phase has passed.
+    fn live(&mut self, _second: &Second<'_>) {}
     /// A finding above `note` has become true. Each is told once for each phase.
     fn found(&mut self, _finding: &Finding) {}
     /// A finding that was told while its phase ran is not true of the whole phase.
     fn withdrawn(&mut self, _finding: &Finding) {}
     /// A run of a comparison begins.
     fn block(&mut self, _what: &str) {}
+    /// The run that began last is over, whichever way.
+    fn run_ended(&mut self) {}
+}
+
+/// A run that begins.
+#[derive(Debug, Clone, Copy)]
+pub struct RunBegun<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// What is run, with every size in bytes.
+    pub workload: &'a Workload,
+    /// Where test data is made.
+    pub base: &'a Path,
+    /// The tool in whose language it was typed; `None` for Plumb's own.
+    pub dialect: Option<&'a str>,
+}
+
+/// A second of a phase.
+#[derive(Debug, Clone, Copy)]
+pub struct Second<'a> {
+    /// What was done.
+    pub live: &'a Live,
+    /// Where the bytes came from or went to.
+    pub tier: Tier,
+    /// What the block devices under the targets did; none where that is not known before the phase's end.
+    pub devices: &'a [DeviceUse],
+}
+
+/// Two who watch the same runs. The first has the ticks.
+pub struct Both<'a>(pub &'a mut dyn Progress, pub &'a mut dyn Progress);
+
+impl Progress for Both<'_> {
+    fn run_begins(&mut self, run: &RunBegun<'_>) {
+        self.0.run_begins(run);
+        self.1.run_begins(run);
+    }
+    fn preparing(&mut self, what: &str) {
+        self.0.preparing(what);
+        self.1.preparing(what);
+    }
+    fn job_failed(&mut self, why: &JobFilesError) {
+        self.0.job_failed(why);
+        self.1.job_failed(why);
+    }
+    fn phase_begins(&mut self, phase: &str) {
+        self.0.phase_begins(phase);
+        self.1.phase_begins(phase);
+    }
+    fn clock_starts(&mut self, phase: &str) {
+        self.0.clock_starts(phase);
+        self.1.clock_starts(phase);
+    }
+    fn tick_ns(&self) -> Option<u64> {
+        self.0.tick_ns()
+    }
+    fn tick(&mut self, now: &dyn PhaseNow) {
+        self.0.tick(now);
+    }
+    // A log is read once.
+    fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        self.0.op_log(phase, worker, ops);
+    }
+    fn phase_devices(&mut self, devices: Vec<DeviceUse>) {
+        self.0.phase_devices(devices.clone());
+        self.1.phase_devices(devices);
+    }
+    fn phase_ended(&mut self, measured: &PhaseMeasurement) {
+        self.0.phase_ended(measured);
+        self.1.phase_ended(measured);
+    }
+    fn live(&mut self, second: &Second<'_>) {
+        self.0.live(second);
+        self.1.live(second);
+    }
+    fn found(&mut self, finding: &Finding) {
+        self.0.found(finding);
+        self.1.found(finding);
+    }
+    fn withdrawn(&mut self, finding: &Finding) {
+        self.0.withdrawn(finding);
+        self.1.withdrawn(finding);
+    }
+    fn block(&mut self, what: &str) {
+        self.0.block(what);
+        self.1.block(what);
+    }
+    fn run_ended(&mut self) {
+        self.0.run_ended();
+        self.1.run_ended();
+    }
 }
 
 /// How long a run waits for the database after the run before it has waited in vain.
@@ -276,10 +369,10 @@ impl Bench {
             Policies::AsWritten => Vec::new(),
             Policies::Fitted => fit(&mut workload, request.base),
         };
-        progress.run_begins(&workload);
         let id = uuid::Uuid::now_v7();
         let content_seed = id.as_u64_pair().1;
         let id = id.to_string();
+        progress.run_begins(&RunBegun { id: &id, workload: &workload, base: request.base, dialect: request.dialect });
         let started_at = Timestamp::now().to_string();
         let tool = tool();
         let environment = self.environment.clone();
@@ -291,7 +384,7 @@ impl Bench {
             command: request.command,
             dialect: request.dialect,
         });
-        let mut evidence = Evidence::new(&workload, &environment, request.base, evidence_log, progress);
+        let mut evidence = Evidence::new(&workload, &environment, request.base, evidence_log, &mut *progress);
         if let Some(looks) = &self.device_looks {
             // Another tool's removal of its files is part of what the tool does, and it may make more runs than one.
             let last = if request.dialect.is_none() { LastLook::BeforeRemoval } else { LastLook::Elsewhere };
@@ -313,6 +406,7 @@ impl Bench {
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);
         let mut observations = evidence.collected();
+        progress.run_ended();
         let measurement = match measured {
             Ok(measurement) => measurement,
             Err(error) => {

@@ -157,6 +157,14 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         fate: Fate::Works,
         doc: "Plumb's own: files and device serial numbers that may be overwritten, like PLUMB_ALLOW.",
     },
+    // Taken out of every tool's words before they are read; here for help and completion.
+    ProgramOption {
+        name: "plumb-stream",
+        letter: None,
+        takes: Takes::Value,
+        fate: Fate::Works,
+        doc: "Plumb's own: send each second to ndjson:FILE, influx:FILE or openmetrics:ADDRESS, like PLUMB_STREAM.",
+    },
     ProgramOption {
         name: "debug",
         letter: Some('d'),
@@ -445,6 +453,7 @@ impl<'a> WordReader<'a> {
             "aux-path" => invocation.aux_path = value,
             "merge-blktrace-only" => invocation.merge_blktrace_only = true,
             "plumb-allow" => invocation.allow = value,
+            "plumb-stream" => {}
             "compat" => match text.as_str() {
                 "strict" => invocation.compat = Compat::Strict,
                 "meant" => invocation.compat = Compat::Meant,

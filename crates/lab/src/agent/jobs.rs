@@ -10,6 +10,7 @@ use crate::protocol::{HostFacts, HostWork, RunAnswer, RunJob};
 use crate::step::MadeNames;
 use plumb_engine::signals::StopFlag;
 use plumb_result::RunResult;
+use plumb_result::stream::is_stream_line;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,8 +23,12 @@ use std::time::{Duration, Instant};
 /// Lines of standard error that an answer keeps.
 const TAIL_LINES: usize = 40;
 
-/// Bytes of a line that are kept of it: what prints without end must not fill memory.
-const LINE_BYTES: u64 = 16 << 10;
+/// Bytes of a line that are kept of it: what prints without end must not fill memory. A second of a run on a hundred devices
+/// is a line of some 60 KiB.
+const LINE_BYTES: u64 = 128 << 10;
+
+/// What a run reads where its seconds go.
+const STREAM_VARIABLE: &str = "PLUMB_STREAM";
 
 /// How long a run that is told to end may take to remove its test data.
 const GRACE: Duration = Duration::from_secs(10);
@@ -128,6 +133,11 @@ impl RunSurroundings<'_> {
     fn command(&self, job: &RunJob, dir: &Path, files: &RunFiles) -> Result<(Command, String), HostError> {
         let mut command = self.plumb(files);
         command.env("PLUMB_ALLOW", self.may_be_written()).env(LOOKS_VARIABLE, files.dir.path());
+        // Who conducts the study has the streams; runs report to it, on standard error.
+        match job.stream {
+            true => command.env(STREAM_VARIABLE, "ndjson:/dev/stderr"),
+            false => command.env_remove(STREAM_VARIABLE),
+        };
         // Should the agent be killed, the run is told to end.
         command.args(["agent", "--gently", "--with-parent", &std::process::id().to_string(), "--"]);
         command.arg(&self.settings.program);
@@ -327,7 +337,10 @@ impl ChildOutput {
             match line {
                 ChildLine::Error(text) => {
                     listener(&text);
-                    self.keep(text);
+                    // Whoever reads why a run failed has no use for its seconds.
+                    if !is_stream_line(&text) {
+                        self.keep(text);
+                    }
                 }
                 ChildLine::Out(text) => push(&mut self.out, text),
             }

@@ -3,8 +3,9 @@
 use crate::args::CompareArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::meanwhile::Meanwhile;
 use crate::output;
-use crate::progress::LiveLine;
+use crate::progress::LiveWarnings;
 use crate::session;
 use crate::space_budget::{DataSizes, FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
 use plumb_report::{compare as page, format, run as run_page};
@@ -26,6 +27,11 @@ use std::time::Duration;
 pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped> {
     let varying = arguments.varying.as_deref().map(plumb_trust::factor).transpose().map_err(Stopped::usage)?;
     if arguments.from_store {
+        if arguments.meanwhile.stream.is_typed() {
+            return Err(Stopped::usage(
+                "--from-store measures nothing, so there are no seconds to stream; leave out --stream",
+            ));
+        }
         return from_store(arguments, varying, common);
     }
     check_lengths(arguments.budget, arguments.time, arguments.size)?;
@@ -60,10 +66,10 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         seed: arguments.seed,
         command: &session::command_line(),
     };
+    let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
-    let mut line = LiveLine::new();
-    let outcome = compare(&mut bench, &request, &mut line);
-    line.clear();
+    let outcome = meanwhile.watch(|watcher| compare(&mut bench, &request, watcher));
+    meanwhile.clear();
     let unstored = session::unstored(&bench, "the comparison", common);
     let outcome = outcome?;
     show(&outcome.comparison, common)?;

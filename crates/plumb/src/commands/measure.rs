@@ -4,8 +4,8 @@ use super::ended;
 use crate::args::PageArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::meanwhile::Meanwhile;
 use crate::output;
-use crate::progress::{LiveLine, LiveWarnings};
 use crate::session;
 use plumb_document::json;
 use plumb_engine::sim::SimRun;
@@ -31,20 +31,18 @@ pub fn measure(
     bench: &mut Bench,
     request: &RunRequest<'_>,
     arguments: &PageArguments,
-    common: &Common,
+    meanwhile: &mut Meanwhile,
 ) -> Result<Measured, Stopped> {
     writable(arguments.output.as_deref())?;
     arguments.report_file.writable()?;
     if arguments.name.as_deref().is_some_and(|name| tag_of(name).is_empty()) {
         return Err(Stopped::usage("--name is empty; give a title such as `xfs-new-kernel`, or leave it out"));
     }
-    let warnings = if common.verbose { LiveWarnings::All } else { LiveWarnings::FailuresOnly };
-    let mut line = LiveLine::with_warnings(warnings);
     let mut measured = Measured { outcomes: Vec::new(), cut_short: None };
     for number in 0..arguments.runs {
-        line.repeat(number + 1, arguments.runs);
+        meanwhile.repeat(number + 1, arguments.runs);
         let sim_run = SimRun { run_index: request.sim_run.run_index + number, ..request.sim_run };
-        let outcome = match bench.run(&RunRequest { sim_run, ..*request }, &mut line) {
+        let outcome = match meanwhile.watch(|watcher| bench.run(&RunRequest { sim_run, ..*request }, watcher)) {
             Err(RunError::EndedEarly { error, outcome }) => {
                 measured.cut_short = Some(error);
                 *outcome
@@ -62,7 +60,7 @@ pub fn measure(
             break;
         }
     }
-    line.clear();
+    meanwhile.clear();
     Ok(measured)
 }
 

@@ -4,8 +4,9 @@ use super::compare::{announcement, is_real, side, sizes, time_per_phase, warning
 use crate::args::NoiseArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::meanwhile::Meanwhile;
 use crate::output;
-use crate::progress::LiveLine;
+use crate::progress::LiveWarnings;
 use crate::session;
 use crate::space_budget::{DataSizes, check_lengths};
 use plumb_report::{noise as page, run as run_page};
@@ -46,10 +47,10 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
         seed: arguments.seed,
         command: &session::command_line(),
     };
+    let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
-    let mut line = LiveLine::new();
-    let outcome = noise(&mut bench, &request, &mut line);
-    line.clear();
+    let outcome = meanwhile.watch(|watcher| noise(&mut bench, &request, watcher));
+    meanwhile.clear();
     let unstored = session::unstored(&bench, "the noise floor", common);
     let outcome = outcome?;
     if common.json {

@@ -6,7 +6,9 @@ use super::measure::measure;
 use crate::args::RunArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::meanwhile::Meanwhile;
 use crate::output;
+use crate::progress::LiveWarnings;
 use crate::session;
 use crate::space_budget::test_data_bytes;
 use plumb_engine::DropCaches;
@@ -48,6 +50,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         output::print(&text);
         return Ok(End::Done);
     }
+    let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::of(common), common)?;
     let mut bench = bench.map_or_else(|| session::bench(common), Ok)?;
     if arguments.drop_caches {
         bench.drop_caches = DropCaches::Allowed;
@@ -60,7 +63,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     let command = command_line();
     let request =
         RunRequest { workload: &workload, policies, base: place.base(), command: &command, dialect: None, sim_run };
-    let measured = measure(&mut bench, &request, &arguments.report, common)?;
+    let measured = measure(&mut bench, &request, &arguments.report, &mut meanwhile)?;
     measured.present(&assertions, &arguments.report, bench.store.as_ref(), common)
 }
 

@@ -21,6 +21,7 @@ pub fn run(form: Form) -> Result<End, Stopped> {
         Form::Noise => "noise",
         Form::Compare => "compare",
         Form::Sweep => "sweep",
+        Form::Stream => "stream",
         Form::Watch => "watch",
         Form::Audit => "audit",
         Form::Study => "study",

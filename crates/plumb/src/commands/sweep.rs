@@ -4,8 +4,9 @@ use super::run::{Loaded, load};
 use crate::args::SweepArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::meanwhile::Meanwhile;
 use crate::output;
-use crate::progress::LiveLine;
+use crate::progress::LiveWarnings;
 use crate::session;
 use crate::space_budget::{FILE_BYTES, SpaceBudget, check_lengths, test_data_bytes, virtual_time};
 use crate::spot::Spot;
@@ -49,6 +50,7 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     arguments.report_file.writable()?;
     // A budget of nothing is one repeat.
     check_lengths(Nanos(1), arguments.time, arguments.size)?;
+    let mut meanwhile = Meanwhile::open(&arguments.meanwhile, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
     let ram_bytes = bench.ram_bytes();
     let asked = axes
@@ -88,9 +90,8 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         seed: arguments.seed,
         command: &command,
     };
-    let mut line = LiveLine::new();
-    let outcome = sweep(&mut bench, &request, &mut line);
-    line.clear();
+    let outcome = meanwhile.watch(|watcher| sweep(&mut bench, &request, watcher));
+    meanwhile.clear();
     let unstored = session::unstored(&bench, "the sweep", common);
     let mut outcome = outcome?;
     outcome.sweep.verdict_note = page::sentence(&outcome.sweep);

@@ -4,7 +4,9 @@ use super::measure::{Measured, measure};
 use crate::args::TryArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::meanwhile::Meanwhile;
 use crate::output;
+use crate::progress::LiveWarnings;
 use crate::session;
 use crate::space_budget::{DataSizes, SpaceBudget, check_lengths};
 use crate::spot::Spot;
@@ -45,6 +47,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
     // A path that cannot be used is found before another one is measured.
     let planned: Vec<Planned> =
         arguments.paths.iter().map(|path| Planned::new(path, arguments)).collect::<Result<_, _>>()?;
+    let mut meanwhile = Meanwhile::open(&arguments.report.meanwhile, LiveWarnings::of(common), common)?;
     let mut bench = session::bench(common)?;
     let mut ends = Vec::new();
     let mut results: Vec<RunResult> = Vec::new();
@@ -52,7 +55,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
         if !common.json {
             session::announce(&planned.announcement);
         }
-        let measured = planned.measure(&mut bench, arguments, common)?;
+        let measured = planned.measure(&mut bench, arguments, &mut meanwhile)?;
         results.extend(measured.medians().map(|medians| medians.result));
         let end = measured.present(&[], &arguments.report, bench.store.as_ref(), common)?;
         ends.push(end);
@@ -113,7 +116,12 @@ impl Planned {
         Ok(Planned { spot, workload, announcement, is_followed })
     }
 
-    fn measure(&self, bench: &mut Bench, arguments: &TryArguments, common: &Common) -> Result<Measured, Stopped> {
+    fn measure(
+        &self,
+        bench: &mut Bench,
+        arguments: &TryArguments,
+        meanwhile: &mut Meanwhile,
+    ) -> Result<Measured, Stopped> {
         let command = session::command_line();
         let request = RunRequest {
             workload: &self.workload,
@@ -123,7 +131,7 @@ impl Planned {
             dialect: None,
             sim_run: SimRun { seed: arguments.seed, run_index: 0, plot_index: 0 },
         };
-        measure(bench, &request, &arguments.report, common)
+        measure(bench, &request, &arguments.report, meanwhile)
     }
 }
 

@@ -29,6 +29,8 @@ const ENVIRONMENT: &[(&str, &str)] = &[
         "Directories whose file systems plumb as may write to until nothing is left, separated by commas; never those of \
          /, /var and the results.",
     ),
+    ("PLUMB_STREAM", "Where seconds are sent, where --stream is not given: FORM:WHERE."),
+    ("PLUMB_STREAM_TOKEN", "The token that scrapers must show, where --stream-token-file is not given."),
     ("PLUMB_SSH", "The ssh command with its options, for hosts of a study [default: ssh]."),
     (
         "PLUMB_AGENT",

@@ -80,6 +80,8 @@ pub const TOPICS: &[Topic] = &[
             example("Use a larger file and longer phases", "plumb try /mnt/data --size 64GiB --time 30s"),
             example("Measure two file systems, one after the other", "plumb try /mnt/a /mnt/b"),
             example("Read a device, and write nothing", "plumb try /dev/nvme0n1"),
+            example("Watch it on a full screen", "plumb try /mnt/data --live"),
+            example("Let Prometheus watch it", "plumb try /mnt/data --stream openmetrics:9750"),
             example("See what the page looks like, on a simulated device", "plumb try sim:ssd --no-store"),
         ],
         exits: MEASURES,
@@ -120,6 +122,7 @@ pub const TOPICS: &[Topic] = &[
                 "Fail a script when p99 is too high",
                 "plumb run random-read --at /mnt/data --assert 'read.lat.p99 < 5ms'",
             ),
+            example("Print each second as JSON while it runs", "plumb run random-read --at sim:ssd --stream ndjson:-"),
             example("Print a named workload as a file, to edit it", "plumb run mail --translate"),
         ],
         exits: &[TRUSTED, ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
@@ -203,6 +206,10 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Run an fio job file", "plumb as fio job.fio"),
             example("Run an fio command line", "plumb as fio --name=a --rw=randread --size=1g --output-format=json"),
+            example(
+                "Send each second of it to a file",
+                "plumb as fio --name=a --rw=randread --size=1g --plumb-stream=ndjson:seconds",
+            ),
             example("Run dd", "plumb as dd if=/dev/zero of=file bs=1M count=1024 conv=fsync"),
             example("Print extended device statistics", "plumb as iostat -x 1 5"),
         ],

@@ -24,6 +24,7 @@ mod import;
 mod interrupted;
 mod iostat;
 mod iozone;
+mod live_export;
 mod modes;
 mod noise;
 mod output;

@@ -63,13 +63,15 @@ fn what_cannot_be_watched() {
 }
 
 /// What is seen in a terminal of 80 columns in which a shell runs a line; `keys` are typed once the screen is taken.
-fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<String> {
+pub(crate) fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<String> {
     if !needs::tools(&["script", "stty"]) {
         return None;
     }
     let program = home.command([""]).get_program().to_string_lossy().into_owned();
     let line = line.replace("plumb", &program);
-    let line = format!("stty rows 24 cols 80; stty -g > before; {line}; echo \"ended $?\"; stty -g > after");
+    // Ctrl-C may be a signal, which the shell has too.
+    let line =
+        format!("trap : INT; stty rows 24 cols 80; stty -g > before; {line}; echo \"ended $?\"; stty -g > after");
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).current_dir(home.work()).env("TERM", "xterm").env_remove("NO_COLOR");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -92,7 +94,7 @@ fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<String> {
 }
 
 /// What a program says to a terminal of which it takes the second screen.
-const TAKEN: &str = "\x1b[?1049h";
+pub(crate) const TAKEN: &str = "\x1b[?1049h";
 
 // Protects: a key ends it, Ctrl-C and a signal as well, and the terminal is then as it was.
 #[test]

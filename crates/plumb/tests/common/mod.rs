@@ -64,7 +64,16 @@ impl Home {
             .env("XDG_CONFIG_HOME", self.dir.path().join("config"))
             .env("XDG_STATE_HOME", self.dir.path().join("state"))
             .env("XDG_CACHE_HOME", self.dir.path().join("cache"));
-        for name in ["PLUMB_ALLOW", "PLUMB_FILL", "PLUMB_DB", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        for name in [
+            "PLUMB_ALLOW",
+            "PLUMB_FILL",
+            "PLUMB_DB",
+            "PLUMB_STREAM",
+            "PLUMB_STREAM_TOKEN",
+            "NO_COLOR",
+            "CLICOLOR_FORCE",
+            "COLUMNS",
+        ] {
             command.env_remove(name);
         }
         command.stdin(Stdio::null());

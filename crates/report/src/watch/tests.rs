@@ -43,7 +43,7 @@ fn drawn(now: &Watched, width: usize, rows: usize) -> Vec<String> {
     for step in 1..=30 {
         let mut past = now.clone();
         past.devices.iter_mut().for_each(|device| device.write.bytes_per_s *= f64::from(step) / 30.0);
-        history.push(&past);
+        history.push(&past.devices);
     }
     screen(now, &history, &title(), &Style { width, colour: Colour::Never }, rows)
 }
@@ -112,7 +112,7 @@ fn plain_lines() {
 fn colours_are_extra() {
     let now = watched(vec![device("vda", 1e6)], 1, 1);
     let mut history = DeviceHistory::default();
-    history.push(&now);
+    history.push(&now.devices);
     let coloured = screen(&now, &history, &title(), &Style { width: 80, colour: Colour::Ansi }, 24).join("\n");
     let plain = screen(&now, &history, &title(), &Style { width: 80, colour: Colour::Never }, 24).join("\n");
     let mut bare = coloured.clone();

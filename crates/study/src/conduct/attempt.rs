@@ -187,8 +187,9 @@ impl Conductor<'_, '_> {
             self.tell(&ConductEvent::Run { position, levels: &cell.levels, workload: &cell.workload });
             self.store.begin_study_run(&study.id, seq, build)?;
             let began = Instant::now();
-            let super::ConductSetting { watcher, .. } = &mut *self.setting;
-            let answer = host.run(&job(run, seq), &mut |line| watcher.event(&ConductEvent::Line(line)));
+            let super::ConductSetting { watcher, stream, .. } = &mut *self.setting;
+            let stream = *stream;
+            let answer = host.run(&job(run, seq, stream), &mut |line| watcher.event(&ConductEvent::Line(line)));
             let seconds = began.elapsed().as_secs_f64();
             let judged = match answer {
                 Ok(answer) => Judged::of(answer),
@@ -311,12 +312,13 @@ fn unstored(seq: u32, kept: &NotStored) -> String {
     }
 }
 
-fn job(run: &PlannedRun, seq: u32) -> RunJob {
+fn job(run: &PlannedRun, seq: u32, stream: bool) -> RunJob {
     RunJob {
         work: run.work.clone(),
         dir: run.dir.clone(),
         seed: run.seed,
         timeout_s: run.timeout_s,
         sim: Some(SimPlace { run: seq, plot: run.plot }),
+        stream,
     }
 }

@@ -182,6 +182,8 @@ pub struct ConductSetting<'a> {
     pub typed: String,
     /// As typed, for the record.
     pub command: &'a str,
+    /// Whether runs report each second, as lines of [`plumb_result::stream`].
+    pub stream: bool,
 }
 
 /// How often a host is lost under a run, or while a plot is built, before that counts as a failure.

@@ -28,6 +28,7 @@ fn go_on_until(
         keep_going: false,
         watcher: &mut (),
         typed: String::new(),
+        stream: false,
         command: "plumb study run fake.toml",
     };
     conduct(store, study, &mut setting)
@@ -215,6 +216,7 @@ fn a_failure_that_comes_again_ends_the_study() {
             keep_going: false,
             watcher: &mut heard,
             typed: String::new(),
+            stream: false,
             command: "plumb study run fake.toml",
         };
         conduct(&mut store, &study, &mut setting).unwrap()

@@ -3,6 +3,7 @@
 use crate::args::Common;
 
 /// A tool as it was called.
+#[derive(Clone, Copy)]
 pub struct ToolCall<'a> {
     /// The program's own name.
     pub called: &'a str,

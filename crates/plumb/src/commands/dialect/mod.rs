@@ -12,6 +12,7 @@ mod findings;
 mod fio;
 mod iostat;
 mod iozone;
+mod own_words;
 mod postmark;
 mod runner;
 mod simulated;

@@ -4,16 +4,18 @@
 use super::ToolCall;
 use super::dashes;
 use super::findings;
+use super::own_words::OwnWords;
 use super::simulated;
 use crate::args::Common;
 use crate::commands::run::command_line;
 use crate::exit::{End, Stopped};
 use crate::output::{self, error_line, error_text};
 use crate::session;
+use crate::stream::{StandardOutput, Streams};
 use plumb_engine::guard::Guard;
 use plumb_engine::signals::{self, StopFlag, StopSignal};
 use plumb_engine::sim::SimRun;
-use plumb_study::{Bench, Policies, Progress, RunError, RunOutcome, RunRequest};
+use plumb_study::{Bench, Both, Policies, Progress, RunError, RunOutcome, RunRequest};
 use plumb_workload::Workload;
 use std::path::Path;
 
@@ -147,8 +149,12 @@ pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
 
 /// One run after another, until something ends it.
 fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std::convert::Infallible> {
+    let OwnWords { words, stream } = OwnWords::of(call.words)?;
+    let call = &ToolCall { words: &words, ..*call };
     dashes::hint(call);
     let mut dialect = D::read(call)?;
+    // A tool that becomes another user has done so.
+    let mut streams = Streams::open(&stream, StandardOutput::Tool)?;
     for &signal in D::HEARS {
         signals::hear(signal).map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
     }
@@ -180,7 +186,7 @@ fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std:
             dialect: Some(D::NAME),
             sim_run: SimRun { seed: workload.seed, run_index: 0, plot_index: 0 },
         };
-        let result = bench.run(&request, &mut listener);
+        let result = bench.run(&request, &mut Both(&mut listener, &mut streams));
         let signal = bench.stop.signal().filter(|&signal| signal != StopSignal::Program);
         let ended = RunEnded { result, signal };
         let printed = dialect.print(&run, listener, &ended);

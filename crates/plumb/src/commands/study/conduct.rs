@@ -10,6 +10,7 @@ use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::session;
+use crate::stream::{StandardOutput, StreamArguments, Streams};
 use clap::Args;
 use plumb_engine::signals::{self, StopFlag};
 use plumb_store::{Store, StoreError, StoredStudy};
@@ -42,6 +43,9 @@ pub struct ConductArguments {
     /// Write a report with charts as well.
     #[command(flatten)]
     pub report_file: ReportFile,
+    /// Where seconds are sent.
+    #[command(flatten)]
+    pub stream: StreamArguments,
 }
 
 /// Arguments of `plumb study resume`.
@@ -184,7 +188,10 @@ impl StudySite {
         common: &Common,
         arguments: &ConductArguments,
     ) -> Result<End, Stopped> {
-        let mut teller = StudyReporter::new();
+        let standard_output = if common.json { StandardOutput::Json } else { StandardOutput::Page };
+        let streams = Streams::open(&arguments.stream, standard_output)?;
+        let stream = !streams.is_empty();
+        let mut teller = StudyReporter::with_streams(streams);
         teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
         if let Err(error) = self.hosts.recover(&mut |line| teller.tell(line)) {
             teller.tell(&format!("warning: {error}"));
@@ -200,6 +207,7 @@ impl StudySite {
                 watcher: &mut teller,
                 typed: self.typed,
                 command: &session::command_line(),
+                stream,
             },
         );
         teller.clear();

@@ -2,8 +2,10 @@
 
 use crate::output::error_line;
 use crate::session;
+use crate::stream::Streams;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_report::format;
+use plumb_result::stream::is_stream_line;
 use plumb_store::StudyRunStatus;
 use plumb_study::conduct::{ConductEvent, ConductWatcher, LeftBasis, Position, TimeLeft};
 use plumb_study::plan::Levels;
@@ -14,6 +16,9 @@ pub struct StudyReporter {
     bar: ProgressBar,
     live: bool,
     head: String,
+    /// Which run goes on, for the streams.
+    part: String,
+    streams: Option<Streams>,
 }
 
 impl StudyReporter {
@@ -23,7 +28,24 @@ impl StudyReporter {
         let target = if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        StudyReporter { bar, live, head: String::new() }
+        StudyReporter { bar, live, head: String::new(), part: String::new(), streams: None }
+    }
+
+    /// Says nothing yet, and passes on what runs report each second.
+    pub fn with_streams(streams: Streams) -> StudyReporter {
+        let mut reporter = StudyReporter::new();
+        reporter.streams = Some(streams);
+        reporter
+    }
+
+    fn line(&mut self, line: &str) {
+        if !is_stream_line(line) {
+            return self.bar.set_message(format!("{} · {}", self.head, line.trim()));
+        }
+        // What another version sends and this one cannot read is left out.
+        if let (Some(streams), Ok(line)) = (&mut self.streams, plumb_document::json::from_str(line)) {
+            streams.pass_on(line, &self.part);
+        }
     }
 
     /// A line that stays.
@@ -71,8 +93,16 @@ impl ConductWatcher for StudyReporter {
                     left(position)
                 );
                 self.bar.set_message(self.head.clone());
+                self.part = format!(
+                    "plot {} of {}, run {} of {}{}",
+                    position.plot,
+                    position.plots,
+                    position.ended + 1,
+                    position.runs,
+                    in_brackets(levels)
+                );
             }
-            ConductEvent::Line(line) => self.bar.set_message(format!("{} · {}", self.head, line.trim())),
+            ConductEvent::Line(line) => self.line(line),
             ConductEvent::RunEnded { position, status, reason } => {
                 let well = *status == StudyRunStatus::Done;
                 if well && self.live {

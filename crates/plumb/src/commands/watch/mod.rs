@@ -2,7 +2,6 @@
 
 mod choice;
 mod screen;
-mod terminal;
 
 use crate::args::WatchArguments;
 use crate::common::Common;

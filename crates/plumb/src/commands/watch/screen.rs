@@ -1,8 +1,8 @@
 //! The live screen.
 
-use super::terminal::{Key, Screen, Size, size};
 use super::{Beat, Early, Watcher, clock, host, spoken, style};
 use crate::exit::Stopped;
+use crate::terminal::{Interrupt, Key, Screen, Size, size};
 use plumb_engine::signals::StopFlag;
 use plumb_report::watch::{DeviceHistory, PictureState, Title, screen};
 use plumb_result::watch::Watched;
@@ -11,7 +11,7 @@ use std::time::Instant;
 /// Draws until a key, a signal, or the given number of intervals ends it.
 pub(super) fn run(watcher: &mut Watcher, mut beat: Beat, stop: StopFlag) -> Result<(), Early> {
     let failed = |error: std::io::Error| Early::Failed(Stopped::io(format!("the terminal: {error}")));
-    let terminal = Screen::take().map_err(failed)?;
+    let terminal = Screen::take(Interrupt::Key).map_err(failed)?;
     let mut picture = Picture {
         title: Title { host: host(), clock: clock(), interval: spoken(beat.interval), state: PictureState::Live },
         history: DeviceHistory::default(),
@@ -42,7 +42,7 @@ pub(super) fn run(watcher: &mut Watcher, mut beat: Beat, stop: StopFlag) -> Resu
         }
         // While the picture stands still the history goes on.
         let seen = watcher.interval()?;
-        picture.history.push(&seen);
+        picture.history.push(&seen.devices);
         if picture.title.state == PictureState::Live {
             picture.title.clock = clock();
             picture.seen = Some(seen);

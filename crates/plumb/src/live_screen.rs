@@ -1,0 +1,174 @@
+//! `--live`: a full screen of the run that goes on, drawn in a thread of its own so that the run waits for no terminal.
+
+use crate::progress::PhaseClock;
+use crate::session;
+use crate::stream::{measured, place_of};
+use crate::terminal::{Interrupt, Key, Screen, Size, size};
+use plumb_engine::signals;
+use plumb_report::Style;
+use plumb_report::live::{LivePicture, screen};
+use plumb_result::{Finding, PhaseMeasurement};
+use plumb_study::{Progress, RunBegun, Second};
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether there is something new to draw, or a key.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The screen, until it is closed.
+pub struct LiveScreen {
+    shared: Arc<Shared>,
+    phases: PhaseClock,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    picture: Mutex<Picture>,
+    /// The runs are over.
+    is_over: AtomicBool,
+    /// Nothing is drawn any more: the runs are over, or the user has closed it, or the terminal is gone.
+    is_closed: Arc<AtomicBool>,
+}
+
+#[derive(Default)]
+struct Picture {
+    live: LivePicture,
+    /// Counts changes.
+    version: u64,
+}
+
+impl Shared {
+    fn picture(&self) -> MutexGuard<'_, Picture> {
+        self.picture.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why there is no screen here; `None` where there can be one.
+pub fn hindrance() -> Option<&'static str> {
+    if !io::stdout().is_terminal() || !io::stderr().is_terminal() {
+        return Some("standard output and standard error are not both a terminal");
+    }
+    std::env::var_os("TERM")
+        .is_none_or(|term| term.is_empty() || term == "dumb")
+        .then_some("TERM names no terminal with a screen")
+}
+
+impl LiveScreen {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// The terminal's.
+    pub fn open() -> io::Result<LiveScreen> {
+        // A signal that came before the handlers are there would leave the terminal as a screen.
+        signals::install()?;
+        let shared = Arc::new(Shared::default());
+        let terminal = Screen::take(Interrupt::Signal)?;
+        let drawn = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("plumb-live".to_owned()).spawn(move || draw(&drawn, terminal))?;
+        Ok(LiveScreen { shared, phases: PhaseClock::default(), thread: Some(thread) })
+    }
+
+    /// Set once it is closed and the terminal is free.
+    pub fn is_closed(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.shared.is_closed)
+    }
+
+    /// Gives the terminal back.
+    pub fn close(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+
+    /// Which of several runs of one workload begins.
+    pub fn repeat(&mut self, number: u32, of: u32) {
+        if of > 1 {
+            self.block(&format!("run {number} of {of}"));
+        }
+    }
+
+    fn change(&self, how: impl FnOnce(&mut LivePicture)) {
+        let mut picture = self.shared.picture();
+        how(&mut picture.live);
+        picture.version += 1;
+    }
+}
+
+impl Drop for LiveScreen {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Draws what is new, until it is closed; the terminal is given back as this returns.
+fn draw(shared: &Shared, terminal: Screen) {
+    let mut drawn: Option<(u64, Size)> = None;
+    while !shared.is_over.load(Ordering::Relaxed) {
+        let window = size();
+        let lines = {
+            let picture = shared.picture();
+            let now = (picture.version, window);
+            (drawn != Some(now)).then(|| {
+                drawn = Some(now);
+                screen(&picture.live, &Style { width: window.columns, ..session::style() }, window.rows)
+            })
+        };
+        let is_shown = lines.is_none_or(|lines| terminal.draw(&lines).is_ok());
+        if !is_shown || terminal.key(Instant::now() + LOOK_EVERY) == Some(Key::Quit) {
+            break;
+        }
+    }
+    drop(terminal);
+    shared.is_closed.store(true, Ordering::Relaxed);
+}
+
+impl Progress for LiveScreen {
+    fn run_begins(&mut self, run: &RunBegun<'_>) {
+        self.phases = PhaseClock::of(run.workload);
+        let place = place_of(run.workload, run.base);
+        self.change(|picture| picture.run_begins(&run.workload.name, &place));
+    }
+
+    fn preparing(&mut self, what: &str) {
+        self.change(|picture| what.clone_into(&mut picture.preparing));
+    }
+
+    fn clock_starts(&mut self, phase: &str) {
+        self.phases.begins();
+        let (place, time_ns, left_ns) = (self.phases.place(), self.phases.time_ns(), self.phases.left_ns(0));
+        self.change(|picture| {
+            picture.phase_begins(phase);
+            (picture.phase_place, picture.time_ns, picture.left_ns) = (place, time_ns, left_ns);
+        });
+    }
+
+    fn live(&mut self, second: &Second<'_>) {
+        let left_ns = self.phases.left_ns(second.live.elapsed_ns);
+        self.change(|picture| {
+            picture.left_ns = left_ns;
+            picture.time_ns = second.live.time_ns;
+            picture.second(measured(second));
+        });
+    }
+
+    fn phase_ended(&mut self, phase: &PhaseMeasurement) {
+        self.change(|picture| picture.phase_ended(phase));
+    }
+
+    fn found(&mut self, finding: &Finding) {
+        self.change(|picture| picture.found(finding));
+    }
+
+    fn withdrawn(&mut self, finding: &Finding) {
+        self.change(|picture| picture.withdrawn(finding));
+    }
+
+    fn block(&mut self, what: &str) {
+        self.change(|picture| what.clone_into(&mut picture.part));
+    }
+}

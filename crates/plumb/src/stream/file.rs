@@ -1,0 +1,201 @@
+//! Writes lines to a file, in a thread of its own: a disk that is slow or a reader that sleeps must not hold up the run.
+
+use super::Stamped;
+use super::spec::Destination;
+use crate::exit::Stopped;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Lines that wait for a slow reader before some are left out: a quarter of an hour of seconds.
+const WAITING_MAX: usize = 1024;
+
+/// How long a run of virtual time, whose seconds pass at once, waits for the reader.
+const VIRTUAL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long the end of the program waits for what is still to be written.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Makes lines of text of an event.
+pub(super) type Printer = fn(&Stamped) -> String;
+
+/// A file to which lines go.
+pub(super) struct FileSink {
+    sender: Option<SyncSender<Arc<Stamped>>>,
+    failed: Arc<OnceLock<String>>,
+    thread: JoinHandle<()>,
+    /// Lines that the reader was too slow for.
+    left_out: u64,
+}
+
+/// What is written to, opened or still to be opened.
+enum Opened {
+    File(File),
+    /// Opening it waits until somebody reads.
+    Pipe(PathBuf),
+}
+
+impl FileSink {
+    /// Opens the file, and writes to it from now on.
+    ///
+    /// # Errors
+    /// It cannot be written, or must not be.
+    pub(super) fn open(to: &Destination, print: Printer) -> Result<FileSink, Stopped> {
+        let opened = match to {
+            Destination::StandardOutput => {
+                let out =
+                    rustix::io::dup(io::stdout()).map_err(|error| Stopped::io(format!("standard output: {error}")))?;
+                Opened::File(File::from(out))
+            }
+            // It is not in every `/dev`, and is no file to be opened again.
+            Destination::File(path) if path == Path::new("/dev/stderr") => {
+                let error =
+                    rustix::io::dup(io::stderr()).map_err(|error| Stopped::io(format!("standard error: {error}")))?;
+                Opened::File(File::from(error))
+            }
+            Destination::File(path) => open(path)?,
+        };
+        let (sender, lines) = sync_channel(WAITING_MAX);
+        let failed = Arc::new(OnceLock::new());
+        let reported = Arc::clone(&failed);
+        let write = move || {
+            if let Err(error) = write_all(opened, &lines, print) {
+                let _ = reported.set(error.to_string());
+            }
+        };
+        let thread = std::thread::Builder::new().name("plumb-stream".to_owned()).spawn(write).map_err(Stopped::io)?;
+        Ok(FileSink { sender: Some(sender), failed, thread, left_out: 0 })
+    }
+
+    /// Passes an event on. Real time does not wait for it.
+    pub(super) fn send(&mut self, event: &Arc<Stamped>, is_virtual: bool) {
+        let Some(sender) = &self.sender else { return };
+        let begun = Instant::now();
+        loop {
+            match sender.try_send(Arc::clone(event)) {
+                Ok(()) => return,
+                Err(TrySendError::Disconnected(_)) => {
+                    self.sender = None;
+                    return;
+                }
+                Err(TrySendError::Full(_)) if is_virtual && begun.elapsed() < VIRTUAL_PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(TrySendError::Full(_)) => {
+                    self.left_out += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Why nothing more is written, once that is so.
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.failed.get().map(String::as_str)
+    }
+
+    /// Ends it: what is on its way is written, if that does not take long. Returns what is lost.
+    pub(super) fn finish(&mut self) -> Option<String> {
+        self.sender = None;
+        let begun = Instant::now();
+        while !self.thread.is_finished() && begun.elapsed() < END_PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if let Some(failure) = self.failure() {
+            return Some(failure.to_owned());
+        }
+        match (self.thread.is_finished(), self.left_out) {
+            (true, 0) => None,
+            (true, lines) => Some(format!("the reader was too slow, and {lines} lines were left out")),
+            (false, _) => Some("nobody reads, and lines that were still to be written are lost".to_owned()),
+        }
+    }
+}
+
+/// Adds to files, which destroys nothing. A device is no place for lines.
+fn open(path: &Path) -> Result<Opened, Stopped> {
+    let failed = |error: &dyn std::fmt::Display| Stopped::usage(format!("--stream {}: {error}", path.display()));
+    if let Ok(metadata) = std::fs::metadata(path) {
+        let kind = metadata.file_type();
+        if kind.is_block_device() {
+            return Err(failed(&"a block device, whose contents the lines would destroy; name a file"));
+        }
+        if kind.is_fifo() {
+            return Ok(Opened::Pipe(path.to_owned()));
+        }
+    }
+    OpenOptions::new().create(true).append(true).open(path).map(Opened::File).map_err(|error| failed(&error))
+}
+
+fn write_all(opened: Opened, lines: &Receiver<Arc<Stamped>>, print: Printer) -> io::Result<()> {
+    let mut file = match opened {
+        Opened::File(file) => file,
+        Opened::Pipe(path) => OpenOptions::new().write(true).open(path)?,
+    };
+    // Each line goes out at once, so that its reader has it as soon as it is there.
+    lines.iter().try_for_each(|event| file.write_all(print(&event).as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::tests::event;
+
+    fn printed(event: &Stamped) -> String {
+        format!("{}\n", event.line.run)
+    }
+
+    // Protects: a file that is there is added to, and everything is in it at the end.
+    #[test]
+    fn lines_are_added() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, "before\n").unwrap();
+        let mut sink = FileSink::open(&Destination::File(path.clone()), printed).unwrap();
+        (0..3000).for_each(|number| sink.send(&event(&number.to_string()), true));
+        assert_eq!(sink.finish(), None);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("before\n0\n1\n") && text.ends_with("\n2999\n"), "{text}");
+    }
+
+    // Protects: a full disk is said, and neither blocks nor panics.
+    #[test]
+    fn a_full_disk_is_said() {
+        let mut sink = FileSink::open(&Destination::File("/dev/full".into()), printed).unwrap();
+        (0..10).for_each(|_| sink.send(&event("x"), false));
+        let failure = sink.finish().unwrap();
+        assert!(failure.contains("No space left"), "{failure}");
+        sink.send(&event("x"), false);
+    }
+
+    // Protects: a pipe that nobody reads holds up nothing, and what is lost is said.
+    #[test]
+    fn a_pipe_that_nobody_reads() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        let mut sink = FileSink::open(&Destination::File(path), printed).unwrap();
+        (0..WAITING_MAX + 5).for_each(|_| sink.send(&event("x"), false));
+        assert_eq!(sink.left_out, 5);
+        assert!(sink.finish().unwrap().contains("nobody reads"));
+    }
+
+    // Protects: what cannot be a stream is refused before anything is measured.
+    #[test]
+    fn what_cannot_be_opened() {
+        let wrong = FileSink::open(&Destination::File("/nosuch/dir/f".into()), printed).err().unwrap();
+        assert!(wrong.message.contains("/nosuch/dir/f"), "{}", wrong.message);
+    }
+}

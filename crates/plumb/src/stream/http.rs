@@ -1,0 +1,249 @@
+//! The little of HTTP/1.1 that a scraper needs: the head of one request in, one whole response out. Source: RFC 9112, RFC 9110.
+
+use std::hint::black_box;
+
+/// The longest head of a request, bytes.
+pub const HEAD_MAX: usize = 8 << 10;
+
+/// Most header lines.
+const HEADERS_MAX: usize = 100;
+
+/// A secret that a client must show.
+#[derive(Clone)]
+pub struct Token(Vec<u8>);
+
+impl Token {
+    /// Fewer bytes can be guessed.
+    pub const SHORTEST: usize = 16;
+
+    /// From the text of a file or variable, without blanks around it; `None` where it is too short or cannot stand in a header.
+    pub fn new(text: &str) -> Option<Token> {
+        let text = text.trim();
+        let fits = text.len() >= Token::SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic());
+        fits.then(|| Token(text.as_bytes().to_vec()))
+    }
+
+    /// Takes as long whatever is shown, so that time says nothing about how much of it is right.
+    fn is(&self, shown: &[u8]) -> bool {
+        let mut differs = u8::from(shown.len() != self.0.len());
+        for (number, byte) in self.0.iter().enumerate() {
+            differs |= black_box(byte ^ shown.get(number).copied().unwrap_or(0));
+        }
+        black_box(differs) == 0
+    }
+}
+
+/// Whether the head is complete: an empty line ends it.
+pub fn is_whole(received: &[u8]) -> bool {
+    received.windows(4).any(|four| four == b"\r\n\r\n") || received.windows(2).any(|two| two == b"\n\n")
+}
+
+/// The whole response to a head. `page` makes the text of `/metrics`, of this media type.
+pub fn answer(head: &[u8], token: Option<&Token>, media_type: &str, page: impl FnOnce() -> String) -> Vec<u8> {
+    let request = match Request::read(head) {
+        Ok(request) => request,
+        Err(status) => return response(status, &[], "text/plain; charset=utf-8", status, Body::Sent),
+    };
+    let body = if request.method == "HEAD" { Body::Described } else { Body::Sent };
+    let plain =
+        |status: &str, further: &[&str], text: &str| response(status, further, "text/plain; charset=utf-8", text, body);
+    if let Some(token) = token
+        && !request.bearer.is_some_and(|shown| token.is(shown))
+    {
+        return plain(
+            "401 Unauthorized",
+            &["WWW-Authenticate: Bearer"],
+            "show the token: Authorization: Bearer TOKEN\n",
+        );
+    }
+    match (request.method, request.path) {
+        ("GET" | "HEAD", "/metrics") => response("200 OK", &[], media_type, &page(), body),
+        ("GET" | "HEAD", _) => plain("404 Not Found", &[], "the metrics are at /metrics\n"),
+        _ => plain("405 Method Not Allowed", &["Allow: GET, HEAD"], "only GET and HEAD\n"),
+    }
+}
+
+/// The response to a head that is too long.
+pub fn too_long() -> Vec<u8> {
+    let status = "431 Request Header Fields Too Large";
+    response(status, &[], "text/plain; charset=utf-8", status, Body::Sent)
+}
+
+/// Whether the response has its body, or only says how long it would be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Body {
+    Sent,
+    Described,
+}
+
+fn response(status: &str, further: &[&str], media_type: &str, text: &str, body: Body) -> Vec<u8> {
+    let further: String = further.iter().map(|header| format!("{header}\r\n")).collect();
+    let text_sent = if body == Body::Sent { text } else { "" };
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\nConnection: close\r\nCache-Control: no-store\r\n\
+         X-Content-Type-Options: nosniff\r\n{further}\r\n{text_sent}",
+        text.len()
+    )
+    .into_bytes()
+}
+
+/// What matters of a request.
+struct Request<'a> {
+    method: &'a str,
+    /// Without the query.
+    path: &'a str,
+    /// The token that is shown.
+    bearer: Option<&'a [u8]>,
+}
+
+const BAD: &str = "400 Bad Request";
+
+impl<'a> Request<'a> {
+    fn read(head: &'a [u8]) -> Result<Request<'a>, &'static str> {
+        let mut lines = head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let first = std::str::from_utf8(lines.next().unwrap_or_default()).map_err(|_| BAD)?;
+        let words: Vec<&str> = first.split(' ').collect();
+        let [method, target, version] = words.as_slice() else { return Err(BAD) };
+        if !version.starts_with("HTTP/1.") {
+            return Err(if version.starts_with("HTTP/") { "505 HTTP Version Not Supported" } else { BAD });
+        }
+        let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
+        if !is_method || !target.starts_with('/') || target.bytes().any(|byte| !byte.is_ascii_graphic()) {
+            return Err(BAD);
+        }
+        let mut bearer = None;
+        let mut headers = 0;
+        for line in lines.take_while(|line| !line.is_empty()) {
+            headers += 1;
+            let at = line.iter().position(|&byte| byte == b':').ok_or(BAD)?;
+            let (name, value) = (&line[..at], line[at + 1..].trim_ascii());
+            // A blank in a name, or a continued line, is where two readers of one request begin to differ.
+            if headers > HEADERS_MAX || name.is_empty() || !name.iter().all(u8::is_ascii_graphic) {
+                return Err(BAD);
+            }
+            if name.eq_ignore_ascii_case(b"authorization") {
+                if bearer.is_some() {
+                    return Err(BAD);
+                }
+                bearer = Some(value.split_at_checked(7).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")));
+            }
+        }
+        let path = target.split('?').next().unwrap_or_default();
+        Ok(Request { method, path, bearer: bearer.flatten().map(|(_, shown)| shown.trim_ascii()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SECRET: &str = "0123456789abcdef0";
+
+    fn status(head: &[u8], token: Option<&Token>) -> String {
+        let all = String::from_utf8(answer(head, token, "text/x", || "page\n".to_owned())).unwrap();
+        let (head, body) = all.split_once("\r\n\r\n").unwrap();
+        let length: usize =
+            head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap().parse().unwrap();
+        assert!(body.is_empty() || body.len() == length, "{all}");
+        head.lines().next().unwrap().strip_prefix("HTTP/1.1 ").unwrap()[..3].to_owned()
+    }
+
+    // Protects: a scraper has its page, and everybody else a reason.
+    #[test]
+    fn requests_and_their_answers() {
+        for (head, wanted) in [
+            ("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "200"),
+            ("GET /metrics?x=1 HTTP/1.0\r\n\r\n", "200"),
+            ("HEAD /metrics HTTP/1.1\r\n\r\n", "200"),
+            ("GET / HTTP/1.1\r\n\r\n", "404"),
+            ("GET /metrics/../../etc/passwd HTTP/1.1\r\n\r\n", "404"),
+            ("POST /metrics HTTP/1.1\r\n\r\n", "405"),
+            ("GET /metrics HTTP/2.0\r\n\r\n", "505"),
+        ] {
+            assert_eq!(status(head.as_bytes(), None), wanted, "{head}");
+        }
+        let head =
+            String::from_utf8(answer(b"HEAD /metrics HTTP/1.1\r\n\r\n", None, "t", || "page".to_owned())).unwrap();
+        assert!(head.contains("Content-Length: 4\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+    }
+
+    // Protects: what no honest client sends is refused.
+    #[test]
+    fn hostile_requests_are_refused() {
+        let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(HEADERS_MAX + 1));
+        for head in [
+            &b"\r\n\r\n"[..],
+            b"\n\n",
+            b"GET\r\n\r\n",
+            b"GET /metrics\r\n\r\n",
+            b"GET  /metrics HTTP/1.1\r\n\r\n",
+            b"GET /metrics HTTP/1.1 x\r\n\r\n",
+            b"get /metrics HTTP/1.1\r\n\r\n",
+            b"GET metrics HTTP/1.1\r\n\r\n",
+            b"GET http://elsewhere/metrics HTTP/1.1\r\n\r\n",
+            b"GET /met\x00rics HTTP/1.1\r\n\r\n",
+            b"GET /met\xffrics HTTP/1.1\r\n\r\n",
+            b"GET /m\xc3\xa9trics HTTP/1.1\r\n\r\n",
+            b"GET /metrics HTTP/1.1\r\nno colon\r\n\r\n",
+            b"GET /metrics HTTP/1.1\r\n: no name\r\n\r\n",
+            b"GET /metrics HTTP/1.1\r\nHost : a\r\n\r\n",
+            b"GET /metrics HTTP/1.1\r\nA: b\r\n continued: c\r\n\r\n",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            many.as_bytes(),
+        ] {
+            let status = status(head, None);
+            assert!(matches!(status.as_str(), "400" | "505"), "{status}: {}", String::from_utf8_lossy(head));
+        }
+    }
+
+    // Protects: without the token there is nothing, not even which pages there are.
+    #[test]
+    fn the_token_is_asked_for() {
+        let token = Token::new(&format!("{SECRET}\n")).unwrap();
+        let with = |header: &str| status(format!("GET /metrics HTTP/1.1\r\n{header}\r\n\r\n").as_bytes(), Some(&token));
+        assert_eq!(with(&format!("Authorization: Bearer {SECRET}")), "200");
+        assert_eq!(with(&format!("authorization:  bearer {SECRET} ")), "200");
+        for header in [
+            "Host: a".to_owned(),
+            "Authorization: Bearer".to_owned(),
+            "Authorization: Bearer ".to_owned(),
+            format!("Authorization: {SECRET}"),
+            format!("Authorization: Basic {SECRET}"),
+            format!("Authorization: Bearer {}", &SECRET[1..]),
+            format!("Authorization: Bearer {SECRET}0"),
+            format!("Authorization: Bearer {}", SECRET.to_uppercase()),
+        ] {
+            assert_eq!(with(&header), "401", "{header}");
+        }
+        assert_eq!(with(&format!("Authorization: Bearer x\r\nAuthorization: Bearer {SECRET}")), "400");
+        assert_eq!(status(b"GET /nothing HTTP/1.1\r\n\r\n", Some(&token)), "401");
+        for text in ["", "short", "with a blank in the middle", "ümläute-ümläute-ümläute"] {
+            assert!(Token::new(text).is_none(), "{text}");
+        }
+    }
+
+    proptest! {
+        // The fuzz test of the reader: whatever comes is answered, and never with the page unless the token is shown.
+        #[test]
+        fn whatever_comes_is_answered(head in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let token = Token::new(SECRET).unwrap();
+            prop_assert_ne!(status(&head, Some(&token)), "200");
+        }
+
+        // The same near to what is right: a good request with a part of it replaced.
+        #[test]
+        fn a_damaged_request_is_answered(at in 0usize..80, length in 0usize..8, with in proptest::collection::vec(any::<u8>(), 0..8)) {
+            let token = Token::new(SECRET).unwrap();
+            let good = format!("GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {SECRET}\r\n\r\n").into_bytes();
+            let mut head = good.clone();
+            let at = at.min(head.len());
+            let end = (at + length).min(head.len());
+            head.splice(at..end, with.iter().copied());
+            let status = status(&head, Some(&token));
+            let shows = head.windows(SECRET.len()).any(|part| part == SECRET.as_bytes());
+            prop_assert!(status != "200" || shows);
+        }
+    }
+}

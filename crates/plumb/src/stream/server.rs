@@ -1,0 +1,279 @@
+//! Answers scrapers, in one thread, whatever they send and however slowly they read.
+
+use super::http::{self, Token};
+use plumb_report::stream::openmetrics::{CONTENT_TYPE, Exposition};
+use plumb_result::stream::Streamed;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Clients at a time. The one that has been here longest makes way for the next.
+const CLIENTS_MAX: usize = 32;
+
+/// Within this time a client must have sent its request and read the response.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The page is written again after this time at the earliest: what asks without end costs no more.
+const PAGE_AGE: Duration = Duration::from_millis(100);
+
+/// What is exposed, and the thread that exposes it for as long as this lives.
+pub struct MetricsServer {
+    exposition: Arc<Mutex<Exposition>>,
+    /// Where it really listens: a port of 0 is one that was free.
+    pub address: SocketAddr,
+    /// Closed, it ends the thread.
+    _lifeline: UnixStream,
+}
+
+impl MetricsServer {
+    /// Listens, and answers from now on.
+    ///
+    /// # Errors
+    /// The address cannot be had, or the thread cannot be started.
+    pub fn start(address: SocketAddr, token: Option<Token>) -> io::Result<MetricsServer> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let exposition = Arc::new(Mutex::new(Exposition::new(env!("CARGO_PKG_VERSION"))));
+        let (lifeline, other_end) = UnixStream::pair()?;
+        let shared = Arc::clone(&exposition);
+        let mut attendant =
+            Attendant { listener, token, page: Page { exposition: shared, written: None }, clients: Vec::new() };
+        std::thread::Builder::new().name("plumb-metrics".to_owned()).spawn(move || attendant.attend(&other_end))?;
+        Ok(MetricsServer { exposition, address, _lifeline: lifeline })
+    }
+
+    /// Takes in what has happened.
+    pub fn add(&self, line: &Streamed) {
+        self.exposition.lock().unwrap_or_else(PoisonError::into_inner).add(line);
+    }
+}
+
+/// The text of `/metrics`, kept for a moment.
+struct Page {
+    exposition: Arc<Mutex<Exposition>>,
+    written: Option<(Instant, String)>,
+}
+
+impl Page {
+    fn text(&mut self) -> String {
+        let is_fresh = |(at, _): &(Instant, String)| at.elapsed() < PAGE_AGE;
+        match &self.written {
+            Some(written) if is_fresh(written) => written.1.clone(),
+            _ => {
+                let text = self.exposition.lock().unwrap_or_else(PoisonError::into_inner).text();
+                self.written.insert((Instant::now(), text)).1.clone()
+            }
+        }
+    }
+}
+
+struct Attendant {
+    listener: TcpListener,
+    token: Option<Token>,
+    page: Page,
+    clients: Vec<Client>,
+}
+
+/// A connection, for one request.
+struct Client {
+    socket: TcpStream,
+    until: Instant,
+    stage: Stage,
+}
+
+enum Stage {
+    /// This much of the request's head has come.
+    Asks(Vec<u8>),
+    /// The response, and how much of it is sent.
+    Answered(Vec<u8>, usize),
+    /// All is sent; what the client may still send is read away, since closing over it would take the response from it.
+    Leaves,
+}
+
+/// Whether a client stays.
+#[derive(PartialEq, Eq)]
+enum Stays {
+    Yes,
+    No,
+}
+
+impl Attendant {
+    /// Until the lifeline's other end is closed.
+    fn attend(&mut self, lifeline: &UnixStream) {
+        loop {
+            let now = Instant::now();
+            self.clients.retain(|client| client.until > now);
+            let wait = self.clients.iter().map(|client| client.until - now).min();
+            let ready = {
+                let mut watched =
+                    vec![PollFd::new(lifeline, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
+                watched.extend(self.clients.iter().map(|client| PollFd::new(&client.socket, client.awaits())));
+                let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
+                match poll(&mut watched, wait.as_ref()) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    // Without it nobody can be attended to.
+                    Err(_) => return,
+                }
+                watched.iter().map(|one| !one.revents().is_empty()).collect::<Vec<bool>>()
+            };
+            if ready[0] {
+                return;
+            }
+            let mut of_clients = ready[2..].iter();
+            let Attendant { clients, token, page, .. } = self;
+            clients.retain_mut(|client| {
+                let is_ready = of_clients.next().copied().unwrap_or(false);
+                !is_ready || client.go_on(token.as_ref(), page) == Stays::Yes
+            });
+            if ready[1] {
+                self.welcome();
+            }
+        }
+    }
+
+    fn welcome(&mut self) {
+        let Ok((socket, _)) = self.listener.accept() else {
+            // Where no file is left for it, waiting is all there is.
+            std::thread::sleep(Duration::from_millis(10));
+            return;
+        };
+        if socket.set_nonblocking(true).is_err() {
+            return;
+        }
+        if self.clients.len() == CLIENTS_MAX {
+            self.clients.remove(0);
+        }
+        let until = Instant::now() + PATIENCE;
+        self.clients.push(Client { socket, until, stage: Stage::Asks(Vec::new()) });
+    }
+}
+
+impl Client {
+    fn awaits(&self) -> PollFlags {
+        match self.stage {
+            Stage::Asks(_) | Stage::Leaves => PollFlags::IN,
+            Stage::Answered(..) => PollFlags::OUT,
+        }
+    }
+
+    /// One read or write, which does not block.
+    fn go_on(&mut self, token: Option<&Token>, page: &mut Page) -> Stays {
+        let mut bytes = [0u8; 4096];
+        match &mut self.stage {
+            Stage::Asks(head) => {
+                match self.socket.read(&mut bytes) {
+                    Ok(0) => return Stays::No,
+                    Ok(count) => head.extend_from_slice(&bytes[..count]),
+                    Err(error) => return patience(&error),
+                }
+                if http::is_whole(head) {
+                    let response = http::answer(head, token, CONTENT_TYPE, || page.text());
+                    self.stage = Stage::Answered(response, 0);
+                } else if head.len() > http::HEAD_MAX {
+                    self.stage = Stage::Answered(http::too_long(), 0);
+                }
+                Stays::Yes
+            }
+            Stage::Answered(response, sent) => match self.socket.write(&response[*sent..]) {
+                Ok(count) => {
+                    *sent += count;
+                    if *sent == response.len() {
+                        if self.socket.shutdown(Shutdown::Write).is_err() {
+                            return Stays::No;
+                        }
+                        self.stage = Stage::Leaves;
+                    }
+                    Stays::Yes
+                }
+                Err(error) => patience(&error),
+            },
+            Stage::Leaves => match self.socket.read(&mut bytes) {
+                Ok(0) => Stays::No,
+                Ok(_) => Stays::Yes,
+                Err(error) => patience(&error),
+            },
+        }
+    }
+}
+
+fn patience(error: &io::Error) -> Stays {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Stays::Yes,
+        _ => Stays::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    fn server(token: Option<&str>) -> MetricsServer {
+        let any_port = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+        MetricsServer::start(any_port, token.map(|text| Token::new(text).unwrap())).unwrap()
+    }
+
+    fn asked(server: &MetricsServer, request: &[u8]) -> String {
+        let mut socket = TcpStream::connect(server.address).unwrap();
+        socket.write_all(request).unwrap();
+        let mut all = Vec::new();
+        let _ = socket.read_to_end(&mut all);
+        String::from_utf8(all).unwrap()
+    }
+
+    const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+    // Protects: the page over a real connection, in pieces as a network may bring the request.
+    #[test]
+    fn a_scrape() {
+        let server = server(None);
+        let page = asked(&server, GET);
+        assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.ends_with("# EOF\n"), "{page}");
+        assert!(
+            page.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"),
+            "{page}"
+        );
+        let mut socket = TcpStream::connect(server.address).unwrap();
+        for piece in GET.chunks(7) {
+            socket.write_all(piece).unwrap();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let mut all = String::new();
+        socket.read_to_string(&mut all).unwrap();
+        assert!(all.ends_with("# EOF\n"), "{all}");
+    }
+
+    // Protects: who sends nothing, or without end, or does not read, keeps nobody else waiting.
+    #[test]
+    fn slow_and_greedy_clients_block_nobody() {
+        let server = server(Some("0123456789abcdef"));
+        let silent: Vec<TcpStream> =
+            (0..CLIENTS_MAX + 8).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+        let mut unread = TcpStream::connect(server.address).unwrap();
+        unread.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
+        let long = asked(&server, &vec![b'a'; http::HEAD_MAX + 4096]);
+        assert!(long.is_empty() || long.starts_with("HTTP/1.1 431"), "{long}");
+        assert!(asked(&server, GET).starts_with("HTTP/1.1 401"), "no token was shown");
+        let request = b"GET /metrics HTTP/1.1\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n";
+        assert!(asked(&server, request).starts_with("HTTP/1.1 200"));
+        drop((silent, unread));
+        assert!(asked(&server, request).starts_with("HTTP/1.1 200"));
+    }
+
+    // Protects: the port is free again once the run is over.
+    #[test]
+    fn it_ends_with_its_owner() {
+        let server = server(None);
+        let address = server.address;
+        drop(server);
+        let gone = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            TcpStream::connect(address).is_err()
+        });
+        assert!(gone, "somebody still listens");
+    }
+}

@@ -1,0 +1,225 @@
+//! `--stream` and `--live` from outside: files, a scraper, other tools' command lines, studies, and the screen in a terminal.
+
+use crate::common::{Home, schema};
+use crate::study_conduct::STUDY;
+use crate::watch::{TAKEN, in_a_terminal};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+
+/// A run of three virtual seconds.
+const RUN: &str = "run random-read --at sim:ssd --set time=3s --no-store";
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| plumb_document::json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+}
+
+fn of_event<'a>(lines: &'a [Value], event: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["event"] == event).collect()
+}
+
+// Protects: every line is a document of the published form, events come in their order, and seconds add up to the phase, which is
+// what the result says.
+#[test]
+fn lines_fit_their_schema_and_the_result() {
+    let home = Home::new();
+    let said = home.plumb(&format!("{RUN} --json --stream ndjson:f")).expect(0);
+    let seen = lines(&std::fs::read_to_string(home.work().join("f")).unwrap());
+    let form = home.plumb("schema stream").expect(0).json();
+    for line in &seen {
+        assert_eq!(schema::problems(&form, line), Vec::<String>::new(), "{line}");
+        assert_eq!((&line["schema"], &line["run"]), (&Value::from("plumb.stream/1"), &said.json()["id"]));
+        assert_eq!(line["place"], "sim:ssd");
+    }
+    assert_eq!(seen[0]["event"], "run-begins");
+    assert_eq!(seen[1]["event"], "phase-begins");
+    assert_eq!(seen.last().unwrap()["event"], "run-ends");
+    let intervals = of_event(&seen, "interval");
+    assert!((2..=3).contains(&intervals.len()), "{} intervals", intervals.len());
+    let [phase] = of_event(&seen, "phase-ends")[..] else { panic!("one phase ends") };
+    let count = |line: &Value| line["measured"]["ops"]["read"]["count"].as_u64().unwrap();
+    assert!(intervals.iter().map(|line| count(line)).sum::<u64>() <= count(phase));
+    let result = said.json();
+    let iops = result["phases"][0]["metrics"]["read.iops"]["value"].as_f64().unwrap();
+    let streamed = phase["measured"]["ops"]["read"]["ops_per_s"].as_f64().unwrap();
+    assert!((iops / streamed - 1.0).abs() < 1e-6, "{iops} and {streamed}");
+    assert_eq!(phase["measured"]["devices"][0]["name"], "sim0");
+    let times: Vec<&str> = seen.iter().map(|line| line["at"].as_str().unwrap()).collect();
+    assert!(times.windows(2).all(|two| two[0] != two[1]));
+}
+
+// Protects: standard output is the stream's alone, the page is still to be read, and two who want it are told.
+#[test]
+fn standard_output_is_the_streams() {
+    let home = Home::new();
+    let said = home.plumb(&format!("{RUN} --stream ndjson:-")).expect(0);
+    assert!(lines(&said.out).len() >= 5);
+    assert!(said.err.contains("IOPS"), "{}", said.err);
+    home.plumb(&format!("{RUN} --json --stream ndjson:-")).expect(2).complains(&["--json", "standard output"]);
+    home.plumb("as dd if=sim:ssd of=/dev/null count=1 --plumb-stream=influx:-").expect(2).complains(&["the tool"]);
+    home.plumb("run random-read --stream json:f").expect(2).complains(&["json:f", "ndjson:FILE"]);
+}
+
+// Protects: a stream that breaks is said once, and the run ends as it would have.
+#[test]
+fn a_broken_stream_is_no_broken_run() {
+    let home = Home::new();
+    let said = home.plumb("run random-read --at sim:ssd --set time=9s --stream ndjson:/dev/full").expect(0);
+    assert_eq!(said.err.matches("warning: --stream ndjson:/dev/full").count(), 1, "{}", said.err);
+    assert!(said.out.contains("IOPS") && home.plumb("list").expect(0).out.contains("random-read"), "{}", said.out);
+    // A reader that leaves at once.
+    let mut child = home.command(format!("{RUN} --stream ndjson:-").split(' ')).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+// Protects: the form that InfluxDB reads, from the real program.
+#[test]
+fn influx_lines() {
+    let home = Home::new();
+    home.plumb(&format!("{RUN} --stream influx:f")).expect(0);
+    let text = std::fs::read_to_string(home.work().join("f")).unwrap();
+    let of = |name: &str| text.lines().filter(|line| line.split(',').next() == Some(name)).count();
+    assert_eq!((of("plumb_phase_ops"), of("plumb_event")), (1, 4), "{text}");
+    assert!((2..=3).contains(&of("plumb_ops")), "{text}");
+    for line in text.lines() {
+        let at = line.rsplit(' ').next().unwrap();
+        assert!(at.parse::<i64>().is_ok() && line.contains("workload=random-read,place=sim:ssd"), "{line}");
+    }
+}
+
+/// What is answered to a request.
+fn asked(address: &str, request: &str) -> String {
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    socket.read_to_string(&mut text).unwrap();
+    text
+}
+
+// Protects: a scraper reads what goes on while it does, and nobody without the token.
+#[test]
+fn a_scraper_reads_a_run() {
+    let home = Home::new();
+    home.file("token", "a-token-of-some-length\n");
+    let words =
+        "run random-read --set size=4MiB --set time=600s --no-store --stream openmetrics:0 --stream-token-file token";
+    let mut child = home.command(words.split(' ')).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("metrics: ") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it says where it listens");
+    }
+    let address = line.trim().strip_prefix("metrics: http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
+    assert!(asked(&address, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 401"));
+    let page = || asked(&address, "GET /metrics HTTP/1.1\r\nAuthorization: Bearer a-token-of-some-length\r\n\r\n");
+    let count = |page: &str| -> Option<f64> {
+        let line = page.lines().find(|line| line.starts_with("plumb_ops_total{workload=\"random-read\""))?;
+        line.rsplit(' ').next()?.parse().ok()
+    };
+    let first = loop {
+        let page = page();
+        assert!(page.ends_with("# EOF\n"), "{page}");
+        match count(&page) {
+            Some(count) if page.contains("quantile=\"0.99\"") => break count,
+            _ => std::thread::sleep(std::time::Duration::from_millis(100)),
+        }
+    };
+    while count(&page()).unwrap() <= first {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    home.plumb("clean").expect(0);
+}
+
+// Protects: what other machines reach is refused without a token, before anything is measured.
+#[test]
+fn an_open_address_is_refused() {
+    let home = Home::new();
+    home.plumb(&format!("{RUN} --stream openmetrics:0.0.0.0:0")).expect(2).complains(&["token", "127.0.0.1"]);
+    home.file("token", "short");
+    let with = format!("{RUN} --stream openmetrics:0.0.0.0:0 --stream-token-file token");
+    home.plumb(&with).expect(2).complains(&["16 characters"]);
+}
+
+// Protects: other tools' command lines stream too, and print what they print without it.
+#[test]
+fn other_tools_stream() {
+    let home = Home::new();
+    let fio = "as fio --name=a --rw=read --bs=64k --size=1m --filename=sim:ssd --output-format=terse";
+    let without = home.plumb(fio).expect(0).out;
+    let with = home.plumb(&format!("{fio} --plumb-stream=ndjson:f --plumb-stream influx:g")).expect(0).out;
+    let fields = |text: &str| text.split(';').count();
+    assert_eq!(fields(&without), fields(&with));
+    let seen = lines(&std::fs::read_to_string(home.work().join("f")).unwrap());
+    let [phase] = of_event(&seen, "phase-ends")[..] else { panic!("{seen:?}") };
+    assert_eq!(phase["measured"]["ops"]["read"]["count"], 16);
+    assert!(std::fs::read_to_string(home.work().join("g")).unwrap().contains("plumb_phase_ops,"));
+    let mut command = home.command("as dd if=sim:ssd of=/dev/null bs=64k count=4".split(' '));
+    let said = command.env("PLUMB_STREAM", "ndjson:h").output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    assert!(!lines(&std::fs::read_to_string(home.work().join("h")).unwrap()).is_empty());
+    home.plumb("as dd if=sim:ssd of=/dev/null count=1 --plumb-stream=f").expect(2).complains(&["--plumb-stream"]);
+}
+
+// Protects: comparisons and sweeps say of which of their runs a line is.
+#[test]
+fn each_line_says_which_run() {
+    let home = Home::new();
+    home.plumb("compare sim:ssd sim:ssd?slow=20% --no-store --budget 2s --time 100ms --stream ndjson:f");
+    let seen = lines(&std::fs::read_to_string(home.work().join("f")).unwrap());
+    let parts = |begin: &str| seen.iter().filter(|line| line["part"].as_str().unwrap().starts_with(begin)).count();
+    assert!(parts("block 1 ") > 0 && parts("block 6 ") > 0, "{seen:?}");
+    let places: std::collections::BTreeSet<&str> = seen.iter().map(|line| line["place"].as_str().unwrap()).collect();
+    assert_eq!(places.len(), 2, "{places:?}");
+}
+
+// Protects: a study passes on what its runs report, in processes of their own.
+#[test]
+fn a_study_streams_its_runs() {
+    let home = Home::new();
+    home.file("two-disks.toml", &STUDY.replace("time = \"1s\"", "time = \"2s\""));
+    home.plumb("study run two-disks.toml --stream ndjson:f").expect(0);
+    let seen = lines(&std::fs::read_to_string(home.work().join("f")).unwrap());
+    let begun = of_event(&seen, "run-begins");
+    assert_eq!(begun.len(), of_event(&seen, "run-ends").len());
+    let runs = home.query("SELECT count(*) FROM study_run WHERE status = 'done'");
+    assert_eq!(runs[0][0].as_u64().unwrap() as usize, begun.len());
+    assert!(!of_event(&seen, "interval").is_empty());
+    assert!(begun[0]["part"].as_str().unwrap().starts_with("plot 1 of "), "{}", begun[0]);
+}
+
+// Protects: the screen leaves the page behind, and the terminal as it was: at the end, after Ctrl-C, and after a signal.
+#[test]
+fn the_screen_gives_the_terminal_back() {
+    let long = "plumb run random-read --set size=4MiB --set time=600s --no-store --live";
+    for (line, keys, code) in [
+        ("plumb run random-read --at sim:ssd --no-store --live".to_owned(), b"".as_slice(), "ended 0"),
+        (long.to_owned(), b"\x03", "ended 130"),
+        (format!("timeout --foreground -s TERM 3 {long}"), b"", "ended 1"),
+        // q closes the screen, and the run goes on without it.
+        ("plumb run random-read --set size=4MiB --set time=3s --no-store --live".to_owned(), b"q", "ended 0"),
+    ] {
+        let home = Home::new();
+        let Some(seen) = in_a_terminal(&home, &line, keys) else { return };
+        assert!(seen.contains(code), "{line}: {seen}");
+        let (entered, left) = (seen.matches(TAKEN).count(), seen.matches("\x1b[?25h\x1b[?1049l").count());
+        assert!(entered == left && (entered == 1 || line.contains("TERM")), "{line}: {seen}");
+        let behind = seen.rsplit("\x1b[?1049l").next().unwrap();
+        assert!(behind.contains("random-read") || line.contains("TERM"), "no page is left behind: {behind}");
+        let modes = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
+        assert_eq!(modes("before"), modes("after"), "{line}");
+    }
+}
+
+// Protects: where there is no terminal there is no screen, and a sentence about it.
+#[test]
+fn no_screen_without_a_terminal() {
+    let home = Home::new();
+    let said = home.plumb(&format!("{RUN} --live")).expect(0);
+    assert!(said.err.contains("--live is off here") && said.out.contains("IOPS"), "{}", said.err);
+    assert!(!said.out.contains('\x1b') && !said.err.contains('\x1b'));
+}
