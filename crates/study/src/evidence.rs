@@ -412,3 +412,52 @@ impl Observer for Evidence<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Silent;
+    use plumb_result::{Interval, OpCounts};
+    use plumb_workload::OpKind;
+    use plumb_workload::named::{RunPlace, Scale, select};
+
+    // Protects: a report draws a finding where it became true, and none where it was true from the beginning.
+    #[test]
+    fn a_finding_has_the_time_at_which_it_became_true() {
+        let workload = select("random-read").unwrap()[0].workload(&Scale::moderate(RunPlace::Directory));
+        let environment = Environment::default();
+        for (fails_from, expected) in [(5, Some(5_000_000_000)), (1, None)] {
+            let mut silent = Silent;
+            let mut evidence = Evidence::new(&workload, &environment, Path::new("/"), None, &mut silent);
+            evidence.targets_ready(&[]);
+            evidence.phase_begins("random-read", &[]);
+            evidence.clock_starts("random-read");
+            let mut measured = PhaseMeasurement { name: "random-read".to_owned(), ..PhaseMeasurement::default() };
+            for second in 1..=6u64 {
+                let ops = OpCounts { count: 100, bytes: 409_600, ..OpCounts::default() };
+                let interval = Interval {
+                    start_ns: (second - 1) * 1_000_000_000,
+                    length_ns: 1_000_000_000,
+                    ops: [(OpKind::Read, ops)].into(),
+                };
+                measured.intervals.push(interval.clone());
+                evidence.interval(&Live {
+                    phase: "random-read".to_owned(),
+                    elapsed_ns: second * 1_000_000_000,
+                    time_ns: None,
+                    interval,
+                    in_flight: 1.0,
+                    fault_count: u64::from(second >= fails_from),
+                    faults: Vec::new(),
+                    short_count: 0,
+                    working_set_bytes: None,
+                    depth_asked: 1,
+                });
+            }
+            evidence.clock_stopped("random-read", &[], &[]);
+            evidence.phase_ended(&measured);
+            let (_, seen) = evidence.collected();
+            assert_eq!(seen[0].first_found.get("B9").copied(), expected, "B9 of errors from second {fails_from}");
+        }
+    }
+}

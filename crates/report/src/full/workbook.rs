@@ -422,8 +422,14 @@ fn of_lines(sheet: &mut Worksheet, name: &str, description: &Description, lines:
         if lines.x.scale == Scale::Log && !has_names {
             chart.x_axis().set_log_base(if lines.x.format == ValueFormat::Time { 10 } else { 2 });
         }
-        if panel.y.scale == Scale::Log {
-            chart.y_axis().set_log_base(10);
+        match panel.y.scale {
+            Scale::Log => {
+                chart.y_axis().set_log_base(10);
+            }
+            Scale::FromZero => {
+                chart.y_axis().set_min(0.0);
+            }
+            Scale::Linear | Scale::Nines => {}
         }
         charts.push(chart);
     }
