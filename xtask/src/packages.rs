@@ -44,6 +44,8 @@ const PACKAGES: &[Package] = &[
     Package { name: "mmdebstrap", purpose: "a clean Debian, in which the package is installed" },
     Package { name: "rpm", purpose: "RPM under test" },
     Package { name: "python3-openpyxl", purpose: "another reader of workbooks" },
+    Package { name: "python3-pandas", purpose: "the notebook of examples/" },
+    Package { name: "r-base-core", purpose: "the script of examples/" },
 ];
 
 /// Installs what is missing when that is possible, and says what is missing when it is not. Tests that then lack a

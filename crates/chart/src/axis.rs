@@ -96,9 +96,25 @@ pub(crate) struct Ruler {
     from: f64,
     to: f64,
     ticks: Vec<f64>,
+    /// Labels of the ticks, where they are names.
+    names: Vec<String>,
 }
 
 impl Ruler {
+    /// For names at 0, 1, 2 …, with half a step before the first and behind the last.
+    pub(crate) fn of_names(names: &[String], from: f64, to: f64) -> Ruler {
+        Ruler {
+            scale: Scale::Linear,
+            format: Format::Count,
+            lo: -0.5,
+            hi: names.len() as f64 - 0.5,
+            from,
+            to,
+            ticks: (0..names.len()).map(|place| place as f64).collect(),
+            names: names.to_vec(),
+        }
+    }
+
     /// For these values, from one place to another, px.
     pub(crate) fn new(axis: &Axis, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Ruler {
         let fits = |value: &f64| value.is_finite() && (axis.scale != Scale::Log || *value > 0.0);
@@ -143,7 +159,7 @@ impl Ruler {
                 [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999].into_iter().filter(|at| (lo..=hi).contains(at)).collect()
             }
         };
-        Ruler { scale: axis.scale, format: axis.format, lo, hi, from, to, ticks }
+        Ruler { scale: axis.scale, format: axis.format, lo, hi, from, to, ticks, names: Vec::new() }
     }
 
     fn measure(&self, value: f64) -> f64 {
@@ -167,6 +183,7 @@ impl Ruler {
         // Nines are few and each is asked for.
         let step = if self.scale == Scale::Nines { 1 } else { step };
         let label = |value: f64| match self.scale {
+            _ if !self.names.is_empty() => self.names.get(value as usize).cloned().unwrap_or_default(),
             Scale::Nines => nines(value),
             _ => self.format.tick(value),
         };

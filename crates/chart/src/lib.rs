@@ -50,6 +50,8 @@ pub enum Body {
     Lines(Lines),
     /// A value for each pair of an x and a y.
     Heat(Heat),
+    /// How often values occurred, by time.
+    Density(Density),
 }
 
 /// Ratios with their intervals on a logarithmic axis, 1 in the middle of things.
@@ -144,6 +146,8 @@ pub struct Bar {
 pub struct Lines {
     /// What all panels share.
     pub x: Axis,
+    /// Names of the places 0, 1, 2 … on x, where it is no number; empty otherwise.
+    pub x_names: Vec<String>,
     /// From top to bottom.
     pub panels: Vec<Panel>,
     /// Places on x that have a name, through all panels.
@@ -199,6 +203,8 @@ pub struct Point {
 pub struct Place {
     /// Where on x.
     pub at: f64,
+    /// A few letters beside its line; empty for none.
+    pub sign: String,
     /// What is there.
     pub label: String,
 }
@@ -224,6 +230,45 @@ pub struct Heat {
     pub print_values: bool,
     /// Horizontal lines with a name, each below this number of rows: where a cache ends.
     pub edges: Vec<(usize, String)>,
+}
+
+/// How often values occurred, in columns along x: the more, the darker. What is empty is pale.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Density {
+    /// Along which columns lie.
+    pub x: Axis,
+    /// Along which values lie.
+    pub y: Axis,
+    /// What the colours are.
+    pub values: Format,
+    /// What they are called.
+    pub values_title: String,
+    /// From left to right.
+    pub columns: Vec<DensityColumn>,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DensityColumn {
+    /// Where it begins on x.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// What is said where the pointer rests on it.
+    pub says: String,
+    /// What is in it.
+    pub cells: Vec<DensityCell>,
+}
+
+/// How often values between two occurred.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DensityCell {
+    /// The least of the values.
+    pub from: f64,
+    /// The greatest.
+    pub to: f64,
+    /// How often.
+    pub value: f64,
 }
 
 impl Chart {

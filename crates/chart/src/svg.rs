@@ -95,6 +95,32 @@ impl Svg {
         );
     }
 
+    /// Many rectangles of one colour.
+    pub(crate) fn rects(&mut self, rects: &[[f64; 4]], ink: Ink) {
+        if rects.is_empty() {
+            return;
+        }
+        let shape = |[x, y, width, height]: &[f64; 4]| {
+            format!("M{} {}h{}v{}h{}z", px(*x), px(*y), px(*width), px(*height), px(-*width))
+        };
+        let data: String = rects.iter().map(shape).collect();
+        let fill = self.fill(ink);
+        let _ = write!(self.text, "<path d=\"{data}\" {fill}/>");
+    }
+
+    /// A place that cannot be seen and says something when pointed at.
+    pub(crate) fn hover(&mut self, [x, y, width, height]: [f64; 4], says: &str) {
+        let _ = write!(
+            self.text,
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill-opacity=\"0\"><title>{}</title></rect>",
+            px(x),
+            px(y),
+            px(width.max(0.0)),
+            px(height.max(0.0)),
+            escaped(says)
+        );
+    }
+
     pub(crate) fn line(&mut self, [x1, y1, x2, y2]: [f64; 4], ink: Ink, thick: f64) {
         let stroke = self.stroke(ink);
         let _ = write!(

@@ -3,8 +3,8 @@
 //! `PLUMB_GALLERY=DIRECTORY cargo test -p plumb-chart --features png` writes them there, to be looked at.
 
 use plumb_chart::{
-    Axis, Bar, BarGroup, BarShape, Bars, Body, Chart, Forest, ForestRow, Format, Heat, Lines, Mark, NARROW, Panel,
-    Place, Point, Scale, Series, SeriesShape, WIDE,
+    Axis, Bar, BarGroup, BarShape, Bars, Body, Chart, Density, DensityCell, DensityColumn, Forest, ForestRow, Format,
+    Heat, Lines, Mark, NARROW, Panel, Place, Point, Scale, Series, SeriesShape, WIDE,
 };
 
 fn axis(title: &str, format: Format, scale: Scale) -> Axis {
@@ -72,11 +72,11 @@ fn time_series() -> Chart {
         panel("Rate", Format::Rate, 150.0, vec![series("write", SeriesShape::Line, rate)]),
         panel("sda busy", Format::Share, 50.0, vec![series("sda", SeriesShape::Line, busy)]),
     ];
-    let marks = vec![Place { at: 70e9, label: "E3: the rate falls from here on".to_owned() }];
+    let marks = vec![Place { at: 70e9, sign: "E3".to_owned(), label: "E3: the rate falls from here on".to_owned() }];
     chart(
         "time",
         "Rate over time",
-        Body::Lines(Lines { x: axis("Time", Format::Time, Scale::FromZero), panels, marks }),
+        Body::Lines(Lines { x: axis("Time", Format::Time, Scale::FromZero), x_names: vec![], panels, marks }),
     )
 }
 
@@ -90,7 +90,7 @@ fn sweep() -> Chart {
     chart(
         "sweep",
         "Rate by depth",
-        Body::Lines(Lines { x: axis("Depth", Format::Count, Scale::Log), panels, marks: vec![] }),
+        Body::Lines(Lines { x: axis("Depth", Format::Count, Scale::Log), x_names: vec![], panels, marks: vec![] }),
     )
 }
 
@@ -102,7 +102,12 @@ fn percentiles() -> Chart {
     chart(
         "latency",
         "Latency",
-        Body::Lines(Lines { x: axis("Share of ops", Format::Share, Scale::Nines), panels, marks: vec![] }),
+        Body::Lines(Lines {
+            x: axis("Share of ops", Format::Share, Scale::Nines),
+            x_names: vec![],
+            panels,
+            marks: vec![],
+        }),
     )
 }
 
@@ -124,8 +129,63 @@ fn heat(x: usize, y: usize) -> Chart {
     chart(if x > 20 { "heat-dense" } else { "heat" }, "Write by file and record", Body::Heat(heat))
 }
 
+/// Two modes, and a stall in which nothing ended.
+fn density() -> Chart {
+    let cell = |from: f64, value| DensityCell { from, to: from * 1.25, value };
+    let column = |second: u32| {
+        let mode = if second == 30 { vec![] } else { vec![cell(8e4, 9e3), cell(1e5, 4e4), cell(1.25e5, 2e4)] };
+        let slow = (second > 45).then(|| cell(5e6, 30.0));
+        DensityColumn {
+            from: f64::from(second) * 1e9,
+            to: f64::from(second + 1) * 1e9,
+            says: format!("second {second}"),
+            cells: mode.into_iter().chain(slow).collect(),
+        }
+    };
+    let density = Density {
+        x: axis("Time", Format::Time, Scale::FromZero),
+        y: axis("Time of an op", Format::Time, Scale::Log),
+        values: Format::Ops,
+        values_title: "Ops of that latency".to_owned(),
+        columns: (0..60).map(column).collect(),
+    };
+    chart("density", "Latency over time", Body::Density(density))
+}
+
+fn interactions() -> Chart {
+    let level = |name, values: [f64; 3]| {
+        series(name, SeriesShape::Line, values.into_iter().enumerate().map(|(x, y)| (x as f64, Some(y))))
+    };
+    let panels = vec![Panel {
+        y: axis("Rate", Format::Rate, Scale::FromZero),
+        height: 170.0,
+        series: vec![level("raid4", [3e8, 2e8, 1e8]), level("raid5", [1e8, 2e8, 3e8])],
+    }];
+    let x_names = ["ext4", "xfs", "a file system with a long name"].map(str::to_owned).to_vec();
+    chart(
+        "interactions",
+        "Level by file system",
+        Body::Lines(Lines { x: axis("fs", Format::Count, Scale::Linear), x_names, panels, marks: vec![] }),
+    )
+}
+
+fn ecdf() -> Chart {
+    let steps = (0..=30).map(|rank| (1e8 + f64::from(rank * rank) * 1e5, Some(f64::from(rank) / 30.0)));
+    let points = steps.map(|(x, y)| Point { x, y, interval: None }).collect();
+    let panels = vec![Panel {
+        y: axis("Share of runs", Format::Share, Scale::FromZero),
+        height: 150.0,
+        series: vec![Series { name: "runs".to_owned(), shape: SeriesShape::Steps, points }],
+    }];
+    let x = axis("Rate", Format::Rate, Scale::Linear);
+    chart("ecdf", "All runs", Body::Lines(Lines { x, x_names: vec![], panels, marks: vec![] }))
+}
+
 fn gallery() -> Vec<Chart> {
     vec![
+        density(),
+        interactions(),
+        ecdf(),
         forest(),
         bars(BarShape::Bar),
         bars(BarShape::Point),

@@ -4,6 +4,7 @@
 use crate::files::JobFilesError;
 use crate::oplog::LoggedOp;
 use plumb_result::measurement::{Fault, Moved};
+use plumb_result::observe::Counters;
 use plumb_result::{Histogram, Interval, PhaseMeasurement, PhaseObservations};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
@@ -135,6 +136,10 @@ pub trait Observer {
     /// The clock has stopped; what is flushed outside the clock is not flushed yet. What `processes` read and wrote is
     /// not counted with this one's: they are workers with more to do.
     fn clock_stopped(&mut self, _phase: &str, _targets: &[TargetView<'_>], _processes: &[u32]) {}
+
+    /// Counters of simulated devices, which no probe can see: as the clock starts, with 0, and at the end of each second, with the
+    /// measured time so far, ns.
+    fn simulated_counters(&mut self, _elapsed_ns: u64, _now: &Counters) {}
 
     /// A simulated phase has run; this is what would have been seen around it.
     fn simulated(&mut self, _phase: PhaseObservations) {}

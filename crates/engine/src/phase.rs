@@ -19,7 +19,7 @@ use crate::steady_groups::SteadyGroups;
 use crate::summary::{Ending, MeasuredSpan, interval, merged, since};
 use crate::worker_pool::WorkerPool;
 use plumb_result::measurement::Fault;
-use plumb_result::{EndMeasurement, Interval, PhaseMeasurement};
+use plumb_result::{EndMeasurement, Interval, LatencyMap, PhaseMeasurement};
 use plumb_workload::{OnError, RunAs, Steady, When};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
@@ -110,6 +110,7 @@ pub(crate) struct Coordinator {
     pub(crate) worker_pool: WorkerPool,
     pub(crate) members: Vec<PhaseWorker>,
     pub(crate) intervals: Vec<Interval>,
+    pub(crate) latency_map: LatencyMap,
     /// Length of all of them.
     pub(crate) covered_ns: u64,
     /// Readings at the end of the last interval.
@@ -195,6 +196,7 @@ impl Coordinator {
             memory,
             members: run.workers.iter().map(member).collect(),
             intervals: Vec::new(),
+            latency_map: LatencyMap::default(),
             covered_ns: 0,
             previous: vec![Reading::default(); run.workers.len()],
             sampler: SeriesSampler::new(clock, run.workers.iter().map(|spec| run.groups[spec.group].sample_ns)),
@@ -410,6 +412,7 @@ impl Coordinator {
     ) -> Interval {
         let delta = merged(&since(&readings, &self.previous));
         let interval = interval(self.covered_ns, length_ns, &delta);
+        self.latency_map.push(self.covered_ns, length_ns, delta.services());
         self.covered_ns += length_ns;
         let fault_count: u64 = readings.iter().map(|reading| reading.errors).sum();
         let faults_before: u64 = self.previous.iter().map(|reading| reading.errors).sum();

@@ -37,9 +37,11 @@ impl PhaseWatcher for SimWatcher<'_> {
     fn clock_starts(&mut self) {
         self.simulation.clock_starts();
         self.observer.clock_starts(&self.phase.name);
+        self.observer.simulated_counters(0, &self.simulation.counters());
     }
 
     fn interval(&mut self, live: &Live) {
+        self.observer.simulated_counters(live.elapsed_ns, &self.simulation.counters());
         self.observer.interval(live);
     }
 

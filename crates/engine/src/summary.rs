@@ -103,15 +103,18 @@ impl Coordinator {
         let flush_in_clock_ns = if end.inside_clock { end.flush_ns.unwrap_or(0) } else { 0 };
 
         let mut intervals = self.intervals.clone();
+        let mut latency_map = self.latency_map.clone();
         let all_ns = searched_ns + load_ns;
         if all_ns > self.covered_ns {
             let delta = merged(&since(readings, &self.previous));
             intervals.push(interval(self.covered_ns, all_ns - self.covered_ns, &delta));
+            latency_map.push(self.covered_ns, all_ns - self.covered_ns, delta.services());
         }
         if searched_ns > 0 {
             // The second in which the search ended has ops of both.
             intervals.retain(|one| one.start_ns >= searched_ns);
             intervals.iter_mut().for_each(|one| one.start_ns -= searched_ns);
+            latency_map = latency_map.since(searched_ns);
         }
         let total = merged(readings);
         let workers: Vec<WorkerMeasurement> =
@@ -136,6 +139,9 @@ impl Coordinator {
             ops: total.measured(),
             transactions: Some(total.transactions).filter(|&count| count > 0),
             intervals,
+            latency_map,
+            // The engine sees no devices.
+            lanes: Vec::new(),
             in_flight_mean: if load_ns == 0 { 0.0 } else { total.service_sum_ns() as f64 / load_ns as f64 },
             working_set_bytes: run.working_set_bytes,
             faults: reports.faults(),

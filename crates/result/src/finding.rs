@@ -43,6 +43,10 @@ pub struct Finding {
     /// The phase that it is about; the whole run when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
+    /// When in its phase it was first true, ns from the end of the ramp; absent where it was known only at the end, or from the
+    /// beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ns: Option<u64>,
     /// What was seen, with its unit; empty where it could not be seen.
     pub observed: String,
     /// What it was held against.
@@ -130,6 +134,7 @@ mod tests {
             code: "A1".to_owned(),
             level,
             phase: None,
+            at_ns: None,
             observed: String::new(),
             threshold: String::new(),
             message: String::new(),

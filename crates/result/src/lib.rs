@@ -12,6 +12,8 @@ pub mod facts;
 pub mod finding;
 pub mod histogram;
 pub mod imported;
+pub mod lane;
+pub mod latency_map;
 pub mod limiter;
 pub mod limits;
 pub mod measurement;
@@ -37,6 +39,8 @@ pub use compare::{Comparison, Contrast, ContrastVerdict};
 pub use finding::{Finding, Level, RunVerdict, Tier};
 pub use histogram::Histogram;
 pub use imported::{Imported, ImportedNumber};
+pub use lane::{Lane, LaneLog, LaneMeasure};
+pub use latency_map::{BucketCount, LatencyColumn, LatencyMap};
 pub use limiter::{Bound, Limiter};
 pub use limits::{CpuQuota, LimitsSeen, NetworkLink};
 pub use measurement::{

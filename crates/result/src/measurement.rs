@@ -1,6 +1,8 @@
 //! What the engine measured.
 
 use crate::histogram::Histogram;
+use crate::lane::Lane;
+use crate::latency_map::LatencyMap;
 use plumb_workload::OpKind;
 use plumb_workload::process::IoPriority;
 use serde::{Deserialize, Serialize};
@@ -41,6 +43,12 @@ pub struct PhaseMeasurement {
     pub transactions: Option<u64>,
     /// One entry a second of the phase; a second in which nothing completed is there, with zeros.
     pub intervals: Vec<Interval>,
+    /// Service times of the ops by time, of the same intervals.
+    #[serde(default)]
+    pub latency_map: LatencyMap,
+    /// What devices and the machine did in each of the intervals, as far as they were watched.
+    #[serde(default)]
+    pub lanes: Vec<Lane>,
     /// One for each worker.
     pub workers: Vec<WorkerMeasurement>,
     /// The end policy.

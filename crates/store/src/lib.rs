@@ -19,6 +19,7 @@ mod read;
 mod recover;
 mod series;
 mod study;
+mod sweep;
 mod write;
 
 pub use diff::FactDifference;

@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_rejected.sql"),
     include_str!("migrations/0005_take_down.sql"),
     include_str!("migrations/0006_built.sql"),
+    include_str!("migrations/0007_over_time.sql"),
 ];
 
 /// The schema that this program writes.

@@ -2,11 +2,11 @@
 
 use crate::owner::Owner;
 use crate::recover::KILLED;
-use crate::series::{SeriesColumn, decode_times, decode_values, restore};
+use crate::series::{SeriesColumn, decode_latencies, decode_times, decode_values, restore};
 use crate::write::{RESULT_ARTIFACT, rfc3339};
 use crate::{Store, StoreError};
-use plumb_result::{Comparison, Interval, Metric, RunResult, RunVerdict};
-use plumb_workload::former;
+use plumb_result::{Comparison, Interval, Lane, LaneMeasure, LatencyMap, Metric, RunResult, RunVerdict};
+use plumb_workload::{OpKind, former};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
@@ -103,6 +103,10 @@ pub struct PhaseIntervals {
     pub name: String,
     /// As measured; of a run that was killed, as far as its heartbeats came.
     pub intervals: Vec<Interval>,
+    /// What devices and the machine did in them.
+    pub lanes: Vec<Lane>,
+    /// Service times of ops by time.
+    pub latency_map: LatencyMap,
 }
 
 /// How many before the newest one `last` and `last~N` name; `None` for other text.
@@ -238,6 +242,14 @@ impl Store {
             .connection
             .prepare("SELECT metric, data FROM series WHERE run_id = ?1 AND phase = ?2 AND scope = 'all'")
             .map_err(&failed)?;
+        let mut lanes_of = self
+            .connection
+            .prepare("SELECT device, measure, data FROM lane WHERE run_id = ?1 AND phase = ?2")
+            .map_err(&failed)?;
+        let mut maps_of = self
+            .connection
+            .prepare("SELECT op, data FROM latency_map WHERE run_id = ?1 AND phase = ?2")
+            .map_err(&failed)?;
         let mut phases = Vec::new();
         let mut rows = phases_of.query([&run]).map_err(&failed)?;
         while let Some(row) = rows.next().map_err(&failed)? {
@@ -255,18 +267,42 @@ impl Store {
                 let values = decode_values(&data).map_err(|error| damaged(&error))?;
                 restore(&mut intervals, &SeriesColumn { metric, values }).map_err(|error| damaged(&error))?;
             }
-            phases.push(PhaseIntervals { name, intervals });
+            let mut lanes = Vec::new();
+            let mut rows = lanes_of.query(params![run, seq]).map_err(&failed)?;
+            while let Some(row) = rows.next().map_err(&failed)? {
+                let read = || Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+                let (of, measure, data): (String, String, Vec<u8>) = read().map_err(&failed)?;
+                let measure: LaneMeasure = measure.parse().map_err(|error| damaged(&error))?;
+                let values = decode_values(&data).map_err(|error| damaged(&error))?;
+                lanes.push(Lane { of, measure, values });
+            }
+            let mut latency_map = LatencyMap::default();
+            let mut rows = maps_of.query(params![run, seq]).map_err(&failed)?;
+            while let Some(row) = rows.next().map_err(&failed)? {
+                let read = || Ok((row.get(0)?, row.get(1)?));
+                let (op, data): (String, Vec<u8>) = read().map_err(&failed)?;
+                let kind = OpKind::ALL.iter().find(|kind| kind.name() == op);
+                let kind = kind.ok_or_else(|| damaged(&format!("unknown kind of op `{op}`")))?;
+                decode_latencies(&data, *kind, &mut latency_map).map_err(|error| damaged(&error))?;
+            }
+            phases.push(PhaseIntervals { name, intervals, lanes, latency_map });
         }
         Ok(phases)
     }
 
     /// The id of the comparison that `text` names: a whole id, or the beginning or end of one. `None` of none, and of several.
     pub fn find_comparison(&self, text: &str) -> Result<Option<String>, StoreError> {
-        let failed = self.failed("looking for a comparison");
-        let mut statement = self
-            .connection
-            .prepare("SELECT id FROM comparison WHERE substr(id, 1, length(?1)) = lower(?1) OR substr(id, -length(?1)) = lower(?1) LIMIT 2")
-            .map_err(&failed)?;
+        self.find_only(
+            "looking for a comparison",
+            "SELECT id FROM comparison WHERE substr(id, 1, length(?1)) = lower(?1) OR substr(id, -length(?1)) = lower(?1) LIMIT 2",
+            text,
+        )
+    }
+
+    /// The only id that a statement finds for a text.
+    pub(crate) fn find_only(&self, doing: &'static str, sql: &str, text: &str) -> Result<Option<String>, StoreError> {
+        let failed = self.failed(doing);
+        let mut statement = self.connection.prepare(sql).map_err(&failed)?;
         let mut found: Vec<String> =
             statement.query_map([text], |row| row.get(0)).and_then(Iterator::collect).map_err(&failed)?;
         Ok(if text.is_empty() || found.len() > 1 { None } else { found.pop() })

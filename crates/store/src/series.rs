@@ -2,7 +2,8 @@
 
 use plumb_result::metric::{Metric, Quantity, Stat, Subject};
 use plumb_result::short_list;
-use plumb_result::{Interval, OpCounts};
+use plumb_result::{BucketCount, Interval, LatencyColumn, LatencyMap, OpCounts};
+use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
 /// First byte of each blob.
@@ -60,6 +61,51 @@ pub(crate) fn decode_values(blob: &[u8]) -> Result<Vec<Option<u64>>, BlobError> 
     let mut values = reader.deltas(there.iter().filter(|there| **there).count())?.into_iter();
     reader.end()?;
     Ok(there.into_iter().map(|there| if there { values.next() } else { None }).collect())
+}
+
+/// A map's times of one kind of op: the columns' times, then what each holds.
+pub(crate) fn encode_latencies(map: &LatencyMap, kind: OpKind) -> Vec<u8> {
+    let mut blob = header(map.columns.len());
+    deltas(map.columns.iter().map(|column| column.start_ns), &mut blob);
+    deltas(map.columns.iter().map(|column| column.length_ns), &mut blob);
+    for column in &map.columns {
+        let counts = column.ops.get(&kind).map_or(&[] as &[BucketCount], Vec::as_slice);
+        varint(counts.len() as u64, &mut blob);
+        let mut before = 0;
+        for of in counts {
+            varint(u64::from(of.bucket - before), &mut blob);
+            varint(of.count, &mut blob);
+            before = of.bucket;
+        }
+    }
+    blob
+}
+
+/// The inverse of [`encode_latencies`]: adds them to a map's columns. Kinds of other columns are damaged.
+pub(crate) fn decode_latencies(blob: &[u8], kind: OpKind, map: &mut LatencyMap) -> Result<(), BlobError> {
+    let mut reader = Reader::new(blob)?;
+    let n = reader.count()?;
+    let (starts, lengths) = (reader.deltas(n)?, reader.deltas(n)?);
+    if map.columns.is_empty() {
+        let column = |(start_ns, length_ns)| LatencyColumn { start_ns, length_ns, ops: BTreeMap::new() };
+        *map = LatencyMap::of_columns(starts.iter().copied().zip(lengths).map(column).collect());
+    } else if !map.columns.iter().map(|column| column.start_ns).eq(starts) {
+        return Err(BlobError::Damaged);
+    }
+    for column in &mut map.columns {
+        let mut bucket: u16 = 0;
+        let counts = (0..reader.count()?)
+            .map(|_| {
+                let step = u16::try_from(reader.varint()?).map_err(|_| BlobError::Damaged)?;
+                bucket = bucket.checked_add(step).ok_or(BlobError::Damaged)?;
+                Ok(BucketCount { bucket, count: reader.varint()? })
+            })
+            .collect::<Result<Vec<_>, BlobError>>()?;
+        if !counts.is_empty() {
+            column.ops.insert(kind, counts);
+        }
+    }
+    reader.end()
 }
 
 /// The metrics that an interval carries, and how each is got out of and put into an op's counts.
@@ -207,6 +253,7 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_result::Histogram;
     use proptest::prelude::*;
 
     #[test]
@@ -214,6 +261,13 @@ mod tests {
         assert_eq!(encode_values(&[Some(300), None, Some(299)]), [1, 3, 0b101, 0xd8, 0x04, 0x01]);
         let second = |start_ns| Interval { start_ns, length_ns: 1, ops: BTreeMap::new() };
         assert_eq!(encode_times(&[second(0), second(64)]), [1, 2, 0, 0x80, 0x01, 2, 0]);
+        let of = |bucket, count| BucketCount { bucket, count };
+        let column = |start_ns, counts| LatencyColumn { start_ns, length_ns: 64, ops: [(OpKind::Read, counts)].into() };
+        let map = LatencyMap::of_columns(vec![column(0, vec![of(3, 300), of(5, 1)]), column(64, Vec::new())]);
+        assert_eq!(
+            encode_latencies(&map, OpKind::Read),
+            [1, 2, 0, 0x80, 0x01, 0x80, 0x01, 0, 2, 3, 0xac, 0x02, 2, 1, 0]
+        );
     }
 
     #[test]
@@ -249,9 +303,26 @@ mod tests {
         }
 
         #[test]
+        fn latencies_come_back(seconds in prop::collection::vec(prop::collection::vec((any::<u64>(), 1..1000u64), 0..9), 1..300)) {
+            let mut map = LatencyMap::default();
+            for (second, times) in seconds.iter().enumerate() {
+                let mut histogram = Histogram::new();
+                times.iter().for_each(|(ns, count)| histogram.record_n(*ns, *count));
+                let of = if second % 3 == 0 { OpKind::Write } else { OpKind::Read };
+                map.push(second as u64 * 10, 10, [(of, &histogram)].into_iter());
+            }
+            let mut again = LatencyMap::default();
+            for kind in [OpKind::Read, OpKind::Write] {
+                prop_assert_eq!(decode_latencies(&encode_latencies(&map, kind), kind, &mut again), Ok(()));
+            }
+            prop_assert_eq!(again.columns, map.columns);
+        }
+
+        #[test]
         fn no_bytes_make_it_panic(blob in prop::collection::vec(any::<u8>(), 0..60)) {
             let _ = decode_values(&blob);
             let _ = decode_times(&blob);
+            let _ = decode_latencies(&blob, OpKind::Read, &mut LatencyMap::default());
         }
     }
 }

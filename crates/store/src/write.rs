@@ -3,11 +3,12 @@
 use crate::facts::FactRows;
 use crate::open::Durability;
 use crate::owner::Owner;
-use crate::series::{columns, encode_times, encode_values};
+use crate::series::{columns, encode_latencies, encode_times, encode_values};
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::observe::{Environment, TargetFacts};
-use plumb_result::{Comparison, Finding, Interval, Measurement, RunResult, Tool};
+use plumb_result::short_list;
+use plumb_result::{Comparison, Finding, Interval, Measurement, PhaseMeasurement, RunResult, Tool};
 use plumb_workload::Workload;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Params, Transaction, params, params_from_iter};
@@ -227,7 +228,7 @@ impl<'a> ResultIn<'a> {
 
     /// Writes it, in place of whatever there is of the run.
     pub(crate) fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-        forget(&self.result.id, &["phase", "series"], transaction)?;
+        forget(&self.result.id, &["phase", "series", "lane", "latency_map"], transaction)?;
         self.write_beside_series(transaction)
     }
 
@@ -318,8 +319,7 @@ impl<'a> RunRowIn<'a> {
 
 /// A phase's blobs, made before the write lock is taken.
 struct PhaseIn<'a> {
-    intervals: &'a [Interval],
-    steady: Option<bool>,
+    measured: &'a PhaseMeasurement,
     histograms: Vec<HistogramIn>,
 }
 
@@ -330,7 +330,7 @@ struct HistogramIn {
 }
 
 impl<'a> PhaseIn<'a> {
-    fn of(phase: &'a plumb_result::PhaseMeasurement) -> Result<PhaseIn<'a>, StoreError> {
+    fn of(phase: &'a PhaseMeasurement) -> Result<PhaseIn<'a>, StoreError> {
         let mut histograms = Vec::new();
         let mut keep = |op, kind, histogram: Option<&plumb_result::Histogram>| -> Result<(), StoreError> {
             if let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) {
@@ -343,7 +343,7 @@ impl<'a> PhaseIn<'a> {
             keep(kind.name(), "response", op.response.as_ref())?;
         }
         keep("", "start-lag", phase.start_lag.as_ref())?;
-        Ok(PhaseIn { intervals: &phase.intervals, steady: phase.steady, histograms })
+        Ok(PhaseIn { measured: phase, histograms })
     }
 }
 
@@ -374,9 +374,10 @@ fn write_phases(result: &RunResult, measured: &[PhaseIn<'_>], transaction: &Tran
         transaction.execute(
             "INSERT INTO phase (run_id, seq, name, steady) VALUES (?1, ?2, '', ?3)
              ON CONFLICT (run_id, seq) DO UPDATE SET steady = excluded.steady",
-            params![result.id, seq, phase.steady],
+            params![result.id, seq, phase.measured.steady],
         )?;
-        write_intervals(&result.id, seq, phase.intervals, transaction)?;
+        write_intervals(&result.id, seq, &phase.measured.intervals, transaction)?;
+        write_over_time(&result.id, seq, phase.measured, transaction)?;
         for histogram in &phase.histograms {
             transaction.execute(
                 "INSERT INTO histogram (run_id, phase, op, kind, hdr) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -403,6 +404,31 @@ pub(crate) fn write_intervals(
         transaction.execute(
             "INSERT INTO series (run_id, phase, metric, step_ns, data) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![run, seq, column.metric.to_string(), step_ns, encode_values(&column.values)],
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes what is drawn of a phase besides its series.
+fn write_over_time(
+    run: &str,
+    seq: i64,
+    measured: &PhaseMeasurement,
+    transaction: &Transaction<'_>,
+) -> rusqlite::Result<()> {
+    for lane in &measured.lanes {
+        execute(
+            transaction,
+            "INSERT INTO lane (run_id, phase, device, measure, data) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![run, seq, lane.of, lane.measure.name(), encode_values(&lane.values)],
+        )?;
+    }
+    let map = &measured.latency_map;
+    for kind in short_list::set(map.columns.iter().flat_map(|column| column.ops.keys())) {
+        execute(
+            transaction,
+            "INSERT INTO latency_map (run_id, phase, op, data) VALUES (?1, ?2, ?3, ?4)",
+            params![run, seq, kind.name(), encode_latencies(map, *kind)],
         )?;
     }
     Ok(())

@@ -449,7 +449,7 @@ fn a_database_without_noise_floors_and_studies_gains_them() {
     drop(store);
     let raw = rusqlite::Connection::open(&path).unwrap();
     raw.execute_batch(
-        "DROP TABLE study_rejected; DROP TABLE study_run; DROP TABLE study_plot; DROP TABLE study; DROP TABLE noise_floor; DROP TABLE noise;
+        "DROP TABLE sweep; DROP TABLE lane; DROP TABLE latency_map; DROP TABLE study_rejected; DROP TABLE study_run; DROP TABLE study_plot; DROP TABLE study; DROP TABLE noise_floor; DROP TABLE noise;
          PRAGMA user_version = 1;",
     )
     .unwrap();

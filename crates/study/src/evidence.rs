@@ -15,7 +15,7 @@ use plumb_probe::{extents, residency, stack};
 use plumb_result::observe::{Counters, Environment, Extents, PhaseObservations, Residency, TargetFacts};
 use plumb_result::short_list;
 use plumb_result::watch::DeviceUse;
-use plumb_result::{Measurement, Observations, PhaseMeasurement, Seen, Tier, Tool};
+use plumb_result::{Lane, LaneLog, Measurement, Observations, PhaseMeasurement, Seen, Tier, Tool};
 use plumb_store::{Partial, RunStart, Store, StoreError};
 use plumb_trust::LiveJudge;
 use plumb_workload::{FileTarget, FilesTarget, Target, TreeTarget, Workload};
@@ -43,6 +43,11 @@ pub(crate) struct Evidence<'a> {
     samples: SampleSet,
     conditions: ConditionWatch,
     around: Option<Around>,
+    /// Of the phase that runs, or has just ended.
+    lanes: LaneLog,
+    first_found: BTreeMap<String, u64>,
+    /// Of the phases that are over.
+    seen: Vec<SeenInPhase>,
     evidence_log: Option<EvidenceLog<'a>>,
     device_looks: Option<(&'a RunLooks, LastLook)>,
     progress: &'a mut dyn Progress,
@@ -74,6 +79,15 @@ struct Around {
     last_second: Option<Counters>,
 }
 
+/// What was seen while a phase ran, and is no part of what the checks read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct SeenInPhase {
+    /// What its devices did in each interval.
+    pub(crate) lanes: Vec<Lane>,
+    /// When each check first found something, by its code, ns from the end of the ramp.
+    pub(crate) first_found: BTreeMap<String, u64>,
+}
+
 impl<'a> Evidence<'a> {
     pub(crate) fn new(
         workload: &'a Workload,
@@ -91,6 +105,9 @@ impl<'a> Evidence<'a> {
             samples: SampleSet::of([]),
             conditions: ConditionWatch::of([]),
             around: None,
+            lanes: LaneLog::default(),
+            first_found: BTreeMap::new(),
+            seen: Vec::new(),
             evidence_log,
             device_looks: None,
             progress,
@@ -102,8 +119,9 @@ impl<'a> Evidence<'a> {
         Evidence { device_looks: Some((looks, last)), ..self }
     }
 
-    pub(crate) fn collected(self) -> Observations {
-        self.observations
+    /// What the checks read, and what was seen besides, phase by phase.
+    pub(crate) fn collected(self) -> (Observations, Vec<SeenInPhase>) {
+        (self.observations, self.seen)
     }
 
     fn facts(&self, target: &TargetView<'_>) -> TargetFacts {
@@ -160,12 +178,20 @@ impl Evidence<'_> {
             seen.other_io.clone_from(around.named_others.look(&around.others, live.elapsed_ns / 1_000_000_000));
         }
         let found = self.judge.second(self.workload, &self.measured, &self.observations);
+        if live.elapsed_ns > FROM_THE_BEGINNING_NS {
+            for finding in found.iter().filter(|finding| finding.phase.is_some()) {
+                self.first_found.entry(finding.code.clone()).or_insert(live.elapsed_ns);
+            }
+        }
         around.so_far.measured = self.measured.phases.pop().unwrap_or_default();
         around.observations = self.observations.phases.pop().unwrap_or_default();
         self.around = Some(around);
         found.iter().for_each(|finding| self.progress.found(finding));
     }
 }
+
+/// What is found by then was true from the beginning: checks of rates want two seconds in a row.
+const FROM_THE_BEGINNING_NS: u64 = 2_000_000_000;
 
 /// More lines than this say nothing new.
 const KERNEL_LINES_MAX: usize = 100;
@@ -300,6 +326,7 @@ impl Observer for Evidence<'_> {
         if let Some(around) = &mut self.around {
             around.limits = Some(LimitWatch::start(if remote { Network::Watched } else { Network::Ignored }));
             around.observations.before = counters::sample(&self.samples);
+            self.lanes = LaneLog::new(around.observations.before.clone());
         }
         self.progress.clock_starts(phase);
     }
@@ -326,6 +353,7 @@ impl Observer for Evidence<'_> {
             let since = around.last_second.as_ref().unwrap_or(&around.observations.before);
             tier = plumb_trust::live_tier(&live.interval, since, &now, self.observations.targets.values());
             devices = DeviceUse::between(since, &now);
+            self.lanes.push(live.elapsed_ns, &now);
             around.last_second = Some(now);
         }
         self.judge_so_far(live);
@@ -357,11 +385,23 @@ impl Observer for Evidence<'_> {
         self.observations.phases.push(around.observations);
     }
 
+    fn simulated_counters(&mut self, elapsed_ns: u64, now: &Counters) {
+        match elapsed_ns {
+            0 => self.lanes = LaneLog::new(now.clone()),
+            _ => self.lanes.push(elapsed_ns, now),
+        }
+    }
+
     fn simulated(&mut self, phase: PhaseObservations) {
         self.observations.phases.push(phase);
     }
 
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
+        let lanes = std::mem::take(&mut self.lanes).finish(&measured.intervals, measured.searched_ns);
+        let first_found = std::mem::take(&mut self.first_found);
+        // Checks count from the end of the ramp, as intervals do once a search before them is cut off.
+        let first_found = first_found.into_iter().map(|(code, ns)| (code, ns.saturating_sub(measured.searched_ns)));
+        self.seen.push(SeenInPhase { lanes, first_found: first_found.collect() });
         self.measured.phases.push(measured.clone());
         let news = self.judge.phase_ended(self.workload, &self.measured, &self.observations);
         news.withdrawn.iter().for_each(|finding| self.progress.withdrawn(finding));
@@ -374,6 +414,55 @@ impl Observer for Evidence<'_> {
     fn phases_over(&mut self) {
         if let Some((looks, LastLook::BeforeRemoval)) = self.device_looks {
             looks.after(self.base);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Silent;
+    use plumb_result::{Interval, OpCounts};
+    use plumb_workload::OpKind;
+    use plumb_workload::named::{RunPlace, Scale, select};
+
+    // Protects: a report draws a finding where it became true, and none where it was true from the beginning.
+    #[test]
+    fn a_finding_has_the_time_at_which_it_became_true() {
+        let workload = select("random-read").unwrap()[0].workload(&Scale::moderate(RunPlace::Directory));
+        let environment = Environment::default();
+        for (fails_from, expected) in [(5, Some(5_000_000_000)), (1, None)] {
+            let mut silent = Silent;
+            let mut evidence = Evidence::new(&workload, &environment, Path::new("/"), None, &mut silent);
+            evidence.targets_ready(&[]);
+            evidence.phase_begins("random-read", &[]);
+            evidence.clock_starts("random-read");
+            let mut measured = PhaseMeasurement { name: "random-read".to_owned(), ..PhaseMeasurement::default() };
+            for second in 1..=6u64 {
+                let ops = OpCounts { count: 100, bytes: 409_600, ..OpCounts::default() };
+                let interval = Interval {
+                    start_ns: (second - 1) * 1_000_000_000,
+                    length_ns: 1_000_000_000,
+                    ops: [(OpKind::Read, ops)].into(),
+                };
+                measured.intervals.push(interval.clone());
+                evidence.interval(&Live {
+                    phase: "random-read".to_owned(),
+                    elapsed_ns: second * 1_000_000_000,
+                    time_ns: None,
+                    interval,
+                    in_flight: 1.0,
+                    fault_count: u64::from(second >= fails_from),
+                    faults: Vec::new(),
+                    short_count: 0,
+                    working_set_bytes: None,
+                    depth_asked: 1,
+                });
+            }
+            evidence.clock_stopped("random-read", &[], &[]);
+            evidence.phase_ended(&measured);
+            let (_, seen) = evidence.collected();
+            assert_eq!(seen[0].first_found.get("B9").copied(), expected, "B9 of errors from second {fails_from}");
         }
     }
 }

@@ -405,9 +405,9 @@ impl Bench {
             copy_listener: self.copy_listener.clone(),
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);
-        let mut observations = evidence.collected();
+        let (mut observations, seen) = evidence.collected();
         progress.run_ended();
-        let measurement = match measured {
+        let mut measurement = match measured {
             Ok(measurement) => measurement,
             Err(error) => {
                 if let Some(store) = &mut self.store {
@@ -422,7 +422,13 @@ impl Bench {
             let ceiling = self.null_ceiling(&workload, &measurement);
             observations.phases.iter_mut().for_each(|phase| phase.null_ceiling_ops = ceiling.clone());
         }
-        let judgement = plumb_trust::judge(&workload, &measurement, &observations);
+        let mut judgement = plumb_trust::judge(&workload, &measurement, &observations);
+        for (phase, seen) in measurement.phases.iter_mut().zip(seen) {
+            for finding in judgement.findings.iter_mut().filter(|one| one.phase.as_ref() == Some(&phase.name)) {
+                finding.at_ns = seen.first_found.get(&finding.code).copied().filter(|_| finding.level > Level::Note);
+            }
+            phase.lanes = seen.lanes;
+        }
         let mut phases = plumb_trust::phase_results(&workload, &measurement, &judgement);
         for phase in &mut phases {
             phase.notes.extend(not_had.iter().filter(|one| one.phase == phase.name).map(|one| one.note.clone()));

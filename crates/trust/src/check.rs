@@ -157,6 +157,7 @@ impl Check {
             code: self.code.to_owned(),
             level,
             phase: phase.map(str::to_owned),
+            at_ns: None,
             observed,
             threshold: self.threshold.to_owned(),
             message,

@@ -1,20 +1,16 @@
 //! A value for each pair, by colour on a logarithmic scale; dark is much.
 
 use super::{LETTERS, SMALL, names_room};
-use crate::Heat;
 use crate::font;
 use crate::skin::{HEAT_STEPS, Ink};
 use crate::svg::{Anchor, Svg, Weight};
+use crate::{Format, Heat};
 
 pub(super) fn draw(svg: &mut Svg, heat: &Heat) {
     let values = heat.cells.iter().flatten().flatten().copied().filter(|value| *value > 0.0 && value.is_finite());
     let (lo, hi) = values.fold((f64::MAX, f64::MIN), |(lo, hi), x| (lo.min(x), hi.max(x)));
-    let step = |value: f64| match hi > lo {
-        _ if value <= 0.0 => 0,
-        true => ((value / lo).ln() / (hi / lo).ln() * HEAT_STEPS as f64).round().clamp(0.0, HEAT_STEPS as f64) as usize,
-        false => HEAT_STEPS / 2,
-    };
-    scale(svg, heat, (lo, hi));
+    let step = |value: f64| step(value, (lo, hi), 0);
+    scale(svg, &heat.values_title, heat.values, (lo, hi), 0);
     let left = names_room(svg, heat.y.iter().map(String::as_str), 0.3).max(24.0);
     let right = svg.width() - 6.0;
     let (columns, rows) = (heat.x.len().max(1), heat.y.len().max(1));
@@ -72,25 +68,35 @@ pub(super) fn draw(svg: &mut Svg, heat: &Heat) {
     svg.y = bottom + 42.0;
 }
 
-/// What the colours are.
-fn scale(svg: &mut Svg, heat: &Heat, (lo, hi): (f64, f64)) {
+/// The step of the heat scale of a value, the least at `first`.
+pub(super) fn step(value: f64, (lo, hi): (f64, f64), first: usize) -> usize {
+    let steps = (HEAT_STEPS - first) as f64;
+    match hi > lo {
+        _ if value <= 0.0 => first,
+        true => first + ((value / lo).ln() / (hi / lo).ln() * steps).round().clamp(0.0, steps) as usize,
+        false => HEAT_STEPS / 2,
+    }
+}
+
+/// What the colours are, from the step of the least value.
+pub(super) fn scale(svg: &mut Svg, title: &str, format: Format, (lo, hi): (f64, f64), first: usize) {
     svg.y += 18.0;
     let y = svg.y;
-    let title = font::fitted(&heat.values_title, SMALL, svg.width() * 0.45);
+    let title = font::fitted(title, SMALL, svg.width() * 0.45);
     svg.text((4.0, y), &title, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
     if lo > hi {
         svg.y += 6.0;
         return;
     }
     let mut x = font::width(&title, SMALL) + 14.0;
-    let low = heat.values.text(lo);
+    let low = format.text(lo);
     svg.text((x, y), &low, SMALL, Ink::Strong, Anchor::Start, Weight::Plain);
     x += font::width(&low, SMALL) + 6.0;
     let room = (svg.width() * 0.2).min(140.0);
-    for step in 0..=HEAT_STEPS {
-        let wide = room / (HEAT_STEPS + 1) as f64;
-        svg.rect([x + wide * step as f64, y - LETTERS + 2.0, wide + 0.3, LETTERS], Ink::Heat(step));
+    for (place, step) in (first..=HEAT_STEPS).enumerate() {
+        let wide = room / (HEAT_STEPS + 1 - first) as f64;
+        svg.rect([x + wide * place as f64, y - LETTERS + 2.0, wide + 0.3, LETTERS], Ink::Heat(step));
     }
-    svg.text((x + room + 6.0, y), &heat.values.text(hi), SMALL, Ink::Strong, Anchor::Start, Weight::Plain);
+    svg.text((x + room + 6.0, y), &format.text(hi), SMALL, Ink::Strong, Anchor::Start, Weight::Plain);
     svg.y += 8.0;
 }

@@ -30,13 +30,14 @@ pub(super) fn draw(svg: &mut Svg, lines: &Lines) {
     });
     let places = named_places(svg, lines);
     let right = svg.width() - 14.0;
-    let rulers: Vec<(Vec<(f64, String)>, f64)> =
-        lines.panels.iter().map(|panel| (y_ruler(panel, 0.0, panel.height).ticks(6), panel.height)).collect();
-    let widest =
-        rulers.iter().flat_map(|(ticks, _)| ticks).map(|(_, text)| font::width(text, SMALL)).fold(0.0, f64::max);
+    let labels = lines.panels.iter().flat_map(|panel| y_ruler(panel, 0.0, panel.height).ticks(ticks_max(panel)));
+    let widest = labels.map(|(_, text)| font::width(&text, SMALL)).fold(0.0, f64::max);
     let left = widest + 12.0;
     let xs = lines.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points).map(|point| point.x);
-    let x = Ruler::new(&lines.x, xs.chain(lines.marks.iter().map(|mark| mark.at)), left, right);
+    let x = match lines.x_names.as_slice() {
+        [] => Ruler::new(&lines.x, xs.chain(lines.marks.iter().map(|mark| mark.at)), left, right),
+        names => Ruler::of_names(names, left, right),
+    };
     let first_top = svg.y;
     for (number, panel) in lines.panels.iter().enumerate() {
         let title = font::fitted(&panel.y.title, SMALL, svg.width() - 12.0);
@@ -44,7 +45,7 @@ pub(super) fn draw(svg: &mut Svg, lines: &Lines) {
         let top = svg.y + 22.0;
         let bottom = top + panel.height;
         let y = y_ruler(panel, bottom, top);
-        for (at, label) in y.ticks(6) {
+        for (at, label) in y.ticks(ticks_max(panel)) {
             svg.line([left, at, right, at], Ink::Grid, 1.0);
             svg.text((left - 6.0, at + 4.0), &label, SMALL, Ink::Faint, Anchor::End, Weight::Plain);
         }
@@ -61,8 +62,16 @@ pub(super) fn draw(svg: &mut Svg, lines: &Lines) {
             let at = x.at(*at);
             svg.line([at, if number == 0 { first_top } else { top }, at, bottom], Ink::Mark(crate::Mark::Worse), 1.0);
         }
+        if number == 0 {
+            signs(svg, lines, &x, (top, right));
+        }
     }
     notes(svg, lines);
+}
+
+/// As many labels as have room above one another.
+fn ticks_max(panel: &Panel) -> usize {
+    ((panel.height / 16.0) as usize).clamp(2, 6)
 }
 
 fn y_ruler(panel: &Panel, bottom: f64, top: f64) -> Ruler {
@@ -83,10 +92,32 @@ fn named_places(svg: &mut Svg, lines: &Lines) -> Vec<f64> {
     places
 }
 
+/// The letters of named places beside their lines, each below the one that it would cover.
+fn signs(svg: &mut Svg, lines: &Lines, x: &Ruler, (top, right): (f64, f64)) {
+    let mut ends: Vec<f64> = Vec::new();
+    for mark in lines.marks.iter().filter(|mark| !mark.sign.is_empty()) {
+        let wide = font::width(&mark.sign, SMALL) + 6.0;
+        let from = (x.at(mark.at) + 2.0).min(right - wide);
+        let row = ends.iter().position(|end| *end <= from).unwrap_or(ends.len());
+        match ends.get_mut(row) {
+            Some(end) => *end = from + wide,
+            None => ends.push(from + wide),
+        }
+        let y = top + 12.0 + 14.0 * row as f64;
+        svg.rect([from, y - 11.0, wide, 14.0], Ink::Ground);
+        svg.text((from + 3.0, y), &mark.sign, SMALL, Ink::Mark(crate::Mark::Worse), Anchor::Start, Weight::Bold);
+    }
+}
+
+/// A place on x in words.
+fn x_text(lines: &Lines, x: f64) -> String {
+    lines.x_names.get(x.round().max(0.0) as usize).cloned().unwrap_or_else(|| lines.x.format.text(x))
+}
+
 /// What the named places are, below the axis: there they have room.
 fn notes(svg: &mut Svg, lines: &Lines) {
     for mark in &lines.marks {
-        let text = format!("At {}: {}", lines.x.format.text(mark.at), mark.label);
+        let text = format!("At {}: {}", x_text(lines, mark.at), mark.label);
         svg.paragraph(&text, SMALL, Ink::Faint, Weight::Plain);
     }
     if !lines.marks.is_empty() {
@@ -126,7 +157,7 @@ fn curve(svg: &mut Svg, lines: &Lines, panel: &Panel, series: &Series, place: us
         if !has_signs && !alone {
             continue;
         }
-        let mut says = format!("{} {}: {}", series.name, lines.x.format.text(point.x), panel.y.format.text(value));
+        let mut says = format!("{} {}: {}", series.name, x_text(lines, point.x), panel.y.format.text(value));
         if let Some((lo, hi)) = point.interval {
             says.push_str(&format!(", 95 % interval {} – {}", panel.y.format.text(lo), panel.y.format.text(hi)));
         }

@@ -1,6 +1,7 @@
 //! How each kind of chart is drawn: from its description onto an [`Svg`], downwards from its y.
 
 mod bars;
+mod density;
 mod forest;
 mod heat;
 mod lines;
@@ -31,6 +32,7 @@ pub(crate) fn body(svg: &mut Svg, body: &Body) {
         Body::Bars(bars) => bars::draw(svg, bars),
         Body::Lines(lines) => lines::draw(svg, lines),
         Body::Heat(heat) => heat::draw(svg, heat),
+        Body::Density(density) => density::draw(svg, density),
     }
 }
 

@@ -149,6 +149,11 @@ impl Reading {
         self.kinds.values().map(|kind| kind.short).sum()
     }
 
+    /// Service times by kind of op.
+    pub(crate) fn services(&self) -> impl Iterator<Item = (OpKind, &Histogram)> {
+        self.kinds.iter().map(|(kind, reading)| (*kind, &reading.service))
+    }
+
     /// By kind of op, as results have it.
     pub(crate) fn measured(&self) -> BTreeMap<OpKind, OpMeasurement> {
         let some = |histogram: &Histogram| (!histogram.is_empty()).then(|| histogram.clone());

@@ -52,7 +52,7 @@ pub fn target_facts(number: u32, target: &SimTarget) -> TargetFacts {
 }
 
 /// Counters of all devices at a time.
-fn counters(devices: &[SimDevice], now_ns: u64) -> Counters {
+pub(super) fn counters(devices: &[SimDevice], now_ns: u64) -> Counters {
     let mut own = OwnIo::default();
     let mut by_name = BTreeMap::new();
     for device in devices {

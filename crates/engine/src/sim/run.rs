@@ -8,6 +8,7 @@ use crate::op::{BlockOp, Operation};
 use crate::virtual_time;
 use plumb_result::PhaseObservations;
 use plumb_result::measurement::Fault;
+use plumb_result::observe::Counters;
 use plumb_workload::{Bytes, CachePolicy, Flush, OpKind, SimTarget};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -170,6 +171,11 @@ impl Simulation {
         for device in &self.devices {
             device.lock().device.start_measuring();
         }
+    }
+
+    /// Counters of its devices now.
+    pub(crate) fn counters(&self) -> Counters {
+        observe::counters(&self.devices, now_ns())
     }
 
     /// The clock has stopped.

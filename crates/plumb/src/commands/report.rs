@@ -5,7 +5,7 @@ use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
-use plumb_report::full::{self, FullReport};
+use plumb_report::full::{self, FullReport, PhaseOverTime};
 use plumb_result::tidy::TidyTable;
 use plumb_result::{Comparison, RunResult, StudyReport, Sweep};
 use plumb_store::{Filter, FurtherColumns, QueryCell, Store, StoreError};
@@ -90,6 +90,7 @@ fn relative(images: &Path, page: &Path) -> String {
 enum Subject {
     Run(String),
     Comparison(String),
+    Sweep(String),
     Study(String),
     Runs { selection: String, ids: Vec<String> },
 }
@@ -101,6 +102,10 @@ impl Subject {
             return Ok(Subject::Runs { selection: texts.join(", "), ids });
         };
         if let Some(tag) = text.strip_prefix("tag:") {
+            // The runs of a sweep have a tag of their own.
+            if let Some(sweep) = store.find_sweep(tag)?.filter(|_| tag.starts_with("sweep-")) {
+                return Ok(Subject::Sweep(sweep));
+            }
             let mut rows = store.list(&Filter { tag: Some(tag.to_owned()), ..Filter::default() })?;
             rows.reverse();
             let ids: Vec<String> = rows.into_iter().map(|row| row.id).collect();
@@ -114,8 +119,11 @@ impl Subject {
         }
         if text == "last" {
             let run = store.find(text)?;
-            return Ok(match (store.comparison_of(&run)?, store.study_place(&run)?) {
-                (Some(comparison), _) => Subject::Comparison(comparison),
+            if let Some(comparison) = store.comparison_of(&run)? {
+                return Ok(Subject::Comparison(comparison));
+            }
+            return Ok(match (store.sweep_of(&run)?, store.study_place(&run)?) {
+                (Some(sweep), _) => Subject::Sweep(sweep),
                 (None, Some(place)) => Subject::Study(place.study),
                 (None, None) => Subject::Run(run),
             });
@@ -125,10 +133,13 @@ impl Subject {
                 if let Some(comparison) = store.find_comparison(text)? {
                     return Ok(Subject::Comparison(comparison));
                 }
+                if let Some(sweep) = store.find_sweep(text)? {
+                    return Ok(Subject::Sweep(sweep));
+                }
                 match super::study::find(store, text) {
                     Ok(study) => Ok(Subject::Study(study)),
                     Err(_) => {
-                        Err(Stopped::usage(format!("{not_found}; no comparison and no study has this name either")))
+                        Err(Stopped::usage(format!("{not_found}; no comparison, sweep or study has this name either")))
                     }
                 }
             }
@@ -155,6 +166,7 @@ impl Subject {
         match self {
             Subject::Run(run) => of_run(&store.get(&run)?, &[run], Some(store)),
             Subject::Comparison(id) => of_comparison(&store.comparison(&id)?, Some(store)),
+            Subject::Sweep(id) => of_sweep(&store.sweep(&id)?, Some(store)),
             Subject::Study(id) => of_study(&answer(&StudyEvidence::load(store, &id)?), store),
             Subject::Runs { selection, ids } => Ok(full::of_runs(&selection, numbers(store, &ids)?)),
         }
@@ -175,8 +187,16 @@ fn of_run(result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<
     let numbers = store.tidy(runs, &FurtherColumns::default())?;
     // Medians are of no one run's seconds.
     let phases = if let [run] = runs { store.intervals(run)? } else { Vec::new() };
-    let series: Vec<_> = phases.iter().map(|phase| (phase.name.as_str(), phase.intervals.as_slice())).collect();
-    Ok(full::of_run(result, runs.len(), &series, numbers))
+    let over_time: Vec<PhaseOverTime<'_>> = phases
+        .iter()
+        .map(|phase| PhaseOverTime {
+            name: &phase.name,
+            intervals: &phase.intervals,
+            lanes: &phase.lanes,
+            latency_map: &phase.latency_map,
+        })
+        .collect();
+    Ok(full::of_run(result, runs.len(), &over_time, numbers))
 }
 
 fn of_comparison(comparison: &Comparison, store: Option<&Store>) -> Result<FullReport, Stopped> {
@@ -189,6 +209,13 @@ fn of_comparison(comparison: &Comparison, store: Option<&Store>) -> Result<FullR
     };
     let examples: Vec<RunResult> = (0..2).map_while(example).collect();
     Ok(full::of_comparison(comparison, &examples, numbers(store, &stored)?))
+}
+
+fn of_sweep(sweep: &Sweep, store: Option<&Store>) -> Result<FullReport, Stopped> {
+    let Some(store) = store else { return Ok(full::of_sweep(sweep, None, TidyTable::default())) };
+    let stored: Vec<String> = sweep.runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
+    let example = stored.first().and_then(|run| store.get(run).ok());
+    Ok(full::of_sweep(sweep, example.as_ref(), numbers(store, &stored)?))
 }
 
 fn of_study(report: &StudyReport, store: &Store) -> Result<FullReport, Stopped> {
@@ -216,12 +243,7 @@ impl ReportFile {
 
     /// Writes the report of a sweep.
     pub fn sweep(&self, sweep: &Sweep, store: Option<&Store>) -> Result<(), Stopped> {
-        self.write(|| {
-            let Some(store) = store else { return Ok(full::of_sweep(sweep, None, TidyTable::default())) };
-            let stored: Vec<String> = sweep.runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
-            let example = stored.first().and_then(|run| store.get(run).ok());
-            Ok(full::of_sweep(sweep, example.as_ref(), numbers(store, &stored)?))
-        })
+        self.write(|| of_sweep(sweep, store))
     }
 
     /// Writes the report of a study.

@@ -14,7 +14,7 @@ use plumb_report::{format, sweep as page};
 use plumb_result::SweepKey;
 use plumb_study::sweep::key::{self, looks_like_axis};
 use plumb_study::sweep::plan::SweepSchedule;
-use plumb_study::sweep::{SweepError, SweepRequest, apply, sweep};
+use plumb_study::sweep::{SweepError, SweepRequest, apply, keep_sweep, sweep};
 use plumb_study::{Bench, Place, Policies};
 use plumb_workload::named::{self, Scale};
 use plumb_workload::{Bytes, FileTarget, Nanos, Prepare, Size, Target, Workload};
@@ -92,9 +92,12 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     };
     let outcome = meanwhile.watch(|watcher| sweep(&mut bench, &request, watcher));
     meanwhile.clear();
-    let unstored = session::unstored(&bench, "the sweep", common);
-    let mut outcome = outcome?;
+    let mut outcome = outcome.inspect_err(|_| {
+        session::unstored(&bench, "the sweep", common);
+    })?;
     outcome.sweep.verdict_note = page::sentence(&outcome.sweep);
+    keep_sweep(&mut bench, &outcome.sweep);
+    let unstored = session::unstored(&bench, "the sweep", common);
     if common.json {
         session::print_json(&outcome.sweep)?;
     } else {

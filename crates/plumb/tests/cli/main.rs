@@ -13,6 +13,7 @@ mod dialect_translate;
 mod documents;
 mod elbencho;
 mod ends;
+mod examples;
 mod fio_fails;
 mod fio_jobs;
 mod fio_runs;

@@ -39,9 +39,16 @@ fn a_run_is_reported_in_every_form() {
     let said = home.plumb("report last --html r.html --xlsx r.xlsx --png png --svg svg --md r.md").expect(0).out;
     let html = read(&home, "r.html");
     is_a_page(&html);
-    for wanted in
-        ["How far to trust it", "Latency by percentile", "over time", "Method", "For a paper", "sim:ssd", "seed"]
-    {
+    for wanted in [
+        "How far to trust it",
+        "Latency by percentile",
+        "over time",
+        "Devices: busy",
+        "latency over time",
+        "Method",
+        "For a paper",
+        "seed",
+    ] {
         assert!(html.contains(wanted), "{wanted}");
     }
     for name in ["r.html", "r.xlsx", "r.md", "png/latency.png", "svg/latency.svg"] {
@@ -123,6 +130,32 @@ fn a_sweep_is_reported_with_its_knee() {
         html.contains("by depth") && html.contains("Latency by achieved rate") && html.contains("the knee, at depth 8"),
         "{html}"
     );
+    // The store keeps the curves: what was measured last was a sweep, and it is found by its tag as well.
+    home.plumb("report last --html last.html").expect(0);
+    assert_eq!(read(&home, "last.html"), html);
+    let listed = home.plumb("list --json").expect(0).json();
+    let run = &listed.as_array().unwrap()[0];
+    let tag = run["tags"][0].as_str().unwrap();
+    for subject in [tag.to_owned(), format!("tag:{tag}")] {
+        home.plumb(&format!("report {subject} --html tag.html")).expect(0);
+        assert_eq!(read(&home, "tag.html"), html, "{subject}");
+    }
+    // A run of it is a run.
+    home.plumb(&format!("report {} --md run.md", run["id"].as_str().unwrap())).expect(0);
+    assert!(!read(&home, "run.md").contains("by depth"));
+}
+
+/// What a working set no longer fits is on the curve: where all memory ends, and that it ends here or beyond.
+#[test]
+fn a_working_set_says_where_memory_ends() {
+    let home = Home::new();
+    home.plumb("sweep size=1MiB..64MiB sim:ssd --time 100ms --report w.html").expect(0);
+    let html = read(&home, "w.html");
+    is_a_page(&html);
+    assert!(
+        html.contains("by size") && html.contains("64 MiB") && html.contains("All sizes are smaller than memory"),
+        "{html}"
+    );
 }
 
 #[test]
@@ -178,6 +211,13 @@ fn numbers_are_exported_as_json_lines() {
     }
     home.plumb("export --csv --ndjson").expect(2);
     home.plumb("export --ndjson --json").expect(2).complains(&["exclude each other"]);
+    home.plumb("export --ndjson --parquet n.parquet").expect(2);
+    if cfg!(feature = "parquet") {
+        home.plumb("export --parquet n.parquet").expect(0).says(&["n.parquet"]);
+        assert!(std::fs::read(home.work().join("n.parquet")).unwrap().starts_with(b"PAR1"));
+    } else {
+        home.plumb("export --parquet n.parquet").expect(2).complains(&["--features parquet", "--ndjson"]);
+    }
 }
 
 /// Spreadsheets that people have open it: LibreOffice turns it into a page, openpyxl reads its charts.

@@ -2,7 +2,7 @@
 
 use super::charts::{axis_of, forest, forest_row, format_of, slug};
 use super::numbers::{RunNumber, accepted, mean};
-use super::{FullReport, method};
+use super::{FullReport, ecdf, method};
 use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
 use crate::format::{self, MISSING};
 use crate::style::Ink;
@@ -27,7 +27,13 @@ pub fn of_comparison(comparison: &Comparison, examples: &[RunResult], numbers: T
         .as_ref()
         .map_or(String::new(), |(a, b)| format!("{b} against {a}: right of 1 it is better, left of 1 worse"));
     parts.push(ReportPart::chart(forest(&title, &better, Some(MARGIN), rows)));
-    parts.extend(bars(comparison, &numbers).into_iter().map(ReportPart::chart));
+    let values = bars(comparison, &numbers);
+    let of_runs = values.iter().flat_map(|chart| match &chart.body {
+        Body::Bars(bars) => ecdf::of_bars(chart, bars),
+        _ => Vec::new(),
+    });
+    let of_runs: Vec<Chart> = of_runs.take(ecdf::CHARTS_MAX).collect();
+    parts.extend(values.into_iter().chain(of_runs).map(ReportPart::chart));
     parts.push(ReportPart::Heading("Numbers".to_owned()));
     parts.push(ReportPart::Table(table(comparison)));
     parts.extend(differences(comparison));

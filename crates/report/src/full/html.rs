@@ -19,7 +19,7 @@ enum HtmlPart {
     Heading(String),
     Text { class: &'static str, text: String },
     List(Vec<HtmlItem>),
-    Table { head: Vec<HtmlCell>, rows: Vec<Vec<HtmlCell>> },
+    Table { name: String, head: Vec<HtmlCell>, rows: Vec<Vec<HtmlCell>> },
     Figure { title: String, says: String, wide: String, narrow: String },
 }
 
@@ -36,10 +36,26 @@ struct HtmlCell {
 
 /// The page.
 pub(super) fn page(report: &FullReport) -> String {
-    let parts = report.parts.iter().filter(|part| !is_empty(part)).map(part).collect();
+    let mut parts: Vec<HtmlPart> = report.parts.iter().filter(|part| !is_empty(part)).map(part).collect();
+    name_tables(&mut parts);
     let page = Page { title: &report.title, colours: style_sheet(), parts };
     // Only a writer can fail, and memory does not.
     page.render().unwrap_or_default()
+}
+
+/// Whoever cannot see the page is told of tables by name: that of the heading above, with a number where one has several.
+fn name_tables(parts: &mut [HtmlPart]) {
+    let (mut heading, mut number) = (String::new(), 0);
+    for part in parts {
+        match part {
+            HtmlPart::Heading(text) => (heading, number) = (text.clone(), 0),
+            HtmlPart::Table { name, .. } => {
+                number += 1;
+                *name = if number == 1 { format!("Table: {heading}") } else { format!("Table {number}: {heading}") };
+            }
+            _ => {}
+        }
+    }
 }
 
 fn is_empty(part: &ReportPart) -> bool {
@@ -73,6 +89,7 @@ fn table(table: &ReportTable) -> HtmlPart {
     let is_number = |column: usize| table.columns.get(column).is_some_and(|head| head.align == Align::Right);
     let cell = |(column, text): (usize, &String)| HtmlCell { is_number: is_number(column), text: text.clone() };
     HtmlPart::Table {
+        name: String::new(),
         head: table.columns.iter().map(|head| &head.title).enumerate().map(cell).collect(),
         rows: table.rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect(),
     }

@@ -3,9 +3,12 @@
 
 mod charts;
 mod compare;
+mod ecdf;
 mod html;
+mod interactions;
 mod method;
 mod numbers;
+mod over_time;
 mod run;
 mod runs;
 mod study;
@@ -14,6 +17,7 @@ mod sweep;
 mod workbook;
 
 pub use compare::of_comparison;
+pub use over_time::PhaseOverTime;
 pub use run::of_run;
 pub use runs::of_runs;
 pub use study::of_study;

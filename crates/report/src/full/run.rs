@@ -1,6 +1,7 @@
 //! The report of one run.
 
 use super::charts::{format_of, slug};
+use super::over_time::{self, PhaseOverTime};
 use super::{FullReport, method, surface};
 use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
 use crate::format::{self, MISSING};
@@ -9,15 +10,13 @@ use crate::table::Align;
 use plumb_chart::{
     Axis, Bar, BarGroup, BarShape, Bars, Body, Chart, Format, Lines, Panel, Point, Scale, Series, SeriesShape,
 };
-use plumb_result::measurement::Interval;
 use plumb_result::metric::{Quantity, Stat, Subject};
 use plumb_result::tidy::TidyTable;
 use plumb_result::{Metric, PhaseResult, RunResult, RunVerdict};
 use plumb_workload::OpKind;
 
-/// One run, or the medians of several of one work. `series`: what the phases of a single run measured second by second, by name, where
-/// that is known. `numbers`: those of all the runs, for the sheet of all numbers.
-pub fn of_run(result: &RunResult, runs: usize, series: &[(&str, &[Interval])], numbers: TidyTable) -> FullReport {
+/// One run, or the medians of several of one work. `over_time`: what the phases of a single run did over time, where that is known. `numbers`: those of all the runs, for the sheet of all numbers.
+pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], numbers: TidyTable) -> FullReport {
     let name = if result.workload.name.is_empty() { "run" } else { &result.workload.name };
     let mut places: Vec<&str> = result.target.values().map(|facts| facts.path.as_str()).collect();
     places.dedup();
@@ -33,7 +32,7 @@ pub fn of_run(result: &RunResult, runs: usize, series: &[(&str, &[Interval])], n
     let surfaces = surface::surfaces(result);
     // Bars and percentiles of a hundred combinations show less than their surface.
     let charts: Vec<Chart> = if surfaces.is_empty() {
-        let over_time = series.iter().filter_map(|(name, all)| over_time(name, all));
+        let over_time = over_time::of_phases(over_time, &result.checks);
         rates(result, runs).into_iter().chain(percentiles(result)).chain(over_time).collect()
     } else {
         surfaces
@@ -271,6 +270,7 @@ fn percentiles(result: &RunResult) -> Vec<Chart> {
             alt: format!("Latency by percentile. {}.", said.join("; ")),
             body: Body::Lines(Lines {
                 x: Axis { title: "Share of ops that were as fast or faster".to_owned(), format: Format::Share, scale: Scale::Nines },
+                x_names: Vec::new(),
                 panels: vec![Panel {
                     y: Axis { title: "Time of an op: less is better".to_owned(), format: Format::Time, scale: Scale::Log },
                     height: 220.0,
@@ -281,74 +281,4 @@ fn percentiles(result: &RunResult) -> Vec<Chart> {
         }
     };
     curves.chunks(CURVES_MAX).map(chart).collect()
-}
-
-/// Fewer seconds are no series.
-const SECONDS_MIN: usize = 3;
-
-/// Rates and latency over the seconds of a phase.
-fn over_time(phase: &str, intervals: &[Interval]) -> Option<Chart> {
-    if intervals.len() < SECONDS_MIN {
-        return None;
-    }
-    let mut kinds: Vec<OpKind> = Vec::new();
-    for kind in intervals.iter().flat_map(|interval| interval.ops.keys()) {
-        if !kinds.contains(kind) {
-            kinds.push(*kind);
-        }
-    }
-    kinds.truncate(CURVES_MAX);
-    let moves_bytes = intervals.iter().flat_map(|interval| interval.ops.values()).any(|ops| ops.bytes > 0);
-    let seconds = |interval: &Interval| interval.length_ns.max(1) as f64 / 1e9;
-    let series = |of: &dyn Fn(&Interval, OpKind) -> Option<f64>| -> Vec<Series> {
-        let points = |kind: OpKind| {
-            let point = |interval: &Interval| Point {
-                x: (interval.start_ns + interval.length_ns) as f64,
-                y: of(interval, kind),
-                interval: None,
-            };
-            intervals.iter().map(point).collect::<Vec<_>>()
-        };
-        let curve =
-            |kind: &OpKind| Series { name: kind.name().to_owned(), shape: SeriesShape::Line, points: points(*kind) };
-        kinds.iter().map(curve).filter(|curve| curve.points.iter().any(|point| point.y.is_some())).collect()
-    };
-    let rate = series(&|interval, kind| {
-        let ops = interval.ops.get(&kind)?;
-        let done = if moves_bytes { ops.bytes } else { ops.count };
-        (done > 0 || !moves_bytes).then(|| done as f64 / seconds(interval))
-    });
-    let slow = series(&|interval, kind| interval.ops.get(&kind)?.p99_ns.map(|ns| ns as f64));
-    let format = if moves_bytes { Format::Rate } else { Format::Ops };
-    let panel = |title: &str, format, scale, height, series| Panel {
-        y: Axis { title: title.to_owned(), format, scale },
-        height,
-        series,
-    };
-    let mut panels = vec![panel("Rate", format, Scale::FromZero, 160.0, rate)];
-    if !slow.is_empty() {
-        panels.push(panel("99th percentile of the time of an op", Format::Time, Scale::Log, 90.0, slow));
-    }
-    let rates: Vec<f64> = panels[0].series.iter().flat_map(|one| &one.points).filter_map(|point| point.y).collect();
-    let (least, most) = rates.iter().fold((f64::MAX, 0.0_f64), |(lo, hi), x| (lo.min(*x), hi.max(*x)));
-    Some(Chart {
-        name: format!("time-{}", slug(phase)),
-        title: format!("{phase} over time"),
-        says: "A point a second.".to_owned(),
-        alt: format!(
-            "{phase} over {} s: from {} to {} in a second.",
-            intervals.len(),
-            format.text(least.min(most)),
-            format.text(most)
-        ),
-        body: Body::Lines(Lines {
-            x: Axis {
-                title: "Time from the start of the phase".to_owned(),
-                format: Format::Time,
-                scale: Scale::FromZero,
-            },
-            panels,
-            marks: Vec::new(),
-        }),
-    })
 }

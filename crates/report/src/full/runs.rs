@@ -1,8 +1,8 @@
 //! The report of any stored runs: each number over time, and its table.
 
-use super::FullReport;
 use super::charts::{axis_of, format_of, slug};
 use super::numbers::{RunNumber, accepted, mean};
+use super::{FullReport, ecdf};
 use crate::document::{ColumnHead, ReportPart, ReportTable};
 use crate::format::{self, MISSING};
 use crate::style::Ink;
@@ -41,8 +41,8 @@ pub fn of_runs(selection: &str, numbers: TidyTable) -> FullReport {
     let text = "Runs that were made at different times, and perhaps in different places: nothing is claimed of their differences. \
                 `plumb compare` measures both again in turns, or compares stored runs by its rules.";
     parts.push(ReportPart::Text(Ink::Faint, text.to_owned()));
-    let charts: Vec<Chart> =
-        series.iter().filter(|(.., values)| values.len() > 2).take(CHARTS_MAX).map(chart).collect();
+    let over_time = series.iter().filter(|(.., values)| values.len() > 2).take(CHARTS_MAX).map(chart);
+    let charts: Vec<Chart> = over_time.chain(series.iter().filter_map(distribution).take(ecdf::CHARTS_MAX)).collect();
     if !charts.is_empty() {
         parts.push(ReportPart::Heading("Charts".to_owned()));
         parts.extend(charts.into_iter().map(ReportPart::chart));
@@ -97,6 +97,18 @@ fn points(numbers: &[f64]) -> Vec<Point> {
     numbers.chunks(group).enumerate().map(point).collect()
 }
 
+/// All runs of a number by their values.
+fn distribution((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>>)) -> Option<Chart> {
+    let numbers: Vec<f64> = values.iter().map(|number| number.value).collect();
+    let title = format!("{} {metric}", name(work, phase));
+    ecdf::ecdf(&title, &format!("{title}: all runs"), &axis_of(*metric, Scale::Linear), &[("runs", &numbers)])
+}
+
+/// A phase of a work; of a work's only one, the work.
+fn name(work: &str, phase: &str) -> String {
+    if phase.is_empty() || phase == work { work.to_owned() } else { format!("{work} {phase}") }
+}
+
 fn chart((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>>)) -> Chart {
     let numbers: Vec<f64> = values.iter().map(|number| number.value).collect();
     let changes = history(&numbers, &History::default()).unwrap_or_default();
@@ -107,6 +119,7 @@ fn chart((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>
         .iter()
         .map(|change| Place {
             at: (change.at + 1) as f64,
+            sign: String::new(),
             label: format!(
                 "the level changes here by {} ({} UTC)",
                 format::percent(change.magnitude()),
@@ -114,7 +127,7 @@ fn chart((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>
             ),
         })
         .collect();
-    let name = if phase.is_empty() || phase == work { (*work).to_owned() } else { format!("{work} {phase}") };
+    let name = name(work, phase);
     let said = match marks.as_slice() {
         [] => "no change of level found".to_owned(),
         marks => marks.iter().map(|mark| format!("run {}: {}", mark.at, mark.label)).collect::<Vec<_>>().join("; "),
@@ -135,6 +148,7 @@ fn chart((work, phase, metric, values): &(&str, &str, Metric, Vec<&RunNumber<'_>
         alt: format!("{name} {metric} over {} runs; {said}.", values.len()),
         body: Body::Lines(Lines {
             x: Axis { title: "Run".to_owned(), format: Format::Count, scale: Scale::Linear },
+            x_names: Vec::new(),
             panels: vec![Panel {
                 y: Axis { format: format_of(*metric), ..axis_of(*metric, Scale::FromZero) },
                 height: 130.0,

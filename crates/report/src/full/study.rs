@@ -1,8 +1,9 @@
 //! The report of a study: its page in full, with charts.
 
-use super::FullReport;
 use super::charts::{axis_of, forest, forest_row, format_of, slug};
+use super::interactions::interactions;
 use super::numbers::{RunNumber, accepted, mean};
+use super::{FullReport, ecdf};
 use crate::document::ReportPart;
 use crate::format;
 use crate::study::parts_in_full;
@@ -17,7 +18,15 @@ use std::collections::BTreeMap;
 pub fn of_study(report: &StudyReport, numbers: TidyTable) -> FullReport {
     let mut charts = Vec::new();
     charts.extend(verdicts(report));
-    charts.extend(by_level(report, &numbers));
+    let levels = by_level(report, &numbers);
+    let of_runs = levels.iter().flat_map(|chart| match &chart.body {
+        Body::Bars(bars) => ecdf::of_bars(chart, bars),
+        _ => Vec::new(),
+    });
+    let of_runs: Vec<Chart> = of_runs.take(ecdf::CHARTS_MAX).collect();
+    charts.extend(levels);
+    charts.extend(of_runs);
+    charts.extend(interactions(report, &numbers));
     charts.extend(report.effects.iter().filter_map(effects));
     let mut parts = parts_in_full(report);
     // Behind the answer and the verdicts, before the tables.

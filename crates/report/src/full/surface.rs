@@ -112,6 +112,7 @@ fn charts(result: &RunResult, test: &str, cells: &[Cell<'_>]) -> Vec<Chart> {
         alt,
         body: Body::Lines(Lines {
             x: Axis { title: "Size of record".to_owned(), format: Format::Bytes, scale: Scale::Log },
+            x_names: Vec::new(),
             panels: vec![Panel {
                 y: Axis { title: "Rate: more is better".to_owned(), format: Format::Rate, scale: Scale::FromZero },
                 height: 180.0,

@@ -139,26 +139,67 @@ fn by_level(sweep: &Sweep, key: SweepKey, curves: &[&SweepCurve]) -> Chart {
             series: slow,
         });
     }
-    let (first, last) = (curves[0].points.first(), curves[0].points.last());
-    let memory = sweep.memory_bytes as f64;
-    let holds_memory =
-        key == SweepKey::Size && first.zip(last).is_some_and(|(a, b)| (a.level..=b.level).contains(&memory));
-    let marks = if holds_memory {
-        vec![Place { at: memory, label: "all memory that could cache".to_owned() }]
-    } else {
-        Vec::new()
-    };
+    let (marks, memory) = if key == SweepKey::Size { cache_edges(sweep, curves) } else { (Vec::new(), String::new()) };
+    if key == SweepKey::Size {
+        let shares: Vec<Series> = curves
+            .iter()
+            .map(|curve| series_of_share(&label(curve, if alone { "rate" } else { "" }), curve))
+            .filter(|series| series.points.iter().any(|point| point.y.is_some()))
+            .collect();
+        if !shares.is_empty() {
+            let y = Axis {
+                title: "Share of the bytes that the device moved".to_owned(),
+                format: Format::Share,
+                scale: Scale::FromZero,
+            };
+            panels.push(Panel { y, height: 48.0, series: shares });
+        }
+    }
     Chart {
         name: format!("by-{}", key.name()),
         title: format!("{} by {}", sweep.phase, key.name()),
-        says: "Geometric means over runs with 95 % intervals.".to_owned(),
-        alt: format!("{} by {}. {}", sweep.phase, key.name(), sweep.verdict_note),
+        says: format!("Geometric means over runs with 95 % intervals.{memory}"),
+        alt: format!("{} by {}. {}{memory}", sweep.phase, key.name(), sweep.verdict_note),
         body: Body::Lines(Lines {
             x: Axis { title: key.name().to_owned(), format: level_format(key), scale },
+            x_names: Vec::new(),
             panels,
             marks,
         }),
     }
+}
+
+fn series_of_share(name: &str, curve: &SweepCurve) -> Series {
+    let point = |point: &SweepPoint| Point { x: point.level, y: point.device_share, interval: None };
+    Series { name: name.to_owned(), shape: SeriesShape::Line, points: curve.points.iter().map(point).collect() }
+}
+
+/// Where caches end on a curve over working sets: where the rate was seen to fall, and all memory; and in words, where memory is.
+fn cache_edges(sweep: &Sweep, curves: &[&SweepCurve]) -> (Vec<Place>, String) {
+    let mut marks: Vec<Place> = Vec::new();
+    for edge in curves.iter().filter_map(|curve| curve.found.edge) {
+        let [below, above] = [edge.below_bytes, edge.above_bytes].map(|bytes| SweepKey::Size.text(bytes));
+        let fall = format::percent(edge.ratio.value);
+        let label = format!("a cache ends between {below} and {above}: the rate falls to {fall}");
+        marks.push(Place { at: (edge.below_bytes * edge.above_bytes).sqrt(), sign: "cache".to_owned(), label });
+    }
+    let memory = sweep.memory_bytes as f64;
+    let levels = || curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.level));
+    let (least, most) = levels().fold((f64::MAX, 0.0_f64), |(lo, hi), level| (lo.min(level), hi.max(level)));
+    let said = format::bytes_iec(memory);
+    let words = match memory {
+        // A simulation has none that the sweep could know of.
+        _ if sweep.memory_bytes == 0 => String::new(),
+        _ if memory > most => format!(" All sizes are smaller than memory ({said}), which could hold them."),
+        _ if memory < least => format!(" All sizes are larger than memory ({said})."),
+        _ => {
+            let label = "all memory that could cache".to_owned();
+            marks.push(Place { at: memory, sign: "memory".to_owned(), label });
+            format!(" Memory that could cache ends at {said}.")
+        }
+    };
+    marks.sort_by(|a, b| a.at.total_cmp(&b.at));
+    (marks, words)
 }
 
 /// Latency at the rate that was had: where it turns up is the knee.
@@ -185,8 +226,11 @@ fn knee(key: SweepKey, curves: &[&SweepCurve]) -> Option<Chart> {
         return None;
     }
     let knee = curves.iter().find_map(|curve| curve.found.knee);
-    let marks = knee
-        .map(|knee| Place { at: knee.rate, label: format!("the knee, at {} {}", key.name(), key.text(knee.level)) });
+    let marks = knee.map(|knee| Place {
+        at: knee.rate,
+        sign: String::new(),
+        label: format!("the knee, at {} {}", key.name(), key.text(knee.level)),
+    });
     let said = marks
         .as_ref()
         .map_or("No knee was found.".to_owned(), |mark| format!("{} at {}.", mark.label, Format::Ops.text(mark.at)));
@@ -197,6 +241,7 @@ fn knee(key: SweepKey, curves: &[&SweepCurve]) -> Option<Chart> {
         alt: format!("Latency by achieved rate. {said}"),
         body: Body::Lines(Lines {
             x: Axis { title: "Achieved rate".to_owned(), format: Format::Ops, scale: Scale::FromZero },
+            x_names: Vec::new(),
             panels: vec![Panel {
                 y: Axis { title: "Time of an op: less is better".to_owned(), format: Format::Time, scale: Scale::Log },
                 height: 200.0,

@@ -4,7 +4,10 @@
 use super::FullReport;
 use crate::document::{ReportPart, fact_table};
 use crate::table::Align;
-use plumb_chart::{Bars, Body, Chart as Description, Forest, Format as ValueFormat, Heat, Lines, Scale, SeriesShape};
+use plumb_chart::{
+    Bars, Body, Chart as Description, Density, DensityColumn, Forest, Format as ValueFormat, Heat, Lines, Point, Scale,
+    SeriesShape,
+};
 use plumb_result::tidy::TidyCell;
 use rust_xlsxwriter::{
     Chart, ChartErrorBars, ChartErrorBarsType, ChartMarker, ChartMarkerType, ChartRange, ChartType,
@@ -220,6 +223,7 @@ fn one_chart(sheet: &mut Worksheet, name: &str, description: &Description) -> Re
         Body::Forest(forest) => of_forest(sheet, name, description, forest),
         Body::Lines(lines) => of_lines(sheet, name, description, lines),
         Body::Heat(heat) => of_heat(sheet, heat),
+        Body::Density(density) => of_heat(sheet, &heat_of(density)),
     }
 }
 
@@ -353,7 +357,9 @@ fn of_lines(sheet: &mut Worksheet, name: &str, description: &Description, lines:
     let mut deepest = TOP;
     let (x_scale, _) = unit(lines.x.format);
     for panel in &lines.panels {
-        let mut chart = Chart::new(ChartType::ScatterStraightWithMarkers);
+        // An axis of names is one of categories.
+        let has_names = !lines.x_names.is_empty();
+        let mut chart = Chart::new(if has_names { ChartType::Line } else { ChartType::ScatterStraightWithMarkers });
         let (y_scale, _) = unit(panel.y.format);
         for series in &panel.series {
             let heads = [
@@ -366,9 +372,16 @@ fn of_lines(sheet: &mut Worksheet, name: &str, description: &Description, lines:
                 sheet.write_string_with_format(TOP, column + offset as u16, head, &bold())?;
             }
             let mut has_intervals = false;
-            for (index, point) in series.points.iter().enumerate() {
+            let points =
+                if series.shape == SeriesShape::Steps { corners(&series.points) } else { series.points.clone() };
+            for (index, point) in points.iter().enumerate() {
                 let row = TOP + 1 + index as u32;
-                write_number(sheet, row, column, Some(point.x / x_scale))?;
+                match lines.x_names.get(point.x.round().max(0.0) as usize) {
+                    Some(name) => {
+                        sheet.write_string(row, column, name)?;
+                    }
+                    None => write_number(sheet, row, column, Some(point.x / x_scale))?,
+                }
                 write_number(sheet, row, column + 1, point.y.map(|y| y / y_scale))?;
                 if let (Some(y), Some((lo, hi))) = (point.y, point.interval) {
                     has_intervals = true;
@@ -376,9 +389,9 @@ fn of_lines(sheet: &mut Worksheet, name: &str, description: &Description, lines:
                     write_number(sheet, row, column + 3, Some((y - lo).max(0.0) / y_scale))?;
                 }
             }
-            let last = TOP + series.points.len() as u32;
+            let last = TOP + points.len() as u32;
             deepest = deepest.max(last);
-            if !series.points.is_empty() {
+            if !points.is_empty() {
                 let one = chart.add_series();
                 one.set_name(series.name.as_str());
                 one.set_categories((name, TOP + 1, column, last, column)).set_values((
@@ -391,7 +404,10 @@ fn of_lines(sheet: &mut Worksheet, name: &str, description: &Description, lines:
                 if has_intervals {
                     one.set_y_error_bars(&error_bars(name, (TOP + 1, last), column + 2));
                 }
-                if series.points.len() > 60 {
+                if has_names {
+                    one.set_marker(ChartMarker::new().set_automatic());
+                }
+                if points.len() > 60 {
                     one.set_marker(ChartMarker::new().set_none());
                 }
                 if series.shape == SeriesShape::Points {
@@ -403,11 +419,17 @@ fn of_lines(sheet: &mut Worksheet, name: &str, description: &Description, lines:
         chart.title().set_name(&format!("{}: {}", description.title, panel.y.title));
         chart.x_axis().set_name(&in_unit(&lines.x.title, lines.x.format));
         chart.y_axis().set_name(&in_unit(&panel.y.title, panel.y.format));
-        if lines.x.scale == Scale::Log {
+        if lines.x.scale == Scale::Log && !has_names {
             chart.x_axis().set_log_base(if lines.x.format == ValueFormat::Time { 10 } else { 2 });
         }
-        if panel.y.scale == Scale::Log {
-            chart.y_axis().set_log_base(10);
+        match panel.y.scale {
+            Scale::Log => {
+                chart.y_axis().set_log_base(10);
+            }
+            Scale::FromZero => {
+                chart.y_axis().set_min(0.0);
+            }
+            Scale::Linear | Scale::Nines => {}
         }
         charts.push(chart);
     }
@@ -424,6 +446,44 @@ fn of_lines(sheet: &mut Worksheet, name: &str, description: &Description, lines:
         )?;
     }
     Ok(())
+}
+
+/// A curve of steps as a line through its corners: Excel has no steps.
+fn corners(points: &[Point]) -> Vec<Point> {
+    let before = std::iter::once(None).chain(points.iter().map(|point| point.y));
+    let corner = |(point, before): (&Point, Option<f64>)| {
+        let foot = before.map(|y| Point { y: Some(y), interval: None, ..*point });
+        foot.into_iter().chain([*point])
+    };
+    points.iter().zip(before).flat_map(corner).collect()
+}
+
+/// Columns of cells as a table with a row for each range of values, the greatest above.
+fn heat_of(density: &Density) -> Heat {
+    let mut ranges: Vec<(f64, f64)> = Vec::new();
+    for cell in density.columns.iter().flat_map(|column| &column.cells) {
+        if !ranges.contains(&(cell.from, cell.to)) {
+            ranges.push((cell.from, cell.to));
+        }
+    }
+    ranges.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let value = |column: &DensityColumn, range: &(f64, f64)| {
+        column.cells.iter().find(|cell| (cell.from, cell.to) == *range).map(|cell| cell.value)
+    };
+    Heat {
+        x: density.columns.iter().map(|column| density.x.format.text(column.from)).collect(),
+        x_title: density.x.title.clone(),
+        y: ranges
+            .iter()
+            .map(|(from, to)| format!("{} – {}", density.y.format.text(*from), density.y.format.text(*to)))
+            .collect(),
+        y_title: density.y.title.clone(),
+        cells: ranges.iter().map(|range| density.columns.iter().map(|column| value(column, range)).collect()).collect(),
+        values: density.values,
+        values_title: density.values_title.clone(),
+        print_values: false,
+        edges: Vec::new(),
+    }
 }
 
 /// Excel has no surface that can be read: a table with colours, as the page has it.

@@ -151,6 +151,7 @@ fn report() -> StudyReport {
         code: code.to_owned(),
         level,
         phase: None,
+        at_ns: None,
         observed: String::new(),
         threshold: String::new(),
         message: message.to_owned(),

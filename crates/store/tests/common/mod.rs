@@ -85,6 +85,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
                 code: "A3".to_owned(),
                 level: Level::Warn,
                 phase: Some(phase.to_owned()),
+                at_ns: None,
                 observed: "4.1 GiB dirty".to_owned(),
                 threshold: "0".to_owned(),
                 message: "still in memory, when the clock stopped".to_owned(),

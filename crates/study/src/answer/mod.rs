@@ -113,6 +113,7 @@ fn checks(evidence: &StudyEvidence, counts: &StudyCounts, emulated: bool) -> Vec
         code: code.to_owned(),
         level,
         phase: None,
+        at_ns: None,
         observed,
         threshold: threshold.to_owned(),
         message,

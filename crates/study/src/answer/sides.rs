@@ -44,6 +44,7 @@ pub(super) fn finding(undeclared: &[Difference]) -> Option<Finding> {
         code: "D5".to_owned(),
         level: Level::Warn,
         phase: None,
+        at_ns: None,
         observed: format!("{shown}{more}"),
         threshold: "only what the factor declares".to_owned(),
         message: format!(

@@ -352,6 +352,7 @@ fn findings_of_runs_are_gathered_at_their_worst() {
             code: "B1".to_owned(),
             level,
             phase: None,
+            at_ns: None,
             observed: String::new(),
             threshold: String::new(),
             message: format!("said of run {run}"),

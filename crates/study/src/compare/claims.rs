@@ -447,6 +447,7 @@ mod tests {
             code: code.to_owned(),
             level,
             phase: None,
+            at_ns: None,
             observed: String::new(),
             threshold: String::new(),
             message: "One thing: and what follows.".to_owned(),

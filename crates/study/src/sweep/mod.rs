@@ -158,6 +158,17 @@ pub fn sweep(
     Ok(outcome)
 }
 
+/// Keeps a sweep with its runs, so that it can be reported later: in the store, or where that fails in a file. Curves of runs that are
+/// not stored would point at nothing.
+pub fn keep_sweep(bench: &mut Bench, sweep: &Sweep) {
+    let (Some(store), Some(_)) = (&mut bench.store, &sweep.tag) else { return };
+    let id = uuid::Uuid::now_v7().to_string();
+    if let Err(error) = store.save_sweep(&id, sweep) {
+        let kept = NotStored::document(store, error.to_string(), "sweep", &id, sweep);
+        NotStored::add(&mut bench.not_stored, Some(kept));
+    }
+}
+
 /// Every point must hold together before the first one runs.
 fn check_points(bench: &Bench, request: &SweepRequest<'_>) -> Result<(), SweepError> {
     let rate = match request.plan.load {

@@ -1,0 +1,89 @@
+//! `examples/`: what readers run with the numbers of an export is run here, in Python and in R, and both find what the export says.
+
+use crate::common::Home;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
+}
+
+/// The study of the examples, and its numbers in both forms.
+fn exported() -> Home {
+    let home = Home::new();
+    home.file("two-disks.toml", &std::fs::read_to_string(example("two-disks.toml")).unwrap());
+    home.plumb("study run two-disks.toml").expect(0);
+    for (form, name) in [("--ndjson", "runs.ndjson"), ("--csv", "runs.csv")] {
+        let text = home.plumb(&format!("export --study two-disks {form}")).expect(0).out;
+        home.file(name, &text);
+    }
+    home
+}
+
+/// `depth 1: the second is 0.667 times as fast`, reckoned from the same lines.
+fn expected(home: &Home) -> Vec<String> {
+    let lines = std::fs::read_to_string(home.work().join("runs.ndjson")).unwrap();
+    let mut logs: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
+    for line in lines.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        if row["metric"] == "read.iops" && row["verdict"] != "reject" {
+            let text = |name: &str| row[name].as_str().unwrap().to_owned();
+            let level = (text("factor.depth"), text("factor.device"));
+            logs.entry(level).or_default().push(row["value"].as_f64().unwrap().ln());
+        }
+    }
+    assert_eq!(logs.len(), 4, "{logs:?}");
+    let means: Vec<(&String, f64)> =
+        logs.iter().map(|((depth, _), logs)| (depth, logs.iter().sum::<f64>() / logs.len() as f64)).collect();
+    let line = |pair: &[(&String, f64)]| {
+        format!("depth {}: the second is {:.3} times as fast", pair[0].0, (pair[1].1 - pair[0].1).exp())
+    };
+    means.chunks(2).map(line).collect()
+}
+
+/// Whether a program is there with what it needs; else says so, and fails where that is not excused.
+fn has(program: &str, arguments: &[&str], needed: &str) -> bool {
+    let is_there = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        assert!(std::env::var_os("CI").is_none(), "{needed} is missing");
+        eprintln!("SKIPPED: {needed} is missing");
+    }
+    is_there
+}
+
+fn says_what_is_expected(command: &mut Command, home: &Home) {
+    let output = command.current_dir(home.work()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    for line in expected(home) {
+        assert!(said.contains(&line), "{line} is not in:\n{said}");
+    }
+}
+
+#[test]
+fn the_notebook_runs() {
+    if !has("python3", &["-c", "import pandas"], "Python with pandas") {
+        return;
+    }
+    let home = exported();
+    // As a notebook would, without one: its cells of code, in order.
+    let notebook: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(example("levels.ipynb")).unwrap()).unwrap();
+    let cells = notebook["cells"].as_array().unwrap().iter().filter(|cell| cell["cell_type"] == "code");
+    let lines = |cell: &serde_json::Value| -> String {
+        cell["source"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect()
+    };
+    let script: Vec<String> = cells.map(lines).collect();
+    assert!(script.len() > 2);
+    says_what_is_expected(Command::new("python3").args(["-c", &script.join("\n")]), &home);
+}
+
+#[test]
+fn the_r_script_runs() {
+    if !has("Rscript", &["--version"], "R") {
+        return;
+    }
+    let home = exported();
+    says_what_is_expected(Command::new("Rscript").arg(example("levels.R")).arg("runs.csv"), &home);
+}

@@ -1,0 +1,205 @@
+//! Latency over time: how many ops took how long, in columns of time. What a line of a percentile hides is seen here: two modes, and a
+//! stall that few ops meet.
+
+use crate::histogram::Histogram;
+use plumb_workload::OpKind;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Buckets of an octave, as a power of two: a bucket is at most a quarter of its lower bound wide.
+const SUB_BUCKET_BITS: u32 = 2;
+
+/// Columns of a map, at most. Where there are more, neighbours become one.
+pub const COLUMNS_MAX: usize = 120;
+
+/// Latencies by time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyMap {
+    /// In the order of time; each begins where the one before it ends.
+    pub columns: Vec<LatencyColumn>,
+    /// How many intervals a full column holds.
+    intervals_per_column: u32,
+    /// How many the last one holds.
+    intervals_in_last: u32,
+}
+
+/// A stretch of time.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LatencyColumn {
+    /// Start, from the end of the ramp, ns.
+    pub start_ns: u64,
+    /// Length, ns.
+    pub length_ns: u64,
+    /// By kind of op: how many ops fell into each bucket, in the order of buckets, without empty ones.
+    pub ops: BTreeMap<OpKind, Vec<BucketCount>>,
+}
+
+/// Ops of like times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BucketCount {
+    /// Its number; [`bucket_range`] says which times it holds.
+    pub bucket: u16,
+    /// How many ops.
+    pub count: u64,
+}
+
+impl Default for LatencyMap {
+    fn default() -> LatencyMap {
+        LatencyMap { columns: Vec::new(), intervals_per_column: 1, intervals_in_last: 0 }
+    }
+}
+
+/// The bucket of a time, ns.
+pub const fn bucket(ns: u64) -> u16 {
+    if ns < 1 << SUB_BUCKET_BITS {
+        return ns as u16;
+    }
+    let shift = 63 - ns.leading_zeros() - SUB_BUCKET_BITS;
+    ((shift as u16) << SUB_BUCKET_BITS) + (ns >> shift) as u16
+}
+
+/// The first bucket that no time falls into.
+const BUCKETS: u16 = bucket(u64::MAX) + 1;
+
+/// From which time to which a bucket reaches, ns; the end is the next one's beginning. `None` for no bucket.
+pub fn bucket_range(bucket: u16) -> Option<(u64, u64)> {
+    if bucket >= BUCKETS {
+        return None;
+    }
+    let lowest = |bucket: u16| {
+        let (octave, sub) = (bucket >> SUB_BUCKET_BITS, u64::from(bucket & ((1 << SUB_BUCKET_BITS) - 1)));
+        if octave == 0 { sub } else { ((1 << SUB_BUCKET_BITS) + sub) << (octave - 1) }
+    };
+    match bucket + 1 {
+        BUCKETS => Some((lowest(bucket), u64::MAX)),
+        next => Some((lowest(bucket), lowest(next))),
+    }
+}
+
+impl LatencyMap {
+    /// From columns that follow one another.
+    pub fn of_columns(columns: Vec<LatencyColumn>) -> LatencyMap {
+        LatencyMap { columns, ..LatencyMap::default() }
+    }
+
+    /// Adds the next interval with what was recorded in it.
+    pub fn push<'a>(&mut self, start_ns: u64, length_ns: u64, ops: impl Iterator<Item = (OpKind, &'a Histogram)>) {
+        let mut column = LatencyColumn { start_ns, length_ns, ops: BTreeMap::new() };
+        for (kind, histogram) in ops {
+            let counts = column.ops.entry(kind).or_default();
+            for of in histogram.buckets() {
+                add(counts, BucketCount { bucket: bucket(of.lowest), count: of.count });
+            }
+        }
+        column.ops.retain(|_, counts| !counts.is_empty());
+        match self.columns.last_mut() {
+            Some(last) if self.intervals_in_last < self.intervals_per_column => {
+                last.absorb(column);
+                self.intervals_in_last += 1;
+            }
+            _ => {
+                self.columns.push(column);
+                self.intervals_in_last = 1;
+            }
+        }
+        if self.columns.len() > COLUMNS_MAX {
+            self.halve();
+        }
+    }
+
+    /// Two neighbours become one.
+    fn halve(&mut self) {
+        let is_odd = self.columns.len() % 2 == 1;
+        let mut pairs: Vec<LatencyColumn> = Vec::with_capacity(COLUMNS_MAX);
+        for (index, column) in std::mem::take(&mut self.columns).into_iter().enumerate() {
+            match pairs.last_mut() {
+                Some(pair) if index % 2 == 1 => pair.absorb(column),
+                _ => pairs.push(column),
+            }
+        }
+        self.columns = pairs;
+        if !is_odd {
+            self.intervals_in_last += self.intervals_per_column;
+        }
+        self.intervals_per_column *= 2;
+    }
+
+    /// Without what began before a time, which becomes 0.
+    pub fn since(mut self, ns: u64) -> LatencyMap {
+        self.columns.retain(|column| column.start_ns >= ns);
+        self.columns.iter_mut().for_each(|column| column.start_ns -= ns);
+        self
+    }
+}
+
+impl LatencyColumn {
+    fn absorb(&mut self, later: LatencyColumn) {
+        self.length_ns = (later.start_ns + later.length_ns).saturating_sub(self.start_ns);
+        for (kind, counts) in later.ops {
+            let mine = self.ops.entry(kind).or_default();
+            counts.into_iter().for_each(|count| add(mine, count));
+        }
+    }
+}
+
+fn add(counts: &mut Vec<BucketCount>, more: BucketCount) {
+    match counts.binary_search_by_key(&more.bucket, |known| known.bucket) {
+        Ok(at) => counts[at].count += more.count,
+        Err(at) => counts.insert(at, more),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_follow_one_another_and_hold_their_times() {
+        let mut end = 0;
+        for index in 0..BUCKETS {
+            let (from, to) = bucket_range(index).unwrap();
+            assert_eq!(from, end, "bucket {index}");
+            assert_eq!((bucket(from), bucket(to - 1)), (index, index));
+            assert!(from < 4 || to - from <= from / 4 + 1);
+            end = to;
+        }
+        assert_eq!(end, u64::MAX);
+        assert_eq!(bucket_range(BUCKETS), None);
+        assert_eq!(bucket_range(u16::MAX), None);
+    }
+
+    fn filled(seconds: u64) -> LatencyMap {
+        let mut map = LatencyMap::default();
+        for second in 0..seconds {
+            let mut histogram = Histogram::new();
+            histogram.record_n(100_000, 10);
+            histogram.record(5_000_000 + second);
+            map.push(second * 1_000, 1_000, [(OpKind::Read, &histogram)].into_iter());
+        }
+        map
+    }
+
+    // Protects: a long run has a bounded map, in which no op is lost and time has no gap.
+    #[test]
+    fn a_long_run_has_few_columns_and_all_its_ops() {
+        for seconds in [1, 119, 120, 121, 122, 240, 241, 5_000, 100_000] {
+            let columns = filled(seconds).columns;
+            assert!(columns.len() <= COLUMNS_MAX && (seconds < 120 || columns.len() >= COLUMNS_MAX / 2), "{seconds}");
+            let ops: u64 = columns.iter().flat_map(|column| &column.ops[&OpKind::Read]).map(|of| of.count).sum();
+            assert_eq!(ops, seconds * 11);
+            let ends: Vec<u64> = columns.iter().map(|column| column.start_ns + column.length_ns).collect();
+            assert!(columns.iter().skip(1).zip(&ends).all(|(next, end)| next.start_ns == *end));
+            assert_eq!(ends.last(), Some(&(seconds * 1_000)));
+            // All but the last are equally long.
+            let all_but_last = &columns[..columns.len() - 1];
+            assert!(all_but_last.iter().all(|column| column.length_ns == columns[0].length_ns));
+        }
+    }
+
+    #[test]
+    fn a_search_before_the_measured_time_is_cut_off() {
+        let map = filled(5).since(2_000);
+        assert_eq!(map.columns.len(), 3);
+        assert_eq!(map.columns[0].start_ns, 0);
+    }
+}

@@ -1,0 +1,81 @@
+//! What reports draw over time and over levels comes back as it was stored.
+
+mod common;
+
+use common::{FIRST, SECOND, measurement, result};
+use plumb_result::sweep::SWEEP_SCHEMA;
+use plumb_result::{Histogram, Lane, LaneMeasure, LatencyMap, Measurement, Sweep};
+use plumb_store::Store;
+use plumb_workload::OpKind;
+
+fn watched() -> Measurement {
+    let mut measured = measurement();
+    let phase = &mut measured.phases[0];
+    let lane = |of: &str, measure| Lane {
+        of: of.to_owned(),
+        measure,
+        values: phase.intervals.iter().map(|one| (one.start_ns > 0).then_some(one.length_ns)).collect(),
+    };
+    phase.lanes = vec![lane("", LaneMeasure::CpuPermille), lane("nvme0n1", LaneMeasure::BusyMs)];
+    let mut map = LatencyMap::default();
+    for one in &phase.intervals {
+        let mut histogram = Histogram::new();
+        histogram.record_n(90_000, one.length_ns);
+        histogram.record(u64::MAX);
+        map.push(one.start_ns, one.length_ns, [(OpKind::Write, &histogram)].into_iter());
+    }
+    phase.latency_map = map;
+    measured
+}
+
+#[test]
+fn lanes_and_latencies_survive_and_are_replaced_with_their_run() {
+    let mut store = Store::open_in_memory().unwrap();
+    let measured = watched();
+    for _ in 0..2 {
+        store.finish_run(&result(FIRST, 1), &measured).unwrap();
+    }
+    let phases = store.intervals(FIRST).unwrap();
+    assert_eq!(phases[0].lanes, measured.phases[0].lanes);
+    assert_eq!(phases[0].latency_map.columns, measured.phases[0].latency_map.columns);
+    // A run of which nobody watched the devices has none, as runs of older versions.
+    store.finish_run(&result(SECOND, 2), &measurement()).unwrap();
+    let phases = store.intervals(SECOND).unwrap();
+    assert!(phases[0].lanes.is_empty() && phases[0].latency_map.columns.is_empty());
+}
+
+#[test]
+fn a_sweep_is_found_by_its_tag_its_id_and_its_runs() {
+    let id = "0190a0b0-0000-7000-8000-00000000abcd";
+    let sweep = Sweep {
+        schema: SWEEP_SCHEMA.to_owned(),
+        verdict_note: "The knee is at depth 8.".to_owned(),
+        path: ".".to_owned(),
+        workload: "random-read".to_owned(),
+        phase: "random-read".to_owned(),
+        counted: vec!["read".to_owned()],
+        seed: 42,
+        repeats: 3,
+        partial: false,
+        time_ns: Some(1),
+        op_bytes: None,
+        cache: None,
+        memory_bytes: 1 << 30,
+        curves: Vec::new(),
+        runs: vec![FIRST.to_owned(), SECOND.to_owned()],
+        tag: Some("sweep-0190a0b0".to_owned()),
+        left_out: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut store = Store::open_in_memory().unwrap();
+    store.save_sweep(id, &sweep).unwrap();
+    assert_eq!(store.sweep(id).unwrap(), sweep);
+    for text in ["sweep-0190a0b0", id, "abcd", "0190A0"] {
+        assert_eq!(store.find_sweep(text).unwrap().as_deref(), Some(id), "{text}");
+    }
+    for text in ["", "sweep-0190a0b", "dead"] {
+        assert_eq!(store.find_sweep(text).unwrap(), None, "{text}");
+    }
+    assert_eq!(store.sweep_of(SECOND).unwrap().as_deref(), Some(id));
+    assert_eq!(store.sweep_of(id).unwrap(), None);
+}
