@@ -1,0 +1,29 @@
+//! Gates: whether a candidate is worse than its baseline, for continuous integration.
+//!
+//! Where both can be measured, they are measured in interleaved blocks ([`places`]). Where the baseline was measured before, its
+//! history says how much sessions differ ([`history`]). The decision itself is [`plumb_stats::gate`].
+
+mod numbers;
+mod places;
+pub(crate) mod words;
+
+pub use numbers::{WantedError, planned};
+pub use places::{PlacesRequest, gate_places};
+
+use plumb_result::{Gate, RunResult};
+
+/// The share of wrong answers that is promised.
+pub const ERROR_RATE: f64 = 0.05;
+
+/// A side with more rejected runs than this share has too little left to answer from.
+const REJECTED_MOST: f64 = 0.2;
+
+/// What a gate came to.
+pub struct GateOutcome {
+    /// The answer.
+    pub gate: Gate,
+    /// The candidate's runs that were measured for it and count, to be kept as a baseline.
+    pub measured: Vec<RunResult>,
+    /// A signal ended it early.
+    pub interrupted: bool,
+}
