@@ -346,9 +346,9 @@ Where a side's runs are of several provisionings, each of them is one sample.";
 #[derive(Debug, Args)]
 #[command(after_long_help = GATE_REFERENCES)]
 pub struct GateArguments {
-    /// What the candidate is judged against (see below).
-    #[arg(long, value_name = "REF")]
-    pub baseline: String,
+    /// What the candidate is judged against (see below) [default: the file of --keep].
+    #[arg(long, value_name = "REF", required_unless_present = "keep")]
+    pub baseline: Option<String>,
     /// What is judged (see below).
     #[arg(long, value_name = "REF")]
     pub candidate: String,
@@ -368,6 +368,13 @@ pub struct GateArguments {
     /// Go on until the answer is clear, for at most an hour.
     #[arg(long)]
     pub until_decided: bool,
+    /// Add the candidate's runs to this file, which can be a baseline, unless they are a regression. It is made where there is
+    /// none, and keeps the newest 50 sessions.
+    #[arg(long, value_name = "FILE")]
+    pub keep: Option<PathBuf>,
+    /// Against a stored baseline: runs closer in time than this are of one session, and a session is one sample.
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    pub session_gap: plumb_workload::Nanos,
     /// End with exit code 0 where the answer is `cannot tell`, instead of 6.
     #[arg(long)]
     pub allow_cannot_tell: bool,
@@ -405,16 +412,23 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// What a gate may be about.
 const GATE_REFERENCES: &str = "\
-A REF is a place to measure: a directory, several of them separated by commas (plumb compare --help), or a simulated device.
+A REF is one of
+  a place         a directory, several of them separated by commas (plumb compare --help), or a simulated device
+  a file          of results, as --keep and `plumb export` write it, or of another tool that `plumb import` reads
+  stored runs     last, a run's id, tag:NAME, work:NAME, path:PATH, or SELECT id FROM run WHERE … (plumb compare --help)
 
-Both sides are measured in interleaved blocks, each with one run per side, until the answer is clear or the budget is spent:
-
-  pass         a regression beyond the margin is excluded
-  regression   the candidate is worse, beyond chance, and a regression beyond the margin is not excluded
-  cannot tell  neither; the page says which time would decide it
+Answers:
+  pass            a regression beyond the margin is excluded
+  regression      the candidate is worse, beyond chance, and a regression beyond the margin is not excluded
+  cannot tell     neither; the page says which time would decide it
 
 At most 5 % of gates of an unchanged system answer `regression`, whatever the number of metrics, and at most 5 % of those of a \
-system that is worse by the margin answer `pass`.";
+system that is worse by the margin answer `pass`.
+
+Two places are measured in interleaved blocks, each with one run per side, until the answer is clear or the budget is spent. \
+A place is judged against a file or stored runs by the work that these are of: it is measured in one more session, and what \
+the baseline's sessions differ by is part of the error. That takes five sessions at different times, and finds less than \
+interleaved blocks do: if both sides can be measured, name two places.";
 
 /// Arguments of `plumb noise`.
 #[derive(Debug, Args)]

@@ -3,12 +3,19 @@
 //! Where both can be measured, they are measured in interleaved blocks ([`places`]). Where the baseline was measured before, its
 //! history says how much sessions differ ([`history`]). The decision itself is [`plumb_stats::gate`].
 
+mod candidate;
+mod history;
 mod numbers;
 mod places;
+mod sessions;
 pub(crate) mod words;
 
+pub use crate::compare::stored::history::results;
+pub use candidate::{Alone, AloneRequest, measure_alone, works_at};
+pub use history::{HistoryRequest, HistorySide, gate_history};
 pub use numbers::{WantedError, planned};
 pub use places::{PlacesRequest, gate_places};
+pub use sessions::{SESSION_GAP, SESSIONS_KEPT, newest_sessions, session_count};
 
 use plumb_result::{Gate, RunResult};
 

@@ -80,6 +80,9 @@ fn cannot_tell(gate: &Gate) -> String {
         };
         return format!("Cannot tell whether {b} is worse than {a}: no value of {first}{more}.");
     }
+    if gate.baseline.runs == 0 {
+        return format!("Cannot tell whether {b} is worse than {a}: {a} has no runs yet.");
+    }
     let open = of(gate, GateAnswer::CannotTell);
     let widest = open.iter().min_by(|one, other| one.lo.unwrap_or(0.0).total_cmp(&other.lo.unwrap_or(0.0)));
     let Some(widest) = widest else {

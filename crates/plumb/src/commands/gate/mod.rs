@@ -1,5 +1,7 @@
 //! `plumb gate`: pass, regression or cannot tell.
 
+mod history;
+
 use super::compare::{announcement, is_real, places, side, sizes, works};
 use crate::args::GateArguments;
 use crate::common::Common;
@@ -18,9 +20,11 @@ use plumb_study::gate::{GateOutcome, PlacesRequest, gate_places, planned};
 use plumb_workload::Nanos;
 use plumb_workload::named::{self, Scale};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Where no work is named.
+const WORK: &str = "random-read";
 /// Where a budget is not given.
 const BUDGET: Nanos = Nanos(60_000_000_000);
 /// Who wants an answer waits at most so long.
@@ -41,10 +45,64 @@ pub fn run(arguments: &GateArguments, common: &Common) -> Result<End, Stopped> {
     check_lengths(budget, arguments.time, arguments.size)?;
     let outputs = [&arguments.junit, &arguments.md, &arguments.bencher];
     outputs.into_iter().flatten().try_for_each(|path| writable(path))?;
-    let outcome = of_places(arguments, budget, common)?;
-    let (outcome, unstored) = outcome;
+    let baseline = match (&arguments.baseline, &arguments.keep) {
+        (Some(text), _) => Reference::parse(text, arguments.keep.as_deref())?,
+        (None, Some(keep)) => Reference::File(keep.clone()),
+        (None, None) => return Err(Stopped::usage("name --baseline, or a file to keep runs in: --keep FILE")),
+    };
+    let candidate = Reference::parse(&arguments.candidate, None)?;
+    let (outcome, unstored) = match (&baseline, &candidate) {
+        (Reference::Place(_), Reference::Place(_)) if arguments.keep.is_some() => {
+            return Err(Stopped::usage(
+                "--keep keeps runs that are judged by a history; with a place for --baseline both sides are measured each \
+                 time, and there is nothing to keep",
+            ));
+        }
+        (Reference::Place(a), Reference::Place(b)) => of_places([a, b], arguments, budget, common)?,
+        (Reference::Place(_), _) => {
+            return Err(Stopped::usage(format!(
+                "`{}` was measured before, and --baseline is a place: name a file or stored runs for --baseline, or a place \
+                 for --candidate",
+                arguments.candidate
+            )));
+        }
+        _ => history::run(&baseline, &candidate, arguments, budget, common)?,
+    };
     write_all(arguments, &outcome.gate, common)?;
+    if let Some(keep) = &arguments.keep {
+        history::keep(keep, &outcome, arguments)?;
+    }
     Ok(if unstored { End::Io } else { end(arguments, &outcome) })
+}
+
+/// What is judged, or by what.
+enum Reference {
+    /// Measured for this gate.
+    Place(String),
+    /// Results in a file.
+    File(PathBuf),
+    /// Runs of the store.
+    Stored(String),
+}
+
+impl Reference {
+    /// What is there as a directory or a file is that; what looks like a path and is not there is a mistake, unless it is about to
+    /// be made. All else selects stored runs.
+    fn parse(text: &str, kept: Option<&Path>) -> Result<Reference, Stopped> {
+        let path = Path::new(text);
+        let is_first_directory = || text.split(',').next().is_some_and(|first| Path::new(first.trim()).is_dir());
+        if text.starts_with("sim:") || path.is_dir() || is_first_directory() {
+            return Ok(Reference::Place(text.to_owned()));
+        }
+        if path.is_file() || kept == Some(path) {
+            return Ok(Reference::File(path.to_owned()));
+        }
+        let looks_like_path = text.starts_with(['/', '.']) || text.ends_with(".json");
+        match looks_like_path {
+            true => Err(Stopped::usage(format!("`{text}` is neither a directory nor a file of results"))),
+            false => Ok(Reference::Stored(text.to_owned())),
+        }
+    }
 }
 
 /// How the command ends.
@@ -61,10 +119,14 @@ fn end(arguments: &GateArguments, outcome: &GateOutcome) -> End {
 }
 
 /// Both sides are measured. True where the store did not take everything.
-fn of_places(arguments: &GateArguments, budget: Nanos, common: &Common) -> Result<(GateOutcome, bool), Stopped> {
-    let workloads = works(arguments.work.as_deref().unwrap_or("random-read"))?;
+fn of_places(
+    [a, b]: [&str; 2],
+    arguments: &GateArguments,
+    budget: Nanos,
+    common: &Common,
+) -> Result<(GateOutcome, bool), Stopped> {
+    let workloads = works(arguments.work.as_deref().unwrap_or(WORK))?;
     let planned = planned(&workloads, &arguments.metrics).map_err(Stopped::usage)?;
-    let (a, b) = (arguments.baseline.as_str(), arguments.candidate.as_str());
     let named = |text: &str, role: &str| if a == b { format!("{text} ({role})") } else { text.to_owned() };
     let sides = [side(Side::A, &named(a, "baseline"), a, 1)?, side(Side::B, &named(b, "candidate"), b, 1)?];
     let sizes = sizes(&sides, arguments.size)?;
@@ -131,7 +193,7 @@ fn write_all(arguments: &GateArguments, gate: &Gate, common: &Common) -> Result<
     } else {
         output::print(&page::page(gate, common.verbose, &session::style()));
     }
-    let write = |path: &Option<std::path::PathBuf>, text: &dyn Fn() -> Result<String, Stopped>| match path {
+    let write = |path: &Option<PathBuf>, text: &dyn Fn() -> Result<String, Stopped>| match path {
         Some(path) => {
             let failed = |error| Stopped::io(format!("cannot write {}: {error}", path.display()));
             std::fs::write(path, text()?).map_err(failed)
