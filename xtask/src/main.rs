@@ -32,6 +32,8 @@ cargo xtask aa             how often Plumb claims a difference between equals on
                            [target/aa]
 cargo xtask aa gate        the same of gates: how often one of equals on ext4 and tmpfs answers `regression` (200
                            gates of at most 20 s, about an hour)
+cargo xtask aa power       how often gates on simulated devices find a regression, answer falsely, and decide in the
+                           time that they ask for; --trials N [200], --only TEXT, --binary FILE
 cargo xtask musl           build the static binary
 cargo xtask dist           make the files of a release in target/dist: .deb, .rpm, wheel, static tarball, image,
                            SBOM, sums; --machine x86-64|aarch64 for one machine; --check installs and runs what
@@ -53,6 +55,7 @@ fn main() -> Result<()> {
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
         ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),
         ["aa", "gate", rest @ ..] => aa::run(&aa::Options::of_gates(rest)?),
+        ["aa", "power", rest @ ..] => aa::power::run(&aa::power::Options::parse(rest)?),
         ["aa", rest @ ..] => aa::run(&aa::Options::parse(rest)?),
         ["musl"] => musl(),
         ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),

@@ -347,7 +347,7 @@ Where a side's runs are of several provisionings, each of them is one sample.";
 #[command(after_long_help = GATE_REFERENCES)]
 pub struct GateArguments {
     /// What the candidate is judged against (see below) [default: the file of --keep].
-    #[arg(long, value_name = "REF", required_unless_present = "keep")]
+    #[arg(long, value_name = "REF")]
     pub baseline: Option<String>,
     /// What is judged (see below).
     #[arg(long, value_name = "REF")]
@@ -605,6 +605,8 @@ pub enum Form {
     Result,
     /// The result of a comparison.
     Compare,
+    /// The answer of a gate.
+    Gate,
     /// A noise floor.
     Noise,
     /// The result of a sweep.

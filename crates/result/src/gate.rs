@@ -43,7 +43,7 @@ pub struct Gate {
     /// What would decide it, where it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<GateNeed>,
-    /// So many runs were rejected by their checks that nothing is answered from the rest.
+    /// Nothing is answered, because too few runs are left that the checks accept, or because they reject those of one side.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
     /// Runs that were left out, each with the reason.

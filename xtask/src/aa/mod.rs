@@ -8,6 +8,7 @@ mod answer;
 mod comparison;
 mod gate;
 mod places;
+pub mod power;
 mod study;
 mod tally;
 

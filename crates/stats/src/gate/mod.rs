@@ -253,6 +253,22 @@ fn judge(
     })
 }
 
+/// Whether runs of one side were rejected more often than those of the other, by more than chance: of all rejected runs, as many or
+/// more of one side have a chance below 5 % where either side is as likely. What is left of such sides is not comparable.
+pub fn is_one_sided([baseline, candidate]: [u32; 2]) -> bool {
+    let (all, more) = (baseline + candidate, baseline.max(candidate));
+    // Both tails of the binomial with an even chance.
+    let mut mass = 0.5f64.powi(all as i32);
+    let mut tail = 0.0;
+    for count in 0..=all {
+        if count >= more {
+            tail += mass;
+        }
+        mass *= f64::from(all - count) / f64::from(count + 1);
+    }
+    2.0 * tail < 0.05
+}
+
 /// The answer over several numbers; `CannotTell` without any.
 pub fn overall(verdicts: impl IntoIterator<Item = GateVerdict>) -> GateVerdict {
     let severity = |verdict: &GateVerdict| match verdict {

@@ -155,12 +155,12 @@ fn both(baseline: Vec<RunResult>, candidate: Vec<RunResult>) -> (Vec<Selected>, 
     (runs, shared)
 }
 
-/// Whether the candidate has too few runs left. What was rejected of a history is gone, and says nothing of today.
+/// Whether more of the candidate's runs were rejected than are left. What was rejected of a history says nothing of today.
 fn rejected(runs: &[Selected], left_out: &[LeftOut]) -> bool {
     let of_candidate: Vec<&str> =
         runs.iter().filter(|run| run.side == Side::B).map(|run| run.result.id.as_str()).collect();
     let rejected = left_out.iter().filter(|one| of_candidate.contains(&one.run.as_str())).count();
-    rejected as f64 > of_candidate.len() as f64 * super::REJECTED_MOST
+    2 * rejected > of_candidate.len()
 }
 
 fn geometric_mean(values: &[f64]) -> f64 {

@@ -22,9 +22,6 @@ use plumb_result::{Gate, RunResult};
 /// The share of wrong answers that is promised.
 pub const ERROR_RATE: f64 = 0.05;
 
-/// A side with more rejected runs than this share has too little left to answer from.
-const REJECTED_MOST: f64 = 0.2;
-
 /// What a gate came to.
 pub struct GateOutcome {
     /// The answer.

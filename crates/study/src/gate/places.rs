@@ -1,7 +1,7 @@
 //! Both sides can be measured: interleaved blocks, until it is decided or the budget is spent.
 
 use super::numbers::{Told, direction, number, unit_of};
-use super::{ERROR_RATE, GateOutcome, REJECTED_MOST, words};
+use super::{ERROR_RATE, GateOutcome, words};
 use crate::compare::claims::{CellValues, Lacking, Rows, claims};
 use crate::compare::comparison_log::ComparisonLog;
 use crate::compare::plan::{CompareSide, order};
@@ -13,7 +13,9 @@ use plumb_result::gate::{
     GATE_SCHEMA, GateAnswer, GateDesign, GateLooks, GateNeed, GateNumber, GateSide, GateSource, GateUnit,
 };
 use plumb_result::{Comparison, ContrastVerdict, Gate};
-use plumb_stats::gate::{GateAssessment, GateEvidence, GateRule, GateVerdict, Looks, assess, overall};
+use plumb_stats::gate::{
+    GateAssessment, GateEvidence, GateNote, GateRule, GateVerdict, Looks, assess, is_one_sided, overall,
+};
 use plumb_stats::stop::{StopReason, StopRule};
 use plumb_stats::verdict::{BLOCKS_NEEDED_MAX, Sides, VerdictRule};
 use plumb_trust::Planned;
@@ -87,7 +89,10 @@ pub fn gate_places(
     let lacking: Vec<u32> = look.cells.iter().map(|cell| log.lacking(cell)).collect();
     let measured = Measured { claims: claims(&rows, &verdict_rule), comparison_log: log, rule: verdict_rule, ended };
     let outcome = conclude(bench, &compared, measured);
-    let rejected = outcome.rejected as f64 > outcome.comparison.runs.len() as f64 * REJECTED_MOST;
+    let left_out_of =
+        |side: &CompareSide| outcome.comparison.left_out.iter().filter(|run| run.side == side.name).count() as u32;
+    let rejected = is_one_sided([left_out_of(&request.baseline), left_out_of(&request.candidate)])
+        || outcome.rejected > 0 && look.assessments.iter().all(|one| one.note == GateNote::TooFew);
     let unit = unit_of(&rows);
     let numbers: Vec<GateNumber> = look
         .cells

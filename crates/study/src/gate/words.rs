@@ -71,7 +71,13 @@ fn regression(gate: &Gate) -> String {
 fn cannot_tell(gate: &Gate) -> String {
     let (a, b) = (&gate.baseline.name, &gate.candidate.name);
     if gate.rejected {
-        return format!("Cannot tell whether {b} is worse than {a}: the checks rejected too many runs.");
+        let of = |name: &str| gate.left_out.iter().filter(|run| run.side == name).count();
+        return format!(
+            "Cannot tell whether {b} is worse than {a}: the checks rejected too many runs ({} of the baseline's, {} of the \
+             candidate's).",
+            of(a),
+            of(b)
+        );
     }
     if let Some(first) = gate.missing.first() {
         let more = match gate.missing.len() {
@@ -157,8 +163,9 @@ fn worse_within_margin(gate: &Gate) -> String {
 
 fn rejected(gate: &Gate) -> String {
     match gate.left_out.len() {
+        _ if gate.rejected => String::new(),
         0 => String::new(),
-        1 => " 1 run was left out.".to_owned(),
-        runs => format!(" {runs} runs were left out."),
+        1 => format!(" 1 of {} runs was left out.", gate.runs.len()),
+        left_out => format!(" {left_out} of {} runs were left out.", gate.runs.len()),
     }
 }
