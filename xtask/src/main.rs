@@ -28,7 +28,12 @@ cargo xtask calibrate      how often Plumb is right and wrong on simulated devic
                            --scale small|full, --seed N, --only SCENARIO, --tell N (explain N trials)
 cargo xtask aa             how often Plumb claims a difference between equals on real file systems (as root; 100
                            comparisons and 60 studies, about 90 minutes; goes on where it was interrupted);
-                           --comparisons N, --studies N, --seed N, --binary FILE, --work DIR [target/aa]
+                           --comparisons N, --studies N, --gates N, --seed N, --binary FILE, --work DIR
+                           [target/aa]
+cargo xtask aa gate        the same of gates: how often one of equals on ext4 and tmpfs answers `regression` (200
+                           gates of at most 20 s, about an hour)
+cargo xtask aa power       how often gates on simulated devices find a regression, answer falsely, and decide in the
+                           time that they ask for; --trials N [200], --only TEXT, --binary FILE
 cargo xtask musl           build the static binary
 cargo xtask dist           make the files of a release in target/dist: .deb, .rpm, wheel, static tarball, image,
                            SBOM, sums; --machine x86-64|aarch64 for one machine; --check installs and runs what
@@ -49,6 +54,8 @@ fn main() -> Result<()> {
         ["bench", "scaling", rest @ ..] => bench::scaling(&bench::Options::parse(rest)?),
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
         ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),
+        ["aa", "gate", rest @ ..] => aa::run(&aa::Options::of_gates(rest)?),
+        ["aa", "power", rest @ ..] => aa::power::run(&aa::power::Options::parse(rest)?),
         ["aa", rest @ ..] => aa::run(&aa::Options::parse(rest)?),
         ["musl"] => musl(),
         ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),

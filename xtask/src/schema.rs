@@ -17,6 +17,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("result", schema_for!(plumb_result::assertion::ConditionedResult<'static>).into()),
         ("noise", schema_for!(plumb_result::Noise).into()),
         ("compare", schema_for!(plumb_result::Comparison).into()),
+        ("gate", schema_for!(plumb_result::Gate).into()),
         ("sweep", schema_for!(plumb_result::Sweep).into()),
         ("stream", schema_for!(plumb_result::stream::Streamed).into()),
         ("watch", schema_for!(plumb_result::watch::Watched).into()),

@@ -30,6 +30,8 @@ pub enum PlumbCommand {
     Try(TryArguments),
     /// Compare two directories: which is faster, and is the difference larger than the noise?
     Compare(CompareArguments),
+    /// Answer pass, regression or cannot tell, for continuous integration, with a stated error rate.
+    Gate(GateArguments),
     /// Measure the noise floor (A/A): the smallest difference that can be seen here.
     Noise(NoiseArguments),
     /// Run one workload: a named one, or a file.
@@ -361,6 +363,94 @@ several such words one must hold:
 and if one side was measured after the other, a difference may be one of time: it is shown, and not claimed (plumb explain D8). \
 Where a side's runs are of several provisionings, each of them is one sample.";
 
+/// Arguments of `plumb gate`.
+#[derive(Debug, Args)]
+#[command(after_long_help = GATE_REFERENCES)]
+pub struct GateArguments {
+    /// What the candidate is judged against (see below) [default: the file of --keep].
+    #[arg(long, value_name = "REF")]
+    pub baseline: Option<String>,
+    /// What is judged (see below).
+    #[arg(long, value_name = "REF")]
+    pub candidate: String,
+    /// The work: a named workload, several separated by commas, or `all` [default: random-read].
+    #[arg(long = "for", value_name = "NAME")]
+    pub work: Option<String>,
+    /// Judge these numbers only, by name or by their last parts, such as `read.iops` or `lat.p99` [default: all that a
+    /// comparison of the workload has].
+    #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
+    pub metrics: Vec<String>,
+    /// A regression of at most this passes, such as `5%`: × or ÷ 1.05.
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
+    pub margin: f64,
+    /// Total time. It ends earlier where the answer is clear. Simulated devices count their own time [default: 60s].
+    #[arg(long, value_name = "TIME", conflicts_with = "until_decided")]
+    pub budget: Option<plumb_workload::Nanos>,
+    /// Go on until the answer is clear, for at most an hour.
+    #[arg(long)]
+    pub until_decided: bool,
+    /// Add the candidate's runs to this file, which can be a baseline, unless they are a regression. It is made where there is
+    /// none, and keeps the newest 50 sessions.
+    #[arg(long, value_name = "FILE")]
+    pub keep: Option<PathBuf>,
+    /// Against a stored baseline: runs closer in time than this are of one session, and a session is one sample.
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    pub session_gap: plumb_workload::Nanos,
+    /// End with exit code 0 where the answer is `cannot tell`, instead of 6.
+    #[arg(long)]
+    pub allow_cannot_tell: bool,
+    /// Write the answer as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write the answer as Markdown, such as for a comment.
+    #[arg(long, value_name = "FILE")]
+    pub md: Option<PathBuf>,
+    /// Write the candidate's numbers in Bencher Metric Format (JSON).
+    #[arg(long, value_name = "FILE")]
+    pub bencher: Option<PathBuf>,
+    /// Print annotations for GitHub Actions, and append the Markdown to the file that GITHUB_STEP_SUMMARY names.
+    #[arg(long)]
+    pub github: bool,
+    /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub size: Option<plumb_workload::Bytes>,
+    /// Length of each timed phase of a run [default: 1s, or less for a budget below half a minute].
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<plumb_workload::Nanos>,
+    /// Seed of the order of runs and of all random choices.
+    #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
+    pub seed: u64,
+}
+
+/// A share as typed: `5%`, or `0.05`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, per) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
+    match number.parse::<f64>().map(|number| number / per) {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("expected a share above 0 and up to 100%, such as `5%`".to_owned()),
+    }
+}
+
+/// What a gate may be about.
+const GATE_REFERENCES: &str = "\
+A REF is one of
+  a place         a directory, several of them separated by commas (plumb compare --help), or a simulated device
+  a file          of results, as --keep and `plumb export` write it, or of another tool that `plumb import` reads
+  stored runs     last, a run's id, tag:NAME, work:NAME, path:PATH, or SELECT id FROM run WHERE … (plumb compare --help)
+
+Answers:
+  pass            a regression beyond the margin is excluded
+  regression      the candidate is worse, beyond chance, and a regression beyond the margin is not excluded
+  cannot tell     neither; the page says which time would decide it
+
+At most 5 % of gates of an unchanged system answer `regression`, whatever the number of metrics, and at most 5 % of those of a \
+system that is worse by the margin answer `pass`.
+
+Two places are measured in interleaved blocks, each with one run per side, until the answer is clear or the budget is spent. \
+A place is judged against a file or stored runs by the work that these are of: it is measured in one more session, and what \
+the baseline's sessions differ by is part of the error. That takes five sessions at different times, and finds less than \
+interleaved blocks do: if both sides can be measured, name two places.";
+
 /// Arguments of `plumb noise`.
 #[derive(Debug, Args)]
 pub struct NoiseArguments {
@@ -542,6 +632,8 @@ pub enum Form {
     Result,
     /// The result of a comparison.
     Compare,
+    /// The answer of a gate.
+    Gate,
     /// A noise floor.
     Noise,
     /// The result of a sweep.

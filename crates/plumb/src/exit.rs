@@ -24,6 +24,8 @@ pub enum End {
     Io,
     /// Refused by the write guard.
     Refused,
+    /// A gate cannot tell.
+    CannotTell,
     /// Interrupted; partial data is stored.
     Interrupted,
 }
@@ -39,6 +41,7 @@ impl End {
             End::Rejected => 3,
             End::Io => 4,
             End::Refused => 5,
+            End::CannotTell => 6,
             End::Interrupted => 130,
         })
     }

@@ -86,6 +86,7 @@ fn is_kept(arguments: &Arguments) -> bool {
         PlumbCommand::As { .. } | PlumbCommand::Import { .. } => true,
         PlumbCommand::Try(_)
         | PlumbCommand::Compare(_)
+        | PlumbCommand::Gate(_)
         | PlumbCommand::Noise(_)
         | PlumbCommand::Run(_)
         | PlumbCommand::Sweep(_)
@@ -99,6 +100,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
     match &arguments.command {
         PlumbCommand::Try(arguments) => commands::try_storage::run(arguments, common),
         PlumbCommand::Compare(arguments) => commands::compare::run(arguments, common),
+        PlumbCommand::Gate(arguments) => commands::gate::run(arguments, common),
         PlumbCommand::Noise(arguments) => commands::noise::run(arguments, common),
         PlumbCommand::Run(arguments) => commands::run::run(arguments, common),
         PlumbCommand::Sweep(arguments) => commands::sweep::run(arguments, common),

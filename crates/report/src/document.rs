@@ -213,8 +213,8 @@ fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '|' | '*' | '_' | '<' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push(' '),
+            '|' | '*' | '_' | '<' | '\\' | '`' | '[' | '&' => out.extend(['\\', c]),
+            c if c.is_control() => out.push(' '),
             c => out.push(c),
         }
     }

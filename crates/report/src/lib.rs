@@ -8,6 +8,7 @@ pub mod diff;
 mod document;
 pub mod format;
 pub mod full;
+pub mod gate;
 pub mod list;
 pub mod live;
 mod measure;

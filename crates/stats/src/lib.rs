@@ -15,6 +15,7 @@ pub mod effects;
 pub mod equivalence;
 mod error;
 pub mod estimate;
+pub mod gate;
 pub mod modes;
 pub mod outliers;
 pub mod permutation;

@@ -9,6 +9,7 @@ mod evidence;
 pub mod file;
 mod fit;
 mod floors;
+pub mod gate;
 mod live;
 pub mod noise;
 pub mod not_stored;

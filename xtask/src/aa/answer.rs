@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use plumb_result::study::StudyReport;
-use plumb_result::{Comparison, Contrast, ContrastVerdict};
+use plumb_result::{Comparison, Contrast, ContrastVerdict, Gate, GateAnswer};
 use serde::{Deserialize, Serialize};
 use std::process::Output;
 
@@ -134,12 +134,25 @@ pub fn of_study(output: &Output) -> Ending {
     })
 }
 
+/// What `plumb gate --json` printed: of equals, `regression` is false.
+pub fn of_gate(output: &Output) -> Ending {
+    ending(output, |gate: Gate| {
+        let mut verdicts = Verdicts { rejected: gate.left_out.len() as u32, ..Verdicts::default() };
+        match gate.answer {
+            GateAnswer::Pass => verdicts.equivalent += 1,
+            GateAnswer::CannotTell => verdicts.cannot_tell += 1,
+            GateAnswer::Regression => verdicts.claims.push(gate.note),
+        }
+        verdicts
+    })
+}
+
 fn ending<T: for<'de> Deserialize<'de>>(output: &Output, verdicts: impl Fn(T) -> Verdicts) -> Ending {
     let said: Result<T> = serde_json::from_slice(&output.stdout).context("no answer in JSON");
     match (output.status.code(), said) {
         (Some(130) | None, _) => Ending::Interrupted,
-        // 3: checks rejected too much; what is left is judged, and is an answer.
-        (Some(0 | 3), Ok(said)) => Ending::Judged(verdicts(said)),
+        // 3: checks rejected too much; what is left is judged, and is an answer. 1 and 6: a gate's.
+        (Some(0 | 1 | 3 | 6), Ok(said)) => Ending::Judged(verdicts(said)),
         (_, said) => {
             let errors = String::from_utf8_lossy(&output.stderr);
             let last: Vec<&str> = errors.lines().rev().filter(|line| !line.trim().is_empty()).take(4).collect();

@@ -14,11 +14,21 @@ const SIZE: &str = "24MiB";
 
 /// How two equal places are had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pair {
+pub enum Pair {
     /// Two new file systems of one kind, each on a device of its own.
     Twins,
     /// One directory, twice.
     Same,
+}
+
+impl Pair {
+    /// As a trial is told.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Pair::Twins => "two of the same",
+            Pair::Same => "one twice",
+        }
+    }
 }
 
 /// Runs a comparison. Each kind of storage, then each pair, then each work is met in turn: 64 are all of them once.
@@ -56,9 +66,5 @@ pub fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
             "--no-store",
         ],
     )?;
-    let which = match pair {
-        Pair::Twins => "two of the same",
-        Pair::Same => "one twice",
-    };
-    Ok((format!("{}, {which}, {work}", storage.name()), of_comparison(&output)))
+    Ok((format!("{}, {}, {work}", storage.name(), pair.name()), of_comparison(&output)))
 }

@@ -6,7 +6,9 @@
 
 mod answer;
 mod comparison;
+mod gate;
 mod places;
+pub mod power;
 mod study;
 mod tally;
 
@@ -29,6 +31,7 @@ const LOST_MOST: f64 = 0.1;
 pub struct Options {
     comparisons: u32,
     studies: u32,
+    gates: u32,
     seed: u64,
     binary: Option<PathBuf>,
     work: PathBuf,
@@ -38,7 +41,7 @@ impl Options {
     /// Reads the arguments after `aa`.
     pub fn parse(arguments: &[&str]) -> Result<Options> {
         let work = crate::target_directory().join("aa");
-        let mut options = Options { comparisons: 100, studies: 60, seed: 1, binary: None, work };
+        let mut options = Options { comparisons: 100, studies: 60, gates: 0, seed: 1, binary: None, work };
         let mut arguments = arguments.iter();
         while let Some(&argument) = arguments.next() {
             let value = arguments.next().copied().with_context(|| format!("{argument} needs a value"))?;
@@ -46,24 +49,34 @@ impl Options {
             match argument {
                 "--comparisons" => options.comparisons = number()?,
                 "--studies" => options.studies = number()?,
+                "--gates" => options.gates = number()?,
                 "--seed" => {
                     options.seed = value.parse().with_context(|| format!("--seed takes a number, not `{value}`"))?
                 }
                 "--binary" => options.binary = Some(PathBuf::from(value)),
                 "--work" => options.work = PathBuf::from(value),
                 other => {
-                    bail!("aa knows no `{other}`; there are --comparisons, --studies, --seed, --binary and --work")
+                    bail!(
+                        "aa knows no `{other}`; there are --comparisons, --studies, --gates, --seed, --binary and --work"
+                    )
                 }
             }
         }
         Ok(options)
     }
 
-    /// What is to be tried, comparisons and studies in proportion, so that a part has both.
+    /// `cargo xtask aa gate`: gates and nothing else, unless that is asked for.
+    pub fn of_gates(arguments: &[&str]) -> Result<Options> {
+        let gates = ["--comparisons", "0", "--studies", "0", "--gates", "200"];
+        Options::parse(&gates.iter().chain(arguments).copied().collect::<Vec<_>>())
+    }
+
+    /// What is to be tried, its kinds in proportion, so that a part has all of them.
     fn trials(&self) -> Vec<(Kind, u32)> {
         let of =
             |kind: Kind, count: u32| (0..count).map(move |index| (f64::from(index) / f64::from(count), kind, index));
-        let mut all: Vec<_> = of(Kind::Comparison, self.comparisons).chain(of(Kind::Study, self.studies)).collect();
+        let kinds = [(Kind::Comparison, self.comparisons), (Kind::Study, self.studies), (Kind::Gate, self.gates)];
+        let mut all: Vec<_> = kinds.into_iter().flat_map(|(kind, count)| of(kind, count)).collect();
         all.sort_by(|one, other| one.0.total_cmp(&other.0));
         all.into_iter().map(|(_, kind, index)| (kind, index)).collect()
     }
@@ -108,6 +121,7 @@ pub fn run(options: &Options) -> Result<()> {
         let (about, ending) = match kind {
             Kind::Comparison => comparison::run(&site, index, seed),
             Kind::Study => study::run(&site, index, seed),
+            Kind::Gate => gate::run(&site, index, seed),
         }?;
         if ending == Ending::Interrupted {
             bail!("interrupted after {at} of {} trials; the same command goes on from there", trials.len());
@@ -121,7 +135,12 @@ pub fn run(options: &Options) -> Result<()> {
 
 /// Of a trial; trials whose numbers are neighbours have nothing else in common. Positive, as TOML's integers have a sign.
 fn trial_seed(seed: u64, kind: Kind, index: u32) -> u64 {
-    let stream = seed.wrapping_mul(1 << 32) ^ (u64::from(index) << 1) ^ u64::from(kind == Kind::Study);
+    let kind = match kind {
+        Kind::Comparison => 0,
+        Kind::Study => 1,
+        Kind::Gate => 1 << 31,
+    };
+    let stream = seed.wrapping_mul(1 << 32) ^ (u64::from(index) << 1) ^ kind;
     (SplitMix::new(stream).unit() * f64::from(u32::MAX)) as u64
 }
 
@@ -195,7 +214,13 @@ fn report(tally: &Tally, trials: &[(Kind, u32)]) -> Result<()> {
         })
     };
     let mut broken = Vec::new();
-    for (name, kind) in [("comparisons", Some(Kind::Comparison)), ("studies", Some(Kind::Study)), ("both", None)] {
+    let kinds = [
+        ("comparisons", Some(Kind::Comparison)),
+        ("studies", Some(Kind::Study)),
+        ("gates", Some(Kind::Gate)),
+        ("all", None),
+    ];
+    for (name, kind) in kinds {
         let counts = Counts::of(asked(kind));
         if counts.trials + counts.empty + counts.failed == 0 {
             continue;

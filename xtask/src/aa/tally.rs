@@ -15,6 +15,8 @@ pub enum Kind {
     Comparison,
     /// A `plumb study run`.
     Study,
+    /// A `plumb gate`.
+    Gate,
 }
 
 /// A trial that has ended.
@@ -40,6 +42,7 @@ impl Record {
         let kind = match self.kind {
             Kind::Comparison => "comparison",
             Kind::Study => "study",
+            Kind::Gate => "gate",
         };
         let ending = match &self.ending {
             Ending::Judged(verdicts) => verdicts.line(),

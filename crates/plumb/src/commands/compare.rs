@@ -209,7 +209,7 @@ pub(super) fn is_real(sides: &[CompareSide]) -> bool {
     places(sides).any(|place| matches!(place, Place::Directory(_)))
 }
 
-fn places(sides: &[CompareSide]) -> impl Iterator<Item = &Place> {
+pub(super) fn places(sides: &[CompareSide]) -> impl Iterator<Item = &Place> {
     sides.iter().flat_map(|side| &side.plots).map(|plot| &plot.place)
 }
 

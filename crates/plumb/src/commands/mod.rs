@@ -8,6 +8,7 @@ pub mod compare;
 pub mod completion;
 pub mod dialect;
 pub mod explain;
+pub mod gate;
 pub mod measure;
 pub mod noise;
 pub mod report;

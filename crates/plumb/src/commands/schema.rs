@@ -18,6 +18,7 @@ pub fn run(form: Form) -> Result<End, Stopped> {
     let name = match form {
         Form::Workload => "workload",
         Form::Result => "result",
+        Form::Gate => "gate",
         Form::Noise => "noise",
         Form::Compare => "compare",
         Form::Sweep => "sweep",

@@ -302,6 +302,14 @@ fn read_results(file: &ForeignFile<'_>, from: Option<&str>) -> Result<Vec<RunRes
     })
 }
 
+/// All results of a file: Plumb's own, or another tool's.
+pub(super) fn read_file(file: &Path) -> Result<Vec<RunResult>, Stopped> {
+    let (bytes, changed_at) = read_limited(file)?;
+    let name = plumb_result::path_text(file);
+    let foreign = ForeignFile { name: &name, bytes: &bytes, changed_at };
+    read_results(&foreign, None).map_err(|error| Stopped::usage(format!("{}: {error}", file.display())))
+}
+
 /// A file's bytes, and when it was last changed.
 fn read_limited(file: &Path) -> Result<(Vec<u8>, Timestamp), Stopped> {
     let failed = |error: std::io::Error| Stopped::io(format!("{}: {error}", file.display()));

@@ -105,6 +105,36 @@ pub const TOPICS: &[Topic] = &[
         exits: MEASURES,
     },
     Topic {
+        command: "gate",
+        examples: &[
+            example("Judge one directory by another", "plumb gate --baseline /mnt/a --candidate /mnt/b"),
+            example(
+                "Judge writes, and go on until the answer is clear",
+                "plumb gate --baseline /mnt/a --candidate /mnt/b --for random-write --until-decided",
+            ),
+            example(
+                "Keep a baseline in a file, and judge each later session by it",
+                "plumb gate --candidate /mnt/a --keep baseline.json",
+            ),
+            example("Judge the newest run by those with a tag", "plumb gate --baseline tag:main --candidate last"),
+            example(
+                "Write what a pipeline reads",
+                "plumb gate --baseline /mnt/a --candidate /mnt/b --github --junit gate.xml --md gate.md",
+            ),
+            example("Try it on simulated devices", "plumb gate --baseline sim:ssd --candidate 'sim:ssd?slow=10%'"),
+        ],
+        exits: &[
+            exit("0", "pass; with --allow-cannot-tell also `cannot tell`"),
+            exit("1", "regression"),
+            USAGE,
+            exit("3", "cannot tell, because checks rejected too many runs, or those of one side"),
+            IO,
+            REFUSED,
+            exit("6", "cannot tell"),
+            INTERRUPTED,
+        ],
+    },
+    Topic {
         command: "noise",
         examples: &[
             example("Measure the noise floor of a directory", "plumb noise /mnt/data"),

@@ -19,6 +19,7 @@ mod fio_jobs;
 mod fio_runs;
 mod fio_verify;
 mod flushes;
+mod gate;
 mod getc_putc;
 mod ignored_signals;
 mod import;

@@ -36,13 +36,15 @@ pub struct CellClaim {
 }
 
 /// The values of a cell, as the statistics want them.
-struct CellValues {
-    blocks: [Vec<f64>; 2],
-    plots: [Vec<Vec<f64>>; 2],
+pub(crate) struct CellValues {
+    /// The value of each block, by side.
+    pub(crate) blocks: [Vec<f64>; 2],
+    /// The runs of each plot, by side.
+    pub(crate) plots: [Vec<Vec<f64>>; 2],
 }
 
 impl CellValues {
-    fn of(rows: &[LogRow]) -> CellValues {
+    pub(crate) fn of(rows: &[LogRow]) -> CellValues {
         let mut blocks: [Vec<f64>; 2] = Default::default();
         let mut plots: [BTreeMap<u32, Vec<f64>>; 2] = Default::default();
         for row in rows {
@@ -130,7 +132,7 @@ fn of_plots(precision: Precision, values: &CellValues) -> Precision {
     precision
 }
 
-fn has_several_plots(rows: &[LogRow]) -> bool {
+pub(crate) fn has_several_plots(rows: &[LogRow]) -> bool {
     [Side::A, Side::B].into_iter().any(|side| {
         let mut plots = rows.iter().filter(|row| row.side == side).map(|row| row.plot);
         plots.next().is_some_and(|first| plots.any(|plot| plot != first))
@@ -376,7 +378,12 @@ fn forbids(finding: &Finding) -> bool {
 }
 
 /// What forbids a claim, if anything does. `cannot-tell` claims nothing.
-fn cap(said: ContrastVerdict, found: NumberFound, floor: Option<&Floor>, findings: &[Finding]) -> Option<Capped> {
+pub(crate) fn cap(
+    said: ContrastVerdict,
+    found: NumberFound,
+    floor: Option<&Floor>,
+    findings: &[Finding],
+) -> Option<Capped> {
     if said == ContrastVerdict::CannotTell {
         return None;
     }

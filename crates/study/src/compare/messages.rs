@@ -244,23 +244,32 @@ pub(crate) fn notes(workloads: &[&'static NamedWorkload], time_ns: u64, comparis
             }
             continue;
         }
-        // A number that some runs lack is compared, and no claim is made of it.
-        let is_whole = |name: &str| {
-            let mut cells = comparison_log.rows.keys().filter(|cell| cell.workload == named.name);
-            cells.any(|cell| cell.metric.to_string() == name && comparison_log.lacking(cell) == 0)
-        };
-        let missing = named.headline.iter().copied().filter(|name| !is_whole(name));
-        notes.extend(
-            missing.map(|name| format!("{}: {name}: {}", named.name, too_little(named, name, time_ns, comparison_log))),
-        );
+        let lacking = missing(named, time_ns, comparison_log);
+        notes.extend(lacking.into_iter().map(|(metric, why)| format!("{}: {metric}: {why}", named.name)));
     }
     notes
 }
 
+/// Numbers of a work that were planned and that no run has, or not each of them, with the reason. What only some runs have is
+/// compared, and no claim is made of it.
+pub(crate) fn missing(
+    named: &'static NamedWorkload,
+    time_ns: u64,
+    comparison_log: &ComparisonLog,
+) -> Vec<(Metric, String)> {
+    let is_whole = |metric: Metric| {
+        let mut cells = comparison_log.rows.keys().filter(|cell| cell.workload == named.name);
+        cells.any(|cell| cell.metric == metric && comparison_log.lacking(cell) == 0)
+    };
+    let planned = comparison_log.planned.iter().filter(|one| one.workload == named.name).map(|one| one.metric);
+    let missing = planned.filter(|&metric| !is_whole(metric));
+    missing.map(|metric| (metric, too_little(named, metric, time_ns, comparison_log))).collect()
+}
+
 /// Why a run has no such number, and how long it would have to be.
-fn too_little(named: &'static NamedWorkload, name: &str, time_ns: u64, comparison_log: &ComparisonLog) -> String {
+fn too_little(named: &'static NamedWorkload, metric: Metric, time_ns: u64, comparison_log: &ComparisonLog) -> String {
     let plain = "too few samples in a run; give each run more `--time`";
-    let Ok(Metric { subject: Subject::Op(kind), quantity: Quantity::Latency(stat) }) = name.parse::<Metric>() else {
+    let Metric { subject: Subject::Op(kind), quantity: Quantity::Latency(stat) } = metric else {
         return plain.to_owned();
     };
     let had = |(index, side): (usize, &Histogram)| {

@@ -18,6 +18,7 @@ pub use request::CompareRequest;
 use crate::fit::Policies;
 use crate::floors::{Floors, floors, of_request};
 use crate::not_stored::NotStored;
+use crate::place::Place;
 use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use claims::{CellClaim, Rows, Terms, claims, contrast};
 use comparison_log::{BlockRuns, ComparisonLog};
@@ -111,9 +112,9 @@ pub(crate) fn measure(
                         break 'looks ComparisonEnded::By(StopReason::Budget);
                     }
                     progress.block(&format!("block {} (minimum {})", done + 1, stop.blocks_min));
-                    let finished =
+                    let block_end =
                         run_block(bench, request, order[done as usize], done, &mut comparison_log, progress)?;
-                    if !finished {
+                    if block_end == BlockEnd::Interrupted {
                         break 'looks ComparisonEnded::Interrupted;
                     }
                     done += 1;
@@ -128,15 +129,28 @@ pub(crate) fn measure(
     Ok(Measured { comparison_log, claims: found, rule, ended })
 }
 
-/// Runs every workload on both sides in the block's order. False when a signal ended it.
-fn run_block(
+/// How a block ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BlockEnd {
+    /// A signal ended it.
+    Interrupted,
+    /// It is complete.
+    Done {
+        /// Time that its runs took on simulated devices, whose clocks are their own.
+        simulated: Duration,
+    },
+}
+
+/// Runs every workload on both sides in the block's order.
+pub(crate) fn run_block(
     bench: &mut Bench,
     request: &CompareRequest<'_>,
     planned: PlannedBlock,
     number: u32,
     comparison_log: &mut ComparisonLog,
     progress: &mut dyn Progress,
-) -> Result<bool, RunError> {
+) -> Result<BlockEnd, RunError> {
+    let mut simulated = Duration::ZERO;
     for &named in &request.workloads {
         let mut outcomes: [Option<RunOutcome>; 2] = [None, None];
         let mut asked = None;
@@ -157,7 +171,10 @@ fn run_block(
             };
             let outcome = bench.run(&run, progress)?;
             if outcome.result.partial {
-                return Ok(false);
+                return Ok(BlockEnd::Interrupted);
+            }
+            if matches!(plot.place, Place::Sim(_)) {
+                simulated += outcome.result.phases.iter().map(|phase| Duration::from_nanos(phase.wall_ns)).sum();
             }
             outcomes[index] = Some(outcome);
             asked.get_or_insert(workload);
@@ -167,7 +184,7 @@ fn run_block(
         comparison_log.note(request.sides(), named, &asked, runs);
     }
     comparison_log.order.push(planned.block.name().to_owned());
-    Ok(true)
+    Ok(BlockEnd::Done { simulated })
 }
 
 /// The two sides are two devices, even when they are called the same; plots of one number are one.
@@ -175,7 +192,8 @@ fn sim_seed(seed: u64, plot: &SidePlot) -> u64 {
     seed.wrapping_mul(2).wrapping_add(u64::from(plot.number % 2))
 }
 
-fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured) -> CompareOutcome {
+/// What the runs of a comparison came to; stores it.
+pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured) -> CompareOutcome {
     let Measured { comparison_log, claims, rule, ended } = measured;
     let environment = bench.environment().clone();
     let Floors { floors, notes: floor_notes } = match &bench.store {

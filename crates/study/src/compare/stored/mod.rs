@@ -6,6 +6,8 @@ mod select;
 
 pub use select::SelectionError;
 
+pub(crate) mod history;
+
 use super::claims::{CellClaim, Terms, claims_of};
 use super::comparison_log::{ComparedCell, ComparisonLog, LogRow, provisioning, tier};
 use super::plan::side_index;
@@ -97,29 +99,29 @@ impl From<SelectionError> for StoredError {
 }
 
 /// A selected run with a result.
-struct Selected {
-    side: Side,
-    at: Timestamp,
+pub(crate) struct Selected {
+    pub(crate) side: Side,
+    pub(crate) at: Timestamp,
     plot: String,
     /// The name of the study that it is of.
     study: Option<String>,
     dialect: Option<String>,
-    result: RunResult,
+    pub(crate) result: RunResult,
 }
 
 impl Selected {
     /// Whether its numbers count, whatever is next to it.
-    fn counts(&self) -> bool {
+    pub(crate) fn counts(&self) -> bool {
         self.result.verdict != RunVerdict::Reject && !self.result.partial
     }
 
     /// Whether it is known when it was made: of an imported run perhaps only when its file was.
-    fn has_time(&self) -> bool {
+    pub(crate) fn has_time(&self) -> bool {
         self.result.imported.as_ref().is_none_or(|imported| imported.time == TimeSource::Tool)
     }
 
     /// How long it ran; a simulated device takes no time.
-    fn wall_ns(&self) -> u64 {
+    pub(crate) fn wall_ns(&self) -> u64 {
         let is_simulated = self.result.workload.target.values().any(|target| matches!(target, Target::Sim(_)));
         if is_simulated { 0 } else { self.result.phases.iter().map(|phase| phase.wall_ns).sum() }
     }
@@ -149,7 +151,7 @@ pub fn compare_stored(store: &Store, request: &StoredRequest<'_>) -> Result<Comp
         }
     }
     short_list::sort_by(&mut runs, |one, other| (one.at, &one.result.id).cmp(&(other.at, &other.result.id)));
-    let mut gathered = Gathered::new(&runs, &names, request.metrics)?;
+    let mut gathered = Gathered::new(&runs, &names, request.metrics, Pairing::AsTheyLie)?;
     gathered.take_all();
     notes.extend(gathered.notes());
     Ok(conclude(store, request, &names, &rows, gathered, notes))
@@ -200,19 +202,35 @@ fn load(
     Ok((found, without))
 }
 
+/// What neighbours in time are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pairing {
+    /// Pairs or stretches, where they lie so.
+    AsTheyLie,
+    /// Never counterparts.
+    Never,
+}
+
 /// The runs by work, as a comparison sees them.
 struct Gathered<'a> {
     runs: &'a [Selected],
     names: &'a [String; 2],
     wanted: Vec<String>,
     log: ComparisonLog,
+    /// Whether runs that alternate in time are pairs.
+    pairing: Pairing,
     arranged: BTreeMap<String, Arranged>,
     /// Samples that lack a number: a run of theirs has no value of it.
     lacking: BTreeMap<ComparedCell, u32>,
 }
 
 impl<'a> Gathered<'a> {
-    fn new(runs: &'a [Selected], names: &'a [String; 2], metrics: &[String]) -> Result<Gathered<'a>, StoredError> {
+    fn new(
+        runs: &'a [Selected],
+        names: &'a [String; 2],
+        metrics: &[String],
+        pairing: Pairing,
+    ) -> Result<Gathered<'a>, StoredError> {
         let phases = || runs.iter().flat_map(|run| &run.result.phases);
         let known = short_list::set(phases().flat_map(|phase| phase.metrics.keys().copied()));
         let wanted: Vec<String> = metrics.iter().map(|name| crate::file::known_metric(name.trim())).collect();
@@ -225,6 +243,7 @@ impl<'a> Gathered<'a> {
             names,
             wanted,
             log: ComparisonLog::default(),
+            pairing,
             arranged: BTreeMap::new(),
             lacking: BTreeMap::new(),
         })
@@ -281,7 +300,7 @@ impl<'a> Gathered<'a> {
             let run = &self.runs[at];
             TimedRun { side: run.side, at: run.at.as_nanosecond() as i64, plot: run.plot.clone() }
         };
-        let is_known = counted.iter().all(|&at| self.runs[at].has_time());
+        let is_known = self.pairing == Pairing::AsTheyLie && counted.iter().all(|&at| self.runs[at].has_time());
         let times = if is_known { Times::Known } else { Times::Unknown };
         let arranged = arrange(&counted.iter().map(timed).collect::<Vec<_>>(), times);
         let mut cells: BTreeMap<ComparedCell, Vec<LogRow>> = BTreeMap::new();
@@ -419,7 +438,7 @@ fn conclude(
     let works = floor_works(runs, names);
     let found_floors = floors(store, &works, &claims);
     notes.extend(found_floors.notes);
-    let sides = sides(request, runs, names, &mut log);
+    let sides = sides(request.varying, runs, names, &mut log);
     let judged = view::judge(&sides, &log, &claims, &rule, &found_floors.floors);
     let terms = Terms {
         baseline: &names[0],
@@ -522,7 +541,7 @@ fn floor_works<'a>(runs: &'a [Selected], names: &'a [String; 2]) -> Vec<FloorOf<
 
 /// The sides as the checks see them: the set-up of each is that of its first run, and where its runs differ that is told.
 fn sides<'a>(
-    request: &StoredRequest<'_>,
+    varying: Option<&'static Factor>,
     runs: &'a [Selected],
     names: &'a [String; 2],
     log: &mut ComparisonLog,
@@ -544,7 +563,7 @@ fn sides<'a>(
         targets: known.map(|result| &result.target),
         runs: fewest,
         records,
-        varying: request.varying,
+        varying,
     }
 }
 

@@ -1,0 +1,197 @@
+//! Gates whose baseline was measured before: in a file, or in the store.
+
+use super::{Reference, TIME};
+use crate::args::GateArguments;
+use crate::commands::compare::{announcement, is_real, side, sizes, works};
+use crate::commands::store;
+use crate::common::Common;
+use crate::exit::Stopped;
+use crate::progress::LiveLine;
+use crate::session;
+use crate::space_budget::{DataSizes, virtual_time};
+use plumb_document::json;
+use plumb_result::gate::{GateAnswer, GateSource};
+use plumb_result::{RunResult, RunVerdict};
+use plumb_stats::schedule::Side;
+use plumb_study::Place;
+use plumb_study::compare::stored::StoredError;
+use plumb_study::gate::{
+    Alone, AloneRequest, GateOutcome, HistoryRequest, HistorySide, gate_history, measure_alone, newest_sessions,
+    results, session_count, works_at,
+};
+use plumb_workload::named::Scale;
+use plumb_workload::{Nanos, Workload};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// Judges a candidate by runs that were made before. True where the store did not take what was measured.
+pub(super) fn run(
+    baseline: &Reference,
+    candidate: &Reference,
+    arguments: &GateArguments,
+    budget: Nanos,
+    common: &Common,
+) -> Result<(GateOutcome, bool), Stopped> {
+    let baseline = before(baseline, arguments, common)?;
+    let (candidate, alone, unstored) = match candidate {
+        Reference::Place(text) => {
+            let (alone, unstored) = measure(text, &baseline.results, arguments, budget, common)?;
+            let results = alone.results.clone();
+            (HistorySide { name: text.clone(), source: GateSource::Measured, results }, Some(alone), unstored)
+        }
+        before_it => (before(before_it, arguments, common)?, None, false),
+    };
+    let request = HistoryRequest {
+        baseline,
+        candidate,
+        metrics: &arguments.metrics,
+        margin: arguments.margin,
+        session_gap: gap(arguments),
+        spent: alone.as_ref().map_or(Duration::ZERO, |alone| alone.spent),
+        seed: arguments.seed,
+    };
+    let outcome = gate_history(request).map_err(stopped)?;
+    let interrupted = alone.is_some_and(|alone| alone.interrupted);
+    Ok((GateOutcome { interrupted, ..outcome }, unstored))
+}
+
+fn stopped(error: StoredError) -> Stopped {
+    match error {
+        StoredError::Store(error) => error.into(),
+        other => Stopped::usage(other),
+    }
+}
+
+fn gap(arguments: &GateArguments) -> Duration {
+    Duration::from_nanos(arguments.session_gap.0)
+}
+
+/// Runs that were made before, of the works that were asked for.
+fn before(reference: &Reference, arguments: &GateArguments, common: &Common) -> Result<HistorySide, Stopped> {
+    let (name, source, mut results) = match reference {
+        Reference::File(path) => {
+            let results = if path.exists() { in_file(path)? } else { Vec::new() };
+            (plumb_result::path_text(path), GateSource::File, results)
+        }
+        Reference::Stored(text) | Reference::Place(text) => {
+            let store = session::store_to_read(common)?;
+            (text.clone(), GateSource::Stored, results(&store, text).map_err(stopped)?)
+        }
+    };
+    if let Some(names) = &arguments.work {
+        let wanted: Vec<&str> = names.split(',').map(str::trim).collect();
+        let found = results.len();
+        results.retain(|result| wanted.contains(&result.workload.name.as_str()));
+        if results.is_empty() && found > 0 {
+            return Err(Stopped::usage(format!("no run of {name} is of `{names}`")));
+        }
+    }
+    Ok(HistorySide { name, source, results })
+}
+
+/// An empty file is one that was made for what is to come.
+fn in_file(path: &Path) -> Result<Vec<RunResult>, Stopped> {
+    if std::fs::metadata(path).is_ok_and(|facts| facts.len() == 0) {
+        return Ok(Vec::new());
+    }
+    store::read_file(path)
+}
+
+/// Measures the candidate: by the baseline's work, or where there is none yet by a named one.
+fn measure(
+    text: &str,
+    baseline: &[RunResult],
+    arguments: &GateArguments,
+    budget: Nanos,
+    common: &Common,
+) -> Result<(Alone, bool), Stopped> {
+    let one = side(Side::B, text, text, 1)?;
+    let sides = [one.clone()];
+    let place: &Place = match one.plots.as_slice() {
+        [only] => &only.place,
+        _ => return Err(Stopped::usage(format!("`{text}` names several places; a history is of one"))),
+    };
+    let sizes = sizes(&sides, arguments.size)?;
+    if !common.json && is_real(&sides) {
+        session::announce(&announcement(text, sizes));
+    }
+    let DataSizes { file_bytes, files } = sizes;
+    let time = arguments.time.unwrap_or_else(|| match place {
+        Place::Sim(_) => virtual_time(std::iter::once(place)),
+        Place::Directory(_) => TIME,
+    });
+    let works: Vec<Workload> = match baseline.is_empty() {
+        true => works(arguments.work.as_deref().unwrap_or(super::WORK))?
+            .into_iter()
+            .map(|named| {
+                let place = place.for_named();
+                named.workload(&Scale { file_bytes, files, time_ns: time.0, seed: arguments.seed, place })
+            })
+            .collect(),
+        false => works_at(baseline, place).ok_or_else(|| {
+            Stopped::usage(format!("{text} cannot run the baseline's work: only one of them is a simulated device"))
+        })?,
+    };
+    if works.is_empty() {
+        return Err(Stopped::usage("the baseline's runs are another tool's: their work cannot be run again here"));
+    }
+    let mut bench = session::bench(common)?;
+    let mut line = LiveLine::new();
+    let request = AloneRequest {
+        place,
+        works: &works,
+        budget: Duration::from_nanos(budget.0),
+        seed: arguments.seed,
+        session: baseline.len() as u32,
+        command: &session::command_line(),
+    };
+    let alone = measure_alone(&mut bench, &request, &mut line);
+    line.clear();
+    let unstored = session::unstored(&bench, "a run of this gate", common);
+    Ok((alone?, unstored))
+}
+
+/// Adds what was measured to a file, unless it is a regression or was rejected, and says so.
+pub(super) fn keep(path: &Path, outcome: &GateOutcome, arguments: &GateArguments) -> Result<(), Stopped> {
+    let gate = &outcome.gate;
+    let is_good = |result: &&RunResult| result.verdict != RunVerdict::Reject && !result.partial;
+    let good: Vec<RunResult> = outcome.measured.iter().filter(is_good).cloned().collect();
+    let shown = path.display();
+    let why_not = match gate.answer {
+        _ if outcome.interrupted => Some("it was interrupted"),
+        GateAnswer::Regression => Some("they are a regression"),
+        _ if gate.rejected || good.is_empty() => Some("the checks rejected too many"),
+        _ => None,
+    };
+    if let Some(why_not) = why_not {
+        session::announce(&format!("{shown}: these runs are not kept, because {why_not}"));
+        return Ok(());
+    }
+    let mut all = if path.exists() { in_file(path)? } else { Vec::new() };
+    let added = good.len();
+    all.extend(good);
+    let all = newest_sessions(all, gap(arguments));
+    let sessions = session_count(&all, gap(arguments));
+    write(path, &all)?;
+    let s = if sessions == 1 { "" } else { "s" };
+    session::announce(&format!("{shown}: {added} runs kept; it has {} runs of {sessions} session{s}", all.len()));
+    Ok(())
+}
+
+/// As `plumb export` does it, a run a line. The file is replaced at once, so that a kill leaves the old one or the new one.
+fn write(path: &Path, runs: &[RunResult]) -> Result<(), Stopped> {
+    let texts: Result<Vec<String>, _> = runs.iter().map(|run| json::to_string(run)).collect();
+    let text = format!("[\n{}\n]\n", texts.map_err(Stopped::io)?.join(",\n"));
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed = |error: std::io::Error| Stopped::io(format!("cannot write {}: {error}", path.display()));
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let half_made = directory.join(format!(".{name}.{}", std::process::id()));
+    let made = std::fs::File::create_new(&half_made)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&half_made, path));
+    made.map_err(|error| {
+        let _ = std::fs::remove_file(&half_made);
+        failed(error)
+    })
+}

@@ -1,0 +1,225 @@
+//! `plumb gate`: pass, regression or cannot tell.
+
+mod history;
+
+use super::compare::{announcement, is_real, places, side, sizes, works};
+use crate::args::GateArguments;
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::output;
+use crate::progress::LiveLine;
+use crate::session;
+use crate::space_budget::{DataSizes, check_lengths, virtual_time};
+use plumb_document::json;
+use plumb_report::gate as page;
+use plumb_result::Gate;
+use plumb_result::gate::GateAnswer;
+use plumb_stats::schedule::Side;
+use plumb_study::compare::CompareSide;
+use plumb_study::gate::{GateOutcome, PlacesRequest, gate_places, planned};
+use plumb_workload::Nanos;
+use plumb_workload::named::{self, Scale};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where no work is named.
+const WORK: &str = "random-read";
+/// Where a budget is not given.
+const BUDGET: Nanos = Nanos(60_000_000_000);
+/// Who wants an answer waits at most so long.
+const UNTIL_DECIDED: Nanos = Nanos(3_600_000_000_000);
+/// Timed phases are this long where the budget allows it: a longer budget buys blocks, which are what an answer needs.
+const TIME: Nanos = Nanos(1_000_000_000);
+const TIME_LEAST: Nanos = Nanos(500_000_000);
+/// A budget should be enough for this many blocks, half of it spent on timed phases.
+const BLOCKS: u64 = 8;
+
+/// Judges a candidate by its baseline.
+pub fn run(arguments: &GateArguments, common: &Common) -> Result<End, Stopped> {
+    let budget = match (arguments.budget, arguments.until_decided) {
+        (Some(budget), _) => budget,
+        (None, true) => UNTIL_DECIDED,
+        (None, false) => BUDGET,
+    };
+    check_lengths(budget, arguments.time, arguments.size)?;
+    let outputs = [&arguments.junit, &arguments.md, &arguments.bencher];
+    outputs.into_iter().flatten().try_for_each(|path| writable(path))?;
+    let baseline = match (&arguments.baseline, &arguments.keep) {
+        (Some(text), _) => Reference::parse(text, arguments.keep.as_deref())?,
+        (None, Some(keep)) => Reference::File(keep.clone()),
+        (None, None) => return Err(Stopped::usage("name --baseline, or a file to keep runs in: --keep FILE")),
+    };
+    let candidate = Reference::parse(&arguments.candidate, None)?;
+    let (outcome, unstored) = match (&baseline, &candidate) {
+        (Reference::Place(_), Reference::Place(_)) if arguments.keep.is_some() => {
+            return Err(Stopped::usage(
+                "--keep keeps runs that are judged by a history; with a place for --baseline both sides are measured each \
+                 time, and there is nothing to keep",
+            ));
+        }
+        (Reference::Place(a), Reference::Place(b)) => of_places([a, b], arguments, budget, common)?,
+        (Reference::Place(_), _) => {
+            return Err(Stopped::usage(format!(
+                "`{}` was measured before, and --baseline is a place: name a file or stored runs for --baseline, or a place \
+                 for --candidate",
+                arguments.candidate
+            )));
+        }
+        _ => history::run(&baseline, &candidate, arguments, budget, common)?,
+    };
+    write_all(arguments, &outcome.gate, common)?;
+    if let Some(keep) = &arguments.keep {
+        history::keep(keep, &outcome, arguments)?;
+    }
+    Ok(if unstored { End::Io } else { end(arguments, &outcome) })
+}
+
+/// What is judged, or by what.
+enum Reference {
+    /// Measured for this gate.
+    Place(String),
+    /// Results in a file.
+    File(PathBuf),
+    /// Runs of the store.
+    Stored(String),
+}
+
+impl Reference {
+    /// What is there as a directory or a file is that; what looks like a path and is not there is a mistake, unless it is about to
+    /// be made. All else selects stored runs.
+    fn parse(text: &str, kept: Option<&Path>) -> Result<Reference, Stopped> {
+        let path = Path::new(text);
+        let is_first_directory = || text.split(',').next().is_some_and(|first| Path::new(first.trim()).is_dir());
+        if text.starts_with("sim:") || path.is_dir() || is_first_directory() {
+            return Ok(Reference::Place(text.to_owned()));
+        }
+        if path.is_file() || kept == Some(path) {
+            return Ok(Reference::File(path.to_owned()));
+        }
+        let looks_like_path = text.starts_with(['/', '.']) || text.ends_with(".json");
+        match looks_like_path {
+            true => Err(Stopped::usage(format!("`{text}` is neither a directory nor a file of results"))),
+            false => Ok(Reference::Stored(text.to_owned())),
+        }
+    }
+}
+
+/// How the command ends.
+fn end(arguments: &GateArguments, outcome: &GateOutcome) -> End {
+    let gate = &outcome.gate;
+    match gate.answer {
+        _ if outcome.interrupted => End::Interrupted,
+        GateAnswer::Pass => End::Done,
+        GateAnswer::Regression => End::AssertedFalse,
+        GateAnswer::CannotTell if gate.rejected => End::Rejected,
+        GateAnswer::CannotTell if arguments.allow_cannot_tell => End::Done,
+        GateAnswer::CannotTell => End::CannotTell,
+    }
+}
+
+/// Both sides are measured. True where the store did not take everything.
+fn of_places(
+    [a, b]: [&str; 2],
+    arguments: &GateArguments,
+    budget: Nanos,
+    common: &Common,
+) -> Result<(GateOutcome, bool), Stopped> {
+    let workloads = works(arguments.work.as_deref().unwrap_or(WORK))?;
+    let planned = planned(&workloads, &arguments.metrics).map_err(Stopped::usage)?;
+    let named = |text: &str, role: &str| if a == b { format!("{text} ({role})") } else { text.to_owned() };
+    let sides = [side(Side::A, &named(a, "baseline"), a, 1)?, side(Side::B, &named(b, "candidate"), b, 1)?];
+    let sizes = sizes(&sides, arguments.size)?;
+    if !common.json && is_real(&sides) {
+        session::announce(&announcement(&format!("{a} and {b}"), sizes));
+    }
+    let DataSizes { file_bytes, files } = sizes;
+    let time_for = |budget: Nanos| arguments.time.unwrap_or_else(|| time(&sides, budget, workloads.len()));
+    let time = time_for(budget);
+    let options = |needed: Duration| {
+        let needed = longer(needed);
+        let time = match arguments.time {
+            None if time_for(needed) != time => format!(" --time {time}"),
+            _ => String::new(),
+        };
+        format!("--budget {needed}{time}")
+    };
+    let [baseline, candidate] = sides.clone();
+    let request = PlacesRequest {
+        baseline,
+        candidate,
+        workloads: workloads.clone(),
+        planned,
+        scale: Scale { file_bytes, files, time_ns: time.0, seed: arguments.seed, place: named::RunPlace::Directory },
+        budget: Duration::from_nanos(budget.0),
+        margin: arguments.margin,
+        seed: arguments.seed,
+        command: &session::command_line(),
+        options: &options,
+    };
+    let mut bench = session::bench(common)?;
+    let mut line = LiveLine::new();
+    let outcome = gate_places(&mut bench, &request, &mut line);
+    line.clear();
+    let unstored = session::unstored(&bench, "the comparison of this gate", common);
+    Ok((outcome?, unstored))
+}
+
+/// Length of a timed phase.
+fn time(sides: &[CompareSide], Nanos(budget): Nanos, works: usize) -> Nanos {
+    if !is_real(sides) {
+        return virtual_time(places(sides));
+    }
+    Nanos((budget / 2 / (2 * BLOCKS * works.max(1) as u64)).clamp(TIME_LEAST.0, TIME.0))
+}
+
+/// A budget of at least this, in whole units: `90s`, `4min`.
+fn longer(needed: Duration) -> Nanos {
+    let seconds = needed.as_secs_f64().ceil() as u64;
+    let unit = if seconds <= 120 { 5 } else { 60 };
+    Nanos(seconds.next_multiple_of(unit) * 1_000_000_000)
+}
+
+/// Refuses a file that cannot be written before anything is measured for it.
+fn writable(path: &Path) -> Result<(), Stopped> {
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    opened.map(|_| ()).map_err(|error| Stopped::usage(format!("{}: {error}", path.display())))
+}
+
+/// The page, or JSON, and every file that was asked for.
+fn write_all(arguments: &GateArguments, gate: &Gate, common: &Common) -> Result<(), Stopped> {
+    if common.json {
+        session::print_json(gate)?;
+    } else {
+        output::print(&page::page(gate, common.verbose, &session::style()));
+    }
+    let write = |path: &Option<PathBuf>, text: &dyn Fn() -> Result<String, Stopped>| match path {
+        Some(path) => {
+            let failed = |error| Stopped::io(format!("cannot write {}: {error}", path.display()));
+            std::fs::write(path, text()?).map_err(failed)
+        }
+        None => Ok(()),
+    };
+    write(&arguments.junit, &|| Ok(page::junit(gate)))?;
+    write(&arguments.md, &|| Ok(page::markdown(gate)))?;
+    write(&arguments.bencher, &|| Ok(json::to_string_pretty(&page::bencher(gate)).map_err(Stopped::io)? + "\n"))?;
+    if arguments.github {
+        github(gate, common)?;
+    }
+    Ok(())
+}
+
+/// Annotations go to standard output, or to standard error where that is JSON; the runner reads both.
+fn github(gate: &Gate, common: &Common) -> Result<(), Stopped> {
+    let annotations = page::annotations(gate);
+    if common.json {
+        output::error_text!("{annotations}");
+    } else {
+        output::print(&annotations);
+    }
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
+    let path = Path::new(&path);
+    let appended = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    let appended = appended.and_then(|mut file| file.write_all(page::markdown(gate).as_bytes()));
+    appended.map_err(|error| Stopped::io(format!("cannot append to {}: {error}", path.display())))
+}

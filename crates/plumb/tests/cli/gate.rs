@@ -1,0 +1,167 @@
+//! `plumb gate` on simulated devices: its answers, exit codes and files.
+
+use crate::commands::fits;
+use crate::common::Home;
+use serde_json::Value;
+
+fn gate(home: &Home, baseline: &str, candidate: &str, more: &str) -> (i32, Value) {
+    let said = home.plumb(&format!("gate --baseline {baseline} --candidate {candidate} --json --no-store {more}"));
+    (said.code, said.json())
+}
+
+#[test]
+fn each_answer_has_its_exit_code_and_fits_the_schema() {
+    let home = Home::new();
+    for (baseline, candidate, more, code, answer) in [
+        ("sim:ssd", "sim:ssd", "", 0, "pass"),
+        ("sim:ssd", "sim:ssd?slow=20%", "", 1, "regression"),
+        ("sim:ssd?slow=20%", "sim:ssd", "", 0, "pass"),
+        ("sim:ssd?cv=15%", "sim:ssd?cv=15%", "", 6, "cannot-tell"),
+        ("sim:ssd?cv=15%", "sim:ssd?cv=15%", "--allow-cannot-tell", 0, "cannot-tell"),
+        ("sim:ssd", "sim:ssd?slow=10%", "--margin 20%", 0, "pass"),
+    ] {
+        let (found, gate) = gate(&home, baseline, candidate, more);
+        assert_eq!((found, &gate["answer"]), (code, &answer.into()), "{baseline} {candidate} {more}: {gate:#}");
+        assert_eq!(gate["schema"], "plumb.gate/1");
+        fits(&home, "gate", &gate);
+    }
+}
+
+// Protects: who spends the time that a gate asks for, with the options that it names, gets an answer.
+#[test]
+fn what_cannot_be_told_names_options_that_decide() {
+    let home = Home::new();
+    let device = "sim:ssd?cv=8%";
+    let (code, open) = gate(&home, device, device, "--time 200ms --budget 3s --seed 3");
+    assert_eq!(code, 6, "{open:#}");
+    let options = open["needed"]["options"].as_str().unwrap();
+    let (code, decided) = gate(&home, device, device, &format!("--time 200ms {options} --seed 4"));
+    assert_eq!((code, &decided["answer"]), (0, &"pass".into()), "{options}: {decided:#}");
+    let (_, until) = gate(&home, device, device, "--time 200ms --until-decided --seed 5");
+    assert_ne!(until["answer"], "cannot-tell", "{until:#}");
+}
+
+// Protects: a gate that could not measure a number, or whose runs are rejected, does not pass.
+#[test]
+fn what_is_missing_or_rejected_never_passes() {
+    let home = Home::new();
+    let (code, gate_of_disk) = gate(&home, "sim:hdd", "sim:hdd", "--time 2s");
+    assert_eq!((code, &gate_of_disk["answer"]), (6, &"cannot-tell".into()), "{gate_of_disk:#}");
+    assert!(gate_of_disk["missing"][0].as_str().unwrap().starts_with("random-read read.lat.p99: "), "{gate_of_disk:#}");
+    let (code, rate) = gate(&home, "sim:hdd", "sim:hdd", "--time 2s --metrics read.iops");
+    assert_eq!((code, &rate["answer"]), (0, &"pass".into()), "{rate:#}");
+    // Half of the reads of the candidate never reach it.
+    let (code, rejected) = gate(&home, "sim:ssd", "sim:ssd?errors=5%", "");
+    assert_eq!(
+        (code, &rejected["answer"], &rejected["rejected"]),
+        (3, &"cannot-tell".into(), &true.into()),
+        "{rejected:#}"
+    );
+    let allowed = home.plumb("gate --baseline sim:ssd --candidate sim:ssd?errors=5% --allow-cannot-tell --no-store");
+    allowed.expect(3);
+}
+
+#[test]
+fn pipelines_get_their_files() {
+    let home = Home::new();
+    let mut command = home.command(
+        "gate --baseline sim:ssd --candidate sim:ssd?slow=20% --no-store --github --junit j.xml --md m.md --bencher b.json"
+            .split(' '),
+    );
+    let summary = home.file("summary.md", "before\n");
+    let said = crate::common::Said::of({
+        command.env("GITHUB_STEP_SUMMARY", &summary);
+        command
+    });
+    let said =
+        said.expect(1).says(&["::error title=plumb gate%3A regression::Regression: sim:ssd?slow=20%25 is worse"]);
+    assert!(said.out.contains("At most 5 % of gates of an unchanged system answer"), "{}", said.out);
+    let read = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
+    assert!(read("j.xml").contains("<failure message="));
+    assert!(read("m.md").starts_with("### ❌ Plumb gate: regression\n"));
+    assert_eq!(read("summary.md"), format!("before\n{}", read("m.md")));
+    let bencher: Value = plumb_document::json::from_str(&read("b.json")).unwrap();
+    assert!(bencher["random-read"]["read-iops"]["value"].as_f64().unwrap() > 1000.0, "{bencher:#}");
+}
+
+/// Moves the newest session of a baseline file to a day of its own.
+fn date_session(home: &Home, file: &str, day: u32) {
+    let path = home.work().join(file);
+    let mut runs: Vec<Value> = plumb_document::json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    for run in &mut runs {
+        let at = run["started_at"].as_str().unwrap().to_owned();
+        if !at.starts_with("2020-") {
+            run["started_at"] = format!("2020-01-{day:02}T{}", at.split('T').nth(1).unwrap()).into();
+        }
+    }
+    std::fs::write(path, plumb_document::json::to_string(&runs).unwrap()).unwrap();
+}
+
+// Protects: a history of too few sessions claims nothing, one of enough finds a regression, and a regression is never kept as what
+// later runs are judged by.
+#[test]
+fn a_kept_history_judges_later_sessions() {
+    let home = Home::new();
+    let session =
+        |device: &str| home.plumb(&format!("gate --candidate {device} --keep base.json --time 200ms --no-store"));
+    session("sim:ssd?plot=1%").expect(6).says(&["base.json has no runs yet"]).complains(&["6 runs of 1 session"]);
+    for day in 1..5 {
+        date_session(&home, "base.json", day);
+        let said = session("sim:ssd?plot=1%").expect(6);
+        said.says(&["fewer than 5 sessions say too little of how sessions differ"]);
+    }
+    date_session(&home, "base.json", 5);
+    let judge = |device: &str| home.plumb(&format!("gate --baseline base.json --candidate {device} --json --no-store"));
+    let pass = judge("sim:ssd?plot=1%").expect(0).json();
+    fits(&home, "gate", &pass);
+    assert_eq!((&pass["design"], &pass["baseline"]["sessions"]), (&"history".into(), &5.into()), "{pass:#}");
+    assert_eq!((&pass["numbers"][0]["unit"], &pass["numbers"][0]["units"]), (&"session".into(), &5.into()));
+    let before = std::fs::read(home.work().join("base.json")).unwrap();
+    session("sim:ssd?plot=1%&slow=25%")
+        .expect(1)
+        .complains(&["these runs are not kept, because they are a regression"]);
+    assert_eq!(std::fs::read(home.work().join("base.json")).unwrap(), before);
+    // The file is one of results, and the store takes it.
+    home.plumb("import base.json").expect(0);
+    assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 30);
+    let stored = home.plumb("gate --baseline work:random-read --candidate last --json").json();
+    assert_eq!(
+        (&stored["candidate"]["source"], &stored["design"]),
+        (&"stored".into(), &"history".into()),
+        "{stored:#}"
+    );
+}
+
+// Protects: after a change of level, what was before it is no measure of what comes.
+#[test]
+fn only_sessions_since_the_last_change_count() {
+    let home = Home::new();
+    for day in 1..15 {
+        let device = if day < 8 { "sim:ssd?plot=1%&slow=40%" } else { "sim:ssd?plot=1%" };
+        // Each session is measured by itself: one that is judged as a regression would not be kept.
+        home.plumb(&format!("gate --candidate {device} --keep one.json --time 200ms --no-store --seed {day}"));
+        date_session(&home, "one.json", day);
+    }
+    let gate = home.plumb("gate --baseline one.json --candidate sim:ssd?plot=1% --json --no-store").json();
+    let number = &gate["numbers"][0];
+    assert_eq!(number["changes"].as_array().map(Vec::len), Some(1), "{gate:#}");
+    assert!(number["changes"][0]["at"].as_str().unwrap().starts_with("2020-01-08"), "{number:#}");
+    assert_eq!((&number["units"], &gate["answer"]), (&7.into(), &"pass".into()), "{gate:#}");
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused_with_a_way_out() {
+    let home = Home::new();
+    home.file("text.json", "[]");
+    for (line, said) in [
+        ("gate --candidate sim:ssd", "name --baseline, or a file to keep runs in: --keep FILE"),
+        ("gate --baseline sim:ssd --candidate sim:ssd --margin 0", "such as `5%`"),
+        ("gate --baseline sim:ssd --candidate ./nothing", "`./nothing` is neither a directory nor a file of results"),
+        ("gate --baseline sim:ssd --candidate sim:ssd --metrics write.bw", "there is read.iops, read.lat.p99"),
+        ("gate --baseline sim:ssd --candidate sim:ssd --keep b.json", "there is nothing to keep"),
+        ("gate --baseline sim:ssd --candidate text.json", "name a file or stored runs for --baseline"),
+        ("gate --baseline sim:ssd --candidate sim:ssd --junit no/such/place.xml", "no/such/place.xml"),
+    ] {
+        home.plumb(line).expect(2).complains(&[said]);
+    }
+}

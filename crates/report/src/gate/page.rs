@@ -1,0 +1,163 @@
+//! The page, and the same as Markdown.
+
+use crate::document::{self, ColumnHead, Item, ReportPart, ReportTable};
+use crate::format::{self, MISSING};
+use crate::style::{Ink, Style};
+use crate::table::Align;
+use plumb_result::gate::{GateAnswer, GateDesign, GateNumber, GateSide, GateUnit};
+use plumb_result::{Gate, Level};
+
+/// A page shows at most this many warnings, unless all are asked for.
+const WARNINGS_SHOWN: usize = 3;
+
+/// The page: the answer, its numbers, how often such an answer is wrong, and what else must be known.
+pub fn page(gate: &Gate, verbose: bool, style: &Style) -> String {
+    document::terminal(&parts(gate, if verbose { usize::MAX } else { WARNINGS_SHOWN }), style)
+}
+
+/// The same as Markdown, as a comment in a forge.
+pub fn markdown(gate: &Gate) -> String {
+    let mark = match gate.answer {
+        GateAnswer::Pass => "✅",
+        GateAnswer::Regression => "❌",
+        GateAnswer::CannotTell => "❔",
+    };
+    let text = document::markdown(&parts(gate, usize::MAX), "");
+    // A name must call nobody: forges look for mentions in what is left when Markdown is gone.
+    let text = text.replace('@', "@<!-- -->");
+    format!("### {mark} Plumb gate: {}\n\n{text}", gate.answer.name())
+}
+
+fn parts(gate: &Gate, shown: usize) -> Vec<ReportPart> {
+    let ink = match gate.answer {
+        GateAnswer::Pass => Ink::Good,
+        GateAnswer::Regression => Ink::Bad,
+        GateAnswer::CannotTell => Ink::Caution,
+    };
+    let mut parts = vec![ReportPart::Text(ink, gate.note.clone())];
+    if !gate.numbers.is_empty() {
+        parts.push(ReportPart::Table(table(gate)));
+    }
+    parts.push(ReportPart::Text(Ink::Faint, design(gate)));
+    parts.push(ReportPart::Text(Ink::Faint, gate.promise.clone()));
+    let items = items(gate, shown);
+    if !items.is_empty() {
+        parts.push(ReportPart::List(items));
+    }
+    parts
+}
+
+fn table(gate: &Gate) -> ReportTable {
+    let column = ColumnHead::new;
+    let columns = vec![
+        column("", Align::Left, None),
+        column("number", Align::Left, None),
+        column("baseline", Align::Right, Some(2)),
+        column("candidate", Align::Right, Some(2)),
+        column("ratio", Align::Right, None),
+        column("interval", Align::Left, Some(3)),
+        column("over", Align::Right, Some(1)),
+    ];
+    let row = |number: &GateNumber| {
+        let value = |value: Option<f64>| value.map_or(MISSING.to_owned(), |value| format::metric(value, number.metric));
+        let interval = number.lo.zip(number.hi);
+        vec![
+            number.answer.name().to_owned(),
+            number.name(),
+            value(number.baseline_value),
+            value(number.candidate_value),
+            number.ratio.map_or(MISSING.to_owned(), |ratio| format!("{}×", format::ratio(ratio))),
+            interval.map_or(MISSING.to_owned(), |(lo, hi)| format::interval(lo, hi)),
+            samples(number),
+        ]
+    };
+    ReportTable { columns, rows: gate.numbers.iter().map(row).collect() }
+}
+
+/// `8 blocks`.
+pub(super) fn samples(number: &GateNumber) -> String {
+    count(number.units, number.unit.name())
+}
+
+fn count(count: u32, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// How the numbers were collected, and what the interval is.
+fn design(gate: &Gate) -> String {
+    let side = |side: &GateSide| match side.sessions {
+        Some(sessions) => format!("{} of {}", count(side.runs, "run"), count(sessions, "session")),
+        None => count(side.runs, "run"),
+    };
+    let how = match gate.design {
+        GateDesign::Interleaved => {
+            let places = gate.numbers.iter().any(|number| number.unit == GateUnit::Plot);
+            let unit = if places { "each place is one sample" } else { "each block is one sample" };
+            format!(
+                "Measured in interleaved blocks in {}, judged {}; {unit}.",
+                format::time(gate.seconds * 1e9),
+                times(gate)
+            )
+        }
+        GateDesign::History => format!(
+            "Baseline: {}; candidate: {}. A session is one sample: what the machine differs by from session to session is in the \
+             interval.",
+            side(&gate.baseline),
+            side(&gate.candidate)
+        ),
+    };
+    let confidence = gate.numbers.first().map_or(0.0, |number| number.confidence);
+    let better = "Above 1× the candidate is better.";
+    if gate.numbers.is_empty() { how } else { format!("{how} Intervals of {}. {better}", format::percent(confidence)) }
+}
+
+fn times(gate: &Gate) -> String {
+    let word = |count: u32| match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    };
+    match gate.looks.done == gate.looks.planned {
+        true => word(gate.looks.done),
+        false => format!("{} of {} planned", word(gate.looks.done), count(gate.looks.planned, "time")),
+    }
+}
+
+fn items(gate: &Gate, shown: usize) -> Vec<Item> {
+    let item = |ink, head: &str, text: String| Item { ink, head: head.to_owned(), text };
+    let mut items: Vec<Item> = Vec::new();
+    for number in &gate.numbers {
+        for change in &number.changes {
+            let text = format!(
+                "{}: the level changed from {} to {} on {}; only sessions since then count",
+                number.name(),
+                format::metric(change.before, number.metric),
+                format::metric(change.after, number.metric),
+                change.at.get(..16).unwrap_or(&change.at).replace('T', " ")
+            );
+            items.push(item(Ink::Strong, "change", text));
+        }
+        if let Some(note) = &number.note {
+            let code = number.capped.as_ref().map_or(String::new(), |code| format!("{code}: "));
+            items.push(item(Ink::Faint, "note", format!("{}: {code}{note}", number.name())));
+        }
+    }
+    items.extend(gate.missing.iter().map(|missing| item(Ink::Caution, "missing", missing.clone())));
+    items.extend(gate.left_out.iter().take(shown).map(|run| {
+        item(Ink::Bad, "left out", format!("run {} of {}: {}", crate::run::short_id(&run.run), run.side, run.reason))
+    }));
+    let of_both = gate.checks.iter().filter(|finding| finding.level >= Level::Warn);
+    let of_both = of_both.map(|finding| Item::finding(finding.level, &finding.code, &finding.message, &finding.remedy));
+    let of_runs = gate.run_checks.iter().map(|check| {
+        let finding = &check.finding;
+        let message = format!("{} ({} of {} runs): {}", check.side, check.runs, check.of, finding.message);
+        Item::finding(finding.level, &finding.code, &message, &finding.remedy)
+    });
+    let warnings: Vec<Item> = of_both.chain(of_runs).collect();
+    let more = warnings.len().saturating_sub(shown) + gate.left_out.len().saturating_sub(shown);
+    items.extend(warnings.into_iter().take(shown));
+    if more > 0 {
+        items.push(item(Ink::Faint, "", format!("{more} more: -v")));
+    }
+    items.extend(gate.notes.iter().map(|note| item(Ink::Faint, "note", note.clone())));
+    items
+}

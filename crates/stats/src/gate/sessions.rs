@@ -1,0 +1,123 @@
+//! Two sides that were measured at different times: what a machine differs by from session to session is part of the error.
+
+use crate::StatsError;
+use crate::estimate::Estimate;
+use crate::summary::logs;
+
+/// Fewer sessions of the baseline than this say too little of how sessions differ.
+pub const SESSIONS_MIN: u32 = 5;
+
+/// The values of both sides, a list for each session. Runs of one session share what the machine was like then, so that a
+/// session is one sample, however many runs it has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SessionSides<'a> {
+    /// The baseline's.
+    pub baseline: &'a [Vec<f64>],
+    /// The candidate's: perhaps only one.
+    pub candidate: &'a [Vec<f64>],
+}
+
+impl SessionSides<'_> {
+    /// Sessions with values, of baseline and candidate.
+    pub fn sessions(&self) -> (u32, u32) {
+        let of = |side: &[Vec<f64>]| side.iter().filter(|runs| !runs.is_empty()).count() as u32;
+        (of(self.baseline), of(self.candidate))
+    }
+
+    /// Logarithm of candidate / baseline. Its error is that of a prediction: the mean of k sessions is to foretell the mean
+    /// of m further ones, with a variance of s² (1/k + 1/m), where s² is the variance of session means, pooled over both sides.
+    /// Where the candidate's sessions have fewer runs than the baseline's, what their runs vary by adds to it. `None` below
+    /// two sessions of the baseline, or without any of the candidate.
+    ///
+    /// Source: Hahn and Meeker, "Statistical intervals", 1991, §4.8 (prediction of the mean of m future observations).
+    ///
+    /// # Errors
+    /// Values that are not above 0.
+    pub fn estimate(&self) -> Result<Option<Estimate>, StatsError> {
+        let sessions = |side: &[Vec<f64>]| -> Result<Vec<Vec<f64>>, StatsError> {
+            side.iter().filter(|runs| !runs.is_empty()).map(|runs| logs(runs)).collect()
+        };
+        let (baseline, candidate) = (sessions(self.baseline)?, sessions(self.candidate)?);
+        if baseline.len() < 2 || candidate.is_empty() {
+            return Ok(None);
+        }
+        let means = |side: &[Vec<f64>]| side.iter().map(|runs| mean(runs)).collect::<Vec<f64>>();
+        let (a, b) = (means(&baseline), means(&candidate));
+        let (k, m) = (a.len() as f64, b.len() as f64);
+        let freedom = k + m - 2.0;
+        let between = (squares(&a) + squares(&b)) / freedom;
+        let further_error = (within(&baseline, &candidate) * (per_run(&candidate) - per_run(&baseline))).max(0.0);
+        let variance = between / k + (between + further_error) / m;
+        Ok(Some(Estimate { log_mean: mean(&b) - mean(&a), log_error: variance.sqrt(), freedom }))
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn squares(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
+/// Variance of the runs of a session, pooled over all; 0 where no session has two.
+fn within(baseline: &[Vec<f64>], candidate: &[Vec<f64>]) -> f64 {
+    let all = || baseline.iter().chain(candidate);
+    let freedom = all().map(|runs| runs.len() - 1).sum::<usize>();
+    if freedom == 0 { 0.0 } else { all().map(|runs| squares(runs)).sum::<f64>() / freedom as f64 }
+}
+
+/// Mean of 1 / runs of a session.
+fn per_run(sessions: &[Vec<f64>]) -> f64 {
+    sessions.iter().map(|runs| 1.0 / runs.len() as f64).sum::<f64>() / sessions.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(sessions: &[&[f64]]) -> Vec<Vec<f64>> {
+        sessions.iter().map(|runs| runs.to_vec()).collect()
+    }
+
+    fn estimate(baseline: &[&[f64]], candidate: &[&[f64]]) -> Option<Estimate> {
+        SessionSides { baseline: &of(baseline), candidate: &of(candidate) }.estimate().unwrap()
+    }
+
+    // Protects: a hundred runs of one session are one sample of what sessions differ by.
+    #[test]
+    fn more_runs_of_a_session_are_no_more_sessions() {
+        let few = estimate(&[&[100.0], &[104.0], &[98.0]], &[&[101.0]]).unwrap();
+        let many = estimate(&[&[100.0; 50], &[104.0; 50], &[98.0; 50]], &[&[101.0; 50]]).unwrap();
+        assert_eq!(few.freedom, 2.0);
+        assert!((few.log_error - many.log_error).abs() < 1e-12 && (few.log_mean - many.log_mean).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_error_is_that_of_a_prediction() {
+        // R: x <- log(c(100, 104, 98, 101)); sd(x) * sqrt(1 / 4 + 1)
+        let found = estimate(&[&[100.0], &[104.0], &[98.0], &[101.0]], &[&[90.0]]).unwrap();
+        let logs: Vec<f64> = [100.0f64, 104.0, 98.0, 101.0].iter().map(|value| value.ln()).collect();
+        let mean = logs.iter().sum::<f64>() / 4.0;
+        let sd = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / 3.0).sqrt();
+        assert!((found.log_error - sd * 1.25f64.sqrt()).abs() < 1e-12);
+        assert!((found.log_mean - (90.0f64.ln() - mean)).abs() < 1e-12);
+        assert_eq!(found.freedom, 3.0);
+    }
+
+    #[test]
+    fn a_candidate_of_one_noisy_run_is_less_certain_than_one_of_many() {
+        let noisy: [&[f64]; 3] =
+            [&[90.0, 110.0, 100.0, 101.0], &[95.0, 106.0, 99.0, 104.0], &[92.0, 108.0, 97.0, 103.0]];
+        let one = estimate(&noisy, &[&[100.0]]).unwrap();
+        let many = estimate(&noisy, &[&[91.0, 109.0, 98.0, 103.0]]).unwrap();
+        assert!(one.log_error > 1.5 * many.log_error, "{one:?} {many:?}");
+    }
+
+    #[test]
+    fn without_two_sessions_there_is_no_error() {
+        assert!(estimate(&[&[100.0, 101.0]], &[&[90.0]]).is_none());
+        assert!(estimate(&[&[100.0], &[101.0]], &[&[]]).is_none());
+    }
+}

@@ -1,0 +1,97 @@
+//! Runs of two sides that were made at different times, as a gate judges them: nothing is paired, and what the checks say of both
+//! sides together is known.
+
+use super::{Gathered, Pairing, Selected, StoredError, sides};
+use crate::compare::claims::{Sample, claims_of};
+use crate::compare::comparison_log::{ComparedCell, LogRow, provisioning};
+use crate::compare::view;
+use jiff::Timestamp;
+use plumb_result::compare::{Difference, LeftOut, RunCheck};
+use plumb_result::{Finding, RunResult, short_list};
+use plumb_stats::schedule::Side;
+use plumb_stats::verdict::VerdictRule;
+use plumb_store::{Store, StoreError};
+use std::collections::BTreeMap;
+
+/// The results of the runs that a text selects, the oldest first; those without a result do not count.
+///
+/// # Errors
+/// A selection that is wrong, selects nothing, or no run with a result.
+pub fn results(store: &Store, selection: &str) -> Result<Vec<RunResult>, StoredError> {
+    let rows = super::select::select(store, selection)?;
+    let mut found = Vec::new();
+    for row in &rows {
+        match store.get(&row.id) {
+            Ok(result) => found.push(result),
+            Err(StoreError::NoResult { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match found.is_empty() {
+        true => Err(StoredError::NoResult { selection: selection.to_owned(), runs: rows.len() }),
+        false => Ok(found),
+    }
+}
+
+impl Selected {
+    /// A run of a side. `None` where nobody knows when it began.
+    pub(crate) fn of_result(side: Side, result: RunResult) -> Option<Selected> {
+        let at = result.started_at.parse::<Timestamp>().ok()?;
+        let made = provisioning(&result.target, None).unwrap_or_default();
+        let plot = format!("{} {made}", result.environment.hostname);
+        Some(Selected { side, at, plot, study: None, dialect: None, result })
+    }
+}
+
+/// What is known of both sides; nothing where one has no runs.
+#[derive(Default)]
+pub(crate) struct Apart {
+    /// The values of each number; [`LogRow::run`] is a position in the runs.
+    pub(crate) rows: BTreeMap<ComparedCell, Vec<LogRow>>,
+    /// Numbers that only one side has.
+    pub(crate) one_sided: Vec<ComparedCell>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) differences: Vec<Difference>,
+    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) run_checks: Vec<RunCheck>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Checks that ask for pairs of runs, or count runs: sessions answer both otherwise.
+const OF_PAIRS: &[&str] = &["D8", "E1"];
+
+/// Looks at runs in the order of their times; both sides have some.
+///
+/// # Errors
+/// A metric that no run has.
+pub(crate) fn apart(
+    runs: &[Selected],
+    names: &[String; 2],
+    metrics: &[String],
+    seed: u64,
+) -> Result<Apart, StoredError> {
+    let mut gathered = Gathered::new(runs, names, metrics, Pairing::Never)?;
+    gathered.take_all();
+    let mut notes = gathered.notes();
+    let Gathered { mut log, .. } = gathered;
+    let rule = VerdictRule { seed, ..VerdictRule::default() };
+    let claims = claims_of(&log.rows, &rule, |_| Sample::Apart);
+    let judged = view::judge(&sides(None, runs, names, &mut log), &log, &claims, &rule, &BTreeMap::new());
+    notes.extend(crate::compare::messages::run_notes(&log));
+    let has = |workload: &str, metric| log.rows.keys().any(|cell| cell.workload == workload && cell.metric == metric);
+    let one_sided = log.planned.iter().filter(|one| !has(&one.workload, one.metric));
+    let one_sided = one_sided.map(|one| ComparedCell {
+        workload: one.workload.clone(),
+        phase: one.workload.clone(),
+        metric: one.metric,
+    });
+    Ok(Apart {
+        one_sided: short_list::set(one_sided).into_iter().collect(),
+        findings: judged.findings.into_iter().filter(|one| !OF_PAIRS.contains(&one.code.as_str())).collect(),
+        differences: judged.differences,
+        run_checks: log.run_checks([&names[0], &names[1]]),
+        rows: log.rows,
+        left_out: log.left_out,
+        notes,
+    })
+}

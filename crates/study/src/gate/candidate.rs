@@ -1,0 +1,109 @@
+//! Measures one side alone: a candidate that history judges, or the beginning of a history.
+
+use crate::fit::Policies;
+use crate::place::Place;
+use crate::run::{Bench, Progress, RunError, RunRequest};
+use plumb_engine::sim::SimRun;
+use plumb_result::RunResult;
+use plumb_workload::{Target, Workload};
+use std::time::{Duration, Instant};
+
+/// Runs of each work in a session: their mean is then near that of the session, and more of them tell nothing of other sessions.
+pub const RUNS: u32 = 6;
+
+/// A place that is measured alone.
+pub struct AloneRequest<'a> {
+    /// Where.
+    pub place: &'a Place,
+    /// The works, as they are to be run there.
+    pub works: &'a [Workload],
+    /// How long it may take; the first run of each work is made in any case. On simulated devices, by their own clocks.
+    pub budget: Duration,
+    /// Of simulated devices.
+    pub seed: u64,
+    /// Which provisioning of a simulated device: each session is one of its own.
+    pub session: u32,
+    /// As typed, for the record.
+    pub command: &'a str,
+}
+
+/// What was measured.
+pub struct Alone {
+    /// The runs, also those that their checks reject.
+    pub results: Vec<RunResult>,
+    /// How long it took.
+    pub spent: Duration,
+    /// A signal ended it early.
+    pub interrupted: bool,
+}
+
+/// The newest run of each work, as it is to be run at a place: what was measured there on a simulated device is measured on the one
+/// of the place. `None` where one was measured on storage, and the place is a simulated device, or the other way round.
+pub fn works_at(baseline: &[RunResult], place: &Place) -> Option<Vec<Workload>> {
+    let mut newest: Vec<&RunResult> = Vec::new();
+    let mut sorted: Vec<&RunResult> = baseline.iter().filter(|result| result.imported.is_none()).collect();
+    plumb_result::short_list::sort_by(&mut sorted, |one, other| other.started_at.cmp(&one.started_at));
+    for result in sorted {
+        if !newest.iter().any(|known| known.workload.name == result.workload.name) {
+            newest.push(result);
+        }
+    }
+    newest.into_iter().map(|result| at(&result.workload, place)).collect()
+}
+
+fn at(workload: &Workload, place: &Place) -> Option<Workload> {
+    let mut workload = workload.clone();
+    for target in workload.target.values_mut() {
+        match (target, place) {
+            (Target::Sim(target), Place::Sim(device)) => target.device = device.clone(),
+            (Target::Sim(_), Place::Directory(_)) => return None,
+            (Target::Null(_), _) | (_, Place::Directory(_)) => {}
+            (_, Place::Sim(_)) => return None,
+        }
+    }
+    Some(workload)
+}
+
+/// Runs each work in turn, round by round.
+///
+/// # Errors
+/// Where a run cannot be made.
+pub fn measure_alone(
+    bench: &mut Bench,
+    request: &AloneRequest<'_>,
+    progress: &mut dyn Progress,
+) -> Result<Alone, RunError> {
+    let started = Instant::now();
+    let mut simulated = Duration::ZERO;
+    let mut results: Vec<RunResult> = Vec::new();
+    for round in 0..RUNS {
+        let spent = started.elapsed() + simulated;
+        if round > 0 && spent + spent / round > request.budget {
+            break;
+        }
+        for work in request.works {
+            progress.block(&format!("run {} of {RUNS}", round + 1));
+            let run = RunRequest {
+                workload: work,
+                policies: Policies::Fitted,
+                base: request.place.base(),
+                command: request.command,
+                dialect: None,
+                sim_run: SimRun {
+                    seed: request.seed.wrapping_add(u64::from(request.session)),
+                    run_index: round,
+                    plot_index: request.session,
+                },
+            };
+            let outcome = bench.run(&run, progress)?;
+            if outcome.result.partial {
+                return Ok(Alone { results, spent: started.elapsed() + simulated, interrupted: true });
+            }
+            if matches!(request.place, Place::Sim(_)) {
+                simulated += outcome.result.phases.iter().map(|phase| Duration::from_nanos(phase.wall_ns)).sum();
+            }
+            results.push(outcome.result);
+        }
+    }
+    Ok(Alone { results, spent: started.elapsed() + simulated, interrupted: false })
+}

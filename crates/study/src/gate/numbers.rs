@@ -1,0 +1,129 @@
+//! The numbers of a gate: which are judged, and what is said of each.
+
+use crate::compare::claims::{better, cap};
+use crate::compare::{ComparedCell, claims};
+use crate::plan::is_meant;
+use plumb_result::compare::{Capped, Floor};
+use plumb_result::gate::{GateAnswer, GateNumber, GateUnit, LevelChange};
+use plumb_result::{ContrastVerdict, Finding, Metric};
+use plumb_stats::gate::{GateAssessment, GateNote, GateRule, GateVerdict, SESSIONS_MIN};
+use plumb_trust::{NumberFound, Planned};
+use plumb_workload::named::NamedWorkload;
+
+/// No work has such a number.
+#[derive(Debug, thiserror::Error)]
+#[error("--metrics {name}: no workload of this gate has it; there is {}", known.join(", "))]
+pub struct WantedError {
+    /// What was asked for.
+    pub name: String,
+    /// What there is.
+    pub known: Vec<String>,
+}
+
+/// The numbers that a gate of these works judges: their headline numbers, or those that are meant by name or last parts.
+///
+/// # Errors
+/// A name that means none of them.
+pub fn planned(workloads: &[&'static NamedWorkload], metrics: &[String]) -> Result<Vec<Planned>, WantedError> {
+    let all: Vec<Planned> = workloads
+        .iter()
+        .flat_map(|named| named.headline.iter().map(move |headline| (named.name, headline)))
+        .filter_map(|(workload, headline)| {
+            Some(Planned { workload: workload.to_owned(), metric: headline.parse().ok()? })
+        })
+        .collect();
+    let wanted: Vec<String> = metrics.iter().map(|name| crate::file::known_metric(name.trim())).collect();
+    let means = |name: &String, metric: Metric| is_meant(name, metric);
+    if let Some(name) = wanted.iter().find(|name| !all.iter().any(|one| means(name, one.metric))) {
+        let mut known: Vec<String> = all.iter().map(|one| one.metric.to_string()).collect();
+        known.sort();
+        known.dedup();
+        return Err(WantedError { name: name.clone(), known });
+    }
+    let is_wanted = |one: &Planned| wanted.is_empty() || wanted.iter().any(|name| means(name, one.metric));
+    Ok(all.into_iter().filter(is_wanted).collect())
+}
+
+/// What a number is made of besides its assessment.
+pub(super) struct Told<'a> {
+    /// Values of each side.
+    pub(super) values: [Vec<f64>; 2],
+    pub(super) unit: GateUnit,
+    pub(super) floor: Option<Floor>,
+    /// What the checks say of both sides together.
+    pub(super) findings: &'a [Finding],
+    /// What else forbids an answer.
+    pub(super) forbids: Option<Capped>,
+    pub(super) changes: Vec<LevelChange>,
+}
+
+/// A number with its answer: that of the statistics, unless a check forbids it.
+pub(super) fn number(cell: &ComparedCell, assessment: &GateAssessment, rule: &GateRule, told: Told<'_>) -> GateNumber {
+    let ratio = assessment.ratio;
+    // To the checks a pass is a claim that nothing is beyond the margin, and a regression one of a difference.
+    let (answer, said, found) = match (assessment.verdict, ratio) {
+        (GateVerdict::Pass, _) => {
+            (GateAnswer::Pass, ContrastVerdict::Equivalent, NumberFound::Equal { margin: rule.margin })
+        }
+        (GateVerdict::Regression, Some(ratio)) => {
+            (GateAnswer::Regression, ContrastVerdict::Slower, NumberFound::Difference { ratio: ratio.value })
+        }
+        _ => (GateAnswer::CannotTell, ContrastVerdict::CannotTell, NumberFound::Nothing),
+    };
+    let capped = match answer {
+        GateAnswer::CannotTell => None,
+        _ => cap(said, found, told.floor.as_ref(), told.findings).or(told.forbids),
+    };
+    let mean = |values: &[f64]| plumb_stats::summary::geometric_mean(values).ok();
+    let note = match &capped {
+        Some(capped) => Some(capped.reason.clone()),
+        None => words(assessment.note, told.unit),
+    };
+    GateNumber {
+        workload: cell.workload.clone(),
+        phase: cell.phase.clone(),
+        metric: cell.metric,
+        answer: if capped.is_some() { GateAnswer::CannotTell } else { answer },
+        note,
+        capped: capped.map(|capped| capped.code),
+        baseline_value: mean(&told.values[0]),
+        candidate_value: mean(&told.values[1]),
+        ratio: ratio.map(|ratio| ratio.value),
+        lo: ratio.map(|ratio| ratio.lo),
+        hi: ratio.map(|ratio| ratio.hi),
+        confidence: ratio.map_or(1.0 - 2.0 * rule.alpha, |ratio| ratio.confidence),
+        p_worse: assessment.p_worse,
+        p_worse_adjusted: assessment.p_worse_adjusted,
+        p_beyond: assessment.p_beyond,
+        unit: told.unit,
+        units: assessment.units,
+        floor: told.floor,
+        changes: told.changes,
+    }
+}
+
+fn words(note: GateNote, unit: GateUnit) -> Option<String> {
+    let text = match (note, unit) {
+        (GateNote::None, _) => return None,
+        (GateNote::TooFew, GateUnit::Block) => "too few blocks for any answer".to_owned(),
+        (GateNote::TooFew, GateUnit::Plot) => "too few provisionings for any answer".to_owned(),
+        (GateNote::TooFew, GateUnit::Session) => {
+            format!("fewer than {SESSIONS_MIN} sessions say too little of how sessions differ")
+        }
+        (GateNote::WorseWithinMargin, _) => "worse, within the margin".to_owned(),
+        (GateNote::ChanceAmongMany, _) => "possibly worse, but not significant among all numbers".to_owned(),
+        (GateNote::OnlyInterval, _) => "the interval shows a regression, the permutation test does not".to_owned(),
+        (GateNote::TooWide, _) => "too noisy: neither a regression nor its absence is shown".to_owned(),
+    };
+    Some(text)
+}
+
+/// The direction of a number, for the statistics.
+pub(super) fn direction(cell: &ComparedCell) -> plumb_stats::verdict::Better {
+    better(cell.metric)
+}
+
+/// Sides of rows as the statistics want them, and what their samples are.
+pub(super) fn unit_of(rows: &claims::Rows) -> GateUnit {
+    if rows.values().any(|rows| claims::has_several_plots(rows)) { GateUnit::Plot } else { GateUnit::Block }
+}

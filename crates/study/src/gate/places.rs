@@ -1,0 +1,301 @@
+//! Both sides can be measured: interleaved blocks, until it is decided or the budget is spent.
+
+use super::numbers::{Told, direction, number, unit_of};
+use super::{ERROR_RATE, GateOutcome, words};
+use crate::compare::claims::{CellValues, Lacking, Rows, claims};
+use crate::compare::comparison_log::ComparisonLog;
+use crate::compare::plan::{CompareSide, order};
+use crate::compare::{
+    BlockEnd, CompareRequest, ComparedCell, ComparisonEnded, Measured, conclude, messages, run_block,
+};
+use crate::run::{Bench, Progress, RunError};
+use plumb_result::gate::{
+    GATE_SCHEMA, GateAnswer, GateDesign, GateLooks, GateNeed, GateNumber, GateSide, GateSource, GateUnit,
+};
+use plumb_result::{Comparison, ContrastVerdict, Gate};
+use plumb_stats::gate::{
+    GateAssessment, GateEvidence, GateNote, GateRule, GateVerdict, Looks, assess, is_one_sided, overall,
+};
+use plumb_stats::stop::{StopReason, StopRule};
+use plumb_stats::verdict::{BLOCKS_NEEDED_MAX, Sides, VerdictRule};
+use plumb_trust::Planned;
+use plumb_workload::named::{NamedWorkload, Scale};
+use std::time::{Duration, Instant};
+
+/// A gate whose sides are both measured.
+pub struct PlacesRequest<'a> {
+    /// What the candidate is judged against.
+    pub baseline: CompareSide,
+    /// What is judged.
+    pub candidate: CompareSide,
+    /// For which work.
+    pub workloads: Vec<&'static NamedWorkload>,
+    /// The numbers that are judged, see [`super::planned`].
+    pub planned: Vec<Planned>,
+    /// Size of a run; `place` is set for each side.
+    pub scale: Scale,
+    /// How long it may take altogether; on simulated devices, by their own clocks.
+    pub budget: Duration,
+    /// A regression within this factor passes.
+    pub margin: f64,
+    /// Seed of the order and of every op.
+    pub seed: u64,
+    /// As typed, for the record.
+    pub command: &'a str,
+    /// Options with which another gate of such a budget has runs like this one's: what `--budget` is to be.
+    pub options: &'a dyn Fn(Duration) -> String,
+}
+
+/// What was found at the last look.
+#[derive(Default)]
+struct LastLook {
+    cells: Vec<ComparedCell>,
+    assessments: Vec<GateAssessment>,
+    done: u32,
+    planned: u32,
+}
+
+/// Judges a place by another one.
+///
+/// # Errors
+/// Where a run cannot be made.
+pub fn gate_places(
+    bench: &mut Bench,
+    request: &PlacesRequest<'_>,
+    progress: &mut dyn Progress,
+) -> Result<GateOutcome, RunError> {
+    let compared = CompareRequest {
+        baseline: request.baseline.clone(),
+        candidate: request.candidate.clone(),
+        workloads: request.workloads.clone(),
+        scale: request.scale.clone(),
+        budget: request.budget,
+        rule: StopRule { blocks_max: BLOCKS_NEEDED_MAX, ..StopRule::default() },
+        varying: None,
+        seed: request.seed,
+        command: request.command,
+    };
+    let rule = GateRule { margin: request.margin, seed: request.seed, ..GateRule::default() };
+    let mut log = ComparisonLog::new(&request.workloads, None);
+    log.planned.clone_from(&request.planned);
+    let mut clock = Clock { started: Instant::now(), simulated: Duration::ZERO };
+    let (look, ended) = measure(bench, &compared, &rule, &mut log, &mut clock, progress)?;
+    let spent = clock.elapsed();
+
+    let verdict_rule = VerdictRule { seed: request.seed, ..VerdictRule::default() };
+    let missing: Vec<String> = request.workloads.iter().flat_map(|named| missing(named, request, &log)).collect();
+    let rows = log.rows.clone();
+    let blocks = log.order.len() as u32;
+    let lacking: Vec<u32> = look.cells.iter().map(|cell| log.lacking(cell)).collect();
+    let measured = Measured { claims: claims(&rows, &verdict_rule), comparison_log: log, rule: verdict_rule, ended };
+    let outcome = conclude(bench, &compared, measured);
+    let left_out_of =
+        |side: &CompareSide| outcome.comparison.left_out.iter().filter(|run| run.side == side.name).count() as u32;
+    let rejected = is_one_sided([left_out_of(&request.baseline), left_out_of(&request.candidate)])
+        || outcome.rejected > 0 && look.assessments.iter().all(|one| one.note == GateNote::TooFew);
+    let unit = unit_of(&rows);
+    let numbers: Vec<GateNumber> = look
+        .cells
+        .iter()
+        .zip(&look.assessments)
+        .zip(lacking)
+        .map(|((cell, assessment), lacking)| {
+            let has = rows[cell].len() as u32 / 2;
+            let said = if assessment.verdict == GateVerdict::CannotTell {
+                ContrastVerdict::CannotTell
+            } else {
+                ContrastVerdict::Equivalent
+            };
+            let told = Told {
+                values: CellValues::of(&rows[cell]).blocks,
+                unit,
+                floor: floor(&outcome.comparison, cell),
+                findings: &outcome.comparison.checks,
+                forbids: Lacking { units: lacking, of: has, what: "blocks" }.cap(said),
+                changes: Vec::new(),
+            };
+            number(cell, assessment, &rule, told)
+        })
+        .collect();
+    let answer = answer(&numbers, &missing, rejected);
+    let is_open = answer == GateAnswer::CannotTell;
+    let interrupted = outcome.interrupted;
+    let needed = (is_open && !rejected && missing.is_empty())
+        .then(|| need(&numbers, &look.assessments, spent, blocks, request))
+        .flatten();
+    let Comparison { left_out, run_checks, checks, differences, notes, runs, .. } = outcome.comparison;
+    let side = |side: &CompareSide| GateSide {
+        name: side.name.clone(),
+        source: GateSource::Measured,
+        runs: (runs.len() / 2) as u32 - left_out.iter().filter(|run| run.side == side.name).count() as u32,
+        sessions: None,
+    };
+    let gate = Gate {
+        schema: GATE_SCHEMA.to_owned(),
+        answer,
+        note: String::new(),
+        promise: words::promise(rule.margin),
+        baseline: side(&request.baseline),
+        candidate: side(&request.candidate),
+        design: GateDesign::Interleaved,
+        margin: rule.margin,
+        error_rate: ERROR_RATE,
+        numbers,
+        missing,
+        looks: GateLooks { done: look.done, planned: look.planned, level: rule.alpha / f64::from(look.planned.max(1)) },
+        seconds: spent.as_secs_f64(),
+        needed,
+        rejected,
+        left_out,
+        run_checks,
+        checks,
+        differences,
+        notes,
+        runs,
+        seed: request.seed,
+    };
+    let gate = Gate { note: words::note(&gate, interrupted), ..gate };
+    Ok(GateOutcome { gate, measured: Vec::new(), interrupted })
+}
+
+/// Time as a budget counts it.
+struct Clock {
+    started: Instant,
+    /// On simulated devices.
+    simulated: Duration,
+}
+
+impl Clock {
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed() + self.simulated
+    }
+}
+
+/// Runs blocks and looks at them. How many looks there are follows from the time of the first blocks, not from their values.
+fn measure(
+    bench: &mut Bench,
+    request: &CompareRequest<'_>,
+    rule: &GateRule,
+    log: &mut ComparisonLog,
+    clock: &mut Clock,
+    progress: &mut dyn Progress,
+) -> Result<(LastLook, ComparisonEnded), RunError> {
+    let pairs = request.plots().into_iter().max().unwrap_or(1) as u32;
+    let order = order(request.seed, BLOCKS_NEEDED_MAX.next_multiple_of(pairs), request.plots());
+    let mut looks: Option<Looks> = None;
+    let mut last = LastLook::default();
+    let mut done = 0u32;
+    let mut looked_at = 0;
+    loop {
+        let next = match &looks {
+            None => Some(rule.blocks_min),
+            Some(looks) => looks.after(done),
+        };
+        let Some(next) = next.map(|next| next.next_multiple_of(pairs).min(order.len() as u32)) else {
+            return Ok((last, ComparisonEnded::By(StopReason::Budget)));
+        };
+        let mut ended = None;
+        while done < next {
+            let block = clock.elapsed() / done.max(1);
+            if done > 0 && clock.elapsed() + block > request.budget {
+                ended = Some(ComparisonEnded::By(StopReason::Budget));
+                break;
+            }
+            progress.block(&format!("block {}", done + 1));
+            match run_block(bench, request, order[done as usize], done, log, progress)? {
+                BlockEnd::Interrupted => {
+                    ended = Some(ComparisonEnded::Interrupted);
+                    break;
+                }
+                BlockEnd::Done { simulated } => clock.simulated += simulated,
+            }
+            done += 1;
+        }
+        let looks = looks.get_or_insert_with(|| {
+            let block = clock.elapsed().as_secs_f64() / f64::from(done.max(1));
+            let fit = (request.budget.as_secs_f64() / block.max(1e-9)) as u32;
+            Looks::within(rule.blocks_min, fit.min(BLOCKS_NEEDED_MAX))
+        });
+        if done > looked_at {
+            looked_at = done;
+            last = look(&log.rows, looks.count(), last.done, rule);
+        }
+        if let Some(ended) = ended {
+            return Ok((last, ended));
+        }
+        if log.accepted_pairs.is_empty() {
+            return Ok((last, ComparisonEnded::NothingAccepted));
+        }
+        let whole = log.planned.len() <= last.cells.len();
+        if whole && overall(last.assessments.iter().map(|one| one.verdict)) != GateVerdict::CannotTell {
+            return Ok((last, ComparisonEnded::By(StopReason::Precise)));
+        }
+    }
+}
+
+fn look(rows: &Rows, planned: u32, done: u32, rule: &GateRule) -> LastLook {
+    let by_plot = unit_of(rows) == GateUnit::Plot;
+    let evidence = rows.iter().filter_map(|(cell, rows)| {
+        let values = CellValues::of(rows);
+        let ([baseline, candidate], [plots_a, plots_b]) = (&values.blocks, &values.plots);
+        let sides = match by_plot {
+            true => Sides::Plots { baseline: plots_a, candidate: plots_b },
+            false => Sides::Blocks { baseline, candidate },
+        };
+        // Values are above 0 and come in pairs, so that there is no error.
+        Some((cell.clone(), GateEvidence::of_sides(sides, direction(cell), rule.seed).ok()?))
+    });
+    let (cells, evidence): (Vec<ComparedCell>, Vec<GateEvidence>) = evidence.unzip();
+    let assessments = assess(&evidence, planned, rule).unwrap_or_default();
+    LastLook { cells, assessments, done: done + 1, planned }
+}
+
+/// What was to be judged and was not measured in every block.
+fn missing(named: &'static NamedWorkload, request: &PlacesRequest<'_>, log: &ComparisonLog) -> Vec<String> {
+    if !log.accepted_pairs.contains_key(named.name) {
+        return vec![format!("{}: the checks rejected a run of every block", named.name)];
+    }
+    let missing = messages::missing(named, request.scale.time_ns, log);
+    missing.into_iter().map(|(metric, why)| format!("{} {metric}: {why}", named.name)).collect()
+}
+
+fn floor(comparison: &Comparison, cell: &ComparedCell) -> Option<plumb_result::compare::Floor> {
+    let is_of = |one: &&plumb_result::Contrast| {
+        one.metric == cell.metric && one.phase == cell.phase && one.workload.as_ref() == Some(&cell.workload)
+    };
+    comparison.contrasts.iter().find(is_of)?.floor.clone()
+}
+
+/// The answer over all numbers. What is missing does not pass, and where too much was rejected nothing is answered.
+pub(super) fn answer(numbers: &[GateNumber], missing: &[String], rejected: bool) -> GateAnswer {
+    let is = |answer: GateAnswer| numbers.iter().any(|number| number.answer == answer);
+    if rejected || numbers.is_empty() {
+        GateAnswer::CannotTell
+    } else if is(GateAnswer::Regression) {
+        GateAnswer::Regression
+    } else if is(GateAnswer::CannotTell) || !missing.is_empty() {
+        GateAnswer::CannotTell
+    } else {
+        GateAnswer::Pass
+    }
+}
+
+/// Twice what a block took at first is too cautious, and just what it took is too little where blocks vary.
+const TIME_SLACK: f64 = 1.05;
+
+/// The time in which a new gate has the blocks that the number needs that needs most.
+fn need(
+    numbers: &[GateNumber],
+    assessments: &[GateAssessment],
+    spent: Duration,
+    blocks: u32,
+    request: &PlacesRequest<'_>,
+) -> Option<GateNeed> {
+    let open = numbers.iter().zip(assessments).filter(|(number, _)| number.answer == GateAnswer::CannotTell);
+    // What a check forbids needs no blocks, and what has no number of blocks has no time.
+    let needed: Option<Vec<u32>> = open.map(|(_, assessment)| assessment.units_needed).collect();
+    let units = needed?.into_iter().max()?;
+    let seconds = spent.as_secs_f64() / f64::from(blocks.max(1)) * f64::from(units) * TIME_SLACK;
+    let options = (request.options)(Duration::from_secs_f64(seconds));
+    Some(GateNeed { units, seconds: Some(seconds), options: Some(options) })
+}

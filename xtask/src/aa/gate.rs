@@ -1,0 +1,37 @@
+//! A gate of two equal places.
+
+use super::Site;
+use super::answer::{Ending, of_gate};
+use super::comparison::Pair;
+use super::places::{Mounted, Storage, TRIAL};
+use crate::mount::FileSystem;
+use anyhow::Result;
+use plumb_workload::named::NAMED;
+
+/// A gate ends within this time, if its first six blocks fit into it. With start and end it is at most 20 s.
+const BUDGET: &str = "18s";
+const SIZE: &str = "24MiB";
+
+/// Where gates take place: what a pipeline has.
+const STORAGES: [Storage; 2] = [Storage::Memory, Storage::Disk(FileSystem::Ext4)];
+
+/// Runs a gate. Each kind of storage, then each pair, then each work is met in turn: 32 are all of them once.
+pub fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
+    let index = index as usize;
+    let storage = STORAGES[index % STORAGES.len()];
+    let pair = if (index / STORAGES.len()).is_multiple_of(2) { Pair::Twins } else { Pair::Same };
+    let work = NAMED[index / (2 * STORAGES.len()) % NAMED.len()].name;
+    let folder = tempfile::Builder::new().prefix(TRIAL).tempdir_in(site.work)?;
+    let first = Mounted::of(storage, site.work, folder.path(), 'a')?;
+    let second = match pair {
+        Pair::Twins => Some(Mounted::of(storage, site.work, folder.path(), 'b')?),
+        Pair::Same => None,
+    };
+    let places = [first.place(), second.as_ref().map_or(first.place(), Mounted::place)];
+    let [a, b] = places.map(|place| place.to_string_lossy().into_owned());
+    let seed = seed.to_string();
+    let words = ["gate", "--baseline", &a, "--candidate", &b, "--for", work, "--budget", BUDGET, "--size", SIZE];
+    let rest = ["--seed", &seed, "--json", "--no-store"];
+    let output = site.plumb(folder.path(), &[words.as_slice(), rest.as_slice()].concat())?;
+    Ok((format!("{}, {}, {work}", storage.name(), pair.name()), of_gate(&output)))
+}
