@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether there is something new to draw, or a key.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A look for a key must have more time than the tenth of a second that it takes; then it is looked what is new.
+const KEY_TIME: Duration = Duration::from_millis(200);
 
 /// The screen, until it is closed.
 pub struct LiveScreen {
@@ -85,13 +85,6 @@ impl LiveScreen {
         }
     }
 
-    /// Which of several runs of one workload begins.
-    pub fn repeat(&mut self, number: u32, of: u32) {
-        if of > 1 {
-            self.block(&format!("run {number} of {of}"));
-        }
-    }
-
     fn change(&self, how: impl FnOnce(&mut LivePicture)) {
         let mut picture = self.shared.picture();
         how(&mut picture.live);
@@ -119,7 +112,7 @@ fn draw(shared: &Shared, terminal: Screen) {
             })
         };
         let is_shown = lines.is_none_or(|lines| terminal.draw(&lines).is_ok());
-        if !is_shown || terminal.key(Instant::now() + LOOK_EVERY) == Some(Key::Quit) {
+        if !is_shown || terminal.key(Instant::now() + KEY_TIME) == Some(Key::Quit) {
             break;
         }
     }

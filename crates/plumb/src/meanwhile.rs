@@ -8,25 +8,31 @@ use crate::progress::{LiveLine, LiveWarnings};
 use crate::session;
 use crate::stream::{StandardOutput, Streams};
 use plumb_study::{Both, Progress};
+use std::sync::atomic::Ordering;
 
 /// What watches the runs of a command.
 pub struct Meanwhile {
-    shown: Shown,
+    /// Hidden while a screen is open, and takes over where the user closes it.
+    line: LiveLine,
+    screen: LiveView,
     streams: Streams,
 }
 
-/// What a terminal shows of a run.
-enum Shown {
-    Line(LiveLine),
-    /// The line is hidden, and takes over where the user closes the screen.
-    Screen(LiveScreen, LiveLine),
+/// Whether a screen is shown.
+enum LiveView {
+    /// None was asked for, or the user has closed it.
+    None,
+    /// Between two measurements, whose pages are printed.
+    Next,
+    /// While one goes on.
+    Open(LiveScreen),
 }
 
 impl Meanwhile {
     /// Opens what is asked for.
     ///
     /// # Errors
-    /// A stream or the screen cannot be opened.
+    /// A stream cannot be opened.
     pub fn open(arguments: &MeanwhileArguments, warnings: LiveWarnings, common: &Common) -> Result<Meanwhile, Stopped> {
         let hindrance = hindrance().filter(|_| arguments.live);
         let standard_output = match (arguments.live && hindrance.is_none(), common.json) {
@@ -35,48 +41,53 @@ impl Meanwhile {
             (false, false) => StandardOutput::Page,
         };
         let streams = Streams::open(&arguments.stream, standard_output)?;
-        let mut line = LiveLine::with_warnings(warnings);
+        let line = LiveLine::with_warnings(warnings);
         if let Some(why) = hindrance {
             session::announce(&format!("note: --live is off here: {why}"));
         }
-        if standard_output != StandardOutput::Screen {
-            return Ok(Meanwhile { shown: Shown::Line(line), streams });
-        }
-        let screen = LiveScreen::open().map_err(|error| Stopped::io(format!("--live: the terminal: {error}")))?;
-        line.hide_until(screen.is_closed());
-        Ok(Meanwhile { shown: Shown::Screen(screen, line), streams })
+        let screen = if standard_output == StandardOutput::Screen { LiveView::Next } else { LiveView::None };
+        Ok(Meanwhile { line, screen, streams })
     }
 
-    /// Watches a run.
+    /// Watches a run. A terminal that cannot be a screen has the line.
     pub fn watch<T>(&mut self, run: impl FnOnce(&mut dyn Progress) -> T) -> T {
-        match &mut self.shown {
-            Shown::Line(line) => run(&mut Both(line, &mut self.streams)),
-            Shown::Screen(screen, line) => run(&mut Both(&mut Both(line, screen), &mut self.streams)),
+        self.open_screen();
+        match &mut self.screen {
+            LiveView::Open(screen) => run(&mut Both(&mut Both(&mut self.line, screen), &mut self.streams)),
+            LiveView::None | LiveView::Next => run(&mut Both(&mut self.line, &mut self.streams)),
         }
     }
 
-    /// Which of several runs of one workload begins.
-    pub fn repeat(&mut self, number: u32, of: u32) {
-        match &mut self.shown {
-            Shown::Line(line) => line.repeat(number, of),
-            Shown::Screen(screen, line) => {
-                screen.repeat(number, of);
-                line.repeat(number, of);
+    /// Watches one of several runs of a workload.
+    pub fn watch_repeat<T>(&mut self, number: u32, of: u32, run: impl FnOnce(&mut dyn Progress) -> T) -> T {
+        self.line.repeat(number, of);
+        self.open_screen();
+        if of > 1 {
+            let part = format!("run {number} of {of}");
+            self.streams.block(&part);
+            if let LiveView::Open(screen) = &mut self.screen {
+                screen.block(&part);
             }
         }
-        if of > 1 {
-            self.streams.block(&format!("run {number} of {of}"));
+        self.watch(run)
+    }
+
+    fn open_screen(&mut self) {
+        if let LiveView::Next = self.screen {
+            self.screen = LiveScreen::open().map_or(LiveView::None, LiveView::Open);
+            if let LiveView::Open(screen) = &self.screen {
+                self.line.hide_until(screen.is_closed());
+            }
         }
     }
 
     /// Takes away what is shown: what comes next is a page.
     pub fn clear(&mut self) {
-        match &mut self.shown {
-            Shown::Line(line) => line.clear(),
-            Shown::Screen(screen, line) => {
-                screen.close();
-                line.clear();
-            }
+        if let LiveView::Open(screen) = &mut self.screen {
+            let by_user = screen.is_closed().load(Ordering::Relaxed);
+            screen.close();
+            self.screen = if by_user { LiveView::None } else { LiveView::Next };
         }
+        self.line.clear();
     }
 }

@@ -177,6 +177,10 @@ impl Drop for LiveLine {
 impl Progress for LiveLine {
     fn run_begins(&mut self, run: &RunBegun<'_>) {
         self.phases = PhaseClock::of(run.workload);
+        // It was taken away for the page of another run.
+        if self.bar.is_finished() {
+            self.bar.reset();
+        }
     }
 
     fn phase_begins(&mut self, _phase: &str) {

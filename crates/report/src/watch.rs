@@ -180,9 +180,11 @@ pub(crate) fn devices(now: &[DeviceUse], history: &DeviceHistory, style: &Style,
         ];
         keep_width(&mut columns, &[8, 9, 9, 9, 8, 8, 8, 8, 7, 7, 5, 6]);
         let table = set(columns, style.width);
-        lines.push(style.ink(Ink::Strong, &table.head));
+        // What does not fit a narrow window goes on in the next line.
+        lines.extend(table.head.lines().map(|line| style.ink(Ink::Strong, line)));
         for (device, row) in shown.iter().zip(table.rows) {
-            lines.push(if device.is_idle() { style.ink(Ink::Faint, &row) } else { row });
+            let inked = |line: &str| if device.is_idle() { style.ink(Ink::Faint, line) } else { line.to_owned() };
+            lines.extend(row.lines().map(inked));
             lines.push(bars(history, &device.name, style));
         }
     }

@@ -69,8 +69,6 @@ pub struct RunBegun<'a> {
     pub workload: &'a Workload,
     /// Where test data is made.
     pub base: &'a Path,
-    /// The tool in whose language it was typed; `None` for Plumb's own.
-    pub dialect: Option<&'a str>,
 }
 
 /// A second of a phase.
@@ -372,7 +370,7 @@ impl Bench {
         let id = uuid::Uuid::now_v7();
         let content_seed = id.as_u64_pair().1;
         let id = id.to_string();
-        progress.run_begins(&RunBegun { id: &id, workload: &workload, base: request.base, dialect: request.dialect });
+        progress.run_begins(&RunBegun { id: &id, workload: &workload, base: request.base });
         let started_at = Timestamp::now().to_string();
         let tool = tool();
         let environment = self.environment.clone();

@@ -453,7 +453,8 @@ impl<'a> WordReader<'a> {
             "aux-path" => invocation.aux_path = value,
             "merge-blktrace-only" => invocation.merge_blktrace_only = true,
             "plumb-allow" => invocation.allow = value,
-            "plumb-stream" => {}
+            // Only an abbreviation comes here, which would be without effect.
+            "plumb-stream" => refuse("write it as --plumb-stream=FORM:WHERE"),
             "compat" => match text.as_str() {
                 "strict" => invocation.compat = Compat::Strict,
                 "meant" => invocation.compat = Compat::Meant,

@@ -14,7 +14,7 @@ use plumb_report::run::{Detail, KeptResult, PageOptions, RunConditions, page_wit
 use plumb_result::assertion::{Assertion, ConditionedResult, Steadiness};
 use plumb_result::medians::{Medians, medians};
 use plumb_store::{Store, TagChange};
-use plumb_study::{Bench, RunError, RunOutcome, RunRequest};
+use plumb_study::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -40,9 +40,9 @@ pub fn measure(
     }
     let mut measured = Measured { outcomes: Vec::new(), cut_short: None };
     for number in 0..arguments.runs {
-        meanwhile.repeat(number + 1, arguments.runs);
         let sim_run = SimRun { run_index: request.sim_run.run_index + number, ..request.sim_run };
-        let outcome = match meanwhile.watch(|watcher| bench.run(&RunRequest { sim_run, ..*request }, watcher)) {
+        let run = |watcher: &mut dyn Progress| bench.run(&RunRequest { sim_run, ..*request }, watcher);
+        let outcome = match meanwhile.watch_repeat(number + 1, arguments.runs, run) {
             Err(RunError::EndedEarly { error, outcome }) => {
                 measured.cut_short = Some(error);
                 *outcome

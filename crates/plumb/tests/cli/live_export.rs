@@ -196,20 +196,26 @@ fn a_study_streams_its_runs() {
 #[test]
 fn the_screen_gives_the_terminal_back() {
     let long = "plumb run random-read --set size=4MiB --set time=600s --no-store --live";
-    for (line, keys, code) in [
-        ("plumb run random-read --at sim:ssd --no-store --live".to_owned(), b"".as_slice(), "ended 0"),
-        (long.to_owned(), b"\x03", "ended 130"),
-        (format!("timeout --foreground -s TERM 3 {long}"), b"", "ended 1"),
+    // Checks may reject what runs on a busy machine.
+    for (line, keys, codes) in [
+        ("plumb run random-read --at sim:ssd --no-store --live".to_owned(), b"".as_slice(), ["ended 0", "ended 3"]),
+        (long.to_owned(), b"\x03", ["ended 130"; 2]),
+        (format!("timeout --foreground -s TERM 3 {long}"), b"", ["ended 124", "ended 130"]),
         // q closes the screen, and the run goes on without it.
-        ("plumb run random-read --set size=4MiB --set time=3s --no-store --live".to_owned(), b"q", "ended 0"),
+        (
+            "plumb run random-read --set size=4MiB --set time=5s --no-store --live".to_owned(),
+            b"q",
+            ["ended 0", "ended 3"],
+        ),
     ] {
         let home = Home::new();
         let Some(seen) = in_a_terminal(&home, &line, keys) else { return };
-        assert!(seen.contains(code), "{line}: {seen}");
+        assert!(codes.iter().any(|code| seen.contains(code)), "{line}: {seen}");
         let (entered, left) = (seen.matches(TAKEN).count(), seen.matches("\x1b[?25h\x1b[?1049l").count());
         assert!(entered == left && (entered == 1 || line.contains("TERM")), "{line}: {seen}");
         let behind = seen.rsplit("\x1b[?1049l").next().unwrap();
         assert!(behind.contains("random-read") || line.contains("TERM"), "no page is left behind: {behind}");
+        assert!(keys != b"q" || !seen.contains("the phase is over"), "q has not closed it: {seen}");
         let modes = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
         assert_eq!(modes("before"), modes("after"), "{line}");
     }

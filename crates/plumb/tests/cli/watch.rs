@@ -72,8 +72,13 @@ pub(crate) fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<Stri
     // Ctrl-C may be a signal, which the shell has too.
     let line =
         format!("trap : INT; stty rows 24 cols 80; stty -g > before; {line}; echo \"ended $?\"; stty -g > after");
-    let mut command = Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).current_dir(home.work()).env("TERM", "xterm").env_remove("NO_COLOR");
+    // Whoever runs the tests in the background ignores Ctrl-C, and so would everything below.
+    let mut command = Command::new("env");
+    command
+        .args(["--default-signal=INT", "script", "-qec", &line, "/dev/null"])
+        .current_dir(home.work())
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut output = child.stdout.take().unwrap();
