@@ -264,8 +264,9 @@ pub struct ReportArguments {
 /// What a report may be about.
 const REPORT_SUBJECTS: &str = "\
 WHAT is one of
-  last                 what was measured last: the study or comparison that the newest run belongs to, or the run itself
-  an id                of a run, a comparison or a study, or its unique beginning or end
+  last                 what was measured last: the study, comparison or sweep that the newest run belongs to, or the run itself
+  an id                of a run, a comparison, a sweep or a study, or its unique beginning or end
+  sweep-…              the sweep whose runs have this tag
   a study's name       or its file
   tag:NAME             all runs with this tag, the oldest first
   \"SELECT …\"         runs whose ids are the first column of a query (`plumb query`)
