@@ -116,9 +116,6 @@ pub enum PlumbCommand {
         /// Write the same numbers as JSON Lines, one object per number; what is missing is left out.
         #[arg(long, conflicts_with = "csv")]
         ndjson: bool,
-        /// Write the same numbers to a Parquet file; needs a Plumb that was built with `--features parquet`.
-        #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "ndjson"])]
-        parquet: Option<PathBuf>,
     },
     /// Add results from files to the database: Plumb's own and those of other tools.
     ///
@@ -281,8 +278,9 @@ pub struct ReportArguments {
 /// What a report may be about.
 const REPORT_SUBJECTS: &str = "\
 WHAT is one of
-  last                 what was measured last: the study or comparison that the newest run belongs to, or the run itself
-  an id                of a run, a comparison or a study, or its unique beginning or end
+  last                 what was measured last: the study, comparison or sweep that the newest run belongs to, or the run itself
+  an id                of a run, a comparison, a sweep or a study, or its unique beginning or end
+  sweep-…              the sweep whose runs have this tag
   a study's name       or its file
   tag:NAME             all runs with this tag, the oldest first
   \"SELECT …\"         runs whose ids are the first column of a query (`plumb query`)

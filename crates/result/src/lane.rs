@@ -83,8 +83,7 @@ pub struct LaneLog {
 impl LaneLog {
     /// With the counters as measured time begins.
     pub fn new(start: Counters) -> LaneLog {
-        let by_device =
-            start.devices.keys().flat_map(|name| BY_DEVICE.iter().map(|(measure, _)| (name.clone(), *measure)));
+        let by_device = start.devices.keys().flat_map(|name| OF_DEVICES.map(|measure| (name.clone(), measure)));
         let of_machine = [LaneMeasure::CpuPermille, LaneMeasure::DirtyBytes].map(|measure| (String::new(), measure));
         let lane = |(of, measure)| Lane { of, measure, values: Vec::new() };
         LaneLog { lanes: by_device.chain(of_machine).map(lane).collect(), last: Some(start), ends_ns: Vec::new() }
@@ -118,21 +117,27 @@ fn step(lane: &Lane, before: &Counters, after: &Counters) -> Option<u64> {
         LaneMeasure::CpuPermille => busy_permille(before.cpu.value()?, after.cpu.value()?),
         LaneMeasure::DirtyBytes => after.memory.value().map(|memory| memory.dirty_bytes + memory.writeback_bytes),
         measure => {
-            let (_, of) = BY_DEVICE.iter().find(|(known, _)| *known == measure)?;
-            let of_device = |counters: &Counters| counters.devices.get(&lane.of)?.value().map(of);
+            let of_device = |counters: &Counters| counter(measure, counters.devices.get(&lane.of)?.value()?);
             // A counter that went back is of a device that was taken away and came again.
             of_device(after)?.checked_sub(of_device(before)?)
         }
     }
 }
 
-/// A device's measures and the counters that they are differences of.
-const BY_DEVICE: &[(LaneMeasure, fn(&DeviceCounters) -> u64)] = &[
-    (LaneMeasure::ReadBytes, |counters| counters.read_bytes),
-    (LaneMeasure::WriteBytes, |counters| counters.write_bytes),
-    (LaneMeasure::BusyMs, |counters| counters.busy_ms),
-    (LaneMeasure::WeightedMs, |counters| counters.weighted_ms),
-];
+/// What is seen of each device.
+const OF_DEVICES: [LaneMeasure; 4] =
+    [LaneMeasure::ReadBytes, LaneMeasure::WriteBytes, LaneMeasure::BusyMs, LaneMeasure::WeightedMs];
+
+/// The counter whose differences a measure is.
+const fn counter(measure: LaneMeasure, counters: &DeviceCounters) -> Option<u64> {
+    match measure {
+        LaneMeasure::ReadBytes => Some(counters.read_bytes),
+        LaneMeasure::WriteBytes => Some(counters.write_bytes),
+        LaneMeasure::BusyMs => Some(counters.busy_ms),
+        LaneMeasure::WeightedMs => Some(counters.weighted_ms),
+        LaneMeasure::CpuPermille | LaneMeasure::DirtyBytes => None,
+    }
+}
 
 fn busy_permille(before: &CpuTimes, after: &CpuTimes) -> Option<u64> {
     let total = after.total_s - before.total_s;

@@ -73,7 +73,7 @@ fn a_run_is_reported_in_every_form() {
         medians.contains("Medians of 3 runs") && medians.contains("was run 3 times") && !medians.contains("One run"),
         "{medians}"
     );
-    home.plumb("report nonsense").expect(2).complains(&["no run \"nonsense\"", "no comparison and no study"]);
+    home.plumb("report nonsense").expect(2).complains(&["no run \"nonsense\"", "no comparison, sweep or study"]);
     home.plumb("report --html missing/r.html").expect(4).complains(&["cannot write missing/r.html"]);
 }
 
@@ -167,7 +167,15 @@ fn a_study_is_reported_by_level_with_everything_of_its_page() {
     home.plumb("report two-disks.toml --html s.html --md s.md").expect(0);
     let html = read(&home, "s.html");
     is_a_page(&html);
-    for wanted in ["read.iops by device", "over provisionings", "Effects on", "Verdicts", "Results by device", "plan"] {
+    for wanted in [
+        "read.iops by device",
+        "over provisionings",
+        "device by depth",
+        "Effects on",
+        "Verdicts",
+        "Results by device",
+        "plan",
+    ] {
         assert!(html.contains(wanted), "{wanted}");
     }
     // The level's name is text, and no markup.
@@ -211,13 +219,6 @@ fn numbers_are_exported_as_json_lines() {
     }
     home.plumb("export --csv --ndjson").expect(2);
     home.plumb("export --ndjson --json").expect(2).complains(&["exclude each other"]);
-    home.plumb("export --ndjson --parquet n.parquet").expect(2);
-    if cfg!(feature = "parquet") {
-        home.plumb("export --parquet n.parquet").expect(0).says(&["n.parquet"]);
-        assert!(std::fs::read(home.work().join("n.parquet")).unwrap().starts_with(b"PAR1"));
-    } else {
-        home.plumb("export --parquet n.parquet").expect(2).complains(&["--features parquet", "--ndjson"]);
-    }
 }
 
 /// Spreadsheets that people have open it: LibreOffice turns it into a page, openpyxl reads its charts.

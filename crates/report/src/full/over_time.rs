@@ -92,11 +92,10 @@ impl Span<'_> {
 
 fn spans(intervals: &[Interval]) -> Vec<Span<'_>> {
     let length = intervals.len().div_ceil(POINTS_MAX).max(1);
-    let span = |(number, intervals): (usize, &'_ [Interval])| {
-        (number * length..number * length + intervals.len(), intervals.len())
-    };
-    let places = intervals.chunks(length).enumerate().map(span);
-    intervals.chunks(length).zip(places).map(|(intervals, (places, _))| Span { intervals, places }).collect()
+    let parts = intervals.chunks(length).enumerate();
+    parts
+        .map(|(number, part)| Span { intervals: part, places: number * length..number * length + part.len() })
+        .collect()
 }
 
 fn curve(name: &str, spans: &[Span<'_>], of: impl Fn(&Span<'_>) -> Option<f64>) -> Option<Series> {

@@ -25,9 +25,9 @@ pub fn of_study(report: &StudyReport, numbers: TidyTable) -> FullReport {
     });
     let of_runs: Vec<Chart> = of_runs.take(ecdf::CHARTS_MAX).collect();
     charts.extend(levels);
-    charts.extend(of_runs);
     charts.extend(interactions(report, &numbers));
     charts.extend(report.effects.iter().filter_map(effects));
+    charts.extend(of_runs);
     let mut parts = parts_in_full(report);
     // Behind the answer and the verdicts, before the tables.
     let at = parts
