@@ -132,10 +132,34 @@ fn looking_again_and_again_keeps_the_error_rates() {
     for spread in [0.01, 0.05, 0.15] {
         for most in [6, 16, 120] {
             let (_, regressions) = shares(0.0, spread, most);
-            assert!(regressions <= 0.04, "{spread} {most}: {regressions}");
+            assert!(regressions <= 0.05, "{spread} {most}: {regressions}");
             let (passes, _) = shares(-(1.05f64.ln()), spread, most);
-            assert!(passes <= 0.04, "{spread} {most}: {passes}");
+            assert!(passes <= 0.05, "{spread} {most}: {passes}");
         }
+    }
+}
+
+// Protects the same promise against a history: what differs from session to session is no regression, however many runs each has.
+#[test]
+fn a_new_session_of_an_unchanged_system_is_no_regression() {
+    let mut stream = SplitMix::new(23);
+    for (sessions, between, within) in [(5, 0.03, 0.01), (8, 0.05, 0.02), (20, 0.02, 0.05)] {
+        let session = |stream: &mut SplitMix, log: f64| {
+            let level = log + between * stream.normal();
+            (0..6).map(|_| (level + within * stream.normal()).exp()).collect::<Vec<f64>>()
+        };
+        let mut answers = [0; 2];
+        for _ in 0..1000 {
+            let baseline: Vec<Vec<f64>> = (0..sessions).map(|_| session(&mut stream, 0.0)).collect();
+            for (answer, log) in [0.0, -(1.05f64.ln())].into_iter().enumerate() {
+                let candidate = [session(&mut stream, log)];
+                let sides = SessionSides { baseline: &baseline, candidate: &candidate };
+                let evidence = GateEvidence::of_sessions(&sides, Better::Higher).unwrap();
+                let verdict = assess(&[evidence], 1, &GateRule::default()).unwrap()[0].verdict;
+                answers[answer] += u32::from(verdict == [GateVerdict::Regression, GateVerdict::Pass][answer]);
+            }
+        }
+        assert!(answers.iter().all(|&wrong| wrong <= 45), "{sessions} {between} {within}: {answers:?} of 1000");
     }
 }
 

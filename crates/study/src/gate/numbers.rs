@@ -123,7 +123,7 @@ pub(super) fn direction(cell: &ComparedCell) -> plumb_stats::verdict::Better {
     better(cell.metric)
 }
 
-/// Sides of rows as the statistics want them, and what their samples are.
+/// What is one sample of these numbers.
 pub(super) fn unit_of(rows: &claims::Rows) -> GateUnit {
     if rows.values().any(|rows| claims::has_several_plots(rows)) { GateUnit::Plot } else { GateUnit::Block }
 }

@@ -280,7 +280,7 @@ pub(super) fn answer(numbers: &[GateNumber], missing: &[String], rejected: bool)
     }
 }
 
-/// Twice what a block took at first is too cautious, and just what it took is too little where blocks vary.
+/// Blocks vary in time, and the last one must fit.
 const TIME_SLACK: f64 = 1.05;
 
 /// The time in which a new gate has the blocks that the number needs that needs most.
