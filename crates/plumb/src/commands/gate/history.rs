@@ -33,6 +33,9 @@ pub(super) fn run(
     budget: Nanos,
     common: &Common,
 ) -> Result<(GateOutcome, bool), Stopped> {
+    if let Some(keep) = &arguments.keep {
+        super::writable(keep)?;
+    }
     let baseline = before(baseline, arguments, common)?;
     let (candidate, alone, unstored) = match candidate {
         Reference::Place(text) => {
