@@ -213,7 +213,7 @@ fn first_data(bytes: &[u8], offset: u64, goes_on: bool) -> Stretch {
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         let here = offset + at as u64;
         let to_sector = (SECTOR_BYTES - here % SECTOR_BYTES) as usize;
-        let stride = if to_sector == SECTOR_BYTES as usize { ZEROS.len() } else { to_sector };
+        let stride = if to_sector == SECTOR_BYTES as usize { STRIDE_BYTES } else { to_sector };
         let strides = [stride, to_sector].map(|stride| &rest[..stride.min(rest.len())]);
         if let Some(zeros) = strides.into_iter().find(|stride| is_zero(stride)) {
             at += zeros.len();
@@ -241,10 +241,12 @@ enum ReadTo {
     Nothing,
 }
 
-static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+/// Zeros are looked for in strides of this length first.
+const STRIDE_BYTES: usize = 64 << 10;
 
 fn is_zero(bytes: &[u8]) -> bool {
-    ZEROS.get(..bytes.len()).is_some_and(|zeros| zeros == bytes)
+    static ZEROS: [u8; 4096] = [0; 4096];
+    bytes.chunks(ZEROS.len()).all(|chunk| chunk == &ZEROS[..chunk.len()])
 }
 
 /// A part of a file in memory, read around the page cache where that is possible.

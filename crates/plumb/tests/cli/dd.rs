@@ -218,8 +218,9 @@ fn conversions_are_byte_for_byte_dds() {
         "dd if=t conv=lcase,swab,block cbs=31 ibs=333 obs=77 of=x",
         "dd if=t bs=3000 conv=sync of=x",
         "dd if=t of=x ibs=3000 obs=700 conv=sync,block cbs=30",
-        "printf 'abc\\ndefgh\\n' | dd cbs=4 conv=block,ucase",
-        "printf 'abc' | dd conv=swab; printf '' | dd conv=block cbs=3; printf '\\n\\n' | dd conv=block cbs=3",
+        // From a file: how many reads take what comes through a pipe is a matter of luck.
+        "printf 'abc\\ndefgh\\n' >p; dd cbs=4 conv=block,ucase <p",
+        "printf 'abc' >p; dd conv=swab <p; printf '' >p; dd conv=block cbs=3 <p; printf '\\n\\n' >p; dd conv=block cbs=3 <p",
     ]);
 }
 

@@ -5,6 +5,7 @@ use super::interrupted::signal;
 use crate::common::{Home, wait_until};
 use rustix::process::Signal;
 use std::fs::File;
+use std::io::Read;
 use std::process::{Child, Command};
 
 /// Starts with SIGINT ignored, its standard output in a file.
@@ -27,6 +28,20 @@ fn text(home: &Home, name: &str) -> String {
     std::fs::read_to_string(home.work().join(name)).unwrap_or_default()
 }
 
+/// Waits until something is so, as long as the program runs.
+#[track_caller]
+fn wait_for(child: &mut Child, what: &str, mut is_so: impl FnMut() -> bool) {
+    wait_until(what, || {
+        let is_so = is_so();
+        if let (false, Some(status)) = (is_so, child.try_wait().unwrap()) {
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            panic!("{status} before {what}: {said}");
+        }
+        is_so
+    });
+}
+
 #[track_caller]
 fn expect(child: Child, code: i32) {
     let output = child.wait_with_output().unwrap();
@@ -43,8 +58,8 @@ fn left(home: &Home, start: &str) -> Vec<String> {
 #[test]
 fn an_interrupted_sweep_of_iozone_reports_what_it_has() {
     let home = Home::new();
-    let child = start(&home, "as iozone -a -n 64 -g 1g -R -b x.xls -f int.tmp", "out");
-    wait_until("rows are printed", || {
+    let mut child = start(&home, "as iozone -a -n 64 -g 1g -R -b x.xls -f int.tmp", "out");
+    wait_for(&mut child, "rows are printed", || {
         text(&home, "out").lines().filter(|line| line.starts_with("       ")).count() > 4
     });
     signal(&child, Signal::INT);
@@ -66,11 +81,12 @@ fn an_interrupted_sweep_of_iozone_reports_what_it_has() {
     assert_eq!(left(&home, "int.tmp"), [""; 0]);
 }
 
+// Synchronous writes, which take long without much room: a disk without it is refused.
 #[test]
 fn an_interrupted_throughput_test_of_iozone_removes_its_files() {
     let home = Home::new();
-    let child = start(&home, "as iozone -t 2 -s 2g -r 64k -i 0 -i 1 -R -b x.xls", "out");
-    wait_until("it writes", || !left(&home, "iozone.DUMMY").is_empty());
+    let mut child = start(&home, "as iozone -t 2 -s 128m -r 4k -o -i 0 -i 1 -R -b x.xls", "out");
+    wait_for(&mut child, "it writes", || !left(&home, "iozone.DUMMY").is_empty());
     signal(&child, Signal::INT);
     expect(child, 0);
     let out = text(&home, "out");
@@ -83,13 +99,13 @@ fn an_interrupted_throughput_test_of_iozone_removes_its_files() {
 #[test]
 fn bonnie_fio_and_elbencho_end_and_clean_up() {
     for (line, ends, files, kept) in [
-        ("as bonnie++ -d . -u root -r 0 -s 2g -n 0 -f -D", 5, "Bonnie.", false),
+        ("as bonnie++ -d . -u root -r 0 -s 512m -n 0 -f -D", 5, "Bonnie.", false),
         ("as fio --name=job --rw=randread --size=8m --time_based --runtime=600", 128, "job.0.0", true),
         ("as elbencho -w -s 64m -b 1m --infloop --timelimit 600 file", 1, "file", true),
     ] {
         let home = Home::new();
-        let child = start(&home, line, "out");
-        wait_until("its files are there", || !left(&home, files).is_empty());
+        let mut child = start(&home, line, "out");
+        wait_for(&mut child, "its files are there", || !left(&home, files).is_empty());
         std::thread::sleep(std::time::Duration::from_millis(300));
         signal(&child, Signal::INT);
         expect(child, ends);
@@ -100,8 +116,8 @@ fn bonnie_fio_and_elbencho_end_and_clean_up() {
 #[test]
 fn iostat_ends_with_whole_json() {
     let home = Home::new();
-    let child = start(&home, "as iostat -o JSON 1", "out");
-    wait_until("a report is printed", || text(&home, "out").contains("\"disk\""));
+    let mut child = start(&home, "as iostat -o JSON 1", "out");
+    wait_for(&mut child, "a report is printed", || text(&home, "out").contains("\"disk\""));
     signal(&child, Signal::INT);
     expect(child, 0);
     let out = text(&home, "out");
@@ -119,7 +135,7 @@ fn dd_and_postmark_go_on() {
         let before = left(&home, begun).len();
         let mut child = start(&home, line, "out");
         // Beside the file of what it prints.
-        wait_until("it writes", || left(&home, begun).len() > before + 1 - usize::from(!begun.is_empty()));
+        wait_for(&mut child, "it writes", || left(&home, begun).len() > before + 1 - usize::from(!begun.is_empty()));
         signal(&child, Signal::INT);
         std::thread::sleep(std::time::Duration::from_millis(500));
         assert!(child.try_wait().unwrap().is_none(), "{line} ended");

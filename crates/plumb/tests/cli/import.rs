@@ -124,7 +124,7 @@ fn what_the_dialects_print_is_read_as_it_was_measured() {
             1e-3,
         ),
         ("as iozone -a -n 64 -g 64 -i 0 -R -f f", "stdout", "write.bw", "write 64KiB by 32KiB", "write-64k-32k", 1e-3),
-        ("as bonnie++ -d . -u root -r 0 -s 1g -n 0 -f -q", "stdout", "write.bw", "put-block", "put-block", 0.02),
+        ("as bonnie++ -d . -u root -r 0 -s 192m -n 0 -f -D -q", "stdout", "write.bw", "put-block", "put-block", 0.02),
         ("as elbencho -w -s 16m -b 64k --csvfile out f", "out", "write.bw", "WRITE", "WRITE", 0.01),
         ("as elbencho -w -s 16m -b 64k --jsonfile out f", "out", "write.bw", "WRITE", "WRITE", 0.01),
     ];
