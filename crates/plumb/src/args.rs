@@ -379,8 +379,8 @@ pub struct GateArguments {
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// A regression of at most this passes, such as `5%`: × or ÷ 1.05.
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
-    pub margin: f64,
+    #[arg(long, value_name = "SHARE", default_value = "5%")]
+    pub margin: plumb_workload::Share,
     /// Total time. It ends earlier where the answer is clear. Simulated devices count their own time [default: 60s].
     #[arg(long, value_name = "TIME", conflicts_with = "until_decided")]
     pub budget: Option<plumb_workload::Nanos>,
@@ -418,15 +418,6 @@ pub struct GateArguments {
     /// Seed of the order of runs and of all random choices.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
-}
-
-/// A share as typed: `5%`, or `0.05`.
-fn share(text: &str) -> Result<f64, String> {
-    let (number, per) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
-    match number.parse::<f64>().map(|number| number / per) {
-        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err("expected a share above 0 and up to 100%, such as `5%`".to_owned()),
-    }
 }
 
 /// What a gate may be about.

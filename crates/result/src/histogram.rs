@@ -8,27 +8,36 @@ use serde::{Deserialize, Serialize};
 /// Sub-buckets per octave, as a power of two.
 pub const SUB_BUCKET_BITS: u32 = 7;
 
-const SUB_BUCKETS: u64 = 1 << SUB_BUCKET_BITS;
-
 /// Number of buckets that cover `u64`.
 pub const BUCKETS: usize = ((64 - SUB_BUCKET_BITS + 1) as usize) << SUB_BUCKET_BITS;
 
 /// The bucket of a value.
 #[inline(always)]
 pub const fn bucket(value: u64) -> usize {
+    bucket_of::<SUB_BUCKET_BITS>(value)
+}
+
+/// The bucket of a value where an octave has two to the power of `BITS` of them.
+#[inline(always)]
+pub(crate) const fn bucket_of<const BITS: u32>(value: u64) -> usize {
     // A branch that is always predicted: the store then need not wait for the shift by a computed width.
-    if value < SUB_BUCKETS {
+    if value < 1 << BITS {
         return value as usize;
     }
-    let shift = 63 - value.leading_zeros() - SUB_BUCKET_BITS;
-    ((shift as usize) << SUB_BUCKET_BITS) + (value >> shift) as usize
+    let shift = 63 - value.leading_zeros() - BITS;
+    ((shift as usize) << BITS) + (value >> shift) as usize
 }
 
 /// The smallest value of a bucket.
 pub const fn lowest(bucket: usize) -> u64 {
-    let octave = (bucket >> SUB_BUCKET_BITS) as u32;
-    let sub = bucket as u64 & (SUB_BUCKETS - 1);
-    if octave == 0 { sub } else { (SUB_BUCKETS + sub) << (octave - 1) }
+    lowest_of::<SUB_BUCKET_BITS>(bucket)
+}
+
+/// The smallest value of a bucket where an octave has two to the power of `BITS` of them.
+pub(crate) const fn lowest_of<const BITS: u32>(bucket: usize) -> u64 {
+    let octave = (bucket >> BITS) as u32;
+    let sub = bucket as u64 & ((1 << BITS) - 1);
+    if octave == 0 { sub } else { ((1 << BITS) + sub) << (octave - 1) }
 }
 
 /// The largest value of a bucket.

@@ -1,7 +1,7 @@
 //! Latency over time: how many ops took how long, in columns of time. What a line of a percentile hides is seen here: two modes, and a
 //! stall that few ops meet.
 
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, bucket_of, lowest_of};
 use plumb_workload::OpKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -51,11 +51,7 @@ impl Default for LatencyMap {
 
 /// The bucket of a time, ns.
 pub const fn bucket(ns: u64) -> u16 {
-    if ns < 1 << SUB_BUCKET_BITS {
-        return ns as u16;
-    }
-    let shift = 63 - ns.leading_zeros() - SUB_BUCKET_BITS;
-    ((shift as u16) << SUB_BUCKET_BITS) + (ns >> shift) as u16
+    bucket_of::<SUB_BUCKET_BITS>(ns) as u16
 }
 
 /// The first bucket that no time falls into.
@@ -66,10 +62,7 @@ pub fn bucket_range(bucket: u16) -> Option<(u64, u64)> {
     if bucket >= BUCKETS {
         return None;
     }
-    let lowest = |bucket: u16| {
-        let (octave, sub) = (bucket >> SUB_BUCKET_BITS, u64::from(bucket & ((1 << SUB_BUCKET_BITS) - 1)));
-        if octave == 0 { sub } else { ((1 << SUB_BUCKET_BITS) + sub) << (octave - 1) }
-    };
+    let lowest = |bucket: u16| lowest_of::<SUB_BUCKET_BITS>(usize::from(bucket));
     match bucket + 1 {
         BUCKETS => Some((lowest(bucket), u64::MAX)),
         next => Some((lowest(bucket), lowest(next))),

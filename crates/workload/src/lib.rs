@@ -45,7 +45,7 @@ pub use sim::{SimDevice, SimModel};
 pub use target::{
     DeviceTarget, Distribution, FileTarget, FilesTarget, NullTarget, Prepare, SimTarget, Target, TreeTarget,
 };
-pub use units::{Bytes, Nanos, PerSecond, Size};
+pub use units::{Bytes, Nanos, PerSecond, Share, Size};
 pub use validate::Problem;
 pub use verify::Verify;
 pub use work::OwnFlush;

@@ -1,6 +1,6 @@
 //! The simulated device: a name, a model and injected faults, written `sim:MODEL?fault=value&…`.
 
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, Share, UnitError};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -371,14 +371,9 @@ impl FromStr for SimDevice {
             };
             match (row.knob)(&mut device) {
                 Knob::Share(share) => {
-                    let parsed = match value.strip_suffix('%') {
-                        Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
-                        // Whoever writes `slow=5` has forgotten the percent sign.
-                        None => value.parse::<f64>().map(|share| if share <= 1.0 { share } else { f64::NAN }),
-                    };
-                    *share = parsed.ok().filter(|share| (0.0..=100.0).contains(share)).ok_or_else(|| {
-                        error("a share such as `5%` or `0.05`; a value above 1 needs the percent sign")
-                    })?;
+                    let Share(typed) = value.parse().map_err(|wrong: UnitError| error(wrong.expected))?;
+                    *share =
+                        Some(typed).filter(|share| *share <= 100.0).ok_or_else(|| error("a share up to `10000%`"))?;
                 }
                 Knob::Time(time) => *time = Some(value.parse().map_err(|_| error("a time such as `30s`"))?),
                 Knob::Size(size) => *size = value.parse().map_err(|_| error("a size such as `256MiB`"))?,

@@ -1,7 +1,7 @@
 //! Quantities with a unit: bytes, nanoseconds, rates, and sizes relative to the machine.
 //!
 //! Text forms: `4096`, `4KiB`, `4k` (a bare letter is binary, as block tools have it), `4kB` (decimal);
-//! `90s`, `1.5ms`, `2m`, `1h`; `1000/s`; `ram*2`, `free*10%`.
+//! `90s`, `1.5ms`, `2m`, `1h`; `1000/s`; `5%`; `ram*2`, `free*10%`.
 
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -39,6 +39,10 @@ impl Nanos {
 /// Operations per second.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct PerSecond(pub f64);
+
+/// A share of a whole: `5%`, or `0.05`. Without the percent sign it is at most 1: whoever writes `5` has forgotten it.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
 
 /// A size that may depend on the machine; [`Size::resolve`] makes it bytes before a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -174,6 +178,20 @@ impl FromStr for PerSecond {
         };
         let rate = number * factor;
         if rate > 0.0 && rate.is_finite() { Ok(PerSecond(rate)) } else { Err(error()) }
+    }
+}
+
+impl FromStr for Share {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let share = match text.trim().strip_suffix('%') {
+            Some(percent) => percent.trim_end().parse::<f64>().ok().map(|percent| percent / 100.0),
+            None => text.trim().parse::<f64>().ok().filter(|share| *share <= 1.0),
+        };
+        share.filter(|share| *share >= 0.0 && share.is_finite()).map(Share).ok_or_else(|| UnitError {
+            text: text.to_owned(),
+            expected: "a share such as `5%` or `0.05`; a value above 1 needs the percent sign",
+        })
     }
 }
 
@@ -350,6 +368,11 @@ mod tests {
         assert_eq!("1000/s".parse(), Ok(PerSecond(1000.0)));
         assert_eq!("50k/s".parse(), Ok(PerSecond(50_000.0)));
         assert_eq!("0.5".parse(), Ok(PerSecond(0.5)));
+        assert_eq!(["5%", "0.05", " 5 % "].map(|text| text.parse().ok()), [Some(Share(0.05)); 3]);
+        assert_eq!("150%".parse(), Ok(Share(1.5)));
+        for wrong in ["5", "-1%", "nan", "inf%", "%", ""] {
+            assert!(wrong.parse::<Share>().is_err(), "{wrong}");
+        }
         assert_eq!("ram".parse(), Ok(Size::Ram(1.0)));
         assert_eq!("ram * 2".parse(), Ok(Size::Ram(2.0)));
         assert_eq!("free*10%".parse(), Ok(Size::Free(0.1)));

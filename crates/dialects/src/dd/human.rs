@@ -35,6 +35,11 @@ pub fn bytes(amount: u64, base: Base) -> String {
     whole(amount, 0, 0, base)
 }
 
+/// That there is no memory for a block of an end, `input` or `output`.
+pub fn no_memory(end: &str, bytes: u64) -> String {
+    format!("memory exhausted by {end} buffer of size {bytes} bytes ({})", self::bytes(bytes, Base::Iec))
+}
+
 /// Bytes a second; time in ns, which is not 0.
 pub fn rate(amount: u64, elapsed_ns: u64) -> String {
     const SECOND: u64 = 1_000_000_000;

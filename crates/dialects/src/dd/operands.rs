@@ -1,8 +1,8 @@
 //! dd's command line, checked as dd checks it.
 
+use super::human;
 use super::keywords::{CONVERSIONS, Conv, FLAGS, Flag, LEVELS, OPERANDS, Operand, Personality, Status, Word, find};
 use super::number::{self, NotNumber, Number};
-use super::print::no_memory;
 use super::quote::Marks;
 use plumb_workload::validate::MAX_OP_BYTES;
 
@@ -386,7 +386,7 @@ impl Dd {
         let ends = [("input", self.block.or(self.input_block)), ("output", self.block.or(self.output_block))];
         match ends.into_iter().find_map(|(end, block)| Some((end, block.filter(|bytes| *bytes > LARGEST_BLOCK_BYTES)?)))
         {
-            Some((end, bytes)) => Err(Wrong::plain(no_memory(end, bytes))),
+            Some((end, bytes)) => Err(Wrong::plain(human::no_memory(end, bytes))),
             None => Ok(()),
         }
     }

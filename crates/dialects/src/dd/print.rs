@@ -194,7 +194,7 @@ impl Reporter {
     pub fn no_memory(&mut self, is_input: bool, bytes: u64) -> String {
         self.has_failed = true;
         let end = if is_input { "input" } else { "output" };
-        self.message(&no_memory(end, bytes))
+        self.message(&human::no_memory(end, bytes))
     }
 
     /// Plumb's own message.
@@ -277,11 +277,6 @@ const EPIPE: i32 = 32;
 
 /// A number is too large for the system.
 const EOVERFLOW: i32 = 75;
-
-/// There is no memory for a block of an end.
-pub(super) fn no_memory(end: &str, bytes: u64) -> String {
-    format!("memory exhausted by {end} buffer of size {bytes} bytes ({})", human::bytes(bytes, Base::Iec))
-}
 
 fn gnu_transfer(bytes: u64, elapsed_ns: u64, seconds: &str) -> String {
     let rate = if elapsed_ns > 0 { human::rate(bytes, elapsed_ns) } else { "Infinity B/s".to_owned() };

@@ -1,4 +1,4 @@
-//! Writes lines to a file, in a thread of its own: a disk that is slow or a reader that sleeps must not hold up the run.
+//! Writes lines to a file, in a thread of its own: a slow disk or reader must not delay the run.
 
 use super::Stamped;
 use super::spec::Destination;
@@ -112,7 +112,7 @@ impl FileSink {
         match (self.thread.is_finished(), self.left_out) {
             (true, 0) => None,
             (true, lines) => Some(format!("the reader was too slow, and {lines} lines were left out")),
-            (false, _) => Some("nobody reads, and lines that were still to be written are lost".to_owned()),
+            (false, _) => Some("the last lines were not written within 2 s, and are lost".to_owned()),
         }
     }
 }
@@ -163,9 +163,9 @@ mod tests {
         assert!(text.starts_with("before\n0\n1\n") && text.ends_with("\n2999\n"), "{text}");
     }
 
-    // Protects: a full disk is said, and neither blocks nor panics.
+    // Protects: a full disk is reported, and neither blocks nor panics.
     #[test]
-    fn a_full_disk_is_said() {
+    fn a_full_disk_is_reported() {
         let mut sink = FileSink::open(&Destination::File("/dev/full".into()), printed).unwrap();
         (0..10).for_each(|_| sink.send(&event("x"), false));
         let failure = sink.finish().unwrap();
@@ -173,9 +173,9 @@ mod tests {
         sink.send(&event("x"), false);
     }
 
-    // Protects: a pipe that nobody reads holds up nothing, and what is lost is said.
+    // Protects: a pipe without a reader blocks nothing, and lost lines are reported.
     #[test]
-    fn a_pipe_that_nobody_reads() {
+    fn a_pipe_without_a_reader() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pipe");
         rustix::fs::mknodat(
@@ -189,7 +189,7 @@ mod tests {
         let mut sink = FileSink::open(&Destination::File(path), printed).unwrap();
         (0..WAITING_MAX + 5).for_each(|_| sink.send(&event("x"), false));
         assert_eq!(sink.left_out, 5);
-        assert!(sink.finish().unwrap().contains("nobody reads"));
+        assert!(sink.finish().unwrap().contains("the last lines were not written"));
     }
 
     // Protects: what cannot be a stream is refused before anything is measured.

@@ -1,4 +1,4 @@
-//! Answers scrapers, in one thread, whatever they send and however slowly they read.
+//! An HTTP server for scrapers: one thread, which no client can block.
 
 use super::http::{self, Token};
 use plumb_report::stream::openmetrics::{CONTENT_TYPE, Exposition};
@@ -10,13 +10,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Clients at a time. The one that has been here longest makes way for the next.
+/// Connections at a time. The oldest is closed for one more.
 const CLIENTS_MAX: usize = 32;
 
 /// Within this time a client must have sent its request and read the response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The page is written again after this time at the earliest: what asks without end costs no more.
+/// The page is rendered at most once in this time, however often it is asked for.
 const PAGE_AGE: Duration = Duration::from_millis(100);
 
 /// What is exposed, and the thread that exposes it for as long as this lives.
@@ -24,8 +24,8 @@ pub struct MetricsServer {
     exposition: Arc<Mutex<Exposition>>,
     /// Where it really listens: a port of 0 is one that was free.
     pub address: SocketAddr,
-    /// Closed, it ends the thread.
-    _lifeline: UnixStream,
+    /// The thread ends when this is closed.
+    _running: UnixStream,
 }
 
 impl MetricsServer {
@@ -38,12 +38,12 @@ impl MetricsServer {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let exposition = Arc::new(Mutex::new(Exposition::new(env!("CARGO_PKG_VERSION"))));
-        let (lifeline, other_end) = UnixStream::pair()?;
+        let (owner, ended) = UnixStream::pair()?;
         let shared = Arc::clone(&exposition);
-        let mut attendant =
-            Attendant { listener, token, page: Page { exposition: shared, written: None }, clients: Vec::new() };
-        std::thread::Builder::new().name("plumb-metrics".to_owned()).spawn(move || attendant.attend(&other_end))?;
-        Ok(MetricsServer { exposition, address, _lifeline: lifeline })
+        let mut service =
+            Service { listener, token, page: Page { exposition: shared, written: None }, clients: Vec::new() };
+        std::thread::Builder::new().name("plumb-metrics".to_owned()).spawn(move || service.run(&ended))?;
+        Ok(MetricsServer { exposition, address, _running: owner })
     }
 
     /// Takes in what has happened.
@@ -71,7 +71,7 @@ impl Page {
     }
 }
 
-struct Attendant {
+struct Service {
     listener: TcpListener,
     token: Option<Token>,
     page: Page,
@@ -87,35 +87,34 @@ struct Client {
 
 enum Stage {
     /// This much of the request's head has come.
-    Asks(Vec<u8>),
+    Request(Vec<u8>),
     /// The response, and how much of it is sent.
-    Answered(Vec<u8>, usize),
+    Response(Vec<u8>, usize),
     /// All is sent; what the client may still send is read away, since closing over it would take the response from it.
-    Leaves,
+    Closing,
 }
 
-/// Whether a client stays.
+/// What becomes of a connection.
 #[derive(PartialEq, Eq)]
-enum Stays {
-    Yes,
-    No,
+enum Connection {
+    Keep,
+    Close,
 }
 
-impl Attendant {
-    /// Until the lifeline's other end is closed.
-    fn attend(&mut self, lifeline: &UnixStream) {
+impl Service {
+    /// Until the owner closes its end.
+    fn run(&mut self, owner: &UnixStream) {
         loop {
             let now = Instant::now();
             self.clients.retain(|client| client.until > now);
             let wait = self.clients.iter().map(|client| client.until - now).min();
             let ready = {
-                let mut watched =
-                    vec![PollFd::new(lifeline, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
-                watched.extend(self.clients.iter().map(|client| PollFd::new(&client.socket, client.awaits())));
+                let mut watched = vec![PollFd::new(owner, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
+                watched.extend(self.clients.iter().map(|client| PollFd::new(&client.socket, client.interest())));
                 let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
                 match poll(&mut watched, wait.as_ref()) {
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                    // Without it nobody can be attended to.
+                    // Without poll no client can be served.
                     Err(_) => return,
                 }
                 watched.iter().map(|one| !one.revents().is_empty()).collect::<Vec<bool>>()
@@ -124,20 +123,20 @@ impl Attendant {
                 return;
             }
             let mut of_clients = ready[2..].iter();
-            let Attendant { clients, token, page, .. } = self;
+            let Service { clients, token, page, .. } = self;
             clients.retain_mut(|client| {
                 let is_ready = of_clients.next().copied().unwrap_or(false);
-                !is_ready || client.go_on(token.as_ref(), page) == Stays::Yes
+                !is_ready || client.advance(token.as_ref(), page) == Connection::Keep
             });
             if ready[1] {
-                self.welcome();
+                self.accept_one();
             }
         }
     }
 
-    fn welcome(&mut self) {
+    fn accept_one(&mut self) {
         let Ok((socket, _)) = self.listener.accept() else {
-            // Where no file is left for it, waiting is all there is.
+            // Out of descriptors, most likely: try again later.
             std::thread::sleep(Duration::from_millis(10));
             return;
         };
@@ -148,62 +147,62 @@ impl Attendant {
             self.clients.remove(0);
         }
         let until = Instant::now() + PATIENCE;
-        self.clients.push(Client { socket, until, stage: Stage::Asks(Vec::new()) });
+        self.clients.push(Client { socket, until, stage: Stage::Request(Vec::new()) });
     }
 }
 
 impl Client {
-    fn awaits(&self) -> PollFlags {
+    fn interest(&self) -> PollFlags {
         match self.stage {
-            Stage::Asks(_) | Stage::Leaves => PollFlags::IN,
-            Stage::Answered(..) => PollFlags::OUT,
+            Stage::Request(_) | Stage::Closing => PollFlags::IN,
+            Stage::Response(..) => PollFlags::OUT,
         }
     }
 
     /// One read or write, which does not block.
-    fn go_on(&mut self, token: Option<&Token>, page: &mut Page) -> Stays {
+    fn advance(&mut self, token: Option<&Token>, page: &mut Page) -> Connection {
         let mut bytes = [0u8; 4096];
         match &mut self.stage {
-            Stage::Asks(head) => {
+            Stage::Request(head) => {
                 match self.socket.read(&mut bytes) {
-                    Ok(0) => return Stays::No,
+                    Ok(0) => return Connection::Close,
                     Ok(count) => head.extend_from_slice(&bytes[..count]),
-                    Err(error) => return patience(&error),
+                    Err(error) => return after_error(&error),
                 }
                 if http::is_whole(head) {
                     let response = http::answer(head, token, CONTENT_TYPE, || page.text());
-                    self.stage = Stage::Answered(response, 0);
+                    self.stage = Stage::Response(response, 0);
                 } else if head.len() > http::HEAD_MAX {
-                    self.stage = Stage::Answered(http::too_long(), 0);
+                    self.stage = Stage::Response(http::too_long(), 0);
                 }
-                Stays::Yes
+                Connection::Keep
             }
-            Stage::Answered(response, sent) => match self.socket.write(&response[*sent..]) {
+            Stage::Response(response, sent) => match self.socket.write(&response[*sent..]) {
                 Ok(count) => {
                     *sent += count;
                     if *sent == response.len() {
                         if self.socket.shutdown(Shutdown::Write).is_err() {
-                            return Stays::No;
+                            return Connection::Close;
                         }
-                        self.stage = Stage::Leaves;
+                        self.stage = Stage::Closing;
                     }
-                    Stays::Yes
+                    Connection::Keep
                 }
-                Err(error) => patience(&error),
+                Err(error) => after_error(&error),
             },
-            Stage::Leaves => match self.socket.read(&mut bytes) {
-                Ok(0) => Stays::No,
-                Ok(_) => Stays::Yes,
-                Err(error) => patience(&error),
+            Stage::Closing => match self.socket.read(&mut bytes) {
+                Ok(0) => Connection::Close,
+                Ok(_) => Connection::Keep,
+                Err(error) => after_error(&error),
             },
         }
     }
 }
 
-fn patience(error: &io::Error) -> Stays {
+fn after_error(error: &io::Error) -> Connection {
     match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Stays::Yes,
-        _ => Stays::No,
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Connection::Keep,
+        _ => Connection::Close,
     }
 }
 
@@ -247,9 +246,9 @@ mod tests {
         assert!(all.ends_with("# EOF\n"), "{all}");
     }
 
-    // Protects: who sends nothing, or without end, or does not read, keeps nobody else waiting.
+    // Protects: a client that sends nothing, sends without end, or never reads does not block other clients.
     #[test]
-    fn slow_and_greedy_clients_block_nobody() {
+    fn slow_and_greedy_clients_block_no_other() {
         let server = server(Some("0123456789abcdef"));
         let silent: Vec<TcpStream> =
             (0..CLIENTS_MAX + 8).map(|_| TcpStream::connect(server.address).unwrap()).collect();
@@ -266,7 +265,7 @@ mod tests {
 
     // Protects: the port is free again once the run is over.
     #[test]
-    fn it_ends_with_its_owner() {
+    fn the_thread_ends_with_the_server() {
         let server = server(None);
         let address = server.address;
         drop(server);

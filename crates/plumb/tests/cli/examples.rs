@@ -1,6 +1,7 @@
 //! `examples/`: what readers run with the numbers of an export is run here, in Python and in R, and both find what the export says.
 
 use crate::common::Home;
+use crate::common::needs::{self, PYTHON};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,16 +43,6 @@ fn expected(home: &Home) -> Vec<String> {
     means.chunks(2).map(line).collect()
 }
 
-/// Whether a program is there with what it needs; else says so, and fails where that is not excused.
-fn has(program: &str, arguments: &[&str], needed: &str) -> bool {
-    let is_there = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
-    if !is_there {
-        assert!(std::env::var_os("CI").is_none(), "{needed} is missing");
-        eprintln!("SKIPPED: {needed} is missing");
-    }
-    is_there
-}
-
 fn says_what_is_expected(command: &mut Command, home: &Home) {
     let output = command.current_dir(home.work()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
@@ -63,7 +54,7 @@ fn says_what_is_expected(command: &mut Command, home: &Home) {
 
 #[test]
 fn the_notebook_runs() {
-    if !has("python3", &["-c", "import pandas"], "Python with pandas") {
+    if !needs::program(PYTHON, &["-c", "import pandas"]) {
         return;
     }
     let home = exported();
@@ -76,12 +67,12 @@ fn the_notebook_runs() {
     };
     let script: Vec<String> = cells.map(lines).collect();
     assert!(script.len() > 2);
-    says_what_is_expected(Command::new("python3").args(["-c", &script.join("\n")]), &home);
+    says_what_is_expected(Command::new(PYTHON).args(["-c", &script.join("\n")]), &home);
 }
 
 #[test]
 fn the_r_script_runs() {
-    if !has("Rscript", &["--version"], "R") {
+    if !needs::program("Rscript", &["--version"]) {
         return;
     }
     let home = exported();

@@ -49,7 +49,7 @@ fn lines_fit_their_schema_and_the_result() {
     assert!(times.windows(2).all(|two| two[0] != two[1]));
 }
 
-// Protects: standard output is the stream's alone, the page is still to be read, and two who want it are told.
+// Protects: a stream on standard output is alone there, the page goes to standard error, and a second writer is refused.
 #[test]
 fn standard_output_is_the_streams() {
     let home = Home::new();

@@ -1,5 +1,6 @@
 //! `plumb report` and `--report`: what is stored, as HTML, workbook, pictures and Markdown.
 
+use crate::common::needs::{self, PYTHON};
 use crate::common::{Home, flat};
 use crate::study_conduct::STUDY;
 use std::path::Path;
@@ -229,15 +230,10 @@ fn the_workbook_opens_elsewhere() {
     let script = "import openpyxl,sys; book=openpyxl.load_workbook(sys.argv[1]); \
                   print([sheet.title for sheet in book], sum(len(sheet._charts) for sheet in book), \
                   sum(cell.data_type=='f' for sheet in book for row in sheet for cell in row))";
-    let has = |program: &str, arguments: &[&str]| {
-        Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
-    };
-    if !has("/usr/bin/python3", &["-c", "import openpyxl"]) {
-        assert!(std::env::var_os("CI").is_none(), "openpyxl is missing");
-        eprintln!("SKIPPED: openpyxl is missing");
+    if !needs::program(PYTHON, &["-c", "import openpyxl"]) {
         return;
     }
-    let read = Command::new("/usr/bin/python3").args(["-c", script]).arg(home.work().join("c.xlsx")).output().unwrap();
+    let read = Command::new(PYTHON).args(["-c", script]).arg(home.work().join("c.xlsx")).output().unwrap();
     let said = String::from_utf8_lossy(&read.stdout).into_owned();
     assert!(said.contains("'Report'") && said.contains("'Data'"), "{said}{}", String::from_utf8_lossy(&read.stderr));
     assert!(flat(&said).ends_with(" 2 0") || flat(&said).ends_with(" 3 0"), "charts, and no formulas: {said}");

@@ -1,5 +1,7 @@
 //! What a test needs and may not have: it is then skipped out loud, and fails where a missing thing is an error (CI).
 
+#![allow(dead_code)] // each test binary uses its part
+
 use std::process::{Command, Stdio};
 
 /// Says why a test is skipped; under CI, where everything is to be there, it fails.
@@ -34,6 +36,19 @@ pub fn tools(programs: &[&str]) -> bool {
         }
     }
     true
+}
+
+/// Debian's Python: modules that its packages install are there for no other one, which may come first on the path.
+pub const PYTHON: &str = "/usr/bin/python3";
+
+/// A program that ends well with these arguments, which ask it for what is needed of it.
+#[track_caller]
+pub fn program(program: &str, arguments: &[&str]) -> bool {
+    let is_there = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        skip(&format!("needs `{program} {}`", arguments.join(" ")));
+    }
+    is_there
 }
 
 /// Says what this machine, as it is set up or as busy as it is, did not let a test show, and where else it is covered.

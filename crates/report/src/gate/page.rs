@@ -136,7 +136,8 @@ fn items(gate: &Gate, shown: usize) -> Vec<Item> {
             );
             items.push(item(Ink::Strong, "change", text));
         }
-        if let Some(note) = &number.note {
+        // What the answer says already is not said twice.
+        if let Some(note) = number.note.as_ref().filter(|note| !gate.note.contains(note.as_str())) {
             let code = number.capped.as_ref().map_or(String::new(), |code| format!("{code}: "));
             items.push(item(Ink::Faint, "note", format!("{}: {code}{note}", number.name())));
         }

@@ -51,7 +51,7 @@ pub struct HistoryRequest<'a> {
 /// Judges runs by earlier ones. Runs of the candidate that the baseline selects too are the candidate's.
 ///
 /// # Errors
-/// A metric that nobody measured.
+/// A metric that no run has.
 pub fn gate_history(request: HistoryRequest<'_>) -> Result<GateOutcome, StoredError> {
     let HistoryRequest { baseline, candidate, metrics, margin, session_gap, spent, seed } = request;
     let rule = GateRule { margin, seed, ..GateRule::default() };

@@ -49,7 +49,7 @@ pub(super) fn run(
         baseline,
         candidate,
         metrics: &arguments.metrics,
-        margin: arguments.margin,
+        margin: arguments.margin.0,
         session_gap: gap(arguments),
         spent: alone.as_ref().map_or(Duration::ZERO, |alone| alone.spent),
         seed: arguments.seed,

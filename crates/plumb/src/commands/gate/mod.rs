@@ -43,6 +43,9 @@ pub fn run(arguments: &GateArguments, common: &Common) -> Result<End, Stopped> {
         (None, false) => BUDGET,
     };
     check_lengths(budget, arguments.time, arguments.size)?;
+    if !(arguments.margin.0 > 0.0 && arguments.margin.0 <= 1.0) {
+        return Err(Stopped::usage("--margin: expected a share above 0 and up to 100%, such as `5%`"));
+    }
     let outputs = [&arguments.junit, &arguments.md, &arguments.bencher];
     outputs.into_iter().flatten().try_for_each(|path| writable(path))?;
     let baseline = match (&arguments.baseline, &arguments.keep) {
@@ -152,7 +155,7 @@ fn of_places(
         planned,
         scale: Scale { file_bytes, files, time_ns: time.0, seed: arguments.seed, place: named::RunPlace::Directory },
         budget: Duration::from_nanos(budget.0),
-        margin: arguments.margin,
+        margin: arguments.margin.0,
         seed: arguments.seed,
         command: &session::command_line(),
         options: &options,

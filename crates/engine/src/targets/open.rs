@@ -1,0 +1,407 @@
+//! Opens targets through the guard and lays them out, or simulates them.
+
+use super::{
+    FailedJob, FileSet, GroupSeat, OpenFiles, OpenSim, OpenTarget, OpenTargets, OpenTree, TargetContext, content_stream,
+};
+use crate::backend::FileKind;
+use crate::content::{BufferRequest, Buffers, ContentError, Filler, Stamper, total_bytes};
+use crate::engine_error::EngineError;
+use crate::files::failed::JobFault;
+use crate::files::layout::{FailedMember, JobLayout, Laid, lay_out};
+use crate::files::{HeldDevice, JobFilesError};
+use crate::guard::{Access, IoMode};
+use crate::observer::Observer;
+use crate::plan::{seats, stamping};
+use crate::prepare::{LayoutProgress, LayoutRequest, PrepareError, open_target};
+use crate::rng::StreamId;
+use crate::setting::Setting;
+use crate::sim::run::Simulation;
+use crate::testdir::{FilesFrom, LaidOut, TestDir};
+use crate::tree::{self, TreeShape};
+use plumb_workload::files::JobFiles;
+use plumb_workload::{
+    BufferContent, Bytes, Content, Distribution, Prepare, SimTarget, Size, Target, TreeTarget, Work, WorkerGroup,
+    Workload,
+};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl OpenTargets {
+    /// Opens every target and lays it out.
+    pub(crate) fn open(
+        surroundings: &TargetContext<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<OpenTargets, EngineError> {
+        let workload = surroundings.workload;
+        if workload.target.values().any(|target| matches!(target, Target::Sim(_))) {
+            return OpenTargets::simulate(surroundings);
+        }
+        let needs_dir = workload.target.values().any(|target| match target {
+            Target::File(file) => file.path.is_relative(),
+            Target::Files(files) => files.path.is_relative(),
+            Target::Tree(_) => true,
+            Target::Device(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => false,
+        });
+        // A device's and an absolute file's layout need no directory, but the door asks for one.
+        let needs_door = workload
+            .target
+            .values()
+            .any(|target| matches!(target, Target::File(_) | Target::Files(_) | Target::Device(_)));
+        let dir = if needs_dir || needs_door {
+            let base = if needs_dir { surroundings.setting.base } else { Path::new("/tmp") };
+            Some(surroundings.setting.test_dirs.create(base, &workload.name).map_err(EngineError::TestDir)?)
+        } else {
+            None
+        };
+        let guard = surroundings.guard.clone();
+        let mut open = OpenTargets { guard, targets: BTreeMap::new(), failed: Vec::new(), dir, simulation: None };
+        let mut held = Vec::new();
+        for (name, target) in &workload.target {
+            let opened = match target {
+                Target::JobFiles(files) if is_copied(workload, name) => OpenTarget::Copy {
+                    path: files
+                        .names
+                        .path(0)
+                        .ok_or_else(|| EngineError::plan(format!("target `{name}` has no name")))?,
+                },
+                Target::JobFiles(files) => {
+                    let OpenedJobFiles { target, failed } =
+                        open_job_files(name, files, surroundings, &mut held, observer)?;
+                    open.failed.extend(failed);
+                    target
+                }
+                Target::Scratch(scratch) => {
+                    let TargetContext { guard, setting, workload } = *surroundings;
+                    OpenTarget::Scratch(crate::program::open(name, scratch, workload, guard, setting)?)
+                }
+                target => open.open_one(name, target, surroundings, observer)?,
+            };
+            open.targets.insert(name.clone(), opened);
+        }
+        Ok(open)
+    }
+
+    /// Simulates the devices that a workload uses. Virtual time is no time for anything else.
+    fn simulate(surroundings: &TargetContext<'_>) -> Result<OpenTargets, EngineError> {
+        let TargetContext { guard, setting, workload } = *surroundings;
+        for (number, phase) in workload.phase.iter().enumerate() {
+            for seat in seats(phase, number as u32).filter(|seat| seat.number == 0) {
+                // What takes everything at once takes no time of any kind.
+                let is_copy = seat.group.work.copy().is_some();
+                let is_simulated = |name: &str| match workload.target.get(name) {
+                    Some(Target::Sim(_)) => true,
+                    Some(Target::Null(_)) => is_copy,
+                    _ => false,
+                };
+                if !seat.group.targets().all(is_simulated) {
+                    return Err(seat.error("simulated and real targets cannot be mixed in one workload").into());
+                }
+            }
+        }
+        let sims: Vec<(&str, &SimTarget)> = workload
+            .target
+            .iter()
+            .filter_map(|(name, target)| match target {
+                Target::Sim(sim) => Some((name.as_str(), sim)),
+                _ => None,
+            })
+            .collect();
+        let simulation = Simulation::new(sims.iter().copied(), setting.sim_run);
+        let mut targets = BTreeMap::new();
+        for (name, sim) in sims {
+            let Some(device) = simulation.device(name) else { continue };
+            let shape = sim.files.map(|files| TreeShape::new(&file_set(sim, files), workload.seed));
+            let files = shape.transpose().map_err(EngineError::plan)?.map(FileSet::new);
+            let postmark = crate::program::named_run(workload, name);
+            targets.insert(name.to_owned(), OpenTarget::Sim(OpenSim { device, bytes: sim.size.0, files, postmark }));
+        }
+        for (name, target) in &workload.target {
+            if let Target::Null(null) = target {
+                targets.insert(name.clone(), OpenTarget::Null { bytes: null.size.0 });
+            }
+        }
+        let guard = guard.clone();
+        Ok(OpenTargets { guard, targets, failed: Vec::new(), dir: None, simulation: Some(simulation) })
+    }
+
+    fn open_one(
+        &self,
+        name: &str,
+        target: &Target,
+        surroundings: &TargetContext<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<OpenTarget, EngineError> {
+        match (target, &self.dir) {
+            (Target::Null(null), _) => Ok(OpenTarget::Null { bytes: null.size.0 }),
+            (Target::Tree(tree), Some(dir)) => open_tree(name, tree, dir, surroundings, observer),
+            (_, Some(dir)) => open_files(name, target, dir, surroundings, observer),
+            (_, None) => Err(EngineError::plan(format!("target `{name}` cannot be opened here"))),
+        }
+    }
+}
+
+/// The file set that a simulated target stands for: its size, in equal files of one directory.
+fn file_set(sim: &SimTarget, files: u64) -> TreeTarget {
+    TreeTarget {
+        path: PathBuf::from("sim"),
+        files,
+        width: 1,
+        depth: 0,
+        size: Distribution::Fixed(Bytes((sim.size.0 / files.max(1)).max(1))),
+        preallocated_percent: sim.preallocated_percent,
+        content: Default::default(),
+    }
+}
+
+/// Whether anything in the workload writes to a target.
+fn access(workload: &Workload, target: &str) -> Access {
+    let writes = workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| {
+        group.target == target
+            && match &group.work {
+                Work::Blocks(_) => group.work.changes(),
+                Work::Program(program) => program.is_over_file_set() || program.changes(),
+                Work::Copy(_) => false,
+            }
+    });
+    if writes { Access::ReadWrite } else { Access::Read }
+}
+
+fn size_bytes(name: &str, size: Option<Size>) -> Result<Option<u64>, EngineError> {
+    match size {
+        None => Ok(None),
+        Some(Size::Bytes(bytes)) => Ok(Some(bytes.0)),
+        Some(relative) => Err(EngineError::plan(format!("target `{name}`: its size `{relative}` is not resolved"))),
+    }
+}
+
+/// Content that is laid out belongs to no phase.
+const LAYOUT_PHASE: u32 = u32::MAX >> 9;
+
+fn open_files(
+    name: &str,
+    target: &Target,
+    dir: &TestDir,
+    surroundings: &TargetContext<'_>,
+    observer: &mut dyn Observer,
+) -> Result<OpenTarget, EngineError> {
+    let TargetContext { guard, setting, workload } = *surroundings;
+    let (size, count, content, prepare, kind) = match target {
+        Target::File(file) => (file.size, 1, file.content, file.prepare, FileKind::Regular),
+        Target::Files(files) => (Some(files.size), files.count, files.content, files.prepare, FileKind::Regular),
+        Target::Device(device) => (device.size, 1, device.content, Prepare::Nothing, FileKind::Device),
+        Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => {
+            return Err(EngineError::plan(format!("target `{name}` has no files")));
+        }
+    };
+    let size = size_bytes(name, size)?;
+    let run_seed = workload.seed ^ setting.content_seed;
+    let planned = size.map(|size| vec![size; count as usize]);
+    let stamped = planned.map(|lengths| stamping(workload, name, &lengths, run_seed)).transpose()?.flatten();
+    let mut stamper = stamped
+        .map(|stamp| Stamper::new(stamp.checksum, stamp.interval_bytes, stamp.seed, stamp.first_sequence))
+        .transpose()
+        .map_err(EngineError::plan)?;
+    let mut filler = Filler::new(content, content_stream(workload, setting, LAYOUT_PHASE, 0));
+    let mut fill = |buffer: &mut [u8], file: u32, offset: u64| {
+        filler.fill(buffer);
+        if let Some(stamper) = &mut stamper {
+            stamper.stamp(file, offset, buffer);
+        }
+    };
+    let mut progress = |progress: LayoutProgress| {
+        let percent = progress.written_bytes * 100 / progress.total_bytes.max(1);
+        observer.preparing(&format!("writing {name}: {percent} % of {} MiB", progress.total_bytes >> 20));
+    };
+    let access = access(workload, name);
+    let path = file_path(target);
+    let stays_whole = prepare == Prepare::Write && stamped.is_none() && !trims(workload, name);
+    let kept = setting.kept.filter(|_| stays_whole && path.is_relative());
+    let laid_out = LaidOut { path: path.to_owned(), files: count, size_bytes: size.unwrap_or(0), content };
+    let source = kept.map_or(FilesFrom::Taken, |kept| kept.source(&laid_out));
+    let (dir, target) = match source {
+        FilesFrom::There(kept) => (kept, Cow::Owned(unprepared(target))),
+        FilesFrom::New(kept) => (kept, Cow::Borrowed(target)),
+        FilesFrom::Taken => (dir, Cow::Borrowed(target)),
+    };
+    let mut layout = LayoutRequest {
+        guard,
+        dir,
+        access,
+        phase_writes_bytes: match (prepare, access) {
+            // Either it is written already, or nobody writes.
+            (Prepare::Write, _) | (_, Access::Read) => 0,
+            _ => size.unwrap_or(0).saturating_mul(u64::from(count)),
+        },
+        stop: setting.stop,
+        fill: &mut fill,
+        progress: &mut progress,
+    };
+    let files = open_target(&target, size, &mut layout)?;
+    if let (Some(kept), FilesFrom::New(_)) = (kept, source) {
+        kept.complete(laid_out);
+    }
+    let stamping = match stamped {
+        Some(stamp) => Some(stamp),
+        None => {
+            let lengths: Vec<u64> = files.iter().map(|file| file.length_bytes()).collect();
+            stamping(workload, name, &lengths, run_seed)?
+        }
+    };
+    Ok(OpenTarget::Files(OpenFiles { files, kind, mode: IoMode::Buffered, content, stamping }))
+}
+
+/// Whether a target is an end of a copy.
+fn is_copied(workload: &Workload, target: &str) -> bool {
+    workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| match &group.work {
+        Work::Copy(copy) => copy.targets().any(|end| end == target),
+        _ => false,
+    })
+}
+
+/// A target of jobs, and those that cannot use it.
+struct OpenedJobFiles {
+    target: OpenTarget,
+    failed: Vec<FailedJob>,
+}
+
+/// Lays a target of jobs out, by the rules of all jobs on it.
+fn open_job_files(
+    name: &str,
+    files: &JobFiles,
+    surroundings: &TargetContext<'_>,
+    held: &mut Vec<HeldDevice>,
+    observer: &mut dyn Observer,
+) -> Result<OpenedJobFiles, EngineError> {
+    let TargetContext { guard, setting, workload } = *surroundings;
+    let numbered = (0..).zip(&workload.phase);
+    let groups =
+        numbered.flat_map(|(phase, of)| of.workers.iter().enumerate().map(move |(place, group)| (phase, place, group)));
+    let mut members = Vec::new();
+    let mut seats: Vec<GroupSeat> = Vec::new();
+    for (phase, place, group) in groups.filter(|(_, _, group)| group.target == name) {
+        match &group.work {
+            Work::Blocks(stream) if !stream.is_plumb() => {
+                members.push(group);
+                seats.push(GroupSeat { phase, group: place });
+            }
+            Work::Blocks(_) | Work::Copy(_) | Work::Program(_) => {
+                return Err(EngineError::plan(format!(
+                    "target `{name}` is for jobs; use a file target for other work"
+                )));
+            }
+        }
+    }
+    let stream = content_stream(workload, setting, LAYOUT_PHASE, 0);
+    let mut filler = Filler::new(Content::Random, stream);
+    let mut special = members
+        .iter()
+        .map(|member| special_content(member, setting, StreamId { seed: stream.seed, phase: 0, worker: 1 }))
+        .collect::<Result<Vec<_>, ContentError>>()
+        .map_err(|source| EngineError::Content { target: name.to_owned(), source })?;
+    let mut layout = JobLayout {
+        guard,
+        made: setting.test_dirs.made_files(),
+        base: setting.base,
+        stop: setting.stop,
+        fill: &mut |group, buffer, _file, _offset| {
+            let of_group = members.iter().position(|&member| std::ptr::eq(member, group));
+            match of_group.and_then(|number| special.get_mut(number)?.as_mut()) {
+                Some(buffers) => buffers.fill(buffer),
+                None => filler.fill(buffer),
+            }
+        },
+        say: &mut |what| observer.preparing(&format!("{name}: {what}")),
+        held,
+        unopened: setting.unopened,
+    };
+    let laid = lay_out(files, &members, &mut layout);
+    match laid {
+        Ok(Laid { target, failed }) => {
+            let failed = failed.into_iter().map(|FailedMember { place, error }| {
+                observer.job_failed(name, &error);
+                FailedJob { seat: seats[place], fault: JobFault::of(&error) }
+            });
+            let failed = failed.collect();
+            Ok(OpenedJobFiles { target: OpenTarget::Job(Arc::new(target)), failed })
+        }
+        Err(JobFilesError::Stopped) => {
+            Err(EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() }))
+        }
+        Err(source) => Err(EngineError::JobFiles { target: name.to_owned(), source: Box::new(source) }),
+    }
+}
+
+/// What a job's own writes hold, where that is anything but random bytes: files that it reads are laid out with it.
+fn special_content(
+    member: &WorkerGroup,
+    setting: &Setting<'_>,
+    stream: StreamId,
+) -> Result<Option<Buffers>, ContentError> {
+    let is_special = |content: &&BufferContent| {
+        content.zero || !content.pattern.is_empty() || content.compress_percent > 0 || content.dedupe_percent > 0
+    };
+    let Some(content) = member.content.as_ref().filter(is_special) else { return Ok(None) };
+    if !member.files.prepare.write {
+        return Ok(None);
+    }
+    let total_bytes = member.work.fio().map_or(0, |stream| total_bytes(stream, None));
+    let request = BufferRequest { content, stream, smallest: 4096, total_bytes, base: setting.base };
+    Buffers::new(&request).map(Some)
+}
+
+fn file_path(target: &Target) -> &Path {
+    match target {
+        Target::File(file) => &file.path,
+        Target::Files(files) => &files.path,
+        Target::Device(device) => &device.path,
+        Target::Tree(tree) => &tree.path,
+        Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => Path::new(""),
+    }
+}
+
+/// Whether anything punches holes into a target.
+fn trims(workload: &Workload, target: &str) -> bool {
+    let mut groups = workload.phase.iter().flat_map(|phase| &phase.workers);
+    groups.any(|group| group.target == target && group.work.moves().trim)
+}
+
+/// The same target, taken as it lies there.
+fn unprepared(target: &Target) -> Target {
+    let mut target = target.clone();
+    match &mut target {
+        Target::File(file) => file.prepare = Prepare::Nothing,
+        Target::Files(files) => files.prepare = Prepare::Nothing,
+        Target::Tree(_)
+        | Target::Device(_)
+        | Target::JobFiles(_)
+        | Target::Scratch(_)
+        | Target::Null(_)
+        | Target::Sim(_) => {}
+    }
+    target
+}
+
+fn open_tree(
+    name: &str,
+    target: &TreeTarget,
+    dir: &TestDir,
+    surroundings: &TargetContext<'_>,
+    observer: &mut dyn Observer,
+) -> Result<OpenTarget, EngineError> {
+    let TargetContext { guard, setting, workload } = *surroundings;
+    let shape = TreeShape::new(target, workload.seed).map_err(EngineError::plan)?;
+    let most_bytes = (0..target.files).map(|file| shape.size_of(tree::FileId(file))).sum();
+    let root = guard.open_dir_in(dir, &target.path, most_bytes)?;
+    observer.preparing(&format!("making {name}: {} files of {}", shape.preallocated(), target.files));
+    let mut filler = Filler::new(target.content, content_stream(workload, setting, LAYOUT_PHASE, 0));
+    tree::layout(root.as_fd(), &shape, setting.stop, &mut |buffer| filler.fill(buffer)).map_err(
+        |error| match error {
+            tree::LayoutError::Stopped => EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() }),
+            error => EngineError::Tree { target: name.to_owned(), reason: error.to_string() },
+        },
+    )?;
+    Ok(OpenTarget::Tree(OpenTree { root, files: FileSet::new(shape), content: target.content }))
+}
