@@ -23,7 +23,7 @@ cargo xtask bench NAME     time Plumb and its peers alternately and print ratios
                            Bonnie++ and PostMark), `fidelity` (whether both measure the same), `flows` (file sets
                            against bare calls), `start` (commands that hardly do anything) or `scaling` (jobs and
                            depth, with fio's beside); --rounds N; --binary FILE instead of a release build;
-                           --only TEXT: cases whose names contain TEXT, not in `engine`, `fio` and `flows`
+                           --only TEXT: cases whose names contain TEXT, not in `engine` and `flows`
 cargo xtask calibrate      how often Plumb is right and wrong on simulated devices, against its bars;
                            --scale small|full, --seed N, --only SCENARIO, --tell N (explain N trials)
 cargo xtask aa             how often Plumb claims a difference between equals on real file systems (as root; 100

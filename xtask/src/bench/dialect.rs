@@ -192,11 +192,16 @@ pub fn dialect(options: &Options) -> Result<()> {
     }
     let node = device.as_ref().map(|device| format!("--filename={}", device.node()));
     let mut rows = Vec::new();
-    for Case { name, bar, words } in cases(&file, node.as_deref()) {
+    let cases = cases(&file, node.as_deref());
+    for Case { name, bar, words } in cases.into_iter().filter(|case| options.wants(case.name)) {
         let peer = Peer { name: "fio", at_least: bar, run: Box::new(|| bench.speed(Tool::Fio, &words)) };
         rows.extend(alternate(name, rounds, || bench.speed(Tool::Plumb(bench.plumb), &words), vec![peer])?);
     }
     drop(device);
+    if options.only.is_some() {
+        table(&rows);
+        return Ok(());
+    }
     for (name, bar, words) in whole_commands(&bench)? {
         let peer = Peer { name: "fio", at_least: Bar::AtLeast(bar), run: Box::new(|| bench.turns(Tool::Fio, &words)) };
         rows.extend(alternate(name, rounds, || bench.turns(Tool::Plumb(bench.plumb), &words), vec![peer])?);
