@@ -13,7 +13,7 @@ use plumb_engine::testdir::TestDirs;
 use plumb_lab::Surroundings;
 use plumb_report::Style;
 use plumb_report::style::Colour;
-use plumb_store::{RecoveredRun, Store};
+use plumb_store::{Queue, RecoveredRun, Store};
 use plumb_study::Bench;
 use plumb_study::not_stored::NotStored;
 use std::io::IsTerminal;
@@ -60,6 +60,7 @@ pub fn store(common: &Common) -> Result<Store, Stopped> {
 pub fn store_to_read(common: &Common) -> Result<Store, Stopped> {
     must_be_there(common)?;
     let mut store = Store::open_to_read(&database(common)?)?;
+    tell_of_queue(&store);
     // Runs that were killed are marked where that can be done now; if not, another command does it.
     store.wait_at_most(BUSY_WHILE_READING)?;
     let _ = store.recover();
@@ -102,8 +103,19 @@ pub fn recovered_store(common: &Common) -> Result<RecoveredStore, Stopped> {
         })?;
     }
     let mut store = Store::open(&path)?;
+    tell_of_queue(&store);
     let recovered = store.recover()?;
     Ok(RecoveredStore { store, recovered })
+}
+
+/// Says which runs of short commands are not in the database, and why.
+fn tell_of_queue(store: &Store) {
+    if let Some(waiting) = store.waiting() {
+        error_line!("note: runs in {} are not in the database yet: {}", waiting.directory.display(), waiting.reason);
+    }
+    for path in store.set_aside() {
+        error_line!("warning: the file of a run is damaged, and its run is not in the database: {}", path.display());
+    }
 }
 
 /// What the user has typed that may be overwritten.
@@ -192,6 +204,18 @@ pub fn bench(common: &Common) -> Result<Bench, Stopped> {
     let permissions = permissions(common)?;
     let store = if common.no_store { None } else { Some(store(common)?) };
     bench_with(store, test_dirs()?, permissions)
+}
+
+/// The same for the command of another tool: scripts call such commands a thousand times, so the database is not opened where a queue beside
+/// it takes their runs.
+pub fn bench_of_tool(common: &Common) -> Result<Bench, Stopped> {
+    let queue = if common.no_store { None } else { Queue::of(&database(common)?) };
+    if queue.is_none() {
+        return bench(common);
+    }
+    let mut bench = bench_with(None, test_dirs()?, permissions(common)?)?;
+    bench.queue = queue;
+    Ok(bench)
 }
 
 /// The same for a process that became another user once its store was open.

@@ -48,6 +48,7 @@ pub const fn highest(bucket: usize) -> u64 {
 
 /// Counts of values in log-linear buckets, with exact count, sum, smallest and largest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(into = "Sparse", try_from = "Sparse")]
 pub struct Histogram {
     /// Counts by bucket, without trailing zeros.
     counts: Vec<u64>,
@@ -55,6 +56,51 @@ pub struct Histogram {
     sum: u128,
     min: u64,
     max: u64,
+}
+
+/// A histogram as text: few of its thousands of buckets are used, and JSON has no numbers of 128 bits.
+#[derive(Serialize, Deserialize)]
+struct Sparse {
+    /// Used buckets: index and count.
+    buckets: Vec<(u64, u64)>,
+    /// Upper and lower half.
+    sum: (u64, u64),
+    min: u64,
+    max: u64,
+}
+
+impl From<Histogram> for Sparse {
+    fn from(histogram: Histogram) -> Sparse {
+        let used = |(index, &count): (usize, &u64)| (count > 0).then_some((index as u64, count));
+        Sparse {
+            buckets: histogram.counts.iter().enumerate().filter_map(used).collect(),
+            sum: ((histogram.sum >> 64) as u64, histogram.sum as u64),
+            min: histogram.min,
+            max: histogram.max,
+        }
+    }
+}
+
+impl TryFrom<Sparse> for Histogram {
+    type Error = String;
+
+    fn try_from(text: Sparse) -> Result<Histogram, String> {
+        let mut counts = Vec::new();
+        let total = text.buckets.iter().try_fold(0u64, |total, &(_, count)| total.checked_add(count));
+        total.ok_or("more values than 64 bits count")?;
+        for (index, count) in text.buckets {
+            let index = usize::try_from(index).ok().filter(|&index| index < BUCKETS);
+            let index = index.ok_or_else(|| format!("a histogram has buckets 0 to {}", BUCKETS - 1))?;
+            if counts.len() <= index {
+                counts.resize(index + 1, 0);
+            }
+            if std::mem::replace(&mut counts[index], count) != 0 {
+                return Err(format!("bucket {index} is there twice"));
+            }
+        }
+        let sum = (u128::from(text.sum.0) << 64) | u128::from(text.sum.1);
+        Ok(Histogram::from_counts(counts, sum, text.min, text.max))
+    }
 }
 
 /// Why a histogram could not be written as HdrHistogram.
@@ -236,6 +282,23 @@ pub struct Bucket {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    // Protects: a histogram that is sent or kept as text comes back to the bit, and a wrong text is refused.
+    #[test]
+    fn it_is_the_same_as_text() {
+        let mut histogram = Histogram::new();
+        for value in [0, 5, 5, 1 << 20, u64::MAX, u64::MAX, u64::MAX] {
+            histogram.record(value);
+        }
+        for histogram in [histogram, Histogram::new()] {
+            let text = serde_json::to_string(&histogram).unwrap();
+            assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), histogram, "{text}");
+        }
+        for buckets in ["[[7424,1]]", "[[1,1],[1,1]]", "[[1,18446744073709551615],[2,1]]", "[[-1,1]]"] {
+            let text = format!(r#"{{"buckets":{buckets},"sum":[0,0],"min":0,"max":0}}"#);
+            assert!(serde_json::from_str::<Histogram>(&text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn buckets_tile_u64_without_gap_or_overlap() {

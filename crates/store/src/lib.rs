@@ -15,6 +15,7 @@ mod noise;
 mod open;
 mod owner;
 mod query;
+mod queue;
 mod read;
 mod recover;
 mod series;
@@ -30,9 +31,10 @@ pub use keep::{KeepError, keep_beside};
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
 pub use query::{QueryCell, QueryTable};
+pub use queue::{Queue, Waiting};
 pub use read::{CANDIDATES_MAX, Filter, PhaseIntervals, RunRow, RunStatus};
 pub use recover::RecoveredRun;
 pub use study::{
     StoredStudy, StudyIn, StudyPlace, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd, StudyRunRow, StudyRunStatus,
 };
-pub use write::{Partial, RunStart, TagChange};
+pub use write::{Partial, RunLog, RunStart, TagChange};

@@ -2,13 +2,14 @@
 
 use crate::StoreError;
 use crate::facts::FactRows;
+use crate::queue::Waiting;
 use plumb_result::{Better, Metric};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -49,6 +50,8 @@ pub struct Store {
     log_is_named: Cell<bool>,
     /// Those of the last run: mostly, the next are the same.
     pub(crate) facts: Option<Rc<FactRows>>,
+    pub(crate) waiting: Option<Waiting>,
+    pub(crate) set_aside: Vec<PathBuf>,
 }
 
 /// How sure a transaction is to outlive a loss of power. Any outlives a kill of the process.
@@ -74,7 +77,9 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let log_is_named = Cell::new(with_suffix(path, "-wal").exists());
         let connection = Connection::open_with_flags(path, flags).map_err(|error| refused(error.to_string()))?;
-        Store::prepare(Store { connection, path: path.to_owned(), in_file: true, log_is_named, facts: None })
+        let mut store = Store::prepare(Store { log_is_named, ..Store::on(connection, path, true) })?;
+        store.take_in_queue();
+        Ok(store)
     }
 
     /// Opens a database for commands that only read. Where it cannot be opened for writing (the disk is full, or
@@ -111,8 +116,7 @@ impl Store {
             connection.busy_timeout(Duration::from_secs(1)).map_err(refused)?;
             connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON;").map_err(refused)?;
             // A query needs this connection: a second one would meet what kept the first from being opened.
-            let path = path.to_owned();
-            let store = Store { connection, path, in_file: false, log_is_named: Cell::default(), facts: None };
+            let store = Store::on(connection, path, false);
             match store.whose()? {
                 SCHEMA_VERSION => Ok(store),
                 found => Err(StoreError::Newer { path: store.path, found, known: SCHEMA_VERSION }),
@@ -135,7 +139,19 @@ impl Store {
         let path = PathBuf::from(":memory:");
         let connection = Connection::open_in_memory()
             .map_err(|error| StoreError::Open { path: path.clone(), reason: error.to_string() })?;
-        Store::prepare(Store { connection, path, in_file: false, log_is_named: Cell::default(), facts: None })
+        Store::prepare(Store::on(connection, &path, false))
+    }
+
+    fn on(connection: Connection, path: &Path, in_file: bool) -> Store {
+        Store {
+            connection,
+            path: path.to_owned(),
+            in_file,
+            log_is_named: Cell::default(),
+            facts: None,
+            waiting: None,
+            set_aside: Vec::new(),
+        }
     }
 
     /// Where it is; `:memory:` where there is no file.
@@ -171,6 +187,8 @@ impl Store {
             .map_err(&failed)?;
         if version < SCHEMA_VERSION {
             store.migrate()?;
+            // Whoever looks at the file's first page sees what it is.
+            store.fold_log();
         }
         // Names are compared where they might be missed: here if there are too few, and when a write misses one.
         if store.count_metrics()? < Metric::all().len() {
@@ -358,7 +376,17 @@ impl Store {
     }
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+/// Whether a file is one of ours, of this schema, from its first page alone: SQLite need not be started for that. A file whose first
+/// page is still in its log is not recognised. Source: <https://sqlite.org/fileformat2.html>, 1.3.
+pub(crate) fn has_our_header(path: &Path, schema: i64) -> bool {
+    let mut header = [0; 72];
+    let is_read = File::open(path).and_then(|mut file| file.read_exact(&mut header)).is_ok();
+    let number =
+        |at: usize| i64::from(i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]));
+    is_read && header.starts_with(b"SQLite format 3\0") && number(60) == schema && number(68) == APPLICATION_ID
+}
+
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()

@@ -1,5 +1,6 @@
 //! Who runs a run, so that the next process can tell a run that goes on from one that was killed.
 
+use crate::{StoreError, canonical};
 use serde::{Deserialize, Serialize};
 use std::fs;
 
@@ -36,6 +37,11 @@ impl Owner {
             pid,
             started: start_of(pid),
         }
+    }
+
+    /// As it is stored with a run.
+    pub(crate) fn text(&self) -> Result<String, StoreError> {
+        Ok(canonical::text(&canonical::value("the owner", self)?))
     }
 
     /// Whether the owner of a stored run is known to be gone.

@@ -14,7 +14,9 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Params, Transaction, params, params_from_iter};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// What is known of a run before its first op.
 #[derive(Debug, Clone, Copy)]
@@ -57,15 +59,71 @@ pub enum TagChange {
     Remove,
 }
 
-impl Store {
-    /// Inserts a run as `running`, owned by this process. From here on a kill leaves a truthful row.
+/// Where a run is written while it goes on, and when it ends.
+pub trait RunLog {
+    /// Writes that a run begins, owned by this process. From here on a kill leaves a truthful record.
     ///
-    /// A kill cannot undo this row; a loss of power within the run can, because nothing is flushed to the storage that
-    /// may be under test.
+    /// A kill cannot undo it; a loss of power within the run can, because nothing is flushed to the storage that may be under test.
+    ///
+    /// # Errors
+    /// It cannot be written, or a run of this id was begun before.
+    fn begin_run(&mut self, start: &RunStart<'_>) -> Result<(), StoreError>;
+
+    /// Appends what is new. To be called about once a second.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn heartbeat(&mut self, run: &str, partial: &Partial<'_>) -> Result<(), StoreError>;
+
+    /// Writes a run's result and measurement, flushed to the storage.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError>;
+
+    /// Marks a run as failed, with the reason.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn fail_run(&mut self, run: &str, reason: &str) -> Result<(), StoreError>;
+
+    /// The database that the run is in at last.
+    fn path(&self) -> &Path;
+
+    /// How long a write waits for another process from now on.
+    ///
+    /// # Errors
+    /// It cannot be set.
+    fn wait_at_most(&self, time: Duration) -> Result<(), StoreError>;
+}
+
+impl RunLog for Store {
+    fn begin_run(&mut self, start: &RunStart<'_>) -> Result<(), StoreError> {
+        Store::begin_run(self, start)
+    }
+    fn heartbeat(&mut self, run: &str, partial: &Partial<'_>) -> Result<(), StoreError> {
+        Store::heartbeat(self, run, partial)
+    }
+    fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError> {
+        Store::finish_run(self, result, measurement)
+    }
+    fn fail_run(&mut self, run: &str, reason: &str) -> Result<(), StoreError> {
+        Store::fail_run(self, run, reason)
+    }
+    fn path(&self) -> &Path {
+        Store::path(self)
+    }
+    fn wait_at_most(&self, time: Duration) -> Result<(), StoreError> {
+        Store::wait_at_most(self, time)
+    }
+}
+
+impl Store {
+    /// Inserts a run as `running`, owned by this process. See [`RunLog::begin_run`].
     pub fn begin_run(&mut self, start: &RunStart<'_>) -> Result<(), StoreError> {
         let row = RunRowIn::of(start.id, start.started_at, start.tool, start.workload)?;
         let facts = self.facts(start.environment, start.targets)?;
-        let owner = canonical::text(&canonical::value("the owner", &Owner::this())?);
+        let owner = Owner::this().text()?;
         self.write("beginning a run", Durability::Process, |transaction| {
             let known: Option<String> = transaction
                 .query_row("SELECT status FROM run WHERE id = ?1", [start.id], |row| row.get(0))
@@ -73,15 +131,7 @@ impl Store {
             if let Some(status) = known.filter(|status| status != "planned") {
                 return Ok(Err(StoreError::Begun { id: start.id.to_owned(), status }));
             }
-            row.insert(&facts, transaction)?;
-            // Each Plumb looks for runs that were killed; without an index, through all that ever ran. It changes nothing that
-            // is stored, so that it is no migration: older programs read the file as before.
-            execute(transaction, "CREATE INDEX IF NOT EXISTS run_by_running ON run (id) WHERE status = 'running'", [])?;
-            execute(
-                transaction,
-                "UPDATE run SET status = 'running', command = ?2, dialect = ?3, owner = ?4 WHERE id = ?1",
-                params![start.id, start.command, start.dialect, owner],
-            )?;
+            row.begin(&facts, start.command, start.dialect, &owner, transaction)?;
             Ok(Ok(()))
         })?
     }
@@ -263,8 +313,8 @@ fn wall(result: &RunResult, wall_ns: u64) -> Option<i64> {
 }
 
 /// The columns of `run` that are known from the beginning.
-struct RunRowIn<'a> {
-    id: &'a str,
+pub(crate) struct RunRowIn<'a> {
+    pub(crate) id: &'a str,
     started_at: i64,
     tool: &'a Tool,
     name: &'a str,
@@ -273,7 +323,12 @@ struct RunRowIn<'a> {
 }
 
 impl<'a> RunRowIn<'a> {
-    fn of(id: &'a str, started_at: &str, tool: &'a Tool, workload: &'a Workload) -> Result<RunRowIn<'a>, StoreError> {
+    pub(crate) fn of(
+        id: &'a str,
+        started_at: &str,
+        tool: &'a Tool,
+        workload: &'a Workload,
+    ) -> Result<RunRowIn<'a>, StoreError> {
         let time = started_at
             .parse::<Timestamp>()
             .map_err(|_| StoreError::Time { id: id.to_owned(), text: started_at.to_owned() })?;
@@ -286,6 +341,27 @@ impl<'a> RunRowIn<'a> {
         }
         let workload_hash = canonical::address(&canonical::text(&value));
         Ok(RunRowIn { id, started_at: nanos(time), tool, name: &workload.name, workload: text, workload_hash })
+    }
+
+    /// Inserts it as `running`.
+    pub(crate) fn begin(
+        &self,
+        facts: &FactRows,
+        command: &str,
+        dialect: Option<&str>,
+        owner: &str,
+        transaction: &Transaction<'_>,
+    ) -> rusqlite::Result<()> {
+        self.insert(facts, transaction)?;
+        // Each Plumb looks for runs that were killed; without an index, through all that ever ran. It changes nothing that
+        // is stored, so that it is no migration: older programs read the file as before.
+        execute(transaction, "CREATE INDEX IF NOT EXISTS run_by_running ON run (id) WHERE status = 'running'", [])?;
+        execute(
+            transaction,
+            "UPDATE run SET status = 'running', command = ?2, dialect = ?3, owner = ?4 WHERE id = ?1",
+            params![self.id, command, dialect, owner],
+        )?;
+        Ok(())
     }
 
     fn insert(&self, facts: &FactRows, transaction: &Transaction<'_>) -> rusqlite::Result<()> {

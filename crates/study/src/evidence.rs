@@ -16,15 +16,15 @@ use plumb_result::observe::{Counters, Environment, Extents, PhaseObservations, R
 use plumb_result::short_list;
 use plumb_result::watch::DeviceUse;
 use plumb_result::{Lane, LaneLog, Measurement, Observations, PhaseMeasurement, Seen, Tier, Tool};
-use plumb_store::{Partial, RunStart, Store, StoreError};
+use plumb_store::{Partial, RunLog, RunStart, StoreError};
 use plumb_trust::LiveJudge;
 use plumb_workload::{FileTarget, FilesTarget, Target, TreeTarget, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The row of a run in the store, before its result.
+/// What a run writes before its result.
 pub(crate) struct EvidenceLog<'a> {
-    pub(crate) store: &'a mut Store,
+    pub(crate) to: &'a mut dyn RunLog,
     pub(crate) id: &'a str,
     pub(crate) started_at: &'a str,
     pub(crate) tool: &'a Tool,
@@ -265,7 +265,7 @@ impl Observer for Evidence<'_> {
         let workload = self.workload;
         let Observations { environment, targets, .. } = &self.observations;
         let begun = self.evidence_log.as_mut().map(|evidence_log| {
-            evidence_log.store.begin_run(&RunStart {
+            evidence_log.to.begin_run(&RunStart {
                 id: evidence_log.id,
                 started_at: evidence_log.started_at,
                 tool: evidence_log.tool,
@@ -360,7 +360,7 @@ impl Observer for Evidence<'_> {
         let phase = self.observations.phases.len() as u32 + 1;
         let stored = self.evidence_log.as_mut().map(|evidence_log| {
             let partial = Partial { phase, name: &live.phase, intervals: std::slice::from_ref(&live.interval) };
-            evidence_log.store.heartbeat(evidence_log.id, &partial)
+            evidence_log.to.heartbeat(evidence_log.id, &partial)
         });
         self.note(stored.unwrap_or(Ok(())));
         self.progress.live(&Second { live, tier, devices: &devices });

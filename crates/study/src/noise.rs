@@ -111,7 +111,7 @@ pub fn noise(
         let place = request.sides[0].key();
         let kept = NoiseIn { id: &id, place: &place, noise: &noise, environment: &environment, works: &works };
         if let Err(error) = store.save_noise(&kept) {
-            let kept = NotStored::document(store, error.to_string(), "noise", &id, &noise);
+            let kept = NotStored::document(store.path(), error.to_string(), "noise", &id, &noise);
             NotStored::add(&mut bench.not_stored, Some(kept));
         }
     }

@@ -2,9 +2,9 @@
 
 use plumb_document::json;
 use plumb_result::RunResult;
-use plumb_store::{Store, keep_beside};
+use plumb_store::keep_beside;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What the database does not hold, and where it is instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,18 +21,18 @@ pub struct NotStored {
 
 impl NotStored {
     /// Saves the result of a run to a file.
-    pub fn result(store: &Store, reason: String, result: &RunResult) -> NotStored {
+    pub fn result(database: &Path, reason: String, result: &RunResult) -> NotStored {
         let mut not_stored = NotStored::because(reason);
-        not_stored.save(store, &format!("plumb-result-{}.json", result.id), result, |kept, path| {
+        not_stored.save(database, &format!("plumb-result-{}.json", result.id), result, |kept, path| {
             kept.results.push(path);
         });
         not_stored
     }
 
     /// Saves what was made of several runs to a file: `what` is `compare`.
-    pub fn document(store: &Store, reason: String, what: &str, id: &str, document: &impl Serialize) -> NotStored {
+    pub fn document(database: &Path, reason: String, what: &str, id: &str, document: &impl Serialize) -> NotStored {
         let mut not_stored = NotStored::because(reason);
-        not_stored.save(store, &format!("plumb-{what}-{id}.json"), document, |kept, path| kept.others.push(path));
+        not_stored.save(database, &format!("plumb-{what}-{id}.json"), document, |kept, path| kept.others.push(path));
         not_stored
     }
 
@@ -56,7 +56,7 @@ impl NotStored {
 
     fn save(
         &mut self,
-        store: &Store,
+        database: &Path,
         name: &str,
         document: &impl Serialize,
         keep: impl FnOnce(&mut NotStored, PathBuf),
@@ -65,7 +65,7 @@ impl NotStored {
             Ok(text) => text + "\n",
             Err(error) => return self.lost = Some(error.to_string()),
         };
-        match keep_beside(store.path(), name, text.as_bytes()) {
+        match keep_beside(database, name, text.as_bytes()) {
             Ok(path) => keep(self, path),
             Err(error) => self.lost = Some(error.to_string()),
         }

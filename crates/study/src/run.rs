@@ -17,7 +17,7 @@ use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::watch::DeviceUse;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tier, Tool};
-use plumb_store::{BUSY_TIMEOUT, Store};
+use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
 use std::collections::BTreeMap;
@@ -158,6 +158,8 @@ impl Progress for Silent {}
 pub struct Bench {
     /// Where results go; nowhere when absent.
     pub store: Option<Store>,
+    /// Where runs go in place of the store, which is not opened then: for commands that only run.
+    pub queue: Option<Queue>,
     /// Set by a signal.
     pub stop: StopFlag,
     /// What may be overwritten.
@@ -307,6 +309,7 @@ impl Bench {
     pub fn new(store: Option<Store>, stop: StopFlag, permissions: Permissions, test_dirs: TestDirs) -> Bench {
         Bench {
             store,
+            queue: None,
             stop,
             permissions,
             test_dirs,
@@ -374,8 +377,8 @@ impl Bench {
         let started_at = Timestamp::now().to_string();
         let tool = tool();
         let environment = self.environment.clone();
-        let evidence_log = self.store.as_mut().map(|store| EvidenceLog {
-            store,
+        let evidence_log = run_log(&mut self.store, &mut self.queue).map(|to| EvidenceLog {
+            to,
             id: &id,
             started_at: &started_at,
             tool: &tool,
@@ -408,9 +411,9 @@ impl Bench {
         let mut measurement = match measured {
             Ok(measurement) => measurement,
             Err(error) => {
-                if let Some(store) = &mut self.store {
+                if let Some(log) = run_log(&mut self.store, &mut self.queue) {
                     // The run may not have been begun; then there is nothing to mark.
-                    let _ = store.fail_run(&id, &error.to_string());
+                    let _ = log.fail_run(&id, &error.to_string());
                 }
                 return Err(error.into());
             }
@@ -446,7 +449,7 @@ impl Bench {
             phases,
             imported: None,
         };
-        let not_stored = self.store.as_mut().and_then(|store| finish(store, &result, &measurement));
+        let not_stored = run_log(&mut self.store, &mut self.queue).and_then(|log| finish(log, &result, &measurement));
         NotStored::add(&mut self.not_stored, not_stored.clone());
         let outcome = RunOutcome { result, measurement, observations, not_stored };
         match outcome.measurement.error.clone() {
@@ -465,13 +468,21 @@ fn may_be_near_null_ceiling(phase: &PhaseMeasurement) -> bool {
     phase.wall_ns >= SHORTEST_NS && ops as f64 >= OPS_PER_SECOND * (phase.wall_ns as f64 / 1e9)
 }
 
+fn run_log<'a>(store: &'a mut Option<Store>, queue: &'a mut Option<Queue>) -> Option<&'a mut dyn RunLog> {
+    match (store, queue) {
+        (Some(store), _) => Some(store),
+        (None, Some(queue)) => Some(queue),
+        (None, None) => None,
+    }
+}
+
 /// Stores a result, or saves it to a file. Heartbeats may have failed before: a result that is stored has all of it.
-fn finish(store: &mut Store, result: &RunResult, measurement: &Measurement) -> Option<NotStored> {
-    let finished = store.finish_run(result, measurement);
+fn finish(log: &mut dyn RunLog, result: &RunResult, measurement: &Measurement) -> Option<NotStored> {
+    let finished = log.finish_run(result, measurement);
     // Whoever has held the database for so long may hold it on: each further run of this process asks, and does not
     // wait as long again. Where the time cannot be set, it waits longer, and no more.
-    let _ = store.wait_at_most(if finished.is_ok() { BUSY_TIMEOUT } else { BUSY_AGAIN });
-    finished.err().map(|error| NotStored::result(store, error.to_string(), result))
+    let _ = log.wait_at_most(if finished.is_ok() { BUSY_TIMEOUT } else { BUSY_AGAIN });
+    finished.err().map(|error| NotStored::result(log.path(), error.to_string(), result))
 }
 
 /// The workload with every size in bytes.

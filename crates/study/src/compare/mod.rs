@@ -251,7 +251,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
     if let Some(store) = &mut bench.store
         && let Err(error) = store.save_comparison(&id, METHOD, &comparison)
     {
-        let kept = NotStored::document(store, error.to_string(), "compare", &id, &comparison);
+        let kept = NotStored::document(store.path(), error.to_string(), "compare", &id, &comparison);
         NotStored::add(&mut bench.not_stored, Some(kept));
     }
     CompareOutcome {

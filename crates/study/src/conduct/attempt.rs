@@ -279,7 +279,7 @@ impl Conductor<'_, '_> {
             },
         );
         if let (Err(error), Some(result)) = (&ended, &judged.result) {
-            let kept = NotStored::result(self.store, error.to_string(), result);
+            let kept = NotStored::result(self.store.path(), error.to_string(), result);
             self.tell(&ConductEvent::Trouble(&unstored(seq, &kept)));
         }
         ended?;

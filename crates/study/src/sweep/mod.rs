@@ -164,7 +164,7 @@ pub fn keep_sweep(bench: &mut Bench, sweep: &Sweep) {
     let (Some(store), Some(_)) = (&mut bench.store, &sweep.tag) else { return };
     let id = uuid::Uuid::now_v7().to_string();
     if let Err(error) = store.save_sweep(&id, sweep) {
-        let kept = NotStored::document(store, error.to_string(), "sweep", &id, sweep);
+        let kept = NotStored::document(store.path(), error.to_string(), "sweep", &id, sweep);
         NotStored::add(&mut bench.not_stored, Some(kept));
     }
 }

@@ -78,7 +78,7 @@ impl Dialect for Copying {
     fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
         // A configuration that is wrong ends it.
         session::permissions(common)?;
-        session::bench(common).or_else(|stopped| {
+        session::bench_of_tool(common).or_else(|stopped| {
             error_line!("{}: plumb: the result is not stored: {}", self.called, stopped.message);
             session::bench(&Common { no_store: true, ..common.clone() })
         })

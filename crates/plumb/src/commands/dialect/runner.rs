@@ -110,7 +110,7 @@ pub trait Dialect: Sized {
 
     /// What is measured with; made before the first run.
     fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
-        session::bench(common)
+        session::bench_of_tool(common)
     }
 
     /// Leaves out of a run what there is no room for, where the rest of it is a run too, and says so.

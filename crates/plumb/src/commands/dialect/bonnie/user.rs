@@ -27,7 +27,7 @@ impl KeptStore {
     pub fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
         match self.0.take() {
             Some(store) => session::bench_of_other_user(store, common),
-            None => session::bench(common),
+            None => session::bench_of_tool(common),
         }
     }
 }

@@ -1,0 +1,241 @@
+//! Runs that wait beside the database: they are stored as others are, whatever happens meanwhile. Child processes are this test
+//! binary, told by a variable to play one of the tests below as the child.
+
+mod common;
+
+use common::{FIRST, SECOND, intervals, measurement, result, started};
+use plumb_store::{Filter, Partial, Queue, RunLog, RunStatus, Store, StoreError};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+const FILE: &str = "PLUMB_STORE_TEST_FILE";
+
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        let place = Place { directory: tempfile::tempdir().unwrap() };
+        drop(Store::open(&place.database()).unwrap());
+        place
+    }
+
+    fn database(&self) -> PathBuf {
+        self.directory.path().join("plumb.db")
+    }
+
+    fn file_of(&self, id: &str) -> PathBuf {
+        self.directory.path().join("plumb.db-queue").join(format!("{id}.run"))
+    }
+
+    fn queue(&self) -> Queue {
+        Queue::of(&self.database()).expect("a database of this version has a queue")
+    }
+
+    /// A run in the queue, begun and ended.
+    fn run(&self, id: &str) {
+        let mut queue = self.queue();
+        started(id, |start| queue.begin_run(start)).unwrap();
+        queue.finish_run(&result(id, 1), &measurement()).unwrap();
+    }
+}
+
+fn statuses(store: &Store) -> Vec<RunStatus> {
+    store.list(&Filter::default()).unwrap().iter().map(|row| row.status).collect()
+}
+
+// Protects: what a queued run leaves in the database is what it would have left without the queue.
+#[test]
+fn a_queued_run_is_stored_as_any_other() {
+    let (queued, direct) = (Place::new(), Place::new());
+    queued.run(FIRST);
+    let mut store = Store::open(&direct.database()).unwrap();
+    started(FIRST, |start| store.begin_run(start)).unwrap();
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    drop(store);
+    assert!(queued.file_of(FIRST).exists(), "it waits");
+
+    let [queued_store, direct_store] = [&queued, &direct].map(|place| Store::open(&place.database()).unwrap());
+    assert!(queued_store.waiting().is_none());
+    assert!(!queued.file_of(FIRST).exists(), "it was taken in");
+    assert_eq!(queued_store.get(FIRST).unwrap(), result(FIRST, 1));
+    let tables = queued_store.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").unwrap().rows;
+    assert!(tables.len() > 20);
+    for table in tables {
+        let name = format!("{:?}", table[0]).replace("Text(\"", "").replace("\")", "");
+        let rows = |store: &Store| format!("{:?}", store.query(&format!("SELECT * FROM {name}")).unwrap().rows);
+        assert_eq!(rows(&queued_store), rows(&direct_store), "{name}");
+    }
+}
+
+#[test]
+fn a_killed_run_is_marked_and_a_running_one_is_shown() {
+    if let Some(file) = std::env::var_os(FILE).map(PathBuf::from) {
+        let mut queue = Queue::of(&file).unwrap();
+        started(FIRST, |start| queue.begin_run(start)).unwrap();
+        println!("begun");
+        std::io::stdout().flush().unwrap();
+        let _ = std::io::stdin().read_line(&mut String::new());
+        unreachable!("it is killed before");
+    }
+    let place = Place::new();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_killed_run_is_marked_and_a_running_one_is_shown", "--nocapture"])
+        .env(FILE, place.database())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = BufReader::new(child.stdout.as_mut().unwrap());
+    assert!(output.lines().map_while(Result::ok).any(|line| line.ends_with("begun")));
+    let mut store = Store::open(&place.database()).unwrap();
+    assert_eq!(statuses(&store), [RunStatus::Running]);
+    assert!(store.recover().unwrap().is_empty(), "its process lives");
+    assert!(place.file_of(FIRST).exists(), "its process may still write to it");
+    drop(store);
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut store = Store::open(&place.database()).unwrap();
+    assert_eq!(store.recover().unwrap().len(), 1);
+    assert_eq!(statuses(&store), [RunStatus::Aborted]);
+    assert!(!place.file_of(FIRST).exists());
+}
+
+// Protects: who looks while a run goes on does not take its file away from it.
+#[test]
+fn a_run_that_was_seen_running_ends_well() {
+    let place = Place::new();
+    let mut queue = place.queue();
+    started(FIRST, |start| queue.begin_run(start)).unwrap();
+    assert_eq!(statuses(&Store::open(&place.database()).unwrap()), [RunStatus::Running]);
+    queue.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    let store = Store::open(&place.database()).unwrap();
+    assert_eq!(statuses(&store), [RunStatus::Ok]);
+    assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
+}
+
+#[test]
+fn a_run_that_lasts_goes_to_the_database() {
+    let place = Place::new();
+    let mut queue = place.queue();
+    started(FIRST, |start| queue.begin_run(start)).unwrap();
+    queue.heartbeat(FIRST, &Partial { phase: 1, name: "seq-write", intervals: &intervals(0, 1) }).unwrap();
+    assert!(!place.file_of(FIRST).exists());
+    assert_eq!(statuses(&Store::open(&place.database()).unwrap()), [RunStatus::Running]);
+    queue.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    // The next one of the same command, too.
+    started(SECOND, |start| queue.begin_run(start)).unwrap();
+    queue.fail_run(SECOND, "no reason").unwrap();
+    assert!(!place.file_of(SECOND).exists());
+    let rows = Store::open(&place.database()).unwrap().list(&Filter::default()).unwrap();
+    let seen: Vec<_> = rows.iter().map(|row| (row.id.as_str(), row.status, row.reason.as_deref())).collect();
+    assert!(seen.contains(&(FIRST, RunStatus::Ok, None)), "{seen:?}");
+    assert!(seen.contains(&(SECOND, RunStatus::Failed, Some("no reason"))), "{seen:?}");
+}
+
+#[test]
+fn a_failed_run_keeps_its_reason() {
+    let place = Place::new();
+    let mut queue = place.queue();
+    started(FIRST, |start| queue.begin_run(start)).unwrap();
+    queue.fail_run(FIRST, "the disk is gone").unwrap();
+    let rows = Store::open(&place.database()).unwrap().list(&Filter::default()).unwrap();
+    assert_eq!((rows[0].status, rows[0].reason.as_deref()), (RunStatus::Failed, Some("the disk is gone")));
+    assert_eq!(rows[0].command, "plumb run seq.toml");
+}
+
+// Protects: another writer neither makes a short run wait nor loses it.
+#[test]
+fn a_database_that_is_held_does_not_keep_a_run_waiting() {
+    let place = Place::new();
+    let holder = rusqlite::Connection::open(place.database()).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    place.run(FIRST);
+    let store = Store::open(&place.database()).unwrap();
+    let waiting = store.waiting().expect("it could not be taken in");
+    assert!(matches!(waiting.reason, StoreError::Busy { .. }), "{:?}", waiting.reason);
+    assert!(statuses(&store).is_empty());
+    drop(store);
+    holder.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(Store::open(&place.database()).unwrap().get(FIRST).unwrap(), result(FIRST, 1));
+}
+
+#[test]
+fn the_queue_does_not_grow_without_end() {
+    let place = Place::new();
+    let waiting = || fs::read_dir(place.directory.path().join("plumb.db-queue")).unwrap().count();
+    let mut most = 0;
+    for i in 0..300 {
+        place.run(&format!("018f0000-0000-7000-8000-{i:012}"));
+        most = most.max(waiting());
+    }
+    assert!((100..200).contains(&most), "{most}");
+    assert_eq!(Store::open(&place.database()).unwrap().list(&Filter::default()).unwrap().len(), 300);
+    assert_eq!(waiting(), 0);
+}
+
+#[test]
+fn a_file_that_is_not_whole_or_not_ours_loses_no_other() {
+    let place = Place::new();
+    for id in [FIRST, SECOND] {
+        place.run(id);
+    }
+    // A kill in the middle of the result: this process lives, so it may still be writing.
+    let whole = fs::read(place.file_of(FIRST)).unwrap();
+    fs::write(place.file_of(FIRST), &whole[..whole.len() - 10]).unwrap();
+    let damaged = age(&place.file_of("damaged"), &[0; 4096]);
+    let young = place.file_of("young");
+    fs::write(&young, "").unwrap();
+    let newer = age(&place.file_of("newer"), b"{\"format\":2,\"anything\":1}\n");
+
+    let store = Store::open(&place.database()).unwrap();
+    assert_eq!(store.get(SECOND).unwrap(), result(SECOND, 1));
+    assert_eq!(store.set_aside(), [damaged.with_extension("unreadable")]);
+    assert!(store.set_aside()[0].exists() && !damaged.exists());
+    assert!(young.exists() && newer.exists() && place.file_of(FIRST).exists());
+    drop(store);
+    fs::write(place.file_of(FIRST), whole).unwrap();
+    let store = Store::open(&place.database()).unwrap();
+    assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
+    assert!(store.set_aside().is_empty(), "it is said once");
+}
+
+/// A file that was written long ago.
+fn age(path: &Path, content: &[u8]) -> PathBuf {
+    fs::write(path, content).unwrap();
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    path.to_owned()
+}
+
+// Protects: where the database would refuse a run, its queue does not take it in silence.
+#[test]
+fn what_is_no_database_of_this_plumb_has_no_queue() {
+    let place = Place::new();
+    let changed = |sql: &str| {
+        let path = place.directory.path().join(format!("{}.db", sql.len()));
+        fs::copy(place.database(), &path).unwrap();
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.execute_batch(sql).unwrap();
+        drop(connection);
+        path
+    };
+    assert!(Queue::of(&place.database()).is_some());
+    assert!(Queue::of(&changed("PRAGMA user_version = 99")).is_none(), "newer");
+    assert!(Queue::of(&changed("PRAGMA application_id = 1")).is_none(), "another program's");
+    assert!(Queue::of(&place.directory.path().join("absent.db")).is_none());
+    let text = place.directory.path().join("text.db");
+    fs::write(&text, "x".repeat(200)).unwrap();
+    assert!(Queue::of(&text).is_none());
+    let blocked = changed("PRAGMA user_version = 7");
+    fs::write(blocked.with_extension("db-queue"), "a file").unwrap();
+    let mut queue = Queue::of(&blocked).expect("the name is taken, which shows when a run begins");
+    started(FIRST, |start| queue.begin_run(start)).unwrap();
+    queue.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    assert_eq!(Store::open(&blocked).unwrap().get(FIRST).unwrap(), result(FIRST, 1));
+}
