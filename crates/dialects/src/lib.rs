@@ -23,6 +23,7 @@
 //! assert_eq!(said.jobs[0].direction.bs.read, 4096);
 //! ```
 
+pub mod aiori;
 pub mod bonnie;
 pub mod dd;
 pub mod elbencho;
@@ -30,6 +31,7 @@ mod file_error;
 pub mod fio;
 pub mod iostat;
 pub mod iozone;
+pub mod mdtest;
 pub mod postmark;
 
 pub use file_error::FileError;

@@ -10,6 +10,7 @@ use crate::first_finisher::FirstDone;
 use crate::oplog::OpLog;
 use crate::pacer::{Sharing, Waited, wait_until};
 use crate::plan::{GroupRun, WorkerRules};
+use crate::program::WallMeeting;
 use crate::priority_cells::PriorityCells;
 use crate::queue_cells::QueueCells;
 use crate::recorder::{PhaseCells, Ramps, Recorder};
@@ -64,6 +65,13 @@ impl PhaseMemory {
             workers: workers.len(),
             waits_for_look: groups.iter().all(|group| group.after.is_empty()),
         })
+    }
+}
+
+impl PhaseMemory {
+    /// How many workers it is of.
+    pub(crate) fn worker_count(&self) -> u64 {
+        self.workers as u64
     }
 }
 
@@ -160,6 +168,11 @@ impl Barrier {
 
     pub(crate) fn report(&self) -> &ReportCells {
         self.memory.reports.worker(self.number)
+    }
+
+    /// The worker's way to the stonewall of its phase.
+    pub(crate) fn wall(&self) -> WallMeeting {
+        WallMeeting::new(&self.memory, self.number)
     }
 
     /// Makes ready to record ops of these kinds.

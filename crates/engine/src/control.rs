@@ -35,6 +35,10 @@ pub(crate) struct Control {
     ops_left: AtomicU64,
     /// Bytes left of the phase's common limit.
     bytes_left: AtomicU64,
+    /// Workers that met at the stonewall.
+    at_wall: AtomicU64,
+    /// How far the furthest of them came.
+    furthest: AtomicU64,
 }
 
 // SAFETY: repr(C), nothing but AtomicU64.
@@ -101,6 +105,25 @@ impl WorkerControl<'_> {
     /// Asks all workers of the phase to end after the op at hand.
     pub(crate) fn request_stop(&self) {
         stop_all(self.phase, self.workers);
+    }
+
+    /// Says how far the worker came to the stonewall, and waits until all `workers` have. How far the furthest came;
+    /// `None` where the worker is stopped meanwhile.
+    pub(crate) fn meet_at_wall(&self, count: u64, workers: u64) -> Option<u64> {
+        self.phase.furthest.fetch_max(count, AcqRel);
+        if self.phase.at_wall.fetch_add(1, AcqRel) + 1 >= workers {
+            self.phase.tell();
+        }
+        loop {
+            let news = self.phase.news.load(Acquire);
+            if self.stop_requested() {
+                return None;
+            }
+            if self.phase.at_wall.load(Acquire) >= workers {
+                return Some(self.phase.furthest.load(Acquire));
+            }
+            self.phase.wait_for_news(news);
+        }
     }
 
     /// When this worker starts, once that is known.

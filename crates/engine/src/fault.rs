@@ -95,6 +95,8 @@ pub(crate) struct ReportCells {
     pub(crate) read_back_ns: AtomicU64,
     /// From the first step of a script to behind its last, ns; 0 for other work.
     pub(crate) steps_ns: AtomicU64,
+    /// One more than the items that it had done when it met the stonewall of its phase; 0 where it met none.
+    pub(crate) at_wall: AtomicU64,
     /// What it counts as done although nothing was done, by kind of op.
     pub(crate) dry: [DryCells; OpKind::COUNT],
     /// Not 0 when its load reads, too.

@@ -227,6 +227,7 @@ impl Coordinator {
             steady: self.steady.outcome(number),
             spent_ns: spent_ns(report, wall_ns),
             dry: dry(report),
+            items_at_wall: report.at_wall.load(Relaxed).checked_sub(1),
         }
     }
 }

@@ -228,6 +228,9 @@ pub struct WorkerMeasurement {
     /// wrote. They are in no other count.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dry: BTreeMap<OpKind, Moved>,
+    /// Items that it had done when it met the stonewall of its phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items_at_wall: Option<u64>,
 }
 
 /// What a worker did in one piece of time.

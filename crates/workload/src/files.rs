@@ -47,6 +47,8 @@ pub enum Names {
     Made(Vec<PathBuf>),
     /// Those of a run of PostMark: its subdirectories, then its files. What is there already is the user's.
     Postmark(Box<crate::program::Postmark>),
+    /// Those of regular trees, by number. Files of such names are test data.
+    Trees(Box<crate::program::TreeNames>),
 }
 
 impl Names {
@@ -56,6 +58,7 @@ impl Names {
             Names::Said(paths) | Names::Made(paths) => paths.len(),
             Names::Numbered { count, .. } => *count as usize,
             Names::Postmark(run) => run.paths().len(),
+            Names::Trees(names) => names.count().map_or(usize::MAX, |count| count as usize),
         }
     }
 
@@ -75,6 +78,7 @@ impl Names {
             }
             Names::Numbered { .. } => None,
             Names::Postmark(run) => run.paths().into_iter().nth(number),
+            Names::Trees(names) => (number < self.count()).then(|| names.path(names.name(number as u64))),
         }
     }
 }

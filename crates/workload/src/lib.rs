@@ -14,6 +14,7 @@ pub mod files;
 pub mod former;
 
 pub mod keypath;
+pub mod library_random;
 pub mod named;
 pub mod native;
 pub mod op;

@@ -11,7 +11,7 @@ use crate::content::Content;
 use crate::copy::CopySpec;
 use crate::op::OpKind;
 use crate::phase::Work;
-use crate::program::{Program, ProgramContent, Step, Transfer, walk};
+use crate::program::{PacketKind, Packets, Program, ProgramContent, Step, Transfer, walk};
 use std::collections::BTreeSet;
 
 /// What makes the writes of a work durable.
@@ -349,7 +349,11 @@ fn of_program(content: &ProgramContent) -> Content {
         ProgramContent::Reducible { compress_percent, duplicate_percent } => {
             Content::Reducible { compress_percent: *compress_percent, duplicate_percent: *duplicate_percent }
         }
-        ProgramContent::Told { .. } | ProgramContent::Random => Content::Random,
+        ProgramContent::Packets(Packets { kind: PacketKind::Random, .. })
+        | ProgramContent::Told { .. }
+        | ProgramContent::Random => Content::Random,
+        // Words that count up, or one that is repeated.
+        ProgramContent::Packets(_) => Content::Reducible { compress_percent: 75, duplicate_percent: 99 },
     }
 }
 

@@ -1,21 +1,12 @@
 //! The random numbers for names, sizes, orders and positions: the C library's `rand`, or those of a file.
 
-/// Words that glibc's generator keeps, and how far back it adds.
-const DEGREE: usize = 31;
-const SEPARATION: usize = 3;
-/// Numbers that it throws away after its seed.
-const DISCARDED: usize = 10 * DEGREE;
+use plumb_workload::library_random::LibraryRandom;
 
 /// A source of numbers from 0 to 2³¹ − 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NumberSource {
-    /// glibc's `rand`. Source: glibc, stdlib/random_r.c, TYPE_3.
-    Library {
-        /// The last words.
-        words: [u32; DEGREE],
-        /// Where the next one goes.
-        at: usize,
-    },
+    /// glibc's `rand`.
+    Library(LibraryRandom),
     /// Those of a file, over and over.
     File {
         /// All of them; never empty.
@@ -28,20 +19,7 @@ pub enum NumberSource {
 impl NumberSource {
     /// The generator's state after `srand`.
     pub fn seeded(seed: u32) -> NumberSource {
-        let mut words = [0u32; DEGREE];
-        let mut word = i64::from(seed.max(1).cast_signed());
-        for place in &mut words {
-            *place = word as u32;
-            word = (16807 * word) % 0x7fff_ffff;
-            if word < 0 {
-                word += 0x7fff_ffff;
-            }
-        }
-        let mut numbers = NumberSource::Library { words, at: SEPARATION };
-        for _ in 0..DISCARDED {
-            numbers.draw();
-        }
-        numbers
+        NumberSource::Library(LibraryRandom::seeded(seed))
     }
 
     /// The numbers of a file: big-endian words of four bytes, without their signs. `None` where it holds none.
@@ -55,13 +33,7 @@ impl NumberSource {
     /// The next number.
     pub fn draw(&mut self) -> u32 {
         match self {
-            NumberSource::Library { words, at } => {
-                // r[i] = r[i − 31] + r[i − 3]: the place to write holds the one 31 back.
-                let word = words[*at].wrapping_add(words[(*at + DEGREE - SEPARATION) % DEGREE]);
-                words[*at] = word;
-                *at = (*at + 1) % DEGREE;
-                word >> 1
-            }
+            NumberSource::Library(numbers) => numbers.draw(),
             NumberSource::File { numbers, at } => {
                 let number = numbers[*at];
                 *at = (*at + 1) % numbers.len();

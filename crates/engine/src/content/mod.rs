@@ -16,6 +16,7 @@ mod fill;
 pub(crate) mod headers;
 mod mismatch;
 mod mismatch_reporter;
+pub(crate) mod packets;
 mod pattern;
 mod pool;
 mod premade;

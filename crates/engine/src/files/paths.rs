@@ -39,6 +39,8 @@ impl Paths {
             Names::Said(paths) => Paths::Said(all(paths)),
             Names::Made(paths) => Paths::Made(all(paths)),
             Names::Postmark(run) => Paths::Said(all(&run.paths())),
+            // Written by whoever goes through them; what lies in the file system before is their places.
+            Names::Trees(names) => Paths::Made(all(&names.places)),
             Names::Numbered { path, count, per_directory } => {
                 let path = within(base, path).into_os_string().into_vec();
                 let directories = per_directory.is_some();

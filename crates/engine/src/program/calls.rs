@@ -10,14 +10,16 @@ use super::mapping;
 use super::op::{Call, CallOp, RecordPart};
 use super::postmark::FileMemory;
 use super::rules::StepRules;
+use super::trees::{self, TreePaths};
 use super::stream::{StdioStream, Streams};
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
+use crate::content::packets::PacketOf;
 use crate::op::Seek;
 use crate::syscall::mapping::Mapping;
 use plumb_workload::OpKind;
-use plumb_workload::program::{LockKind, RecordOrder, Transfer, Via};
+use plumb_workload::program::{LockKind, RecordOrder, Transfer, TreeEntry, Via};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, RawMode, SeekFrom, Timespec, Timestamps, UTIME_NOW};
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -32,6 +34,7 @@ pub(super) const LINK_BYTES: usize = 4096;
 pub(super) enum Files {
     Names(Arc<FileTable>),
     Set(Box<SetPlace>),
+    Trees(Box<TreePaths>),
 }
 
 /// A path, and the directory that it begins at.
@@ -44,6 +47,7 @@ impl Files {
         match self {
             Files::Names(table) => Ok((CWD, table.path(number as u32).ok_or(Errno(libc::ENOENT))?)),
             Files::Set(set) => Ok((set.root.as_fd(), set.path())),
+            Files::Trees(paths) => Ok((CWD, paths.path())),
         }
     }
 
@@ -52,6 +56,7 @@ impl Files {
         match self {
             Files::Names(_) => self.at(number),
             Files::Set(set) => Ok((set.root.as_fd(), set.other())),
+            Files::Trees(paths) => Ok((CWD, paths.other())),
         }
     }
 
@@ -60,13 +65,14 @@ impl Files {
         match self {
             Files::Names(table) => table.name(number as u32).ok_or(Errno(libc::ENOENT)),
             Files::Set(set) => Ok(set.path()),
+            Files::Trees(paths) => Ok(paths.path()),
         }
     }
 
     /// Whether calls follow a link that they are given: in a set it is what they are about.
     fn follow(&self) -> AtFlags {
         match self {
-            Files::Names(_) => AtFlags::empty(),
+            Files::Names(_) | Files::Trees(_) => AtFlags::empty(),
             Files::Set(_) => AtFlags::SYMLINK_NOFOLLOW,
         }
     }
@@ -74,13 +80,13 @@ impl Files {
     fn table(&self) -> Result<&FileTable, Errno> {
         match self {
             Files::Names(table) => Ok(table),
-            Files::Set(_) => Err(Errno(libc::EINVAL)),
+            Files::Set(_) | Files::Trees(_) => Err(Errno(libc::EINVAL)),
         }
     }
 
     fn set(&mut self) -> Result<&mut SetPlace, Errno> {
         match self {
-            Files::Names(_) => Err(Errno(libc::EINVAL)),
+            Files::Names(_) | Files::Trees(_) => Err(Errno(libc::EINVAL)),
             Files::Set(set) => Ok(set),
         }
     }
@@ -157,6 +163,16 @@ impl Handle {
     fn seek_stream(&mut self, seek: Seek) -> Result<(), Errno> {
         self.stream()?.seek(seek).map(drop)
     }
+}
+
+/// For whom and what an item of a tree is written.
+fn packet_of(paths: &TreePaths, op: &CallOp) -> PacketOf {
+    let name = paths.name(op.file);
+    let item = match name.entry {
+        TreeEntry::Item(_, item) => item,
+        _ => 0,
+    };
+    PacketOf { worker: name.owner, item }
 }
 
 /// The handle of an op.
@@ -366,7 +382,31 @@ impl Calls {
                 let piece = self.memory.piece(step.record.0);
                 self.directories.of_file(files.table()?, step, op, piece)
             }
+            Call::Tree => self.of_tree(op),
             _ => Err(Errno(libc::ENOSYS)),
+        }
+    }
+
+    /// All that is done of an entry of a tree.
+    fn of_tree(&mut self, op: &CallOp) -> Completion {
+        let Calls { files: Files::Trees(paths), rules, memory, .. } = self else { return Err(Errno(libc::EINVAL)) };
+        let Some(StepRules::Tree(rules)) = rules.get(usize::from(op.rules)) else { return Err(Errno(libc::EINVAL)) };
+        trees::make(paths, rules, memory.piece(rules.step.item_bytes()))
+    }
+
+    /// Writes the paths of an entry of a tree, and makes what is written into it.
+    #[inline]
+    fn before_tree(&mut self, op: &CallOp) {
+        let Calls { files: Files::Trees(paths), rules, memory, .. } = self else { return };
+        paths.write(op.file);
+        if op.kind == OpKind::Rename {
+            paths.write_other(op.other);
+        }
+        if op.kind == OpKind::Create
+            && let Some(StepRules::Tree(rules)) = rules.get(usize::from(op.rules))
+            && rules.step.made_bytes() > 0
+        {
+            memory.fill_packet(packet_of(paths, op), rules.step.made_bytes());
         }
     }
 
@@ -510,7 +550,7 @@ impl Calls {
 
     #[inline]
     fn make(&mut self, op: &CallOp) -> Completion {
-        if !op.kind.moves_bytes() {
+        if !op.kind.moves_bytes() || op.call == Call::Tree {
             return self.without_data(op);
         }
         self.seek_before(op)?;
@@ -560,6 +600,9 @@ impl Calls {
         if !self.checks || op.kind != OpKind::Read {
             return Ok(());
         }
+        if let (Files::Trees(paths), Call::Tree) = (&self.files, op.call) {
+            return self.memory.check_packet(packet_of(paths, op), moved);
+        }
         let Calls { handles, memory, .. } = self;
         if op.call == Call::AioRead
             && let Some(aio) = &mut handles[usize::from(op.handle)].aio
@@ -585,6 +628,9 @@ impl SyncBackend for Calls {
 
     #[inline]
     fn before(&mut self, op: &CallOp) {
+        if op.call == Call::Tree {
+            return self.before_tree(op);
+        }
         if let Files::Set(set) = &mut self.files {
             set.write_paths(op);
             if op.call == Call::Open {
@@ -655,6 +701,7 @@ impl SyncBackend for Calls {
     fn path_of(&self, op: &CallOp) -> PathBuf {
         let table = match &self.files {
             Files::Set(set) => return set.path_of(op),
+            Files::Trees(paths) => return paths.path_buf(op.file),
             Files::Names(table) => table,
         };
         let number = match op.kind {

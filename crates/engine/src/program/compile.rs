@@ -5,8 +5,9 @@ use super::cursor::TransferPlan;
 use super::op::{Call, CallOp};
 use super::postmark::CallRules;
 use super::rules::{OpenRules, Over, StepRules};
+use super::trees::TreeRules;
 use crate::tree::TreeSizes;
-use plumb_workload::program::{Choice, FileOrder, MissingFile, Needs, OpenStep, Pick, PostmarkStep, Step};
+use plumb_workload::program::{Choice, FileOrder, MissingFile, Needs, OpenStep, Pick, PostmarkStep, Step, TreeStep};
 use plumb_workload::validate::MAX_SET_REQUEST_BYTES;
 use plumb_workload::{Distribution, OpKind};
 use std::sync::Arc;
@@ -69,6 +70,8 @@ pub(super) enum Instruction {
         size: u32,
     },
     Transfer(u32),
+    /// What is done with trees, by its number.
+    Trees(u32),
     Postmark,
     Delay {
         time_ns: u64,
@@ -154,6 +157,8 @@ pub(crate) struct Compiled {
     pub(super) code: Vec<Instruction>,
     pub(super) calls: Vec<CallOp>,
     pub(super) transfers: Vec<TransferPlan>,
+    /// Each with the number of its rules.
+    pub(super) trees: Vec<(TreeStep, u16)>,
     pub(super) postmark: Option<Box<(PostmarkStep, CallRules)>>,
     /// By the number that an op carries.
     pub(super) rules: Arc<Vec<StepRules>>,
@@ -185,6 +190,7 @@ impl Compiled {
             code: Vec::new(),
             calls: Vec::new(),
             transfers: Vec::new(),
+            trees: Vec::new(),
             postmark: None,
             rules: Arc::default(),
             lists: Vec::new(),
@@ -329,6 +335,11 @@ impl Compiler {
                 let rules = self.rule(StepRules::Transfer(transfer.clone()), at)?;
                 self.program.transfers.push(TransferPlan::new(transfer, rules));
                 return Ok(Instruction::Transfer(self.program.transfers.len() as u32 - 1));
+            }
+            Step::Trees(step) => {
+                let rules = self.rule(StepRules::Tree(Box::new(TreeRules { step: TreeStep::clone(step) })), at)?;
+                self.program.trees.push((TreeStep::clone(step), rules));
+                return Ok(Instruction::Trees(self.program.trees.len() as u32 - 1));
             }
             Step::Postmark(step) => {
                 let rules = CallRules::of(&step.run, &mut |rules| self.rule(rules, at))?;

@@ -2,11 +2,12 @@
 
 use crate::backend::payload::median_ns;
 use crate::backend::region::Region;
+use crate::content::packets::{self, PacketOf};
 use crate::content::{Filler, Mismatch, Pool, Premade};
 use crate::rng::StreamId;
 use crate::worker_error::WorkerError;
 use plumb_workload::process::BufferRules;
-use plumb_workload::program::{ProgramContent, ProgramMemory};
+use plumb_workload::program::{Packets, ProgramContent, ProgramMemory};
 use plumb_workload::{Bytes, Content};
 
 const WORD_BYTES: usize = 8;
@@ -57,6 +58,11 @@ enum Held {
         written: u64,
     },
     Filled(Box<Filler>),
+    Packets {
+        packets: Packets,
+        /// What the memory holds now, where it is the same for all items of a worker.
+        held: Option<(u32, u64)>,
+    },
 }
 
 impl RecordMemory {
@@ -92,6 +98,7 @@ impl RecordMemory {
             }
             ProgramContent::Told { seed } => Held::Told { seed: *seed },
             ProgramContent::Counted => Held::Counted,
+            ProgramContent::Packets(packets) => Held::Packets { packets: *packets, held: None },
             ProgramContent::Ascending => {
                 for (number, byte) in (0usize..).zip(region.as_mut_slice()) {
                     *byte = (number % 128) as u8;
@@ -210,7 +217,25 @@ impl RecordMemory {
                 *counted = (*counted + 1) % piece.len().max(1);
             }
             Held::Filled(filler) => filler.fill(piece),
+            // Made by item.
+            Held::Packets { .. } => {}
         }
+    }
+
+    /// Makes what is about to be written into an item, where that is packets.
+    pub(super) fn fill_packet(&mut self, of: PacketOf, bytes: u64) {
+        let RecordMemory { region, content: Held::Packets { packets, held }, at, .. } = self else { return };
+        let holds = Some((of.worker, bytes));
+        if *held != holds {
+            packets::fill(*packets, of, &mut region.as_mut_slice()[*at..*at + bytes as usize]);
+            *held = holds.filter(|_| packets::is_constant(packets));
+        }
+    }
+
+    /// Whether what was read of an item is its packet.
+    pub(super) fn check_packet(&mut self, of: PacketOf, bytes: u64) -> Result<(), Box<Mismatch>> {
+        let RecordMemory { region, content: Held::Packets { packets, .. }, at, .. } = self else { return Ok(()) };
+        packets::check(*packets, of, &region.as_mut_slice()[*at..*at + bytes as usize], 0)
     }
 
     /// What filling a write of the largest length costs, ns.
@@ -273,7 +298,7 @@ impl Held {
             }
             Held::Zeros => (0..whole_words).find_map(|number| wrong(number * WORD_BYTES, 0)),
             // They are not the same twice.
-            Held::Counted | Held::Ascending | Held::Premade { .. } | Held::Filled(_) => None,
+            Held::Counted | Held::Ascending | Held::Premade { .. } | Held::Filled(_) | Held::Packets { .. } => None,
         };
         mismatch.map_or(Ok(()), Err)
     }

@@ -39,6 +39,32 @@ pub(super) fn system(error: std::io::Error) -> Errno {
     Errno(error.raw_os_error().unwrap_or(libc::EIO))
 }
 
+/// Writes so much of a file from where it stands, in pieces of the memory's length; a short write is a full disk.
+pub(super) fn write_whole(file: &OwnedFd, memory: &[u8], length: u64) -> Completion {
+    let mut done = 0;
+    while done < length {
+        let piece = (length - done).min(memory.len() as u64) as usize;
+        let written = rustix::io::write(file, &memory[..piece]).map_err(errno)?;
+        if written < piece {
+            return Err(Errno(libc::ENOSPC));
+        }
+        done += written as u64;
+    }
+    Ok(done)
+}
+
+/// Reads until the memory is full or the file is over.
+pub(super) fn read_up_to(file: &OwnedFd, memory: &mut [u8]) -> Completion {
+    let mut done = 0;
+    while done < memory.len() {
+        match rustix::io::read(file, &mut memory[done..]).map_err(errno)? {
+            0 => break,
+            read => done += read,
+        }
+    }
+    Ok(done as u64)
+}
+
 #[inline(always)]
 pub(super) fn nothing(done: rustix::io::Result<()>) -> Completion {
     done.map(|()| 0).map_err(errno)

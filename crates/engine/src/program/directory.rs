@@ -1,7 +1,7 @@
 //! Files as one op each: made, looked at and removed with all that belongs to that, by their own names or by those that
 //! their directory gives.
 
-use super::descriptor::{close, errno, nothing};
+use super::descriptor::{close, errno, nothing, write_whole};
 use super::files::FileTable;
 use super::op::CallOp;
 use crate::backend::{Completion, Errno};
@@ -90,15 +90,7 @@ impl Directories {
     fn make(&self, path: &CStr, length: u64, memory: &mut [u8], flush: Option<u32>) -> Completion {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(CWD, path, flags, Mode::RUSR | Mode::WUSR).map_err(errno)?;
-        let mut done = 0;
-        while done < length {
-            let piece = (length - done).min(memory.len() as u64) as usize;
-            let written = rustix::io::write(&file, &memory[..piece]).map_err(errno)?;
-            if written < piece {
-                return Err(Errno(libc::ENOSPC));
-            }
-            done += written as u64;
-        }
+        let done = write_whole(&file, memory, length)?;
         if let Some(number) = flush {
             rustix::fs::fsync(&file).map_err(errno)?;
             self.flush(number)?;

@@ -1,5 +1,6 @@
 //! The files of a scratch directory: their names, and what may be done to them.
 
+use super::trees::{self, TreeFiles};
 use crate::files::paths::Paths;
 use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, Naming, PassReason, Refusal, mark_lent, mark_made};
 use crate::setting::Setting;
@@ -20,6 +21,8 @@ pub(crate) struct ScratchFiles {
     guard: Guard,
     /// The run of PostMark whose names these are.
     pub(super) postmark: Option<NamedRun>,
+    /// Trees, where these are their names.
+    pub(super) trees: Option<Arc<TreeFiles>>,
 }
 
 /// A run of PostMark, reckoned once.
@@ -151,6 +154,19 @@ pub(crate) fn open(
     guard: &Guard,
     setting: &Setting<'_>,
 ) -> Result<ScratchFiles, Refusal> {
+    if let Names::Trees(names) = &target.names {
+        let trees = trees::open(name, target, names, workload, guard, setting)?;
+        let table = FileTable {
+            paths: PathList::new(std::iter::empty()),
+            directory_bytes: 0,
+            marks: None,
+            allowed: Vec::new(),
+            lent: Vec::new(),
+        };
+        let (table, first_path) = (Arc::new(table), trees.first_path());
+        let trees = Some(Arc::new(trees));
+        return Ok(ScratchFiles { table, first_path, guard: guard.clone(), postmark: None, trees });
+    }
     let base = match target.path.as_os_str().is_empty() {
         true => setting.base.to_owned(),
         false => Paths::new(&Names::Said(vec![target.path.clone()]), setting.base).path(0),
@@ -210,5 +226,5 @@ pub(crate) fn open(
     let marked = said && postmark.is_none();
     let paths = PathList::new(all.into_iter());
     let table = FileTable { paths, directory_bytes, marks: marked.then_some(made), allowed, lent };
-    Ok(ScratchFiles { table: Arc::new(table), first_path, guard: guard.clone(), postmark })
+    Ok(ScratchFiles { table: Arc::new(table), first_path, guard: guard.clone(), postmark, trees: None })
 }

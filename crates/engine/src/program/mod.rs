@@ -23,12 +23,14 @@ mod shuffle;
 mod simulated;
 mod source;
 mod stream;
+mod trees;
 mod worker;
 
 pub(crate) use compile::Compiled;
 pub(crate) use file_set::{SetState, TreeState};
 pub(crate) use files::{NamedRun, ScratchFiles, named_run, open};
 pub(crate) use rules::Over;
+pub(crate) use trees::WallMeeting;
 pub(crate) use worker::{FileSetReplay, NamedTarget, ReturnedState, SetRoot, SetWorker, plan};
 
 #[cfg(test)]

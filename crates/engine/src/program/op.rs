@@ -97,6 +97,8 @@ pub(crate) enum Call {
     AioWrite,
     ReadWhole,
     WriteWhole,
+    /// All that is done of an entry of a tree.
+    Tree,
 }
 
 impl CallOp {

@@ -1,5 +1,6 @@
 //! What the calls of a step need to know beyond their ops, settled before the barrier.
 
+use super::trees::TreeRules;
 use plumb_workload::program::{FileStep, Held, LockKind, MapStep, OpenPromise, OpenStep, Transfer};
 use rustix::fs::{Mode, OFlags, RawMode};
 
@@ -21,6 +22,7 @@ pub(super) enum StepRules {
     Whole(WholeBlocks),
     OfFile(FileStep),
     Hold(Held),
+    Tree(Box<TreeRules>),
 }
 
 /// How a file is opened.

@@ -15,6 +15,7 @@ use super::cursor::Cursor;
 use super::file_set::{SetState, SetWalk};
 use super::op::{Call, CallOp};
 use super::postmark::Mill;
+use super::trees::{TreeFiles, TreeWay, WallMeeting};
 use crate::fault::Yielded;
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
@@ -59,6 +60,8 @@ pub(crate) struct ProgramSource {
     places: Vec<Within>,
     /// What PostMark's part does, where there is one.
     mill: Option<Box<Mill>>,
+    /// The trees that it goes through, where there are some.
+    trees: Option<TreesSeen>,
     counters: Vec<Counter>,
     picks: Rng,
     sizes: Rng,
@@ -74,6 +77,14 @@ pub(crate) struct ProgramSource {
     /// Instructions since the last op.
     idle: u32,
     ended: bool,
+}
+
+/// What a source knows of trees.
+struct TreesSeen {
+    files: Arc<TreeFiles>,
+    wall: Option<WallMeeting>,
+    /// The way through the step at hand.
+    way: Option<Box<TreeWay>>,
 }
 
 /// What came of an instruction.
@@ -101,6 +112,7 @@ impl ProgramSource {
             set: set.map(|state| Box::new(SetWalk::new(program, state, stream))),
             places: Vec::new(),
             mill: program.postmark.as_ref().map(|part| Box::new(Mill::new(&part.0, part.1, worker))),
+            trees: None,
             counters: vec![Counter::default(); usize::from(program.counters)],
             picks: stream.rng(Purpose::Offset),
             sizes: stream.rng(Purpose::Size),
@@ -115,6 +127,26 @@ impl ProgramSource {
             ended: false,
             program: Arc::clone(program),
         }
+    }
+
+    /// Over these trees; `wall` is where the workers of its phase meet.
+    pub(super) fn over_trees(mut self, files: &Arc<TreeFiles>, wall: Option<WallMeeting>) -> ProgramSource {
+        self.trees = Some(TreesSeen { files: Arc::clone(files), wall, way: None });
+        self
+    }
+
+    /// The next op of a step over trees.
+    fn next_of_trees(&mut self, number: u32) -> Option<CallOp> {
+        let seen = self.trees.as_mut()?;
+        let (step, rules) = self.program.trees.get(number as usize)?;
+        let way = seen.way.get_or_insert_with(|| {
+            Box::new(TreeWay::new(&seen.files, step, *rules, self.worker, seen.wall.take()))
+        });
+        let op = way.next();
+        if op.is_none() {
+            seen.way = None;
+        }
+        op
     }
 
     /// From here on, without transfers and without what PostMark's part would do.
@@ -222,7 +254,7 @@ impl ProgramSource {
                 return Came::Op(CallOp { length: time_ns, ..CallOp::of(OpKind::Delay, Call::Pause) });
             }
             // Yielded by `next`.
-            Instruction::Transfer(_) | Instruction::Postmark => return Came::Nothing,
+            Instruction::Transfer(_) | Instruction::Trees(_) | Instruction::Postmark => return Came::Nothing,
             Instruction::Call { call, file, other } => {
                 let op = self.program.calls[call as usize];
                 match &mut self.set {
@@ -302,6 +334,8 @@ impl Source for ProgramSource {
                 Some(Instruction::Transfer(number)) => {
                     Some(self.program.transfers[*number as usize].next(&mut self.cursor))
                 }
+                Some(&Instruction::Trees(number)) if self.transfers => Some(self.next_of_trees(number)),
+                Some(Instruction::Trees(_)) => Some(None),
                 Some(Instruction::Postmark) => Some(self.mill.as_mut().and_then(|mill| mill.next())),
                 _ => None,
             };

@@ -11,6 +11,7 @@ use super::rules::{Over, StepRules};
 use super::simulated::SimulatedCalls;
 use super::source::ProgramSource;
 use super::stream::Streams;
+use super::trees::{TreeFiles, TreePaths, WallMeeting};
 use crate::backend::SyncBackend;
 use crate::barrier::{Barrier, Body};
 use crate::bind::{bind_pacer, run_to_end};
@@ -134,6 +135,8 @@ impl FileSetReplay {
 enum NamedFiles {
     /// Under their names.
     Names(Arc<FileTable>),
+    /// In trees.
+    Trees(Arc<TreeFiles>),
     /// On a simulated device, one after another by number.
     Sim(SimDevice),
 }
@@ -217,6 +220,7 @@ pub(crate) fn plan(
     let reach = program.reach_bytes();
     let touched = program.transfers().map(Transfer::touched_bytes).max().unwrap_or(0);
     let (files, count, named) = match target {
+        NamedTarget::Files(ScratchFiles { trees: Some(trees), .. }) => (NamedFiles::Trees(Arc::clone(trees)), 0, None),
         NamedTarget::Files(files) => {
             (NamedFiles::Names(Arc::clone(&files.table)), files.count() as u64, files.postmark.as_ref())
         }
@@ -265,24 +269,26 @@ impl NamedWorker {
         Box::new(move |barrier: &Barrier| self.run(barrier))
     }
 
-    fn calls(&self, barrier: &Barrier, files: &Arc<FileTable>) -> Result<Calls, WorkerError> {
+    fn calls(&self, barrier: &Barrier, files: Files) -> Result<Calls, WorkerError> {
         let largest = self.program.all_steps().filter_map(|step| match step {
             Step::Transfer(transfer) => Some(transfer.largest_bytes()),
             Step::OfFile(file) => Some(file.record.0),
+            Step::Trees(step) => Some(step.item_bytes()),
             _ => None,
         });
         let largest = largest.max().unwrap_or(0) as usize;
         let memory = RecordMemory::new(self.program.memory, &self.program.content, largest, self.content_stream)?;
         let whole = self.program.all_steps().find_map(postmark).map(|run| FileMemory::new(run, self.number));
-        let checks = self.program.checks && self.program.transfers().any(Transfer::reads);
-        let files = Files::Names(Arc::clone(files));
+        let reads = self.program.transfers().any(Transfer::reads) || self.program.trees().any(|step| !step.changes());
+        let checks = self.program.checks && reads;
         let calls = Calls::new(files, self.handles(), Streams::of(&self.program), memory, checks, *barrier.clock());
         Ok(calls.with_whole(whole))
     }
 
     fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {
         let files = match &self.files {
-            NamedFiles::Names(files) => Arc::clone(files),
+            NamedFiles::Names(files) => Files::Names(Arc::clone(files)),
+            NamedFiles::Trees(files) => Files::Trees(Box::new(TreePaths::new(Arc::clone(files)))),
             NamedFiles::Sim(device) => {
                 barrier.report().backend.write(b"sim");
                 let calls = SimulatedCalls::new(device.clone(), self.handles());
@@ -298,7 +304,7 @@ impl NamedWorker {
         if barrier.is_alone() && !has_helpers {
             unshare_fds::take(&[]);
         }
-        let calls = self.calls(barrier, &files)?;
+        let calls = self.calls(barrier, files)?;
         self.run_on(barrier, calls)
     }
 
@@ -310,11 +316,20 @@ impl NamedWorker {
 
     fn run_on(self, barrier: &Barrier, mut calls: impl NamedCalls) -> Result<Ended, WorkerError> {
         let [before, steps, after] = &self.parts;
-        let source =
-            |part: &Arc<Compiled>, passes| ProgramSource::new(part, self.number, None, self.stream, Some(passes));
+        let trees = match &self.files {
+            NamedFiles::Trees(trees) => Some(trees),
+            NamedFiles::Names(_) | NamedFiles::Sim(_) => None,
+        };
+        let source = |part: &Arc<Compiled>, passes, wall: Option<WallMeeting>| {
+            let source = ProgramSource::new(part, self.number, None, self.stream, Some(passes));
+            match trees {
+                Some(trees) => source.over_trees(trees, wall),
+                None => source,
+            }
+        };
         let clock = barrier.clock();
-        perform(&mut source(before, 1), &mut calls, before, clock)?;
-        let mut timed = source(steps, self.passes);
+        perform(&mut source(before, 1, None), &mut calls, before, clock)?;
+        let mut timed = source(steps, self.passes, Some(barrier.wall()));
         barrier.expect(&self.program.kinds());
         calls.use_rules(&steps.rules);
         let ended = run_to_end(barrier, &mut timed, &mut calls, &mut Closed);
@@ -323,6 +338,9 @@ impl NamedWorker {
         }
         if let Some(steps_ns) = calls.steps_ns() {
             barrier.report().steps_ns.store(steps_ns, Relaxed);
+        }
+        if let Some(items) = trees.and_then(|trees| trees.seen_at_wall(self.number)) {
+            barrier.report().at_wall.store(items + 1, Relaxed);
         }
         // What no clock sees must not pass for what it saw.
         if self.program.changes_in_clock() && (ended == Ended::Stopped || !self.program.after.is_empty()) {
@@ -335,7 +353,7 @@ impl NamedWorker {
             perform(&mut timed, &mut calls, steps, clock)?;
         }
         if ended != Ended::Failed {
-            perform(&mut source(after, 1), &mut calls, after, clock)?;
+            perform(&mut source(after, 1, None), &mut calls, after, clock)?;
         }
         Ok(ended)
     }

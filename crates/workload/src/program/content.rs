@@ -28,6 +28,8 @@ pub enum ProgramContent {
     Counted,
     /// Each byte its place in the record, modulo 128.
     Ascending,
+    /// The data packets of IOR and mdtest, so that each verifies what the other wrote.
+    Packets(Packets),
     /// Random bytes, different in every run.
     Random,
     /// Random, but compressible and deduplicable by these shares.
@@ -37,6 +39,34 @@ pub enum ProgramContent {
         /// Per cent.
         duplicate_percent: u8,
     },
+}
+
+/// Data packets of IOR and mdtest: 64-bit words that tell the worker, and the item or the offset that they were written
+/// for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Packets {
+    /// Which.
+    pub kind: PacketKind,
+    /// Their seed: what the tools call a time stamp.
+    pub seed: i32,
+}
+
+/// Kinds of data packets. Source: IOR 4.1.0+dev, what it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum PacketKind {
+    /// The worker's number and a count that begins at the seed: the same in all of a worker's writes of one length.
+    #[default]
+    Timestamp,
+    /// The same, but the first word of each 4 KiB tells the item or offset.
+    Offset,
+    /// One word, whatever the name says, repeated, but for the first word of each 4 KiB as in `offset`.
+    Incompressible,
+    /// A sequence whose first word is random, by worker and item or offset.
+    Random,
 }
 
 /// Where the memory lies that is written and read into.

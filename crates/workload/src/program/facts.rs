@@ -71,6 +71,7 @@ impl Step {
             Step::HoldDirectories(_) => "hold-directories",
             Step::OfFile(_) => "of-file",
             Step::Postmark(_) => "postmark",
+            Step::Trees(_) => "trees",
             Step::Delay { .. } => "delay",
             Step::Each(_) => "each",
             Step::Loop { .. } => "loop",
@@ -109,6 +110,7 @@ impl Step {
             | Step::HoldDirectories(_)
             | Step::OfFile(_)
             | Step::Postmark(_)
+            | Step::Trees(_)
             | Step::Each(_)
             | Step::Link { to: Some(_), .. }
             | Step::Symlink { to: Some(_), .. }
@@ -175,6 +177,7 @@ impl Step {
                 Moves::Write => &[OpKind::Write],
             },
             Step::Postmark(step) => step.part.kinds(&step.run),
+            Step::Trees(step) => step.kinds(),
             Step::OfFile(file) => match file.does {
                 FileWork::Make => &[OpKind::Create],
                 FileWork::Link => &[OpKind::Link],
@@ -194,6 +197,7 @@ impl Step {
             Step::Transfer(transfer) => transfer.writes(),
             Step::OfFile(file) => file.does != FileWork::Look,
             Step::Postmark(_) => true,
+            Step::Trees(step) => step.changes(),
             Step::HoldDirectories(_) => false,
             step => step.kinds().iter().any(|kind| {
                 matches!(

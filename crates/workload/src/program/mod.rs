@@ -12,8 +12,9 @@ mod files;
 pub mod postmark;
 mod step;
 mod transfer;
+mod trees;
 
-pub use content::{ProgramContent, ProgramMemory};
+pub use content::{PacketKind, Packets, ProgramContent, ProgramMemory};
 pub use facts::Needs;
 pub use files::{FileStep, FileWork, Held, Pick, ScratchTarget};
 pub use postmark::{Postmark, PostmarkLocation, PostmarkPart, PostmarkStep};
@@ -22,6 +23,9 @@ pub use step::{
     StreamLocks,
 };
 pub use transfer::{Detours, ListedRecord, Moves, Pauses, RecordOrder, Shuffle, Transfer, Via};
+pub use trees::{
+    ItemName, ItemOrder, MakeItem, TreeEntry, TreeName, TreeNames, TreeStep, TreeWork, Wall, put_number,
+};
 
 use crate::op::OpKind;
 use serde::{Deserialize, Serialize};
@@ -156,9 +160,18 @@ impl Program {
     pub fn longest_file_bytes(&self) -> u64 {
         let made = self.all_steps().filter_map(|step| match step {
             Step::OfFile(file) if file.does == FileWork::Make => Some(file.longest_bytes()),
+            Step::Trees(step) => Some(step.made_bytes()),
             _ => None,
         });
         made.max().unwrap_or(0)
+    }
+
+    /// What all its parts do with trees and their items.
+    pub fn trees(&self) -> impl Iterator<Item = &TreeStep> {
+        self.all_steps().filter_map(|step| match step {
+            Step::Trees(step) => Some(&**step),
+            _ => None,
+        })
     }
 
     /// Whether it waits in its clock.
@@ -183,6 +196,7 @@ impl Program {
                 Step::OfFile(file) if file.does == FileWork::Make && file.longest_bytes() > 0 => {
                     (dirty, flushed) = (true, file.flush);
                 }
+                Step::Trees(step) if step.made_bytes() > 0 => (dirty, flushed) = (true, step.flushes()),
                 _ => {}
             }
         }
@@ -192,7 +206,11 @@ impl Program {
     /// Whether any write of its clock is flushed in it, by a call or by how its file is open.
     pub fn flushes_some(&self) -> bool {
         let promises = |step: &Step| matches!(step, Step::Open(open) if open.promise != OpenPromise::Plain);
-        let makes = |step: &Step| matches!(step, Step::OfFile(file) if file.flush);
+        let makes = |step: &Step| match step {
+            Step::OfFile(file) => file.flush,
+            Step::Trees(step) => step.flushes(),
+            _ => false,
+        };
         walk(&self.steps).any(|step| step.flushes() || makes(step))
             || self.transfers().any(|transfer| transfer.flushes)
             || self.all_steps().any(promises)
@@ -211,6 +229,8 @@ impl Program {
                     direct.remove(&open.handle);
                 }
                 Step::Postmark(_) => return false,
+                Step::Trees(step) if step.item_bytes() > 0 && !step.direct => return false,
+                Step::Trees(step) => moves |= step.item_bytes() > 0,
                 Step::Transfer(transfer) if !direct.contains(&transfer.handle) => return false,
                 Step::Transfer(_) => moves = true,
                 _ => {}

@@ -3,6 +3,7 @@
 use super::files::{FileStep, Held, Pick};
 use super::postmark::PostmarkStep;
 use super::transfer::Transfer;
+use super::trees::TreeStep;
 use crate::target::Distribution;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -252,6 +253,8 @@ pub enum Step {
     OfFile(FileStep),
     /// A part of PostMark's run. The target's names are those of the run.
     Postmark(Box<PostmarkStep>),
+    /// What is done with trees of directories and their numbered items. The target's names are trees.
+    Trees(Box<TreeStep>),
     /// Waits, outside every op's time.
     #[serde(alias = "pause")]
     Delay {

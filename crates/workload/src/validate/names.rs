@@ -29,6 +29,11 @@ pub(super) fn names(check: &mut Checker, names: &Names) {
             );
         }
         Names::Postmark(run) => check.within(&["names", "postmark"], |check| postmark(check, run)),
+        Names::Trees(names) => {
+            if let Some((key, message, help)) = names.problem() {
+                check.problem(["names", "trees", key], message, help);
+            }
+        }
         Names::Said(_) | Names::Made(_) | Names::Numbered { .. } => {}
     }
 }

@@ -10,8 +10,10 @@ mod elbencho;
 mod error;
 mod findings;
 mod fio;
+mod hpc;
 mod iostat;
 mod iozone;
+mod mdtest;
 mod own_words;
 mod postmark;
 mod runner;
@@ -49,6 +51,7 @@ const TOOLS: &[Tool] = &[
     tool("getc_putc", speak::<bonnie::GetcPutc>),
     tool("iostat", iostat::as_iostat),
     tool("iozone", speak::<iozone::Iozone>),
+    tool("mdtest", speak::<mdtest::Mdtest>),
     tool("postmark", speak::<postmark::Shell>),
     tool("zcav", speak::<bonnie::Zcav>),
 ];

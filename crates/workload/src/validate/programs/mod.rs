@@ -32,6 +32,7 @@ pub(super) fn target(check: &mut Checker, target: &ScratchTarget) {
         Names::Said(paths) | Names::Made(paths) => paths.iter().collect(),
         Names::Numbered { path, .. } => vec![path],
         Names::Postmark(run) => run.locations.iter().map(|location| &location.path).collect(),
+        Names::Trees(names) => names.places.iter().collect(),
     };
     // With no directory, names are paths of their own.
     if !target.path.as_os_str().is_empty()

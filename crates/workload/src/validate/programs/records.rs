@@ -1,7 +1,7 @@
 //! Rules of what moves records: transfers, and files as one op.
 
 use super::handles::{Handle, Known};
-use crate::program::{FileStep, FileWork, ListedRecord, Moves, RecordOrder, Transfer, Via};
+use crate::program::{FileStep, FileWork, ListedRecord, Moves, RecordOrder, Transfer, TreeStep, TreeWork, Via};
 use crate::units::Bytes;
 use crate::validate::{Checker, MAX_OFFSET_BYTES, MAX_OP_BYTES, QUEUE_DEPTH_MAX};
 
@@ -16,6 +16,20 @@ pub(super) fn file(check: &mut Checker, step: &FileStep) {
     }
     if step.listed && !matches!(step.does, FileWork::Look | FileWork::Remove) {
         check.problem(["listed"], "a directory names no new files", "leave `listed` out");
+    }
+}
+
+/// What is done with trees and their items.
+pub(super) fn trees(check: &mut Checker, step: &TreeStep) {
+    if step.item_bytes() > MAX_OP_BYTES {
+        let message = format!("{} is more than one call can move", Bytes(step.item_bytes()));
+        check.problem(["does"], message, "use less than 2 GiB");
+    }
+    if step.wall.is_some() && step.all_owners {
+        check.problem(["wall"], "one worker that does the items of all owners meets nobody", "leave `wall` out");
+    }
+    if matches!(step.does, TreeWork::Rename { aside } if aside == step.items) {
+        check.problem(["does", "rename", "aside"], "items would be put aside under their own names", "use another kind");
     }
 }
 

@@ -248,6 +248,7 @@ impl Walk<'_> {
                 self.check.positive(["per-directory"], "the number of files", per_directory, "use at least 1");
             }
             Step::Postmark(step) => self.postmark(step, state),
+            Step::Trees(step) => records::trees(self.check, step),
             Step::Delay { time } => {
                 if self.rules.over == Over::FileSet {
                     self.check.positive(["time"], "the delay", time.0, "leave the step out for no delay");

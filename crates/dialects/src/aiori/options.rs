@@ -1,0 +1,110 @@
+//! Options of IOR and mdtest: rows that the parser, `-h`, the documentation and the tests read.
+
+/// What an option takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing, or a count with `=`; each occurrence counts one up.
+    Flag,
+    /// A whole number of 32 bits; suffixes as of a size.
+    Number,
+    /// A count of bytes or things, with a suffix of powers of 1024.
+    Size,
+    /// Any text.
+    Text,
+}
+
+/// Whether an option is supported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// Supported.
+    Works,
+    /// Has no effect here: why.
+    Ignored(&'static str),
+    /// Not supported yet: what to do instead.
+    NotYet(&'static str),
+    /// Will not be supported: why.
+    Never(&'static str),
+}
+
+/// One option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opt {
+    /// Its letter, after one dash.
+    pub letter: Option<char>,
+    /// Its name, after two; in IOR's scripts, its directive.
+    pub name: Option<&'static str>,
+    /// What it takes.
+    pub takes: Takes,
+    /// Its default, as help prints it.
+    pub default: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    /// Whether it is supported.
+    pub support: Support,
+}
+
+impl Opt {
+    /// What settings know it by: its letter, else its name.
+    pub fn key(&self) -> String {
+        match (self.letter, self.name) {
+            (Some(letter), _) => letter.to_string(),
+            (None, name) => name.unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// As a user writes it.
+    pub fn written(&self) -> String {
+        match (self.letter, self.name) {
+            (Some(letter), _) => format!("-{letter}"),
+            (None, name) => format!("--{}", name.unwrap_or_default()),
+        }
+    }
+
+    /// A row of help.
+    pub fn help_row(&self) -> String {
+        let value = match self.takes {
+            Takes::Flag => String::new(),
+            Takes::Text if self.default.is_empty() => "=STRING".to_owned(),
+            _ => format!("={}", self.default),
+        };
+        let names = match (self.letter, self.name) {
+            (Some(letter), Some(name)) => format!("-{letter}, --{name}{value}"),
+            (Some(letter), None) => format!("-{letter}{value}"),
+            (None, name) => format!("--{}{value}", name.unwrap_or_default()),
+        };
+        let why = match self.support {
+            Support::Works => String::new(),
+            Support::Ignored(why) => format!(" (ignored: {why})"),
+            Support::NotYet(why) => format!(" (not yet: {why})"),
+            Support::Never(why) => format!(" (never: {why})"),
+        };
+        format!("  {names:<30}{}{why}\n", self.what)
+    }
+}
+
+/// A row.
+const fn long(name: &'static str, takes: Takes, default: &'static str, what: &'static str, support: Support) -> Opt {
+    Opt { letter: None, name: Some(name), takes, default, what, support }
+}
+
+const ROMIO: Support = Support::Ignored("it is of MPI-IO");
+
+/// Options of the back ends, which both tools take.
+#[rustfmt::skip]
+pub const BACKENDS: &[Opt] = &[
+    long("posix.odirect", Takes::Flag, "", "Open files with O_DIRECT", Support::Works),
+    long("posix.rangelocks", Takes::Flag, "", "Lock the range of each transfer", Support::NotYet("leave it out")),
+    long("dummy.delay-only-rank0", Takes::Flag, "", "Delay only rank 0", Support::NotYet("leave it out")),
+    long("dummy.delay-create", Takes::Number, "0", "Delay of a create, µs", Support::NotYet("leave it out")),
+    long("dummy.delay-close", Takes::Number, "0", "Delay of a close, µs", Support::NotYet("leave it out")),
+    long("dummy.delay-sync", Takes::Number, "0", "Delay of a sync, µs", Support::NotYet("leave it out")),
+    long("dummy.delay-xfer", Takes::Number, "0", "Delay of a transfer, µs", Support::NotYet("leave it out")),
+    long("mpiio.showHints", Takes::Flag, "", "Show MPI hints", ROMIO),
+    long("mpiio.preallocate", Takes::Flag, "", "Preallocate files", ROMIO),
+    long("mpiio.useStridedDatatype", Takes::Flag, "", "Strided data types", ROMIO),
+    long("mpiio.useFileView", Takes::Flag, "", "File views", ROMIO),
+    long("mpiio.hintsFileName", Takes::Text, "", "A file of hints", ROMIO),
+    long("mmap.madv_dont_need", Takes::Flag, "", "Advise MADV_DONTNEED", Support::Works),
+    long("mmap.madv_pattern", Takes::Flag, "", "Advise the pattern: random or sequential", Support::Works),
+    long("plumb-ranks", Takes::Number, "1", "Ranks, as threads of this process (Plumb's own option)", Support::Works),
+];

@@ -1,0 +1,314 @@
+//! Reads words as IOR's parser does: letters in clusters, values attached, behind `=` or as the next word; flags count.
+
+use super::options::{Opt, Support, Takes};
+use plumb_workload::suggest::nearest;
+use std::collections::BTreeMap;
+
+/// An error in a command line or a script.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// No such option.
+    #[error("unknown option `{word}`{}", hint(.nearest))]
+    Unknown {
+        /// As given.
+        word: String,
+        /// The closest name, as it is written.
+        nearest: Option<String>,
+    },
+    /// No option at all.
+    #[error("`{word}` is no option: options begin with a dash")]
+    NoOption {
+        /// As given.
+        word: String,
+    },
+    /// It needs a value.
+    #[error("{option} needs a value: {option} {what}")]
+    NoValue {
+        /// As it is written.
+        option: String,
+        /// What it takes.
+        what: &'static str,
+    },
+    /// The value is invalid.
+    #[error("{option}: `{value}` {problem}")]
+    Value {
+        /// As it is written.
+        option: String,
+        /// As given.
+        value: String,
+        /// The problem, and the way out.
+        problem: String,
+    },
+    /// Not supported.
+    #[error("{option} is {when} supported: {why}")]
+    Unsupported {
+        /// As it is written.
+        option: String,
+        /// Not yet, or never.
+        when: &'static str,
+        /// Why, or what to do.
+        why: &'static str,
+    },
+    /// Options that do not go together, and whatever else.
+    #[error("{0}")]
+    Conflict(String),
+}
+
+fn hint(nearest: &Option<String>) -> String {
+    nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+/// A value that was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SaidValue {
+    /// Of a flag or a number.
+    Number(i64),
+    /// Text.
+    Text(String),
+}
+
+/// What was said, by each option's key; the last word of an option holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Said {
+    values: BTreeMap<String, SaidValue>,
+    /// Options that were given and have no effect, with the reason.
+    pub ignored: Vec<(String, &'static str)>,
+    /// Help was asked for.
+    pub help: bool,
+}
+
+impl Said {
+    /// Reads words by the rows of a tool.
+    ///
+    /// # Errors
+    /// The first error in them.
+    pub fn read(words: &[String], rows: &[&[Opt]]) -> Result<Said, Wrong> {
+        let mut said = Said::default();
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            said.word(word, rows, &mut || rest.next().cloned())?;
+        }
+        Ok(said)
+    }
+
+    fn word(&mut self, word: &str, rows: &[&[Opt]], next: &mut dyn FnMut() -> Option<String>) -> Result<(), Wrong> {
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        let Some(name) = name.strip_prefix('-') else { return Err(Wrong::NoOption { word: word.to_owned() }) };
+        let all = || rows.iter().flat_map(|rows| rows.iter());
+        if name == "h" || name == "-help" {
+            self.help = true;
+            return Ok(());
+        }
+        if let Some(long) = name.strip_prefix('-') {
+            let Some(row) = all().find(|row| row.name == Some(long)) else {
+                let names = all().filter_map(|row| row.name);
+                let nearest = nearest(long, names).map(|name| format!("--{name}"));
+                return Err(Wrong::Unknown { word: word.to_owned(), nearest });
+            };
+            return self.option(row, value.map(str::to_owned), next);
+        }
+        let mut letters = name.char_indices();
+        while let Some((at, letter)) = letters.next() {
+            let Some(row) = all().find(|row| row.letter == Some(letter)) else {
+                let long = all().filter_map(|row| row.name).find(|long| *long == name);
+                let nearest = long.map(|name| format!("--{name}"));
+                return Err(Wrong::Unknown { word: word.to_owned(), nearest });
+            };
+            if row.takes == Takes::Flag {
+                self.option(row, value.map(str::to_owned), next)?;
+                continue;
+            }
+            // What follows the letter is its value, else what follows the sign, else the next word.
+            let attached = &name[at + letter.len_utf8()..];
+            let own = match (value, attached) {
+                (Some(value), "") => Some(value.to_owned()),
+                (Some(value), attached) => Some(format!("{attached}={value}")),
+                (None, "") => None,
+                (None, attached) => Some(attached.to_owned()),
+            };
+            return self.option(row, own, next);
+        }
+        if name.is_empty() { Err(Wrong::NoOption { word: word.to_owned() }) } else { Ok(()) }
+    }
+
+    fn option(
+        &mut self,
+        row: &Opt,
+        value: Option<String>,
+        next: &mut dyn FnMut() -> Option<String>,
+    ) -> Result<(), Wrong> {
+        let option = row.written();
+        let value = match row.takes {
+            Takes::Flag => value,
+            _ => Some(value.or_else(next).filter(|value| !value.is_empty() || row.takes == Takes::Text).ok_or_else(|| {
+                let what = match row.takes {
+                    Takes::Number => "NUMBER",
+                    Takes::Size => "SIZE",
+                    _ => "TEXT",
+                };
+                Wrong::NoValue { option: option.clone(), what }
+            })?),
+        };
+        self.set(row, &option, value.as_deref())
+    }
+
+    /// Sets an option, written in its own way, to a text; a flag without one counts up.
+    ///
+    /// # Errors
+    /// The value is invalid, or the option is not supported.
+    pub fn set(&mut self, row: &Opt, option: &str, value: Option<&str>) -> Result<(), Wrong> {
+        let key = row.key();
+        let wrong = |problem: String| Wrong::Value {
+            option: option.to_owned(),
+            value: value.unwrap_or_default().to_owned(),
+            problem,
+        };
+        let value = match (row.takes, value) {
+            (Takes::Flag, None) => SaidValue::Number(self.number(&key).unwrap_or(0) + 1),
+            (Takes::Flag, Some(text)) => match text.trim().parse::<i64>() {
+                Ok(count) => SaidValue::Number(count.clamp(0, 1 << 16)),
+                Err(_) => return Err(wrong("is not a number; use 0 or 1".to_owned())),
+            },
+            (Takes::Text, text) => SaidValue::Text(text.unwrap_or_default().to_owned()),
+            (takes, text) => {
+                let number = size(text.unwrap_or_default()).map_err(wrong)?;
+                if takes == Takes::Number && i32::try_from(number).is_err() {
+                    return Err(wrong(format!("is {number}, which exceeds 32 bits; use a smaller number")));
+                }
+                SaidValue::Number(number)
+            }
+        };
+        let given = value != SaidValue::Number(0);
+        match row.support {
+            Support::Works => {}
+            Support::Ignored(why) => self.ignored.push((option.to_owned(), why)),
+            Support::NotYet(why) if given => {
+                return Err(Wrong::Unsupported { option: option.to_owned(), when: "not yet", why });
+            }
+            Support::Never(why) if given => {
+                return Err(Wrong::Unsupported { option: option.to_owned(), when: "never", why });
+            }
+            Support::NotYet(_) | Support::Never(_) => {}
+        }
+        self.values.insert(key, value);
+        Ok(())
+    }
+
+    /// The number of an option.
+    pub fn number(&self, key: &str) -> Option<i64> {
+        match self.values.get(key) {
+            Some(SaidValue::Number(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The text of an option.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        match self.values.get(key) {
+            Some(SaidValue::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether a flag is set.
+    pub fn is_set(&self, key: &str) -> bool {
+        self.number(key).is_some_and(|count| count > 0)
+    }
+
+    /// A number that cannot be negative, and its default.
+    ///
+    /// # Errors
+    /// It is negative.
+    pub fn count(&self, key: &str, default: u64) -> Result<u64, Wrong> {
+        let Some(number) = self.number(key) else { return Ok(default) };
+        u64::try_from(number).map_err(|_| {
+            let option = if key.len() == 1 { format!("-{key}") } else { format!("--{key}") };
+            Wrong::Value { option, value: number.to_string(), problem: "is negative; use 0 or more".to_owned() }
+        })
+    }
+
+    /// The same in 32 bits.
+    ///
+    /// # Errors
+    /// It is negative, or too large.
+    pub fn small_count(&self, key: &str, default: u32) -> Result<u32, Wrong> {
+        let count = self.count(key, default.into())?;
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+}
+
+/// A whole number with a suffix of powers of 1024.
+///
+/// # Errors
+/// The problem, and the way out.
+pub fn size(text: &str) -> Result<i64, String> {
+    const HELP: &str = "use a number such as 47008, 4k, 1m or 16g";
+    let text = text.trim();
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+    if length == 0 {
+        return Err(format!("is not a size; {HELP}"));
+    }
+    let (number, suffix) = text.split_at(text.len() - digits.len() + length);
+    let shift = match suffix.trim() {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        "t" | "T" => 40,
+        "p" | "P" => 50,
+        other => return Err(format!("has the unknown suffix `{other}`; {HELP}")),
+    };
+    let number: i64 = number.parse().map_err(|_| format!("exceeds 64 bits; {HELP}"))?;
+    number.checked_mul(1 << shift).ok_or_else(|| format!("exceeds 64 bits; {HELP}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn row(letter: char, name: Option<&'static str>, takes: Takes) -> Opt {
+        Opt { letter: Some(letter), name, takes, default: "", what: "", support: Support::Works }
+    }
+
+    const ROWS: &[Opt] = &[
+        row('v', None, Takes::Flag),
+        row('F', None, Takes::Flag),
+        row('n', None, Takes::Size),
+        row('i', None, Takes::Number),
+        row('d', Some("dir"), Takes::Text),
+        Opt { support: Support::NotYet("leave it out"), ..row('q', None, Takes::Flag) },
+    ];
+
+    fn read(line: &str) -> Result<Said, Wrong> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Said::read(&words, &[ROWS])
+    }
+
+    // Protects what people type: every way of IOR's parser to attach a value, clusters, and flags that count.
+    #[test]
+    fn values_are_attached_in_every_way() {
+        for line in ["-n 4k", "-n=4k", "-n4k", "-vn4k", "-v -F -n 4096"] {
+            assert_eq!(read(line).unwrap().number("n"), Some(4096), "{line}");
+        }
+        let said = read("-vvv -F=0 -d=a=b").unwrap();
+        assert_eq!((said.number("v"), said.is_set("F"), said.text("d")), (Some(3), false, Some("a=b")));
+        assert_eq!(read("--dir x").unwrap().text("d"), Some("x"));
+        assert!(read("-h").unwrap().help);
+    }
+
+    // Protects from numbers that wrap around, and from words that mean nothing.
+    #[test]
+    fn errors_name_the_option_and_the_way_out() {
+        let told = |line: &str| read(line).unwrap_err().to_string();
+        assert_eq!(told("-n"), "-n needs a value: -n SIZE");
+        assert!(told("-n 99999999999p").contains("exceeds 64 bits"));
+        assert!(told("-i 3g").contains("exceeds 32 bits"));
+        assert!(told("-n 4x").contains("unknown suffix `x`"));
+        assert!(told("-n x").contains("is not a size"));
+        assert_eq!(told("--dirr x"), "unknown option `--dirr`; did you mean `--dir`?");
+        assert_eq!(told("out"), "`out` is no option: options begin with a dash");
+        assert_eq!(told("-q"), "-q is not yet supported: leave it out");
+        assert_eq!(read("-q=0").unwrap().ignored, []);
+    }
+}

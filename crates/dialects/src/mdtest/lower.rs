@@ -1,0 +1,289 @@
+//! Lowers one iteration to a workload: mdtest's phases in their order, each with its barrier, over one tree of names.
+
+use super::result::Test;
+use super::settings::Settings;
+use plumb_workload::files::Names;
+use plumb_workload::program::{
+    ItemName, ItemOrder, MakeItem, Packets, Program, ProgramContent, ScratchTarget, Step, TreeNames, TreeStep, TreeWork,
+    Wall,
+};
+use plumb_workload::{
+    Bytes, ClockScope, End, Flush, Nanos, OnError, Phase, Start, Target, Work, WorkerGroup, Workload,
+};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const TARGET: &str = "trees";
+/// Kinds of items: directories, the name under which one of them is put aside, files.
+const DIRECTORIES: u16 = 0;
+const ASIDE: u16 = 1;
+const FILES: u16 = 2;
+
+/// What the settings do not say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// Number of the iteration, from 0.
+    pub iteration: u32,
+    /// Tasks that take part.
+    pub tasks: u32,
+    /// Seed of the data, and of random orders where none is given.
+    pub seed: i32,
+    /// Items that an earlier run's stonewall let through.
+    pub items_at_wall: Option<u64>,
+    /// This is the last iteration, and the directories were made for it: they go with it.
+    pub removes_places: bool,
+}
+
+/// An iteration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lowered {
+    /// What is done.
+    pub workload: Workload,
+    /// Number of the iteration.
+    pub iteration: u32,
+    /// Tasks that take part.
+    pub tasks: u32,
+    /// Items of each task.
+    pub items: u64,
+    /// Directories of a tree.
+    pub tree_directories: u64,
+}
+
+/// The names of an iteration.
+pub(super) fn names(settings: &Settings, tasks: u32, iteration: u32) -> TreeNames {
+    let item = |prefix: &str, suffix: &str| ItemName {
+        prefix: if settings.shared { format!("{prefix}.mdtest.shared.") } else { format!("{prefix}.mdtest.") },
+        suffix: suffix.to_owned(),
+        shared: settings.shared,
+    };
+    let names = TreeNames {
+        places: settings.directories.iter().map(PathBuf::from).collect(),
+        root: format!("test-dir.{iteration}-"),
+        roots: u32::try_from(settings.loops()).unwrap_or(u32::MAX),
+        directory: "mdtest_tree.".to_owned(),
+        own_trees: settings.unique,
+        branch: settings.branch,
+        depth: settings.depth,
+        owners: tasks,
+        items: vec![item("dir", ""), item("dir", "-XX"), item("file", "")],
+        tree_shift: if settings.unique { settings.stride } else { 0 },
+        per_directory: 1,
+        leaves_only: settings.leaves_only,
+    };
+    if names.problem().is_some() {
+        // Counted only where it can be.
+        return names;
+    }
+    TreeNames { per_directory: settings.per_directory_of(&names), ..names }
+}
+
+/// The workload of an iteration.
+pub fn lower(settings: &Settings, facts: &Facts) -> Lowered {
+    let names = names(settings, facts.tasks, facts.iteration);
+    let lowering = Lowering { settings, facts, names: &names };
+    let workload = Workload {
+        name: "mdtest".to_owned(),
+        description: String::new(),
+        seed: Workload::DEFAULT_SEED,
+        target: BTreeMap::from([(
+            TARGET.to_owned(),
+            Target::Scratch(ScratchTarget { path: PathBuf::new(), names: Names::Trees(Box::new(names.clone())) }),
+        )]),
+        phase: lowering.phases(),
+    };
+    Lowered {
+        workload,
+        iteration: facts.iteration,
+        tasks: facts.tasks,
+        items: facts.items_at_wall.unwrap_or(u64::MAX).min(settings.items_each(&names)),
+        tree_directories: names.directories(),
+    }
+}
+
+struct Lowering<'a> {
+    settings: &'a Settings,
+    facts: &'a Facts,
+    names: &'a TreeNames,
+}
+
+impl Lowering<'_> {
+    fn phases(&self) -> Vec<Phase> {
+        let settings = self.settings;
+        let mut phases = Vec::new();
+        if settings.creates {
+            phases.push(self.tree(Test::TreeCreation));
+        }
+        if settings.directories_too && self.names.per_directory > 0 {
+            self.directories(&mut phases);
+        }
+        if settings.files_too && self.names.per_directory > 0 {
+            self.files(&mut phases);
+        }
+        if settings.removes {
+            phases.push(self.tree(Test::TreeRemoval));
+        }
+        phases
+    }
+
+    /// A group of this many workers that makes these steps.
+    fn group(&self, count: u32, steps: Vec<TreeStep>) -> WorkerGroup {
+        let steps = steps.into_iter().map(|step| Step::Trees(Box::new(step)));
+        let sync = self.settings.syncs.then_some(Step::Sync {});
+        let program = Program {
+            content: ProgramContent::Packets(Packets { kind: self.settings.packets, seed: self.facts.seed }),
+            checks: self.settings.verifies_reads,
+            ..Program::new(steps.chain(sync).collect())
+        };
+        WorkerGroup {
+            count,
+            // mdtest says what failed, and goes on.
+            on_error: if self.settings.warnings_are_errors { OnError::Stop } else { OnError::Continue },
+            ..WorkerGroup::new(TARGET, Work::Program(Box::new(program)))
+        }
+    }
+
+    fn phase(test: Test, workers: Vec<WorkerGroup>) -> Phase {
+        Phase { end: End { flush: Flush::None, clock: ClockScope::Outside }, ..Phase::new(test.phase(), workers) }
+    }
+
+    /// Trees are made and removed by rank 0 where they are shared, else each by its own task.
+    fn tree(&self, test: Test) -> Phase {
+        let settings = self.settings;
+        let does = match test {
+            Test::TreeCreation => TreeWork::MakeDirectories,
+            _ => TreeWork::RemoveDirectories,
+        };
+        let all_owners = settings.unique && settings.collective;
+        let count = if settings.unique && !settings.collective { self.facts.tasks } else { 1 };
+        let mut group = self.group(count, vec![TreeStep { all_owners, ..TreeStep::new(does) }]);
+        let Work::Program(program) = &mut group.work else { return Phase::new(test.phase(), vec![group]) };
+        // The tool syncs behind phases of items only.
+        program.steps.retain(|step| matches!(step, Step::Trees(_)));
+        let step = |does| Step::Trees(Box::new(TreeStep::new(does)));
+        if test == Test::TreeCreation {
+            program.before = vec![step(TreeWork::MakePlaces), step(TreeWork::MakeRoots)];
+        } else {
+            program.after = vec![step(TreeWork::RemoveRoots)];
+            if self.facts.removes_places {
+                program.after.push(step(TreeWork::RemovePlaces));
+            }
+        }
+        Lowering::phase(test, vec![group])
+    }
+
+    /// A phase of all tasks, each on the items of another task.
+    fn items(&self, test: Test, shifts: u32, step: TreeStep) -> Phase {
+        let shift = self.settings.stride.saturating_mul(shifts) % self.facts.tasks.max(1);
+        Lowering::phase(test, vec![self.group(self.facts.tasks, vec![TreeStep { shift, ..step }])])
+    }
+
+    /// A phase of rank 0 alone, on the items of all.
+    fn alone(&self, test: Test, step: TreeStep) -> Phase {
+        Lowering::phase(test, vec![self.group(1, vec![TreeStep { all_owners: true, ..step }])])
+    }
+
+    /// The delay before items of a kind.
+    fn delayed(&self, phases: &mut [Phase], first: usize) {
+        let Some(group) = phases.get_mut(first).and_then(|phase| phase.workers.first_mut()) else { return };
+        if let (Work::Program(program), true) = (&mut group.work, self.settings.delay_s > 0) {
+            program.before.push(Step::Delay { time: Nanos(u64::from(self.settings.delay_s) * 1_000_000_000) });
+        }
+    }
+
+    fn order(&self) -> ItemOrder {
+        match self.settings.random_seed {
+            // With a seed of its own, mdtest counts the ranks from it.
+            Some(0) => ItemOrder::Shuffled { seed: self.facts.seed.cast_unsigned() },
+            Some(seed) => ItemOrder::Shuffled { seed },
+            // What a wall let through of a tree with branches are its first items in the order in which they were made.
+            None if self.has_wall() && self.names.branch > 1 && self.names.depth > 0 => ItemOrder::DepthFirst,
+            None => ItemOrder::Numbered,
+        }
+    }
+
+    fn has_wall(&self) -> bool {
+        self.settings.wall_s > 0 || self.facts.items_at_wall.is_some()
+    }
+
+    fn directories(&self, phases: &mut Vec<Phase>) {
+        let settings = self.settings;
+        let first = phases.len();
+        let step = |does| TreeStep { items: DIRECTORIES, ..TreeStep::new(does) };
+        let rank_0_or_all = |test: Test, shifts: u32, does: TreeWork| match settings.collective {
+            true => self.alone(test, step(does)),
+            false => self.items(test, shifts, step(does)),
+        };
+        let order = match settings.random_seed {
+            None => ItemOrder::Numbered,
+            Some(_) => self.order(),
+        };
+        if settings.creates {
+            phases.push(rank_0_or_all(Test::DirectoryCreation, 0, TreeWork::Mkdir));
+        }
+        if settings.stats {
+            phases.push(self.items(Test::DirectoryStat, 1, TreeStep { order, ..step(TreeWork::Stat) }));
+        }
+        if settings.renames && self.names.items_each() > 1 {
+            phases.push(self.items(Test::DirectoryRename, 1, step(TreeWork::Rename { aside: ASIDE })));
+        }
+        if settings.removes {
+            phases.push(rank_0_or_all(Test::DirectoryRemoval, 3, TreeWork::Rmdir));
+        }
+        self.delayed(phases, first);
+    }
+
+    fn files(&self, phases: &mut Vec<Phase>) {
+        let settings = self.settings;
+        let first = phases.len();
+        let step = |does| TreeStep { items: FILES, direct: settings.direct, ..TreeStep::new(does) };
+        // Behind a wall there are only as many as it let through, in this run or in an earlier one.
+        let limited = |step: TreeStep| match (settings.creates && settings.wall_s > 0, self.facts.items_at_wall) {
+            (true, _) => TreeStep { wall: Some(Wall::AsFar), ..step },
+            (false, Some(count)) if !settings.creates => TreeStep { count: Some(count), ..step },
+            (false, _) => step,
+        };
+        if settings.creates {
+            phases.push(self.file_creation(step));
+        }
+        let ordered = |does| TreeStep { order: self.order(), ..step(does) };
+        if settings.stats {
+            phases.push(self.items(Test::FileStat, 1, limited(ordered(TreeWork::Stat))));
+        }
+        if settings.reads {
+            let bytes = Bytes(settings.read_bytes);
+            phases.push(self.items(Test::FileRead, 2, limited(ordered(TreeWork::Read { bytes }))));
+        }
+        if settings.removes {
+            let unlink = limited(step(TreeWork::Unlink));
+            phases.push(match (settings.collective, settings.shared) {
+                (true, _) => self.alone(Test::FileRemoval, unlink),
+                // Rank 0 removes what all share.
+                (false, true) => Lowering::phase(Test::FileRemoval, vec![self.group(1, vec![unlink])]),
+                (false, false) => self.items(Test::FileRemoval, 3, unlink),
+            });
+        }
+        self.delayed(phases, first);
+    }
+
+    fn file_creation(&self, step: impl Fn(TreeWork) -> TreeStep) -> Phase {
+        let settings = self.settings;
+        let item = MakeItem {
+            bytes: Bytes(settings.write_bytes),
+            flush: settings.flushes_files && settings.write_bytes > 0,
+            exists: settings.collective,
+            reads_back: settings.verifies_writes,
+        };
+        let does = if settings.makes_nodes { TreeWork::Mknod } else { TreeWork::Make(item) };
+        if settings.collective {
+            // Rank 0 makes all files; then every task opens and writes its own.
+            let empty = MakeItem { bytes: Bytes(0), flush: false, exists: false, reads_back: false };
+            let made = TreeStep { all_owners: true, ..step(TreeWork::Make(empty)) };
+            let maker = WorkerGroup { name: Some("rank-0".to_owned()), ..self.group(1, vec![made]) };
+            let ranks = self.group(self.facts.tasks, vec![step(TreeWork::Make(item))]);
+            let start = Start { after: vec!["rank-0".to_owned()], ..Start::default() };
+            return Lowering::phase(Test::FileCreation, vec![maker, WorkerGroup { start, ..ranks }]);
+        }
+        let wall = (settings.wall_s > 0).then(|| Wall::After(Nanos(u64::from(settings.wall_s) * 1_000_000_000)));
+        self.items(Test::FileCreation, 0, TreeStep { wall, ..step(does) })
+    }
+}

@@ -1,0 +1,276 @@
+//! mdtest's report.
+
+use super::lower::Lowered;
+use super::result::{IterationResult, RankTime, Test};
+use super::settings::{Prints, Settings};
+use crate::aiori::{FileSystem, VERSION};
+use plumb_result::histogram::Histogram;
+
+/// The first lines. `began` is in mdtest's form of a date and time.
+pub fn head(settings: &Settings, command: &[String], began: &str) -> String {
+    let ranks = settings.ranks;
+    let (called, words) = command.split_first().map_or(("mdtest", [].as_slice()), |(name, rest)| (name.as_str(), rest));
+    let words: String = words.iter().map(|word| format!(" '{word}'")).collect();
+    let warning = if settings.reads && settings.read_bytes == 0 {
+        "WARNING: Read bytes is 0, thus, a read test will actually just open/close\n"
+    } else {
+        ""
+    };
+    format!(
+        "-- started at {began} --\n\nmdtest-{VERSION} was launched with {ranks} total task(s) on 1 node(s)\n\
+         Command line used: {called}{words}\n{warning}Nodemap: {}\n",
+        "1".repeat(ranks as usize)
+    )
+}
+
+/// The lines about the file system, and what there is to say before the first test.
+pub fn place(settings: &Settings, file_system: &FileSystem, seed: i32) -> String {
+    let path = settings.directories.first().map(String::as_str).unwrap_or_default();
+    let mut text = file_system.lines(path);
+    if settings.stride > 0 {
+        text.push_str(&format!("V-0: Rank   0 Line     0 Shifting ranks by {} for each phase.\n", settings.stride));
+    }
+    if let Some(given) = settings.random_seed {
+        let seed = if given == 0 { seed.cast_unsigned() } else { given };
+        text.push_str(&format!("random seed: {seed}\n"));
+    }
+    text
+}
+
+/// How many tasks do how much.
+pub fn tasks(settings: &Settings, lowered: &Lowered) -> String {
+    let (tasks, items) = (lowered.tasks, u64::from(lowered.tasks).saturating_mul(lowered.items));
+    match (settings.files_too, settings.directories_too) {
+        (true, true) => format!("{tasks} tasks, {items} files/directories\n"),
+        (true, false) if settings.shared => format!("{tasks} tasks, 1 file\n"),
+        (true, false) => format!("{tasks} tasks, {items} files\n"),
+        (false, true) => format!("{tasks} tasks, {items} directories\n"),
+        (false, false) => String::new(),
+    }
+}
+
+/// The line about a stonewall that ranks met with different counts.
+pub fn wall(result: &IterationResult) -> Option<String> {
+    let at_wall = &result.at_wall;
+    let (min, max) = (at_wall.iter().min()?, at_wall.iter().max()?);
+    let mean = at_wall.iter().sum::<u64>() as f64 / at_wall.len() as f64;
+    Some(format!("Continue stonewall hit min: {min} max: {max} avg: {mean:.1} \n\n"))
+}
+
+/// What failed in an iteration: mdtest's warnings, and how many more there were.
+pub fn warnings(result: &IterationResult) -> String {
+    let mut text = String::new();
+    for test in result.tests() {
+        for fault in &test.faults {
+            text.push_str(&format!(
+                "WARNING: unable to {} {}: {}\n",
+                fault.op.name(),
+                fault.path.display(),
+                fault.message
+            ));
+        }
+        let told = test.faults.len() as u64;
+        if test.fault_count > told {
+            text.push_str(&format!("WARNING: {} more operations failed\n", test.fault_count - told));
+        }
+    }
+    text
+}
+
+/// What is printed of a test.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Figure {
+    Rate,
+    Time,
+}
+
+/// The tables behind the last iteration.
+pub fn report(settings: &Settings, results: &[IterationResult]) -> String {
+    let figures: &[Figure] = match settings.prints {
+        Prints::Rates => &[Figure::Rate],
+        Prints::Times => &[Figure::Time],
+        Prints::Both => &[Figure::Rate, Figure::Time],
+    };
+    let mut text = String::new();
+    for &figure in figures {
+        if settings.prints_all {
+            text.push_str(&each_rank(settings, results, figure));
+        }
+        text.push_str(&table(settings, results, figure));
+    }
+    text.push_str(&latencies(results));
+    text
+}
+
+/// Tests that have a row, those of a tree aside.
+fn rows(settings: &Settings) -> impl Iterator<Item = Test> + '_ {
+    Test::ALL.into_iter().filter(move |test| match test {
+        test if test.is_of_tree() => false,
+        Test::FileCreation | Test::FileStat | Test::FileRead | Test::FileRemoval => settings.files_too,
+        _ => settings.directories_too,
+    })
+}
+
+fn each_rank(settings: &Settings, results: &[IterationResult], figure: Figure) -> String {
+    let what = if figure == Figure::Rate { "rate" } else { "time" };
+    let mut text = format!("\nPer process result ({what}):\n");
+    for (number, result) in results.iter().enumerate() {
+        text.push_str(&format!("iteration: {number}\n"));
+        for test in rows(settings).chain([Test::TreeCreation, Test::TreeRemoval]) {
+            text.push_str(&format!("Test {}", test.name()));
+            for rank in 0..settings.tasks.1 as usize {
+                let of_rank = result.test(test).and_then(|test| test.ranks.get(rank)).copied().unwrap_or_default();
+                let value = if figure == Figure::Rate { of_rank.rate() } else { of_rank.time_ns as f64 / 1e9 };
+                let comma = if rank == 0 { ' ' } else { ',' };
+                text.push_str(&format!("{comma}{}", exponent(value, 6)));
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// As C's `%e` has it.
+fn exponent(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$e}");
+    let (number, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let power: i32 = power.parse().unwrap_or(0);
+    format!("{number}e{}{:02}", if power < 0 { '-' } else { '+' }, power.abs())
+}
+
+/// Max, min, mean and standard deviation.
+struct Spread {
+    max: f64,
+    min: f64,
+    mean: f64,
+    deviation: f64,
+}
+
+impl Spread {
+    /// The deviation is that of a sample; of a single value it is 0.
+    fn of(values: &[f64]) -> Spread {
+        let count = values.len() as f64;
+        let mean = if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / count };
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Spread {
+            max: values.iter().copied().fold(0.0, f64::max),
+            min: values.iter().copied().reduce(f64::min).unwrap_or(0.0),
+            mean,
+            deviation: if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 },
+        }
+    }
+}
+
+fn table(settings: &Settings, results: &[IterationResult], figure: Figure) -> String {
+    let what = if figure == Figure::Rate { "rate (in ops/sec)" } else { "time (in ms/op)" };
+    let (ranks, line) = match settings.rank_statistics {
+        true => (
+            "per Rank: Max            Min           Mean      per Iteration:",
+            "         ---            ---           ----       ",
+        ),
+        false => ("               ", ""),
+    };
+    let mut text = format!(
+        "\nSUMMARY {what}: (of {} iterations)\n   Operation     {ranks} Max            Min           Mean        Std Dev\n   \
+         ---------      {line}               ---            ---           ----        -------\n",
+        results.len()
+    );
+    for test in rows(settings).filter(|test| *test != Test::DirectoryRead) {
+        row(&mut text, settings, results, figure, test, 18);
+    }
+    for test in [Test::TreeCreation, Test::TreeRemoval] {
+        row(&mut text, settings, results, figure, test, 18);
+    }
+    text
+}
+
+fn row(
+    text: &mut String,
+    settings: &Settings,
+    results: &[IterationResult],
+    figure: Figure,
+    test: Test,
+    name_width: usize,
+) {
+    let of_iteration = |result: &IterationResult| match (result.test(test), figure) {
+        (None, _) => 0.0,
+        (Some(test), Figure::Rate) => test.rate(),
+        (Some(test), Figure::Time) => test.ms_per_item(),
+    };
+    let of_rank = |rank: &RankTime| match figure {
+        Figure::Rate => rank.rate(),
+        Figure::Time if rank.items == 0 => 0.0,
+        Figure::Time => rank.time_ns as f64 / 1e6 / rank.items as f64,
+    };
+    text.push_str(&format!("   {:<name_width$} ", test.name()));
+    if settings.rank_statistics {
+        let ranks = results.iter().filter_map(|result| result.test(test)).flat_map(|test| &test.ranks);
+        let spread = Spread::of(&ranks.map(of_rank).collect::<Vec<_>>());
+        text.push_str(&format!("{:>14.3} {:>14.3} {:>14.3}     ", spread.max, spread.min, spread.mean));
+    }
+    let spread = Spread::of(&results.iter().map(of_iteration).collect::<Vec<_>>());
+    text.push_str(&format!(
+        "    {:>14.3} {:>14.3} {:>14.3} {:>14.3}\n",
+        spread.max, spread.min, spread.mean, spread.deviation
+    ));
+}
+
+/// Latencies of single operations, which mdtest itself does not print.
+fn latencies(results: &[IterationResult]) -> String {
+    let mut text = "\nLATENCY (in ms): (of single operations, all iterations)\n   Operation                        p50            \
+                    p90            p99          p99.9            Max\n   ---------                        ---            \
+                    ---            ---          -----            ---\n"
+        .to_owned();
+    for test in Test::ALL {
+        let mut latency = Histogram::default();
+        results.iter().filter_map(|result| result.test(test)).for_each(|test| latency.merge(&test.latency));
+        if latency.count() == 0 {
+            continue;
+        }
+        text.push_str(&format!("   {:<18} ", test.name()));
+        for at in [0.5, 0.9, 0.99, 0.999, 1.0] {
+            let ns = if at < 1.0 { latency.quantile(at) } else { latency.max() };
+            text.push_str(&format!(" {:>14.6}", ns.unwrap_or(0) as f64 / 1e6));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Behind everything.
+pub fn tail(ended: &str) -> String {
+    format!("-- finished at {ended} --\n\n")
+}
+
+/// What `--saveRankPerformanceDetails` writes first.
+pub fn csv_head() -> String {
+    let columns: String = Test::ALL.iter().map(|test| format!(",rate-{0},time-{0}", test.name())).collect();
+    format!("rank,items{columns}\n")
+}
+
+/// What it appends for each number of tasks.
+pub fn csv(results: &[IterationResult], items: u64) -> String {
+    let cell = |rate: f64, time_ns: u64| format!(",{},{}", exponent(rate, 10), exponent(time_ns as f64 / 1e9, 10));
+    let mut text = format!("all,{items}");
+    for test in Test::ALL {
+        text.push_str(&match results.first().and_then(|result| result.test(test)) {
+            Some(test) if test.items > 0 => cell(test.rate(), test.time_ns),
+            _ => ",,".to_owned(),
+        });
+    }
+    text.push('\n');
+    for result in results {
+        let ranks = result.tests().map(|test| test.ranks.len()).max().unwrap_or(0);
+        for rank in 0..ranks {
+            text.push_str(&format!("{rank},"));
+            for test in Test::ALL.into_iter().filter(|test| !test.is_of_tree()) {
+                text.push_str(&match result.test(test).and_then(|test| test.ranks.get(rank)) {
+                    Some(of_rank) if of_rank.items > 0 => cell(of_rank.rate(), of_rank.time_ns),
+                    _ => ",,".to_owned(),
+                });
+            }
+            text.push('\n');
+        }
+    }
+    text
+}

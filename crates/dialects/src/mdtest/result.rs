@@ -1,0 +1,189 @@
+//! What was measured of an iteration, as mdtest counts it.
+
+use plumb_result::histogram::Histogram;
+use plumb_result::{Fault, PhaseMeasurement, WorkerMeasurement};
+use plumb_workload::OpKind;
+
+/// A test, in mdtest's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Test {
+    /// Items that are directories are made.
+    DirectoryCreation,
+    /// They are asked about.
+    DirectoryStat,
+    /// Nothing: mdtest has no work for it.
+    DirectoryRead,
+    /// They are renamed.
+    DirectoryRename,
+    /// They are removed.
+    DirectoryRemoval,
+    /// Files are made.
+    FileCreation,
+    /// They are asked about.
+    FileStat,
+    /// They are opened and read.
+    FileRead,
+    /// They are removed.
+    FileRemoval,
+    /// The tree is made.
+    TreeCreation,
+    /// The tree is removed.
+    TreeRemoval,
+}
+
+impl Test {
+    /// All of them.
+    pub const ALL: [Test; 11] = [
+        Test::DirectoryCreation,
+        Test::DirectoryStat,
+        Test::DirectoryRead,
+        Test::DirectoryRename,
+        Test::DirectoryRemoval,
+        Test::FileCreation,
+        Test::FileStat,
+        Test::FileRead,
+        Test::FileRemoval,
+        Test::TreeCreation,
+        Test::TreeRemoval,
+    ];
+
+    /// What mdtest calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Test::DirectoryCreation => "Directory creation",
+            Test::DirectoryStat => "Directory stat",
+            Test::DirectoryRead => "Directory read",
+            Test::DirectoryRename => "Directory rename",
+            Test::DirectoryRemoval => "Directory removal",
+            Test::FileCreation => "File creation",
+            Test::FileStat => "File stat",
+            Test::FileRead => "File read",
+            Test::FileRemoval => "File removal",
+            Test::TreeCreation => "Tree creation",
+            Test::TreeRemoval => "Tree removal",
+        }
+    }
+
+    /// The name of its phase.
+    pub fn phase(self) -> &'static str {
+        match self {
+            Test::DirectoryCreation => "directory-create",
+            Test::DirectoryStat => "directory-stat",
+            Test::DirectoryRead => "directory-read",
+            Test::DirectoryRename => "directory-rename",
+            Test::DirectoryRemoval => "directory-remove",
+            Test::FileCreation => "file-create",
+            Test::FileStat => "file-stat",
+            Test::FileRead => "file-read",
+            Test::FileRemoval => "file-remove",
+            Test::TreeCreation => "tree-create",
+            Test::TreeRemoval => "tree-remove",
+        }
+    }
+
+    /// The test of a phase.
+    pub fn of_phase(name: &str) -> Option<Test> {
+        Test::ALL.into_iter().find(|test| test.phase() == name)
+    }
+
+    /// Whether it is of a tree.
+    pub fn is_of_tree(self) -> bool {
+        self >= Test::TreeCreation
+    }
+}
+
+/// What one rank did in a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RankTime {
+    /// Items that it did.
+    pub items: u64,
+    /// Its own time, without the wait for others and without `sync`, ns.
+    pub time_ns: u64,
+}
+
+impl RankTime {
+    /// Items per second; 0 where it did none.
+    pub fn rate(&self) -> f64 {
+        per_second(self.items, self.time_ns)
+    }
+}
+
+/// What was measured of a test.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TestResult {
+    /// Items that all ranks did.
+    pub items: u64,
+    /// From the barrier before to the barrier behind, ns.
+    pub time_ns: u64,
+    /// By rank.
+    pub ranks: Vec<RankTime>,
+    /// Times of single ops.
+    pub latency: Histogram,
+    /// Ops that failed.
+    pub fault_count: u64,
+    /// The first of them.
+    pub faults: Vec<Fault>,
+}
+
+impl TestResult {
+    /// Items per second, of all ranks.
+    pub fn rate(&self) -> f64 {
+        per_second(self.items, self.time_ns)
+    }
+
+    /// Time of an item of one rank, ms.
+    pub fn ms_per_item(&self) -> f64 {
+        let busy = self.ranks.iter().filter(|rank| rank.items > 0).count().max(1) as f64;
+        if self.items == 0 { 0.0 } else { self.time_ns as f64 / 1e6 * busy / self.items as f64 }
+    }
+}
+
+fn per_second(items: u64, time_ns: u64) -> f64 {
+    if items == 0 { 0.0 } else { items as f64 * 1e9 / time_ns.max(1) as f64 }
+}
+
+/// What was measured of an iteration.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct IterationResult {
+    tests: Vec<(Test, TestResult)>,
+    /// Items of each rank when it met the stonewall; empty where there was none.
+    pub at_wall: Vec<u64>,
+}
+
+impl IterationResult {
+    /// Takes what was measured of a phase.
+    pub fn add(&mut self, measured: &PhaseMeasurement) {
+        let Some(test) = Test::of_phase(&measured.name) else { return };
+        let is_item = |kind: &OpKind| *kind != OpKind::Sync;
+        let mut result = TestResult {
+            time_ns: measured.wall_ns,
+            fault_count: measured.fault_count,
+            faults: measured.faults.clone(),
+            ..TestResult::default()
+        };
+        for (_, op) in measured.ops.iter().filter(|(kind, _)| is_item(kind)) {
+            result.items += op.count;
+            result.latency.merge(&op.service);
+        }
+        let of_rank = |worker: &WorkerMeasurement| {
+            let synced_ns = worker.ops.get(&OpKind::Sync).map_or(0, |op| op.service.sum());
+            RankTime {
+                items: worker.ops.iter().filter(|(kind, _)| is_item(kind)).map(|(_, op)| op.count).sum(),
+                time_ns: worker.wall_ns.saturating_sub(u64::try_from(synced_ns).unwrap_or(u64::MAX)),
+            }
+        };
+        result.ranks = measured.workers.iter().map(of_rank).collect();
+        self.at_wall.extend(measured.workers.iter().filter_map(|worker| worker.items_at_wall));
+        self.tests.push((test, result));
+    }
+
+    /// What was measured of a test, where it was made.
+    pub fn test(&self, test: Test) -> Option<&TestResult> {
+        self.tests.iter().find(|(other, _)| *other == test).map(|(_, result)| result)
+    }
+
+    /// All tests that were made.
+    pub fn tests(&self) -> impl Iterator<Item = &TestResult> {
+        self.tests.iter().map(|(_, result)| result)
+    }
+}

@@ -1,0 +1,249 @@
+//! Settings: what was said, with defaults, and the rules of what goes together.
+
+use crate::aiori::{Said, Wrong, packet_kind};
+use plumb_workload::program::{PacketKind, TreeNames};
+
+/// Most ranks of one process: a thread each.
+const RANKS_MAX: u32 = 4096;
+
+/// What is printed of each test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prints {
+    /// Rates.
+    Rates,
+    /// Times.
+    Times,
+    /// Both.
+    Both,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Directories that hold the trees.
+    pub directories: Vec<String>,
+    /// Directories in each directory of a tree.
+    pub branch: u32,
+    /// Levels below its top.
+    pub depth: u32,
+    /// Items of each task: what `-n` says; 0 where `-I` alone does.
+    pub items: u64,
+    /// Items in each directory: what `-I` says, 0 where `-n` alone does.
+    pub per_directory: u64,
+    /// Items only in the leaves.
+    pub leaves_only: bool,
+    /// Create.
+    pub creates: bool,
+    /// Stat.
+    pub stats: bool,
+    /// Read.
+    pub reads: bool,
+    /// Remove.
+    pub removes: bool,
+    /// Rename directories.
+    pub renames: bool,
+    /// Items that are directories.
+    pub directories_too: bool,
+    /// Items that are files.
+    pub files_too: bool,
+    /// A tree of its own for each task.
+    pub unique: bool,
+    /// All tasks share the same files.
+    pub shared: bool,
+    /// Rank 0 creates and removes for all.
+    pub collective: bool,
+    /// How far each phase shifts the tasks.
+    pub stride: u32,
+    /// Stat and read in an order with this seed; by the clock where it is 0.
+    pub random_seed: Option<u32>,
+    /// Written to each file.
+    pub write_bytes: u64,
+    /// Read from each file.
+    pub read_bytes: u64,
+    /// `fsync` of each file.
+    pub flushes_files: bool,
+    /// `sync` at the end of each phase.
+    pub syncs: bool,
+    /// Files come from `mknod`.
+    pub makes_nodes: bool,
+    /// Seconds until the stonewall.
+    pub wall_s: u32,
+    /// The file that keeps how many items it let through.
+    pub status_file: Option<String>,
+    /// Verify what is read.
+    pub verifies_reads: bool,
+    /// Read back what was written.
+    pub verifies_writes: bool,
+    /// Seed of the data.
+    pub data_seed: Option<i32>,
+    /// Data packets.
+    pub packets: PacketKind,
+    /// `O_DIRECT`.
+    pub direct: bool,
+    /// Iterations.
+    pub iterations: u32,
+    /// Delay, seconds.
+    pub delay_s: u32,
+    /// Numbers of tasks: first, last, and the stride between them.
+    pub tasks: (u32, u32, u32),
+    /// Ranks that there are.
+    pub ranks: u32,
+    /// What is printed.
+    pub prints: Prints,
+    /// The results of each task.
+    pub prints_all: bool,
+    /// Statistics of single tasks.
+    pub rank_statistics: bool,
+    /// Where the results of each task go.
+    pub rank_csv: Option<String>,
+    /// A failed operation ends it.
+    pub warnings_are_errors: bool,
+    /// Verbosity.
+    pub verbosity: u32,
+}
+
+/// The settings of what was said.
+pub(super) fn settings(said: &Said) -> Result<Settings, Wrong> {
+    let conflict = |text: String| Err(Wrong::Conflict(text));
+    let api = said.text("a").unwrap_or("POSIX");
+    if !api.eq_ignore_ascii_case("posix") {
+        return conflict(format!("-a {api}: only POSIX is supported"));
+    }
+    let Some(packets) = packet_kind(said.text("dataPacketType").unwrap_or("t")) else {
+        let word = said.text("dataPacketType").unwrap_or_default();
+        return conflict(format!("--dataPacketType: unknown packets `{word}`; use o, i, t or r"));
+    };
+    let phases = ["C", "T", "E", "r", "U"].map(|key| said.is_set(key));
+    let all = phases.iter().all(|said| !said);
+    let [creates, stats, reads, removes, renames] = phases.map(|said| said || all);
+    let both = !said.is_set("D") && !said.is_set("F");
+    let shared = said.is_set("S");
+    let ranks = said.small_count("plumb-ranks", 1)?;
+    if !(1..=RANKS_MAX).contains(&ranks) {
+        return conflict(format!("--plumb-ranks: {ranks} ranks are not possible; use 1 to {RANKS_MAX}"));
+    }
+    let tasks = match said.small_count("l", 0)? {
+        0 => (ranks, ranks, 1),
+        last => (said.small_count("f", 1)?, last, said.small_count("s", 1)?.max(1)),
+    };
+    let random_seed = said.small_count("random-seed", 0)?;
+    let random_seed = (said.is_set("R") || random_seed > 0).then_some(random_seed);
+    let text = |key: &str| said.text(key).map(str::to_owned);
+    let directories: Vec<String> = said.text("d").unwrap_or("./out").split('@').map(str::to_owned).collect();
+    let settings = Settings {
+        directories: directories.into_iter().filter(|directory| !directory.is_empty()).collect(),
+        branch: said.small_count("b", 1)?,
+        depth: said.small_count("z", 0)?,
+        items: said.count("n", 0)?,
+        per_directory: said.count("I", 0)?,
+        leaves_only: said.is_set("L"),
+        creates,
+        stats,
+        reads,
+        removes,
+        renames,
+        directories_too: (said.is_set("D") || both) && !shared,
+        files_too: said.is_set("F") || both,
+        unique: said.is_set("u"),
+        shared,
+        collective: said.is_set("c"),
+        stride: said.small_count("N", 0)?,
+        random_seed,
+        write_bytes: said.count("w", 0)?,
+        read_bytes: said.count("e", 0)?,
+        flushes_files: said.is_set("y"),
+        syncs: said.is_set("Y"),
+        makes_nodes: said.is_set("k"),
+        wall_s: said.small_count("W", 0)?,
+        status_file: text("x"),
+        verifies_reads: said.is_set("X"),
+        verifies_writes: said.is_set("verify-write"),
+        data_seed: said.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
+        packets,
+        direct: said.is_set("posix.odirect"),
+        iterations: said.small_count("i", 1)?,
+        delay_s: said.small_count("p", 0)?,
+        tasks,
+        ranks,
+        prints: match (said.is_set("P"), said.is_set("Z")) {
+            (true, _) => Prints::Both,
+            (false, true) => Prints::Times,
+            (false, false) => Prints::Rates,
+        },
+        prints_all: said.is_set("print-all-procs"),
+        rank_statistics: said.is_set("showRankStatistics"),
+        rank_csv: text("saveRankPerformanceDetails"),
+        warnings_are_errors: said.is_set("warningAsErrors"),
+        verbosity: said.small_count("v", 0)?.max(said.small_count("V", 0)?),
+    };
+    settings.rules()?;
+    Ok(settings)
+}
+
+impl Settings {
+    /// What does not go together.
+    fn rules(&self) -> Result<(), Wrong> {
+        let conflict = |text: &str| Err(Wrong::Conflict(text.to_owned()));
+        let places = self.directories.len();
+        match () {
+            () if places == 0 => conflict("-d: no directory is named"),
+            () if self.shared && self.collective => conflict("-c and -S do not go together"),
+            () if self.unique && self.shared => conflict("-u and -S do not go together"),
+            () if places > 1 && self.collective => conflict("-c needs a single directory"),
+            () if places > 1 && self.stride > 0 => conflict("-N needs a single directory"),
+            () if places > 1 && !self.unique => conflict("several directories need -u"),
+            () if places > self.ranks as usize => conflict("there are more directories than tasks"),
+            () if self.branch < 1 && self.depth > 0 => conflict("-b: a tree with levels needs at least 1 branch"),
+            () if self.items > 0 && self.per_directory > 0 && self.unique => {
+                conflict("-n and -I do not go together with -u: give one of them")
+            }
+            () if self.items > 0 && self.per_directory > 0 && self.items % self.per_directory != 0 => {
+                conflict("-n must be a multiple of -I")
+            }
+            () if self.write_bytes > 0 && self.makes_nodes => conflict("-k and -w do not go together"),
+            () if self.verifies_reads && !self.reads => conflict("-X needs the read phase, -E"),
+            () if self.verifies_reads && self.read_bytes == 0 => conflict("-X needs bytes to read, -e"),
+            () if self.creates && self.reads && self.read_bytes > self.write_bytes => {
+                conflict("-e exceeds -w: more would be read than was written")
+            }
+            () if self.wall_s > 0 && self.collective => conflict("-W and -c do not go together"),
+            () if self.wall_s > 0 && self.items > 0 && self.per_directory > 0 => {
+                conflict("-W needs a single tree: give -n or -I, not both")
+            }
+            () if self.tasks.0 > self.tasks.1 => conflict("-f exceeds -l: the first number of tasks is above the last"),
+            () if self.tasks.1 > self.ranks => conflict("-l exceeds the number of ranks; raise --plumb-ranks"),
+            () if self.tasks.0 == 0 => conflict("-f: 0 tasks do nothing"),
+            () => self.names_problem(),
+        }
+    }
+
+    fn names_problem(&self) -> Result<(), Wrong> {
+        let names = super::lower::names(self, self.tasks.1, 0);
+        match names.problem() {
+            None => Ok(()),
+            Some((_, message, help)) => Err(Wrong::Conflict(format!("{message}; {help}"))),
+        }
+    }
+
+    /// How often `-n` and `-I` together make a tree in a directory of its own.
+    pub fn loops(&self) -> u64 {
+        match (self.items, self.per_directory) {
+            (items, each) if items > 0 && each > 0 => items / each,
+            _ => 1,
+        }
+    }
+
+    /// Items of a directory, of its leaves where only those have some.
+    pub fn per_directory_of(&self, names: &TreeNames) -> u64 {
+        match self.per_directory {
+            0 if self.leaves_only => self.items / names.leaves().max(1),
+            0 => self.items / names.directories().max(1),
+            each => each,
+        }
+    }
+
+    /// Items of each task, all its trees together.
+    pub fn items_each(&self, names: &TreeNames) -> u64 {
+        names.items_each().saturating_mul(names.roots.into())
+    }
+}

@@ -1,0 +1,235 @@
+//! Command lines as users type them, what they lower to, and the report's form.
+
+use super::*;
+use plumb_result::PhaseMeasurement;
+use plumb_workload::program::{ItemOrder, TreeStep, TreeWork, Wall};
+use plumb_workload::{Step, Work};
+
+fn settings(line: &str) -> Settings {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    match read(&words).unwrap() {
+        Asked::Run(settings, _) => *settings,
+        Asked::Help => panic!("{line} asks for help"),
+    }
+}
+
+fn wrong(line: &str) -> String {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    read(&words).unwrap_err().to_string()
+}
+
+fn lowered(line: &str) -> Lowered {
+    let settings = settings(line);
+    lower(&settings, &Facts { tasks: settings.ranks, ..Facts::default() })
+}
+
+fn phases(lowered: &Lowered) -> Vec<&str> {
+    lowered.workload.phase.iter().map(|phase| phase.name.as_str()).collect()
+}
+
+/// The steps of a phase, with its number of workers.
+fn steps(lowered: &Lowered, phase: &str) -> (u32, Vec<TreeStep>) {
+    let phase = lowered.workload.phase.iter().find(|other| other.name == phase).unwrap();
+    let group = &phase.workers[0];
+    let Work::Program(program) = &group.work else { panic!("{} is a program", phase.name) };
+    let steps = program.steps.iter().filter_map(|step| match step {
+        Step::Trees(step) => Some(TreeStep::clone(step)),
+        _ => None,
+    });
+    (group.count, steps.collect())
+}
+
+// Protects mdtest's order: all phases where none is named, with renaming, and only the named ones else.
+#[test]
+fn phases_come_in_their_order() {
+    let all = [
+        "tree-create",
+        "directory-create",
+        "directory-stat",
+        "directory-rename",
+        "directory-remove",
+        "file-create",
+        "file-stat",
+        "file-read",
+        "file-remove",
+        "tree-remove",
+    ];
+    assert_eq!(phases(&lowered("-n 10")), all);
+    assert_eq!(phases(&lowered("-n 10 -F -C -T")), ["tree-create", "file-create", "file-stat"]);
+    assert_eq!(phases(&lowered("-n 10 -D -r")), ["directory-remove", "tree-remove"]);
+    assert_eq!(phases(&lowered("-n 10 -S -E")), ["file-read"]);
+    assert_eq!(phases(&lowered("-n 1 -D -U")), Vec::<&str>::new(), "a single directory has no neighbour");
+}
+
+// Protects the counts of -n, -I, -z, -b and -L.
+#[test]
+fn items_are_counted_as_mdtest_counts_them() {
+    let items = |line: &str| lowered(line).items;
+    assert_eq!(items("-n 100"), 100);
+    assert_eq!(items("-I 10 -b 2 -z 2"), 70);
+    assert_eq!(items("-n 40 -b 2 -z 2 -L"), 40);
+    assert_eq!(items("-n 41 -b 2 -z 2"), 35, "rounded down to whole directories");
+    assert_eq!(items("-n 40 -I 10"), 40);
+    assert_eq!(lowered("-I 3 -b 2 -z 2").tree_directories, 7);
+}
+
+// Protects -N: the later phases work on the items of other tasks, and trees of one's own are shifted with them.
+#[test]
+fn phases_shift_the_tasks() {
+    let shifted = lowered("-n 10 -F -N 1 --plumb-ranks 4");
+    let shift = |phase: &str| steps(&shifted, phase).1[0].shift;
+    assert_eq!(["file-create", "file-stat", "file-read", "file-remove"].map(shift), [0, 1, 2, 3]);
+    assert_eq!(steps(&lowered("-n 10 -F -N 3 --plumb-ranks 4"), "file-read").1[0].shift, 2);
+}
+
+// Protects -u, -c, -S: who makes what.
+#[test]
+fn ranks_do_their_part() {
+    let count = |line: &str, phase: &str| steps(&lowered(line), phase).0;
+    assert_eq!(count("-n 10 --plumb-ranks 4", "tree-create"), 1);
+    assert_eq!(count("-n 10 -u --plumb-ranks 4", "tree-create"), 4);
+    assert_eq!(count("-n 10 -c -u --plumb-ranks 4", "tree-create"), 1);
+    assert_eq!(count("-n 10 -S --plumb-ranks 4", "file-create"), 4);
+    assert_eq!(count("-n 10 -S --plumb-ranks 4", "file-remove"), 1);
+    let collective = lowered("-n 10 -c -F -w 4k --plumb-ranks 4");
+    let create = collective.workload.phase.iter().find(|phase| phase.name == "file-create").unwrap();
+    assert_eq!(create.workers.iter().map(|group| group.count).collect::<Vec<_>>(), [1, 4]);
+    assert_eq!(create.workers[1].start.after, ["rank-0"]);
+}
+
+// Protects the stonewall: only the creation of files stops, what follows goes as far, and a status file limits later runs.
+#[test]
+fn later_phases_go_as_far_as_the_stonewall() {
+    let lowered_ = lowered("-n 1000000 -F -W 2");
+    let wall = |phase: &str| steps(&lowered_, phase).1[0].wall;
+    assert_eq!(wall("file-create"), Some(Wall::After(plumb_workload::Nanos(2_000_000_000))));
+    assert_eq!(["file-stat", "file-read", "file-remove"].map(wall), [Some(Wall::AsFar); 3]);
+    let later = settings("-n 1000000 -F -T -x sw");
+    let facts = Facts { tasks: 1, items_at_wall: Some(77), ..Facts::default() };
+    let later = lower(&later, &facts);
+    assert_eq!((steps(&later, "file-stat").1[0].count, later.items), (Some(77), 77));
+    // In a tree with branches the first items that were made are not those with the lowest numbers.
+    let branches = lowered("-n 1000000 -b 3 -z 2 -F -W 2");
+    assert_eq!(steps(&branches, "file-stat").1[0].order, ItemOrder::DepthFirst);
+}
+
+// Protects what is read and written: sizes, packets, order.
+#[test]
+fn files_are_made_and_read_as_said() {
+    let made = lowered("-n 10 -F -w 3901 -e 3901 -y -R --random-seed=5");
+    let (_, create) = steps(&made, "file-create");
+    let TreeWork::Make(item) = create[0].does else { panic!("{create:?}") };
+    assert_eq!((item.bytes.0, item.flush), (3901, true));
+    assert_eq!(steps(&made, "file-stat").1[0].order, ItemOrder::Shuffled { seed: 5 });
+    assert_eq!(steps(&lowered("-n 10 -F -k"), "file-create").1[0].does, TreeWork::Mknod);
+    assert_eq!(steps(&lowered("-n 10 -F --posix.odirect"), "file-read").1[0].direct, true);
+}
+
+// Protects from options that mdtest cannot combine, and from numbers that overflow.
+#[test]
+fn conflicts_are_refused() {
+    for (line, told) in [
+        ("-S -c", "-c and -S"),
+        ("-u -S", "-u and -S"),
+        ("-d a@b", "several directories need -u"),
+        ("-d a@b -u", "more directories than tasks"),
+        ("-n 10 -I 5 -u", "give one of them"),
+        ("-n 10 -I 3", "multiple of -I"),
+        ("-k -w 1", "-k and -w"),
+        ("-X -T", "-X needs the read phase"),
+        ("-X", "-X needs bytes"),
+        ("-e 10", "-e exceeds -w"),
+        ("-B 1", "-B is not yet supported"),
+        ("-a HDFS", "only POSIX"),
+        ("-l 2", "raise --plumb-ranks"),
+        ("-f 3 -l 2 --plumb-ranks 4", "-f exceeds -l"),
+        ("-n 99999999999p", "exceeds 64 bits"),
+        ("-n 8192p -b 1000 -z 9", "more than can be numbered"),
+        ("-z 9999", "too long for every system"),
+        ("--plumb-ranks 0", "0 ranks"),
+        ("-n -1", "is negative"),
+        ("--dataPacketType=x", "unknown packets"),
+        ("--run-cmd-before-phase=ls", "not yet supported"),
+        ("--verify-reads", "did you mean `--verify-read`?"),
+    ] {
+        assert!(wrong(line).contains(told), "{line}: {}", wrong(line));
+    }
+}
+
+fn measured(name: &str, items: u64, ms: u64) -> PhaseMeasurement {
+    use plumb_result::{OpMeasurement, WorkerMeasurement};
+    let mut op = OpMeasurement { count: items, ..OpMeasurement::default() };
+    op.service.record_n(1000, items);
+    let ops = std::collections::BTreeMap::from([(plumb_workload::OpKind::Stat, op)]);
+    let worker = WorkerMeasurement { wall_ns: ms * 1_000_000, ops: ops.clone(), ..WorkerMeasurement::default() };
+    PhaseMeasurement {
+        name: name.to_owned(),
+        wall_ns: ms * 1_000_000,
+        ops,
+        workers: vec![worker],
+        ..PhaseMeasurement::default()
+    }
+}
+
+fn results() -> Vec<IterationResult> {
+    [10, 20].map(|ms| {
+        let mut result = IterationResult::default();
+        result.add(&measured("file-stat", 100, ms));
+        result.add(&measured("tree-create", 1, 1));
+        result
+    })
+    .into()
+}
+
+// Protects scripts that read the table: its lines are those of the real tool's, to the column.
+#[test]
+fn the_table_has_mdtest_s_form() {
+    let text = print::report(&settings("-n 100 -F -i 2"), &results());
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[1], "SUMMARY rate (in ops/sec): (of 2 iterations)");
+    assert_eq!(lines[2], "   Operation                     Max            Min           Mean        Std Dev");
+    assert_eq!(lines[3], "   ---------                     ---            ---           ----        -------");
+    assert_eq!(lines[4], "   File creation                   0.000          0.000          0.000          0.000");
+    assert_eq!(lines[5], "   File stat                   10000.000       5000.000       7500.000       3535.534");
+    assert_eq!(lines[8], "   Tree creation                1000.000       1000.000       1000.000          0.000");
+    assert!(text.contains("LATENCY (in ms)"), "{text}");
+    let both = print::report(&settings("-n 100 -F -i 2 -P"), &results());
+    assert!(both.contains("\nSUMMARY time (in ms/op): (of 2 iterations)"));
+    assert!(both.contains("   File stat                       0.200          0.100          0.150          0.071"), "{both}");
+    let ranks = print::report(&settings("-n 100 -F -i 2 --showRankStatistics"), &results());
+    let golden = "   Operation     per Rank: Max            Min           Mean      per Iteration: Max            Min           \
+                  Mean        Std Dev";
+    assert!(ranks.contains(golden), "{ranks}");
+    let all = print::report(&settings("-n 100 -F --print-all-procs"), &results()[..1]);
+    assert!(all.contains("Test File stat 1.000000e+04\n"), "{all}");
+}
+
+// Protects readers of the CSV file: a row for all, then one for each rank and iteration.
+#[test]
+fn the_csv_file_has_mdtest_s_columns() {
+    assert!(print::csv_head().starts_with("rank,items,rate-Directory creation,time-Directory creation,"));
+    let text = print::csv(&results(), 100);
+    let rows: Vec<&str> = text.lines().collect();
+    assert_eq!(rows.len(), 3);
+    assert!(rows[0].starts_with("all,100,,,,,,,,,,,,,1.0000000000e+04,1.0000000000e-02,,,,,"), "{}", rows[0]);
+    assert!(rows[1].starts_with("0,,,,,,,,,,,,,1.0000000000e+04,"), "{}", rows[1]);
+}
+
+// Protects the head that parsers look for.
+#[test]
+fn the_head_names_tasks_and_command() {
+    let command = ["mdtest", "-n", "10"].map(str::to_owned);
+    let head = print::head(&settings("-n 10 --plumb-ranks 2"), &command, "11/20/2026 18:52:11");
+    let golden = "-- started at 11/20/2026 18:52:11 --\n\nmdtest-4.1.0+dev was launched with 2 total task(s) on 1 node(s)\n\
+                  Command line used: mdtest '-n' '10'\n\
+                  WARNING: Read bytes is 0, thus, a read test will actually just open/close\nNodemap: 11\n";
+    assert_eq!(head, golden);
+    let tasks = |line: &str| print::tasks(&settings(line), &lowered(line));
+    assert_eq!(tasks("-n 10 --plumb-ranks 2"), "2 tasks, 20 files/directories\n");
+    assert_eq!(tasks("-n 10 -S --plumb-ranks 2"), "2 tasks, 1 file\n");
+    assert_eq!(tasks("-n 10 -D"), "1 tasks, 10 directories\n");
+    let mut result = IterationResult::default();
+    assert_eq!(print::wall(&result), None);
+    result.at_wall = vec![2564, 3973];
+    assert_eq!(print::wall(&result).unwrap(), "Continue stonewall hit min: 2564 max: 3973 avg: 3268.5 \n\n");
+}

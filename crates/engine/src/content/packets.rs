@@ -1,0 +1,162 @@
+//! Data packets of IOR and mdtest. Source: IOR 4.1.0+dev, what it writes.
+
+use super::Mismatch;
+use plumb_workload::library_random::first_of_seed;
+use plumb_workload::program::{PacketKind, Packets};
+
+const WORD_BYTES: usize = 8;
+/// Words of 4 KiB: the first of each tells the item.
+const WORDS_PER_PAGE: usize = 512;
+/// What `random` multiplies by.
+const GOLDEN: u64 = 0x9e37_fffffffc_0001;
+
+/// Who writes, and what for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PacketOf {
+    /// Number of the worker for which it is written.
+    pub(crate) worker: u32,
+    /// The item's number, or the offset.
+    pub(crate) item: u64,
+}
+
+/// The words of a packet.
+struct Words {
+    packets: Packets,
+    of: PacketOf,
+    number: usize,
+    /// The word that is repeated, or the last one of `random`.
+    word: u64,
+}
+
+impl Words {
+    fn new(packets: Packets, of: PacketOf) -> Words {
+        let seed = (packets.seed as u32).wrapping_add(of.worker);
+        let word = match packets.kind {
+            PacketKind::Random => u64::from(first_of_seed(seed.wrapping_add(of.item as u32))),
+            PacketKind::Incompressible => {
+                // Both halves are drawn one after the other from the same seed.
+                let (high, next) = drawn(seed);
+                u64::from(high) << 32 | u64::from(drawn(next).0)
+            }
+            PacketKind::Timestamp | PacketKind::Offset => 0,
+        };
+        Words { packets, of, number: 0, word }
+    }
+}
+
+impl Iterator for Words {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        let number = self.number;
+        self.number += 1;
+        let worker = u64::from(self.of.worker) << 32;
+        Some(match self.packets.kind {
+            PacketKind::Random => {
+                self.word = self.word.wrapping_mul(GOLDEN) >> 3;
+                self.word
+            }
+            PacketKind::Offset | PacketKind::Incompressible if number.is_multiple_of(WORDS_PER_PAGE) => {
+                let page = (number / WORDS_PER_PAGE + 1) as u32;
+                u64::from((self.of.item as u32).wrapping_mul(page)) | worker
+            }
+            PacketKind::Incompressible => self.word,
+            // In C, the sum of a signed seed and the count comes before the `or`.
+            PacketKind::Timestamp | PacketKind::Offset => {
+                worker | i64::from(self.packets.seed).wrapping_add(number as i64).cast_unsigned()
+            }
+        })
+    }
+}
+
+/// A number of `rand_r`, and the state behind it.
+fn drawn(seed: u32) -> (u32, u32) {
+    let mut next = seed;
+    for _ in 0..3 {
+        next = next.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+    }
+    (first_of_seed(seed), next)
+}
+
+/// Whether the packet is the same for all items of a worker.
+pub(crate) fn is_constant(packets: &Packets) -> bool {
+    packets.kind == PacketKind::Timestamp
+}
+
+/// Writes a packet.
+pub(crate) fn fill(packets: Packets, of: PacketOf, memory: &mut [u8]) {
+    let mut words = memory.chunks_exact_mut(WORD_BYTES);
+    for (place, word) in words.by_ref().zip(Words::new(packets, of)) {
+        place.copy_from_slice(&word.to_ne_bytes());
+    }
+    let whole = memory.len() / WORD_BYTES * WORD_BYTES;
+    for (number, byte) in (0usize..).zip(memory.iter_mut()).skip(whole) {
+        *byte = number as u8;
+    }
+}
+
+/// Compares what was read with what a packet holds.
+///
+/// # Errors
+/// The first word that differs; `offset` is that of the first byte in its file.
+pub(crate) fn check(packets: Packets, of: PacketOf, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
+    let mut wrong = None;
+    // All of it is compared, whatever is found.
+    for (number, (place, expected)) in read.chunks_exact(WORD_BYTES).zip(Words::new(packets, of)).enumerate() {
+        let found = place.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
+        if found != expected && wrong.is_none() {
+            wrong = Some(Mismatch::Word { at: offset + (number * WORD_BYTES) as u64, expected, found });
+        }
+    }
+    let whole = read.len() / WORD_BYTES * WORD_BYTES;
+    for (number, &found) in (0usize..).zip(read).skip(whole) {
+        if found != number as u8 && wrong.is_none() {
+            let (expected, found) = (u64::from(number as u8), found.into());
+            wrong = Some(Mismatch::Word { at: offset + number as u64, expected, found });
+        }
+    }
+    wrong.map_or(Ok(()), |mismatch| Err(Box::new(mismatch)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF: PacketOf = PacketOf { worker: 2, item: 7 };
+
+    fn words(kind: PacketKind, count: usize) -> Vec<u64> {
+        Words::new(Packets { kind, seed: 3 }, OF).take(count).collect()
+    }
+
+    // Protects what IOR and mdtest verify of each other: the words that their packets hold.
+    #[test]
+    fn packets_hold_the_words_of_their_kind() {
+        let worker = 2u64 << 32;
+        assert_eq!(words(PacketKind::Timestamp, 2), [worker | 3, worker | 4]);
+        let offset = words(PacketKind::Offset, 514);
+        assert_eq!([offset[0], offset[1], offset[512]], [worker | 7, worker | 4, worker | 14]);
+        let random = words(PacketKind::Random, 2);
+        let first = u64::from(first_of_seed(3 + 2 + 7)).wrapping_mul(GOLDEN) >> 3;
+        assert_eq!(random, [first, first.wrapping_mul(GOLDEN) >> 3]);
+        let same = words(PacketKind::Incompressible, 3);
+        assert_eq!(same[1], same[2]);
+        assert_eq!(same[0], worker | 7);
+    }
+
+    // Protects verification: what was written passes, and a single byte of it that changed does not.
+    #[test]
+    fn what_differs_is_found() {
+        for kind in [PacketKind::Timestamp, PacketKind::Offset, PacketKind::Incompressible, PacketKind::Random] {
+            let packets = Packets { kind, seed: -1 };
+            let mut memory = vec![0; 4099];
+            fill(packets, OF, &mut memory);
+            assert_eq!(check(packets, OF, &memory, 0), Ok(()));
+            for at in [0, 4000, 4098] {
+                memory[at] ^= 1;
+                assert!(check(packets, OF, &memory, 0).is_err(), "{kind:?} {at}");
+                memory[at] ^= 1;
+            }
+        }
+    }
+}

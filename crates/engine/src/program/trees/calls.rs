@@ -1,0 +1,75 @@
+//! The calls that are made of each entry of a tree.
+
+use super::paths::TreePaths;
+use crate::backend::{Completion, Errno};
+use crate::program::descriptor::{close, errno, nothing, read_up_to, write_whole};
+use plumb_workload::program::{TreeStep, TreeWork};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+
+/// Permissions of new directories and files, before the umask. Source: mdtest, as strace shows.
+const DIRECTORY_MODE: u32 = 0o775;
+const FILE_MODE: u32 = 0o664;
+const NODE_MODE: u32 = 0o400;
+
+/// What the calls of a step need to know.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::program) struct TreeRules {
+    pub(in crate::program) step: TreeStep,
+}
+
+/// Makes the calls of the entry whose path was written. `memory` holds what is written, and what was read.
+pub(in crate::program) fn make(paths: &TreePaths, rules: &TreeRules, memory: &mut [u8]) -> Completion {
+    let (path, step) = (paths.path(), &rules.step);
+    let direct = if step.direct { OFlags::DIRECT } else { OFlags::empty() };
+    // A link that somebody put in a file's place is not followed to what may be changed.
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | direct;
+    match step.does {
+        TreeWork::MakePlaces | TreeWork::MakeRoots => {
+            match rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(DIRECTORY_MODE)) {
+                Err(rustix::io::Errno::EXIST) => Ok(0),
+                made => nothing(made),
+            }
+        }
+        TreeWork::MakeDirectories | TreeWork::Mkdir => {
+            nothing(rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(DIRECTORY_MODE)))
+        }
+        TreeWork::RemovePlaces | TreeWork::RemoveRoots | TreeWork::RemoveDirectories | TreeWork::Rmdir => {
+            nothing(rustix::fs::unlinkat(CWD, path, AtFlags::REMOVEDIR))
+        }
+        TreeWork::Stat => nothing(rustix::fs::statat(CWD, path, AtFlags::empty()).map(drop)),
+        TreeWork::Rename { .. } => nothing(rustix::fs::renameat(CWD, path, CWD, paths.other())),
+        TreeWork::Make(item) => {
+            let mode = Mode::from_raw_mode(FILE_MODE);
+            let create = if item.exists { OFlags::empty() } else { OFlags::CREATE };
+            let file = rustix::fs::openat(CWD, path, flags | create, mode).map_err(errno)?;
+            let written = memory.get_mut(..item.bytes.0 as usize).ok_or(Errno(libc::EINVAL))?;
+            write_whole(&file, written, written.len() as u64)?;
+            if item.reads_back {
+                read_back(&file, written)?;
+            }
+            if item.flush {
+                rustix::fs::fsync(&file).map_err(errno)?;
+            }
+            close(file)?;
+            Ok(item.bytes.0)
+        }
+        TreeWork::Mknod => {
+            nothing(rustix::fs::mknodat(CWD, path, FileType::RegularFile, Mode::from_raw_mode(NODE_MODE), 0))
+        }
+        TreeWork::Read { bytes } => {
+            let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(errno)?;
+            let into = memory.get_mut(..bytes.0 as usize).ok_or(Errno(libc::EINVAL))?;
+            let read = read_up_to(&file, into)?;
+            close(file)?;
+            if read < bytes.0 { Err(Errno(libc::ENODATA)) } else { Ok(read) }
+        }
+        TreeWork::Unlink => nothing(rustix::fs::unlinkat(CWD, path, AtFlags::empty())),
+    }
+}
+
+/// Reads what was just written, from the file's beginning, and compares.
+fn read_back(file: &std::os::fd::OwnedFd, written: &[u8]) -> Result<(), Errno> {
+    let mut piece = vec![0; written.len()];
+    let read = rustix::io::pread(file, &mut piece, 0).map_err(errno)?;
+    if read == written.len() && piece == written { Ok(()) } else { Err(Errno(libc::EILSEQ)) }
+}

@@ -1,0 +1,258 @@
+//! Where trees lie: paths written when they are needed, and what the guard says of them.
+
+use crate::files::paths::Paths;
+use crate::guard::{FoundName, Guard, Naming, Refusal};
+use crate::setting::Setting;
+use plumb_workload::files::Names;
+use plumb_workload::program::{TreeEntry, TreeName, TreeNames};
+use plumb_workload::{ScratchTarget, Workload};
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The trees of a target, for all workers and phases.
+pub(crate) struct TreeFiles {
+    /// With places that begin where the run does.
+    pub(super) names: TreeNames,
+    /// How many items of each worker the last wall let through; `u64::MAX` before.
+    furthest: AtomicU64,
+    /// How many items each worker had when it met the wall.
+    at_wall: Mutex<Vec<Option<u64>>>,
+}
+
+impl TreeFiles {
+    pub(super) fn new(names: TreeNames, base: &Path) -> TreeFiles {
+        let places = Paths::new(&Names::Made(names.places.clone()), base);
+        let places = (0..places.count()).map(|number| places.path(number)).collect();
+        TreeFiles { names: TreeNames { places, ..names }, furthest: AtomicU64::new(u64::MAX), at_wall: Mutex::default() }
+    }
+
+    pub(super) fn furthest(&self) -> u64 {
+        self.furthest.load(Relaxed)
+    }
+
+    /// The wall lets so many items of each worker through.
+    pub(super) fn goes_as_far(&self, items: u64) {
+        self.furthest.store(items, Relaxed);
+    }
+
+    /// A worker met the wall with so many items.
+    pub(super) fn met(&self, worker: u32, items: u64) {
+        let mut at_wall = self.at_wall.lock().unwrap_or_else(PoisonError::into_inner);
+        let workers = at_wall.len().max(worker as usize + 1);
+        at_wall.resize(workers, None);
+        at_wall[worker as usize] = Some(items);
+    }
+
+    /// How many items a worker had when it met the wall, once.
+    pub(in crate::program) fn seen_at_wall(&self, worker: u32) -> Option<u64> {
+        self.at_wall.lock().unwrap_or_else(PoisonError::into_inner).get_mut(worker as usize)?.take()
+    }
+
+    /// The first place, or what it lies in where that is not there.
+    pub(crate) fn first_path(&self) -> PathBuf {
+        let first = self.names.places.first().cloned().unwrap_or_default();
+        if first.exists() {
+            return first;
+        }
+        first.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+    }
+}
+
+/// Looks at the places of trees, and refuses where they cannot be or have no room.
+///
+/// # Errors
+/// [`Refusal`], with the way out.
+pub(crate) fn open(
+    name: &str,
+    target: &ScratchTarget,
+    names: &TreeNames,
+    workload: &Workload,
+    guard: &Guard,
+    setting: &Setting<'_>,
+) -> Result<TreeFiles, Refusal> {
+    let base = match target.path.as_os_str().is_empty() {
+        true => setting.base.to_owned(),
+        false => setting.base.join(&target.path),
+    };
+    let files = TreeFiles::new(names.clone(), &base);
+    let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
+    let steps = groups.filter_map(|group| group.work.program()).flat_map(|program| program.trees());
+    let (mut changes, mut most_bytes) = (false, 0);
+    for step in steps.filter(|step| step.changes()) {
+        changes = true;
+        // How many a wall lets through is not known; the disk's floor of free space ends what goes on too long.
+        let each = if step.wall.is_some() { 1 } else { step.count.unwrap_or(u64::MAX).min(names.items_each()) };
+        let items = each.saturating_mul(names.owners.into()).saturating_mul(names.roots.into());
+        most_bytes = most_bytes.max(step.made_bytes().saturating_mul(items));
+    }
+    if changes {
+        let mut door = guard.door(Naming::Generated, None);
+        for place in &files.names.places {
+            // Files of the trees are opened without following links; what they lie in is the user's word.
+            if let FoundName::Device | FoundName::Character | FoundName::Other(_) = door.look(place)? {
+                return Err(Refusal::io(place, "make trees in it")(rustix::io::Errno::NOTDIR));
+            }
+        }
+        if let Some(first) = files.names.places.first() {
+            door.admit(first, most_bytes)?;
+        }
+    }
+    Ok(files)
+}
+
+/// Writes the paths of a worker's ops. Items of one directory differ in their numbers only, and are what comes next more
+/// often than not.
+pub(in crate::program) struct TreePaths {
+    files: std::sync::Arc<TreeFiles>,
+    path: Written,
+    other: Written,
+}
+
+#[derive(Default)]
+struct Written {
+    /// With its NUL.
+    text: Vec<u8>,
+    /// How much of it all numbers of the range share.
+    common: usize,
+    /// Numbers of items of the same directory, and the item's own number of the first.
+    from: u64,
+    to: u64,
+    first_item: u64,
+    suffix: Vec<u8>,
+}
+
+impl Written {
+    #[inline]
+    fn write(&mut self, names: &TreeNames, number: u64) {
+        if !(self.from..self.to).contains(&number) {
+            return self.write_whole(names, number);
+        }
+        self.text.truncate(self.common);
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        let mut rest = self.first_item + (number - self.from);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.text.extend_from_slice(&digits[at..]);
+        self.text.extend_from_slice(&self.suffix);
+        self.text.push(0);
+    }
+
+    #[inline(never)]
+    fn write_whole(&mut self, names: &TreeNames, number: u64) {
+        let name = names.name(number);
+        self.text.clear();
+        let common = names.write_path(name, &mut self.text);
+        (self.from, self.to) = (0, 0);
+        if let (Some(common), TreeEntry::Item(kind, item)) = (common, name.entry) {
+            let each = names.per_directory.max(1);
+            self.common = common;
+            self.first_item = item - item % each;
+            self.from = number - item % each;
+            self.to = self.from + each;
+            self.suffix.clear();
+            if let Some(item) = names.items.get(usize::from(kind)) {
+                self.suffix.extend_from_slice(item.suffix.as_bytes());
+            }
+        }
+        self.text.push(0);
+    }
+
+    /// A path with a NUL in it is no path: it is empty, and the system says so.
+    #[inline]
+    fn path(&self) -> &CStr {
+        CStr::from_bytes_with_nul(&self.text).unwrap_or_default()
+    }
+}
+
+impl TreePaths {
+    pub(in crate::program) fn new(files: std::sync::Arc<TreeFiles>) -> TreePaths {
+        TreePaths { files, path: Written::default(), other: Written::default() }
+    }
+
+    /// Writes the path of the op at hand.
+    #[inline]
+    pub(in crate::program) fn write(&mut self, number: u64) {
+        self.path.write(&self.files.names, number);
+    }
+
+    /// Writes its other path.
+    pub(in crate::program) fn write_other(&mut self, number: u64) {
+        self.other.write(&self.files.names, number);
+    }
+
+    /// The path of the op at hand.
+    #[inline]
+    pub(in crate::program) fn path(&self) -> &CStr {
+        self.path.path()
+    }
+
+    pub(in crate::program) fn other(&self) -> &CStr {
+        self.other.path()
+    }
+
+    /// The name of a number.
+    pub(in crate::program) fn name(&self, number: u64) -> TreeName {
+        self.files.names.name(number)
+    }
+
+    /// The path of a number, for messages.
+    pub(in crate::program) fn path_buf(&self, number: u64) -> PathBuf {
+        let mut path = Vec::new();
+        self.files.names.write_path(self.name(number), &mut path);
+        PathBuf::from(OsStr::from_bytes(&path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::program::ItemName;
+    use std::sync::Arc;
+
+    // Protects every path from what was written before it: items of one directory share what is left standing.
+    #[test]
+    fn paths_are_those_of_their_numbers() {
+        let item = |suffix: &str| ItemName { prefix: "i.".to_owned(), suffix: suffix.to_owned(), shared: false };
+        let names = TreeNames {
+            places: vec!["a".into(), "b/".into()],
+            root: "r".to_owned(),
+            roots: 2,
+            directory: "t".to_owned(),
+            own_trees: true,
+            branch: 2,
+            depth: 1,
+            owners: 3,
+            items: vec![item(""), item("-XX")],
+            tree_shift: 0,
+            per_directory: 12,
+            leaves_only: false,
+        };
+        let files = Arc::new(TreeFiles::new(names.clone(), Path::new("/base")));
+        let mut paths = TreePaths::new(Arc::clone(&files));
+        let mut seen = std::collections::BTreeSet::new();
+        for entry in [TreeEntry::Root, TreeEntry::Directory(2)]
+            .into_iter()
+            .chain((0..36).flat_map(|number| [TreeEntry::Item(0, number), TreeEntry::Item(1, 35 - number)]))
+        {
+            for owner in 0..3 {
+                let number = names.number(TreeName { root: 1, owner, entry });
+                paths.write(number);
+                assert_eq!(OsStr::from_bytes(paths.path().to_bytes()), paths.path_buf(number).as_os_str());
+                assert!(seen.insert(paths.path_buf(number)));
+            }
+        }
+        assert!(seen.contains(Path::new("/base/b/r1/t1.0/t1.2/i.1.35-XX")), "{seen:?}");
+        assert!(seen.contains(Path::new("/base/a/r1/t2.0/i.2.0")), "{seen:?}");
+    }
+}

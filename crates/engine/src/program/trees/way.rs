@@ -1,0 +1,397 @@
+//! The way of one worker through the items of a step: which op is next. Nothing is listed beforehand, but a shuffled order.
+
+use super::paths::TreeFiles;
+use super::wall::WallMeeting;
+use crate::program::op::{Call, CallOp};
+use plumb_workload::OpKind;
+use plumb_workload::library_random::LibraryRandom;
+use plumb_workload::program::{ItemOrder, TreeEntry, TreeName, TreeNames, TreeStep, TreeWork, Wall};
+use std::sync::Arc;
+
+/// A worker's way through one step.
+pub(in crate::program) struct TreeWay {
+    files: Arc<TreeFiles>,
+    step: TreeStep,
+    /// What its ops have in common.
+    op: CallOp,
+    /// Number of the worker in its group.
+    worker: u32,
+    root: u32,
+    /// How many owners of the root are done, where it goes to those of all.
+    owners_done: u32,
+    /// Number of the first name of the entries at hand: index 0.
+    base: u64,
+    /// The same of the names under which items are put aside.
+    aside: u64,
+    /// How many were yielded of the owner at hand.
+    done: u64,
+    /// How many there are of each owner.
+    all: u64,
+    directories: DirectoryWay,
+    /// Place in the directory at hand.
+    in_directory: u64,
+    shuffled: Vec<u64>,
+    meeting: Meeting,
+}
+
+/// What becomes of a wall.
+enum Meeting {
+    /// There is none, or it is behind.
+    Over,
+    Ahead(WallMeeting, u64),
+}
+
+impl TreeWay {
+    pub(in crate::program) fn new(
+        files: &Arc<TreeFiles>,
+        step: &TreeStep,
+        rules: u16,
+        worker: u32,
+        wall: Option<WallMeeting>,
+    ) -> TreeWay {
+        let names = &files.names;
+        let kind = step.kinds().first().copied().unwrap_or(OpKind::Stat);
+        let there = names.items_each();
+        let all = match step.does {
+            TreeWork::MakePlaces | TreeWork::RemovePlaces => dealt(names.places.len() as u64, worker, names.owners),
+            // Owners that share a place leave it to the first of them.
+            TreeWork::MakeRoots | TreeWork::RemoveRoots => u64::from((worker as usize) < names.places.len()),
+            TreeWork::MakeDirectories | TreeWork::RemoveDirectories => names.directories(),
+            _ if step.wall == Some(Wall::AsFar) => there.min(files.furthest()),
+            _ => step.count.map_or(there, |count| count.min(there)),
+        };
+        let shuffled = match step.order {
+            ItemOrder::Shuffled { seed } => shuffled(all, seed.wrapping_add(worker)),
+            _ => Vec::new(),
+        };
+        let meeting = match (step.wall, wall) {
+            (Some(Wall::After(time)), Some(meeting)) => Meeting::Ahead(meeting, time.0),
+            _ => Meeting::Over,
+        };
+        let op = CallOp { rules, ..CallOp::of(kind, Call::Tree) };
+        let mut way = TreeWay {
+            files: Arc::clone(files),
+            step: step.clone(),
+            op,
+            worker,
+            root: 0,
+            owners_done: 0,
+            base: 0,
+            aside: 0,
+            done: 0,
+            all,
+            directories: DirectoryWay::default(),
+            in_directory: 0,
+            shuffled,
+            meeting,
+        };
+        way.begin();
+        way
+    }
+
+    /// At the first entry of the owner and root at hand.
+    fn begin(&mut self) {
+        let names = &self.files.names;
+        let owner = match self.step.all_owners {
+            true => self.owners_done,
+            false => (u64::from(self.worker) + u64::from(self.step.shift)).rem_euclid(names.owners.max(1).into()) as u32,
+        };
+        let first = |entry| names.number(TreeName { root: self.root, owner, entry });
+        let item = |kind| first(TreeEntry::Item(kind, 0));
+        (self.base, self.aside) = match self.step.does {
+            TreeWork::MakePlaces | TreeWork::RemovePlaces => (first(TreeEntry::Place(0)), 0),
+            TreeWork::MakeRoots | TreeWork::RemoveRoots => (first(TreeEntry::Root), 0),
+            TreeWork::MakeDirectories | TreeWork::RemoveDirectories => (first(TreeEntry::Directory(0)), 0),
+            TreeWork::Rename { aside } => (item(self.step.items), item(aside)),
+            _ => (item(self.step.items), 0),
+        };
+        self.done = 0;
+        self.in_directory = 0;
+        self.directories = match self.step.does {
+            TreeWork::RemoveDirectories => DirectoryWay::last_first(names),
+            _ => DirectoryWay::default(),
+        };
+        if names.leaves_only && !matches!(self.step.does, TreeWork::MakeDirectories | TreeWork::RemoveDirectories) {
+            while self.directories.level < names.depth && self.directories.forward(names) {}
+        }
+    }
+
+    /// Whether there is another owner or root; then it stands at its beginning.
+    fn turn(&mut self) -> bool {
+        let names = &self.files.names;
+        self.owners_done += 1;
+        if !self.step.all_owners || self.owners_done >= names.owners {
+            self.owners_done = 0;
+            self.root += 1;
+        }
+        let has_roots = !matches!(self.step.does, TreeWork::MakePlaces | TreeWork::RemovePlaces);
+        if self.root >= if has_roots { names.roots } else { 1 } {
+            return false;
+        }
+        self.begin();
+        true
+    }
+
+    /// The next op; `None` behind the last.
+    #[inline]
+    pub(in crate::program) fn next(&mut self) -> Option<CallOp> {
+        loop {
+            if let Meeting::Ahead(meeting, after_ns) = &self.meeting
+                && (self.done >= self.all || (self.done > 0 && meeting.is_due(*after_ns)))
+            {
+                self.files.met(self.worker, self.done);
+                self.all = meeting.meet(self.done).min(self.all);
+                self.files.goes_as_far(self.all);
+                self.meeting = Meeting::Over;
+            }
+            if self.done < self.all {
+                let op = self.entry();
+                self.done += 1;
+                return Some(op);
+            }
+            if !self.turn() {
+                return None;
+            }
+        }
+    }
+
+    #[inline]
+    fn entry(&mut self) -> CallOp {
+        let names = &self.files.names;
+        let (first, done) = (names.first_item(), self.done);
+        let file = match self.step.does {
+            TreeWork::MakePlaces | TreeWork::RemovePlaces => {
+                self.base + u64::from(self.worker) + done * u64::from(names.owners)
+            }
+            TreeWork::MakeRoots | TreeWork::RemoveRoots => self.base,
+            TreeWork::MakeDirectories => {
+                let number = self.directories.number;
+                self.directories.forward(names);
+                self.base + number
+            }
+            TreeWork::RemoveDirectories => {
+                let number = self.directories.number;
+                self.directories.upward(names);
+                self.base + number
+            }
+            TreeWork::Rename { .. } => return self.rename(first),
+            _ => match self.step.order {
+                ItemOrder::Numbered => self.base + first + done,
+                ItemOrder::Shuffled { .. } => {
+                    self.base + first + self.shuffled.get(done as usize).copied().unwrap_or(done)
+                }
+                ItemOrder::DepthFirst => {
+                    let each = names.per_directory;
+                    let number = self.directories.number * each + self.in_directory;
+                    self.in_directory += 1;
+                    if self.in_directory == each {
+                        self.in_directory = 0;
+                        while self.directories.forward(names)
+                            && names.leaves_only
+                            && self.directories.level < names.depth
+                        {}
+                    }
+                    self.base + number
+                }
+            },
+        };
+        CallOp { file, ..self.op }
+    }
+
+    /// The first is put aside, each further one moves one down, and what was put aside takes the place that is left.
+    fn rename(&self, first: u64) -> CallOp {
+        let item = |number: u64| self.base + first + number;
+        let aside = self.aside + first;
+        let (from, to) = match self.done {
+            0 => (item(0), aside),
+            1 if self.all == 2 => (aside, item(0)),
+            done if done + 1 == self.all => (aside, item(done - 1)),
+            done => (item(done), item(done - 1)),
+        };
+        CallOp { file: from, other: to, ..self.op }
+    }
+}
+
+/// How many of `count` things fall to a worker, dealt one by one.
+fn dealt(count: u64, worker: u32, workers: u32) -> u64 {
+    count.saturating_sub(worker.into()).div_ceil(workers.max(1).into())
+}
+
+/// As mdtest shuffles: from the last number down, each changes places with one that is drawn in floating point.
+fn shuffled(count: u64, seed: u32) -> Vec<u64> {
+    let mut order: Vec<u64> = (0..count).collect();
+    let mut numbers = LibraryRandom::seeded(seed);
+    for last in (1..order.len()).rev() {
+        let drawn = f64::from(numbers.draw()) / f64::from(LibraryRandom::MAX) * last as f64;
+        order.swap(drawn as usize, last);
+    }
+    order
+}
+
+/// A way through the directories of a tree, by their numbers alone.
+#[derive(Debug, Clone, Copy, Default)]
+struct DirectoryWay {
+    number: u64,
+    level: u32,
+}
+
+impl DirectoryWay {
+    /// Where a tree is begun to be removed: the first directory of the last level.
+    fn last_first(names: &TreeNames) -> DirectoryWay {
+        let mut way = DirectoryWay::default();
+        way.descend(names);
+        way
+    }
+
+    fn descend(&mut self, names: &TreeNames) {
+        while self.level < names.depth {
+            self.number = self.number * u64::from(names.branch) + 1;
+            self.level += 1;
+        }
+    }
+
+    /// The next one, each before those in it. False behind the last.
+    fn forward(&mut self, names: &TreeNames) -> bool {
+        let branch = u64::from(names.branch.max(1));
+        if self.level < names.depth {
+            self.number = self.number * branch + 1;
+            self.level += 1;
+            return true;
+        }
+        while self.number > 0 && self.number.is_multiple_of(branch) {
+            self.number = (self.number - 1) / branch;
+            self.level -= 1;
+        }
+        let more = self.number > 0;
+        self.number += u64::from(more);
+        more
+    }
+
+    /// The next one, each behind those in it.
+    fn upward(&mut self, names: &TreeNames) {
+        let branch = u64::from(names.branch.max(1));
+        if self.number == 0 {
+            return;
+        }
+        if self.number.is_multiple_of(branch) {
+            self.number = (self.number - 1) / branch;
+            self.level -= 1;
+        } else {
+            self.number += 1;
+            self.descend(names);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::Nanos;
+    use plumb_workload::program::ItemName;
+
+    fn names(branch: u32, depth: u32, leaves_only: bool) -> TreeNames {
+        let item = |suffix: &str| ItemName { prefix: "i.".to_owned(), suffix: suffix.to_owned(), shared: false };
+        TreeNames {
+            places: vec!["out".into()],
+            root: "r".to_owned(),
+            roots: 1,
+            directory: "t".to_owned(),
+            own_trees: false,
+            branch,
+            depth,
+            owners: 2,
+            items: vec![item(""), item("-XX")],
+            tree_shift: 0,
+            per_directory: 2,
+            leaves_only,
+        }
+    }
+
+    fn entries(names: &TreeNames, step: &TreeStep, worker: u32) -> Vec<TreeName> {
+        let files = Arc::new(TreeFiles::new(names.clone(), std::path::Path::new("")));
+        let mut way = TreeWay::new(&files, step, 0, worker, None);
+        std::iter::from_fn(|| way.next()).map(|op| names.name(op.file)).collect()
+    }
+
+    fn numbers(names: &TreeNames, step: &TreeStep, worker: u32) -> Vec<u64> {
+        let number = |name: TreeName| match name.entry {
+            TreeEntry::Directory(number) | TreeEntry::Item(_, number) => number,
+            _ => 0,
+        };
+        entries(names, step, worker).into_iter().map(number).collect()
+    }
+
+    // Protects the order in which a tree comes and goes: no directory without the one that it lies in.
+    #[test]
+    fn directories_are_made_downwards_and_removed_upwards() {
+        let tree = names(2, 2, false);
+        assert_eq!(numbers(&tree, &TreeStep::new(TreeWork::MakeDirectories), 0), [0, 1, 3, 4, 2, 5, 6]);
+        assert_eq!(numbers(&tree, &TreeStep::new(TreeWork::RemoveDirectories), 0), [3, 4, 1, 5, 6, 2, 0]);
+        let chain = names(1, 3, false);
+        assert_eq!(numbers(&chain, &TreeStep::new(TreeWork::MakeDirectories), 0), [0, 1, 2, 3]);
+        assert_eq!(numbers(&chain, &TreeStep::new(TreeWork::RemoveDirectories), 0), [3, 2, 1, 0]);
+    }
+
+    // Protects mdtest's orders: files are made depth first, and asked about by number.
+    #[test]
+    fn items_come_in_the_order_of_their_step() {
+        let make = TreeStep::new(TreeWork::Mkdir);
+        let stat = TreeStep { order: ItemOrder::Numbered, ..TreeStep::new(TreeWork::Stat) };
+        assert_eq!(numbers(&names(2, 1, false), &make, 0), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(numbers(&names(2, 2, false), &make, 0)[..8], [0, 1, 2, 3, 6, 7, 8, 9]);
+        assert_eq!(numbers(&names(2, 2, true), &make, 0), [6, 7, 8, 9, 10, 11, 12, 13]);
+        assert_eq!(numbers(&names(2, 2, true), &stat, 1), [6, 7, 8, 9, 10, 11, 12, 13]);
+        assert_eq!(numbers(&names(1, 0, false), &TreeStep { count: Some(1), ..stat.clone() }, 0), [0]);
+        let owners = |step: &TreeStep, worker| {
+            entries(&names(1, 0, false), step, worker).iter().map(|name| name.owner).collect::<Vec<_>>()
+        };
+        assert_eq!(owners(&TreeStep { shift: 1, ..stat.clone() }, 1), [0, 0]);
+        assert_eq!(owners(&TreeStep { all_owners: true, ..stat }, 0), [0, 0, 1, 1]);
+    }
+
+    // Protects -R: the order of glibc's rand with a seed of 5, as the real tool's strace shows it for worker 0.
+    #[test]
+    fn shuffled_orders_go_to_every_item_once() {
+        let mut order = shuffled(100, 5);
+        assert_ne!(order, shuffled(100, 6));
+        order.sort_unstable();
+        assert_eq!(order, (0..100).collect::<Vec<_>>());
+    }
+
+    // Protects the items behind a renaming: all names but the aside one are there again.
+    #[test]
+    fn renaming_leaves_every_name_taken() {
+        for per_directory in [2, 3, 5] {
+            let tree = TreeNames { per_directory, ..names(1, 0, false) };
+            let files = Arc::new(TreeFiles::new(tree.clone(), std::path::Path::new("")));
+            let step = TreeStep::new(TreeWork::Rename { aside: 1 });
+            let mut way = TreeWay::new(&files, &step, 0, 1, None);
+            let mut there: std::collections::BTreeSet<u64> =
+                (0..per_directory).map(|number| tree.number(TreeName { root: 0, owner: 1, entry: TreeEntry::Item(0, number) })).collect();
+            let before = there.clone();
+            while let Some(op) = way.next() {
+                assert!(there.remove(&op.file), "{} of {per_directory} is not there", tree.path(tree.name(op.file)).display());
+                assert!(there.insert(op.other));
+            }
+            assert_eq!(there, before);
+        }
+    }
+
+    // Protects later phases: they go as far as the last wall let through, in every root.
+    #[test]
+    fn later_steps_go_as_far_as_the_wall() {
+        let tree = TreeNames { per_directory: 10, ..names(1, 0, false) };
+        let files = Arc::new(TreeFiles::new(tree, std::path::Path::new("")));
+        let step = TreeStep { wall: Some(Wall::AsFar), ..TreeStep::new(TreeWork::Stat) };
+        let count = |files: &Arc<TreeFiles>| {
+            let mut way = TreeWay::new(files, &step, 0, 0, None);
+            std::iter::from_fn(|| way.next()).count()
+        };
+        assert_eq!(count(&files), 10);
+        files.goes_as_far(4);
+        assert_eq!(count(&files), 4);
+        let alone = TreeStep { wall: Some(Wall::After(Nanos(0))), ..step.clone() };
+        let mut way = TreeWay::new(&files, &alone, 0, 0, None);
+        assert_eq!(std::iter::from_fn(|| way.next()).count(), 10, "nobody else to meet");
+    }
+}

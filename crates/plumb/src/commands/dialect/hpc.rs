@@ -1,0 +1,59 @@
+//! What IOR and mdtest ask of the machine, and say of it.
+
+use super::error::DialectError;
+use super::runner::Step;
+use crate::exit::End;
+use crate::output::error_line;
+use plumb_dialects::aiori::FileSystem;
+use std::io::Write;
+use std::path::Path;
+
+/// Local time, as mdtest prints it.
+pub fn now() -> String {
+    jiff::Zoned::now().strftime("%m/%d/%Y %H:%M:%S").to_string()
+}
+
+/// A seed of data where none is given: the seconds since 1970, as both tools take it.
+pub fn seed_by_clock() -> i32 {
+    jiff::Timestamp::now().as_second() as i32
+}
+
+/// The file system of a path, or of what is there of it.
+pub fn file_system(path: &Path) -> FileSystem {
+    let there = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
+    let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+    rustix::fs::statvfs(there).map_or_else(
+        |_| FileSystem::default(),
+        |found| FileSystem {
+            total_bytes: found.f_blocks.saturating_mul(found.f_frsize),
+            free_bytes: found.f_bfree.saturating_mul(found.f_frsize),
+            inodes: found.f_files,
+            free_inodes: found.f_ffree,
+        },
+    )
+}
+
+/// Says what has no effect.
+pub fn tell_ignored(ignored: &[(String, &'static str)]) {
+    for (option, why) in ignored {
+        error_line!("plumb: {option} has no effect: {why}");
+    }
+}
+
+/// What there is, or what is wrong, told.
+pub fn told<T>(result: Result<T, DialectError>, tool: &str) -> Step<T> {
+    result.map_err(|error| {
+        error_line!("{tool}: {error}");
+        End::DialectFailed.into()
+    })
+}
+
+/// Adds text to a file.
+///
+/// # Errors
+/// It cannot be written.
+pub fn add(option: &str, path: &str, text: &str) -> Result<(), DialectError> {
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    let added = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    added.map_err(DialectError::file(format!("{option}: cannot write {path}")))
+}

@@ -1,0 +1,157 @@
+//! `plumb as mdtest`.
+
+use super::ToolCall;
+use super::error::DialectError;
+use super::hpc;
+use super::runner::{Dialect, Load, RunEnded, Step, page, refuse};
+use crate::exit::End;
+use crate::output::{self, error_line};
+use plumb_dialects::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, help, lower, print};
+use plumb_engine::signals::StopFlag;
+use plumb_result::PhaseMeasurement;
+use plumb_study::{Bench, Progress, RunError};
+use std::cell::RefCell;
+use std::path::Path;
+
+/// mdtest's tests; what is wrong goes to standard error, and the code is then 1.
+pub struct Mdtest {
+    settings: Settings,
+    /// Seed of the data, and of orders that have none of their own.
+    seed: i32,
+    /// The directories were not there before.
+    makes_places: bool,
+    /// Tasks of the runs at hand; none before the first.
+    tasks: u32,
+    iteration: u32,
+    /// What the iterations of these tasks came to.
+    results: RefCell<Vec<IterationResult>>,
+}
+
+impl Dialect for Mdtest {
+    const NAME: &'static str = "mdtest";
+    type Run = Lowered;
+    type Listener<'a> = Watching;
+
+    fn read(call: &ToolCall<'_>) -> Step<Mdtest> {
+        let settings = match mdtest::read(call.words) {
+            Ok(Asked::Help) => return page(&help::text()),
+            Ok(Asked::Run(settings, ignored)) => {
+                hpc::tell_ignored(&ignored);
+                *settings
+            }
+            Err(wrong) => return refuse(&format!("mdtest: {wrong}\n")),
+        };
+        let seed = settings.data_seed.unwrap_or_else(hpc::seed_by_clock);
+        let command: Vec<String> =
+            std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned()).collect();
+        output::print(&print::head(&settings, &command, &hpc::now()));
+        let place = Path::new(&settings.directories[0]);
+        output::print(&print::place(&settings, &hpc::file_system(place), seed));
+        if let Some(path) = &settings.rank_csv {
+            hpc::told(write("--saveRankPerformanceDetails", path, &print::csv_head()), "mdtest")?;
+        }
+        let makes_places = settings.directories.iter().all(|directory| !Path::new(directory).exists());
+        Ok(Mdtest { settings, seed, makes_places, tasks: 0, iteration: 0, results: RefCell::default() })
+    }
+
+    fn next(&mut self, stop: Option<StopFlag>) -> Step<Lowered> {
+        if stop.is_some_and(|stop| stop.signal().is_some()) {
+            return Err(End::Interrupted.into());
+        }
+        let (first, last, stride) = self.settings.tasks;
+        let begins = self.tasks == 0 || self.iteration == self.settings.iterations;
+        if begins {
+            self.tasks = if self.tasks == 0 { first } else { self.tasks.saturating_add(stride) };
+            self.iteration = 0;
+            self.results.borrow_mut().clear();
+        }
+        if self.tasks > last || self.settings.iterations == 0 {
+            output::print(&print::tail(&hpc::now()));
+            return Err(End::Done.into());
+        }
+        let is_last = self.tasks.saturating_add(stride) > last && self.iteration + 1 == self.settings.iterations;
+        let facts = Facts {
+            iteration: self.iteration,
+            tasks: self.tasks,
+            seed: self.seed,
+            items_at_wall: self.items_at_wall(),
+            removes_places: is_last && self.makes_places,
+        };
+        let lowered = lower(&self.settings, &facts);
+        if begins {
+            output::print(&print::tasks(&self.settings, &lowered));
+        }
+        self.iteration += 1;
+        Ok(lowered)
+    }
+
+    fn load<'a>(&'a self, run: &'a Lowered) -> Load<'a> {
+        Load::here(&run.workload)
+    }
+
+    fn listen<'a>(&'a self, _run: &'a Lowered, _bench: &mut Bench) -> Step<Watching> {
+        Ok(Watching { result: IterationResult::default() })
+    }
+
+    fn print<'a>(&'a self, run: &'a Lowered, watching: Watching, ended: &RunEnded) -> Step<()> {
+        let Watching { result } = watching;
+        if let Some(wall) = print::wall(&result) {
+            output::print(&wall);
+        }
+        output::print(&print::warnings(&result));
+        let items_at_wall = result.at_wall.iter().max().copied();
+        self.results.borrow_mut().push(result);
+        if let Err(error) = &ended.result {
+            error_line!("mdtest: {error}");
+            // What was measured before is reported, and kept.
+            if !matches!(error, RunError::EndedEarly { .. }) {
+                let refused = matches!(error, error if error.refusal().is_some());
+                return Err(if refused { End::Refused } else { End::DialectFailed }.into());
+            }
+        }
+        let ended_early = ended.result.is_err() || ended.signal.is_some();
+        if let (Some(path), Some(items)) = (&self.settings.status_file, items_at_wall) {
+            hpc::told(write("-x", path, &items.to_string()), "mdtest")?;
+        }
+        if run.iteration + 1 == self.settings.iterations || ended_early {
+            let results = self.results.borrow();
+            output::print(&print::report(&self.settings, &results));
+            if let Some(path) = &self.settings.rank_csv {
+                hpc::told(hpc::add("--saveRankPerformanceDetails", path, &print::csv(&results, run.items)), "mdtest")?;
+            }
+        }
+        match ended_early {
+            false => Ok(()),
+            true if ended.signal.is_some() => Err(End::Interrupted.into()),
+            true => Err(End::DialectFailed.into()),
+        }
+    }
+}
+
+impl Mdtest {
+    /// What an earlier run's stonewall let through, where this one creates no files.
+    fn items_at_wall(&self) -> Option<u64> {
+        let path = self.settings.status_file.as_ref().filter(|_| !self.settings.creates)?;
+        let read = std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
+        if read.is_none() {
+            output::print("WARNING: Could not read stonewall status file\n");
+        }
+        read
+    }
+}
+
+/// Writes a file of its own.
+fn write(option: &str, path: &str, text: &str) -> Result<(), DialectError> {
+    std::fs::write(path, text).map_err(DialectError::file(format!("{option}: cannot write {path}")))
+}
+
+/// Gathers what was measured.
+pub struct Watching {
+    result: IterationResult,
+}
+
+impl Progress for Watching {
+    fn phase_ended(&mut self, measured: &PhaseMeasurement) {
+        self.result.add(measured);
+    }
+}

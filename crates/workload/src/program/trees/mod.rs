@@ -1,0 +1,193 @@
+//! Regular trees of directories with numbered items, and what programs do with them in phases.
+
+mod names;
+
+pub use names::{ItemName, TreeEntry, TreeName, TreeNames, put_number};
+
+use crate::op::OpKind;
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// What a worker does with the trees and items of one owner, or of all, root by root. The target's names are
+/// [`TreeNames`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TreeStep {
+    /// What is done.
+    pub does: TreeWork,
+    /// Whose: the worker's own number in its group plus this, modulo the owners.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shift: u32,
+    /// Those of all owners instead, one owner after another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_owners: bool,
+    /// Which kind of items.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub items: u16,
+    /// In which order items are gone through.
+    #[serde(default)]
+    pub order: ItemOrder,
+    /// The first so many items of that order in each root; all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// When all workers of the phase stop, however many items there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<Wall>,
+    /// Files are opened with `O_DIRECT`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub direct: bool,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_first(number: &u16) -> bool {
+    *number == 0
+}
+
+/// What is done with a tree, or with each of its items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum TreeWork {
+    /// `mkdir` of the places, of which each worker makes its share; one that exists stays as it is.
+    MakePlaces,
+    /// `rmdir` of the places.
+    RemovePlaces,
+    /// `mkdir` of the roots in the worker's places; one that exists stays as it is.
+    MakeRoots,
+    /// `rmdir` of the roots.
+    RemoveRoots,
+    /// `mkdir` of a tree's directories, each before those in it.
+    MakeDirectories,
+    /// `rmdir` of a tree's directories, each behind those in it.
+    RemoveDirectories,
+    /// `mkdir` of each item.
+    Mkdir,
+    /// `rmdir` of each item.
+    Rmdir,
+    /// `stat` of each item.
+    Stat,
+    /// Every item but the last gets the name of the one before it, and the first the last but one's: it is put aside
+    /// first, under its name of another kind of items.
+    Rename {
+        /// That kind.
+        aside: u16,
+    },
+    /// Each item as one op: `open` with `O_CREAT|O_RDWR`, one `write`, `close`.
+    Make(MakeItem),
+    /// `mknod` of a regular file.
+    Mknod,
+    /// Each item as one op: `open` with `O_RDWR`, one `read`, `close`.
+    Read {
+        /// Bytes; no `read` at all for 0.
+        bytes: Bytes,
+    },
+    /// `unlink` of each item.
+    Unlink,
+}
+
+/// How an item is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct MakeItem {
+    /// Bytes; no `write` at all for 0.
+    pub bytes: Bytes,
+    /// `fsync` behind the write.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flush: bool,
+    /// It was made before: without `O_CREAT`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exists: bool,
+    /// What was written is read back and compared, in the time of the op.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads_back: bool,
+}
+
+/// In which order items are gone through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum ItemOrder {
+    /// Those of a directory, then those of each directory in it with all that is below.
+    #[default]
+    DepthFirst,
+    /// By their numbers.
+    Numbered,
+    /// As glibc's `rand` shuffles their numbers, for each worker with a seed that is higher by the worker's number.
+    Shuffled {
+        /// The first worker's.
+        seed: u32,
+    },
+}
+
+/// A stonewall: workers that go on for a time, and then until all have done as much as the one that came furthest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Wall {
+    /// Each worker stops after so long, waits for the others, and goes on to the count of the one that came furthest.
+    After(Nanos),
+    /// As many items as the last wall of an earlier phase let through; all, where there was none.
+    AsFar,
+}
+
+impl TreeStep {
+    /// This work for the worker's own items, all of them, depth first.
+    pub fn new(does: TreeWork) -> TreeStep {
+        TreeStep {
+            does,
+            shift: 0,
+            all_owners: false,
+            items: 0,
+            order: ItemOrder::default(),
+            count: None,
+            wall: None,
+            direct: false,
+        }
+    }
+
+    /// The kind of op that it makes.
+    pub fn kinds(&self) -> &'static [OpKind] {
+        match self.does {
+            TreeWork::MakePlaces | TreeWork::MakeRoots | TreeWork::MakeDirectories | TreeWork::Mkdir => {
+                &[OpKind::Mkdir]
+            }
+            TreeWork::RemovePlaces | TreeWork::RemoveRoots | TreeWork::RemoveDirectories | TreeWork::Rmdir => {
+                &[OpKind::Rmdir]
+            }
+            TreeWork::Stat => &[OpKind::Stat],
+            TreeWork::Rename { .. } => &[OpKind::Rename],
+            TreeWork::Make(_) | TreeWork::Mknod => &[OpKind::Create],
+            TreeWork::Read { bytes: Bytes(0) } => &[OpKind::Open],
+            TreeWork::Read { .. } => &[OpKind::Read],
+            TreeWork::Unlink => &[OpKind::Unlink],
+        }
+    }
+
+    /// Whether it changes a file or a directory.
+    pub fn changes(&self) -> bool {
+        !matches!(self.does, TreeWork::Stat | TreeWork::Read { .. })
+    }
+
+    /// Bytes that each of its items is written or read with.
+    pub fn item_bytes(&self) -> u64 {
+        match self.does {
+            TreeWork::Make(MakeItem { bytes, .. }) | TreeWork::Read { bytes } => bytes.0,
+            _ => 0,
+        }
+    }
+
+    /// Bytes that each of its items is written with.
+    pub fn made_bytes(&self) -> u64 {
+        if self.changes() { self.item_bytes() } else { 0 }
+    }
+
+    /// Whether it flushes what it writes.
+    pub fn flushes(&self) -> bool {
+        matches!(self.does, TreeWork::Make(MakeItem { flush: true, .. }))
+    }
+}
