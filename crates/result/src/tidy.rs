@@ -1,6 +1,7 @@
 //! Numbers of many runs as one tidy table: a line for each number, a column for each thing that is known of it.
 
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// A table; every row has as many cells as there are columns.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -12,26 +13,27 @@ pub struct TidyTable {
 }
 
 /// A cell.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum TidyCell {
     /// Not known, or not measured: never 0, never an empty text.
+    #[default]
     Missing,
     /// A number.
     Number(f64),
-    /// A text.
-    Text(String),
+    /// A text, which many rows share.
+    Text(Arc<str>),
 }
 
 impl TidyCell {
     /// A text; an empty one is missing.
-    pub fn text(text: impl Into<String>) -> TidyCell {
-        let text = text.into();
-        if text.is_empty() { TidyCell::Missing } else { TidyCell::Text(text) }
+    pub fn text(text: impl AsRef<str>) -> TidyCell {
+        let text = text.as_ref();
+        if text.is_empty() { TidyCell::Missing } else { TidyCell::Text(text.into()) }
     }
 
     /// The text, where it is one.
     pub fn as_text(&self) -> Option<&str> {
-        if let TidyCell::Text(text) = self { Some(text) } else { None }
+        if let TidyCell::Text(text) = self { Some(text.as_ref()) } else { None }
     }
 
     /// The number, where it is one.
@@ -44,6 +46,11 @@ impl TidyTable {
     /// The place of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
+    }
+
+    /// Whether a column of this name holds numbers; all others hold texts.
+    pub fn holds_numbers(column: &str) -> bool {
+        matches!(column, "value" | "device_share")
     }
 
     /// As CSV (RFC 4180, lines end in CR LF). What is missing is an empty field.
@@ -68,7 +75,7 @@ impl TidyTable {
                 let value = match cell {
                     TidyCell::Missing => continue,
                     TidyCell::Number(number) => Value::from(*number),
-                    TidyCell::Text(text) => Value::from(text.as_str()),
+                    TidyCell::Text(text) => Value::from(&**text),
                 };
                 object.insert(name.clone(), value);
             }

@@ -2,8 +2,9 @@
 
 use crate::write::rfc3339;
 use crate::{Store, StoreError};
+use plumb_result::short_list;
 use plumb_result::tidy::{TidyCell, TidyTable};
-use rusqlite::{Row, params};
+use rusqlite::Row;
 use std::collections::BTreeMap;
 
 /// The columns of [`Store::tidy`], in order.
@@ -47,42 +48,129 @@ impl Store {
     /// number has one row without a metric, so that it is not mistaken for a run that never was. Ids as for [`Store::find`].
     pub fn tidy<S: AsRef<str>>(&self, runs: &[S], further: &FurtherColumns) -> Result<TidyTable, StoreError> {
         let failed = self.failed("exporting");
-        let mut statement = self
+        let metrics = self.metric_cells().map_err(&failed)?;
+        // Each fact is read and made once, and not with each number: ten thousand runs have half a million.
+        let mut facts_of = self
             .connection
             .prepare(
-                "SELECT run.id, run.started_at, run.name, run.status, run.verdict,
-                   (SELECT group_concat(tag, ' ') FROM (SELECT tag FROM run_tag WHERE run_id = run.id ORDER BY tag)),
-                   phase.name, value.metric, value.value, metric.unit, metric.better, value.source_tier,
-                   value.device_share
-                 FROM run
-                 LEFT JOIN value ON value.run_id = run.id AND value.scope = 'all'
-                 LEFT JOIN metric ON metric.name = value.metric
-                 LEFT JOIN phase ON phase.run_id = run.id AND phase.seq = value.phase
-                 WHERE run.id = ?1 ORDER BY value.phase, metric.rowid",
+                "SELECT id, started_at, name, status, verdict,
+                   (SELECT group_concat(tag, ' ') FROM (SELECT tag FROM run_tag WHERE run_id = run.id ORDER BY tag))
+                 FROM run WHERE id = ?1",
+            )
+            .map_err(&failed)?;
+        let mut phases_of =
+            self.connection.prepare("SELECT seq, name FROM phase WHERE run_id = ?1").map_err(&failed)?;
+        let mut values_of = self
+            .connection
+            .prepare(
+                "SELECT phase, metric, value, source_tier, device_share FROM value WHERE run_id = ?1 AND scope = 'all'",
             )
             .map_err(&failed)?;
         let columns = COLUMNS.iter().map(|&column| column.to_owned()).chain(further.names.iter().cloned()).collect();
         let nothing = vec![String::new(); further.names.len()];
+        let mut tiers = Words::default();
         let mut table = TidyTable { columns, rows: Vec::new() };
         for run in runs {
             let run = self.find(run.as_ref())?;
-            let of_run = further.values.get(&run).unwrap_or(&nothing);
-            let mut rows = statement.query(params![run]).map_err(&failed)?;
-            while let Some(row) = rows.next().map_err(&failed)? {
-                let further = of_run.iter().map(TidyCell::text);
-                table.rows.push(cells(row).map_err(&failed)?.into_iter().chain(further).collect());
+            let facts = facts_of.query_row([&run], facts).map_err(&failed)?;
+            let further: Vec<TidyCell> =
+                further.values.get(&run).unwrap_or(&nothing).iter().map(|text| TidyCell::text(text.as_str())).collect();
+            let phase = |row: &Row<'_>| Ok((row.get(0)?, text(row, 1)?));
+            let phases: Vec<(i64, TidyCell)> =
+                phases_of.query_map([&run], phase).and_then(Iterator::collect).map_err(&failed)?;
+            let value = |row: &Row<'_>| value(row, &metrics, &mut tiers);
+            let mut values: Vec<ValueCells> =
+                values_of.query_map([&run], value).and_then(Iterator::collect).map_err(&failed)?;
+            short_list::sort_by_key(&mut values, |value| (value.phase, value.place));
+            if values.is_empty() {
+                values.push(ValueCells::default());
+            }
+            for value in values {
+                let phase = phases.iter().find(|(seq, _)| *seq == value.phase).map(|(_, name)| name.clone());
+                let mut row = Vec::with_capacity(COLUMNS.len() + further.len());
+                row.extend_from_slice(&facts);
+                row.push(phase.unwrap_or_default());
+                row.extend(value.cells);
+                row.extend_from_slice(&further);
+                table.rows.push(row);
             }
         }
         Ok(table)
     }
+
+    /// The vocabulary: of each metric its place in it, and its name, unit and direction.
+    fn metric_cells(&self) -> rusqlite::Result<BTreeMap<String, MetricCells>> {
+        let mut statement = self.connection.prepare("SELECT name, unit, better FROM metric ORDER BY rowid")?;
+        let metric = |row: &Row<'_>| Ok((text(row, 0)?, text(row, 1)?, text(row, 2)?));
+        let mut metrics = BTreeMap::new();
+        for (place, metric) in statement.query_map([], metric)?.enumerate() {
+            let (name, unit, better) = metric?;
+            metrics.insert(name.as_text().unwrap_or_default().to_owned(), MetricCells { place, name, unit, better });
+        }
+        Ok(metrics)
+    }
 }
 
-fn cells(row: &Row<'_>) -> rusqlite::Result<Vec<TidyCell>> {
-    (0..COLUMNS.len())
-        .map(|i| match COLUMNS[i] {
-            "started" => Ok(TidyCell::Text(rfc3339(row.get(i)?))),
-            "value" | "device_share" => Ok(row.get::<_, Option<f64>>(i)?.map_or(TidyCell::Missing, TidyCell::Number)),
-            _ => Ok(TidyCell::text(row.get::<_, Option<String>>(i)?.unwrap_or_default())),
-        })
-        .collect()
+struct MetricCells {
+    place: usize,
+    name: TidyCell,
+    unit: TidyCell,
+    better: TidyCell,
+}
+
+/// A number, with what orders it within its run.
+#[derive(Default)]
+struct ValueCells {
+    phase: i64,
+    place: usize,
+    /// From `metric` on.
+    cells: [TidyCell; 6],
+}
+
+/// Texts that come again and again, each kept once.
+#[derive(Default)]
+struct Words(Vec<TidyCell>);
+
+impl Words {
+    fn cell(&mut self, word: &str) -> TidyCell {
+        if let Some(known) = self.0.iter().find(|known| known.as_text() == Some(word)) {
+            return known.clone();
+        }
+        let cell = TidyCell::text(word);
+        self.0.push(cell.clone());
+        cell
+    }
+}
+
+fn value(row: &Row<'_>, metrics: &BTreeMap<String, MetricCells>, tiers: &mut Words) -> rusqlite::Result<ValueCells> {
+    // Every metric of a value is in the vocabulary: the schema demands it.
+    let metric = metrics.get(row.get_ref(1)?.as_str()?);
+    let tier = row.get_ref(3)?.as_str_or_null()?.map_or(TidyCell::Missing, |tier| tiers.cell(tier));
+    let of_metric = |of: fn(&MetricCells) -> &TidyCell| metric.map(of).cloned().unwrap_or_default();
+    Ok(ValueCells {
+        phase: row.get(0)?,
+        place: metric.map_or(usize::MAX, |metric| metric.place),
+        cells: [
+            of_metric(|metric| &metric.name),
+            number(row, 2)?,
+            of_metric(|metric| &metric.unit),
+            of_metric(|metric| &metric.better),
+            tier,
+            number(row, 4)?,
+        ],
+    })
+}
+
+/// From `run` to `tags`.
+fn facts(row: &Row<'_>) -> rusqlite::Result<[TidyCell; 6]> {
+    let started = TidyCell::text(rfc3339(row.get(1)?));
+    Ok([text(row, 0)?, started, text(row, 2)?, text(row, 3)?, text(row, 4)?, text(row, 5)?])
+}
+
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<TidyCell> {
+    Ok(row.get_ref(column)?.as_str_or_null()?.map_or(TidyCell::Missing, TidyCell::text))
+}
+
+fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<TidyCell> {
+    Ok(row.get::<_, Option<f64>>(column)?.map_or(TidyCell::Missing, TidyCell::Number))
 }

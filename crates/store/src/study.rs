@@ -340,14 +340,13 @@ impl Store {
     /// Which run of which study a stored run is the result of, also one that was rejected and repeated; `None` for a run of
     /// none. `run` is a whole id.
     pub fn study_place(&self, run: &str) -> Result<Option<StudyPlace>, StoreError> {
+        let place = |row: &Row<'_>| Ok(StudyPlace { study: row.get(0)?, seq: row.get(1)? });
         self.connection
-            .query_row(
+            .prepare_cached(
                 "SELECT study_id, seq FROM study_run WHERE run_id = ?1
                  UNION ALL SELECT study_id, seq FROM study_rejected WHERE run_id = ?1 LIMIT 1",
-                [run],
-                |row| Ok(StudyPlace { study: row.get(0)?, seq: row.get(1)? }),
             )
-            .optional()
+            .and_then(|mut statement| statement.query_row([run], place).optional())
             .map_err(self.failed("looking for a run's study"))
     }
 

@@ -181,7 +181,7 @@ fn data(sheet: &mut Worksheet, report: &FullReport) -> Result<(), WorkbookError>
                     sheet.write_string(row, column, number.to_string())?;
                 }
                 TidyCell::Text(text) => {
-                    sheet.write_string(row, column, text)?;
+                    sheet.write_string(row, column, &**text)?;
                 }
             }
         }
