@@ -48,6 +48,7 @@ pub const fn highest(bucket: usize) -> u64 {
 
 /// Counts of values in log-linear buckets, with exact count, sum, smallest and largest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(into = "Sent", try_from = "Sent")]
 pub struct Histogram {
     /// Counts by bucket, without trailing zeros.
     counts: Vec<u64>,
@@ -55,6 +56,61 @@ pub struct Histogram {
     sum: u128,
     min: u64,
     max: u64,
+}
+
+/// A histogram as it goes from one process to another: only what was counted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Sent {
+    /// Bucket and count, in turn.
+    counts: Vec<u64>,
+    /// The upper half and the lower.
+    sum: [u64; 2],
+    min: u64,
+    max: u64,
+}
+
+impl From<Histogram> for Sent {
+    fn from(histogram: Histogram) -> Sent {
+        let used = histogram.counts.iter().enumerate().filter(|(_, count)| **count != 0);
+        Sent {
+            counts: used.flat_map(|(bucket, &count)| [bucket as u64, count]).collect(),
+            sum: [(histogram.sum >> 64) as u64, histogram.sum as u64],
+            min: histogram.min,
+            max: histogram.max,
+        }
+    }
+}
+
+/// A histogram that another process sent is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a histogram: {0}")]
+struct SentError(&'static str);
+
+impl TryFrom<Sent> for Histogram {
+    type Error = SentError;
+
+    fn try_from(sent: Sent) -> Result<Histogram, SentError> {
+        let pairs = sent.counts.chunks_exact(2);
+        if !pairs.remainder().is_empty() {
+            return Err(SentError("a bucket without a count"));
+        }
+        let mut counts = Vec::new();
+        let mut total: u64 = 0;
+        for pair in pairs {
+            let bucket = usize::try_from(pair[0]).ok().filter(|&bucket| bucket < BUCKETS);
+            let bucket = bucket.ok_or(SentError("there is no such bucket"))?;
+            if counts.len() <= bucket {
+                counts.resize(bucket + 1, 0);
+            }
+            counts[bucket] = pair[1];
+            total = total.checked_add(pair[1]).ok_or(SentError("more than can be counted"))?;
+        }
+        if sent.min > sent.max {
+            return Err(SentError("its smallest value is larger than its largest"));
+        }
+        let sum = u128::from(sent.sum[0]) << 64 | u128::from(sent.sum[1]);
+        Ok(Histogram { counts, total, sum, min: sent.min, max: sent.max })
+    }
 }
 
 /// Why a histogram could not be written as HdrHistogram.
@@ -277,6 +333,25 @@ mod tests {
             let ours = histogram.quantile(quantile).unwrap() as f64;
             let theirs = hdr.value_at_quantile(quantile) as f64;
             assert!((ours / theirs - 1.0).abs() < 0.01, "{quantile}: {ours} {theirs}");
+        }
+    }
+
+    // Protects: what another process sends is the same histogram, or an error.
+    #[test]
+    fn a_histogram_survives_being_sent() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(u64::MAX, 3);
+        histogram.record_n(1_000, 7);
+        for histogram in [Histogram::new(), histogram] {
+            let text = plumb_document::json::to_string(&histogram).unwrap();
+            assert_eq!(plumb_document::json::from_str::<Histogram>(&text).unwrap(), histogram, "{text}");
+        }
+        for wrong in [
+            "{\"counts\":[1],\"sum\":[0,0],\"min\":0,\"max\":0}",
+            "{\"counts\":[99999999,1],\"sum\":[0,0],\"min\":0,\"max\":0}",
+            "{\"counts\":[],\"sum\":[0,0],\"min\":2,\"max\":1}",
+        ] {
+            assert!(plumb_document::json::from_str::<Histogram>(wrong).is_err(), "{wrong}");
         }
     }
 
