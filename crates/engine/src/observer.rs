@@ -118,6 +118,9 @@ pub trait Observer {
     /// The clock starts as this returns; with a ramp, at its end.
     fn clock_starts(&mut self, _phase: &str) {}
 
+    /// Everything is ready; the workers start as this returns. Who measures together with other processes waits for them here.
+    fn await_start(&mut self, _phase: &str) {}
+
     /// A second of the phase has passed.
     fn interval(&mut self, _live: &Live) {}
 

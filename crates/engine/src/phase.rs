@@ -56,6 +56,8 @@ pub(crate) trait PhaseWatcher {
     fn workers_ready(&mut self) {}
     /// The workers are ready; the clock starts as this returns. With a ramp: at its end.
     fn clock_starts(&mut self);
+    /// The workers start as this returns.
+    fn await_start(&mut self) {}
     /// A second has passed.
     fn interval(&mut self, live: &Live);
     /// How often [`tick`](PhaseWatcher::tick) is called, ns.
@@ -229,6 +231,7 @@ impl Coordinator {
         if ramp_ns == 0 {
             watcher.clock_starts();
         }
+        watcher.await_start();
         let begins_at = self.clock.now() + release_delay(&self.clock, self.members.len());
         let clock_zero = begins_at.saturating_add(self.clock.ticks(ramp_ns));
         let deadline = run.time_ns.map(|ns| clock_zero.saturating_add(self.clock.ticks(ns)));

@@ -151,6 +151,10 @@ impl PhaseWatcher for ObserverWatch<'_> {
         self.observer.clock_starts(&self.phase.name);
     }
 
+    fn await_start(&mut self) {
+        self.observer.await_start(&self.phase.name);
+    }
+
     fn interval(&mut self, live: &Live) {
         self.observer.interval(live);
     }

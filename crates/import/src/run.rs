@@ -111,6 +111,7 @@ impl Run {
                 first_done: None,
                 notes: Vec::new(),
                 limiter: None,
+                ranks: None,
             });
         }
         let raw = raw(file.bytes);
@@ -154,6 +155,7 @@ impl Run {
             error: self.error.as_deref().map(clean),
             checks: Vec::new(),
             phases,
+            ranks: None,
             imported: Some(Box::new(imported)),
         }
     }

@@ -3,7 +3,6 @@
 use plumb_study::run::FailureKind;
 use plumb_study::{PlaceError, RunError};
 use std::fmt;
-use std::process::ExitCode;
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +31,8 @@ pub enum End {
 
 impl End {
     /// The code of the design.
-    pub fn code(self) -> ExitCode {
-        ExitCode::from(match self {
+    pub fn number(self) -> u8 {
+        match self {
             End::Done => 0,
             End::AssertedFalse | End::DialectFailed => 1,
             End::DialectCode(code) => code,
@@ -43,7 +42,7 @@ impl End {
             End::Refused => 5,
             End::CannotTell => 6,
             End::Interrupted => 130,
-        })
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod live_screen;
 mod meanwhile;
 mod output;
 mod progress;
+mod ranks;
 mod recordings;
 mod session;
 mod space_budget;
@@ -35,44 +36,64 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     Clock::begin_calibration();
+    let code = command();
+    ranks::dismiss(code);
+    ExitCode::from(code)
+}
+
+/// Runs what the command line asks for; the exit code.
+fn command() -> u8 {
     let mut words = std::env::args_os();
     let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
-    let is_init = called.file_name().is_some_and(|name| name == "init") && std::process::id() == 1;
+    if called.file_name().is_some_and(|name| name == "init") && std::process::id() == 1 {
+        return exit_code(commands::agent::init(), false);
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == "agent") {
+        return exit_code(commands::agent::run(&AgentArguments::parse_from(std::env::args_os().skip(1))), false);
+    }
+    match ranks::join() {
+        Ok(None) => {}
+        Ok(Some(code)) => return code,
+        Err(stopped) => return exit_code(Err(stopped), false),
+    }
     let as_tool =
         commands::dialect::run_link(&called, words).or_else(|| commands::dialect::run_plain(std::env::args_os()));
-    let (ended, is_kept) = match as_tool {
-        Some(ended) => (ended, true),
-        None if is_init => (commands::agent::init(), false),
-        None if std::env::args_os().nth(1).is_some_and(|word| word == "agent") => {
-            (commands::agent::run(&AgentArguments::parse_from(std::env::args_os().skip(1))), false)
+    if let Some(ended) = as_tool {
+        return exit_code(ended, true);
+    }
+    // For clap, what the environment sets was typed.
+    if std::env::args_os().len() <= 1 {
+        error_text!("{}", help::command().render_help());
+        return exit_code(Ok(End::Usage), false);
+    }
+    match help::parse(std::env::args_os()) {
+        Ok(arguments) => exit_code(run(&arguments), is_kept(&arguments)),
+        Err(error) => {
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(End::Usage.number())
         }
-        // For clap, what the environment sets was typed.
-        None if std::env::args_os().len() <= 1 => {
-            error_text!("{}", help::command().render_help());
-            (Ok(End::Usage), false)
-        }
-        None => {
-            let arguments = help::parse(std::env::args_os()).unwrap_or_else(|error| error.exit());
-            (run(&arguments), is_kept(&arguments))
-        }
-    };
+    }
+}
+
+/// Says what kept a command from its end, and gives its exit code. `is_kept` as by [`is_kept`].
+fn exit_code(ended: Result<End, Stopped>, is_kept: bool) -> u8 {
     match ended {
         Ok(end) => match (output::lost(), is_kept) {
-            (None, _) => end.code(),
+            (None, _) => end.number(),
             (Some(reason), true) => {
                 error_line!("warning: standard output: {reason}");
-                end.code()
+                end.number()
             }
             (Some(reason), false) => {
                 error_line!("error: standard output: {reason}");
-                End::Io.code()
+                End::Io.number()
             }
         },
         Err(stopped) => {
             // Errors of a workload's text have heads of their own, one each.
             let head = if stopped.message.starts_with("error: ") { "" } else { "error: " };
             error_line!("{head}{}", stopped.message);
-            stopped.end.code()
+            stopped.end.number()
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::exit::Stopped;
 use crate::output;
 use crate::output::error_line;
+use crate::ranks;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::guard::{Allow, Permissions};
 use plumb_engine::private_directory::{PrivateDirectoryError, own_directory, user_directory};
@@ -229,6 +230,14 @@ fn bench_with(store: Option<Store>, test_dirs: TestDirs, permissions: Permission
     let mut bench = Bench::new(store, stop, permissions, test_dirs);
     bench.say = announce;
     bench.recordings = Some(&crate::recordings::OnDisk);
+    bench.ranks = ranks::joined();
+    Ok(bench)
+}
+
+/// What a rank other than the first needs. It stores nothing, says nothing, and may overwrite what the first one says.
+pub fn bench_of_rank() -> Result<Bench, Stopped> {
+    let mut bench = bench_with(None, test_dirs()?, Permissions::none())?;
+    bench.say = |_| {};
     Ok(bench)
 }
 

@@ -98,6 +98,9 @@ impl TryFrom<Sparse> for Histogram {
                 return Err(format!("bucket {index} is there twice"));
             }
         }
+        if text.min > text.max && total != Some(0) {
+            return Err("the smallest value is larger than the largest".to_owned());
+        }
         let sum = (u128::from(text.sum.0) << 64) | u128::from(text.sum.1);
         Ok(Histogram::from_counts(counts, sum, text.min, text.max))
     }
@@ -340,6 +343,25 @@ mod tests {
             let ours = histogram.quantile(quantile).unwrap() as f64;
             let theirs = hdr.value_at_quantile(quantile) as f64;
             assert!((ours / theirs - 1.0).abs() < 0.01, "{quantile}: {ours} {theirs}");
+        }
+    }
+
+    // Protects: what another process sends is the same histogram, or an error.
+    #[test]
+    fn a_histogram_survives_being_sent() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(u64::MAX, 3);
+        histogram.record_n(1_000, 7);
+        for histogram in [Histogram::new(), histogram] {
+            let text = plumb_document::json::to_string(&histogram).unwrap();
+            assert_eq!(plumb_document::json::from_str::<Histogram>(&text).unwrap(), histogram, "{text}");
+        }
+        for wrong in [
+            "{\"counts\":[1],\"sum\":[0,0],\"min\":0,\"max\":0}",
+            "{\"counts\":[99999999,1],\"sum\":[0,0],\"min\":0,\"max\":0}",
+            "{\"counts\":[],\"sum\":[0,0],\"min\":2,\"max\":1}",
+        ] {
+            assert!(plumb_document::json::from_str::<Histogram>(wrong).is_err(), "{wrong}");
         }
     }
 

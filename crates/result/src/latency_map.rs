@@ -117,6 +117,26 @@ impl LatencyMap {
         self.intervals_per_column *= 2;
     }
 
+    /// Adds another map of the same time, of other workers. Columns of the finer one are joined first.
+    pub fn merge(&mut self, mut other: LatencyMap) {
+        while self.intervals_per_column < other.intervals_per_column {
+            self.halve();
+        }
+        while other.intervals_per_column < self.intervals_per_column {
+            other.halve();
+        }
+        if other.columns.len() >= self.columns.len() {
+            let last = if other.columns.len() > self.columns.len() { 0 } else { self.intervals_in_last };
+            self.intervals_in_last = last.max(other.intervals_in_last);
+        }
+        for (place, column) in other.columns.into_iter().enumerate() {
+            match self.columns.get_mut(place) {
+                Some(mine) => mine.add(column),
+                None => self.columns.push(column),
+            }
+        }
+    }
+
     /// Without what began before a time, which becomes 0.
     pub fn since(mut self, ns: u64) -> LatencyMap {
         self.columns.retain(|column| column.start_ns >= ns);
@@ -126,6 +146,29 @@ impl LatencyMap {
 }
 
 impl LatencyColumn {
+    /// The time at or below which a share `quantile` (0–1) of the ops of a kind lies: the middle of its bucket, ns. `None` where
+    /// there were none.
+    pub fn quantile(&self, kind: OpKind, quantile: f64) -> Option<u64> {
+        let counts = self.ops.get(&kind)?;
+        let total: u64 = counts.iter().map(|of| of.count).sum();
+        let rank = ((quantile.clamp(0.0, 1.0) * total as f64).ceil() as u64).clamp(1, total.max(1));
+        let mut seen = 0;
+        let of = counts.iter().find(|of| {
+            seen += of.count;
+            seen >= rank
+        })?;
+        bucket_range(of.bucket).map(|(lowest, end)| lowest + (end - lowest) / 2)
+    }
+
+    /// Adds what others did in the same time.
+    fn add(&mut self, other: LatencyColumn) {
+        self.length_ns = self.length_ns.max(other.length_ns);
+        for (kind, counts) in other.ops {
+            let mine = self.ops.entry(kind).or_default();
+            counts.into_iter().for_each(|count| add(mine, count));
+        }
+    }
+
     fn absorb(&mut self, later: LatencyColumn) {
         self.length_ns = (later.start_ns + later.length_ns).saturating_sub(self.start_ns);
         for (kind, counts) in later.ops {

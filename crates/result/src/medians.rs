@@ -41,6 +41,9 @@ pub fn medians(runs: &[&RunResult]) -> Option<Medians> {
         }
         phase.wall_ns = median(&mut alike.iter().map(|phase| phase.wall_ns as f64).collect::<Vec<_>>()) as u64;
         phase.first_done = None;
+        if runs.len() > 1 {
+            phase.ranks = None;
+        }
         if alike
             .iter()
             .any(|other| other.limiter.as_ref().map(|one| one.what) != phase.limiter.as_ref().map(|one| one.what))

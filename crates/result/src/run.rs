@@ -5,6 +5,7 @@ use crate::imported::Imported;
 use crate::limiter::Limiter;
 use crate::metric::{Metric, Unit};
 use crate::observe::{Environment, TargetFacts};
+use crate::ranks::{RankSpread, Ranks};
 use plumb_workload::{OpKind, Workload};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -41,6 +42,9 @@ pub struct RunResult {
     pub checks: Vec<Finding>,
     /// What was measured.
     pub phases: Vec<PhaseResult>,
+    /// The processes that measured it, where there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<Box<Ranks>>,
     /// Where it comes from, if another tool measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Box<Imported>>,
@@ -73,6 +77,9 @@ pub struct PhaseResult {
     /// was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_done: Option<FirstDone>,
+    /// How far apart the ranks were, where there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<Box<RankSpread>>,
     /// What was asked for and not had, each with the reason and with what was done instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

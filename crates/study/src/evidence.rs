@@ -1,6 +1,7 @@
 //! Looks at the machine around every phase of a run, and stores each second as it passes.
 
 use crate::live::{SeldomOthers, SoFar};
+use crate::ranks::RanksRun;
 use crate::run::{Progress, Second};
 use plumb_engine::{JobFilesError, Live, LoggedOp, Observer, PhaseNow, TargetView};
 use plumb_lab::agent::RunLooks;
@@ -50,6 +51,8 @@ pub(crate) struct Evidence<'a> {
     seen: Vec<SeenInPhase>,
     evidence_log: Option<EvidenceLog<'a>>,
     device_looks: Option<(&'a RunLooks, LastLook)>,
+    /// The run of several ranks that this is a part of.
+    ranks: Option<&'a RanksRun<'a>>,
     progress: &'a mut dyn Progress,
 }
 
@@ -110,6 +113,7 @@ impl<'a> Evidence<'a> {
             seen: Vec::new(),
             evidence_log,
             device_looks: None,
+            ranks: None,
             progress,
         }
     }
@@ -117,6 +121,11 @@ impl<'a> Evidence<'a> {
     /// With looks at all devices before and behind the work.
     pub(crate) fn with_looks(self, looks: &'a RunLooks, last: LastLook) -> Evidence<'a> {
         Evidence { device_looks: Some((looks, last)), ..self }
+    }
+
+    /// As a part of a run of several ranks.
+    pub(crate) fn with_ranks(self, ranks: Option<&'a RanksRun<'a>>) -> Evidence<'a> {
+        Evidence { ranks, ..self }
     }
 
     /// What the checks read, and what was seen besides, phase by phase.
@@ -160,9 +169,20 @@ impl<'a> Evidence<'a> {
 }
 
 impl Evidence<'_> {
+    /// What all ranks measured of a phase; `None` where there is one, and on all ranks but the first.
+    fn of_all_ranks(&self, measured: &PhaseMeasurement) -> Option<PhaseMeasurement> {
+        let seen = self.observations.phases.last().cloned().unwrap_or_default();
+        let facts = || (self.observations.environment.clone(), self.observations.targets.clone());
+        self.ranks?.phase_ended(measured, seen, facts)
+    }
+
     /// Judges the phase so far, and tells what has become true. It works on what was read anyway: residency and extents
     /// are those of the phase's beginning, and only what cost nothing is read anew.
     fn judge_so_far(&mut self, live: &Live) {
+        // The machine serves all its ranks, and this one knows only its own work.
+        if self.ranks.is_some() {
+            return;
+        }
         let Some(mut around) = self.around.take() else { return };
         around.so_far.add(live);
         read_on(&mut around.kernel_log, &mut around.kernel_lines);
@@ -331,6 +351,12 @@ impl Observer for Evidence<'_> {
         self.progress.clock_starts(phase);
     }
 
+    fn await_start(&mut self, _phase: &str) {
+        if let Some(ranks) = self.ranks {
+            ranks.await_start();
+        }
+    }
+
     fn tick_ns(&self) -> Option<u64> {
         self.progress.tick_ns()
     }
@@ -344,6 +370,9 @@ impl Observer for Evidence<'_> {
     }
 
     fn interval(&mut self, live: &Live) {
+        if let Some(ranks) = self.ranks {
+            ranks.look();
+        }
         let mut tier = Tier::Unknown;
         let mut devices = Vec::new();
         if let Some(around) = &mut self.around {
@@ -367,6 +396,9 @@ impl Observer for Evidence<'_> {
     }
 
     fn clock_stopped(&mut self, _phase: &str, targets: &[TargetView<'_>], processes: &[u32]) {
+        if let Some(ranks) = self.ranks {
+            ranks.await_stop();
+        }
         self.samples.set_workers(processes.to_vec());
         let after: Counters = counters::sample(&self.samples);
         self.samples.set_workers(Vec::new());
@@ -375,7 +407,8 @@ impl Observer for Evidence<'_> {
         around.observations.dirty_after = residency_of(targets);
         let census = around.census.later();
         around.observations.conditions = self.conditions.finish(&census);
-        around.observations.other_io = around.others.finish(&[&[std::process::id()], processes].concat(), &census);
+        let own = self.ranks.map_or_else(|| vec![std::process::id()], RanksRun::processes);
+        around.observations.other_io = around.others.finish(&[&own, processes].concat(), &census);
         read_on(&mut around.kernel_log, &mut around.kernel_lines);
         around.observations.kernel_log = around.kernel_lines;
         around.observations.clock_step_ns = around.clock.finish();
@@ -403,12 +436,15 @@ impl Observer for Evidence<'_> {
         let first_found = first_found.into_iter().map(|(code, ns)| (code, ns.saturating_sub(measured.searched_ns)));
         self.seen.push(SeenInPhase { lanes, first_found: first_found.collect() });
         self.measured.phases.push(measured.clone());
-        let news = self.judge.phase_ended(self.workload, &self.measured, &self.observations);
-        news.withdrawn.iter().for_each(|finding| self.progress.withdrawn(finding));
-        news.found.iter().for_each(|finding| self.progress.found(finding));
+        let of_all = self.of_all_ranks(measured);
+        if self.ranks.is_none() {
+            let news = self.judge.phase_ended(self.workload, &self.measured, &self.observations);
+            news.withdrawn.iter().for_each(|finding| self.progress.withdrawn(finding));
+            news.found.iter().for_each(|finding| self.progress.found(finding));
+        }
         let devices = self.observations.phases.last().map(|seen| DeviceUse::between(&seen.before, &seen.after));
         self.progress.phase_devices(devices.unwrap_or_default());
-        self.progress.phase_ended(measured);
+        self.progress.phase_ended(of_all.as_ref().unwrap_or(measured));
     }
 
     fn phases_over(&mut self) {

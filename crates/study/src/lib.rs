@@ -18,6 +18,7 @@ pub mod placed;
 pub mod plan;
 pub mod precondition;
 pub mod preflight;
+mod ranks;
 pub mod run;
 pub mod sweep;
 
@@ -25,4 +26,5 @@ pub use compare::{CompareRequest, CompareSide, compare};
 pub use fit::Policies;
 pub use noise::{NoiseRequest, noise};
 pub use place::{Place, PlaceError};
+pub use ranks::{Division, JoinedRanks, follow};
 pub use run::{Bench, Both, Progress, RunBegun, RunError, RunOutcome, RunRequest, Second, Silent};

@@ -4,7 +4,9 @@ use crate::evidence::{Evidence, EvidenceLog, LastLook};
 use crate::fit::{Policies, fit};
 use crate::not_stored::NotStored;
 use crate::place::free_bytes;
+use crate::ranks::{Division, JoinedRanks, OfRanks, RanksRun, RunOrder, WorkloadOfRank};
 use jiff::Timestamp;
+use plumb_cluster::ClusterError;
 use plumb_engine::copy::SharedListener;
 use plumb_engine::guard::{Permissions, Refusal};
 use plumb_engine::signals::StopFlag;
@@ -18,10 +20,12 @@ use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::watch::DeviceUse;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tier, Tool};
 use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
+use plumb_trust::Measured;
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Shows people how far a run has got. Every method has an empty default.
@@ -180,6 +184,10 @@ pub struct Bench {
     pub copy_listener: Option<SharedListener>,
     /// Whoever conducts this process wants to know what devices did for the work alone.
     pub device_looks: Option<RunLooks>,
+    /// The processes that make every run together with this one.
+    pub ranks: Option<Rc<JoinedRanks>>,
+    /// Which part of a workload each of them runs.
+    pub division: Division,
     /// What the store did not take of all runs so far, and of what was made of them.
     pub not_stored: Option<NotStored>,
     environment: Environment,
@@ -249,6 +257,20 @@ pub enum RunError {
         /// Why.
         reason: String,
     },
+    /// A target that several ranks cannot use at once.
+    #[error(
+        "target `{target}`: its files would be the same for every rank, and each would remove those of the others; run it with one rank"
+    )]
+    OfSeveralRanks {
+        /// The target.
+        target: String,
+    },
+    /// Another rank could not go on, before anything was measured.
+    #[error("{0}")]
+    EndedByRank(String),
+    /// The other ranks cannot be reached.
+    #[error(transparent)]
+    Ranks(#[from] ClusterError),
     /// The engine could not run it.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -281,12 +303,14 @@ impl RunError {
     /// What the failure means.
     pub fn failure(&self) -> FailureKind {
         match self {
-            RunError::Workload(_) | RunError::Size { .. } => FailureKind::Plan,
+            RunError::Workload(_) | RunError::Size { .. } | RunError::OfSeveralRanks { .. } => FailureKind::Plan,
             RunError::Engine(error) if error.refusal().is_some_and(|refusal| refusal.exit_code() == 5) => {
                 FailureKind::Refused
             }
             RunError::Engine(error) if error.is_plan() => FailureKind::Plan,
-            RunError::Engine(_) | RunError::EndedEarly { .. } => FailureKind::Io,
+            RunError::Engine(_) | RunError::EndedByRank(_) | RunError::Ranks(_) | RunError::EndedEarly { .. } => {
+                FailureKind::Io
+            }
         }
     }
 
@@ -320,6 +344,8 @@ impl Bench {
             say: |_| {},
             copy_listener: None,
             device_looks: RunLooks::asked(),
+            ranks: None,
+            division: Division::Each,
             not_stored: None,
             environment: plumb_probe::environment(),
             null_ceilings: BTreeMap::new(),
@@ -356,12 +382,15 @@ impl Bench {
     /// # Errors
     /// [`RunError::Size`].
     pub fn resolve(&self, workload: &Workload, base: &Path) -> Result<Workload, RunError> {
-        resolved(workload, self.ram_bytes(), base)
+        // Ranks have files of their own: a share of the memory, or of the free space, is divided among them.
+        let (on_host, all) = self.ranks.as_ref().map_or((1, 1), |ranks| (ranks.on_this_host(), ranks.size()));
+        resolved(workload, self.ram_bytes() / u64::from(on_host.max(1)), base, u64::from(all.max(1)))
     }
 
-    /// Runs a workload once, with all its evidence; stores it and judges it.
+    /// Runs a workload once, with all its evidence; stores it and judges it. Where there are several ranks, all of them do so
+    /// together, and this one, which is the first, has the result of all.
     pub fn run(&mut self, request: &RunRequest<'_>, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
-        let mut workload = resolved(request.workload, self.ram_bytes(), request.base)?;
+        let mut workload = self.resolve(request.workload, request.base)?;
         let problems = validate(&workload);
         if !problems.is_empty() {
             return Err(RunError::Workload(problems));
@@ -373,11 +402,19 @@ impl Bench {
         let id = uuid::Uuid::now_v7();
         let content_seed = id.as_u64_pair().1;
         let id = id.to_string();
+        let ranks = self.ranks.clone();
+        let of_rank = ranks.as_ref().map(|ranks| WorkloadOfRank::of(&workload, self.division, 0, ranks.size()));
+        let of_rank = of_rank.transpose()?;
+        let work = Work { workload: &workload, base: request.base, content_seed, sim_run: request.sim_run };
+        if let Some(ranks) = &ranks {
+            RunOrder::of(self, &work).send(ranks)?;
+        }
         progress.run_begins(&RunBegun { id: &id, workload: &workload, base: request.base });
         let started_at = Timestamp::now().to_string();
         let tool = tool();
         let environment = self.environment.clone();
-        let evidence_log = run_log(&mut self.store, &mut self.queue).map(|to| EvidenceLog {
+        let (mut store, mut queue) = (self.store.take(), self.queue.take());
+        let evidence_log = run_log(&mut store, &mut queue).map(|to| EvidenceLog {
             to,
             id: &id,
             started_at: &started_at,
@@ -385,45 +422,58 @@ impl Bench {
             command: request.command,
             dialect: request.dialect,
         });
-        let mut evidence = Evidence::new(&workload, &environment, request.base, evidence_log, &mut *progress);
+        let together = ranks
+            .as_deref()
+            .zip(of_rank.as_ref())
+            .map(|(ranks, own)| RanksRun::new(ranks, self.stop, own, self.division));
+        let own_work = Work { workload: of_rank.as_ref().map_or(&workload, |own| &own.workload), ..work };
+        let mut evidence = Evidence::new(own_work.workload, &environment, request.base, evidence_log, &mut *progress)
+            .with_ranks(together.as_ref());
         if let Some(looks) = &self.device_looks {
             // Another tool's removal of its files is part of what the tool does, and it may make more runs than one.
             let last = if request.dialect.is_none() { LastLook::BeforeRemoval } else { LastLook::Elsewhere };
             evidence = evidence.with_looks(looks, last);
         }
-        let setting = Setting {
-            base: request.base,
-            permissions: &self.permissions,
-            stop: self.stop,
-            test_dirs: &self.test_dirs,
-            kept: self.kept.as_ref(),
-            drop_caches: self.drop_caches,
-            sim_run: request.sim_run,
-            content_seed,
-            recordings: self.recordings,
-            unopened: self.unopened,
-            say: self.say,
-            copy_listener: self.copy_listener.clone(),
-        };
-        let measured = plumb_engine::run(&workload, &setting, &mut evidence);
+        let measured = self.measure(own_work, &mut evidence);
         let (mut observations, seen) = evidence.collected();
+        (self.store, self.queue) = (store, queue);
+        let found = together.map(|together| together.finish(early_end(&measured).as_deref()));
         progress.run_ended();
         let mut measurement = match measured {
             Ok(measurement) => measurement,
-            Err(error) => {
-                if let Some(log) = run_log(&mut self.store, &mut self.queue) {
-                    // The run may not have been begun; then there is nothing to mark.
-                    let _ = log.fail_run(&id, &error.to_string());
-                }
-                return Err(error.into());
-            }
+            Err(error) => return Err(self.failed(&id, error.into())),
         };
+        let of_rank_0 = ranks.is_some().then(|| measurement.clone());
+        let of_ranks = match (found, &ranks) {
+            (Some(found), Some(ranks)) => {
+                match OfRanks::new(found, ranks, (&workload, self.division), &mut measurement, self.stop) {
+                    Ok(of_ranks) => Some(of_ranks),
+                    Err(error) => return Err(self.failed(&id, error)),
+                }
+            }
+            _ => None,
+        };
+        let mut hosts = of_ranks.as_ref().map_or_else(Vec::new, |of_ranks| of_ranks.hosts.clone());
         let is_real = |target: &Target| !matches!(target, Target::Sim(_) | Target::Null(_));
         if workload.target.values().any(is_real) {
-            let ceiling = self.null_ceiling(&workload, &measurement);
-            observations.phases.iter_mut().for_each(|phase| phase.null_ceiling_ops = ceiling.clone());
+            let here = hosts.first().map_or(&workload, |host| &host.workload).clone();
+            let ceiling = self.null_ceiling(&here, &measurement);
+            let all = hosts.iter_mut().flat_map(|host| &mut host.observations.phases);
+            all.chain(&mut observations.phases).for_each(|phase| phase.null_ceiling_ops = ceiling.clone());
         }
-        let mut judgement = plumb_trust::judge(&workload, &measurement, &observations);
+        let mut judgement = match &of_ranks {
+            None => plumb_trust::judge(&workload, &measurement, &observations),
+            Some(of_ranks) => {
+                let whole = Measured { workload: &of_ranks.workload, measurement: &measurement };
+                let one = match self.division {
+                    Division::Each => {
+                        Measured { workload: &workload, measurement: of_rank_0.as_ref().unwrap_or(&measurement) }
+                    }
+                    Division::Groups => whole,
+                };
+                plumb_trust::judge_hosts(whole, one, &hosts)
+            }
+        };
         for (phase, seen) in measurement.phases.iter_mut().zip(seen) {
             for finding in judgement.findings.iter_mut().filter(|one| one.phase.as_ref() == Some(&phase.name)) {
                 finding.at_ns = seen.first_found.get(&finding.code).copied().filter(|_| finding.level > Level::Note);
@@ -433,6 +483,15 @@ impl Bench {
         let mut phases = plumb_trust::phase_results(&workload, &measurement, &judgement);
         for phase in &mut phases {
             phase.notes.extend(not_had.iter().filter(|one| one.phase == phase.name).map(|one| one.note.clone()));
+        }
+        if let Some(of_ranks) = &of_ranks {
+            for (phase, spread) in phases.iter_mut().zip(&of_ranks.spreads) {
+                phase.ranks = spread.clone().map(Box::new);
+            }
+            // Of the whole host, not only of rank 0.
+            if let Some(first) = hosts.into_iter().next() {
+                observations = first.observations;
+            }
         }
         let result = RunResult {
             schema: RESULT_SCHEMA.to_owned(),
@@ -447,6 +506,7 @@ impl Bench {
             error: measurement.error.clone(),
             checks: judgement.findings,
             phases,
+            ranks: of_ranks.map(|of_ranks| Box::new(of_ranks.facts)),
             imported: None,
         };
         let not_stored = run_log(&mut self.store, &mut self.queue).and_then(|log| finish(log, &result, &measurement));
@@ -456,6 +516,65 @@ impl Bench {
             Some(error) => Err(RunError::EndedEarly { error, outcome: Box::new(outcome) }),
             None => Ok(outcome),
         }
+    }
+
+    /// One rank's part of a run that the first one asked for. Whatever becomes of it, the first one hears of it.
+    pub(crate) fn run_as_ordered(&mut self, order: &RunOrder, ranks: &JoinedRanks) {
+        // What cannot be, rank 0 has not asked for.
+        let Ok(own) = WorkloadOfRank::of(&order.workload, order.division, ranks.rank(), ranks.size()) else { return };
+        let together = RanksRun::new(ranks, self.stop, &own, order.division);
+        let work = Work { workload: &own.workload, ..order.work(ranks.rank()) };
+        let environment = self.environment.clone();
+        let mut silent = Silent;
+        let mut evidence =
+            Evidence::new(work.workload, &environment, work.base, None, &mut silent).with_ranks(Some(&together));
+        let measured = self.measure(work, &mut evidence);
+        drop(evidence);
+        together.finish(early_end(&measured).as_deref());
+    }
+
+    fn measure(&self, work: Work<'_>, evidence: &mut Evidence<'_>) -> Result<Measurement, EngineError> {
+        let setting = Setting {
+            base: work.base,
+            permissions: &self.permissions,
+            stop: self.stop,
+            test_dirs: &self.test_dirs,
+            kept: self.kept.as_ref(),
+            drop_caches: self.drop_caches,
+            sim_run: work.sim_run,
+            content_seed: work.content_seed,
+            recordings: self.recordings,
+            unopened: self.unopened,
+            say: self.say,
+            copy_listener: self.copy_listener.clone(),
+        };
+        plumb_engine::run(work.workload, &setting, evidence)
+    }
+
+    /// Marks a run that has no result.
+    fn failed(&mut self, id: &str, error: RunError) -> RunError {
+        if let Some(log) = run_log(&mut self.store, &mut self.queue) {
+            // The run may not have been begun; then there is nothing to mark.
+            let _ = log.fail_run(id, &error.to_string());
+        }
+        error
+    }
+}
+
+/// What the engine is given of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Work<'a> {
+    pub(crate) workload: &'a Workload,
+    pub(crate) base: &'a Path,
+    pub(crate) content_seed: u64,
+    pub(crate) sim_run: SimRun,
+}
+
+/// Why a rank's part of a run ended before its last phase, where it did.
+fn early_end(measured: &Result<Measurement, EngineError>) -> Option<String> {
+    match measured {
+        Ok(measurement) => measurement.error.clone(),
+        Err(error) => Some(error.to_string()),
     }
 }
 
@@ -486,7 +605,7 @@ fn finish(log: &mut dyn RunLog, result: &RunResult, measurement: &Measurement) -
 }
 
 /// The workload with every size in bytes.
-fn resolved(workload: &Workload, ram_bytes: u64, base: &Path) -> Result<Workload, RunError> {
+fn resolved(workload: &Workload, ram_bytes: u64, base: &Path, sharers: u64) -> Result<Workload, RunError> {
     let mut workload = workload.clone();
     for (name, target) in &mut workload.target {
         let sizes: Vec<&mut Size> = match target {
@@ -498,7 +617,8 @@ fn resolved(workload: &Workload, ram_bytes: u64, base: &Path) -> Result<Workload
         for size in sizes {
             let free = match size {
                 Size::Free(_) => {
-                    free_bytes(base).map_err(|error| RunError::Size { target: name.clone(), reason: error.reason })?
+                    let free = free_bytes(base);
+                    free.map_err(|error| RunError::Size { target: name.clone(), reason: error.reason })? / sharers
                 }
                 Size::Bytes(_) | Size::Ram(_) => 0,
             };

@@ -85,15 +85,16 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
             first_done: first_done(measured, tiers),
             notes: measured.fallbacks.clone(),
             limiter: Some(limiter.clone()),
+            ranks: None,
         })
         .collect()
 }
 
-fn worst_first(findings: &mut [Finding]) {
+pub(crate) fn worst_first(findings: &mut [Finding]) {
     short_list::sort_by_key(findings, |finding| std::cmp::Reverse(finding.level));
 }
 
-fn verdict(findings: &[Finding]) -> RunVerdict {
+pub(crate) fn verdict(findings: &[Finding]) -> RunVerdict {
     let decisive_unseen =
         findings.iter().any(|finding| finding.level == Level::Skipped && DECISIVE.contains(&finding.code.as_str()));
     match RunVerdict::of(findings) {

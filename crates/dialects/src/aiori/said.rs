@@ -140,14 +140,16 @@ impl Said {
         let option = row.written();
         let value = match row.takes {
             Takes::Flag => value,
-            _ => Some(value.or_else(next).filter(|value| !value.is_empty() || row.takes == Takes::Text).ok_or_else(|| {
-                let what = match row.takes {
-                    Takes::Number => "NUMBER",
-                    Takes::Size => "SIZE",
-                    _ => "TEXT",
-                };
-                Wrong::NoValue { option: option.clone(), what }
-            })?),
+            _ => Some(value.or_else(next).filter(|value| !value.is_empty() || row.takes == Takes::Text).ok_or_else(
+                || {
+                    let what = match row.takes {
+                        Takes::Number => "NUMBER",
+                        Takes::Size => "SIZE",
+                        _ => "TEXT",
+                    };
+                    Wrong::NoValue { option: option.clone(), what }
+                },
+            )?),
         };
         self.set(row, &option, value.as_deref())
     }

@@ -4,8 +4,8 @@ use super::result::Test;
 use super::settings::Settings;
 use plumb_workload::files::Names;
 use plumb_workload::program::{
-    ItemName, ItemOrder, MakeItem, Packets, Program, ProgramContent, ScratchTarget, Step, TreeNames, TreeStep, TreeWork,
-    Wall,
+    ItemName, ItemOrder, MakeItem, Packets, Program, ProgramContent, ScratchTarget, Step, TreeNames, TreeStep,
+    TreeWork, Wall,
 };
 use plumb_workload::{
     Bytes, ClockScope, End, Flush, Nanos, OnError, Phase, Start, Target, Work, WorkerGroup, Workload,

@@ -172,13 +172,14 @@ fn measured(name: &str, items: u64, ms: u64) -> PhaseMeasurement {
 }
 
 fn results() -> Vec<IterationResult> {
-    [10, 20].map(|ms| {
-        let mut result = IterationResult::default();
-        result.add(&measured("file-stat", 100, ms));
-        result.add(&measured("tree-create", 1, 1));
-        result
-    })
-    .into()
+    [10, 20]
+        .map(|ms| {
+            let mut result = IterationResult::default();
+            result.add(&measured("file-stat", 100, ms));
+            result.add(&measured("tree-create", 1, 1));
+            result
+        })
+        .into()
 }
 
 // Protects scripts that read the table: its lines are those of the real tool's, to the column.
@@ -195,7 +196,10 @@ fn the_table_has_mdtest_s_form() {
     assert!(text.contains("LATENCY (in ms)"), "{text}");
     let both = print::report(&settings("-n 100 -F -i 2 -P"), &results());
     assert!(both.contains("\nSUMMARY time (in ms/op): (of 2 iterations)"));
-    assert!(both.contains("   File stat                       0.200          0.100          0.150          0.071"), "{both}");
+    assert!(
+        both.contains("   File stat                       0.200          0.100          0.150          0.071"),
+        "{both}"
+    );
     let ranks = print::report(&settings("-n 100 -F -i 2 --showRankStatistics"), &results());
     let golden = "   Operation     per Rank: Max            Min           Mean      per Iteration: Max            Min           \
                   Mean        Std Dev";

@@ -139,9 +139,9 @@ impl ProgramSource {
     fn next_of_trees(&mut self, number: u32) -> Option<CallOp> {
         let seen = self.trees.as_mut()?;
         let (step, rules) = self.program.trees.get(number as usize)?;
-        let way = seen.way.get_or_insert_with(|| {
-            Box::new(TreeWay::new(&seen.files, step, *rules, self.worker, seen.wall.take()))
-        });
+        let way = seen
+            .way
+            .get_or_insert_with(|| Box::new(TreeWay::new(&seen.files, step, *rules, self.worker, seen.wall.take())));
         let op = way.next();
         if op.is_none() {
             seen.way = None;

@@ -31,6 +31,11 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
     ("PLUMB_STREAM", "Where seconds are sent, where --stream is not given: FORM:WHERE."),
     ("PLUMB_STREAM_TOKEN", "The token that scrapers must show, where --stream-token-file is not given."),
+    (
+        "PLUMB_MPI",
+        "The MPI library of a job that mpirun, mpiexec or srun started [default: that of the launcher]; `off` runs each process alone.",
+    ),
+    ("PLUMB_MPI_PATIENCE", "Seconds after which a silent rank is taken for dead [default: 20]."),
     ("PLUMB_SSH", "The ssh command with its options, for hosts of a study [default: ssh]."),
     (
         "PLUMB_AGENT",

@@ -154,6 +154,10 @@ pub const TOPICS: &[Topic] = &[
             ),
             example("Print each second as JSON while it runs", "plumb run random-read --at sim:ssd --stream ndjson:-"),
             example("Print a named workload as a file, to edit it", "plumb run mail --translate"),
+            example(
+                "Run it with 64 processes of an MPI job",
+                "mpirun -n 64 plumb run random-write --at /mnt/lustre/me",
+            ),
         ],
         exits: &[TRUSTED, ASSERTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED],
     },
@@ -240,6 +244,7 @@ pub const TOPICS: &[Topic] = &[
                 "Send each second of it to a file",
                 "plumb as fio --name=a --rw=randread --size=1g --plumb-stream=ndjson:seconds",
             ),
+            example("Run it on each of 4 ranks at once", "mpirun -n 4 plumb as fio job.fio"),
             example("Run dd", "plumb as dd if=/dev/zero of=file bs=1M count=1024 conv=fsync"),
             example("Print extended device statistics", "plumb as iostat -x 1 5"),
         ],

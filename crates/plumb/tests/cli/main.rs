@@ -28,6 +28,7 @@ mod iostat;
 mod iozone;
 mod live_export;
 mod modes;
+mod mpi;
 mod noise;
 mod output;
 mod pages;

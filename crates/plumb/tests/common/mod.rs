@@ -68,6 +68,7 @@ impl Home {
             "PLUMB_ALLOW",
             "PLUMB_FILL",
             "PLUMB_DB",
+            "PLUMB_MPI",
             "PLUMB_STREAM",
             "PLUMB_STREAM_TOKEN",
             "NO_COLOR",

@@ -1,6 +1,7 @@
 //! The first lines of a page: which storage, how much data, how long.
 
 use super::PageOptions;
+use super::ranks;
 use crate::facts;
 use crate::format;
 use crate::measure;
@@ -19,6 +20,7 @@ pub(super) fn head(result: &RunResult, options: &PageOptions<'_>, style: &Style)
         }
     }
     let about = about(result, options);
+    let ranks = ranks::line(result, options.detail).map_or(String::new(), |line| format!("{}\n", style.wrap(&line, 2)));
     let mut text = String::new();
     if let Some(name) = options.name {
         text.push_str(&format!("{}\n", style.ink(Ink::Strong, name)));
@@ -30,11 +32,11 @@ pub(super) fn head(result: &RunResult, options: &PageOptions<'_>, style: &Style)
         if number == 0 && lines.len() == 1 && width + 3 + measure::width(&about) <= style.width {
             let room = style.width.min(HEAD_WIDTH.max(width + 3 + measure::width(&about))) - width;
             text.push_str(&format!("{}{}\n", style.ink(Ink::Strong, &both), measure::right(&about, room)));
-            return text + "\n";
+            return text + &ranks + "\n";
         }
         text.push_str(&format!("{}\n", style.ink(Ink::Strong, &style.wrap(&both, 2))));
     }
-    text.push_str(&format!("{}\n\n", style.wrap(&about, 2)));
+    text.push_str(&format!("{}\n{ranks}\n", style.wrap(&about, 2)));
     text
 }
 
@@ -80,6 +82,9 @@ fn data(result: &RunResult) -> Vec<String> {
         bytes.map(|bytes| format!("{}{what}", format::bytes_brief(bytes as f64))).into_iter().collect();
     if words.is_empty() && files > 0 {
         words.push(format!("{files} files"));
+    }
+    if result.ranks.is_some() {
+        words.iter_mut().for_each(|word| word.push_str(" per rank"));
     }
     words
 }

@@ -9,6 +9,7 @@ mod head;
 mod imported;
 mod limits;
 mod phases;
+mod ranks;
 mod rows;
 mod survey;
 

@@ -3,6 +3,7 @@
 use super::Detail;
 use super::access;
 use super::limits;
+use super::ranks;
 use super::rows::{self, Aside};
 use crate::format;
 use crate::measure;
@@ -51,6 +52,9 @@ pub(super) fn phases(result: &RunResult, detail: Detail, style: &Style) -> Strin
             text.push('\n');
         }
         let limit = limits::limit(phase).filter(|_| detail == Detail::Full || result.phases.len() <= LIMITS_IN_BRIEF);
+        if let Some(spread) = ranks::spread(phase, detail) {
+            text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&spread, 4))));
+        }
         if let Some(limit) = limit {
             text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&limit, 4))));
         }
@@ -63,8 +67,9 @@ fn heading(result: &RunResult, phase: &PhaseResult) -> String {
     let mut words = Vec::new();
     if let Some(plan) = result.workload.phase.iter().find(|plan| plan.name == phase.name) {
         let workers: u32 = plan.workers.iter().map(|group| group.count).sum();
+        let each = if phase.ranks.is_some() { " per rank" } else { "" };
         if workers > 1 {
-            words.push(format!("{workers} workers"));
+            words.push(format!("{workers} workers{each}"));
         }
         if let Some(depth) = access::depth(plan) {
             let batched = if access::submits_in_batches(plan) { ", submitted in batches" } else { "" };

@@ -206,6 +206,7 @@ mod tests {
             first_done: Some(FirstDone { at_ns: first_at_ns, metrics: [(rate, value(1500.0))].into() }),
             notes: Vec::new(),
             limiter: None,
+            ranks: None,
         }
     }
 

@@ -69,6 +69,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
     let p99 = Metric::latency(write, Stat::P99);
     let p9999 = Metric::latency(write, Stat::P9999);
     RunResult {
+        ranks: None,
         imported: None,
         schema: "plumb.result/1".to_owned(),
         id: id.to_owned(),
@@ -112,6 +113,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
             first_done: None,
             notes: vec!["direct: not had; a cold page cache used instead".to_owned()],
             limiter: None,
+            ranks: None,
         }],
     }
 }

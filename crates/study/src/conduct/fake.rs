@@ -190,6 +190,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
         partial: false,
         error: None,
         checks: Vec::new(),
+        ranks: None,
         imported: None,
         phases: vec![PhaseResult {
             name: "write".to_owned(),
@@ -199,6 +200,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
             first_done: None,
             notes: Vec::new(),
             limiter: None,
+            ranks: None,
         }],
     };
     let counts = DeviceCounts { reads: 0, read_bytes: 0, writes: 512, written_bytes: 96 << 20, flushes: 1 };

@@ -29,11 +29,11 @@ pub struct RateTier {
 }
 
 impl RateTier {
-    fn unknown(because: impl Into<String>) -> RateTier {
+    pub(crate) fn unknown(because: impl Into<String>) -> RateTier {
         RateTier { tier: Tier::Unknown, device_share: None, because: because.into() }
     }
 
-    fn of_share(share: f64, because: String) -> RateTier {
+    pub(crate) fn of_share(share: f64, because: String) -> RateTier {
         RateTier { tier: tier_of(share), device_share: Some(share), because }
     }
 }

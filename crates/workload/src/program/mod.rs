@@ -23,9 +23,7 @@ pub use step::{
     StreamLocks,
 };
 pub use transfer::{Detours, ListedRecord, Moves, Pauses, RecordOrder, Shuffle, Transfer, Via};
-pub use trees::{
-    ItemName, ItemOrder, MakeItem, TreeEntry, TreeName, TreeNames, TreeStep, TreeWork, Wall, put_number,
-};
+pub use trees::{ItemName, ItemOrder, MakeItem, TreeEntry, TreeName, TreeNames, TreeStep, TreeWork, Wall, put_number};
 
 use crate::op::OpKind;
 use serde::{Deserialize, Serialize};

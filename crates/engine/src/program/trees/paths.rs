@@ -27,7 +27,11 @@ impl TreeFiles {
     pub(super) fn new(names: TreeNames, base: &Path) -> TreeFiles {
         let places = Paths::new(&Names::Made(names.places.clone()), base);
         let places = (0..places.count()).map(|number| places.path(number)).collect();
-        TreeFiles { names: TreeNames { places, ..names }, furthest: AtomicU64::new(u64::MAX), at_wall: Mutex::default() }
+        TreeFiles {
+            names: TreeNames { places, ..names },
+            furthest: AtomicU64::new(u64::MAX),
+            at_wall: Mutex::default(),
+        }
     }
 
     pub(super) fn furthest(&self) -> u64 {

@@ -94,7 +94,9 @@ impl TreeWay {
         let names = &self.files.names;
         let owner = match self.step.all_owners {
             true => self.owners_done,
-            false => (u64::from(self.worker) + u64::from(self.step.shift)).rem_euclid(names.owners.max(1).into()) as u32,
+            false => {
+                (u64::from(self.worker) + u64::from(self.step.shift)).rem_euclid(names.owners.max(1).into()) as u32
+            }
         };
         let first = |entry| names.number(TreeName { root: self.root, owner, entry });
         let item = |kind| first(TreeEntry::Item(kind, 0));
@@ -366,11 +368,16 @@ mod tests {
             let files = Arc::new(TreeFiles::new(tree.clone(), std::path::Path::new("")));
             let step = TreeStep::new(TreeWork::Rename { aside: 1 });
             let mut way = TreeWay::new(&files, &step, 0, 1, None);
-            let mut there: std::collections::BTreeSet<u64> =
-                (0..per_directory).map(|number| tree.number(TreeName { root: 0, owner: 1, entry: TreeEntry::Item(0, number) })).collect();
+            let mut there: std::collections::BTreeSet<u64> = (0..per_directory)
+                .map(|number| tree.number(TreeName { root: 0, owner: 1, entry: TreeEntry::Item(0, number) }))
+                .collect();
             let before = there.clone();
             while let Some(op) = way.next() {
-                assert!(there.remove(&op.file), "{} of {per_directory} is not there", tree.path(tree.name(op.file)).display());
+                assert!(
+                    there.remove(&op.file),
+                    "{} of {per_directory} is not there",
+                    tree.path(tree.name(op.file)).display()
+                );
                 assert!(there.insert(op.other));
             }
             assert_eq!(there, before);

@@ -142,6 +142,7 @@ pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
         Err(Cut::Signal(signal)) => {
             // The store is closed before.
             drop(bench);
+            crate::ranks::dismiss(End::Interrupted.number());
             signals::die_by(signal)
         }
     }

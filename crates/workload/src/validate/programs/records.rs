@@ -29,7 +29,11 @@ pub(super) fn trees(check: &mut Checker, step: &TreeStep) {
         check.problem(["wall"], "one worker that does the items of all owners meets nobody", "leave `wall` out");
     }
     if matches!(step.does, TreeWork::Rename { aside } if aside == step.items) {
-        check.problem(["does", "rename", "aside"], "items would be put aside under their own names", "use another kind");
+        check.problem(
+            ["does", "rename", "aside"],
+            "items would be put aside under their own names",
+            "use another kind",
+        );
     }
 }
 

@@ -1,0 +1,73 @@
+//! What ranks cost each other: the time of a roster, a barrier, a broadcast and a reduction, for docs/scale.md.
+//!
+//! ```text
+//! cargo build --release -p plumb-cluster --example cost
+//! mpirun -n 16 target/release/examples/cost [BYTES]
+//! ```
+//! `BYTES` is the length of each rank's report, 32768 by default.
+
+use plumb_cluster::{Arrival, Cluster, ClusterError, Member, Reduction, for_ever, start};
+use std::time::Instant;
+
+struct Longest(Vec<u8>);
+
+impl Reduction for Longest {
+    fn absorb(&mut self, _child: u32, sent: Result<Vec<u8>, ClusterError>) {
+        if let Ok(sent) = sent
+            && sent.len() > self.0.len()
+        {
+            self.0 = sent;
+        }
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        self.0.clone()
+    }
+}
+
+/// The median of some times of this, µs.
+fn median_us(times: u32, mut once: impl FnMut()) -> f64 {
+    let mut all: Vec<f64> = (0..times)
+        .map(|_| {
+            let start = Instant::now();
+            once();
+            start.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let length = std::env::args().nth(1).map_or(Ok(32_768), |text| text.parse())?;
+    let begin = Instant::now();
+    let Some(cluster) = start()? else { return Err("start it with mpirun -n 2 or more".into()) };
+    let started = begin.elapsed().as_secs_f64() * 1e3;
+    let cluster: &dyn Cluster = cluster.as_ref();
+    let met = Instant::now();
+    cluster.roster(Member::this(), &for_ever)?;
+    let met = met.elapsed().as_secs_f64() * 1e3;
+    let offset = Instant::now();
+    cluster.clock_offset(&for_ever)?;
+    let offset = offset.elapsed().as_secs_f64() * 1e3;
+    let report = vec![7_u8; length];
+    let barrier = median_us(201, || drop(cluster.barrier(Arrival::Ready, &for_ever)));
+    let broadcast = median_us(51, || {
+        drop(cluster.broadcast(report.clone(), &for_ever));
+        drop(cluster.reduce(&mut Longest(Vec::new()), &for_ever));
+    });
+    let reduction = median_us(51, || {
+        drop(cluster.reduce(&mut Longest(report.clone()), &for_ever));
+        drop(cluster.broadcast(Vec::new(), &for_ever));
+    });
+    if cluster.rank() == 0 {
+        println!(
+            "{} ranks, {}: MPI start {started:.0} ms, roster {met:.2} ms, clocks {offset:.2} ms, barrier {barrier:.1} µs, \
+             broadcast of {length} B and back {broadcast:.1} µs, reduction of {length} B and back {reduction:.1} µs",
+            cluster.size(),
+            cluster.transport()
+        );
+    }
+    cluster.leave(plumb_cluster::Leave::Together);
+    Ok(())
+}

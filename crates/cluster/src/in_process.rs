@@ -1,0 +1,166 @@
+//! Ranks that are threads of one process, joined by channels: for tests of whatever uses a [`Cluster`].
+
+use crate::cluster::{Cluster, Leave, Patience};
+use crate::error::ClusterError;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// One of several threads.
+#[derive(Debug)]
+pub struct Thread {
+    rank: u32,
+    to: Vec<Mutex<Sender<Vec<u8>>>>,
+    from: Vec<Mutex<Receiver<Vec<u8>>>>,
+}
+
+/// As many ranks, each for a thread of its own. One that is dropped is silent from then on.
+pub fn threads(size: u32) -> Vec<Thread> {
+    let mut threads: Vec<Thread> = (0..size).map(|rank| Thread { rank, to: Vec::new(), from: Vec::new() }).collect();
+    for one in 0..threads.len() {
+        for other in 0..threads.len() {
+            let (sender, receiver) = channel();
+            threads[one].to.push(Mutex::new(sender));
+            threads[other].from.push(Mutex::new(receiver));
+        }
+    }
+    threads
+}
+
+impl Cluster for Thread {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.to.len() as u32
+    }
+
+    fn transport(&self) -> &str {
+        "threads of one process"
+    }
+
+    fn send(&self, to: u32, message: &[u8], _patience: &Patience<'_>) -> Result<(), ClusterError> {
+        // Whoever is gone is noticed by who waits for it.
+        if let Some(Ok(sender)) = self.to.get(to as usize).map(Mutex::lock) {
+            let _ = sender.send(message.to_vec());
+        }
+        Ok(())
+    }
+
+    fn receive(&self, from: u32, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError> {
+        let start = Instant::now();
+        let silent = || ClusterError::Silent { rank: from, waited: start.elapsed() };
+        let Some(Ok(receiver)) = self.from.get(from as usize).map(Mutex::lock) else { return Err(silent()) };
+        loop {
+            match receiver.recv_timeout(Duration::from_millis(1)) {
+                Ok(message) => return Ok(message),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) if !patience(start.elapsed()) => {
+                    return Err(silent());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    fn leave(&self, _how: Leave) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::{Arrival, Ending, EndingKind, Reduction, Release, for_ever};
+    use crate::roster::Member;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// Runs the same in each thread, and gives what each came to, in order.
+    fn together<T: Send>(size: u32, body: impl Fn(&Thread) -> T + Sync) -> Vec<T> {
+        let threads = threads(size);
+        std::thread::scope(|scope| {
+            let body = &body;
+            let running: Vec<_> = threads.iter().map(|thread| scope.spawn(move || body(thread))).collect();
+            running.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    struct Sum {
+        ranks: u64,
+        missing: Vec<u32>,
+    }
+
+    impl Reduction for Sum {
+        fn absorb(&mut self, child: u32, sent: Result<Vec<u8>, ClusterError>) {
+            match sent {
+                Ok(bytes) => self.ranks += u64::from_le_bytes(bytes.try_into().unwrap()),
+                Err(_) => self.missing.push(child),
+            }
+        }
+
+        fn bytes(&mut self) -> Vec<u8> {
+            self.ranks.to_le_bytes().to_vec()
+        }
+    }
+
+    // Protects: every rank is in a sum once and hears what rank 0 says, in trees of one and of several levels.
+    #[test]
+    fn sums_hold_every_rank_once() {
+        for size in [1, 2, 33, 34, 70] {
+            let sums = together(size, |thread| {
+                let mut sum = Sum { ranks: u64::from(thread.rank()), missing: Vec::new() };
+                thread.reduce(&mut sum, &for_ever).unwrap();
+                thread.broadcast(sum.ranks.to_le_bytes().to_vec(), &for_ever).unwrap()
+            });
+            let all: u64 = (0..u64::from(size)).sum();
+            assert!(sums.iter().all(|sum| *sum == all.to_le_bytes()), "{size}");
+        }
+    }
+
+    // Protects: nobody passes a barrier before all are there, and one who cannot go on stops all.
+    #[test]
+    fn barriers_hold_everybody() {
+        let arrived = AtomicU32::new(0);
+        let released = together(40, |thread| {
+            arrived.fetch_add(1, Ordering::SeqCst);
+            let release = thread.barrier(Arrival::Ready, &for_ever).unwrap();
+            (release, arrived.load(Ordering::SeqCst))
+        });
+        let Release::At(at) = released[0].0 else { panic!("{:?}", released[0]) };
+        assert!(released.iter().all(|(release, seen)| *release == Release::At(at) && *seen == 40));
+
+        let ended = together(40, |thread| {
+            let arrival = if thread.rank() == 39 { Arrival::Ends("no space".to_owned()) } else { Arrival::Ready };
+            thread.barrier(arrival, &for_ever).unwrap()
+        });
+        let ending = Ending { rank: 39, kind: EndingKind::Said, why: "no space".to_owned() };
+        assert!(ended.iter().all(|release| *release == Release::End(vec![ending.clone()])));
+    }
+
+    // Protects: a rank that is gone is named, and does not hold up the others.
+    #[test]
+    fn a_silent_rank_is_named() {
+        let ended = together(5, |thread| {
+            let patience = |waited: Duration| waited < Duration::from_millis(50);
+            match thread.rank() {
+                3 => None,
+                0 => Some(thread.barrier(Arrival::Ready, &patience).unwrap()),
+                _ => Some(thread.barrier(Arrival::Ready, &for_ever).unwrap()),
+            }
+        });
+        let Some(Release::End(endings)) = &ended[1] else { panic!("{:?}", ended[1]) };
+        assert!(endings.len() == 1 && endings[0].rank == 3 && endings[0].kind == EndingKind::Silent, "{endings:?}");
+    }
+
+    // Protects: all know all, and clocks that are one are found to be one, within what the round trips allow.
+    #[test]
+    fn everybody_knows_everybody_and_the_time() {
+        let seen = together(40, |thread| {
+            let roster = thread.roster(Member::this(), &for_ever).unwrap();
+            (roster.ranks(), roster.one_clock(), thread.clock_offset(&for_ever).unwrap())
+        });
+        for (ranks, one_clock, offset) in seen {
+            assert!(ranks == 40 && one_clock);
+            assert!(offset.ns.unsigned_abs() <= offset.within_ns, "{offset:?}");
+        }
+    }
+}

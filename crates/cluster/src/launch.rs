@@ -1,0 +1,111 @@
+//! Finds out whether this process was started as one of several, by the variables that launchers set.
+
+use crate::cluster::Cluster;
+use crate::error::StartError;
+use crate::mpi;
+use std::fmt;
+
+/// What started the processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Launcher {
+    /// `mpirun` of Open MPI.
+    OpenMpi,
+    /// `mpiexec` of MPICH and its relatives, or `srun --mpi=pmi2`: the PMI interface.
+    Pmi,
+    /// `srun --mpi=pmix` and other launchers with the PMIx interface.
+    Pmix,
+    /// `srun` without an interface for MPI.
+    Slurm,
+}
+
+impl fmt::Display for Launcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Launcher::OpenMpi => "Open MPI's mpirun",
+            Launcher::Pmi => "mpiexec (PMI)",
+            Launcher::Pmix => "a launcher with PMIx",
+            Launcher::Slurm => "srun",
+        })
+    }
+}
+
+/// How this process was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Launched {
+    pub(crate) launcher: Launcher,
+    /// As its variables say; `None` where they do not.
+    pub(crate) size: Option<u32>,
+    pub(crate) rank: u32,
+}
+
+/// Names the library to open, or is `off`.
+pub(crate) const SETTING: &str = "PLUMB_MPI";
+
+/// What the variables say; nothing for a process that was started alone, whoever started it.
+fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
+    let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
+    let found = |launcher, rank: &str, size: Option<u32>| Some(Launched { launcher, size, rank: number(rank)? });
+    let tasks = || number("SLURM_STEP_NUM_TASKS");
+    let launched = found(Launcher::OpenMpi, "OMPI_COMM_WORLD_RANK", number("OMPI_COMM_WORLD_SIZE"))
+        .or_else(|| found(Launcher::Pmix, "PMIX_RANK", tasks()))
+        .or_else(|| found(Launcher::Pmi, "PMI_RANK", number("PMI_SIZE")))
+        // Batch scripts have `SLURM_PROCID` too; only steps have a number of tasks of their own.
+        .or_else(|| found(Launcher::Slurm, "SLURM_PROCID", Some(tasks().unwrap_or(1))));
+    launched.filter(|launched| launched.size != Some(1))
+}
+
+/// Rank and launcher of a process that was started as one of several, before any library is opened: who is not rank 0 prints
+/// nothing.
+pub fn launcher() -> Option<(Launcher, u32)> {
+    if std::env::var_os(SETTING).is_some_and(|setting| setting == "off") {
+        return None;
+    }
+    launched(|name| std::env::var(name).ok()).map(|launched| (launched.launcher, launched.rank))
+}
+
+/// Joins the processes that were started with this one; `None` where there are no others.
+///
+/// # Errors
+/// There are others, and they cannot be reached: to run alone then would give as many runs as there are processes.
+pub fn start() -> Result<Option<Box<dyn Cluster>>, StartError> {
+    let setting = std::env::var(SETTING).unwrap_or_default();
+    if setting == "off" {
+        return Ok(None);
+    }
+    let Some(launched) = launched(|name| std::env::var(name).ok()) else { return Ok(None) };
+    if launched.launcher == Launcher::Slurm {
+        return Err(StartError::NoInterface { size: launched.size.unwrap_or(0) });
+    }
+    let named = Some(setting).filter(|setting| !setting.is_empty());
+    let mpi = mpi::join(launched, named.as_deref())?;
+    Ok((mpi.size() > 1).then(|| Box::new(mpi) as Box<dyn Cluster>))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variables: &[(&str, &str)]) -> Option<Launched> {
+        launched(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    // Protects: each launcher is known by its own variables, and a process that was started alone never opens a library.
+    #[test]
+    fn launchers_are_known_by_their_variables() {
+        let some = |launcher, size, rank| Some(Launched { launcher, size, rank });
+        assert_eq!(
+            of(&[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "3"), ("PMIX_RANK", "3")]),
+            some(Launcher::OpenMpi, Some(4), 3)
+        );
+        assert_eq!(of(&[("PMI_SIZE", "4"), ("PMI_RANK", "0")]), some(Launcher::Pmi, Some(4), 0));
+        let pmix = [("PMIX_RANK", "1"), ("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "1")];
+        assert_eq!(of(&pmix), some(Launcher::Pmix, Some(8), 1));
+        assert_eq!(of(&pmix[..1]), some(Launcher::Pmix, None, 1));
+        assert_eq!(of(&pmix[1..]), some(Launcher::Slurm, Some(8), 1));
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("OMPI_COMM_WORLD_SIZE", "1"), ("OMPI_COMM_WORLD_RANK", "0")]), None);
+        // As in a batch script, and in the shell of an allocation.
+        assert_eq!(of(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), None);
+        assert_eq!(of(&[("PMI_RANK", "none"), ("PMI_SIZE", "4")]), None);
+    }
+}

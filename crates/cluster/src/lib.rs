@@ -1,0 +1,26 @@
+//! Processes that measure together, on one host or many.
+//!
+//! [`Cluster`] is what the rest of Plumb knows: ranks that send bytes to each other. Whoever carries the bytes implements five
+//! methods; broadcast, barrier, clock offsets and reduction are made of these, once, along a [tree](tree). [`start`] finds what
+//! this process was started by: [`mpi`] under `mpirun`, `mpiexec` or `srun`, nothing otherwise. [`in_process`] joins threads, for
+//! tests.
+//!
+//! Every rank calls the same collective methods in the same order. Each call takes a [`Patience`]: how long it waits for another
+//! rank is the caller's decision, because only the caller knows whether a rank may still be busy.
+
+mod clock;
+mod cluster;
+mod error;
+pub mod in_process;
+mod launch;
+pub mod mpi;
+mod roster;
+pub mod tree;
+
+pub use clock::{ClockOffset, monotonic_ns, wait_until_ns};
+pub use cluster::{
+    Arrival, Cluster, Ending, EndingKind, Leave, Patience, REASONS_MAX, Reduction, Release, ToEnd, for_ever,
+};
+pub use error::{ClusterError, StartError};
+pub use launch::{Launcher, launcher, start};
+pub use roster::{Host, Member, Roster};

@@ -1,0 +1,230 @@
+//! MPI as a site has it: the launcher's own library, opened at run time.
+//!
+//! Only messages between two ranks are used, each begun and then asked after: a call of MPI that waits by itself waits for ever
+//! where the other rank has died. MPI's own collective functions do.
+
+mod library;
+mod pulse;
+
+use crate::cluster::{Cluster, Leave, Patience, ToEnd};
+use crate::error::{ClusterError, StartError};
+use crate::launch::{Launched, Launcher};
+use library::{CallError, Library, OpenError, Request, Tag, Threads};
+use pulse::VitalSigns;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Ranks of an MPI job.
+pub struct Mpi {
+    rank: u32,
+    size: u32,
+    transport: String,
+    shared: Arc<Shared>,
+    pulse: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the threads of a rank share.
+struct Shared {
+    library: Mutex<Library>,
+    vital: VitalSigns,
+}
+
+/// Names of libraries, those of the launcher's own kind first. A site that has several puts the right one on the loader's path,
+/// as it does for every program. `libmpi.so.12` is MPICH's name where Debian and others rename it, and that of its relatives.
+fn candidates(launcher: Launcher) -> &'static [&'static str] {
+    match launcher {
+        Launcher::OpenMpi => &["libmpi.so.40", "libmpi.so.80", "libmpi_abi.so.0", "libmpi.so"],
+        Launcher::Pmi => &["libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0", "libmpi.so"],
+        Launcher::Pmix | Launcher::Slurm => {
+            &["libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.0", "libmpi.so"]
+        }
+    }
+}
+
+/// Joins the ranks of the job that this process belongs to. `named` is the library that the user wants.
+pub(crate) fn join(launched: Launched, named: Option<&str>) -> Result<Mpi, StartError> {
+    let Launched { launcher, size, .. } = launched;
+    if cfg!(target_feature = "crt-static") {
+        return Err(StartError::Static { launcher, size: size.unwrap_or(0) });
+    }
+    let library = open(launched, named)?;
+    // Workers may be processes of their own, which never call MPI: Open MPI's warning against that is not meant for them.
+    library::set_variable(c"OMPI_MCA_mpi_warn_on_fork", c"0");
+    let failed = |error: CallError| StartError::Failed {
+        library: library.name.clone(),
+        function: error.function,
+        reason: error.reason,
+    };
+    let threads = library.init().map_err(failed)?;
+    let (rank, counted) = (library.rank().map_err(failed)?, library.size().map_err(failed)?);
+    if let Some(size) = size.filter(|&size| size != counted) {
+        let library = library.name.clone();
+        return Err(StartError::OtherMpi { launcher, size, library, counted });
+    }
+    let transport = short(&library.version);
+    let vital = VitalSigns::of(rank, counted);
+    let shared = Arc::new(Shared { library: Mutex::new(library), vital });
+    let pulse = (threads == Threads::Several && counted > 1).then(|| pulse::start(Arc::clone(&shared))).flatten();
+    Ok(Mpi { rank, size: counted, transport, shared, pulse: Mutex::new(pulse) })
+}
+
+fn open(launched: Launched, named: Option<&str>) -> Result<Library, StartError> {
+    let names = named.as_ref().map_or_else(|| candidates(launched.launcher), std::slice::from_ref);
+    let mut tried: Vec<String> = Vec::new();
+    for name in names {
+        match Library::open(name) {
+            Ok(library) => return Ok(library),
+            Err(OpenError::Unusable(error)) => return Err(error),
+            Err(OpenError::NotFound(message)) => tried.push(message),
+        }
+    }
+    let Launched { launcher, size, .. } = launched;
+    Err(StartError::NoLibrary { launcher, size: size.unwrap_or(0), tried: tried.join("; ") })
+}
+
+/// The name and version in what a library says of itself: `Open MPI 4.1.4` of `Open MPI v4.1.4, package: …`, `MPICH 4.0.2` of
+/// `MPICH Version: 4.0.2⏎MPICH Release date: …`.
+fn short(version: &str) -> String {
+    let first = version.lines().next().unwrap_or_default();
+    let first = first.split(',').next().unwrap_or_default();
+    let words = first.split_whitespace().filter(|word| !word.eq_ignore_ascii_case("version:"));
+    let plain = words.map(|word| match word.strip_prefix('v') {
+        Some(number) if number.starts_with(|c: char| c.is_ascii_digit()) => number,
+        _ => word,
+    });
+    plain.collect::<Vec<_>>().join(" ")
+}
+
+/// Waits between two questions: awake at first, since most answers are there at once; asleep later, for longer and longer, since
+/// other ranks may need this processor.
+fn pause(waited: Duration) {
+    const AWAKE: Duration = Duration::from_micros(500);
+    const LONGEST: Duration = Duration::from_millis(2);
+    if waited < AWAKE {
+        std::thread::yield_now();
+    } else {
+        std::thread::sleep((waited / 16).clamp(Duration::from_micros(20), LONGEST));
+    }
+}
+
+impl Shared {
+    /// One thread at a time is in the library: most are not made for more.
+    fn library(&self) -> MutexGuard<'_, Library> {
+        self.library.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Mpi {
+    fn library(&self) -> MutexGuard<'_, Library> {
+        self.shared.library()
+    }
+
+    /// Whether to wait on for a rank that has not answered for so long.
+    fn waits_on(&self, rank: u32, waited: Duration, patience: &Patience<'_>) -> bool {
+        patience(waited) && !self.shared.vital.is_silent(rank)
+    }
+
+    /// Waits until a request is done. On an error it may not be: the library may still use its memory.
+    fn finish(&self, mut request: Request, rank: u32, patience: &Patience<'_>) -> Result<(), ClusterError> {
+        let start = Instant::now();
+        loop {
+            if self.library().is_done(&mut request).map_err(|error| failed(error, rank))? {
+                return Ok(());
+            }
+            let waited = start.elapsed();
+            if !self.waits_on(rank, waited, patience) {
+                return Err(ClusterError::Silent { rank, waited });
+            }
+            pause(waited);
+        }
+    }
+}
+
+fn failed(error: CallError, rank: u32) -> ClusterError {
+    ClusterError::Transport { function: error.function, rank, reason: error.reason }
+}
+
+impl Cluster for Mpi {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn transport(&self) -> &str {
+        &self.transport
+    }
+
+    fn send(&self, to: u32, message: &[u8], patience: &Patience<'_>) -> Result<(), ClusterError> {
+        let message = message.to_vec();
+        let request = self.library().send(&message, to, Tag::Message).map_err(|error| failed(error, to))?;
+        let sent = self.finish(request, to, patience);
+        if sent.is_err() {
+            // The library may read it as long as the process lives.
+            std::mem::forget(message);
+        }
+        sent
+    }
+
+    fn receive(&self, from: u32, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError> {
+        let start = Instant::now();
+        let length = loop {
+            if let Some(length) = self.library().probe(from, Tag::Message).map_err(|error| failed(error, from))? {
+                break length;
+            }
+            let waited = start.elapsed();
+            if !self.waits_on(from, waited, patience) {
+                return Err(ClusterError::Silent { rank: from, waited });
+            }
+            pause(waited);
+        };
+        let mut message = vec![0; length];
+        let request = self.library().receive(&mut message, from, Tag::Message).map_err(|error| failed(error, from))?;
+        match self.finish(request, from, patience) {
+            Ok(()) => Ok(message),
+            Err(error) => {
+                // The library may write to it as long as the process lives.
+                std::mem::forget(message);
+                Err(error)
+            }
+        }
+    }
+
+    fn is_to_end(&self) -> Option<ToEnd> {
+        self.shared.vital.is_to_end()
+    }
+
+    fn announce_end(&self) {
+        self.shared.vital.announce_end();
+    }
+
+    fn leave(&self, how: Leave) {
+        self.shared.vital.stop(how);
+        let pulse = self.pulse.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(pulse) = pulse {
+            let _ = pulse.join();
+        }
+        let library = self.library();
+        match how {
+            Leave::Together => library.finalize(),
+            Leave::Abort(exit_code) => library.abort(exit_code),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: results name the library as people do.
+    #[test]
+    fn libraries_are_named_as_people_name_them() {
+        let open_mpi = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4, May 26, 2022";
+        assert_eq!(short(open_mpi), "Open MPI 4.1.4");
+        assert_eq!(short("MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr  7 12:34:45 CDT 2022"), "MPICH 4.0.2");
+        assert_eq!(short(""), "");
+    }
+}

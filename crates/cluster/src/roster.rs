@@ -1,0 +1,191 @@
+//! Who takes part: hosts, their ranks and their clocks.
+
+use crate::cluster::Reduction;
+use crate::error::ClusterError;
+use std::collections::BTreeMap;
+
+/// One rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Name of its host, by which hosts are told apart.
+    pub host: String,
+    /// Its process.
+    pub pid: u32,
+    /// Which clock it reads: ranks of one kernel, and one time namespace, read the same.
+    pub clock: String,
+}
+
+impl Member {
+    /// This process.
+    pub fn this() -> Member {
+        let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
+        let time_namespace = std::fs::read_link("/proc/self/ns/time");
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let kernel = read("/proc/sys/kernel/random/boot_id");
+        let clock = match kernel.as_str() {
+            // Without it, only the name of the host tells whose kernel it is.
+            "" => host.clone(),
+            kernel => format!("{kernel} {}", time_namespace.unwrap_or_default().display()),
+        };
+        Member { host, pid: std::process::id(), clock }
+    }
+}
+
+/// A host, and the ranks on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Its ranks, in order. The first speaks for the host.
+    pub ranks: Vec<u32>,
+}
+
+/// All who take part.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Roster {
+    members: BTreeMap<u32, Member>,
+}
+
+impl Roster {
+    /// One rank, so far.
+    pub(crate) fn of(rank: u32, member: Member) -> Roster {
+        Roster { members: BTreeMap::from([(rank, member)]) }
+    }
+
+    /// How many ranks.
+    pub fn ranks(&self) -> usize {
+        self.members.len()
+    }
+
+    /// One of them.
+    pub fn member(&self, rank: u32) -> Option<&Member> {
+        self.members.get(&rank)
+    }
+
+    /// The name of a rank's host.
+    pub fn host(&self, rank: u32) -> &str {
+        self.members.get(&rank).map_or("", |member| &member.host)
+    }
+
+    /// The hosts, in the order of their first ranks.
+    pub fn hosts(&self) -> Vec<Host> {
+        let mut hosts: Vec<Host> = Vec::new();
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        for (&rank, member) in &self.members {
+            let place = *places.entry(&member.host).or_insert_with(|| {
+                hosts.push(Host { name: member.host.clone(), ranks: Vec::new() });
+                hosts.len() - 1
+            });
+            hosts[place].ranks.push(rank);
+        }
+        hosts
+    }
+
+    /// The processes of all ranks on the host of this one, itself among them.
+    pub fn processes_on_host_of(&self, rank: u32) -> Vec<u32> {
+        let host = self.host(rank);
+        self.members.values().filter(|member| member.host == host).map(|member| member.pid).collect()
+    }
+
+    /// The rank that speaks for the host of this one: the first on it.
+    pub fn speaker_of(&self, rank: u32) -> u32 {
+        let host = self.host(rank);
+        self.members.iter().find(|(_, member)| member.host == host).map_or(rank, |(&first, _)| first)
+    }
+
+    /// Whether two ranks read the same clock.
+    pub fn same_clock(&self, one: u32, other: u32) -> bool {
+        let clock = |rank| self.members.get(&rank).map(|member| &member.clock);
+        clock(one).is_some() && clock(one) == clock(other)
+    }
+
+    /// Whether all ranks do.
+    pub fn one_clock(&self) -> bool {
+        self.members.keys().all(|&rank| self.same_clock(0, rank))
+    }
+
+    /// By how many ranks another one is away whose data is in no cache of this host: ranks of rank 0's host, where the launcher
+    /// fills one host after the other, 1 where it deals ranks out in turn; 0 on a single host.
+    pub fn shift(&self) -> u32 {
+        let hosts = self.hosts();
+        match hosts.first() {
+            None => 0,
+            Some(_) if hosts.len() < 2 => 0,
+            Some(first) if self.host(1) == first.name => first.ranks.len() as u32,
+            Some(_) => 1,
+        }
+    }
+
+    /// As a message: a line for each rank.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let lines = self.members.iter().map(|(rank, member)| {
+            let Member { host, pid, clock } = member;
+            format!("{rank}\t{pid}\t{host}\t{clock}\n")
+        });
+        lines.collect::<String>().into_bytes()
+    }
+
+    /// From a message. A line that cannot be read is left out, and the rank is missing then.
+    pub(crate) fn read(bytes: &[u8]) -> Roster {
+        let text = String::from_utf8_lossy(bytes);
+        let members = text.lines().filter_map(|line| {
+            let mut words = line.splitn(4, '\t');
+            let rank = words.next()?.parse().ok()?;
+            let pid = words.next()?.parse().ok()?;
+            let host = words.next()?.to_owned();
+            Some((rank, Member { host, pid, clock: words.next()?.to_owned() }))
+        });
+        Roster { members: members.collect() }
+    }
+}
+
+impl Reduction for Roster {
+    fn absorb(&mut self, _child: u32, sent: Result<Vec<u8>, ClusterError>) {
+        // Who is missing is seen by counting.
+        if let Ok(bytes) = sent {
+            self.members.extend(Roster::read(&bytes).members);
+        }
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        Roster::bytes(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roster(hosts: &[&str]) -> Roster {
+        let member = |host: &&str| Member { host: (*host).to_owned(), pid: 7, clock: format!("clock of {host}") };
+        Roster { members: (0..).zip(hosts.iter().map(member)).collect() }
+    }
+
+    // Protects: which rank's data is in nobody's cache here, for both ways in which launchers place ranks.
+    #[test]
+    fn the_shift_leads_to_another_host() {
+        for hosts in [["a", "a", "b", "b"], ["a", "b", "a", "b"]] {
+            let roster = roster(&hosts);
+            for rank in 0..4 {
+                assert_ne!(roster.host(rank), roster.host((rank + roster.shift()) % 4), "{hosts:?}");
+            }
+        }
+        assert_eq!((roster(&["a", "a"]).shift(), roster(&["a"]).shift(), Roster::default().shift()), (0, 0, 0));
+    }
+
+    #[test]
+    fn hosts_are_named_in_the_order_of_their_first_ranks() {
+        let roster = roster(&["z", "a", "z"]);
+        let hosts: Vec<(String, Vec<u32>)> = roster.hosts().into_iter().map(|host| (host.name, host.ranks)).collect();
+        assert_eq!(hosts, [("z".to_owned(), vec![0, 2]), ("a".to_owned(), vec![1])]);
+        assert_eq!([0, 1, 2].map(|rank| roster.speaker_of(rank)), [0, 1, 0]);
+        assert!(!roster.one_clock() && roster.same_clock(0, 2));
+    }
+
+    #[test]
+    fn a_roster_survives_being_sent() {
+        let sent = roster(&["node with blanks", "b"]);
+        assert_eq!(Roster::read(&sent.bytes()), sent);
+        assert_eq!(Roster::read(b"not a line\n\xff\n1\t2\n").ranks(), 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! Who talks to whom: a tree with rank 0 at its root, so that no rank sends or receives more than [`FANOUT`] messages however many
+//! ranks there are.
+
+/// Children of a rank. Up to 33 ranks all talk to rank 0 directly, so that one that dies silences no other; 100,000 ranks make a
+/// tree of four levels below it.
+pub const FANOUT: u32 = 32;
+
+/// The rank to which this one reports; none for rank 0.
+pub fn parent(rank: u32) -> Option<u32> {
+    rank.checked_sub(1).map(|before| before / FANOUT)
+}
+
+/// The ranks that report to this one.
+pub fn children(rank: u32, size: u32) -> std::ops::Range<u32> {
+    let first = u64::from(rank) * u64::from(FANOUT) + 1;
+    let clip = |at: u64| at.min(u64::from(size)) as u32;
+    clip(first)..clip(first + u64::from(FANOUT))
+}
+
+/// How many steps lie between rank 0 and the rank farthest from it.
+pub fn depth(size: u32) -> u32 {
+    let mut steps = 0;
+    let mut rank = size.saturating_sub(1);
+    while let Some(above) = parent(rank) {
+        (rank, steps) = (above, steps + 1);
+    }
+    steps
+}
+
+/// How many steps lie below a rank: how much longer it may have to wait than a rank without children.
+pub fn height(rank: u32, size: u32) -> u32 {
+    let mut steps = 0;
+    let mut first = rank;
+    while let Some(child) = children(first, size).next() {
+        (first, steps) = (child, steps + 1);
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: each rank but 0 has exactly one parent, which knows it as its child.
+    #[test]
+    fn every_rank_is_the_child_of_its_parent() {
+        for size in [1, 2, 33, 34, 1_057, 5_000] {
+            let mut seen = vec![0; size as usize];
+            for rank in 0..size {
+                for child in children(rank, size) {
+                    assert_eq!(parent(child), Some(rank));
+                    seen[child as usize] += 1;
+                }
+            }
+            assert!(seen[0] == 0 && seen[1..].iter().all(|&times| times == 1), "{size}");
+        }
+    }
+
+    #[test]
+    fn a_hundred_thousand_ranks_are_four_steps_away() {
+        assert_eq!([1, 2, 33, 34, 1_057, 1_058, 100_000].map(depth), [0, 1, 1, 2, 2, 3, 4]);
+        assert_eq!((height(0, 100_000), height(1, 34), height(2, 34), height(0, 1)), (4, 1, 0, 0));
+        assert_eq!(children(u32::MAX - 1, u32::MAX).count(), 0);
+    }
+}

@@ -1,0 +1,59 @@
+//! The processes that were started together with this one, by `mpirun`, `mpiexec` or `srun`: the first runs the command, the others
+//! make its runs with it.
+
+use crate::exit::{End, Stopped};
+use crate::output::error_line;
+use crate::session;
+use plumb_cluster::{launcher, start};
+use plumb_study::{JoinedRanks, follow};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+thread_local! {
+    /// Of the main thread, where every command runs: most MPI libraries want to be called by the thread that started them.
+    static JOINED: RefCell<Option<Rc<JoinedRanks>>> = const { RefCell::new(None) };
+}
+
+/// Joins the others, where there are any. A process that is not the first works for that one, and has an exit code then.
+///
+/// # Errors
+/// There are others, and they cannot be reached.
+pub fn join() -> Result<Option<u8>, Stopped> {
+    // One message is enough; the others end as the first one does.
+    let is_first = launcher().is_none_or(|(_, rank)| rank == 0);
+    let joined = start()
+        .map_err(Stopped::usage)
+        .and_then(|cluster| cluster.map(|cluster| JoinedRanks::meet(cluster).map_err(Stopped::io)).transpose());
+    let ranks = match joined {
+        Ok(None) => return Ok(None),
+        Ok(Some(ranks)) => Rc::new(ranks),
+        Err(stopped) if is_first => return Err(stopped),
+        Err(stopped) => return Ok(Some(stopped.end.number())),
+    };
+    if ranks.rank() == 0 {
+        JOINED.with(|joined| *joined.borrow_mut() = Some(ranks));
+        return Ok(None);
+    }
+    let code = match session::bench_of_rank() {
+        Ok(mut bench) => follow(&mut bench, &ranks).unwrap_or(End::Io.number()),
+        Err(stopped) => {
+            let host = ranks.roster().host(ranks.rank());
+            error_line!("error: rank {} on {host}: {}", ranks.rank(), stopped.message);
+            stopped.end.number()
+        }
+    };
+    ranks.dismiss(code);
+    Ok(Some(code))
+}
+
+/// The others, where this process is the first of several.
+pub fn joined() -> Option<Rc<JoinedRanks>> {
+    JOINED.with(|joined| joined.borrow().clone())
+}
+
+/// Ends the work of the others. The last that is done with them.
+pub fn dismiss(code: u8) {
+    if let Some(ranks) = JOINED.with(|joined| joined.borrow_mut().take()) {
+        ranks.dismiss(code);
+    }
+}

@@ -1,0 +1,164 @@
+//! Several processes started by real launchers: Open MPI's and MPICH's, as Debian has them.
+
+use crate::common::{Home, Said, assert_no_test_data, needs};
+use serde_json::Value;
+use std::process::Command;
+
+/// A launcher, and what it needs to start more processes than there are processors, also as root.
+struct Launcher {
+    program: &'static str,
+    options: &'static [&'static str],
+    transport: &'static str,
+}
+
+const LAUNCHERS: [Launcher; 2] = [
+    Launcher {
+        program: "mpirun.openmpi",
+        options: &["--allow-run-as-root", "--oversubscribe"],
+        transport: "Open MPI ",
+    },
+    Launcher { program: "mpiexec.hydra", options: &[], transport: "MPICH " },
+];
+
+/// Those that are here.
+fn launchers() -> impl Iterator<Item = &'static Launcher> {
+    LAUNCHERS.iter().filter(|launcher| needs::tools(&[launcher.program]))
+}
+
+impl Launcher {
+    fn command(&self, home: &Home, ranks: u32, line: &str) -> Command {
+        let plain = home.command(line.split_whitespace());
+        let mut command = Command::new(self.program);
+        command.args(self.options).args(["-n", &ranks.to_string()]);
+        command.arg(plain.get_program()).args(plain.get_args()).current_dir(home.work());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+
+    fn plumb(&self, home: &Home, ranks: u32, line: &str) -> Said {
+        Said::of(self.command(home, ranks, line))
+    }
+}
+
+const WRITES: &str = "name = \"writes\"\n[target.data.file]\npath = \"data\"\nsize = \"1MiB\"\nprepare = \"nothing\"\n[[phase]]\n\
+                      name = \"write\"\n[[phase.workers]]\ntarget = \"data\"\nlimit.ops = 64\nwork.blocks.mix.write = 100\n\
+                      work.blocks.block = \"4KiB\"\n[[phase]]\nname = \"read\"\n[[phase.workers]]\ntarget = \"data\"\n\
+                      limit.ops = 32\nwork.blocks.block = \"4KiB\"\n";
+
+fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
+    result["phases"].as_array().unwrap().iter().find(|phase| phase["name"] == name).unwrap()
+}
+
+// Protects: four processes are one run, with one page, one result, the ops of all and the hosts that made it.
+#[test]
+fn ranks_are_one_run() {
+    for launcher in launchers() {
+        let home = Home::new();
+        home.file("writes.toml", WRITES);
+        let result = launcher.plumb(&home, 4, "run writes.toml --json").ran().json();
+        let ranks = &result["ranks"];
+        assert_eq!((&ranks["count"], ranks["hosts"].as_array().unwrap().len()), (&4.into(), 1), "{ranks}");
+        assert!(ranks["transport"].as_str().unwrap().starts_with(launcher.transport), "{ranks}");
+        assert_eq!(ranks["hosts"][0]["ranks"], 4);
+        for (name, kind, ops) in [("write", "write", 4 * 64), ("read", "read", 4 * 32)] {
+            let phase = phase(&result, name);
+            assert_eq!(phase["done"][kind]["ops"], ops, "{phase}");
+            assert_eq!(phase["ranks"]["ranks"], 4);
+            let wall = phase["wall_ns"].as_u64().unwrap();
+            // The last of all is done when the phase is over, but for a flush.
+            assert!(phase["ranks"]["slowest"][0]["done_ns"].as_u64().unwrap() <= wall, "{phase}");
+        }
+        assert_eq!(home.query("SELECT count(*) FROM run"), [[Value::from(1)]]);
+        assert_no_test_data(&home.work());
+
+        let page = launcher.plumb(&home, 4, "run writes.toml").ran();
+        page.says(&["4 ranks on ", "ranks: first done after ", "1 MiB file per rank"]);
+        home.plumb("show last").expect(0).says(&["4 ranks on "]);
+    }
+}
+
+// Protects: the ranks' files stay apart, and the tool's own output is that of all ranks: one job, with the bytes of four.
+#[test]
+fn fio_runs_its_job_on_every_rank() {
+    for launcher in launchers() {
+        let home = Home::new();
+        home.file("job.fio", "[global]\nsize=64k\nbs=4k\n[one]\nrw=write\n");
+        let said = launcher.plumb(&home, 4, "as fio --output-format=json job.fio").expect(0);
+        let jobs = said.json()["jobs"].as_array().unwrap().clone();
+        assert_eq!((jobs.len(), &jobs[0]["write"]["total_ios"]), (1, &Value::from(4 * 16)), "{}", said.out);
+        let mut files: Vec<String> = std::fs::read_dir(home.work())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .filter(|name| name.ends_with(".0.0"))
+            .collect();
+        files.sort();
+        assert_eq!(files, ["rank0.one.0.0", "rank1.one.0.0", "rank2.one.0.0", "rank3.one.0.0"]);
+    }
+}
+
+// Protects: simulated devices give the same result in every run of ranks, and rates of ranks add up.
+#[test]
+fn simulated_ranks_are_deterministic() {
+    for launcher in launchers().take(1) {
+        let home = Home::new();
+        let line = "run random-read --at sim:ssd --json --no-store";
+        let one = home.plumb(line).expect(0).json();
+        let [four, again] = [0, 1].map(|_| launcher.plumb(&home, 4, line).expect(0).json());
+        assert_eq!(four["phases"], again["phases"]);
+        let ops = |result: &Value| result["phases"][0]["done"]["read"]["ops"].as_u64().unwrap() as f64;
+        assert!((ops(&four) / ops(&one) - 4.0).abs() < 0.2, "{} {}", ops(&four), ops(&one));
+    }
+}
+
+// Protects: an error on one rank ends the run for all, names rank and host, and keeps the phases before it.
+#[test]
+fn a_rank_that_fails_ends_the_run_and_is_named() {
+    for launcher in launchers() {
+        let home = Home::new();
+        // Only rank 2 meets a directory in the place of its file.
+        std::fs::create_dir(home.work().join("rank2.one.0.0")).unwrap();
+        home.file("job.fio", "[one]\nrw=write\nsize=64k\n");
+        let said = launcher.plumb(&home, 4, "as fio job.fio");
+        assert_ne!(said.code, 0, "{said:?}");
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        assert!(said.err.contains(&format!("rank 2 on {host}")), "{}\n{}", said.out, said.err);
+    }
+}
+
+// Protects: whatever ends a command, the other ranks end too, and say nothing of their own.
+#[test]
+fn every_end_is_the_end_of_all() {
+    for launcher in launchers() {
+        let home = Home::new();
+        let help = launcher.plumb(&home, 3, "run --help").expect(0);
+        assert_eq!(help.out.matches("Usage:").count(), 1, "{}", help.out);
+        let wrong = launcher.plumb(&home, 3, "run no-such-workload");
+        assert_eq!(wrong.err.matches("there is no file").count(), 1, "{}", wrong.err);
+        assert_ne!(wrong.code, 0);
+        assert_ne!(launcher.plumb(&home, 3, "run --no-such-option").code, 0);
+    }
+}
+
+// Protects: an MPI that is missing is an error with a way out, on one rank's behalf only; and each process can run alone.
+#[test]
+fn a_library_that_is_missing_is_an_error_with_a_way_out() {
+    let home = Home::new();
+    let started = |rank: &str, library: &str| {
+        let mut command = home.command(["run", "random-read", "--at", "sim:ssd", "--no-store", "--json"]);
+        command.envs([("PMI_RANK", rank), ("PMI_SIZE", "4"), ("PLUMB_MPI", library)]);
+        Said::of(command)
+    };
+    let first = started("0", "/no/such/libmpi.so").expect(2);
+    first.complains(&["started as one of 4 processes", "/no/such/libmpi.so", "PLUMB_MPI="]);
+    assert_eq!(started("1", "/no/such/libmpi.so").expect(2).err, "");
+    assert!(started("0", "off").expect(0).json()["ranks"].is_null());
+
+    let mut slurm = home.command(["list"]);
+    slurm.envs([("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "4")]);
+    Said::of(slurm).expect(2).complains(&["srun --mpi=pmix"]);
+}

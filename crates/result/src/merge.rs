@@ -1,0 +1,430 @@
+//! What several processes measured of one phase, as one measurement: counters and histograms are added, and the time is the
+//! interval that they have in common: from the first start to the last end.
+
+use crate::histogram::Histogram;
+use crate::measurement::{
+    Fault, Interval, Moved, OpMeasurement, PhaseMeasurement, PriorityMeasurement, QueueCounts, Sample,
+    WorkerMeasurement,
+};
+use crate::observe::{Counters, Extents, OwnIo, PhaseObservations, Residency, Seen};
+use plumb_workload::OpKind;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A phase of one process or several, on a clock that all of them share.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PhaseShare {
+    /// When its measured time began, on the common clock, ns.
+    pub start_ns: u64,
+    /// What was measured.
+    pub measured: PhaseMeasurement,
+}
+
+/// What becomes of the workers of two processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workers {
+    /// Those at the same place become one: every process runs the same workers, and pages have a line for each of them.
+    Together,
+    /// They stay apart: what checks read, where a worker's processor time counts against its own.
+    SideBySide,
+}
+
+/// Faults of all workers together that are kept.
+const FAULTS_MAX: usize = 4 * Fault::KEPT;
+
+impl PhaseShare {
+    /// Adds what another process measured of the same phase.
+    pub fn merge(&mut self, mut other: PhaseShare, workers: Workers) {
+        let start_ns = self.start_ns.min(other.start_ns);
+        delay(&mut self.measured, self.start_ns - start_ns);
+        delay(&mut other.measured, other.start_ns - start_ns);
+        self.start_ns = start_ns;
+        merge(&mut self.measured, other.measured, workers);
+    }
+
+    /// The same without the latency of single workers, which is the most of it: for the checks, which read the phase's.
+    pub fn thin(mut self) -> PhaseShare {
+        for worker in &mut self.measured.workers {
+            for op in worker.ops.values_mut() {
+                *op = OpMeasurement { count: op.count, bytes: op.bytes, ..OpMeasurement::default() };
+            }
+            worker.samples.clear();
+            worker.queue = None;
+        }
+        self
+    }
+}
+
+/// Counts from an earlier start.
+fn delay(measured: &mut PhaseMeasurement, ns: u64) {
+    if ns == 0 {
+        return;
+    }
+    let in_flight_ns = measured.in_flight_mean * measured.wall_ns as f64;
+    measured.wall_ns += ns;
+    measured.in_flight_mean = in_flight_ns / measured.wall_ns.max(1) as f64;
+    measured.first_done_ns = measured.first_done_ns.map(|at| at + ns);
+    for worker in &mut measured.workers {
+        worker.started_ns += ns;
+        worker.began_ns += ns;
+    }
+}
+
+fn sum<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    }
+}
+
+/// One that is not known on either side is not known of both.
+fn sum_if_known(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    Some(one?.saturating_add(other?))
+}
+
+fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers) {
+    let in_flight_ns = mine.in_flight_mean * mine.wall_ns as f64 + other.in_flight_mean * other.wall_ns as f64;
+    mine.wall_ns = mine.wall_ns.max(other.wall_ns);
+    mine.in_flight_mean = in_flight_ns / mine.wall_ns.max(1) as f64;
+    mine.searched_ns = mine.searched_ns.max(other.searched_ns);
+    // What all had done when the first of one process was done, no other process knows.
+    mine.first_done_ns = None;
+    mine.until_first_done.clear();
+    for (kind, op) in other.ops {
+        add_op(mine.ops.entry(kind).or_default(), op);
+    }
+    mine.transactions = sum(mine.transactions, other.transactions);
+    mine.latency_map.merge(other.latency_map);
+    add_intervals(mine, other.intervals);
+    mine.end.flush_ns = mine.end.flush_ns.max(other.end.flush_ns);
+    add_histogram(&mut mine.start_lag, other.start_lag);
+    mine.working_set_bytes = sum_if_known(mine.working_set_bytes, other.working_set_bytes);
+    mine.faults.extend(other.faults);
+    mine.faults.truncate(FAULTS_MAX);
+    mine.fault_count += other.fault_count;
+    mine.short_count += other.short_count;
+    for fallback in other.fallbacks {
+        if !mine.fallbacks.contains(&fallback) {
+            mine.fallbacks.push(fallback);
+        }
+    }
+    mine.clock_cost_ns = mine.clock_cost_ns.max(other.clock_cost_ns);
+    mine.cpu_user_ns += other.cpu_user_ns;
+    mine.cpu_system_ns += other.cpu_system_ns;
+    mine.steady = match (mine.steady, other.steady) {
+        (Some(one), Some(other)) => Some(one && other),
+        (one, other) => one.or(other),
+    };
+    match workers {
+        Workers::SideBySide => mine.workers.extend(other.workers),
+        Workers::Together => {
+            for (place, worker) in other.workers.into_iter().enumerate() {
+                match mine.workers.get_mut(place) {
+                    Some(mine) => add_worker(mine, worker),
+                    None => mine.workers.push(worker),
+                }
+            }
+        }
+    }
+}
+
+fn add_histogram(mine: &mut Option<Histogram>, other: Option<Histogram>) {
+    match (mine.as_mut(), other) {
+        (Some(mine), Some(other)) => mine.merge(&other),
+        (None, other) => *mine = other,
+        (Some(_), None) => {}
+    }
+}
+
+fn add_op(mine: &mut OpMeasurement, other: OpMeasurement) {
+    mine.count += other.count;
+    mine.bytes += other.bytes;
+    mine.service.merge(&other.service);
+    add_histogram(&mut mine.response, other.response);
+    add_histogram(&mut mine.submission, other.submission);
+    add_histogram(&mut mine.completion, other.completion);
+    mine.short_count += other.short_count;
+    mine.untimed_count += other.untimed_count;
+    for priority in other.priorities {
+        match mine.priorities.iter_mut().find(|known| known.priority == priority.priority) {
+            Some(PriorityMeasurement { service, completion, .. }) => {
+                service.merge(&priority.service);
+                add_histogram(completion, priority.completion);
+            }
+            None => mine.priorities.push(priority),
+        }
+    }
+}
+
+/// The seconds of all, each with those of the others. Percentiles cannot be added: they are read from the latency map, to its
+/// buckets, where it has a column for each second.
+fn add_intervals(mine: &mut PhaseMeasurement, other: Vec<Interval>) {
+    for (place, interval) in other.into_iter().enumerate() {
+        let Some(known) = mine.intervals.get_mut(place) else {
+            mine.intervals.push(interval);
+            continue;
+        };
+        known.length_ns = known.length_ns.max(interval.length_ns);
+        for (kind, ops) in interval.ops {
+            let sum = known.ops.entry(kind).or_default();
+            sum.count += ops.count;
+            sum.bytes += ops.bytes;
+            sum.max_ns = sum.max_ns.max(ops.max_ns);
+        }
+    }
+    let columns = &mine.latency_map.columns;
+    let has_each = columns.len() == mine.intervals.len();
+    for (place, interval) in mine.intervals.iter_mut().enumerate() {
+        for (kind, ops) in &mut interval.ops {
+            let at_most = |time: u64| ops.max_ns.map_or(time, |max| time.min(max));
+            let quantile = |share| columns.get(place).filter(|_| has_each)?.quantile(*kind, share).map(at_most);
+            (ops.p50_ns, ops.p99_ns) = (quantile(0.5), quantile(0.99));
+        }
+    }
+}
+
+fn add_moved(mine: &mut BTreeMap<OpKind, Moved>, other: BTreeMap<OpKind, Moved>) {
+    for (kind, moved) in other {
+        let sum = mine.entry(kind).or_default();
+        sum.count += moved.count;
+        sum.bytes += moved.bytes;
+    }
+}
+
+fn add_worker(mine: &mut WorkerMeasurement, other: WorkerMeasurement) {
+    let end_ns = (mine.started_ns + mine.wall_ns).max(other.started_ns + other.wall_ns);
+    mine.began_ns = mine.began_ns.min(other.began_ns);
+    mine.started_ns = mine.started_ns.min(other.started_ns);
+    mine.wall_ns = end_ns - mine.started_ns;
+    mine.count += other.count;
+    mine.bytes += other.bytes;
+    mine.cpu_user_ns += other.cpu_user_ns;
+    mine.cpu_system_ns += other.cpu_system_ns;
+    mine.sleeps = sum_if_known(mine.sleeps, other.sleeps);
+    mine.preemptions = sum_if_known(mine.preemptions, other.preemptions);
+    mine.major_faults = sum_if_known(mine.major_faults, other.major_faults);
+    mine.minor_faults = sum_if_known(mine.minor_faults, other.minor_faults);
+    mine.depth_asked += other.depth_asked;
+    mine.in_flight_mean += other.in_flight_mean;
+    mine.fill_ns += other.fill_ns;
+    mine.ended_by = mine.ended_by.take().or(other.ended_by);
+    for (kind, op) in other.ops {
+        add_op(mine.ops.entry(kind).or_default(), op);
+    }
+    for (place, sample) in other.samples.into_iter().enumerate() {
+        match mine.samples.get_mut(place) {
+            Some(Sample { length_ns, ops, .. }) => {
+                *length_ns = sample.length_ns.max(*length_ns);
+                add_moved(ops, sample.ops);
+            }
+            None => mine.samples.push(sample),
+        }
+    }
+    match (&mut mine.queue, other.queue) {
+        (Some(mine), Some(other)) => {
+            let QueueCounts { depth, submitted, completed } = other;
+            for (mine, other) in
+                [(&mut mine.depth, depth), (&mut mine.submitted, submitted), (&mut mine.completed, completed)]
+            {
+                mine.resize(mine.len().max(other.len()), 0);
+                mine.iter_mut().zip(other).for_each(|(mine, other)| *mine += other);
+            }
+        }
+        (mine, other) => *mine = mine.take().or(other),
+    }
+    mine.fault_count += other.fault_count;
+    mine.faults.extend(other.faults);
+    mine.faults.truncate(Fault::KEPT);
+    mine.longest_record_ns = mine.longest_record_ns.max(other.longest_record_ns);
+    for (kind, ns) in other.spent_ns {
+        let longest = mine.spent_ns.entry(kind).or_default();
+        *longest = ns.max(*longest);
+    }
+    add_moved(&mut mine.dry, other.dry);
+}
+
+/// Which targets all processes share: their files are the same files, and are counted once.
+pub type SharedTargets = std::collections::BTreeSet<String>;
+
+impl PhaseObservations {
+    /// Adds what another process of the same machine saw of the same phase. The machine was seen by both, and is taken from this
+    /// one; what each saw of itself and of its own files is added.
+    pub fn add_process(&mut self, other: PhaseObservations, shared: &SharedTargets) {
+        add_own(&mut self.before, &other.before);
+        add_own(&mut self.after, &other.after);
+        add_files(&mut self.resident_before, other.resident_before, shared);
+        add_files(&mut self.dirty_after, other.dirty_after, shared);
+        add_files(&mut self.extents_before, other.extents_before, shared);
+    }
+}
+
+fn add_own(mine: &mut Counters, other: &Counters) {
+    mine.own = match (&mine.own, &other.own) {
+        (Seen::Yes(one), Seen::Yes(other)) => Seen::Yes(OwnIo {
+            rchar_bytes: one.rchar_bytes + other.rchar_bytes,
+            wchar_bytes: one.wchar_bytes + other.wchar_bytes,
+            read_bytes: one.read_bytes + other.read_bytes,
+            write_bytes: one.write_bytes + other.write_bytes,
+        }),
+        (Seen::No(reason), _) | (_, Seen::No(reason)) => Seen::No(reason.clone()),
+    };
+    if let (Seen::Yes(mine), Seen::Yes(other)) = (&mut mine.memory, &other.memory) {
+        mine.own_swap_bytes += other.own_swap_bytes;
+    }
+}
+
+/// What was seen of files.
+trait OfFiles {
+    fn add(&mut self, other: Self);
+}
+
+impl OfFiles for Residency {
+    fn add(&mut self, other: Residency) {
+        self.total_bytes += other.total_bytes;
+        self.resident_bytes += other.resident_bytes;
+        self.dirty_bytes += other.dirty_bytes;
+        self.writeback_bytes += other.writeback_bytes;
+        self.dirty_known &= other.dirty_known;
+    }
+}
+
+impl OfFiles for Extents {
+    fn add(&mut self, other: Extents) {
+        self.total_bytes += other.total_bytes;
+        self.hole_bytes += other.hole_bytes;
+        self.unwritten_bytes += other.unwritten_bytes;
+        self.extents += other.extents;
+        self.encoded_bytes += other.encoded_bytes;
+        self.place = match (self.place, other.place) {
+            (Some(one), Some(other)) => Some(one.with(other)),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+fn add_files<T: OfFiles>(
+    mine: &mut BTreeMap<String, Seen<T>>,
+    other: BTreeMap<String, Seen<T>>,
+    shared: &SharedTargets,
+) {
+    for (target, seen) in other {
+        match (mine.get_mut(&target), seen) {
+            (None, seen) => {
+                mine.insert(target, seen);
+            }
+            (Some(_), _) if shared.contains(&target) => {}
+            (Some(Seen::Yes(mine)), Seen::Yes(other)) => mine.add(other),
+            (Some(mine @ Seen::Yes(_)), no @ Seen::No(_)) => *mine = no,
+            (Some(Seen::No(_)), _) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::OpCounts;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn share(start_ns: u64, wall_ns: u64, count: u64, latency_ns: u64) -> PhaseShare {
+        let mut service = Histogram::new();
+        service.record_n(latency_ns, count);
+        let mut measured = PhaseMeasurement { name: "write".to_owned(), wall_ns, ..PhaseMeasurement::default() };
+        measured.latency_map.push(0, SECOND, [(OpKind::Write, &service)].into_iter());
+        let op = OpMeasurement { count, bytes: count * 4_096, service, ..OpMeasurement::default() };
+        measured.ops = [(OpKind::Write, op)].into();
+        let counts = OpCounts { count, bytes: count * 4_096, max_ns: Some(latency_ns), ..OpCounts::default() };
+        measured.intervals = vec![Interval { start_ns: 0, length_ns: SECOND, ops: [(OpKind::Write, counts)].into() }];
+        measured.workers = vec![WorkerMeasurement {
+            name: "w.0/0".to_owned(),
+            count,
+            wall_ns,
+            sleeps: Some(1),
+            depth_asked: 1,
+            ops: measured.ops.clone(),
+            ..WorkerMeasurement::default()
+        }];
+        measured.in_flight_mean = 1.0;
+        measured.working_set_bytes = Some(7);
+        PhaseShare { start_ns, measured }
+    }
+
+    // Protects the aggregate rate: bytes of all over the time from the first start to the last end, never over a mean of times.
+    #[test]
+    fn the_time_of_all_is_from_the_first_start_to_the_last_end() {
+        for early_first in [true, false] {
+            let (mut one, mut other) =
+                (share(100 * SECOND, 2 * SECOND, 10, 100), share(101 * SECOND, 3 * SECOND, 30, 900));
+            if !early_first {
+                std::mem::swap(&mut one, &mut other);
+            }
+            one.merge(other, Workers::Together);
+            let measured = &one.measured;
+            assert_eq!((one.start_ns, measured.wall_ns, measured.count()), (100 * SECOND, 4 * SECOND, 40));
+            assert_eq!(measured.ops[&OpKind::Write].service.count(), 40);
+            assert_eq!(measured.ops[&OpKind::Write].service.max(), Some(900));
+            // 2 s and 3 s of one op in flight, over 4 s.
+            assert!((measured.in_flight_mean - 1.25).abs() < 1e-9);
+            let worker = &measured.workers[0];
+            assert_eq!((measured.workers.len(), worker.started_ns, worker.wall_ns), (1, 0, 4 * SECOND));
+            assert_eq!((worker.count, worker.depth_asked, worker.sleeps), (40, 2, Some(2)));
+            assert_eq!(measured.working_set_bytes, Some(14));
+        }
+    }
+
+    // Protects: the order in which processes report changes nothing.
+    #[test]
+    fn merging_is_associative() {
+        let shares = || [share(5, 40, 1, 10), share(0, 50, 2, 20), share(9, 12, 4, 80)];
+        let [mut a, mut b, c] = shares();
+        b.merge(c, Workers::SideBySide);
+        a.merge(b, Workers::SideBySide);
+        let [mut left, b, c] = shares();
+        left.merge(b, Workers::SideBySide);
+        left.merge(c, Workers::SideBySide);
+        assert!((left.measured.in_flight_mean - a.measured.in_flight_mean).abs() < 1e-9);
+        left.measured.in_flight_mean = a.measured.in_flight_mean;
+        assert_eq!(left, a);
+        assert_eq!(left.measured.workers.len(), 3);
+    }
+
+    #[test]
+    fn seconds_are_added_and_their_percentiles_are_of_all() {
+        let mut all = share(0, SECOND, 99, 100);
+        all.merge(share(0, SECOND, 99, 100_000), Workers::Together);
+        let counts = &all.measured.intervals[0].ops[&OpKind::Write];
+        assert_eq!((counts.count, counts.max_ns), (198, Some(100_000)));
+        let (p50, p99) = (counts.p50_ns.unwrap(), counts.p99_ns.unwrap());
+        assert!((96..=112).contains(&p50) && (81_920..=100_000).contains(&p99), "{p50} {p99}");
+    }
+
+    #[test]
+    fn thin_shares_keep_what_checks_count() {
+        let thin = share(0, SECOND, 5, 10).thin();
+        let op = &thin.measured.workers[0].ops[&OpKind::Write];
+        assert!(op.count == 5 && op.service.is_empty());
+        assert_eq!(thin.measured.ops[&OpKind::Write].service.count(), 5);
+    }
+
+    // Protects: a file that all share is seen by all and counted once; own files and own I/O are added.
+    #[test]
+    fn processes_of_a_machine_see_the_machine_once_and_themselves_each() {
+        let seen = |bytes: u64| {
+            let residency =
+                Residency { total_bytes: bytes, dirty_bytes: bytes / 2, dirty_known: true, ..Default::default() };
+            let own = OwnIo { read_bytes: bytes, ..OwnIo::default() };
+            PhaseObservations {
+                after: Counters { own: Seen::Yes(own), ..Counters::default() },
+                before: Counters { own: Seen::Yes(OwnIo::default()), ..Counters::default() },
+                dirty_after: ["own", "shared"].map(|name| (name.to_owned(), Seen::Yes(residency))).into(),
+                ..PhaseObservations::default()
+            }
+        };
+        let mut both = seen(100);
+        both.add_process(seen(10), &SharedTargets::from(["shared".to_owned()]));
+        assert_eq!(both.after.own.value().unwrap().read_bytes, 110);
+        assert_eq!(both.dirty_after["own"].value().unwrap().total_bytes, 110);
+        assert_eq!(both.dirty_after["shared"].value().unwrap().total_bytes, 100);
+    }
+}

@@ -1,0 +1,129 @@
+//! What all ranks came to, in the forms that checks, pages and the store take.
+
+use super::run::{INTERRUPTED, RanksFound};
+use super::share::{HostPhase, RankPhase};
+use super::{Division, JoinedRanks};
+use crate::run::RunError;
+use plumb_cluster::Host;
+use plumb_engine::signals::{StopFlag, StopSignal};
+use plumb_result::{Measurement, Observations, PhaseMeasurement, RankSpread, Ranks, WorkerMeasurement, short_list};
+use plumb_trust::HostEvidence;
+use plumb_workload::Workload;
+
+/// A run of several ranks, as rank 0 has it.
+pub(crate) struct OfRanks {
+    /// What all ranks run together.
+    pub(crate) workload: Workload,
+    /// What each host's ranks measured and saw, rank 0's first.
+    pub(crate) hosts: Vec<HostEvidence>,
+    /// How far apart the ranks of each phase were.
+    pub(crate) spreads: Vec<Option<RankSpread>>,
+    /// Who took part.
+    pub(crate) facts: Ranks,
+}
+
+impl OfRanks {
+    /// Puts what all ranks measured in the place of what rank 0 did.
+    ///
+    /// # Errors
+    /// The run ended before any rank had measured anything, and why.
+    pub(crate) fn new(
+        found: RanksFound,
+        ranks: &JoinedRanks,
+        (workload, division): (&Workload, Division),
+        measurement: &mut Measurement,
+        stop: StopFlag,
+    ) -> Result<OfRanks, RunError> {
+        let RanksFound { mut phases, ended_by } = found;
+        let is_by_signal = stop.signal().is_some_and(|signal| signal != StopSignal::Program);
+        // Who presses Ctrl-C knows that all ranks are interrupted.
+        let ended_by: Vec<String> =
+            ended_by.into_iter().filter(|why| !(is_by_signal && why.ends_with(INTERRUPTED))).collect();
+        phases.truncate(measurement.phases.len());
+        if !ended_by.is_empty() {
+            while phases.last().is_some_and(is_empty) {
+                phases.pop();
+            }
+        }
+        measurement.phases.truncate(phases.len());
+        for (measured, phase) in measurement.phases.iter_mut().zip(&phases) {
+            if let Some(share) = &phase.whole {
+                *measured = share.measured.clone();
+                in_order_of_groups(measured, workload);
+            }
+        }
+        let mut facts = ranks.facts();
+        facts.ended_by = ended_by.clone();
+        if measurement.error.is_none() && !ended_by.is_empty() {
+            measurement.error = Some(ended_by.join("; "));
+        }
+        if let (true, Some(error)) = (phases.is_empty(), &measurement.error) {
+            return Err(RunError::EndedByRank(error.clone()));
+        }
+        let of_host = |host: &Host| {
+            let together = division.of_ranks(workload, &host.ranks, ranks.size());
+            evidence(host, &phases, together)
+        };
+        let hosts = ranks.roster().hosts().iter().filter_map(of_host).collect();
+        let all: Vec<u32> = (0..ranks.size()).collect();
+        for host in &mut facts.hosts {
+            let said = phases.first().and_then(|phase| phase.host(host.first)?.facts.as_ref());
+            if let Some(said) = said {
+                host.environment = (host.first != 0).then(|| said.environment.clone());
+                host.clock_offset_ns = Some(said.clock_offset_ns);
+                host.clock_within_ns = Some(said.clock_within_ns);
+            }
+        }
+        Ok(OfRanks {
+            workload: division.of_ranks(workload, &all, ranks.size()),
+            hosts,
+            spreads: phases.iter().map(RankPhase::spread).collect(),
+            facts,
+        })
+    }
+}
+
+/// A phase that began for nobody.
+fn is_empty(phase: &RankPhase) -> bool {
+    phase.whole.as_ref().is_none_or(|share| share.measured.count() == 0 && share.measured.fault_count == 0)
+}
+
+/// Workers in the order of their groups: reports come in the order in which ranks were heard.
+fn in_order_of_groups(measured: &mut PhaseMeasurement, workload: &Workload) {
+    let Some(plan) = workload.phase.iter().find(|plan| plan.name == measured.name) else { return };
+    let names: Vec<String> = plan
+        .workers
+        .iter()
+        .enumerate()
+        .map(|(number, group)| group.name.clone().unwrap_or_else(|| format!("workers.{number}")))
+        .collect();
+    let place = |worker: &WorkerMeasurement| {
+        let (group, number) = worker.name.rsplit_once('/').unwrap_or((&worker.name, "0"));
+        let group = names.iter().position(|name| name == group).unwrap_or(usize::MAX);
+        (group, number.parse::<u64>().unwrap_or(u64::MAX))
+    };
+    short_list::sort_by_key(&mut measured.workers, place);
+}
+
+/// What the ranks of one host measured and saw; `None` where none of them reported.
+fn evidence(host: &Host, phases: &[RankPhase], workload: Workload) -> Option<HostEvidence> {
+    let speaker = host.ranks.first().copied()?;
+    let of_host: Vec<&HostPhase> = phases.iter().filter_map(|phase| phase.host(speaker)).collect();
+    let mut observations = Observations {
+        phases: of_host.iter().map(|phase| phase.observations.clone()).collect(),
+        ..Observations::default()
+    };
+    if let Some(facts) = of_host.iter().find_map(|phase| phase.facts.as_ref()) {
+        observations.environment = facts.environment.clone();
+        observations.targets = facts.targets.clone();
+    }
+    let mut measurement = Measurement {
+        phases: of_host.iter().map(|phase| phase.share.measured.clone()).collect(),
+        ..Measurement::default()
+    };
+    for measured in &mut measurement.phases {
+        in_order_of_groups(measured, &workload);
+    }
+    let name = host.name.clone();
+    (!of_host.is_empty()).then_some(HostEvidence { name, workload, measurement, observations })
+}

@@ -1,0 +1,107 @@
+//! Runs of several processes at once: rank 0 reads, decides, judges, prints and stores; all ranks measure.
+//!
+//! Rank 0 runs whatever command was typed. Wherever that makes a run, it sends an [order](order) first, which the others
+//! [follow]; they read no command line and print nothing. A run goes so, phase by phase:
+//!
+//! 1. every rank makes its files and workers ready, then waits at a barrier and starts at a common moment;
+//! 2. every rank measures by itself: nothing is sent while a clock runs;
+//! 3. every rank waits at a barrier as its clock stops, so that the counters of a machine, read behind it, hold the work of all
+//!    ranks on it;
+//! 4. what was measured and seen is [added up](share) along the tree, and rank 0 has the phase.
+//!
+//! A rank that cannot go on says so at its next barrier, and the run ends there for all, with the phases before it kept.
+
+mod found;
+mod order;
+mod run;
+mod share;
+
+pub(crate) use found::OfRanks;
+pub use order::{Division, follow};
+pub(crate) use order::{RunOrder, WorkloadOfRank};
+pub(crate) use run::RanksRun;
+
+use plumb_cluster::{ClockOffset, Cluster, ClusterError, Leave, Member, Roster, for_ever};
+use plumb_result::{RankHost, Ranks};
+use std::cell::Cell;
+
+/// The processes that measure together, as one of them sees it.
+pub struct JoinedRanks {
+    cluster: Box<dyn Cluster>,
+    roster: Roster,
+    offset: ClockOffset,
+    /// Somebody does not answer: whoever waits for all of them waits for ever.
+    broken: Cell<bool>,
+}
+
+impl JoinedRanks {
+    /// Gets to know the others: their hosts and their clocks.
+    ///
+    /// # Errors
+    /// A rank does not answer.
+    pub fn meet(cluster: Box<dyn Cluster>) -> Result<JoinedRanks, ClusterError> {
+        let roster = cluster.roster(Member::this(), &for_ever)?;
+        let mut offset = ClockOffset::default();
+        if !roster.one_clock() {
+            offset = cluster.clock_offset(&for_ever)?;
+            if roster.same_clock(0, cluster.rank()) {
+                offset = ClockOffset::default();
+            }
+        }
+        Ok(JoinedRanks { cluster, roster, offset, broken: Cell::new(false) })
+    }
+
+    /// This process, from 0.
+    pub fn rank(&self) -> u32 {
+        self.cluster.rank()
+    }
+
+    /// How many processes there are.
+    pub fn size(&self) -> u32 {
+        self.cluster.size()
+    }
+
+    /// Who they are.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// How many ranks this host has.
+    pub(crate) fn on_this_host(&self) -> u32 {
+        self.roster.processes_on_host_of(self.rank()).len() as u32
+    }
+
+    /// Ends the work of the others, and leaves. On rank 0, which ends with this code.
+    pub fn dismiss(&self, exit_code: u8) {
+        if self.broken.get() {
+            self.cluster.leave(Leave::Abort(exit_code));
+            return;
+        }
+        if self.rank() == 0 {
+            let _ = order::send_end(self.cluster.as_ref(), exit_code);
+        }
+        self.cluster.leave(Leave::Together);
+    }
+
+    /// The processes, for a result.
+    pub(crate) fn facts(&self) -> Ranks {
+        let hosts = self.roster.hosts().into_iter().map(|host| {
+            let first = host.ranks.first().copied().unwrap_or(0);
+            let is_same = self.roster.same_clock(0, first);
+            RankHost {
+                name: host.name,
+                ranks: host.ranks.len() as u32,
+                first,
+                environment: None,
+                clock_offset_ns: is_same.then_some(0),
+                clock_within_ns: is_same.then_some(0),
+            }
+        });
+        Ranks {
+            transport: self.cluster.transport().to_owned(),
+            count: self.size(),
+            hosts: hosts.collect(),
+            ended_by: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! What rank 0 asks of the others.
+
+use super::JoinedRanks;
+use crate::run::{Bench, RunError, Work};
+use plumb_cluster::{Cluster, ClusterError, for_ever};
+use plumb_document::json;
+use plumb_engine::guard::Permissions;
+use plumb_engine::guard::space::{FillPlaces, WhenFull};
+use plumb_engine::sim::SimRun;
+use plumb_engine::{DropCaches, Unopened};
+use plumb_result::merge::SharedTargets;
+use plumb_workload::files::Names;
+use plumb_workload::{Target, Workload};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// One run, as every rank runs it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunOrder {
+    /// Resolved: every size in bytes.
+    pub(crate) workload: Workload,
+    pub(crate) division: Division,
+    /// Where test data is made; absolute.
+    pub(crate) base: PathBuf,
+    pub(crate) content_seed: u64,
+    pub(crate) sim: SimOrder,
+    pub(crate) may_drop_caches: bool,
+    pub(crate) unopened_fails_jobs: bool,
+    /// As in `PLUMB_ALLOW`.
+    pub(crate) allow: String,
+    /// File systems that may be filled, and that may not be.
+    pub(crate) fill: Option<(Vec<PathBuf>, Vec<PathBuf>)>,
+}
+
+/// Which part of a workload a rank runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Division {
+    /// All of it, on files of its own.
+    #[default]
+    Each,
+    /// Every group of workers belongs to one rank: group 0 of each phase to rank 0, group 1 to rank 1, and so on round and round. For
+    /// tools whose processes are lowered to a group each: their offsets and file names stay those of one run.
+    Groups,
+}
+
+impl Division {
+    /// A workload as these ranks of all run it together.
+    pub(crate) fn of_ranks(self, workload: &Workload, ranks: &[u32], size: u32) -> Workload {
+        match self {
+            Division::Each => plumb_trust::of_ranks(workload, ranks.len() as u32),
+            Division::Groups => {
+                let mut own = workload.clone();
+                for phase in &mut own.phase {
+                    let of_ranks = |number: usize| ranks.contains(&((number as u64 % u64::from(size.max(1))) as u32));
+                    let numbered = std::mem::take(&mut phase.workers).into_iter().enumerate();
+                    phase.workers = numbered.filter(|(number, _)| of_ranks(*number)).map(|(_, group)| group).collect();
+                }
+                own
+            }
+        }
+    }
+}
+
+/// As [`SimRun`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SimOrder {
+    seed: u64,
+    run_index: u32,
+    plot_index: u32,
+}
+
+/// A message from rank 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum Order {
+    /// Make this run.
+    Run(Box<RunOrder>),
+    /// Nothing more is to be done: end with this exit code.
+    End(u8),
+}
+
+/// A message from rank 0 that cannot be sent: it is no JSON.
+const UNREADABLE: ClusterError = ClusterError::Unexpected { rank: 0, what: "an order that cannot be read" };
+
+fn send(cluster: &dyn Cluster, order: &Order) -> Result<(), ClusterError> {
+    let bytes = json::to_vec(order).map_err(|_| UNREADABLE)?;
+    cluster.broadcast(bytes, &for_ever).map(|_| ())
+}
+
+/// Ends the work of all others.
+pub(super) fn send_end(cluster: &dyn Cluster, exit_code: u8) -> Result<(), ClusterError> {
+    send(cluster, &Order::End(exit_code))
+}
+
+impl RunOrder {
+    /// Asks the others for a run.
+    pub(crate) fn send(self, ranks: &JoinedRanks) -> Result<(), ClusterError> {
+        send(ranks.cluster.as_ref(), &Order::Run(Box::new(self)))
+    }
+
+    /// What this bench would run, for the others.
+    pub(crate) fn of(bench: &Bench, work: &Work<'_>) -> RunOrder {
+        let SimRun { seed, run_index, plot_index } = work.sim_run;
+        RunOrder {
+            workload: work.workload.clone(),
+            division: bench.division,
+            base: std::path::absolute(work.base).unwrap_or_else(|_| work.base.to_owned()),
+            content_seed: work.content_seed,
+            sim: SimOrder { seed, run_index, plot_index },
+            may_drop_caches: bench.drop_caches == DropCaches::Allowed,
+            unopened_fails_jobs: bench.unopened == Unopened::FailsItsJobs,
+            allow: bench.permissions.text(),
+            fill: match &bench.permissions.when_full {
+                WhenFull::Refused => None,
+                WhenFull::FilledAt(places) => Some((places.at.clone(), places.never.clone())),
+            },
+        }
+    }
+
+    /// What the engine of a rank is given. Ranks write different bytes, and their simulated devices vary by themselves.
+    pub(crate) fn work(&self, rank: u32) -> Work<'_> {
+        let SimOrder { seed, run_index, plot_index } = self.sim;
+        Work {
+            workload: &self.workload,
+            base: &self.base,
+            content_seed: of_rank(self.content_seed, rank),
+            sim_run: SimRun { seed: of_rank(seed, rank), run_index, plot_index },
+        }
+    }
+
+    /// Allows on this bench what the user allowed on rank 0.
+    fn prepare(&self, bench: &mut Bench) {
+        bench.permissions = Permissions::parse(&self.allow);
+        if let Some((at, never)) = self.fill.clone() {
+            bench.permissions.when_full = WhenFull::FilledAt(FillPlaces { at, never });
+        }
+        bench.drop_caches = if self.may_drop_caches { DropCaches::Allowed } else { DropCaches::Never };
+        bench.unopened = if self.unopened_fails_jobs { Unopened::FailsItsJobs } else { Unopened::EndsRun };
+    }
+}
+
+/// Makes every run that rank 0 asks for, until it asks for no more; the exit code is rank 0's.
+///
+/// # Errors
+/// Rank 0, or whoever passes on what it says, is gone.
+pub fn follow(bench: &mut Bench, ranks: &JoinedRanks) -> Result<u8, ClusterError> {
+    let stop = bench.stop;
+    // Rank 0 is told of a signal by the same launcher, and says what becomes of it.
+    const LAST_WORD: std::time::Duration = std::time::Duration::from_secs(2);
+    let asked = std::cell::Cell::new(None);
+    let patience = |_waited: std::time::Duration| {
+        if stop.signal().is_none_or(|signal| signal == plumb_engine::signals::StopSignal::Program) {
+            return true;
+        }
+        let since = asked.get().unwrap_or_else(std::time::Instant::now);
+        asked.set(Some(since));
+        since.elapsed() < LAST_WORD
+    };
+    loop {
+        let order = ranks.cluster.broadcast(Vec::new(), &patience)?;
+        match json::from_slice::<Order>(&order).map_err(|_| UNREADABLE)? {
+            Order::End(exit_code) => return Ok(exit_code),
+            Order::Run(order) => {
+                order.prepare(bench);
+                bench.run_as_ordered(&order, ranks);
+            }
+        }
+    }
+}
+
+/// A workload as one rank runs it.
+pub(crate) struct WorkloadOfRank {
+    pub(crate) workload: Workload,
+    /// Targets whose files are the same for all ranks.
+    pub(crate) shared: SharedTargets,
+}
+
+impl WorkloadOfRank {
+    /// Files that a language makes up get the rank into their names, and those of Plumb's own test directories need none; files
+    /// that are named one by one are shared. Random choices differ from rank to rank.
+    ///
+    /// # Errors
+    /// A target that several ranks cannot use at once.
+    pub(crate) fn of(
+        workload: &Workload,
+        division: Division,
+        rank: u32,
+        size: u32,
+    ) -> Result<WorkloadOfRank, RunError> {
+        if division == Division::Groups {
+            return Ok(WorkloadOfRank::groups_of(workload, rank, size));
+        }
+        let mut own = workload.clone();
+        let mut shared = SharedTargets::new();
+        own.seed = of_rank(workload.seed, rank);
+        for (name, target) in &mut own.target {
+            let is_shared = match target {
+                Target::File(file) => file.path.is_absolute(),
+                Target::Files(files) => files.path.is_absolute(),
+                Target::Tree(tree) => tree.path.is_absolute(),
+                Target::Device(_) => true,
+                Target::JobFiles(files) => match &mut files.names {
+                    Names::Said(_) => true,
+                    Names::Numbered { path, .. } => {
+                        *path = with_rank(path, rank);
+                        false
+                    }
+                    Names::Made(paths) => {
+                        paths.iter_mut().for_each(|path| *path = with_rank(path, rank));
+                        false
+                    }
+                    Names::Postmark(_) | Names::Trees(_) => {
+                        return Err(RunError::OfSeveralRanks { target: name.clone() });
+                    }
+                },
+                Target::Scratch(_) => return Err(RunError::OfSeveralRanks { target: name.clone() }),
+                Target::Null(_) | Target::Sim(_) => false,
+            };
+            if is_shared {
+                shared.insert(name.clone());
+            }
+        }
+        Ok(WorkloadOfRank { workload: own, shared })
+    }
+
+    /// The groups of one rank, under the names that they have among all, with the targets that they use.
+    fn groups_of(workload: &Workload, rank: u32, size: u32) -> WorkloadOfRank {
+        let mut own = workload.clone();
+        for phase in &mut own.phase {
+            let numbered = std::mem::take(&mut phase.workers).into_iter().enumerate();
+            let of_rank = numbered.filter(|(number, _)| *number as u64 % u64::from(size.max(1)) == u64::from(rank));
+            let named = of_rank.map(|(number, mut group)| {
+                group.name.get_or_insert_with(|| format!("workers.{number}"));
+                group
+            });
+            phase.workers = named.collect();
+        }
+        let used: SharedTargets = own
+            .phase
+            .iter()
+            .flat_map(|phase| &phase.workers)
+            .flat_map(|group| group.targets().map(str::to_owned).collect::<Vec<_>>())
+            .collect();
+        own.target.retain(|name, _| used.contains(name));
+        // One file of all ranks is one target of all of them.
+        WorkloadOfRank { workload: own, shared: workload.target.keys().cloned().collect() }
+    }
+}
+
+/// A seed of one rank. Rank 0 does what a single process would.
+fn of_rank(seed: u64, rank: u32) -> u64 {
+    // The golden ratio, as in SplitMix64: neighbours are far apart.
+    seed.wrapping_add(u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// `dir/rank3.job.0.0` of `dir/job.0.0`.
+fn with_rank(path: &Path, rank: u32) -> PathBuf {
+    let mut name = std::ffi::OsString::from(format!("rank{rank}."));
+    name.push(path.file_name().unwrap_or_default());
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::files::JobFiles;
+    use plumb_workload::{WorkerGroup, native};
+
+    fn workload() -> Workload {
+        let text = "name = \"w\"\n[target.own.file]\npath = \"data\"\nsize = \"1MiB\"\n[target.there.file]\n\
+                    path = \"/mnt/data\"\nsize = \"1MiB\"\n[[phase]]\nname = \"p\"\n[[phase.workers]]\ntarget = \"own\"\n";
+        native::parse("w.toml", text).unwrap()
+    }
+
+    // Protects: no two ranks write to one file unless its name was said.
+    #[test]
+    fn made_up_names_have_the_rank_and_said_names_are_shared() {
+        let mut workload = workload();
+        let files = |names| Target::JobFiles(JobFiles { names, lengths: Vec::new() });
+        let numbered = Names::Numbered { path: "dir/job.0.{}".into(), count: 2, per_directory: None };
+        workload.target.insert("numbered".to_owned(), files(numbered));
+        workload.target.insert("made".to_owned(), files(Names::Made(vec!["a.0".into()])));
+        workload.target.insert("said".to_owned(), files(Names::Said(vec!["/dev/sdx".into()])));
+        let own = WorkloadOfRank::of(&workload, Division::Each, 3, 4).unwrap();
+        let path = |name: &str| match &own.workload.target[name] {
+            Target::JobFiles(files) => files.names.path(0).unwrap(),
+            _ => PathBuf::new(),
+        };
+        assert_eq!((path("numbered"), path("made")), ("dir/rank3.job.0.0".into(), "rank3.a.0".into()));
+        assert_eq!(path("said"), PathBuf::from("/dev/sdx"));
+        assert_eq!(own.shared.iter().collect::<Vec<_>>(), ["said", "there"]);
+        assert_ne!(own.workload.seed, workload.seed);
+        assert_eq!(WorkloadOfRank::of(&workload, Division::Each, 0, 4).unwrap().workload.seed, workload.seed);
+    }
+
+    // Protects: every group runs on one rank, with its own name, and no rank makes files that it does not use.
+    #[test]
+    fn groups_are_dealt_out_to_ranks() {
+        let mut workload = workload();
+        let group = workload.phase[0].workers[0].clone();
+        let other = WorkerGroup { target: "there".to_owned(), name: Some("second".to_owned()), ..group.clone() };
+        workload.phase[0].workers = vec![group.clone(), other, group];
+        let of = |rank| {
+            let own = WorkloadOfRank::of(&workload, Division::Groups, rank, 2).unwrap().workload;
+            let names: Vec<String> = own.phase[0].workers.iter().filter_map(|group| group.name.clone()).collect();
+            (names.join(" "), own.target.into_keys().collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(of(0), ("workers.0 workers.2".to_owned(), "own".to_owned()));
+        assert_eq!(of(1), ("second".to_owned(), "there".to_owned()));
+    }
+
+    #[test]
+    fn an_order_survives_being_sent() {
+        let order = Order::Run(Box::new(RunOrder {
+            workload: workload(),
+            division: Division::Groups,
+            base: "/mnt".into(),
+            content_seed: u64::MAX,
+            sim: SimOrder { seed: 1, run_index: 2, plot_index: 3 },
+            may_drop_caches: true,
+            unopened_fails_jobs: false,
+            allow: "a,b".to_owned(),
+            fill: Some((vec!["/mnt".into()], Vec::new())),
+        }));
+        let sent = json::to_vec(&order).unwrap();
+        assert_eq!(json::from_slice::<Order>(&sent).unwrap(), order);
+        assert_eq!(json::from_slice::<Order>(&json::to_vec(&Order::End(3)).unwrap()).unwrap(), Order::End(3));
+    }
+}

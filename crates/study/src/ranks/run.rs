@@ -1,0 +1,263 @@
+//! One run, from the side of one rank: its barriers, its reports, and on rank 0 what all ranks measured.
+
+use super::JoinedRanks;
+use super::order::{Division, WorkloadOfRank};
+use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
+use plumb_cluster::{Arrival, Ending, EndingKind, Release, monotonic_ns, tree, wait_until_ns};
+use plumb_engine::signals::{StopFlag, StopSignal};
+use plumb_result::PhaseMeasurement;
+use plumb_result::merge::{SharedTargets, Workers};
+use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
+use plumb_workload::Target;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What all do together next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Start the clock of a phase.
+    Start,
+    /// Stop it.
+    Stop,
+    /// Add up what was measured.
+    Sum,
+}
+
+/// After a signal, barriers and sums wait this long for ranks that may have died. Launchers kill a second after they have asked:
+/// by then, what was measured must be stored. A rank that has ranks below it waits longer, by [`EACH_LEVEL`].
+const AFTER_SIGNAL: Duration = Duration::from_millis(250);
+/// See [`AFTER_SIGNAL`].
+const EACH_LEVEL: Duration = Duration::from_millis(100);
+
+/// Why a rank ends that a signal ended.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
+/// One run of several ranks.
+pub(crate) struct RanksRun<'a> {
+    ranks: &'a JoinedRanks,
+    stop: StopFlag,
+    workers: Workers,
+    shared: &'a SharedTargets,
+    /// Phases on virtual time have no barriers.
+    has_barriers: bool,
+    phases: usize,
+    next: Cell<Next>,
+    summed: Cell<usize>,
+    start_ns: Cell<u64>,
+    /// The run ends for all: what was measured of this phase is added up, and nothing is done together after that.
+    ends: Cell<bool>,
+    /// That last sum is made.
+    last_is_summed: Cell<bool>,
+    stopped_at: Cell<Option<Instant>>,
+    reasons: RefCell<Vec<String>>,
+    /// What all ranks measured, phase by phase, on rank 0.
+    found: RefCell<Vec<RankPhase>>,
+}
+
+/// What a run of several ranks came to, on rank 0.
+pub(crate) struct RanksFound {
+    /// By phase.
+    pub(crate) phases: Vec<RankPhase>,
+    /// Why it ended early.
+    pub(crate) ended_by: Vec<String>,
+}
+
+impl<'a> RanksRun<'a> {
+    /// Of what this rank runs.
+    pub(crate) fn new(
+        ranks: &'a JoinedRanks,
+        stop: StopFlag,
+        own: &'a WorkloadOfRank,
+        division: Division,
+    ) -> RanksRun<'a> {
+        let is_simulated = own.workload.target.values().any(|target| matches!(target, Target::Sim(_)));
+        RanksRun {
+            ranks,
+            stop,
+            // Every rank runs the same workers, or those that no other one runs.
+            workers: if division == Division::Each { Workers::Together } else { Workers::SideBySide },
+            shared: &own.shared,
+            has_barriers: !is_simulated,
+            phases: own.workload.phase.len(),
+            next: Cell::new(Next::Start),
+            summed: Cell::new(0),
+            start_ns: Cell::new(0),
+            ends: Cell::new(false),
+            last_is_summed: Cell::new(false),
+            stopped_at: Cell::new(None),
+            reasons: RefCell::new(Vec::new()),
+            found: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// Processes of this host that are ranks of the run.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        self.ranks.roster.processes_on_host_of(self.ranks.rank())
+    }
+
+    fn name(&self, rank: u32) -> String {
+        format!("rank {rank} on {}", self.ranks.roster.host(rank))
+    }
+
+    /// A signal has come, to this rank at least. Where another rank ended the run, that one says why.
+    fn is_signalled(&self) -> bool {
+        self.stop.signal().is_some_and(|signal| signal != StopSignal::Program)
+    }
+
+    /// Ends a phase that is under way where another rank cannot go on, or no longer answers. Once a second will do.
+    pub(crate) fn look(&self) {
+        if self.ranks.cluster.is_to_end().is_some() {
+            self.stop.request();
+        }
+    }
+
+    /// Waits on, but for a while only once a signal has come.
+    fn patience(&self, part: u32) -> impl Fn(Duration) -> bool {
+        let levels = tree::height(self.ranks.rank(), self.ranks.size());
+        let most = (AFTER_SIGNAL + EACH_LEVEL * levels) * part;
+        move |_waited| {
+            if !self.is_signalled() {
+                return true;
+            }
+            let since = self.stopped_at.get().unwrap_or_else(|| {
+                self.stopped_at.set(Some(Instant::now()));
+                Instant::now()
+            });
+            since.elapsed() < most
+        }
+    }
+
+    fn end(&self, reasons: Vec<String>) {
+        self.ends.set(true);
+        self.learn(reasons.into_iter());
+        self.stop.request();
+    }
+
+    fn learn(&self, reasons: impl Iterator<Item = String>) {
+        let mut known = self.reasons.borrow_mut();
+        for reason in reasons {
+            if !known.contains(&reason) {
+                known.push(reason);
+            }
+        }
+    }
+
+    /// Whether all go on, and when.
+    fn barrier(&self, arrival: Arrival) -> Option<u64> {
+        if arrival != Arrival::Ready {
+            self.ranks.cluster.announce_end();
+        }
+        match self.ranks.cluster.barrier(arrival, &self.patience(1)) {
+            Ok(Release::At(at)) => Some(at),
+            Ok(Release::End(endings)) => {
+                if endings.iter().any(|ending| ending.kind == EndingKind::Silent) {
+                    self.ranks.broken.set(true);
+                }
+                self.end(endings.into_iter().map(|ending| self.reason(ending)).collect());
+                None
+            }
+            Err(error) => {
+                self.ranks.broken.set(true);
+                self.end(vec![error.to_string()]);
+                None
+            }
+        }
+    }
+
+    /// A rank that ends the run, as people read it.
+    fn reason(&self, Ending { rank, kind, why }: Ending) -> String {
+        match kind {
+            EndingKind::Said => format!("{}: {why}", self.name(rank)),
+            EndingKind::Silent => format!("{} does not answer ({why})", self.name(rank)),
+        }
+    }
+
+    fn arrival(&self) -> Arrival {
+        match self.is_signalled() {
+            false => Arrival::Ready,
+            true => Arrival::Ends(INTERRUPTED.to_owned()),
+        }
+    }
+
+    /// The workers are ready: waits for those of all ranks, and for the common moment.
+    pub(crate) fn await_start(&self) {
+        if self.ends.get() || self.next.get() != Next::Start {
+            return;
+        }
+        self.next.set(Next::Stop);
+        if let Some(at) = self.barrier(self.arrival()) {
+            wait_until_ns(self.ranks.offset.to_own_ns(at));
+        }
+        self.start_ns.set(self.ranks.offset.to_rank_0_ns(monotonic_ns()));
+    }
+
+    /// The clock has stopped: waits until it has for all ranks.
+    pub(crate) fn await_stop(&self) {
+        if self.next.get() != Next::Stop {
+            return;
+        }
+        self.next.set(Next::Sum);
+        if !self.ends.get() {
+            self.barrier(self.arrival());
+        }
+    }
+
+    /// Adds up what all ranks measured; on rank 0, all of it is the answer. `facts` are those of the host, with the first phase
+    /// of the rank that speaks for it.
+    pub(crate) fn phase_ended(
+        &self,
+        measured: &PhaseMeasurement,
+        observations: PhaseObservations,
+        facts: impl FnOnce() -> (Environment, BTreeMap<String, TargetFacts>),
+    ) -> Option<PhaseMeasurement> {
+        let rank = self.ranks.rank();
+        let speaker = self.ranks.roster.speaker_of(rank);
+        let facts = (speaker == rank && self.summed.get() == 0).then(|| {
+            let (environment, targets) = facts();
+            let offset = self.ranks.offset;
+            HostFacts { environment, targets, clock_offset_ns: offset.ns, clock_within_ns: offset.within_ns }
+        });
+        let reporter = Reporter { rank, host: self.ranks.roster.host(rank), speaker };
+        self.sum(RankPhase::of(reporter, self.start_ns.get(), measured, observations, facts));
+        let found = self.found.borrow();
+        (rank == 0).then(|| found.last()?.whole.as_ref().map(|share| share.measured.clone())).flatten()
+    }
+
+    fn sum(&self, own: RankPhase) {
+        self.next.set(Next::Start);
+        self.summed.set(self.summed.get() + 1);
+        let name = |rank: u32| self.name(rank);
+        let mut sum = PhaseSum { phase: own, workers: self.workers, shared: self.shared, name: &name };
+        if let Err(error) = self.ranks.cluster.reduce(&mut sum, &self.patience(2)) {
+            self.ranks.broken.set(true);
+            self.end(vec![error.to_string()]);
+        }
+        if sum.phase.silent {
+            self.ranks.broken.set(true);
+        }
+        self.learn(sum.phase.ended_by.iter().cloned());
+        if self.ranks.rank() == 0 {
+            self.found.borrow_mut().push(sum.phase);
+        }
+        self.last_is_summed.set(self.ends.get());
+    }
+
+    /// The engine is done with the run: whatever all still do together is done, so that nobody waits for this rank.
+    pub(crate) fn finish(&self, error: Option<&str>) -> RanksFound {
+        let own = self.ranks.rank();
+        let why = match (error, self.is_signalled()) {
+            (Some(error), _) => error,
+            (None, true) => INTERRUPTED,
+            (None, false) => "ended before the others",
+        };
+        while self.summed.get() < self.phases && !(self.ends.get() && self.last_is_summed.get()) {
+            let is_before_barrier = self.has_barriers && self.next.get() != Next::Sum;
+            if is_before_barrier && !self.ends.get() {
+                self.barrier(Arrival::Ends(why.to_owned()));
+            }
+            self.sum(RankPhase::nothing(format!("{}: {why}", self.name(own))));
+        }
+        RanksFound { phases: self.found.take(), ended_by: self.reasons.take() }
+    }
+}
