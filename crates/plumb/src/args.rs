@@ -116,6 +116,9 @@ pub enum PlumbCommand {
         /// Write the same numbers as JSON Lines, one object per number; what is missing is left out.
         #[arg(long, conflicts_with = "csv")]
         ndjson: bool,
+        /// Write the same numbers to a Parquet file; needs a Plumb that was built with `--features parquet`.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "ndjson"])]
+        parquet: Option<PathBuf>,
     },
     /// Add results from files to the database: Plumb's own and those of other tools.
     ///

@@ -6,9 +6,11 @@ use crate::stream::{measured, place_of};
 use crate::terminal::{Interrupt, Key, Screen, Size, size};
 use plumb_engine::signals;
 use plumb_report::Style;
-use plumb_report::live::{LivePicture, screen};
+use plumb_report::live::{LivePicture, StudyProgress, screen};
+use plumb_result::stream::{StreamEvent, StreamMeasured, Streamed};
 use plumb_result::{Finding, PhaseMeasurement};
 use plumb_study::{Progress, RunBegun, Second};
+use plumb_workload::Workload;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -85,6 +87,59 @@ impl LiveScreen {
         }
     }
 
+    /// A study changes: its parts, its plots, what went wrong.
+    pub fn study(&self, how: impl FnOnce(&mut StudyProgress)) {
+        self.change(|picture| how(picture.study.get_or_insert_default()));
+    }
+
+    /// A plot or a run of a study is prepared; of a run, what it does where that is known.
+    pub fn study_stage(&mut self, part: &str, workload: &str, what: &str, of: Option<&Workload>) {
+        self.phases = of.map_or_else(PhaseClock::default, PhaseClock::of);
+        self.change(|picture| picture.study_stage(part, workload, what));
+    }
+
+    /// A line of what prepares a run.
+    pub fn heard(&self, line: &str) {
+        self.change(|picture| {
+            // What is said during a phase is among its findings too.
+            if picture.phase.is_empty() {
+                line.clone_into(&mut picture.preparing);
+            }
+        });
+    }
+
+    /// A run of another process reports.
+    pub fn streamed(&mut self, line: &Streamed) {
+        let phase = line.phase.as_deref().unwrap_or_default();
+        match (line.event, &line.measured, &line.finding) {
+            (StreamEvent::RunBegins, ..) => self.change(|picture| picture.run_begins(&line.workload, &line.place)),
+            (StreamEvent::PhaseBegins, ..) => self.phase_starts(phase),
+            (StreamEvent::Interval, Some(measured), _) => self.second(measured.clone(), self.phases.time_ns()),
+            (StreamEvent::PhaseEnds, Some(measured), _) => self.change(|picture| picture.phase_done(phase, measured)),
+            (StreamEvent::Finding, _, Some(finding)) => self.change(|picture| picture.found(finding)),
+            (StreamEvent::Withdrawn, _, Some(finding)) => self.change(|picture| picture.withdrawn(finding)),
+            // How the run went is told by whoever conducts it.
+            _ => {}
+        }
+    }
+
+    fn phase_starts(&mut self, phase: &str) {
+        self.phases.begins();
+        let (place, time_ns, left_ns) = (self.phases.place(), self.phases.time_ns(), self.phases.left_ns(0));
+        self.change(|picture| {
+            picture.phase_begins(phase);
+            (picture.phase_place, picture.time_ns, picture.left_ns) = (place, time_ns, left_ns);
+        });
+    }
+
+    fn second(&self, measured: StreamMeasured, time_ns: Option<u64>) {
+        let left_ns = self.phases.left_ns(measured.start_ns + measured.length_ns);
+        self.change(|picture| {
+            (picture.left_ns, picture.time_ns) = (left_ns, time_ns);
+            picture.second(measured);
+        });
+    }
+
     fn change(&self, how: impl FnOnce(&mut LivePicture)) {
         let mut picture = self.shared.picture();
         how(&mut picture.live);
@@ -132,21 +187,11 @@ impl Progress for LiveScreen {
     }
 
     fn clock_starts(&mut self, phase: &str) {
-        self.phases.begins();
-        let (place, time_ns, left_ns) = (self.phases.place(), self.phases.time_ns(), self.phases.left_ns(0));
-        self.change(|picture| {
-            picture.phase_begins(phase);
-            (picture.phase_place, picture.time_ns, picture.left_ns) = (place, time_ns, left_ns);
-        });
+        self.phase_starts(phase);
     }
 
     fn live(&mut self, second: &Second<'_>) {
-        let left_ns = self.phases.left_ns(second.live.elapsed_ns);
-        self.change(|picture| {
-            picture.left_ns = left_ns;
-            picture.time_ns = second.live.time_ns;
-            picture.second(measured(second));
-        });
+        self.second(measured(second), second.live.time_ns);
     }
 
     fn phase_ended(&mut self, phase: &PhaseMeasurement) {

@@ -23,6 +23,7 @@ mod terminal;
 use crate::output::{error_line, error_text};
 use args::{AgentArguments, Arguments, PlumbCommand, Tool};
 use clap::Parser;
+use commands::store::ExportForm;
 use commands::study::StudyCommand;
 use exit::{End, Stopped};
 use plumb_engine::clock::Clock;
@@ -134,13 +135,14 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Query { sql } => commands::store::query(sql.as_deref(), common),
         PlumbCommand::Tag { run, tag, delete } => commands::store::tag(run, tag, *delete, common),
         PlumbCommand::Report(arguments) => commands::report::run(arguments, common),
-        PlumbCommand::Export { runs, study, csv, ndjson } => {
-            let tidy: Option<fn(&TidyTable) -> String> = match (csv, ndjson) {
-                (true, _) => Some(TidyTable::csv),
-                (_, true) => Some(TidyTable::ndjson),
-                _ => None,
+        PlumbCommand::Export { runs, study, csv, ndjson, parquet } => {
+            let form = match (csv, ndjson, parquet) {
+                (true, ..) => ExportForm::Text(TidyTable::csv),
+                (_, true, _) => ExportForm::Text(TidyTable::ndjson),
+                (.., Some(file)) => ExportForm::Parquet(file),
+                _ => ExportForm::Json,
             };
-            commands::store::export(runs, study.as_deref(), tidy, common)
+            commands::store::export(runs, study.as_deref(), &form, common)
         }
         PlumbCommand::Import { files, from } => commands::store::import(files, from.as_deref(), common),
         PlumbCommand::Schema { form } => commands::schema::run(*form),

@@ -10,6 +10,35 @@ use crate::stream::{StandardOutput, Streams};
 use plumb_study::{Both, Progress};
 use std::sync::atomic::Ordering;
 
+/// Where what goes on is shown and sent.
+pub struct Outlets {
+    /// The streams.
+    pub streams: Streams,
+    /// Whether a screen was asked for and can be had.
+    pub has_screen: bool,
+}
+
+impl Outlets {
+    /// Opens the streams. A note says why there can be no screen.
+    ///
+    /// # Errors
+    /// A stream cannot be opened.
+    pub fn open(arguments: &MeanwhileArguments, common: &Common) -> Result<Outlets, Stopped> {
+        let hindrance = hindrance().filter(|_| arguments.live);
+        let has_screen = arguments.live && hindrance.is_none();
+        let standard_output = match (has_screen, common.json) {
+            (true, _) => StandardOutput::Screen,
+            (false, true) => StandardOutput::Json,
+            (false, false) => StandardOutput::Page,
+        };
+        let streams = Streams::open(&arguments.stream, standard_output)?;
+        if let Some(why) = hindrance {
+            session::announce(&format!("note: --live is off here: {why}"));
+        }
+        Ok(Outlets { streams, has_screen })
+    }
+}
+
 /// What watches the runs of a command.
 pub struct Meanwhile {
     /// Hidden while a screen is open, and takes over where the user closes it.
@@ -34,19 +63,9 @@ impl Meanwhile {
     /// # Errors
     /// A stream cannot be opened.
     pub fn open(arguments: &MeanwhileArguments, warnings: LiveWarnings, common: &Common) -> Result<Meanwhile, Stopped> {
-        let hindrance = hindrance().filter(|_| arguments.live);
-        let standard_output = match (arguments.live && hindrance.is_none(), common.json) {
-            (true, _) => StandardOutput::Screen,
-            (false, true) => StandardOutput::Json,
-            (false, false) => StandardOutput::Page,
-        };
-        let streams = Streams::open(&arguments.stream, standard_output)?;
-        let line = LiveLine::with_warnings(warnings);
-        if let Some(why) = hindrance {
-            session::announce(&format!("note: --live is off here: {why}"));
-        }
-        let screen = if standard_output == StandardOutput::Screen { LiveView::Next } else { LiveView::None };
-        Ok(Meanwhile { line, screen, streams })
+        let Outlets { streams, has_screen } = Outlets::open(arguments, common)?;
+        let screen = if has_screen { LiveView::Next } else { LiveView::None };
+        Ok(Meanwhile { line: LiveLine::with_warnings(warnings), screen, streams })
     }
 
     /// Watches a run. A terminal that cannot be a screen has the line.

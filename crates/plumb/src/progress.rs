@@ -164,7 +164,8 @@ impl LiveLine {
     }
 }
 
-fn where_lines_are_seen() -> ProgressDrawTarget {
+/// Standard error, where that is a terminal.
+pub fn where_lines_are_seen() -> ProgressDrawTarget {
     if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() }
 }
 

@@ -14,9 +14,30 @@ use plumb_workload::OpKind;
 /// Seconds that are kept for the lines of bars.
 const KEPT: usize = 120;
 
+/// How far a study is.
+#[derive(Debug, Clone, Default)]
+pub struct StudyProgress {
+    /// Its name.
+    pub name: String,
+    /// Runs that have ended, well or not.
+    pub ended: u32,
+    /// Runs in all.
+    pub runs: u32,
+    /// Runs that were rejected, by their checks.
+    pub rejected: u32,
+    /// Runs that failed.
+    pub failed: u32,
+    /// `about 2 min left`; empty where it is not known.
+    pub left: String,
+    /// What went wrong last; empty where nothing did.
+    pub trouble: String,
+}
+
 /// What is known of the runs so far.
 #[derive(Debug, Default)]
 pub struct LivePicture {
+    /// The study that the runs belong to.
+    pub study: Option<StudyProgress>,
     /// The workload's name.
     pub workload: String,
     /// Where it runs.
@@ -69,10 +90,25 @@ pub fn rate_of(ops: &StreamOps) -> f64 {
 }
 
 impl LivePicture {
-    /// A run begins: what was shown of the one before goes.
+    /// A run begins: what was shown of the one before goes. Of a study, the phases that are over stay.
     pub fn run_begins(&mut self, workload: &str, place: &str) {
-        let part = std::mem::take(&mut self.part);
-        *self = LivePicture { workload: workload.to_owned(), place: place.to_owned(), part, ..LivePicture::default() };
+        let before = std::mem::take(self);
+        let done = if before.study.is_some() { before.done } else { Vec::new() };
+        *self = LivePicture {
+            study: before.study,
+            workload: workload.to_owned(),
+            place: place.to_owned(),
+            part: before.part,
+            done,
+            ..LivePicture::default()
+        };
+    }
+
+    /// A plot or a run of a study is prepared.
+    pub fn study_stage(&mut self, part: &str, workload: &str, what: &str) {
+        self.run_begins(workload, "");
+        part.clone_into(&mut self.part);
+        what.clone_into(&mut self.preparing);
     }
 
     /// A phase begins.
@@ -98,9 +134,21 @@ impl LivePicture {
 
     /// A phase is over.
     pub fn phase_ended(&mut self, phase: &PhaseMeasurement) {
-        let all = StreamMeasured::of_phase(phase, Vec::new());
-        if let Some((kind, ops)) = busiest(&all) {
-            self.done.push(DonePhase { name: phase.name.clone(), kind, ops: *ops });
+        self.phase_done(&phase.name, &StreamMeasured::of_phase(phase, Vec::new()));
+    }
+
+    /// A phase is over, of which this is what was done in all of it.
+    pub fn phase_done(&mut self, phase: &str, all: &StreamMeasured) {
+        if let Some((kind, ops)) = busiest(all) {
+            let name = match &self.study {
+                // Its other runs have phases of the same name.
+                Some(study) => format!("run {} {phase}", study.ended + 1),
+                None => phase.to_owned(),
+            };
+            self.done.push(DonePhase { name, kind, ops: *ops });
+            if self.done.len() > KEPT {
+                self.done.remove(0);
+            }
         }
         self.second = None;
         self.history.clear();
@@ -123,7 +171,11 @@ impl LivePicture {
 
 /// A screen of at most `rows` lines, none wider than the style says.
 pub fn screen(picture: &LivePicture, style: &Style, rows: usize) -> Vec<String> {
-    let mut lines = vec![head(picture, style), what(picture, style), progress(picture, style), String::new()];
+    let mut lines = vec![head(picture, style)];
+    if let Some(study) = &picture.study {
+        lines.extend(study_lines(study, style));
+    }
+    lines.extend([what(picture, style), progress(picture, style), String::new()]);
     ops(picture, style, &mut lines);
     bars(picture, style, &mut lines);
     lines.push(state(picture, style));
@@ -147,7 +199,11 @@ pub fn screen(picture: &LivePicture, style: &Style, rows: usize) -> Vec<String> 
 
 fn head(picture: &LivePicture, style: &Style) -> String {
     let right = "q closes this screen  Ctrl-C stops";
-    let left = format!("plumb · {} · {}", picture.workload, picture.place);
+    let study = picture.study.as_ref().map_or("", |study| study.name.as_str());
+    // The only workload of a study may have its name.
+    let workload = Some(picture.workload.as_str()).filter(|workload| *workload != study).unwrap_or_default();
+    let parts = ["plumb", study, workload, picture.place.as_str()];
+    let left = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
     let room = style.width.saturating_sub(measure::width(right) + 2);
     if room < 24 {
         return style.ink(Ink::Strong, &measure::cut(&left, style.width));
@@ -163,9 +219,29 @@ fn what(picture: &LivePicture, style: &Style) -> String {
     measure::cut(&text, style.width)
 }
 
+/// How far a study is, and what went wrong last.
+fn study_lines(study: &StudyProgress, style: &Style) -> Vec<String> {
+    let mut parts = vec![format!("{} of {} runs", study.ended, study.runs)];
+    parts.extend((study.rejected > 0).then(|| format!("{} rejected", study.rejected)));
+    parts.extend((study.failed > 0).then(|| format!("{} failed", study.failed)));
+    parts.extend(Some(study.left.clone()).filter(|left| !left.is_empty()));
+    let share = f64::from(study.ended) / f64::from(study.runs.max(1));
+    let mut lines = vec![measure::cut(&format!("{}  {}", bar(share), parts.join(" · ")), style.width)];
+    lines.extend(
+        (!study.trouble.is_empty()).then(|| style.ink(Ink::Caution, &measure::cut(&study.trouble, style.width))),
+    );
+    lines
+}
+
+/// A bar of which this share is full.
+fn bar(share: f64) -> String {
+    const CELLS: usize = 24;
+    let full = (share.clamp(0.0, 1.0) * CELLS as f64).round() as usize;
+    format!("{}{}", "█".repeat(full), "░".repeat(CELLS - full))
+}
+
 /// How far the phase is.
 fn progress(picture: &LivePicture, style: &Style) -> String {
-    const CELLS: usize = 24;
     if !picture.preparing.is_empty() {
         return style.ink(Ink::Faint, &measure::cut(&picture.preparing, style.width));
     }
@@ -175,8 +251,7 @@ fn progress(picture: &LivePicture, style: &Style) -> String {
     let left = left.map_or(String::new(), |ns| format!(" · about {} left", format::time_brief(ns as f64)));
     let text = match picture.time_ns.filter(|time_ns| *time_ns > 0) {
         Some(time_ns) => {
-            let full = ((elapsed_ns as f64 / time_ns as f64).min(1.0) * CELLS as f64).round() as usize;
-            let bar = format!("{}{}", "█".repeat(full), "░".repeat(CELLS - full));
+            let bar = bar(elapsed_ns as f64 / time_ns as f64);
             format!("{bar}  {elapsed} of {}{left}", format::time_brief(time_ns as f64))
         }
         None if elapsed_ns > 0 => format!("{elapsed} so far{left}"),
@@ -188,8 +263,11 @@ fn progress(picture: &LivePicture, style: &Style) -> String {
 /// The last second, by kind of op.
 fn ops(picture: &LivePicture, style: &Style, lines: &mut Vec<String>) {
     let Some(second) = &picture.second else {
-        let is_between = picture.phase.is_empty() && !picture.done.is_empty();
-        let text = if is_between { "the phase is over" } else { "no second is over yet" };
+        let text = match (&picture.study, picture.phase.is_empty()) {
+            (Some(_), true) => "nothing is measured now",
+            (None, true) if !picture.done.is_empty() => "the phase is over",
+            _ => "no second is over yet",
+        };
         return lines.push(style.ink(Ink::Faint, text));
     };
     let rows: Vec<(OpKind, &StreamOps)> =
@@ -424,6 +502,31 @@ mod tests {
         assert_eq!(steadiness(&[1.0, 100.0, 101.0, 100.0, 99.0, 100.0]).unwrap(), "steady: range 2.0 % in 5 s");
         assert!(steadiness(&[100.0, 150.0, 100.0, 50.0, 100.0]).unwrap().starts_with("not steady: range 100 %"));
         assert_eq!(steadiness(&[0.0; 5]), None);
+    }
+
+    // Protects: of a study, how far it is, what went wrong, and the phases of the runs before, in any window.
+    #[test]
+    fn a_study_has_its_line() {
+        let mut picture = LivePicture { study: Some(StudyProgress::default()), ..LivePicture::default() };
+        let study = picture.study.as_mut().unwrap();
+        study.name = "two-disks".to_owned();
+        (study.ended, study.runs, study.rejected, study.left) = (5, 16, 1, "about 2 min left".to_owned());
+        picture.study_stage("plot 2 of 4", "", "building");
+        let text = drawn(&picture, 80, 24);
+        assert!(text.contains("plumb · two-disks  ") && text.contains("nothing is measured now"), "{text}");
+        assert!(text.contains("5 of 16 runs · 1 rejected · about 2 min left"), "{text}");
+        picture.run_begins("random-read", "sim:ssd");
+        picture.phase_begins("random-read");
+        picture.second(second("random-read", 1000, 5000).measured.unwrap());
+        assert!(drawn(&picture, 80, 24).contains("plot 2 of 4 · random-read"));
+        picture.phase_done("random-read", &second("random-read", 1000, 5000).measured.unwrap());
+        picture.study.as_mut().unwrap().trouble =
+            "warning: run 6 of 16 failed, with a reason that is far too long for its line of this window".to_owned();
+        picture.run_begins("random-read", "sim:ssd");
+        for width in [40, 80] {
+            let text = drawn(&picture, width, 24);
+            assert!(text.contains("run 6 random-read") && text.contains("warning: run 6 of 16"), "{text}");
+        }
     }
 
     // Protects: a phase that is over stays on the screen with its numbers.

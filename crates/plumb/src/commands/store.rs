@@ -333,16 +333,21 @@ fn read_limited(file: &Path) -> Result<(Vec<u8>, Timestamp), Stopped> {
     }
 }
 
+/// How runs are written out.
+pub enum ExportForm<'a> {
+    /// Whole results.
+    Json,
+    /// A line for each number.
+    Text(fn(&TidyTable) -> String),
+    /// The same numbers by column, in a file.
+    Parquet(&'a Path),
+}
+
 /// Writes runs out: those that are named, those of a study, or all.
-pub fn export(
-    runs: &[String],
-    study: Option<&str>,
-    tidy: Option<fn(&TidyTable) -> String>,
-    common: &Common,
-) -> Result<End, Stopped> {
-    if tidy.is_some() && common.json {
+pub fn export(runs: &[String], study: Option<&str>, form: &ExportForm<'_>, common: &Common) -> Result<End, Stopped> {
+    if common.json && !matches!(form, ExportForm::Json) {
         return Err(Stopped::usage(
-            "--json and --csv or --ndjson exclude each other; `plumb export` writes JSON by default",
+            "--json and --csv, --ndjson or --parquet exclude each other; `plumb export` writes JSON by default",
         ));
     }
     let store = session::store_to_read(common)?;
@@ -357,10 +362,29 @@ pub fn export(
         }
         None => runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?,
     };
-    let text = match tidy {
-        Some(form) => form(&store.tidy(&ids, &plumb_study::placed::columns(&store, &ids)?)?),
-        None => store.export_json(&ids)?,
-    };
-    output::print(&text);
+    let numbers = || Ok::<_, Stopped>(store.tidy(&ids, &plumb_study::placed::columns(&store, &ids)?)?);
+    match form {
+        ExportForm::Json => output::print(&store.export_json(&ids)?),
+        ExportForm::Text(form) => output::print(&form(&numbers()?)),
+        ExportForm::Parquet(file) => write_parquet(numbers, file)?,
+    }
     Ok(End::Done)
+}
+
+#[cfg(feature = "parquet")]
+fn write_parquet(numbers: impl FnOnce() -> Result<TidyTable, Stopped>, path: &Path) -> Result<(), Stopped> {
+    let failed = |error: &dyn std::fmt::Display| Stopped::io(format!("cannot write {}: {error}", path.display()));
+    let numbers = numbers()?;
+    let file = std::fs::File::create(path).map_err(|error| failed(&error))?;
+    plumb_parquet::write(&numbers, file).map_err(|error| failed(&error))?;
+    output::print(&format!("{}\n", path.display()));
+    Ok(())
+}
+
+#[cfg(not(feature = "parquet"))]
+fn write_parquet(_: impl FnOnce() -> Result<TidyTable, Stopped>, _: &Path) -> Result<(), Stopped> {
+    Err(Stopped::usage(
+        "this Plumb was built without Parquet; pandas and R read what --csv and --ndjson write\nTo build one that has it: cargo \
+         install --path crates/plumb --features parquet",
+    ))
 }

@@ -196,6 +196,7 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Run a study", "plumb study run study.toml"),
             example("Run a smaller version of it", "plumb study run study.toml --scale small"),
+            example("Watch it on a full screen", "plumb study run study.toml --live"),
         ],
         exits: &[DONE, CHECKED, REJECTED, IO, REFUSED, INTERRUPTED],
     },
@@ -326,6 +327,10 @@ pub const TOPICS: &[Topic] = &[
             example("Print all runs as JSON", "plumb export"),
             example("Print the latest run as CSV", "plumb export last --csv"),
             example("Print a study as CSV, with a column for each factor", "plumb export --study raid4-vs-raid5 --csv"),
+            example(
+                "Write all numbers by column (builds with the feature `parquet`)",
+                "plumb export --parquet numbers.parquet",
+            ),
         ],
         exits: READS,
     },

@@ -221,6 +221,28 @@ fn the_screen_gives_the_terminal_back() {
     }
 }
 
+// Protects: a study has one screen over all its runs, which shows how far it is, and leaves its report behind; q closes it, and the
+// study goes on.
+#[test]
+fn a_study_has_one_screen() {
+    for keys in [b"".as_slice(), b"q"] {
+        let home = Home::new();
+        home.file("two-disks.toml", STUDY);
+        let Some(seen) = in_a_terminal(&home, "plumb study run two-disks.toml --live", keys) else { return };
+        assert!(seen.contains("ended 0"), "{seen}");
+        assert_eq!((seen.matches(TAKEN).count(), seen.matches("\x1b[?25h\x1b[?1049l").count()), (1, 1), "{seen}");
+        let (screen, behind) = seen.split_once("\x1b[?1049l").unwrap();
+        assert!(screen.contains("plumb · two-disks") && screen.contains(" of 16 runs"), "{screen}");
+        assert!(behind.contains("is slower than"), "no report is left behind: {behind}");
+        let ended = home.query("SELECT count(*) FROM study_run WHERE status = 'done'");
+        assert_eq!(ended[0][0], 16);
+        if keys.is_empty() {
+            // The numbers of runs in processes of their own: all but the last have a line.
+            assert!(screen.contains("run 3 random-read"), "{screen}");
+        }
+    }
+}
+
 // Protects: where there is no terminal there is no screen, and a sentence about it.
 #[test]
 fn no_screen_without_a_terminal() {

@@ -184,7 +184,8 @@ impl Conductor<'_, '_> {
             let run = &study.plan.runs[seq as usize];
             let cell = &study.plan.cells[run.cell as usize];
             let position = self.position(plot);
-            self.tell(&ConductEvent::Run { position, levels: &cell.levels, workload: &cell.workload });
+            let (levels, workload) = (&cell.levels, cell.workload.as_str());
+            self.tell(&ConductEvent::Run { position, levels, workload, work: &run.work });
             self.store.begin_study_run(&study.id, seq, build)?;
             let began = Instant::now();
             let super::ConductSetting { watcher, stream, .. } = &mut *self.setting;

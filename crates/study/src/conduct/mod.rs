@@ -24,6 +24,7 @@ pub(crate) use failures::kind;
 
 use costs::PlotStage;
 use plumb_engine::signals::StopFlag;
+use plumb_lab::protocol::HostWork;
 use plumb_store::{Store, StoreError, StudyIn, StudyPlotState, StudyRunRow, StudyRunStatus};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -139,8 +140,10 @@ pub enum ConductEvent<'a> {
         position: Position,
         /// The levels of all factors.
         levels: &'a Levels,
-        /// Its workload.
+        /// Its workload's name.
         workload: &'a str,
+        /// What is run.
+        work: &'a HostWork,
     },
     /// A run has ended.
     RunEnded {

@@ -5,12 +5,12 @@ use super::file::{StudyFile, find};
 use super::hosts::LabHosts;
 use super::report::{end, found};
 use super::watch::StudyReporter;
-use crate::args::ReportFile;
+use crate::args::{MeanwhileArguments, ReportFile};
 use crate::common::Common;
 use crate::exit::{End, Stopped};
+use crate::meanwhile::Outlets;
 use crate::output::error_line;
 use crate::session;
-use crate::stream::{StandardOutput, StreamArguments, Streams};
 use clap::Args;
 use plumb_engine::signals::{self, StopFlag};
 use plumb_store::{Store, StoreError, StoredStudy};
@@ -43,9 +43,9 @@ pub struct ConductArguments {
     /// Write a report with charts as well.
     #[command(flatten)]
     pub report_file: ReportFile,
-    /// Where seconds are sent.
+    /// What is shown and sent while it goes on.
     #[command(flatten)]
-    pub stream: StreamArguments,
+    pub meanwhile: MeanwhileArguments,
 }
 
 /// Arguments of `plumb study resume`.
@@ -166,7 +166,7 @@ impl StudySite {
         if arguments.no_check {
             return Ok(());
         }
-        let teller = StudyReporter::new();
+        let mut teller = StudyReporter::new();
         let request = CheckRequest { plan, typed: &self.typed, depth: Depth::Look, stop: self.stop };
         let found = request.answer(is_open, &mut self.hosts, &mut |line| teller.show(line));
         teller.clear();
@@ -188,13 +188,15 @@ impl StudySite {
         common: &Common,
         arguments: &ConductArguments,
     ) -> Result<End, Stopped> {
-        let standard_output = if common.json { StandardOutput::Json } else { StandardOutput::Page };
-        let streams = Streams::open(&arguments.stream, standard_output)?;
-        let stream = !streams.is_empty();
+        let Outlets { streams, has_screen } = Outlets::open(&arguments.meanwhile, common)?;
+        let stream = has_screen || !streams.is_empty();
         let mut teller = StudyReporter::with_streams(streams);
         teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
         if let Err(error) = self.hosts.recover(&mut |line| teller.tell(line)) {
             teller.tell(&format!("warning: {error}"));
+        }
+        if has_screen {
+            teller.open_screen(&study.plan.name);
         }
         let conducted = conduct(
             store,

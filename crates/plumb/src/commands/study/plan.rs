@@ -57,7 +57,7 @@ pub fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
 fn checked(plan: &Plan, common: &Common) -> Result<Preflight, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
     let mut hosts = LabHosts::new(stop, common)?;
-    let teller = StudyReporter::new();
+    let mut teller = StudyReporter::new();
     let typed = session::typed(common).text();
     let request = CheckRequest { plan, typed: &typed, depth: Depth::Build, stop };
     let found = request.answer(|_| true, &mut hosts, &mut |line| teller.show(line));

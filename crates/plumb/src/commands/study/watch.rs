@@ -1,17 +1,22 @@
-//! How far a study is: one live line on a terminal, else a line for everything that ends.
+//! How far a study is: one live line on a terminal, or a screen, else a line for everything that ends.
 
+use crate::live_screen::LiveScreen;
 use crate::output::error_line;
+use crate::progress::where_lines_are_seen;
 use crate::session;
 use crate::stream::Streams;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plumb_lab::protocol::HostWork;
 use plumb_report::format;
 use plumb_result::stream::is_stream_line;
 use plumb_store::StudyRunStatus;
 use plumb_study::conduct::{ConductEvent, ConductWatcher, LeftBasis, Position, TimeLeft};
 use plumb_study::plan::Levels;
+use plumb_workload::native;
 use std::io::IsTerminal;
+use std::sync::atomic::Ordering;
 
-/// Tells on standard error.
+/// Tells on standard error, or on a screen.
 pub struct StudyReporter {
     bar: ProgressBar,
     live: bool,
@@ -19,16 +24,17 @@ pub struct StudyReporter {
     /// Which run goes on, for the streams.
     part: String,
     streams: Option<Streams>,
+    /// Until the user closes it, or the study is over.
+    screen: Option<LiveScreen>,
 }
 
 impl StudyReporter {
     /// Says nothing yet.
     pub fn new() -> StudyReporter {
-        let live = std::io::stderr().is_terminal();
-        let target = if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
+        let bar = ProgressBar::with_draw_target(None, where_lines_are_seen());
         bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        StudyReporter { bar, live, head: String::new(), part: String::new(), streams: None }
+        let live = std::io::stderr().is_terminal();
+        StudyReporter { bar, live, head: String::new(), part: String::new(), streams: None, screen: None }
     }
 
     /// Says nothing yet, and passes on what runs report each second.
@@ -38,12 +44,39 @@ impl StudyReporter {
         reporter
     }
 
+    /// Shows a screen from now on. A terminal that cannot be one has the line.
+    pub fn open_screen(&mut self, study: &str) {
+        self.screen = LiveScreen::open().ok();
+        if let Some(screen) = &self.screen {
+            screen.study(|progress| study.clone_into(&mut progress.name));
+            self.bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+    }
+
+    /// The screen; the live line is there again once the user has closed it.
+    fn screen(&mut self) -> Option<&mut LiveScreen> {
+        if self.screen.as_ref().is_some_and(|screen| screen.is_closed().load(Ordering::Relaxed)) {
+            self.screen = None;
+            self.bar.set_draw_target(where_lines_are_seen());
+        }
+        self.screen.as_mut()
+    }
+
     fn line(&mut self, line: &str) {
         if !is_stream_line(line) {
-            return self.bar.set_message(format!("{} · {}", self.head, line.trim()));
+            let what = line.trim().to_owned();
+            self.bar.set_message(format!("{} · {what}", self.head));
+            if let Some(screen) = self.screen() {
+                screen.heard(&what);
+            }
+            return;
         }
         // What another version sends and this one cannot read is left out.
-        if let (Some(streams), Ok(line)) = (&mut self.streams, plumb_document::json::from_str(line)) {
+        let Ok(line) = plumb_document::json::from_str(line) else { return };
+        if let Some(screen) = self.screen() {
+            screen.streamed(&line);
+        }
+        if let Some(streams) = &mut self.streams {
             streams.pass_on(line, &self.part);
         }
     }
@@ -59,9 +92,27 @@ impl StudyReporter {
         self.bar.set_message(text.trim().to_owned());
     }
 
-    /// Takes the live line away.
-    pub fn clear(&self) {
+    /// Takes the screen and the live line away.
+    pub fn clear(&mut self) {
+        self.screen = None;
         self.bar.finish_and_clear();
+    }
+
+    fn position(&mut self, position: &Position) {
+        let left = left(position);
+        if let Some(screen) = self.screen() {
+            screen.study(|study| {
+                (study.ended, study.runs) = (position.ended, position.runs);
+                left.trim_start_matches([' ', '·']).clone_into(&mut study.left);
+            });
+        }
+    }
+
+    fn trouble(&mut self, what: &str) {
+        if let Some(screen) = self.screen() {
+            screen.study(|study| what.clone_into(&mut study.trouble));
+        }
+        self.tell(what);
     }
 }
 
@@ -81,43 +132,55 @@ impl ConductWatcher for StudyReporter {
                     self.tell(&format!("{}: building", self.head));
                 }
                 self.bar.set_message(format!("{}: building{}", self.head, left(position)));
+                self.position(position);
+                let head = self.head.clone();
+                if let Some(screen) = self.screen() {
+                    screen.study_stage(&head, "", "building", None);
+                }
             }
-            ConductEvent::Run { position, levels, workload } => {
-                self.head = format!(
-                    "plot {} of {}, run {} of {} · {workload}{}{}",
-                    position.plot,
-                    position.plots,
-                    position.ended + 1,
-                    position.runs,
-                    in_brackets(levels),
-                    left(position)
-                );
+            ConductEvent::Run { position, levels, workload, work } => {
+                let Position { plot, plots, ended, runs, .. } = position;
+                let place = format!("plot {plot} of {plots}, run {} of {runs}", ended + 1);
+                let levels = in_brackets(levels);
+                self.head = format!("{place} · {workload}{levels}{}", left(position));
+                self.part = format!("{place}{levels}");
                 self.bar.set_message(self.head.clone());
-                self.part = format!(
-                    "plot {} of {}, run {} of {}{}",
-                    position.plot,
-                    position.plots,
-                    position.ended + 1,
-                    position.runs,
-                    in_brackets(levels)
-                );
+                self.position(position);
+                let part = self.part.clone();
+                if let Some(screen) = self.screen() {
+                    // A text that only the host can complete has no times yet.
+                    let known = match work {
+                        HostWork::Native { toml } => native::parse(workload, toml).ok(),
+                        HostWork::Dialect { .. } => None,
+                    };
+                    screen.study_stage(&part, workload, "beginning", known.as_ref());
+                }
             }
             ConductEvent::Line(line) => self.line(line),
             ConductEvent::RunEnded { position, status, reason } => {
+                self.position(position);
+                if let Some(screen) = self.screen() {
+                    screen.study(|study| match status {
+                        StudyRunStatus::Rejected => study.rejected += 1,
+                        StudyRunStatus::Failed => study.failed += 1,
+                        _ => {}
+                    });
+                }
                 let well = *status == StudyRunStatus::Done;
                 if well && self.live {
                     return;
                 }
                 let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
-                self.tell(&format!(
+                let text = format!(
                     "run {} of {} {}{reason}{}",
                     position.ended,
                     position.runs,
                     status.name(),
                     if self.live { String::new() } else { left(position) }
-                ));
+                );
+                if well { self.tell(&text) } else { self.trouble(&text) }
             }
-            ConductEvent::Trouble(what) => self.tell(&format!("warning: {what}")),
+            ConductEvent::Trouble(what) => self.trouble(&format!("warning: {what}")),
         }
     }
 }

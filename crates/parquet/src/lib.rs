@@ -1,0 +1,113 @@
+//! Numbers as Apache Parquet, for programs that read columns: `plumb export --parquet`, in builds with the feature `parquet`.
+//!
+//! The format is <https://parquet.apache.org/docs/file-format/>: one row group, texts as UTF-8, numbers as doubles. Each column is
+//! optional, so that what is missing is null and never 0.
+
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{Type, TypePtr};
+use plumb_result::tidy::{TidyCell, TidyTable};
+use std::io::Write;
+use std::sync::Arc;
+
+/// Writes a table to a file that is still empty.
+///
+/// # Errors
+/// The file's.
+pub fn write(table: &TidyTable, file: impl Write + Send) -> Result<(), ParquetError> {
+    let fields = table.columns.iter().map(|name| field(name)).collect::<Result<_, _>>()?;
+    let schema = Arc::new(Type::group_type_builder("numbers").with_fields(fields).build()?);
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::builder().build()))?;
+    let mut rows = writer.next_row_group()?;
+    for (column, name) in table.columns.iter().enumerate() {
+        let Some(mut chunk) = rows.next_column()? else { break };
+        let cells = table.rows.iter().map(|row| &row[column]);
+        if TidyTable::holds_numbers(name) {
+            put::<DoubleType>(&mut chunk, cells.map(TidyCell::as_number))?;
+        } else {
+            put::<ByteArrayType>(&mut chunk, cells.map(|cell| cell.as_text().map(ByteArray::from)))?;
+        }
+        chunk.close()?;
+    }
+    rows.close()?;
+    writer.close()?;
+    Ok(())
+}
+
+fn field(name: &str) -> Result<TypePtr, ParquetError> {
+    let builder = if TidyTable::holds_numbers(name) {
+        Type::primitive_type_builder(name, PhysicalType::DOUBLE)
+    } else {
+        Type::primitive_type_builder(name, PhysicalType::BYTE_ARRAY).with_logical_type(Some(LogicalType::String))
+    };
+    Ok(Arc::new(builder.with_repetition(Repetition::OPTIONAL).build()?))
+}
+
+/// One column: whether each row has a value (the definition level of an optional column), and the values that are there.
+fn put<T: DataType>(
+    chunk: &mut SerializedColumnWriter<'_>,
+    cells: impl Iterator<Item = Option<T::T>>,
+) -> Result<(), ParquetError> {
+    let (mut are_there, mut values) = (Vec::new(), Vec::new());
+    for cell in cells {
+        are_there.push(i16::from(cell.is_some()));
+        values.extend(cell);
+    }
+    chunk.typed::<T>().write_batch(&values, Some(&are_there), None)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    fn read_back(table: &TidyTable) -> (Vec<String>, Vec<String>) {
+        let mut file = Vec::new();
+        write(table, &mut file).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(file)).unwrap();
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let types = schema.columns().iter().map(|column| format!("{} {}", column.name(), column.physical_type()));
+        let rows = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        (types.collect(), rows)
+    }
+
+    fn table(rows: Vec<Vec<TidyCell>>) -> TidyTable {
+        TidyTable { columns: ["run", "value", "tier"].map(str::to_owned).to_vec(), rows }
+    }
+
+    // Protects: what is read back is what was written, and what is missing is null.
+    #[test]
+    fn a_table_comes_back() {
+        let (types, rows) = read_back(&table(vec![
+            vec![TidyCell::text("a"), TidyCell::Number(0.0), TidyCell::text("")],
+            vec![TidyCell::text("é"), TidyCell::Missing, TidyCell::text("device")],
+        ]));
+        assert_eq!(types, ["run BYTE_ARRAY", "value DOUBLE", "tier BYTE_ARRAY"]);
+        assert_eq!(rows, ["{run: \"a\", value: 0.0, tier: null}", "{run: \"é\", value: null, tier: \"device\"}"]);
+    }
+
+    // Protects: two exports have the same columns of the same types, whatever is missing in one of them.
+    #[test]
+    fn types_do_not_depend_on_what_is_there() {
+        let (types, rows) = read_back(&table(vec![vec![TidyCell::Missing; 3]]));
+        assert_eq!(types, ["run BYTE_ARRAY", "value DOUBLE", "tier BYTE_ARRAY"]);
+        assert_eq!(rows, ["{run: null, value: null, tier: null}"]);
+        assert_eq!(read_back(&table(Vec::new())), (types, Vec::new()));
+    }
+
+    // Protects: more rows than a page holds, and a text that comes again and again takes its place once.
+    #[test]
+    fn many_rows() {
+        let row = |number: u32| vec![TidyCell::text("a-run"), TidyCell::Number(f64::from(number)), TidyCell::Missing];
+        let table = table((0..50_000).map(row).collect());
+        let mut file = Vec::new();
+        write(&table, &mut file).unwrap();
+        assert!(file.len() < 50_000 * 12, "{} bytes", file.len());
+        let (_, rows) = read_back(&table);
+        assert_eq!((rows.len(), rows[49_999].as_str()), (50_000, "{run: \"a-run\", value: 49999.0, tier: null}"));
+    }
+}
