@@ -28,6 +28,7 @@ pub mod bonnie;
 pub mod dd;
 pub mod elbencho;
 mod file_error;
+pub mod filebench;
 pub mod fio;
 pub mod iostat;
 pub mod iozone;

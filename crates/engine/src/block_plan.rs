@@ -95,7 +95,11 @@ fn plan_as(
             (reached_lengths(group, files), alignment)
         }
         OpenTarget::Null { .. } | OpenTarget::Sim(_) => (lengths_of_nothing(seat, group, target)?, 1),
-        OpenTarget::Files(_) | OpenTarget::Tree(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) => {
+        OpenTarget::Files(_)
+        | OpenTarget::Tree(_)
+        | OpenTarget::Shared(_)
+        | OpenTarget::Copy { .. }
+        | OpenTarget::Scratch(_) => {
             return Err(no_files(seat));
         }
     };

@@ -6,6 +6,7 @@ use crate::companions::{BuiltCompanion, companions, refuse_on_virtual_time};
 use crate::engine_error::EngineError;
 use crate::fault::Yielded;
 use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
+use crate::program::shared::{Board, SharedPhase, SharedWorker};
 use crate::program::{
     Compiled, FileSetReplay, NamedTarget, Over, ReturnedState, SetRoot, SetState, SetWorker, TreeState,
 };
@@ -29,6 +30,8 @@ pub(crate) struct BuiltPhase {
     pub(crate) flows: Vec<SetGroup>,
     /// What was asked for and cannot be used.
     pub(crate) notes: Vec<String>,
+    /// The statistics of single steps.
+    pub(crate) board: Option<Arc<Board>>,
 }
 
 /// A group of workers that changes a file set, and how to know the file set afterwards.
@@ -93,6 +96,9 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                 ) if seat.number == 0 => {
                     compiled(&seat, program)?;
                 }
+                (Work::Program(program), _) if seat.number == 0 && program.is_over_shared_sets() => {
+                    shared_phase(&seat, phase, targets)?;
+                }
                 (Work::Program(_), _) if seat.number == 0 => return Err(no_files(&seat).into()),
                 _ => {}
             }
@@ -120,7 +126,10 @@ pub(crate) fn build_workers(
         written: Vec::new(),
         flows: Vec::new(),
         notes: Vec::new(),
+        board: None,
     };
+    let workers = phase.workers.iter().fold(0, |sum: u32, group| sum.saturating_add(group.count));
+    let mut shared: Option<Arc<SharedPhase>> = None;
     let mut working_sets = WorkingSets::default();
     // The states of the group at hand, last worker first.
     let mut states: Vec<SetState> = Vec::new();
@@ -135,6 +144,24 @@ pub(crate) fn build_workers(
                     worker.body()
                 }
             },
+            Work::Program(program) if program.is_over_shared_sets() => {
+                working_sets.unbounded = true;
+                let shared = match &shared {
+                    Some(shared) => shared,
+                    None => shared.insert(Arc::new(shared_phase(&seat, phase, targets)?)),
+                };
+                built.board = Some(Arc::clone(shared.board()));
+                let worker = SharedWorker {
+                    phase: Arc::clone(shared),
+                    group: seat.group_number,
+                    number: seat.number,
+                    workers,
+                    stream: seat.stream(workload.seed),
+                    content_stream: content_stream(workload, setting, seat.phase_number, seat.worker),
+                    rules: seat.group.process.clone(),
+                };
+                worker.body()
+            }
             Work::Program(program) => match targets.get(&seat.group.target) {
                 Some(OpenTarget::Scratch(files)) => {
                     let stream = seat.stream(workload.seed);
@@ -184,6 +211,13 @@ pub(crate) fn build_workers(
     }
     built.working_set_bytes = working_sets.total();
     Ok(built)
+}
+
+fn shared_phase(seat: &WorkerSeat<'_>, phase: &Phase, targets: &OpenTargets) -> Result<SharedPhase, WorkerPlanError> {
+    if phase.workers.iter().any(|group| group.run_as == RunAs::Process) {
+        return Err(seat.error("workers that share file sets are threads; remove `run-as`"));
+    }
+    SharedPhase::new(phase, targets).map_err(|reason| seat.error(reason))
 }
 
 fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
@@ -385,6 +419,7 @@ mod ceiling {
             steady: None,
             working_set_bytes: None,
             flush_inside_clock: true,
+            board: None,
         };
         let measured = run_phase(Clock::best(), run, stop, &mut Alone)?.measurement;
         let reads = measured.ops.get(&OpKind::Read).map_or(0, |op| op.count);

@@ -3,7 +3,8 @@
 
 use crate::files::JobFilesError;
 use crate::oplog::LoggedOp;
-use plumb_result::measurement::{Fault, Moved};
+use crate::program::shared::TreeFacts;
+use plumb_result::measurement::{Fault, Moved, StepMeasurement};
 use plumb_result::observe::Counters;
 use plumb_result::{Histogram, Interval, PhaseMeasurement, PhaseObservations};
 use plumb_workload::OpKind;
@@ -67,6 +68,11 @@ pub trait PhaseNow {
     /// How each worker stands, in order. Cheap: only counts and bytes are read.
     fn workers(&self) -> Vec<WorkerNow>;
 
+    /// The statistics of single steps so far, where there are any. Cheap.
+    fn steps(&self) -> Vec<StepMeasurement> {
+        Vec::new()
+    }
+
     /// What would be measured if the phase ended here. Reads every distribution; what is known only at a worker's end,
     /// such as its processor time, is left at 0.
     fn measurement(&self) -> PhaseMeasurement;
@@ -98,10 +104,26 @@ pub enum WorkerState {
     Over,
 }
 
+/// How far a file set that workers share has come in being laid out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FileSetStep<'a> {
+    /// It is known what is to be in it.
+    Populated(&'a TreeFacts),
+    /// What is there already is removed.
+    Removing,
+    /// Directories are made.
+    MakingDirectories,
+    /// Files are made.
+    MakingFiles,
+}
+
 /// Looks on while a workload runs. Every method has an empty default.
 pub trait Observer {
     /// Something slow goes on that is not measured: laying out files, evicting, warming.
     fn preparing(&mut self, _what: &str) {}
+
+    /// A file set that workers share is being laid out.
+    fn file_set(&mut self, _name: &str, _step: FileSetStep<'_>) {}
 
     /// The files of a job cannot be obtained; it fails when its turn comes, and the others run.
     fn job_failed(&mut self, _target: &str, _why: &JobFilesError) {}

@@ -10,6 +10,7 @@ use crate::observer::{INTERVAL_NS, Live, PhaseNow, WorkerNow, WorkerState};
 use crate::oplog::{LogReader, LoggedOp};
 use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
+use crate::program::shared::Board;
 use crate::recorder::Reading;
 use crate::rounds::{RoundState, SteadyRounds};
 use crate::samples::SeriesSampler;
@@ -18,7 +19,7 @@ use crate::signals::StopFlag;
 use crate::steady_groups::SteadyGroups;
 use crate::summary::{Ending, MeasuredSpan, interval, merged, since};
 use crate::worker_pool::WorkerPool;
-use plumb_result::measurement::Fault;
+use plumb_result::measurement::{Fault, StepMeasurement};
 use plumb_result::{EndMeasurement, Interval, LatencyMap, PhaseMeasurement};
 use plumb_workload::{OnError, RunAs, Steady, When};
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub(crate) struct PhaseRun {
     pub(crate) working_set_bytes: Option<u64>,
     /// Whether the flush counts.
     pub(crate) flush_inside_clock: bool,
+    /// The statistics of single steps, where there are any.
+    pub(crate) board: Option<Arc<Board>>,
 }
 
 /// Looks on while a phase runs. Called by the coordinator, never by a worker.
@@ -170,6 +173,10 @@ impl PhaseNow for Now<'_> {
                 }
             })
             .collect()
+    }
+
+    fn steps(&self) -> Vec<StepMeasurement> {
+        self.run.board.as_ref().map(|board| board.measured()).unwrap_or_default()
     }
 
     fn measurement(&self) -> PhaseMeasurement {

@@ -95,7 +95,7 @@ fn run_one(
         .transpose()
         .map_err(|source| EngineError::Pressure { phase: phase.name.clone(), source })?;
     let mut fallbacks = targets.apply_cache_policy(phase, surroundings, observer)?;
-    let BuiltPhase { workers, run_as, working_set_bytes, written, flows, notes } =
+    let BuiltPhase { workers, run_as, working_set_bytes, written, flows, notes, board } =
         build_workers(workload, phase, number, targets, surroundings.setting)?;
     fallbacks.extend(notes);
     let run = PhaseRun {
@@ -110,6 +110,7 @@ fn run_one(
         steady: phase.stop.steady,
         working_set_bytes,
         flush_inside_clock: phase.end.clock == ClockScope::Inside,
+        board,
     };
     let mut outcome = match targets.simulation() {
         Some(simulation) => simulate::run_phase(phase, run, simulation, stop, observer)?,

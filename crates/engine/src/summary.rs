@@ -137,6 +137,7 @@ impl Coordinator {
             first_done_ns: over.map(|number| ends_ns[number]).min(),
             until_first_done: self.memory.first_finisher.read(),
             ops: total.measured(),
+            steps: run.board.as_ref().map(|board| board.measured()).unwrap_or_default(),
             transactions: Some(total.transactions).filter(|&count| count > 0),
             intervals,
             latency_map,

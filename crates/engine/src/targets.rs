@@ -13,6 +13,7 @@ use crate::guard::{Guard, GuardedDir, IoMode, Refusal};
 use crate::observer::TargetView;
 use crate::plan::WorkerSeat;
 use crate::prepare::TargetFiles;
+use crate::program::shared::SharedSet;
 use crate::program::{NamedRun, NamedTarget, ScratchFiles, TreeState};
 use crate::rng::StreamId;
 use crate::setting::Setting;
@@ -43,6 +44,7 @@ pub(crate) struct TargetContext<'a> {
 pub(crate) enum OpenTarget {
     Files(OpenFiles),
     Tree(OpenTree),
+    Shared(Arc<SharedSet>),
     Job(Arc<JobTarget>),
     /// What a copy opens by itself, when its turn has come.
     Copy {
@@ -60,7 +62,9 @@ impl OpenTarget {
     pub(crate) fn lengths(&self) -> Vec<u64> {
         match self {
             OpenTarget::Files(open) => open.lengths(),
-            OpenTarget::Tree(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) => Vec::new(),
+            OpenTarget::Tree(_) | OpenTarget::Shared(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) => {
+                Vec::new()
+            }
             OpenTarget::Job(target) => target.lengths.to_vec(),
             OpenTarget::Null { bytes } => vec![*bytes],
             OpenTarget::Sim(sim) => vec![sim.bytes],
@@ -310,6 +314,7 @@ fn view<'a>(name: &'a str, target: &'a OpenTarget) -> TargetView<'a> {
             file_count: open.files.len(),
         },
         OpenTarget::Tree(tree) => TargetView { name, path: tree.root.path(), files: Vec::new(), file_count: 0 },
+        OpenTarget::Shared(set) => TargetView { name, path: set.path(), files: Vec::new(), file_count: 0 },
         OpenTarget::Job(target) => TargetView { name, path: target.first_path(), files: Vec::new(), file_count: 0 },
         OpenTarget::Copy { path } => TargetView { name, path, files: Vec::new(), file_count: 0 },
         OpenTarget::Scratch(target) => TargetView { name, path: target.first_path(), files: Vec::new(), file_count: 0 },

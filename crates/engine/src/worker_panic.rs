@@ -130,6 +130,7 @@ mod tests {
             steady: None,
             working_set_bytes: None,
             flush_inside_clock: true,
+            board: None,
         };
         let outcome = run_phase(Clock::best(), run, StopFlag::detached(), &mut Nobody)?;
         Ok(outcome.measurement.workers.into_iter().map(|worker| worker.ended_by).collect())

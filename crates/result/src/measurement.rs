@@ -39,6 +39,9 @@ pub struct PhaseMeasurement {
     pub until_first_done: BTreeMap<OpKind, Moved>,
     /// By kind of op, all workers merged.
     pub ops: BTreeMap<OpKind, OpMeasurement>,
+    /// Single steps of programs that have statistics of their own, in order of groups and steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepMeasurement>,
     /// Times through the flow, where it counts them.
     pub transactions: Option<u64>,
     /// One entry a second of the phase; a second in which nothing completed is there, with zeros.
@@ -106,6 +109,35 @@ pub struct OpMeasurement {
     /// Of one worker, where some of its ops have a priority of their own: times by priority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityMeasurement>,
+}
+
+/// A named step of a program, all workers of its group together.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StepMeasurement {
+    /// Its name; of a step inside of another, both with a dot between them.
+    pub name: String,
+    /// The group of workers.
+    pub group: String,
+    /// The kind of op; `None` of a step that waits, counts or computes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<OpKind>,
+    /// How often it was done.
+    pub count: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Time of all of them, ns.
+    pub total_ns: u64,
+    /// The shortest, ns; 0 where there is none.
+    pub min_ns: u64,
+    /// The longest, ns.
+    pub max_ns: u64,
+    /// Times that there was no file to do it to.
+    #[serde(default)]
+    pub dry: u64,
+    /// How many took less than 2^i ns and not less than half of that, for each i, up to the last that is not 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buckets: Vec<u64>,
 }
 
 /// Ops of one kind and one priority.

@@ -3,7 +3,7 @@
 use crate::live::{SeldomOthers, SoFar};
 use crate::ranks::RanksRun;
 use crate::run::{Progress, Second};
-use plumb_engine::{JobFilesError, Live, LoggedOp, Observer, PhaseNow, TargetView};
+use plumb_engine::{FileSetStep, JobFilesError, Live, LoggedOp, Observer, PhaseNow, TargetView};
 use plumb_lab::agent::RunLooks;
 use plumb_probe::census::Census;
 use plumb_probe::clock::ClockWatch;
@@ -269,6 +269,10 @@ fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> See
 }
 
 impl Observer for Evidence<'_> {
+    fn file_set(&mut self, name: &str, step: FileSetStep<'_>) {
+        self.progress.file_set(name, step);
+    }
+
     fn preparing(&mut self, what: &str) {
         self.progress.preparing(what);
     }

@@ -41,7 +41,14 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
             Some(Target::File(file)) => file.path.is_relative(),
             Some(Target::Files(files)) => files.path.is_relative(),
             Some(Target::Tree(_)) => true,
-            Some(Target::Device(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_))
+            Some(
+                Target::Device(_)
+                | Target::JobFiles(_)
+                | Target::Scratch(_)
+                | Target::SharedTree(_)
+                | Target::Null(_)
+                | Target::Sim(_),
+            )
             | None => false,
         };
         if !phase.workers.iter().all(|group| in_test_directory(&group.target)) {

@@ -169,7 +169,9 @@ pub fn precondition(
         let has_extent = match target {
             Target::File(_) | Target::Files(_) | Target::Device(_) => true,
             Target::Sim(sim) => sim.files.is_none(),
-            Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) => false,
+            Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_) | Target::Null(_) => {
+                false
+            }
         };
         let first = workload
             .phase
@@ -268,7 +270,7 @@ pub fn capacity_bytes(target: &Target) -> Option<u64> {
         },
         Target::Sim(sim) => Some(sim.size.0),
         Target::Null(null) => Some(null.size.0),
-        Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) => None,
+        Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_) => None,
     }
 }
 

@@ -13,7 +13,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::{KeptFiles, TestDirs};
 use plumb_engine::trace::Recordings;
-use plumb_engine::{DropCaches, EngineError, JobFilesError, Live, LoggedOp, PhaseNow, Setting, Unopened};
+use plumb_engine::{DropCaches, EngineError, FileSetStep, JobFilesError, Live, LoggedOp, PhaseNow, Setting, Unopened};
 use plumb_lab::agent::RunLooks;
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
@@ -34,6 +34,8 @@ pub trait Progress {
     fn run_begins(&mut self, _run: &RunBegun<'_>) {}
     /// Something slow goes on that is not measured.
     fn preparing(&mut self, _what: &str) {}
+    /// As [`plumb_engine::Observer::file_set`].
+    fn file_set(&mut self, _name: &str, _step: FileSetStep<'_>) {}
     /// The guard or the system keeps a job from its files: it fails, and others run.
     fn job_failed(&mut self, _why: &JobFilesError) {}
     /// A phase is about to begin: its workers are not made yet.
@@ -97,6 +99,10 @@ impl Progress for Both<'_> {
     fn preparing(&mut self, what: &str) {
         self.0.preparing(what);
         self.1.preparing(what);
+    }
+    fn file_set(&mut self, name: &str, step: FileSetStep<'_>) {
+        self.0.file_set(name, step);
+        self.1.file_set(name, step);
     }
     fn job_failed(&mut self, why: &JobFilesError) {
         self.0.job_failed(why);
@@ -612,7 +618,12 @@ fn resolved(workload: &Workload, ram_bytes: u64, base: &Path, sharers: u64) -> R
             Target::File(file) => file.size.iter_mut().collect(),
             Target::Files(files) => vec![&mut files.size],
             Target::Device(device) => device.size.iter_mut().collect(),
-            Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => Vec::new(),
+            Target::Tree(_)
+            | Target::JobFiles(_)
+            | Target::Scratch(_)
+            | Target::SharedTree(_)
+            | Target::Null(_)
+            | Target::Sim(_) => Vec::new(),
         };
         for size in sizes {
             let free = match size {

@@ -41,7 +41,7 @@ pub use phase::{
     Batch, CachePolicy, ClockScope, End, Flush, Limit, OnError, Phase, RunAs, Start, Steady, Stop, When, WhenDone,
     Work, WorkerGroup,
 };
-pub use program::{Pick, Program, ScratchTarget, Step};
+pub use program::{Pick, Program, ScratchTarget, SharedTree, Step};
 pub use sim::{SimDevice, SimModel};
 pub use target::{
     DeviceTarget, Distribution, FileTarget, FilesTarget, NullTarget, Prepare, SimTarget, Target, TreeTarget,

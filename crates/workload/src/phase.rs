@@ -366,7 +366,8 @@ impl WorkerGroup {
     /// Names of all targets that it uses, its own first.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         let ends = self.work.copy().into_iter().flat_map(|copy| copy.targets());
-        std::iter::once(self.target.as_str()).chain(ends.filter(|&end| end != self.target))
+        let sets = self.work.program().into_iter().flat_map(|program| program.shared_sets());
+        std::iter::once(self.target.as_str()).chain(ends.chain(sets).filter(|&end| end != self.target))
     }
 
     /// Whether its files are removed between its loops: it has several, or may come to have.

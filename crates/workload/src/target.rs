@@ -2,7 +2,7 @@
 
 use crate::content::Content;
 use crate::files::JobFiles;
-use crate::program::ScratchTarget;
+use crate::program::{ScratchTarget, SharedTree};
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Size};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,8 @@ pub enum Target {
     JobFiles(JobFiles),
     /// A directory in which scripts use files under names of their own.
     Scratch(ScratchTarget),
+    /// A file set that all workers share.
+    SharedTree(SharedTree),
     /// A simulated device on a virtual clock.
     Sim(SimTarget),
 }

@@ -16,6 +16,7 @@ mod device;
 mod door;
 mod expendable;
 mod foresee;
+mod generated;
 mod lent;
 pub(crate) mod made;
 mod mark;

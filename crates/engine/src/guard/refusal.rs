@@ -213,6 +213,21 @@ pub enum Refusal {
         named: String,
     },
 
+    /// A directory that was to be emptied holds what no tool made.
+    #[error(
+        "{path} holds {found}, which is not test data; use another path, or allow removing everything in it: {setting} (or \
+         --plumb-allow)",
+        path = path.display()
+    )]
+    NotTestData {
+        /// The directory.
+        path: PathBuf,
+        /// What was found in it.
+        found: String,
+        /// What would allow it.
+        setting: String,
+    },
+
     /// The directory of a file is not there.
     #[error("{path} cannot be created: the directory {directory} does not exist; create it: mkdir -p {directory}", path = path.display(), directory = directory.display())]
     NoDirectory {
@@ -307,6 +322,7 @@ impl Refusal {
             | Refusal::WrongSerial { path, .. }
             | Refusal::NotExpendable { path, .. }
             | Refusal::OtherExpendable { path, .. }
+            | Refusal::NotTestData { path, .. }
             | Refusal::NoDirectory { path, .. }
             | Refusal::Space { path, .. }
             | Refusal::NeverFilled { path }
@@ -320,7 +336,7 @@ impl Refusal {
     /// The number of the system's error that comes closest, for those who read numbers only. Source: errno(3).
     pub fn errno(&self) -> i32 {
         match self {
-            Refusal::ExistingFile { .. } | Refusal::Exchanged { .. } => libc::EEXIST,
+            Refusal::ExistingFile { .. } | Refusal::Exchanged { .. } | Refusal::NotTestData { .. } => libc::EEXIST,
             Refusal::FileInUse { .. } | Refusal::Mounted { .. } | Refusal::Held { .. } => libc::EBUSY,
             Refusal::Symlink { .. } => libc::ELOOP,
             Refusal::Swapped { .. } => libc::ESTALE,
@@ -344,6 +360,7 @@ impl Refusal {
         match self {
             Refusal::ExistingFile { setting, .. }
             | Refusal::Exchanged { setting, .. }
+            | Refusal::NotTestData { setting, .. }
             | Refusal::Signed { setting, .. }
             | Refusal::Unnamed { setting, .. }
             | Refusal::WrongSerial { setting, .. }

@@ -318,6 +318,7 @@ pub fn open_target(
         Target::Tree(_) => Err(PrepareError::NoFiles { kind: "tree" }),
         Target::JobFiles(_) => Err(PrepareError::NoFiles { kind: "job-files" }),
         Target::Scratch(_) => Err(PrepareError::NoFiles { kind: "scratch" }),
+        Target::SharedTree(_) => Err(PrepareError::NoFiles { kind: "shared-tree" }),
         Target::Null(_) => Err(PrepareError::NoFiles { kind: "null" }),
         Target::Sim(_) => Err(PrepareError::NoFiles { kind: "sim" }),
     }

@@ -176,6 +176,17 @@ impl Aio {
         Ok(slot)
     }
 
+    /// Waits for half of the ops in flight, at least one, the oldest first. How they ended shows when their places are
+    /// needed.
+    pub(super) fn drain_half(&mut self) {
+        let count = self.flights.iter().filter(|flight| **flight != AioSlot::None).count();
+        let slots = (0..self.flights.len()).map(|slot| (self.turn + slot) % self.flights.len());
+        let oldest: Vec<usize> = slots.filter(|&slot| self.flights[slot] != AioSlot::None).collect();
+        for &slot in oldest.iter().take(count.div_ceil(2)) {
+            let _ = self.free(slot);
+        }
+    }
+
     /// Waits for all.
     pub(super) fn drain(&mut self) -> Result<(), Errno> {
         let all = (0..self.flights.len()).map(|slot| self.free(slot)).collect::<Vec<_>>();

@@ -389,6 +389,7 @@ impl Compiler {
             Step::HoldDirectories(held) => {
                 CallOp { rules: self.rule(StepRules::Hold(*held), at)?, ..self.op(step, Call::HoldDirectories) }
             }
+            Step::Shared(_) => return Err(Reason::NotValidated.at(at)),
             Step::Each(_) | Step::Loop { .. } | Step::Mix { .. } => unreachable!("compiled by `steps`"),
         };
         let usual = if is_set { Choose::ByCall } else { Choose::Own };
@@ -431,6 +432,8 @@ impl Compiler {
             Needs::Files => true,
             Needs::Names => self.over == Over::Names,
             Needs::FileSet => self.over == Over::FileSet,
+            // Compiled elsewhere, with the other programs of their phase.
+            Needs::SharedSets => false,
         }
     }
 

@@ -19,6 +19,7 @@ mod op;
 mod postmark;
 mod rules;
 mod sequential;
+pub(crate) mod shared;
 mod shuffle;
 mod simulated;
 mod source;

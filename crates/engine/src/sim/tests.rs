@@ -231,6 +231,7 @@ impl Simulation {
             steady: phase.stop.steady,
             working_set_bytes,
             flush_inside_clock: phase.end.clock == ClockScope::Inside,
+            board: None,
         };
         let stop = StopFlag::detached();
         let mut listener = Listener { on_interval, stop, observations: None };

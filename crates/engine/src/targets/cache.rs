@@ -48,6 +48,7 @@ impl OpenTargets {
                 OpenTarget::Files(open) => apply_to_files(open, phase, surroundings, observer, &mut fallbacks)?,
                 OpenTarget::Tree(tree) => apply_to_tree(tree, phase, surroundings, observer, &mut fallbacks)?,
                 OpenTarget::Job(_)
+                | OpenTarget::Shared(_)
                 | OpenTarget::Copy { .. }
                 | OpenTarget::Scratch(_)
                 | OpenTarget::Null { .. }

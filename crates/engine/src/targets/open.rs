@@ -43,7 +43,12 @@ impl OpenTargets {
             Target::File(file) => file.path.is_relative(),
             Target::Files(files) => files.path.is_relative(),
             Target::Tree(_) => true,
-            Target::Device(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => false,
+            Target::Device(_)
+            | Target::JobFiles(_)
+            | Target::Scratch(_)
+            | Target::SharedTree(_)
+            | Target::Null(_)
+            | Target::Sim(_) => false,
         });
         // A device's and an absolute file's layout need no directory, but the door asks for one.
         let needs_door = workload
@@ -76,6 +81,11 @@ impl OpenTargets {
                 Target::Scratch(scratch) => {
                     let TargetContext { guard, setting, workload } = *surroundings;
                     OpenTarget::Scratch(crate::program::open(name, scratch, workload, guard, setting)?)
+                }
+                Target::SharedTree(tree) => {
+                    let TargetContext { guard, setting, workload } = *surroundings;
+                    let set = crate::program::shared::open_set(name, tree, workload, guard, setting, observer)?;
+                    OpenTarget::Shared(Arc::new(set))
                 }
                 target => open.open_one(name, target, surroundings, observer)?,
             };
@@ -192,7 +202,12 @@ fn open_files(
         Target::File(file) => (file.size, 1, file.content, file.prepare, FileKind::Regular),
         Target::Files(files) => (Some(files.size), files.count, files.content, files.prepare, FileKind::Regular),
         Target::Device(device) => (device.size, 1, device.content, Prepare::Nothing, FileKind::Device),
-        Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => {
+        Target::Tree(_)
+        | Target::JobFiles(_)
+        | Target::Scratch(_)
+        | Target::SharedTree(_)
+        | Target::Null(_)
+        | Target::Sim(_) => {
             return Err(EngineError::plan(format!("target `{name}` has no files")));
         }
     };
@@ -358,6 +373,7 @@ fn file_path(target: &Target) -> &Path {
         Target::Files(files) => &files.path,
         Target::Device(device) => &device.path,
         Target::Tree(tree) => &tree.path,
+        Target::SharedTree(tree) => &tree.path,
         Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => Path::new(""),
     }
 }
@@ -378,6 +394,7 @@ fn unprepared(target: &Target) -> Target {
         | Target::Device(_)
         | Target::JobFiles(_)
         | Target::Scratch(_)
+        | Target::SharedTree(_)
         | Target::Null(_)
         | Target::Sim(_) => {}
     }

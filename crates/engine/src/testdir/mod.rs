@@ -16,6 +16,7 @@ pub use kept::KeptFiles;
 pub(crate) use kept::{FilesFrom, LaidOut};
 pub use registry::{CleanReport, KeptDirectory, Living, TestDirs};
 pub use remove::Leftover;
+pub(crate) use remove::contents as remove_contents;
 
 #[cfg(test)]
 mod tests;

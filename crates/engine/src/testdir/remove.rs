@@ -83,6 +83,13 @@ pub(super) fn whole(
     }
 }
 
+/// Removes all that is in the directory `dir`, and leaves it. The caller has made sure that it may go. Returns what stayed.
+pub(crate) fn contents(dir: BorrowedFd<'_>, path: &Path) -> Vec<Leftover> {
+    let mut removal = Removal { root: dir, path, moved: 0, pauses: 0, leftovers: vec![] };
+    removal.empty_root();
+    removal.leftovers
+}
+
 /// Whether this is the name of a file that was removed while it was open, and goes when it is closed.
 fn goes_when_closed(name: &CStr) -> bool {
     let name = name.to_bytes();

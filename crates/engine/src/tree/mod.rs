@@ -17,6 +17,7 @@ mod sizes;
 pub use layout::{LayoutError, TreeLayout, layout, make_directories, make_files};
 pub use path::{PathBuffer, PathWriter};
 pub use shape::{ExtraDirectory, FileId, MAX_DEPTH, MAX_FILES, MAX_LEAVES, TreeError, TreeShape};
+pub(crate) use sizes::gamma;
 pub use sizes::{SizesError, TreeSizes};
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ impl TreeSizes {
 
 /// Gamma with scale 1. Source: Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000);
 /// for shapes below 1, their note in section 6: a draw of shape + 1 times U^(1/shape).
-fn gamma(shape: f64, rng: &mut Rng) -> f64 {
+pub(crate) fn gamma(shape: f64, rng: &mut Rng) -> f64 {
     if shape < 1.0 {
         let boost = exp(ln(1.0 - rng.unit()) / shape);
         return gamma(shape + 1.0, rng) * boost;

@@ -246,6 +246,10 @@ pub const TOPICS: &[Topic] = &[
                 "plumb as fio --name=a --rw=randread --size=1g --plumb-stream=ndjson:seconds",
             ),
             example("Run it on each of 4 ranks at once", "mpirun -n 4 plumb as fio job.fio"),
+            example(
+                "Run a Filebench script with other variables",
+                "plumb as filebench -f varmail.f --set nfiles=50000",
+            ),
             example("Run dd", "plumb as dd if=/dev/zero of=file bs=1M count=1024 conv=fsync"),
             example("Print extended device statistics", "plumb as iostat -x 1 5"),
         ],

@@ -14,6 +14,7 @@ mod documents;
 mod elbencho;
 mod ends;
 mod examples;
+mod filebench;
 mod fio_fails;
 mod fio_jobs;
 mod fio_runs;

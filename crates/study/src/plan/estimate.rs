@@ -64,6 +64,9 @@ pub fn of_workload(workload: &Workload, ram: Option<u64>) -> RunCost {
             Target::File(file) if file.prepare != Prepare::Write => Some(0),
             Target::Files(files) if files.prepare != Prepare::Write => Some(0),
             Target::Tree(tree) => tree_bytes(tree).map(|bytes| bytes / 100 * u64::from(tree.preallocated_percent)),
+            Target::SharedTree(tree) => {
+                shared_bytes(tree).map(|bytes| bytes / 100 * u64::from(tree.preallocated_percent))
+            }
             Target::Device(_) | Target::Null(_) | Target::Sim(_) => Some(0),
             target => target_bytes(target, ram),
         };
@@ -87,6 +90,10 @@ fn tree_bytes(tree: &plumb_workload::TreeTarget) -> Option<u64> {
     tree.files.checked_mul(mean)
 }
 
+fn shared_bytes(tree: &plumb_workload::SharedTree) -> Option<u64> {
+    Some((tree.size.mean()? * tree.files as f64) as u64)
+}
+
 fn size_bytes(size: Size, ram: Option<u64>) -> Option<u64> {
     match (size, ram) {
         (Size::Bytes(bytes), _) => Some(bytes.0),
@@ -104,6 +111,7 @@ pub(crate) fn target_bytes(target: &Target, ram: Option<u64>) -> Option<u64> {
         Target::Device(device) => size_bytes(device.size?, ram),
         Target::Null(null) => Some(null.size.0),
         Target::Sim(sim) => Some(sim.size.0),
+        Target::SharedTree(tree) => shared_bytes(tree),
         Target::JobFiles(_) | Target::Scratch(_) => None,
     }
 }

@@ -212,7 +212,9 @@ impl WorkloadOfRank {
                         return Err(RunError::OfSeveralRanks { target: name.clone() });
                     }
                 },
-                Target::Scratch(_) => return Err(RunError::OfSeveralRanks { target: name.clone() }),
+                Target::Scratch(_) | Target::SharedTree(_) => {
+                    return Err(RunError::OfSeveralRanks { target: name.clone() });
+                }
                 Target::Null(_) | Target::Sim(_) => false,
             };
             if is_shared {

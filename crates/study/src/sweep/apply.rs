@@ -194,7 +194,12 @@ fn resize(target: &mut Target, key: SweepKey, size: Bytes) -> Result<(), ApplyEr
         Target::Device(device) => device.size = Some(Size::Bytes(size)),
         Target::Sim(sim) if sim.files.is_none() => sim.size = size,
         Target::Null(null) => null.size = size,
-        Target::Files(_) | Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Sim(_) => {
+        Target::Files(_)
+        | Target::Tree(_)
+        | Target::JobFiles(_)
+        | Target::Scratch(_)
+        | Target::SharedTree(_)
+        | Target::Sim(_) => {
             let reason = "the work is on many files; use a workload on one file, or a device";
             return Err(ApplyError::Key { key: key.name(), reason });
         }

@@ -69,6 +69,7 @@ fn by_declaration(view: &PhaseView<'_>, reason: NotSeen) -> Outcome {
             | Target::Device(_)
             | Target::JobFiles(_)
             | Target::Scratch(_)
+            | Target::SharedTree(_)
             | Target::Null(_)
             | Target::Sim(_) => {
                 return None;

@@ -55,6 +55,7 @@ fn written_here(view: &PhaseView<'_>, name: &str) -> bool {
         Some(Target::File(target)) => target.prepare == Prepare::Write,
         Some(Target::Files(target)) => target.prepare == Prepare::Write,
         Some(Target::Tree(target)) => target.preallocated_percent > 0,
+        Some(Target::SharedTree(target)) => target.preallocated_percent > 0,
         Some(Target::Device(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_))
         | None => false,
     };

@@ -244,7 +244,12 @@ fn largest_file(view: &PhaseView<'_>) -> Option<u64> {
             Target::File(file) => size(file.size.as_ref()?),
             Target::Files(files) => size(&files.size),
             Target::JobFiles(files) => files.lengths.iter().map(|length| length.0).max(),
-            Target::Tree(_) | Target::Device(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => None,
+            Target::Tree(_)
+            | Target::Device(_)
+            | Target::Scratch(_)
+            | Target::SharedTree(_)
+            | Target::Null(_)
+            | Target::Sim(_) => None,
         })
         .max()
 }

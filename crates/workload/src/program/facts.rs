@@ -14,6 +14,8 @@ pub enum Needs {
     FileSet,
     /// Files under their own names.
     Names,
+    /// File sets that all workers share.
+    SharedSets,
 }
 
 impl Step {
@@ -75,6 +77,7 @@ impl Step {
             Step::Delay { .. } => "delay",
             Step::Each(_) => "each",
             Step::Loop { .. } => "loop",
+            Step::Shared(_) => "shared",
             Step::Mix { .. } => "mix",
         }
     }
@@ -116,6 +119,7 @@ impl Step {
             | Step::Symlink { to: Some(_), .. }
             | Step::Mkdir { mode: Some(_), .. }
             | Step::Unlink { missing: MissingFile::Passes, .. } => Needs::Names,
+            Step::Shared(_) => Needs::SharedSets,
             Step::Link { to: None, .. } | Step::Symlink { to: None, .. } => Needs::FileSet,
             Step::Open(open) if !open.is_simple() => Needs::Names,
             Step::Open(_)
@@ -185,7 +189,8 @@ impl Step {
                 FileWork::Look => &[OpKind::Stat],
                 FileWork::Remove => &[OpKind::Unlink],
             },
-            Step::Each(_) | Step::Loop { .. } | Step::Mix { .. } | Step::Delay { .. } => &[],
+            // A shared step may have others inside; whoever wants theirs asks the program.
+            Step::Each(_) | Step::Loop { .. } | Step::Mix { .. } | Step::Delay { .. } | Step::Shared(_) => &[],
         }
     }
 
@@ -196,7 +201,7 @@ impl Step {
             Step::Map(map) => map.write,
             Step::Transfer(transfer) => transfer.writes(),
             Step::OfFile(file) => file.does != FileWork::Look,
-            Step::Postmark(_) => true,
+            Step::Postmark(_) | Step::Shared(_) => true,
             Step::Trees(step) => step.changes(),
             Step::HoldDirectories(_) => false,
             step => step.kinds().iter().any(|kind| {

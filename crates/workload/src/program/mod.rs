@@ -6,18 +6,25 @@
 //! these calls in this order, as the classic tools make them: what is before the clock starts, in it and behind it is said,
 //! so that a rate means what the tool's rate means. Every step has its own time; delays are not timed.
 
+mod amount;
 mod content;
 mod facts;
 mod files;
 pub mod postmark;
+mod shared;
 mod step;
 mod transfer;
 mod trees;
 
+pub use amount::{Amount, Draw, TableRow, Variable};
 pub use content::{PacketKind, Packets, ProgramContent, ProgramMemory};
 pub use facts::Needs;
 pub use files::{FileStep, FileWork, Held, Pick, ScratchTarget};
 pub use postmark::{Postmark, PostmarkLocation, PostmarkPart, PostmarkStep};
+pub use shared::{
+    EventUnit, ExistingTree, FinishUnit, SharedFile, SharedPick, SharedStep, SharedTransfer, SharedTree, SharedWork,
+    TURN_HANDLES, Together, TreeAccess, walk_shared,
+};
 pub use step::{
     Advice, Choice, Each, FileOrder, LockKind, MapStep, MissingFile, OpenPromise, OpenStep, StdioBuffer, Step,
     StreamLocks,
@@ -60,6 +67,9 @@ pub struct Program {
     /// Count one `txn` each time the steps have run through.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub count_transactions: bool,
+    /// Over shared file sets: what its workers have in common with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
 }
 
 /// What is done of the steps that are left when a worker is stopped; none of it is timed or counted.
@@ -87,6 +97,7 @@ impl Program {
             rest: Rest::default(),
             log_ops: false,
             count_transactions: false,
+            together: None,
         }
     }
 
@@ -102,7 +113,29 @@ impl Program {
 
     /// The kinds of op that its clock sees.
     pub fn kinds(&self) -> BTreeSet<OpKind> {
-        walk(&self.steps).flat_map(Step::kinds).copied().collect()
+        let shared = self.shared_steps().into_iter().filter_map(|step| step.does.kind());
+        walk(&self.steps).flat_map(Step::kinds).copied().chain(shared).collect()
+    }
+
+    /// Its steps over shared file sets, each before those inside of it.
+    pub fn shared_steps(&self) -> Vec<&SharedStep> {
+        let mut found = Vec::new();
+        for step in &self.steps {
+            if let Step::Shared(step) = step {
+                walk_shared(step, &mut |step| found.push(step));
+            }
+        }
+        found
+    }
+
+    /// Whether its steps are over shared file sets.
+    pub fn is_over_shared_sets(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Shared(_)))
+    }
+
+    /// The targets that its steps over shared file sets name.
+    pub fn shared_sets(&self) -> BTreeSet<&str> {
+        self.shared_steps().into_iter().filter_map(|step| step.file.set.as_deref()).collect()
     }
 
     /// Whether any of its steps, in the clock or out of it, changes a file or a directory.
@@ -139,7 +172,7 @@ impl Program {
     /// Whether its steps are over a file set rather than over named files, as far as they tell.
     pub fn is_over_file_set(&self) -> bool {
         let needs = |needs: Needs| self.all_steps().any(|step| step.needs() == needs);
-        needs(Needs::FileSet) || !needs(Needs::Names)
+        !self.is_over_shared_sets() && (needs(Needs::FileSet) || !needs(Needs::Names))
     }
 
     /// How many of a target's files `workers` workers may open to move records, counted from the first file.
@@ -174,16 +207,23 @@ impl Program {
 
     /// Whether it waits in its clock.
     pub fn waits(&self) -> bool {
-        walk(&self.steps).any(|step| matches!(step, Step::Delay { .. })) || self.transfers().any(Transfer::waits)
+        walk(&self.steps).any(|step| matches!(step, Step::Delay { .. }))
+            || self.transfers().any(Transfer::waits)
+            || self.shared_steps().iter().any(|step| matches!(step.does, SharedWork::Delay { .. }))
     }
 
     /// Whether the clock sees records of named files written.
     pub fn writes(&self) -> bool {
-        self.transfers().any(Transfer::writes) || self.postmarks().any(|step| step.part.writes(&step.run))
+        self.transfers().any(Transfer::writes)
+            || self.postmarks().any(|step| step.part.writes(&step.run))
+            || self.shared_steps().iter().any(|step| step.does.kind() == Some(OpKind::Write))
     }
 
     /// Whether each write of its clock is flushed in it: every handle that is written through is flushed behind.
     pub fn flushes(&self) -> bool {
+        if self.is_over_shared_sets() {
+            return shared::flushes_all(&self.shared_steps());
+        }
         let mut dirty = false;
         let mut flushed = false;
         for step in walk(&self.steps) {
@@ -212,10 +252,16 @@ impl Program {
         walk(&self.steps).any(|step| step.flushes() || makes(step))
             || self.transfers().any(|transfer| transfer.flushes)
             || self.all_steps().any(promises)
+            || self.shared_steps().iter().any(|step| step.flushes())
     }
 
     /// Whether all that it moves goes around the page cache.
     pub fn is_direct(&self) -> bool {
+        if self.is_over_shared_sets() {
+            let steps = self.shared_steps();
+            let mut openers = steps.iter().filter(|step| step.file.set.is_some() && step.may_open()).peekable();
+            return openers.peek().is_some() && openers.all(|step| step.file.direct);
+        }
         let mut direct = BTreeSet::new();
         let mut moves = false;
         for step in self.all_steps() {

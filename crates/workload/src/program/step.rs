@@ -2,6 +2,7 @@
 
 use super::files::{FileStep, Held, Pick};
 use super::postmark::PostmarkStep;
+use super::shared::SharedStep;
 use super::transfer::Transfer;
 use super::trees::TreeStep;
 use crate::target::Distribution;
@@ -270,6 +271,8 @@ pub enum Step {
         /// What.
         steps: Vec<Step>,
     },
+    /// A named step over file sets that all workers share.
+    Shared(Box<SharedStep>),
     /// One of several lists of steps, by weight.
     Mix {
         /// The choices.

@@ -102,7 +102,11 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                                 } else {
                                     OtherFiles::None
                                 };
-                                programs::check(check, phase.cache, group, program, target, others);
+                                if program.is_over_shared_sets() || matches!(target, Target::SharedTree(_)) {
+                                    programs::shared_sets(check, workload, group, program);
+                                } else {
+                                    programs::check(check, phase.cache, group, program, target, others);
+                                }
                             }),
                             Work::Copy(copy) => check
                                 .within(&["work", "copy"], |check| copies::check(check, workload, phase, group, copy)),
@@ -132,7 +136,7 @@ fn ends(stop: &Stop, group: &WorkerGroup, target: Option<&Target>) -> bool {
         || group.limit.passes.is_some();
     // Over named files, a program's steps are made once.
     let by_itself = group.work.program().is_none_or(|program| !program.is_over_file_set())
-        || matches!(target, Some(Target::Scratch(_) | Target::JobFiles(_)));
+        || matches!(target, Some(Target::Scratch(_) | Target::JobFiles(_) | Target::SharedTree(_)));
     by_itself || always || (by_bytes && group.work.moves_bytes_of_set())
 }
 
@@ -438,7 +442,7 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
         Shape::Tree { .. } if facts.kind == Kind::Sim => {
             group.work.program().is_some_and(|program| !program.is_over_file_set())
         }
-        Shape::Tree { .. } | Shape::Range { .. } => false,
+        Shape::Tree { .. } | Shape::Shared | Shape::Range { .. } => false,
     };
     if is_named && !group.pace.is_closed() {
         check.problem(

@@ -56,6 +56,7 @@ fn key_of(target: &Target) -> &'static str {
         Target::Sim(_) => "sim",
         Target::JobFiles(_) => "job-files",
         Target::Scratch(_) => "scratch",
+        Target::SharedTree(_) => "shared-tree",
     }
 }
 
@@ -64,6 +65,7 @@ fn path_of(target: &Target) -> Option<&Path> {
         Target::File(target) => Some(&target.path),
         Target::Files(target) => Some(&target.path),
         Target::Tree(target) => Some(&target.path),
+        Target::SharedTree(target) => Some(&target.path),
         Target::Device(target) => Some(&target.path),
         Target::Null(_) | Target::Sim(_) | Target::JobFiles(_) | Target::Scratch(_) => None,
     }
@@ -116,6 +118,10 @@ fn one(check: &mut Checker, target: &Target) {
         Target::Sim(target) => sim(check, target),
         Target::JobFiles(target) => streams::files(check, target),
         Target::Scratch(target) => programs::target(check, target),
+        Target::SharedTree(target) => {
+            content(check, target.content);
+            programs::shared_tree(check, target);
+        }
     }
 }
 
@@ -278,6 +284,8 @@ pub(super) enum Shape {
     Range { size: Option<u64>, own_length: bool },
     /// Files under their own names.
     Named { files: usize },
+    /// File sets that all workers share.
+    Shared,
     /// A set of files.
     Tree { files: u64, preallocated_percent: u32 },
 }
@@ -301,6 +309,7 @@ pub(super) fn facts(target: &Target) -> Facts {
         },
         Target::JobFiles(target) => Facts { kind: Kind::Files, shape: Shape::Named { files: target.names.count() } },
         Target::Scratch(target) => Facts { kind: Kind::Files, shape: Shape::Named { files: target.names.count() } },
+        Target::SharedTree(_) => Facts { kind: Kind::Files, shape: Shape::Shared },
         Target::Device(target) => Facts { kind: Kind::Device, shape: range(target.size.and_then(fixed)) },
         Target::Null(target) => Facts { kind: Kind::Null, shape: range(Some(target.size.0)) },
         Target::Sim(target) => Facts {

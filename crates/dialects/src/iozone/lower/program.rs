@@ -105,6 +105,7 @@ pub(super) fn of(settings: &Settings, step: &PassStep) -> (Program, u64) {
         rest: if step.pass.writes() { Rest::All } else { Rest::Calls },
         log_ops: settings.latencies,
         count_transactions: false,
+        together: None,
     };
     (program, uncounted_ns)
 }

@@ -29,6 +29,7 @@
 mod draw;
 mod general;
 pub(crate) mod permute;
+pub(crate) use permute::Permutation;
 mod plain;
 mod plan;
 mod shape;

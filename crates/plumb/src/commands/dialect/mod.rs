@@ -8,6 +8,7 @@ mod dashes;
 mod dd;
 mod elbencho;
 mod error;
+mod filebench;
 mod findings;
 mod fio;
 mod hpc;
@@ -47,6 +48,7 @@ const TOOLS: &[Tool] = &[
     Tool { also: Some("bonnie"), ..tool("bonnie++", speak::<bonnie::Bonnie>) },
     tool("dd", speak::<dd::Copying>),
     tool("elbencho", speak::<elbencho::Elbencho>),
+    tool("filebench", speak::<filebench::Script>),
     tool("fio", speak::<fio::Jobs>),
     tool("getc_putc", speak::<bonnie::GetcPutc>),
     tool("iostat", iostat::as_iostat),

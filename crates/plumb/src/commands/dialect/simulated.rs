@@ -217,6 +217,7 @@ fn path_of(target: &Target) -> Option<PathBuf> {
         Target::File(file) => Some(file.path.clone()),
         Target::Files(files) => Some(files.path.clone()),
         Target::Tree(tree) => Some(tree.path.clone()),
+        Target::SharedTree(tree) => Some(tree.path.clone()),
         Target::Null(_) | Target::Sim(_) => None,
     }
 }

@@ -2,6 +2,7 @@
 
 mod handles;
 mod records;
+mod shared;
 mod walk;
 
 use super::targets::Shape;
@@ -12,6 +13,7 @@ use crate::program::{Pick, Postmark, Program, ProgramContent, ScratchTarget, Ste
 use crate::target::{Distribution, Target};
 use crate::units::Bytes;
 use handles::State;
+pub(super) use shared::{check as shared_sets, tree as shared_tree};
 use std::path::{Component, Path, PathBuf};
 use walk::{Over, Rules, Walk};
 
@@ -63,8 +65,8 @@ pub(super) fn check(
         }
         Shape::Tree { .. } => Over::FileSet,
         Shape::Named { files } => Over::Names { files },
-        // Said by `fits`.
-        Shape::Range { .. } => return,
+        // Said by `fits`, and by `shared_sets`.
+        Shape::Range { .. } | Shape::Shared => return,
     };
     let is_set = over == Over::FileSet;
     if if is_set { program.steps.is_empty() } else { program.all_steps().next().is_none() } {

@@ -112,6 +112,7 @@ impl Walk<'_> {
     fn fits(&mut self, step: &Step) -> bool {
         let (what, help) = match (step.needs(), self.rules.over) {
             (Needs::Names, Over::FileSet) => ("files under their own names", "use a `[target.NAME.scratch]`"),
+            (Needs::SharedSets, _) => ("file sets that all workers share", "use a `[target.NAME.shared-tree]`"),
             (Needs::FileSet, Over::Names { .. }) => ("a file set", "use a `[target.NAME.tree]`"),
             _ => return true,
         };
@@ -313,7 +314,9 @@ impl Walk<'_> {
             | Step::Readdir {}
             | Step::List { .. }
             | Step::EndList {}
-            | Step::Sync {} => {}
+            | Step::Sync {}
+            // Of another kind of target, which is a problem already.
+            | Step::Shared(_) => {}
         }
     }
 

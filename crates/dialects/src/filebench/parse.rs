@@ -1,0 +1,541 @@
+//! Words become commands. Both styles are read at once: that of 1.5-alpha3, and what 1.4 had besides.
+
+use super::lex::{Place, Token, TokenKind, words};
+use super::script::*;
+use super::table::{self, Of};
+use super::wrong::Wrong;
+
+/// Lists of commands or flowops inside of each other.
+const NESTING_MAX: usize = 32;
+
+/// The commands of a script.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub(super) fn parse(text: &str) -> Result<Vec<Command>, Wrong> {
+    let words = words(text)?;
+    let end = words.last().map_or(Place { line: 1, column: 1 }, |word| word.place);
+    let mut parser = Parser { words, at: 0, end, nesting: 0 };
+    let mut commands = Vec::new();
+    while parser.peek().is_some() {
+        commands.push(parser.command()?);
+    }
+    Ok(commands)
+}
+
+struct Parser {
+    words: Vec<Token>,
+    at: usize,
+    /// The place of the last word.
+    end: Place,
+    nesting: usize,
+}
+
+const COMMANDS: &[&str] = &[
+    "set",
+    "define",
+    "create",
+    "run",
+    "psrun",
+    "sleep",
+    "echo",
+    "system",
+    "eventgen",
+    "debug",
+    "enable",
+    "domultisync",
+    "list",
+    "version",
+    "quit",
+    "load",
+    "usage",
+    "help",
+    "vars",
+    "log",
+    "exit",
+    "foreach",
+    "warmup",
+    "stats",
+    "shutdown",
+    "fscheck",
+    "fsflush",
+    "nousestats",
+    "enable_osprof",
+    "disable_osprof",
+];
+
+impl Parser {
+    fn peek(&self) -> Option<&TokenKind> {
+        self.words.get(self.at).map(|word| &word.kind)
+    }
+
+    fn place(&self) -> Place {
+        self.words.get(self.at).map_or(self.end, |word| word.place)
+    }
+
+    fn wrong<T>(&self, expected: &str) -> Result<T, Wrong> {
+        Err(match self.words.get(self.at) {
+            Some(word) => Wrong::at(word.place, format!("expected {expected}, found `{}`", word.kind.text())),
+            None => Wrong::at(self.end, format!("expected {expected}, found the end of the script")),
+        })
+    }
+
+    fn is_mark(&self, mark: char) -> bool {
+        self.peek() == Some(&TokenKind::Mark(mark))
+    }
+
+    fn takes(&mut self, mark: char) -> bool {
+        let there = self.is_mark(mark);
+        self.at += usize::from(there);
+        there
+    }
+
+    fn expect(&mut self, mark: char) -> Result<(), Wrong> {
+        if self.takes(mark) { Ok(()) } else { self.wrong(&format!("`{mark}`")) }
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Some(TokenKind::Word(found)) if found == word)
+    }
+
+    fn takes_word(&mut self, word: &str) -> bool {
+        let there = self.is_word(word);
+        self.at += usize::from(there);
+        there
+    }
+
+    fn word(&mut self, expected: &str) -> Result<String, Wrong> {
+        match self.peek() {
+            Some(TokenKind::Word(word)) => {
+                let word = word.clone();
+                self.at += 1;
+                Ok(word)
+            }
+            _ => self.wrong(expected),
+        }
+    }
+
+    fn variable(&mut self) -> Result<String, Wrong> {
+        match self.peek() {
+            Some(TokenKind::Variable(name)) => {
+                let name = name.clone();
+                self.at += 1;
+                Ok(name)
+            }
+            _ => self.wrong("a variable, such as `$name`"),
+        }
+    }
+
+    fn integer(&mut self, expected: &str) -> Result<u64, Wrong> {
+        match self.peek() {
+            Some(TokenKind::Integer(number)) => {
+                let number = *number;
+                self.at += 1;
+                Ok(number)
+            }
+            _ => self.wrong(expected),
+        }
+    }
+
+    fn value(&mut self, expected: &str) -> Result<Value, Wrong> {
+        let place = self.place();
+        let kind = match self.peek() {
+            Some(TokenKind::Integer(number)) => ValueKind::Integer(*number),
+            Some(TokenKind::Word(word)) if word == "true" => ValueKind::Boolean(true),
+            Some(TokenKind::Word(word)) if word == "false" => ValueKind::Boolean(false),
+            Some(TokenKind::Word(text)) => ValueKind::Text(text.clone()),
+            Some(TokenKind::Quoted(text)) => ValueKind::Text(text.replace(super::lex::DOLLAR, "$")),
+            Some(TokenKind::Variable(name)) => ValueKind::Variable(name.clone()),
+            _ => return self.wrong(expected),
+        };
+        self.at += 1;
+        Ok(Value { place, kind })
+    }
+
+    /// Whether a value comes that is no word: a command begins with a word.
+    fn has_number(&self) -> bool {
+        matches!(self.peek(), Some(TokenKind::Integer(_) | TokenKind::Variable(_)))
+    }
+
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Parser) -> Result<T, Wrong>) -> Result<T, Wrong> {
+        self.nesting += 1;
+        if self.nesting > NESTING_MAX {
+            return Err(
+                Wrong::at(self.place(), "this is nested too deeply").help(format!("use at most {NESTING_MAX} levels"))
+            );
+        }
+        let done = read(self);
+        self.nesting -= 1;
+        done
+    }
+
+    fn command(&mut self) -> Result<Command, Wrong> {
+        let place = self.place();
+        let word = self.word("a command")?;
+        let nothing = |word: &str, why| CommandKind::Nothing { word: word.to_owned(), why };
+        let kind = match word.as_str() {
+            "set" => self.set()?,
+            "define" => self.define(place)?,
+            "create" => {
+                let what = self.word("`files`")?;
+                match what.as_str() {
+                    "files" | "filesets" | "fileset" => CommandKind::CreateFiles,
+                    "processes" => nothing("create processes", "`run` starts them"),
+                    _ => {
+                        self.at -= 1;
+                        return self.wrong("`files`");
+                    }
+                }
+            }
+            "run" => {
+                let time = if self.has_number() { Some(self.value("seconds")?) } else { None };
+                CommandKind::Run(RunCommand { time, period: None })
+            }
+            "psrun" => self.psrun()?,
+            "sleep" => CommandKind::Sleep(self.value("seconds")?),
+            "echo" => CommandKind::Echo(self.texts()?),
+            "usage" | "log" => {
+                let texts = self.texts()?;
+                if word == "log" { CommandKind::Echo(texts) } else { nothing("usage", "nobody asks for it here") }
+            }
+            "system" => CommandKind::System(self.texts()?),
+            "eventgen" => {
+                if !self.takes_word("rate") {
+                    nothing("eventgen", "it names no rate")
+                } else if self.takes('=') {
+                    CommandKind::EventRate(self.value("events a second")?)
+                } else {
+                    CommandKind::EventRate(Value { place, kind: ValueKind::Integer(0) })
+                }
+            }
+            "debug" => CommandKind::Debug(self.integer("a level from 0 to 10")?),
+            "enable" => self.enable()?,
+            "domultisync" => {
+                self.attributes(None)?;
+                nothing("domultisync", "several clients run over MPI: mpirun plumb as filebench …")
+            }
+            "list" => {
+                let what = self.word("`fileset` or `flowop`")?;
+                match what.as_str() {
+                    "fileset" | "filesets" => CommandKind::ListSets,
+                    "flowop" | "flowops" => CommandKind::ListFlowops,
+                    _ => {
+                        self.at -= 1;
+                        return self.wrong("`fileset` or `flowop`");
+                    }
+                }
+            }
+            "version" => CommandKind::Version,
+            "quit" | "exit" => CommandKind::Quit,
+            "load" => CommandKind::Load(self.word("the name of a script")?),
+            "foreach" => self.for_each()?,
+            "warmup" => {
+                self.value("seconds")?;
+                nothing("warmup", "use `--plumb-ramp`")
+            }
+            "stats" => {
+                let what = self.word("`snap` or `clear`")?;
+                if matches!(what.as_str(), "directory" | "command" | "dump" | "xmldump" | "multidump") {
+                    self.texts()?;
+                }
+                nothing("stats", "statistics are printed at the end, and stored")
+            }
+            "shutdown" => {
+                self.takes_word("processes");
+                self.takes_word("process");
+                nothing("shutdown", "`run` does it")
+            }
+            "fscheck" | "fsflush" => {
+                self.attributes(None)?;
+                nothing(&word, "nothing is cached by Plumb")
+            }
+            "help" | "vars" | "nousestats" | "enable_osprof" | "disable_osprof" => {
+                nothing(&word, "there is nothing to do")
+            }
+            _ => {
+                let hint = plumb_workload::suggest::nearest(&word, COMMANDS.iter().copied());
+                let wrong = Wrong::at(place, format!("unknown command `{word}`"));
+                return Err(match hint {
+                    Some(name) => wrong.help(format!("did you mean `{name}`?")),
+                    None => wrong,
+                });
+            }
+        };
+        Ok(Command { place, kind })
+    }
+
+    fn psrun(&mut self) -> Result<CommandKind, Wrong> {
+        let negative = self.takes('-');
+        let period = match self.peek() {
+            Some(TokenKind::Integer(number)) => Some(*number as i64),
+            // A minus right before its number is part of a word.
+            Some(TokenKind::Word(word)) => word.strip_prefix('-').and_then(|word| word.parse().ok()).map(|n: i64| -n),
+            _ => None,
+        };
+        self.at += usize::from(period.is_some());
+        let period = period.map_or(10, |period| if negative { -period } else { period });
+        let time = if self.has_number() { Some(self.value("seconds")?) } else { None };
+        Ok(CommandKind::Run(RunCommand { time, period: Some(period) }))
+    }
+
+    fn texts(&mut self) -> Result<Vec<Text>, Wrong> {
+        let mut texts = Vec::new();
+        loop {
+            match self.peek() {
+                Some(TokenKind::Quoted(text)) => {
+                    texts.push(Text::Quoted(text.clone()));
+                    self.at += 1;
+                }
+                Some(TokenKind::Variable(_)) => texts.push(Text::Value(self.value("a text")?)),
+                _ if texts.is_empty() => return self.wrong("a text in quotes"),
+                _ => return Ok(texts),
+            }
+            self.takes(',');
+        }
+    }
+
+    fn enable(&mut self) -> Result<CommandKind, Wrong> {
+        let what = self.word("`lathist` or `multi`")?;
+        match what.as_str() {
+            "lathist" => Ok(CommandKind::Histograms),
+            "multi" => {
+                self.attributes(None)?;
+                Ok(CommandKind::Nothing {
+                    word: "enable multi".to_owned(),
+                    why: "several clients run over MPI: mpirun plumb as filebench …",
+                })
+            }
+            _ => {
+                self.at -= 1;
+                self.wrong("`lathist` or `multi`")
+            }
+        }
+    }
+
+    fn set(&mut self) -> Result<CommandKind, Wrong> {
+        if self.takes_word("mode") {
+            return self.mode();
+        }
+        let name = self.variable()?;
+        self.expect('=')?;
+        if let Some((name, part)) = name.split_once('.') {
+            let value = self.value("a value")?;
+            return Ok(CommandKind::SetPart { name: name.to_owned(), part: part.to_owned(), value });
+        }
+        let place = self.place();
+        let to = if self.takes_word("randvar") {
+            self.expect('(')?;
+            let (attributes, rows) = self.random(place)?;
+            self.expect(')')?;
+            Expression::Random(attributes, rows)
+        } else if self.takes_word("cvar") {
+            self.expect('(')?;
+            let attributes = Attributes { place, all: self.attributes(Some(Of::Custom))? };
+            self.expect(')')?;
+            Expression::Custom(attributes)
+        } else {
+            let first = self.value("a value")?;
+            match self.peek() {
+                Some(&TokenKind::Mark(mark @ ('+' | '-' | '*' | '/'))) => {
+                    self.at += 1;
+                    Expression::Calculation(first, mark, self.value("a value")?)
+                }
+                _ => Expression::Value(first),
+            }
+        };
+        Ok(CommandKind::Set { name, to })
+    }
+
+    fn mode(&mut self) -> Result<CommandKind, Wrong> {
+        if self.takes_word("nousestats") {
+            return Ok(CommandKind::Nothing { word: "set mode nousestats".to_owned(), why: "there is nothing to do" });
+        }
+        if !self.takes_word("quit") {
+            return self.wrong("`quit` or `nousestats`");
+        }
+        let mode = match self.peek() {
+            Some(TokenKind::Word(word)) if word == "timeout" => QuitMode::Timeout,
+            Some(TokenKind::Word(word)) if word == "firstdone" => QuitMode::FirstDone,
+            Some(TokenKind::Word(word)) if word == "alldone" => QuitMode::AllDone,
+            _ => return self.wrong("`timeout`, `firstdone` or `alldone`"),
+        };
+        self.at += 1;
+        Ok(CommandKind::SetMode(mode))
+    }
+
+    fn define(&mut self, place: Place) -> Result<CommandKind, Wrong> {
+        let what = self.word("`fileset`, `file`, `process`, `flowop` or `randvar`")?;
+        match what.as_str() {
+            "file" | "fileset" => {
+                let single = what == "file";
+                let all = self.attributes(Some(if single { Of::File } else { Of::FileSet }))?;
+                Ok(CommandKind::FileSet { attributes: Attributes { place, all }, single })
+            }
+            "process" | "processes" => {
+                let all = self.attributes(Some(Of::Process))?;
+                self.expect('{')?;
+                let mut threads = Vec::new();
+                while !self.takes('}') {
+                    threads.push(self.thread()?);
+                }
+                Ok(CommandKind::Process { attributes: Attributes { place, all }, threads })
+            }
+            "flowop" => {
+                let (all, locals) = self.attributes_and_locals(Of::Composite)?;
+                let flowops = self.flowops()?;
+                Ok(CommandKind::Composite { attributes: Attributes { place, all }, locals, flowops })
+            }
+            // The 1.4 style of `set $x=randvar(…)`.
+            "randvar" => {
+                let (attributes, rows) = self.random(place)?;
+                let name = match attributes.get("name").map(|attribute| &attribute.value.kind) {
+                    Some(ValueKind::Variable(name)) => name.clone(),
+                    _ => return Err(Wrong::at(place, "the random variable has no name").help("add `name=$x`")),
+                };
+                Ok(CommandKind::Set { name, to: Expression::Random(attributes, rows) })
+            }
+            "posset" => {
+                self.attributes(None)?;
+                Err(Wrong::at(place, "sets of positions are not supported")
+                    .help("use `random` with `iosize` and `workingset`"))
+            }
+            _ => {
+                self.at -= 1;
+                self.wrong("`fileset`, `file`, `process`, `flowop` or `randvar`")
+            }
+        }
+    }
+
+    fn thread(&mut self) -> Result<Thread, Wrong> {
+        let place = self.place();
+        if !self.takes_word("thread") {
+            return self.wrong("`thread` or `}`");
+        }
+        let all = self.attributes(Some(Of::Thread))?;
+        Ok(Thread { attributes: Attributes { place, all }, flowops: self.flowops()? })
+    }
+
+    fn flowops(&mut self) -> Result<Vec<Flowop>, Wrong> {
+        self.expect('{')?;
+        let mut flowops = Vec::new();
+        while !self.takes('}') {
+            let place = self.place();
+            if !self.takes_word("flowop") {
+                return self.wrong("`flowop` or `}`");
+            }
+            let kind = self.word("the type of a flowop")?;
+            let (all, locals) = self.attributes_and_locals(Of::Flowop)?;
+            flowops.push(Flowop { kind, attributes: Attributes { place, all }, locals });
+        }
+        Ok(flowops)
+    }
+
+    fn for_each(&mut self) -> Result<CommandKind, Wrong> {
+        let name = self.variable()?;
+        if !self.takes_word("in") {
+            return self.wrong("`in`");
+        }
+        let mut values = vec![self.value("a value")?];
+        while self.takes(',') {
+            values.push(self.value("a value")?);
+        }
+        self.expect('{')?;
+        let commands = self.nested(|parser| {
+            let mut commands = Vec::new();
+            while !parser.takes('}') {
+                commands.push(parser.command()?);
+            }
+            Ok(commands)
+        })?;
+        Ok(CommandKind::ForEach { name, values, commands })
+    }
+
+    fn random(&mut self, place: Place) -> Result<(Attributes, Vec<Row>), Wrong> {
+        let (mut all, mut rows) = (Vec::new(), Vec::new());
+        loop {
+            if self.takes_word("randtable") {
+                self.expect('=')?;
+                self.expect('{')?;
+                rows.push(self.row()?);
+                while self.takes(',') {
+                    rows.push(self.row()?);
+                }
+                self.expect('}')?;
+            } else {
+                all.push(self.attribute(Some(Of::Random))?);
+            }
+            if !self.takes(',') {
+                return Ok((Attributes { place, all }, rows));
+            }
+        }
+    }
+
+    fn row(&mut self) -> Result<Row, Wrong> {
+        let place = self.place();
+        self.expect('{')?;
+        let percent = self.value("a share in per cent")?;
+        self.expect(',')?;
+        let low = self.value("a number")?;
+        self.expect(',')?;
+        let high = self.value("a number")?;
+        self.expect('}')?;
+        Ok(Row { place, cells: [percent, low, high] })
+    }
+
+    fn attributes(&mut self, of: Option<Of>) -> Result<Vec<Attribute>, Wrong> {
+        let mut all = Vec::new();
+        let begins = |parser: &Parser| match parser.peek() {
+            Some(TokenKind::Word(word)) => of.is_some() || !COMMANDS.contains(&word.as_str()),
+            _ => false,
+        };
+        if !begins(self) {
+            return Ok(all);
+        }
+        loop {
+            all.push(self.attribute(of)?);
+            if !self.takes(',') {
+                return Ok(all);
+            }
+        }
+    }
+
+    fn attributes_and_locals(&mut self, of: Of) -> Result<(Vec<Attribute>, Vec<Local>), Wrong> {
+        let (mut all, mut locals) = (Vec::new(), Vec::new());
+        loop {
+            let place = self.place();
+            if let Some(TokenKind::Variable(_)) = self.peek() {
+                let name = self.variable()?;
+                let value = if self.takes('=') { Some(self.value("a value")?) } else { None };
+                locals.push(Local { place, name, value });
+            } else {
+                all.push(self.attribute(Some(of))?);
+            }
+            if !self.takes(',') {
+                return Ok((all, locals));
+            }
+        }
+    }
+
+    /// An attribute, known to what it is of.
+    fn attribute(&mut self, of: Option<Of>) -> Result<Attribute, Wrong> {
+        let place = self.place();
+        let word = self.word("an attribute")?;
+        let name = match of {
+            None => word,
+            Some(of) => match table::attribute(of, &word) {
+                Some(name) => name.to_owned(),
+                None => {
+                    let wrong = Wrong::at(place, format!("unknown attribute `{word}` of {}", of.text()));
+                    let hint = plumb_workload::suggest::nearest(&word, table::names(of));
+                    return Err(match hint {
+                        Some(name) => wrong.help(format!("did you mean `{name}`?")),
+                        None => wrong,
+                    });
+                }
+            },
+        };
+        let value =
+            if self.takes('=') { self.value("a value")? } else { Value { place, kind: ValueKind::Boolean(true) } };
+        Ok(Attribute { place, name, value })
+    }
+}

@@ -1,0 +1,34 @@
+//! Workloads that come with Plumb under the names of Filebench's: written from their published parameters, with the
+//! variables that users know.
+
+/// A workload by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Personality {
+    /// What users type.
+    pub name: &'static str,
+    /// Its script.
+    pub script: &'static str,
+}
+
+impl Personality {
+    /// What it is, in one sentence: the comment that its script begins with.
+    pub fn about(&self) -> String {
+        let comment = self.script.lines().take_while(|line| line.starts_with('#'));
+        let text = comment.map(|line| line.trim_start_matches('#').trim()).collect::<Vec<_>>().join(" ");
+        text.split_inclusive(['.', ':']).next().unwrap_or_default().trim_end_matches(['.', ':']).to_owned()
+    }
+}
+
+macro_rules! personalities {
+    ($($name:literal),* $(,)?) => {
+        /// All of them.
+        pub const PERSONALITIES: &[Personality] = &[
+            $(Personality { name: $name, script: include_str!(concat!("personalities/", $name, ".f")) },)*
+        ];
+    };
+}
+
+personalities! {
+    "copyfiles", "createfiles", "dss", "fileserver", "mongo", "netsfs", "oltp", "randomread", "randomwrite", "varmail",
+    "videoserver", "webproxy", "webserver",
+}

@@ -1,0 +1,86 @@
+//! The statistics, as Filebench prints them.
+
+use super::lower::{Line, Plan};
+use plumb_result::measurement::StepMeasurement;
+use std::fmt::Write;
+
+const MIB: f64 = 1048576.0;
+
+/// Buckets of a histogram.
+const BUCKETS: usize = 64;
+
+/// The statistics of a run, or of the part of it between two moments: each flowop, the last one first, and a summary.
+///
+/// Times and rates are exact: Filebench itself looks at its clock once a second.
+pub fn statistics(plan: &Plan, steps: &[StepMeasurement], seconds: f64) -> String {
+    let per_second = |number: f64| if seconds > 0.0 { number / seconds } else { 0.0 };
+    let mut text = String::new();
+    for line in plan.lines.iter().rev() {
+        let none = StepMeasurement::default();
+        let step = found(line, steps).unwrap_or(&none);
+        let _ = write!(
+            text,
+            "{:<20} {}ops {:8.0}ops/s {:5.1}mb/s {:8.3}ms/op [{:.3}ms - {:5.3}ms]",
+            line.name,
+            step.count,
+            per_second(step.count as f64),
+            per_second(step.bytes as f64 / MIB),
+            mean_ms(step.total_ns, step.count),
+            step.min_ns as f64 / 1e6,
+            step.max_ns as f64 / 1e6,
+        );
+        if plan.histograms {
+            text.push_str("\t[ ");
+            for bucket in 0..BUCKETS {
+                let _ = write!(text, "{} ", step.buckets.get(bucket).copied().unwrap_or(0));
+            }
+            text.push(']');
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The line of the summary, without its time.
+pub fn summary(plan: &Plan, steps: &[StepMeasurement], seconds: f64) -> String {
+    let counted = || plan.lines.iter().filter(|line| line.in_summary).filter_map(|line| found(line, steps));
+    let of_kind = |kind| counted().filter(|step| step.kind == Some(kind)).map(|step| step.count).sum::<u64>();
+    let (ops, bytes, total_ns) = counted().fold((0, 0, 0), |(ops, bytes, total_ns), step| {
+        (ops + step.count, bytes + step.bytes, total_ns + step.total_ns)
+    });
+    let per_second = |number: f64| if seconds > 0.0 { number / seconds } else { 0.0 };
+    format!(
+        "IO Summary: {:5} ops {:5.3} ops/s {:.0}/{:.0} rd/wr {:5.1}mb/s {:5.3}ms/op",
+        ops,
+        per_second(ops as f64),
+        per_second(of_kind(plumb_workload::OpKind::Read) as f64),
+        per_second(of_kind(plumb_workload::OpKind::Write) as f64),
+        per_second(bytes as f64 / MIB),
+        mean_ms(total_ns, ops)
+    )
+}
+
+fn found<'a>(line: &Line, steps: &'a [StepMeasurement]) -> Option<&'a StepMeasurement> {
+    steps.iter().find(|step| step.name == line.name && step.group == line.group)
+}
+
+fn mean_ms(total_ns: u64, count: u64) -> f64 {
+    if count > 0 { total_ns as f64 / count as f64 / 1e6 } else { 0.0 }
+}
+
+/// What was done between two moments; the shortest and the longest time are those up to the later one.
+pub fn since(now: &[StepMeasurement], before: &[StepMeasurement]) -> Vec<StepMeasurement> {
+    let difference = |step: &StepMeasurement| {
+        let earlier = before.iter().find(|earlier| earlier.name == step.name && earlier.group == step.group);
+        let Some(earlier) = earlier else { return step.clone() };
+        let of = |bucket: usize| earlier.buckets.get(bucket).copied().unwrap_or(0);
+        StepMeasurement {
+            count: step.count.saturating_sub(earlier.count),
+            bytes: step.bytes.saturating_sub(earlier.bytes),
+            total_ns: step.total_ns.saturating_sub(earlier.total_ns),
+            buckets: step.buckets.iter().enumerate().map(|(at, count)| count.saturating_sub(of(at))).collect(),
+            ..step.clone()
+        }
+    };
+    now.iter().map(difference).collect()
+}

@@ -1,0 +1,419 @@
+//! Variables: what they are set to, and what an attribute's value is where it is used.
+
+use super::lex::{DOLLAR, Place};
+use super::script::*;
+use super::wrong::Wrong;
+use plumb_workload::program::{Amount, Draw, TableRow, Variable};
+use std::collections::BTreeMap;
+
+/// What a variable holds.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Held {
+    Integer(u64),
+    Boolean(bool),
+    Text(String),
+    Random(Attributes, Vec<Row>),
+    Custom(Attributes),
+}
+
+/// A random variable has parameters that may be variables themselves, to this depth.
+const DEPTH_MAX: usize = 16;
+
+/// Variables by name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Variables {
+    held: BTreeMap<String, Held>,
+    /// Set from the command line: whatever the script says.
+    fixed: BTreeMap<String, Held>,
+}
+
+/// Local variables of composite flowops, in the order in which they hide each other.
+pub(super) type Locals = BTreeMap<String, Value>;
+
+/// What a value is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Meant {
+    Integer(u64),
+    Boolean(bool),
+    Text(String),
+    Drawn(Box<Variable>),
+}
+
+impl Variables {
+    /// Sets a variable for good.
+    pub(super) fn fix(&mut self, name: &str, value: Held) {
+        self.fixed.insert(name.to_owned(), value);
+    }
+
+    /// Names that were set for good and that a script never sets nor uses are likely misspelt.
+    pub(super) fn fixed_names(&self) -> impl Iterator<Item = &str> {
+        self.fixed.keys().map(String::as_str)
+    }
+
+    pub(super) fn set(&mut self, name: &str, to: Held) {
+        self.held.insert(name.to_owned(), to);
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Held> {
+        self.fixed.get(name).or_else(|| self.held.get(name))
+    }
+
+    /// A part of a random variable, in the 1.4 style.
+    pub(super) fn set_part(&mut self, name: &str, part: &str, value: Value) -> Result<(), Wrong> {
+        let place = value.place;
+        let entry = self
+            .held
+            .entry(name.to_owned())
+            .or_insert_with(|| Held::Random(Attributes { place, all: Vec::new() }, Vec::new()));
+        let Held::Random(attributes, _) = entry else {
+            return Err(Wrong::at(place, format!("`${name}` is not a random variable and has no `{part}`")));
+        };
+        let Some(known) = super::table::attribute(super::table::Of::Random, part) else {
+            return Err(Wrong::at(place, format!("random variables have no `{part}`"))
+                .help("use type, seed, gamma, mean, min, round or randsrc"));
+        };
+        attributes.all.push(Attribute { place, name: known.to_owned(), value });
+        Ok(())
+    }
+
+    /// What an expression comes to.
+    pub(super) fn evaluated(&self, to: Expression) -> Result<Held, Wrong> {
+        match to {
+            Expression::Random(attributes, rows) => Ok(Held::Random(attributes, rows)),
+            Expression::Custom(attributes) => Ok(Held::Custom(attributes)),
+            Expression::Value(value) => match value.kind {
+                ValueKind::Integer(number) => Ok(Held::Integer(number)),
+                ValueKind::Boolean(yes) => Ok(Held::Boolean(yes)),
+                ValueKind::Text(text) => Ok(Held::Text(text)),
+                ValueKind::Variable(name) => self.get(&name).cloned().ok_or_else(|| self.unset(value.place, &name)),
+            },
+            Expression::Calculation(first, mark, second) => {
+                let place = second.place;
+                let (a, b) = (self.integer(&first, &Locals::new())?, self.integer(&second, &Locals::new())?);
+                let result = match mark {
+                    '+' => a.checked_add(b),
+                    '-' => a.checked_sub(b),
+                    '*' => a.checked_mul(b),
+                    _ => a.checked_div(b),
+                };
+                result
+                    .map(Held::Integer)
+                    .ok_or_else(|| Wrong::at(place, format!("{a} {mark} {b} is not a number from 0 to 2^64 - 1")))
+            }
+        }
+    }
+
+    fn unset(&self, place: Place, name: &str) -> Wrong {
+        let wrong = Wrong::at(place, format!("the variable `${name}` is not set"));
+        let names = self.held.keys().chain(self.fixed.keys()).map(String::as_str);
+        match plumb_workload::suggest::nearest(name, names) {
+            Some(near) => wrong.help(format!("did you mean `${near}`?")),
+            None => wrong.help(format!("add `set ${name}=…` above, or `--set {name}=…`")),
+        }
+    }
+
+    /// What a value is.
+    pub(super) fn meant(&self, value: &Value, locals: &Locals) -> Result<Meant, Wrong> {
+        self.meant_at(value, locals, 0)
+    }
+
+    fn meant_at(&self, value: &Value, locals: &Locals, depth: usize) -> Result<Meant, Wrong> {
+        if depth > DEPTH_MAX {
+            return Err(Wrong::at(value.place, "variables depend on each other in a circle"));
+        }
+        let name = match &value.kind {
+            ValueKind::Integer(number) => return Ok(Meant::Integer(*number)),
+            ValueKind::Boolean(yes) => return Ok(Meant::Boolean(*yes)),
+            ValueKind::Text(text) => return Ok(Meant::Text(text.clone())),
+            ValueKind::Variable(name) => name,
+        };
+        if let Some(local) = locals.get(name) {
+            return self.meant_at(local, &Locals::new(), depth + 1);
+        }
+        match self.get(name).ok_or_else(|| self.unset(value.place, name))? {
+            Held::Integer(number) => Ok(Meant::Integer(*number)),
+            Held::Boolean(yes) => Ok(Meant::Boolean(*yes)),
+            Held::Text(text) => Ok(Meant::Text(text.clone())),
+            Held::Random(attributes, rows) => Ok(Meant::Drawn(Box::new(self.random(attributes, rows, depth)?))),
+            Held::Custom(attributes) => Ok(Meant::Drawn(Box::new(self.custom(attributes, depth)?))),
+        }
+    }
+
+    /// A number, which may be drawn.
+    pub(super) fn amount(&self, value: &Value, locals: &Locals) -> Result<Amount, Wrong> {
+        match self.meant(value, locals)? {
+            Meant::Integer(number) => Ok(Amount::Fixed(number)),
+            Meant::Boolean(yes) => Ok(Amount::Fixed(yes.into())),
+            Meant::Drawn(variable) => Ok(Amount::Drawn(variable)),
+            Meant::Text(text) => Err(Wrong::at(value.place, format!("expected a number, found \"{text}\""))),
+        }
+    }
+
+    /// A number that is drawn by nobody: of a random variable, its mean.
+    pub(super) fn integer(&self, value: &Value, locals: &Locals) -> Result<u64, Wrong> {
+        let amount = self.amount(value, locals)?;
+        amount
+            .fixed()
+            .or_else(|| amount.mean().map(|mean| mean as u64))
+            .ok_or_else(|| Wrong::at(value.place, "this needs a number that is always the same").help("use a number"))
+    }
+
+    pub(super) fn boolean(&self, value: &Value, locals: &Locals) -> Result<bool, Wrong> {
+        match self.meant(value, locals)? {
+            Meant::Boolean(yes) => Ok(yes),
+            Meant::Integer(number) => Ok(number != 0),
+            _ => Err(Wrong::at(value.place, "expected `true` or `false`")),
+        }
+    }
+
+    pub(super) fn text(&self, value: &Value, locals: &Locals) -> Result<String, Wrong> {
+        match self.meant(value, locals)? {
+            Meant::Text(text) => Ok(text),
+            Meant::Integer(number) => Ok(number.to_string()),
+            Meant::Boolean(yes) => Ok(yes.to_string()),
+            Meant::Drawn(_) => Err(Wrong::at(value.place, "expected a name, found a random variable")),
+        }
+    }
+
+    /// The number of an attribute, where it has one.
+    fn number_of(&self, attributes: &Attributes, name: &str, depth: usize) -> Result<Option<f64>, Wrong> {
+        let Some(attribute) = attributes.get(name) else { return Ok(None) };
+        match self.meant_at(&attribute.value, &Locals::new(), depth + 1)? {
+            Meant::Integer(number) => Ok(Some(number as f64)),
+            Meant::Text(text) if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(text.parse().ok()),
+            _ => Err(Wrong::at(attribute.place, format!("`{name}` needs a number"))),
+        }
+    }
+
+    /// A random variable: uniform from `min` to `2 mean - min`; gamma above `min` with this mean; or by a table.
+    fn random(&self, attributes: &Attributes, rows: &[Row], depth: usize) -> Result<Variable, Wrong> {
+        let number = |name| self.number_of(attributes, name, depth);
+        let min = number("min")?.unwrap_or(0.0);
+        let mean = number("mean")?;
+        let shape = number("gamma")?.unwrap_or(1500.0) / 1000.0;
+        let round = number("round")?.filter(|round| *round >= 1.0).map(|round| round as u64);
+        let kind = attributes.get("type");
+        let word = kind.map(|kind| self.meant_at(&kind.value, &Locals::new(), depth + 1)).transpose()?;
+        let plain = |draw, times, plus| Variable { times, plus, round, ..Variable::of(draw) };
+        if !rows.is_empty() {
+            return self.table(rows, min, mean, depth).map(|variable| Variable { round, ..variable });
+        }
+        match word {
+            Some(Meant::Text(word)) if word == "uniform" => {
+                Ok(plain(Draw::Uniform, 2.0 * (mean.unwrap_or(min) - min), min))
+            }
+            None => self.gamma(attributes, shape, mean.unwrap_or(shape) - min, min).map(|v| Variable { round, ..v }),
+            Some(Meant::Text(word)) if word == "gamma" => {
+                self.gamma(attributes, shape, mean.unwrap_or(shape) - min, min).map(|v| Variable { round, ..v })
+            }
+            Some(Meant::Text(word)) if word == "tabular" => {
+                Err(Wrong::at(attributes.place, "a tabular variable needs a `randtable`")
+                    .help("add `randtable={{100, 1k, 4k}}`"))
+            }
+            _ => Err(Wrong::at(kind.map_or(attributes.place, |kind| kind.value.place), "unknown type of distribution")
+                .help("use uniform, gamma or tabular")),
+        }
+    }
+
+    fn gamma(&self, attributes: &Attributes, shape: f64, above: f64, min: f64) -> Result<Variable, Wrong> {
+        if shape <= 0.0 {
+            return Err(Wrong::at(attributes.place, "`gamma` must be above 0").help("1500 is a shape of 1.5"));
+        }
+        Ok(Variable { times: above / shape, plus: min, ..Variable::of(Draw::Gamma { shape }) })
+    }
+
+    fn table(&self, rows: &[Row], min: f64, mean: Option<f64>, depth: usize) -> Result<Variable, Wrong> {
+        let cell = |value: &Value| match self.meant_at(value, &Locals::new(), depth + 1)? {
+            Meant::Integer(number) => Ok(number as f64),
+            _ => Err(Wrong::at(value.place, "a table has numbers")),
+        };
+        let mut table = Vec::with_capacity(rows.len());
+        for row in rows {
+            let [weight, low, high] = &row.cells;
+            let row = TableRow { weight: cell(weight)?, low: cell(low)?, high: cell(high)? };
+            if row.low > row.high {
+                return Err(Wrong::at(low.place, "the smallest value is above the largest"));
+            }
+            table.push(row);
+        }
+        let total: f64 = table.iter().map(|row| row.weight).sum();
+        if total != 100.0 {
+            let place = rows.first().map_or(Place::default(), |row| row.place);
+            return Err(
+                Wrong::at(place, format!("the shares of the table make {total} %")).help("they must make 100 %")
+            );
+        }
+        let smallest = table.iter().map(|row| row.low).fold(f64::INFINITY, f64::min);
+        let own_mean = table.iter().map(|row| row.weight * f64::midpoint(row.low, row.high)).sum::<f64>() / total;
+        // It is stretched so that its smallest value and its mean become those that are asked for.
+        let stretch = match own_mean - smallest {
+            0.0 => 0.0,
+            width => (mean.filter(|mean| *mean > 0.0).unwrap_or(own_mean) - min) / width,
+        };
+        Ok(Variable { times: stretch, plus: min - stretch * smallest, ..Variable::of(Draw::Table(table)) })
+    }
+
+    /// A custom variable: a distribution with its own parameters, and limits.
+    fn custom(&self, attributes: &Attributes, depth: usize) -> Result<Variable, Wrong> {
+        let text = |name: &str| -> Result<Option<String>, Wrong> {
+            let Some(attribute) = attributes.get(name) else { return Ok(None) };
+            match self.meant_at(&attribute.value, &Locals::new(), depth + 1)? {
+                Meant::Text(text) => Ok(Some(text)),
+                _ => Err(Wrong::at(attribute.place, format!("`{name}` needs a text"))),
+            }
+        };
+        let place = attributes.place;
+        let kind = text("type")?.ok_or_else(|| Wrong::at(place, "a custom variable needs a `type`"))?;
+        let Some(custom) = CUSTOM.iter().find(|custom| custom.name == kind) else {
+            let names = || CUSTOM.iter().map(|custom| custom.name);
+            let wrong = Wrong::at(place, format!("unknown custom variable `{kind}`"));
+            return Err(match plumb_workload::suggest::nearest(&kind, names()) {
+                Some(name) => wrong.help(format!("did you mean `{name}`?")),
+                None => wrong.help("`filebench -c` lists them"),
+            });
+        };
+        let mut numbers = custom.parameters.map(|(_, usual)| usual);
+        for pair in text("parameters")?.unwrap_or_default().split(';').filter(|pair| !pair.trim().is_empty()) {
+            let known = pair.split_once(':').and_then(|(name, number)| {
+                let at = custom.parameters.iter().position(|(known, _)| *known == name.trim())?;
+                Some((at, number.trim().parse::<f64>().ok().filter(|number| number.is_finite())?))
+            });
+            let Some((at, number)) = known else {
+                let names: Vec<&str> =
+                    custom.parameters.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()).collect();
+                return Err(Wrong::at(place, format!("`{pair}` is no parameter of {kind}"))
+                    .help(format!("parameters are {}, each with `:` and a number", names.join(", "))));
+            };
+            numbers[at] = number;
+        }
+        let variable = (custom.of)(numbers).ok_or_else(|| {
+            Wrong::at(place, format!("{kind} cannot be drawn with these parameters"))
+                .help("shapes, rates and deviations are above 0, and a mode lies between the limits")
+        })?;
+        let number = |name| self.number_of(attributes, name, depth);
+        let round = number("round")?.filter(|round| *round >= 1.0).map(|round| round as u64);
+        Ok(Variable { round, min: number("min")?.unwrap_or(0.0), max: number("max")?, ..variable })
+    }
+
+    /// A text with its variables written out; what is not set stays as it is.
+    pub(super) fn written(&self, texts: &[Text]) -> String {
+        let mut all = String::new();
+        for text in texts {
+            match text {
+                Text::Value(value) => match &value.kind {
+                    ValueKind::Variable(name) => self.write(name, &mut all),
+                    _ => {}
+                },
+                Text::Quoted(text) => {
+                    let mut rest = text.as_str();
+                    while let Some(at) = rest.find('$') {
+                        all.push_str(&rest[..at]);
+                        rest = &rest[at + 1..];
+                        let braced = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+                        let (name, behind) = match braced {
+                            Some((name, behind)) => (name, behind),
+                            None => {
+                                let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                                rest.split_at(rest.find(|c| !inside(c)).unwrap_or(rest.len()))
+                            }
+                        };
+                        if name.is_empty() {
+                            all.push('$');
+                            continue;
+                        }
+                        self.write(name, &mut all);
+                        rest = behind;
+                    }
+                    all.push_str(rest);
+                }
+            }
+        }
+        all.replace(DOLLAR, "$")
+    }
+
+    fn write(&self, name: &str, to: &mut String) {
+        match self.get(name) {
+            Some(Held::Integer(number)) => to.push_str(&number.to_string()),
+            Some(Held::Boolean(yes)) => to.push_str(&yes.to_string()),
+            Some(Held::Text(text)) => to.push_str(text),
+            Some(Held::Random(attributes, rows)) => {
+                let kind = attributes.get("type").map(|kind| &kind.value.kind);
+                to.push_str(match (rows.is_empty(), kind) {
+                    (false, _) => "tabular random var",
+                    (true, Some(ValueKind::Text(kind))) if kind == "uniform" => "uniform random var",
+                    (true, _) => "gamma random var",
+                });
+            }
+            Some(Held::Custom(_)) => to.push_str("custom variable"),
+            None => {
+                to.push('$');
+                to.push_str(name);
+            }
+        }
+    }
+}
+
+/// A custom variable that comes with Filebench.
+pub(super) struct Custom {
+    pub(super) name: &'static str,
+    /// Names and defaults; a name is empty where there are fewer.
+    pub(super) parameters: [(&'static str, f64); 3],
+    of: fn([f64; 3]) -> Option<Variable>,
+}
+
+const NONE: (&str, f64) = ("", 0.0);
+
+fn of(draw: Draw, times: f64, plus: f64) -> Option<Variable> {
+    Some(Variable { times, plus, ..Variable::of(draw) })
+}
+
+fn above_0(number: f64) -> Option<f64> {
+    (number > 0.0).then_some(number)
+}
+
+pub(super) const CUSTOM: [Custom; 8] = [
+    Custom {
+        name: "cvar-erlang",
+        parameters: [("shape", 1.0), ("rate", 1.0), NONE],
+        of: |[shape, rate, _]| of(Draw::Gamma { shape: above_0(shape)? }, 1.0 / above_0(rate)?, 0.0),
+    },
+    Custom {
+        name: "cvar-exponential",
+        parameters: [("mean", 1.0), NONE, NONE],
+        of: |[mean, ..]| of(Draw::Gamma { shape: 1.0 }, mean, 0.0),
+    },
+    Custom {
+        name: "cvar-gamma",
+        parameters: [("mean", 4096.0), ("gamma", 1.5), NONE],
+        of: |[mean, shape, _]| of(Draw::Gamma { shape: above_0(shape)? }, mean / shape, 0.0),
+    },
+    Custom {
+        name: "cvar-lognormal",
+        parameters: [("shape", 1.0), ("scale", 1.0), NONE],
+        of: |[shape, scale, _]| of(Draw::LogNormal { mean: scale, deviation: shape }, 1.0, 0.0),
+    },
+    Custom {
+        name: "cvar-normal",
+        parameters: [("mean", 0.0), ("sigma", 1.0), NONE],
+        of: |[mean, sigma, _]| of(Draw::Normal, sigma, mean),
+    },
+    Custom {
+        name: "cvar-triangular",
+        parameters: [("lower", 0.0), ("upper", 1.0), ("mode", 0.5)],
+        of: |[lower, upper, mode]| {
+            let width = above_0(upper - lower)?;
+            let mode = (mode - lower) / width;
+            if (0.0..=1.0).contains(&mode) { of(Draw::Triangular { mode }, width, lower) } else { None }
+        },
+    },
+    Custom {
+        name: "cvar-uniform",
+        parameters: [("lower", 0.0), ("upper", 1.0), NONE],
+        of: |[lower, upper, _]| of(Draw::Uniform, upper - lower, lower),
+    },
+    Custom {
+        name: "cvar-weibull",
+        parameters: [("shape", 1.0), ("scale", 1.0), NONE],
+        of: |[shape, scale, _]| of(Draw::Weibull { shape: above_0(shape)? }, scale, 0.0),
+    },
+];

@@ -1,0 +1,57 @@
+//! Errors of scripts, with their place and the way out.
+
+use super::lex::Place;
+use std::fmt;
+
+/// What is wrong with a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// The script.
+    pub file: String,
+    /// Where in it, where that is known.
+    pub place: Option<Place>,
+    /// What.
+    pub message: String,
+    /// The way out.
+    pub help: Option<String>,
+}
+
+impl Wrong {
+    /// At a place.
+    pub(super) fn at(place: Place, message: impl Into<String>) -> Wrong {
+        Wrong { file: String::new(), place: Some(place), message: message.into(), help: None }
+    }
+
+    /// Of no place.
+    pub fn of_call(message: impl Into<String>) -> Wrong {
+        Wrong { file: String::new(), place: None, message: message.into(), help: None }
+    }
+
+    /// With the way out.
+    pub(super) fn help(self, help: impl Into<String>) -> Wrong {
+        Wrong { help: Some(help.into()), ..self }
+    }
+
+    /// In this script, where it is in none yet.
+    pub(super) fn of_file(self, file: &str) -> Wrong {
+        if self.file.is_empty() { Wrong { file: file.to_owned(), ..self } } else { self }
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.place, self.file.is_empty()) {
+            (Some(place), false) => write!(f, "{}:{}:{}: ", self.file, place.line, place.column)?,
+            (Some(place), true) => write!(f, "{}:{}: ", place.line, place.column)?,
+            (None, false) => write!(f, "{}: ", self.file)?,
+            (None, true) => {}
+        }
+        f.write_str(&self.message)?;
+        match &self.help {
+            Some(help) => write!(f, "; {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Wrong {}

@@ -1,0 +1,559 @@
+//! The calls of steps over shared file sets: which file each goes to, the calls, and what they change for everybody.
+
+use super::compile::{CompiledStep, Does, Moving, PickFrom};
+use super::draw::Drawn;
+use super::memory::{ReadMemory, WriteMemory};
+use super::set::{DIRECTORY_MODE, FILE_MODE, SharedSet};
+use super::shape::{Entry, PathText};
+use super::source::{Desk, SharedOp};
+use super::state::{Entries, From, indexed};
+use crate::backend::{Completion, Errno, SyncBackend, Unfinished};
+use crate::guard::space::Space;
+use crate::program::aio::Aio;
+use crate::program::descriptor::{close, errno, system};
+use crate::rng::Rng;
+use plumb_workload::OpKind;
+use plumb_workload::program::TURN_HANDLES;
+use rustix::fs::{Advice, AtFlags, Mode, OFlags, RawDir, SeekFrom};
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Another file is picked so often where somebody removed the one that was picked.
+const ATTEMPTS_MAX: u32 = 1000;
+
+/// After so many bytes written, a worker looks how much room is left.
+const ROOM_LOOK_BYTES: u64 = 64 << 20;
+
+/// Room for the entries of one `getdents64`.
+const ENTRIES_BYTES: usize = 32 << 10;
+
+/// What Filebench counts of a directory's entry besides its name: `sizeof(struct dirent) - 1` of the GNU C library on 64 bits.
+const ENTRY_BYTES: u64 = 279;
+
+/// Most writes that are not waited for, and their memory.
+const STARTED_MAX: u64 = 256;
+const STARTED_BYTES: u64 = 32 << 20;
+
+/// Writes of a worker that are not waited for.
+#[derive(Default)]
+pub(super) struct Writes {
+    aio: Option<Aio>,
+}
+
+impl Writes {
+    /// Waits for half of those in flight, at least one. What became of a write that failed shows when its place is needed.
+    pub(super) fn await_half(&mut self) {
+        if let Some(aio) = &mut self.aio {
+            aio.drain_half();
+        }
+    }
+}
+
+/// An open file of the worker.
+struct Open {
+    fd: OwnedFd,
+    set: usize,
+    file: u32,
+}
+
+/// Executes the steps of one worker.
+pub(super) struct SharedCalls<'a> {
+    desk: Desk<'a>,
+    handles: Vec<Option<Open>>,
+    /// The handle that a step with a turn used last.
+    turn: usize,
+    /// Of each set: behind the entry that a step with a turn took last.
+    own: Vec<Cell<u32>>,
+    rng: Rng,
+    path: PathText,
+    /// The entry that the op at hand went to, for messages.
+    last: Option<(usize, Entry)>,
+    reads: ReadMemory,
+    writes: WriteMemory,
+    entries: Box<[MaybeUninit<u8>]>,
+    /// Bytes written since the last look at the room that is left.
+    written: u64,
+}
+
+impl<'a> SharedCalls<'a> {
+    pub(super) fn new(desk: Desk<'a>, rng: Rng, reads: ReadMemory, writes: WriteMemory) -> SharedCalls<'a> {
+        let program = desk.program;
+        SharedCalls {
+            handles: (0..program.handles).map(|_| None).collect(),
+            turn: 0,
+            own: program.sets.iter().map(|_| Cell::new(0)).collect(),
+            rng,
+            path: PathText::new(),
+            last: None,
+            reads,
+            writes,
+            entries: vec![MaybeUninit::uninit(); ENTRIES_BYTES].into_boxed_slice(),
+            written: 0,
+            desk,
+        }
+    }
+
+    fn set_of(&self, step: &CompiledStep) -> Result<usize, Errno> {
+        step.set.ok_or(Errno(libc::EBADF))
+    }
+
+    fn set(&self, number: usize) -> &'a SharedSet {
+        &self.desk.program.sets[number]
+    }
+
+    /// The handle of a step.
+    fn handle(&mut self, step: &CompiledStep) -> usize {
+        match step.pick {
+            PickFrom::Turn => {
+                self.turn = if self.turn == 0 { usize::from(TURN_HANDLES) - 1 } else { self.turn - 1 };
+                self.turn
+            }
+            _ => step.handle,
+        }
+    }
+
+    /// There is nothing to do it to: the worker's end.
+    fn dry(&self, step: u32) -> Errno {
+        if let Some(cells) = self.desk.row.get(step as usize) {
+            cells.dry.fetch_add(1, Relaxed);
+        }
+        Errno::ENDED
+    }
+
+    /// An entry of a set, picked as the step says.
+    fn pick(
+        &mut self,
+        step: &CompiledStep,
+        set: usize,
+        entries: &Entries,
+        len: u32,
+        pick: fn(&Entries, From<'_>) -> Option<u32>,
+    ) -> Option<u32> {
+        match &step.pick {
+            PickFrom::Next => pick(entries, From::Shared),
+            PickFrom::Turn => pick(entries, From::Own(&self.own[set])),
+            PickFrom::Indexed(index) => pick(entries, From::At(indexed(index, len, &mut self.rng))),
+        }
+    }
+
+    /// Tries a call on one existing file after another, until it meets one that nobody has just removed.
+    fn on_existing<T>(
+        &mut self,
+        number: u32,
+        set: usize,
+        call: impl Fn(BorrowedFd<'_>, &std::ffi::CStr) -> rustix::io::Result<T>,
+    ) -> Result<(u32, T), Errno> {
+        let (step, of) = (&self.desk.program.steps[number as usize], self.set(set));
+        let mut attempts = 0;
+        loop {
+            let picked = self.pick(step, set, &of.state.files, of.shape.files(), Entries::existing);
+            let file = picked.ok_or_else(|| self.dry(number))?;
+            of.shape.write_path(Entry::File(file), &mut self.path);
+            self.last = Some((set, Entry::File(file)));
+            match call(of.root(), self.path.as_c_str()) {
+                Ok(done) => return Ok((file, done)),
+                Err(rustix::io::Errno::NOENT) if attempts < ATTEMPTS_MAX => attempts += 1,
+                Err(error) => return Err(errno(error)),
+            }
+        }
+    }
+
+    fn keep(&mut self, step: &CompiledStep, handle: usize, open: Open) -> Result<(), Errno> {
+        if step.no_read_ahead {
+            rustix::fs::fadvise(&open.fd, 0, None, Advice::Random).map_err(errno)?;
+        }
+        self.set(open.set).state.files.opened(open.file);
+        self.handles[handle] = Some(open);
+        Ok(())
+    }
+
+    fn open(&mut self, number: u32, handle: usize) -> Result<(), Errno> {
+        let step = &self.desk.program.steps[number as usize];
+        let set = self.set_of(step)?;
+        let (file, fd) =
+            self.on_existing(number, set, |root, path| rustix::fs::openat(root, path, step.flags, Mode::empty()))?;
+        self.keep(step, handle, Open { fd, set, file })
+    }
+
+    fn create(&mut self, number: u32, handle: usize) -> Result<(), Errno> {
+        let step = &self.desk.program.steps[number as usize];
+        let set = self.set_of(step)?;
+        let of = self.set(set);
+        let taken = self.pick(step, set, &of.state.files, of.shape.files(), Entries::take_missing);
+        let file = taken.ok_or_else(|| self.dry(number))?;
+        of.shape.write_path(Entry::File(file), &mut self.path);
+        self.last = Some((set, Entry::File(file)));
+        let flags = step.flags | OFlags::CREATE;
+        match rustix::fs::openat(of.root(), self.path.as_c_str(), flags, FILE_MODE) {
+            Ok(fd) => {
+                of.state.files.exists_now(file);
+                self.keep(step, handle, Open { fd, set, file })
+            }
+            Err(error) => {
+                of.state.files.is_missing_now(file);
+                Err(errno(error))
+            }
+        }
+    }
+
+    /// The open file of a step, which is opened where it is not.
+    #[inline]
+    fn opened(&mut self, number: u32) -> Result<usize, Errno> {
+        let step = &self.desk.program.steps[number as usize];
+        let handle = self.handle(step);
+        match &self.handles[handle] {
+            Some(open) => self.last = Some((open.set, Entry::File(open.file))),
+            None => self.open(number, handle)?,
+        }
+        Ok(handle)
+    }
+
+    #[inline]
+    fn fd(&self, handle: usize) -> Result<&Open, Errno> {
+        opened(&self.handles, handle)
+    }
+
+    fn close(&mut self, handle: usize) -> Completion {
+        let open = self.handles[handle].take().ok_or(Errno(libc::EBADF))?;
+        self.last = Some((open.set, Entry::File(open.file)));
+        self.set(open.set).state.files.closed(open.file);
+        close(open.fd)
+    }
+
+    fn remove(&mut self, number: u32, step: &CompiledStep) -> Completion {
+        let held = self.handles[step.handle].as_ref().filter(|_| step.handle > 0).map(|open| (open.set, open.file));
+        let own = held.filter(|(set, file)| self.set(*set).state.files.take(*file));
+        let (set, file) = match own {
+            Some(own) => own,
+            None => {
+                let set = self.set_of(step)?;
+                let of = self.set(set);
+                let taken = self.pick(step, set, &of.state.files, of.shape.files(), Entries::take_existing);
+                (set, taken.ok_or_else(|| self.dry(number))?)
+            }
+        };
+        let of = self.set(set);
+        of.shape.write_path(Entry::File(file), &mut self.path);
+        self.last = Some((set, Entry::File(file)));
+        match rustix::fs::unlinkat(of.root(), self.path.as_c_str(), AtFlags::empty()) {
+            Ok(()) => {
+                of.state.files.is_missing_now(file);
+                Ok(0)
+            }
+            Err(error) => {
+                of.state.files.exists_now(file);
+                Err(errno(error))
+            }
+        }
+    }
+
+    fn stat(&mut self, number: u32, step: &CompiledStep) -> Completion {
+        if step.handle > 0
+            && let Ok(open) = self.fd(step.handle)
+        {
+            return rustix::fs::fstat(&open.fd).map(|_| 0).map_err(errno);
+        }
+        let set = self.set_of(step)?;
+        self.on_existing(number, set, |root, path| rustix::fs::statat(root, path, AtFlags::SYMLINK_NOFOLLOW))?;
+        Ok(0)
+    }
+
+    /// Where a transfer of so many bytes begins.
+    #[inline]
+    fn place(&mut self, moving: &Moving, handle: usize, bytes: u64) -> Result<u64, Errno> {
+        let open = self.fd(handle)?;
+        let size = self.set(open.set).shape.size_of(open.file);
+        let extent = if moving.within > 0 { moving.within.min(size.max(bytes)) } else { size };
+        Ok(self.rng.below((extent / bytes.max(1)).max(1)) * bytes)
+    }
+
+    fn read(&mut self, number: u32, moving: &Moving) -> Completion {
+        let handle = self.opened(number)?;
+        let bytes = moving.size.bytes(&mut self.rng, self.desk.program.largest_read);
+        if bytes == 0 {
+            return Err(Errno(libc::EINVAL));
+        }
+        if moving.random {
+            let offset = self.place(moving, handle, bytes)?;
+            let piece = self.reads.piece(bytes, &mut self.rng);
+            let open = opened(&self.handles, handle)?;
+            return rustix::io::pread(&open.fd, piece, offset).map(|moved| moved as u64).map_err(errno);
+        }
+        let piece = self.reads.piece(bytes, &mut self.rng);
+        let open = opened(&self.handles, handle)?;
+        let moved = rustix::io::read(&open.fd, piece).map_err(errno)?;
+        if moved == 0 {
+            rustix::fs::seek(&open.fd, SeekFrom::Start(0)).map_err(errno)?;
+        }
+        Ok(moved as u64)
+    }
+
+    fn write(&mut self, number: u32, moving: &Moving) -> Completion {
+        let handle = self.opened(number)?;
+        let bytes = moving.size.bytes(&mut self.rng, self.desk.program.largest_write);
+        if bytes == 0 {
+            return Err(Errno(libc::EINVAL));
+        }
+        let moved = if moving.random {
+            let offset = self.place(moving, handle, bytes)?;
+            rustix::io::pwrite(&opened(&self.handles, handle)?.fd, self.writes.piece(bytes), offset)
+        } else {
+            rustix::io::write(&opened(&self.handles, handle)?.fd, self.writes.piece(bytes))
+        };
+        let moved = moved.map_err(errno)? as u64;
+        self.has_room(handle, moved)?;
+        Ok(moved)
+    }
+
+    fn read_whole(&mut self, number: u32, request: &Drawn) -> Completion {
+        let handle = self.opened(number)?;
+        let request = self.request(request, handle, self.desk.program.largest_read)?;
+        let piece = self.reads.piece(request, &mut self.rng);
+        let open = opened(&self.handles, handle)?;
+        rustix::fs::seek(&open.fd, SeekFrom::Start(0)).map_err(errno)?;
+        let mut all = 0;
+        loop {
+            match rustix::io::read(&open.fd, &mut *piece).map_err(errno)? {
+                0 => return Ok(all),
+                moved => all += moved as u64,
+            }
+        }
+    }
+
+    /// Bytes of one call of many; 0 is as many as the file has.
+    fn request(&mut self, request: &Drawn, handle: usize, most: u64) -> Result<u64, Errno> {
+        let request = match request.bytes(&mut self.rng, most) {
+            0 => {
+                let open = self.fd(handle)?;
+                self.set(open.set).shape.size_of(open.file)
+            }
+            request => request,
+        };
+        Ok(request.clamp(1, most.max(1)))
+    }
+
+    fn write_whole(&mut self, number: u32, request: &Drawn, like: usize, bytes: u64) -> Completion {
+        let handle = self.opened(number)?;
+        let size_of = |open: &Open| self.set(open.set).shape.size_of(open.file);
+        let end = match (&self.handles[like], bytes) {
+            (Some(open), _) => size_of(open),
+            (None, 0) => size_of(self.fd(handle)?),
+            (None, bytes) => bytes,
+        };
+        let request = self.request(request, handle, self.desk.program.largest_write)?;
+        let open = opened(&self.handles, handle)?;
+        let mut all = 0;
+        while all < end {
+            let piece = self.writes.piece(request.min(end - all));
+            match rustix::io::write(&open.fd, piece).map_err(errno)? {
+                0 => return Err(Errno(libc::EIO)),
+                moved => all += moved as u64,
+            }
+        }
+        self.has_room(handle, all)?;
+        Ok(all)
+    }
+
+    fn append(&mut self, number: u32, size: &Drawn, up_to: bool) -> Completion {
+        let handle = self.opened(number)?;
+        let most = size.bytes(&mut self.rng, self.desk.program.largest_write);
+        let bytes = if up_to { self.rng.below(most) } else { most };
+        if bytes == 0 {
+            return Ok(0);
+        }
+        let open = opened(&self.handles, handle)?;
+        rustix::fs::seek(&open.fd, SeekFrom::End(0)).map_err(errno)?;
+        let moved = rustix::io::write(&open.fd, self.writes.piece(bytes)).map_err(errno)? as u64;
+        self.has_room(handle, moved)?;
+        Ok(moved)
+    }
+
+    /// Files may grow for as long as a run lasts: looks from time to time whether enough of the file system stays free.
+    #[inline]
+    fn has_room(&mut self, handle: usize, moved: u64) -> Result<(), Errno> {
+        self.written += moved;
+        if self.written < ROOM_LOOK_BYTES {
+            return Ok(());
+        }
+        self.written = 0;
+        let open = self.fd(handle)?;
+        match Space::of(self.set(open.set).root()).map_err(errno)? {
+            Some(space) if space.headroom_bytes() == 0 => Err(Errno(libc::ENOSPC)),
+            _ => Ok(()),
+        }
+    }
+
+    fn fsync_set(&mut self, op: &SharedOp, step: &CompiledStep) -> Completion {
+        let set = self.set_of(step)?;
+        let mut flushed = 0;
+        for open in self.handles.iter().flatten().filter(|open| open.set == set) {
+            self.last = Some((set, Entry::File(open.file)));
+            rustix::fs::fsync(&open.fd).map_err(errno)?;
+            flushed += 1;
+        }
+        self.desk.outcome.is(op.step, flushed);
+        Ok(0)
+    }
+
+    fn make_directory(&mut self, number: u32, step: &CompiledStep) -> Completion {
+        let set = self.set_of(step)?;
+        let of = self.set(set);
+        let taken = self.pick(step, set, &of.state.leaves, of.shape.leaves(), Entries::take_missing);
+        let leaf = taken.ok_or_else(|| self.dry(number))?;
+        of.shape.write_path(Entry::Leaf(leaf), &mut self.path);
+        self.last = Some((set, Entry::Leaf(leaf)));
+        let made = rustix::fs::mkdirat(of.root(), self.path.as_c_str(), DIRECTORY_MODE);
+        if made.is_ok() {
+            of.state.leaves.exists_now(leaf)
+        } else {
+            of.state.leaves.is_missing_now(leaf)
+        };
+        made.map(|()| 0).map_err(errno)
+    }
+
+    fn remove_directory(&mut self, number: u32, step: &CompiledStep) -> Completion {
+        let set = self.set_of(step)?;
+        let of = self.set(set);
+        let taken = self.pick(step, set, &of.state.leaves, of.shape.leaves(), Entries::take_existing);
+        let leaf = taken.ok_or_else(|| self.dry(number))?;
+        of.shape.write_path(Entry::Leaf(leaf), &mut self.path);
+        self.last = Some((set, Entry::Leaf(leaf)));
+        let removed = rustix::fs::unlinkat(of.root(), self.path.as_c_str(), AtFlags::REMOVEDIR);
+        if removed.is_ok() {
+            of.state.leaves.is_missing_now(leaf)
+        } else {
+            of.state.leaves.exists_now(leaf)
+        };
+        removed.map(|()| 0).map_err(errno)
+    }
+
+    fn list(&mut self, step: &CompiledStep) -> Completion {
+        let set = self.set_of(step)?;
+        let of = self.set(set);
+        let directory = of.state.directory(of.shape.directories());
+        of.shape.write_directory(directory, &mut self.path);
+        self.last = None;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(of.root(), self.path.as_c_str(), flags, Mode::empty()).map_err(errno)?;
+        let mut bytes = 0;
+        let mut entries = RawDir::new(fd.as_fd(), &mut self.entries);
+        while let Some(entry) = entries.next() {
+            bytes += entry.map_err(errno)?.file_name().to_bytes().len() as u64 + ENTRY_BYTES;
+        }
+        close(fd)?;
+        Ok(bytes)
+    }
+
+    fn start_write(&mut self, number: u32, moving: &Moving) -> Completion {
+        let handle = self.opened(number)?;
+        let largest = self.desk.program.largest_started;
+        let bytes = moving.size.bytes(&mut self.rng, largest);
+        if bytes == 0 {
+            return Err(Errno(libc::EINVAL));
+        }
+        let offset = self.place(moving, handle, bytes)?;
+        let mut writes = self.desk.writes.borrow_mut();
+        if writes.aio.is_none() {
+            let depth = (STARTED_BYTES / largest.max(1)).clamp(4, STARTED_MAX) as u32;
+            writes.aio = Some(Aio::new(depth, largest as usize, true).map_err(system)?);
+        }
+        let open = opened(&self.handles, handle)?;
+        let aio = writes.aio.as_mut().ok_or(Errno(libc::ENOMEM))?;
+        aio.write(open.fd.as_fd(), offset, self.writes.piece(bytes))
+    }
+}
+
+/// An open file by its handle: borrows nothing else of the worker.
+#[inline]
+fn opened(handles: &[Option<Open>], handle: usize) -> Result<&Open, Errno> {
+    handles.get(handle).and_then(Option::as_ref).ok_or(Errno(libc::EBADF))
+}
+
+impl SyncBackend for SharedCalls<'_> {
+    type Op = SharedOp;
+
+    fn before(&mut self, op: &SharedOp) {
+        if op.kind == OpKind::Write {
+            self.writes.renew();
+        }
+    }
+
+    fn works_between_ops(&self) -> bool {
+        true
+    }
+
+    fn execute(&mut self, op: &SharedOp) -> Completion {
+        let number = op.step;
+        let step = &self.desk.program.steps[number as usize];
+        let done = match &step.does {
+            Does::Open | Does::Create
+                if self.handles[step.handle].is_some() && !matches!(step.pick, PickFrom::Turn) =>
+            {
+                Err(Errno(libc::EBUSY))
+            }
+            Does::Open => {
+                let handle = self.handle(step);
+                // The next file takes the handle of the one that was opened a whole turn ago.
+                if self.handles[handle].is_some() {
+                    self.close(handle)?;
+                }
+                self.open(number, handle).map(|()| 0)
+            }
+            Does::Create => {
+                let handle = self.handle(step);
+                if self.handles[handle].is_some() {
+                    self.close(handle)?;
+                }
+                self.create(number, handle).map(|()| 0)
+            }
+            Does::Close => self.close(if matches!(step.pick, PickFrom::Turn) { self.turn } else { step.handle }),
+            Does::Remove => self.remove(number, step),
+            Does::Stat => self.stat(number, step),
+            Does::Read(moving) => self.read(number, moving),
+            Does::Write(moving) => self.write(number, moving),
+            Does::ReadWhole { request } => self.read_whole(number, request),
+            Does::WriteWhole { request, like, bytes } => self.write_whole(number, request, *like, *bytes),
+            Does::Append { size, up_to } => self.append(number, size, *up_to),
+            Does::Fsync => {
+                let handle = self.opened(number)?;
+                rustix::fs::fsync(&self.fd(handle)?.fd).map(|()| 0).map_err(errno)
+            }
+            Does::FsyncSet => return self.fsync_set(op, step),
+            Does::MakeDirectory => self.make_directory(number, step),
+            Does::RemoveDirectory => self.remove_directory(number, step),
+            Does::List => self.list(step),
+            Does::StartWrite(moving) => self.start_write(number, moving),
+            // The source does all others.
+            _ => Err(Errno(libc::ENOSYS)),
+        };
+        if done.is_ok() {
+            self.desk.outcome.is(number, 1);
+        }
+        done
+    }
+
+    fn finish(&mut self) -> Result<(), Unfinished> {
+        self.desk.writes.borrow_mut().aio = None;
+        for handle in 0..self.handles.len() {
+            if self.handles[handle].is_some() {
+                // An error of an earlier write may show here, close(2).
+                let closed = self.close(handle);
+                let path = self.last.map_or_else(PathBuf::new, |(set, entry)| self.set(set).path_of(entry));
+                closed.map_err(|errno| Unfinished { op: OpKind::Close, path, errno })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn path_of(&self, op: &SharedOp) -> PathBuf {
+        let step = &self.desk.program.steps[op.step as usize];
+        match (self.last, step.set) {
+            (Some((set, entry)), _) => self.set(set).path_of(entry),
+            (None, Some(set)) => self.set(set).path().join(self.path.as_path()),
+            (None, None) => PathBuf::from(&step.name),
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! Compiles the programs of a phase over shared file sets: names become numbers, and steps within steps a flat list.
+
+use super::draw::Drawn;
+use super::set::SharedSet;
+use super::steps::{Board, GroupBoard, StepName};
+use super::sync::{Bed, Credit, Events};
+use crate::clock::Clock;
+use crate::targets::{OpenTarget, OpenTargets};
+use plumb_workload::program::{
+    Amount, EventUnit, FinishUnit, SharedPick, SharedStep, SharedTransfer, SharedWork, TURN_HANDLES, Together,
+    TreeAccess,
+};
+use plumb_workload::validate::MAX_SET_REQUEST_BYTES;
+use plumb_workload::{OpKind, Phase, Program, Step};
+use rustix::fs::OFlags;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// One instruction; numbers refer to the program's tables, and `behind` and `first` to instructions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Instruction {
+    Step(u32),
+    /// Sets a counter to a drawn number; goes behind the loop for 0.
+    Repeat {
+        counter: u16,
+        times: u16,
+        behind: u32,
+    },
+    /// Counts down, and goes to the loop's first instruction until the counter is 0.
+    Again {
+        counter: u16,
+        first: u32,
+    },
+}
+
+/// A step with everything looked up.
+pub(super) struct CompiledStep {
+    pub(super) name: String,
+    pub(super) kind: Option<OpKind>,
+    pub(super) does: Does,
+    /// Number of its set among the program's.
+    pub(super) set: Option<usize>,
+    pub(super) handle: usize,
+    pub(super) pick: PickFrom,
+    pub(super) flags: OFlags,
+    pub(super) no_read_ahead: bool,
+}
+
+/// Which entry.
+pub(super) enum PickFrom {
+    Next,
+    Turn,
+    Indexed(Drawn),
+}
+
+/// One read or write.
+pub(super) struct Moving {
+    pub(super) size: Drawn,
+    pub(super) random: bool,
+    pub(super) within: u64,
+}
+
+/// What a step does.
+pub(super) enum Does {
+    Open,
+    Create,
+    Close,
+    Remove,
+    Stat,
+    Read(Moving),
+    Write(Moving),
+    ReadWhole {
+        request: Drawn,
+    },
+    WriteWhole {
+        request: Drawn,
+        like: usize,
+        bytes: u64,
+    },
+    Append {
+        size: Drawn,
+        up_to: bool,
+    },
+    Fsync,
+    FsyncSet,
+    MakeDirectory,
+    RemoveDirectory,
+    List,
+    StartWrite(Moving),
+    AwaitWrites,
+    /// At this place.
+    Sleep(usize),
+    Wake(usize),
+    Take {
+        place: usize,
+        first: usize,
+        credit: Drawn,
+    },
+    Give {
+        place: usize,
+        credit: Drawn,
+        waits: bool,
+    },
+    Spin(Drawn),
+    Delay(Drawn),
+    TakeEvent,
+    TakeEvents {
+        unit: EventUnit,
+        step: Option<usize>,
+    },
+    Finish {
+        after: Drawn,
+        unit: FinishUnit,
+        step: Option<usize>,
+    },
+    Note,
+    Sample(Drawn),
+}
+
+/// The program of a group.
+pub(crate) struct SharedProgram {
+    pub(super) code: Vec<Instruction>,
+    pub(super) steps: Vec<CompiledStep>,
+    pub(super) sets: Vec<Arc<SharedSet>>,
+    pub(super) times: Vec<Drawn>,
+    pub(super) counters: u16,
+    pub(super) handles: usize,
+    /// Bytes of its largest read, and of its largest write, in one call.
+    pub(super) largest_read: u64,
+    pub(super) largest_write: u64,
+    /// Bytes of its largest write that is not waited for.
+    pub(super) largest_started: u64,
+    /// Memory over which reads are spread, bytes.
+    pub(super) spread: u64,
+    pub(super) together: Together,
+}
+
+/// Where steps of several workers meet.
+#[derive(Default)]
+pub(super) struct Place {
+    pub(super) bed: Bed,
+    /// One for each worker of each group that has the step.
+    pub(super) credits: Vec<Credit>,
+}
+
+/// What the workers of a party have done together.
+#[derive(Default)]
+pub(super) struct Party {
+    pub(super) ops: AtomicU64,
+    pub(super) transfers: AtomicU64,
+    pub(super) bytes: AtomicU64,
+}
+
+/// What the workers of a phase over shared file sets share.
+pub(crate) struct SharedPhase {
+    programs: Vec<Option<Arc<SharedProgram>>>,
+    pub(super) places: Vec<Place>,
+    pub(super) events: Events,
+    pub(super) parties: Vec<Party>,
+    /// Whether any step asks what a party has done.
+    pub(super) counts_parties: bool,
+    board: Arc<Board>,
+}
+
+impl SharedPhase {
+    /// The statistics of its steps.
+    pub(crate) fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    /// The program of a group.
+    pub(crate) fn program(&self, group: usize) -> Option<&Arc<SharedProgram>> {
+        self.programs.get(group)?.as_ref()
+    }
+
+    /// Compiles the programs of a phase.
+    ///
+    /// # Errors
+    /// What the validator would have found, in words.
+    pub(crate) fn new(phase: &Phase, targets: &OpenTargets) -> Result<SharedPhase, String> {
+        let programs: Vec<Option<&Program>> = phase
+            .workers
+            .iter()
+            .map(|group| group.work.program().filter(|program| program.is_over_shared_sets()))
+            .collect();
+        let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        let mut places: Vec<Place> = Vec::new();
+        for (group, program) in phase.workers.iter().zip(&programs) {
+            for (name, step) in program.iter().flat_map(|program| named(&program.steps)) {
+                let ahead = match &step.does {
+                    SharedWork::Sleep => None,
+                    SharedWork::Take { ahead, .. } => Some(*ahead),
+                    _ => continue,
+                };
+                let place = *names.entry(name).or_insert_with(|| {
+                    places.push(Place::default());
+                    places.len() - 1
+                });
+                if let Some(ahead) = ahead {
+                    places[place].credits.extend((0..group.count).map(|_| Credit::new(ahead)));
+                }
+            }
+        }
+        let mut given: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut compiled = Vec::new();
+        let mut boards = Vec::new();
+        let (mut per_second, mut parties) = (0, 1);
+        for (number, (group, program)) in phase.workers.iter().zip(&programs).enumerate() {
+            let Some(program) = program else {
+                compiled.push(None);
+                boards.push(GroupBoard::new(Vec::new(), 0));
+                continue;
+            };
+            let mut compiler = Compiler {
+                program: SharedProgram {
+                    code: Vec::new(),
+                    steps: Vec::new(),
+                    sets: Vec::new(),
+                    times: Vec::new(),
+                    counters: 0,
+                    handles: 1,
+                    largest_read: 0,
+                    largest_write: 0,
+                    largest_started: 0,
+                    spread: program.memory.spread.map_or(0, |spread| spread.0),
+                    together: program.together.unwrap_or_default(),
+                },
+                numbers: numbers(&program.steps),
+                names: &names,
+                given: &mut given,
+                workers: group.count as usize,
+                targets,
+            };
+            for step in &program.steps {
+                match step {
+                    Step::Shared(step) => compiler.step(step, "")?,
+                    _ => return Err("a step that is not for shared file sets".to_owned()),
+                }
+            }
+            let program = compiler.program;
+            let together = program.together;
+            per_second = per_second.max(together.events_per_second.unwrap_or(0));
+            parties = parties.max(together.first_party + group.count.div_ceil(together.members.max(1)));
+            let group_name = group.name.clone().unwrap_or_else(|| format!("workers.{number}"));
+            let steps = program.steps.iter().map(|step| StepName {
+                name: step.name.clone(),
+                group: group_name.clone(),
+                kind: step.kind,
+            });
+            boards.push(GroupBoard::new(steps.collect(), group.count));
+            compiled.push(Some(Arc::new(program)));
+        }
+        let counts_parties = compiled
+            .iter()
+            .flatten()
+            .flat_map(|program| &program.steps)
+            .any(|step| matches!(step.does, Does::TakeEvents { step: None, .. } | Does::Finish { step: None, .. }));
+        Ok(SharedPhase {
+            programs: compiled,
+            places,
+            events: Events::new(per_second, &Clock::best()),
+            parties: (0..parties).map(|_| Party::default()).collect(),
+            counts_parties,
+            board: Arc::new(Board::new(boards)),
+        })
+    }
+}
+
+/// The name of a step within another.
+fn full_name(outer: &str, name: &str) -> String {
+    if outer.is_empty() { name.to_owned() } else { format!("{outer}.{name}") }
+}
+
+/// All steps with their full names.
+fn named(steps: &[Step]) -> Vec<(String, &SharedStep)> {
+    fn add<'a>(step: &'a SharedStep, outer: &str, to: &mut Vec<(String, &'a SharedStep)>) {
+        let name = full_name(outer, &step.name);
+        if let SharedWork::Steps(steps) = &step.does {
+            steps.iter().for_each(|step| add(step, &name, to));
+        }
+        to.push((name, step));
+    }
+    let mut all = Vec::new();
+    for step in steps {
+        if let Step::Shared(step) = step {
+            add(step, "", &mut all);
+        }
+    }
+    all
+}
+
+/// The numbers of steps by their names, in the order in which they are compiled.
+fn numbers(steps: &[Step]) -> BTreeMap<String, usize> {
+    let single = named(steps).into_iter().filter(|(_, step)| !matches!(step.does, SharedWork::Steps(_)));
+    single.enumerate().map(|(number, (name, _))| (name, number)).collect()
+}
+
+struct Compiler<'a> {
+    program: SharedProgram,
+    /// The program's steps by name.
+    numbers: BTreeMap<String, usize>,
+    /// Places by the names of steps.
+    names: &'a BTreeMap<String, usize>,
+    /// Credits of each place that are given to groups already.
+    given: &'a mut BTreeMap<usize, usize>,
+    workers: usize,
+    targets: &'a OpenTargets,
+}
+
+impl Compiler<'_> {
+    fn step(&mut self, step: &SharedStep, outer: &str) -> Result<(), String> {
+        let name = full_name(outer, &step.name);
+        let repeat = if step.times.is(1) {
+            None
+        } else {
+            let counter = self.program.counters;
+            self.program.counters = counter.checked_add(1).ok_or("too many steps")?;
+            let times = self.program.times.len() as u16;
+            self.program.times.push(Drawn::of(&step.times));
+            self.program.code.push(Instruction::Repeat { counter, times, behind: 0 });
+            Some((counter, times, self.program.code.len() - 1))
+        };
+        if let SharedWork::Steps(steps) = &step.does {
+            for step in steps {
+                self.step(step, &name)?;
+            }
+        } else {
+            let compiled = self.compiled(step, name)?;
+            self.program.code.push(Instruction::Step(self.program.steps.len() as u32));
+            self.program.steps.push(compiled);
+        }
+        if let Some((counter, times, start)) = repeat {
+            self.program.code.push(Instruction::Again { counter, first: start as u32 + 1 });
+            let behind = self.program.code.len() as u32;
+            self.program.code[start] = Instruction::Repeat { counter, times, behind };
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, name: &str) -> Result<usize, String> {
+        let Some(OpenTarget::Shared(set)) = self.targets.get(name) else {
+            return Err(format!("`{name}` is not a shared file set"));
+        };
+        let there = self.program.sets.iter().position(|known| Arc::ptr_eq(known, set));
+        Ok(there.unwrap_or_else(|| {
+            self.program.sets.push(Arc::clone(set));
+            self.program.sets.len() - 1
+        }))
+    }
+
+    fn place(&self, name: &str) -> Result<usize, String> {
+        self.names.get(name).copied().ok_or_else(|| format!("there is no step `{name}` that waits"))
+    }
+
+    fn compiled(&mut self, step: &SharedStep, name: String) -> Result<CompiledStep, String> {
+        let file = &step.file;
+        let set = file.set.as_deref().map(|set| self.set(set)).transpose()?;
+        let pick = match &file.pick {
+            SharedPick::Next => PickFrom::Next,
+            SharedPick::Turn => PickFrom::Turn,
+            SharedPick::Indexed(index) => PickFrom::Indexed(Drawn::of(index)),
+        };
+        let handles = if matches!(pick, PickFrom::Turn) { TURN_HANDLES } else { file.handle + 1 };
+        self.program.handles = self.program.handles.max(handles.into());
+        let access = match set.map_or(TreeAccess::ReadWrite, |set| self.program.sets[set].access) {
+            TreeAccess::ReadWrite => OFlags::RDWR,
+            TreeAccess::Read => OFlags::RDONLY,
+            TreeAccess::Write => OFlags::WRONLY,
+        };
+        let wanted = [(file.direct, OFlags::DIRECT), (file.sync, OFlags::SYNC)];
+        let wanted = wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, flag)| flag);
+        let flags = wanted.fold(access | OFlags::NOFOLLOW | OFlags::CLOEXEC, |flags, flag| flags | flag);
+        let does = self.does(step, &name)?;
+        Ok(CompiledStep {
+            kind: step.does.kind(),
+            name,
+            does,
+            set,
+            handle: file.handle.into(),
+            pick,
+            flags,
+            no_read_ahead: file.no_read_ahead,
+        })
+    }
+
+    /// A number of bytes that a call moves, which buffers are made to fit.
+    fn request(&self, amount: &Amount) -> (Drawn, u64) {
+        // Drawn without a limit, they are cut to this; a request of 0 is the size of the file.
+        const DRAWN_MAX: u64 = 16 << 20;
+        const WHOLE_MAX: u64 = 1 << 20;
+        let request = Drawn::of(amount);
+        let most = match request.fixed() {
+            Some(0) => WHOLE_MAX,
+            Some(bytes) => bytes,
+            None => DRAWN_MAX,
+        };
+        (request, most.min(MAX_SET_REQUEST_BYTES))
+    }
+
+    fn moving(&self, transfer: &SharedTransfer) -> (Moving, u64) {
+        let (size, most) = self.request(&transfer.size);
+        (Moving { size, random: transfer.random, within: transfer.within }, most)
+    }
+
+    fn does(&mut self, step: &SharedStep, name: &str) -> Result<Does, String> {
+        let reads = |program: &mut SharedProgram, most: u64| program.largest_read = program.largest_read.max(most);
+        let writes = |program: &mut SharedProgram, most: u64| program.largest_write = program.largest_write.max(most);
+        let counted = |step: &Option<String>| {
+            let number = |name: &String| {
+                self.numbers.get(name).copied().ok_or_else(|| format!("there is no step `{name}` to count"))
+            };
+            step.as_ref().map(number).transpose()
+        };
+        Ok(match &step.does {
+            SharedWork::Steps(_) => return Err("steps within steps".to_owned()),
+            SharedWork::Open => Does::Open,
+            SharedWork::Create => Does::Create,
+            SharedWork::Close => Does::Close,
+            SharedWork::Remove => Does::Remove,
+            SharedWork::Stat => Does::Stat,
+            SharedWork::Read(transfer) => {
+                let (moving, most) = self.moving(transfer);
+                reads(&mut self.program, most);
+                Does::Read(moving)
+            }
+            SharedWork::Write(transfer) => {
+                let (moving, most) = self.moving(transfer);
+                writes(&mut self.program, most);
+                Does::Write(moving)
+            }
+            SharedWork::ReadWhole { request } => {
+                let (request, most) = self.request(request);
+                reads(&mut self.program, most);
+                Does::ReadWhole { request }
+            }
+            SharedWork::WriteWhole { request, like, bytes } => {
+                let (request, most) = self.request(request);
+                writes(&mut self.program, most);
+                self.program.handles = self.program.handles.max(usize::from(*like) + 1);
+                Does::WriteWhole { request, like: (*like).into(), bytes: *bytes }
+            }
+            SharedWork::Append { size, up_to } => {
+                let (size, most) = self.request(size);
+                writes(&mut self.program, most);
+                Does::Append { size, up_to: *up_to }
+            }
+            SharedWork::Fsync => Does::Fsync,
+            SharedWork::FsyncSet => Does::FsyncSet,
+            SharedWork::MakeDirectory => Does::MakeDirectory,
+            SharedWork::RemoveDirectory => Does::RemoveDirectory,
+            SharedWork::List => Does::List,
+            SharedWork::StartWrite(transfer) => {
+                let (moving, most) = self.moving(transfer);
+                writes(&mut self.program, most);
+                self.program.largest_started = self.program.largest_started.max(most);
+                Does::StartWrite(moving)
+            }
+            SharedWork::AwaitWrites => Does::AwaitWrites,
+            SharedWork::Sleep => Does::Sleep(self.place(name)?),
+            SharedWork::Wake { step } => Does::Wake(self.place(step)?),
+            SharedWork::Take { credit, .. } => {
+                let place = self.place(name)?;
+                let first = self.given.entry(place).or_default();
+                let own = *first;
+                *first += self.workers;
+                Does::Take { place, first: own, credit: Drawn::of(credit) }
+            }
+            SharedWork::Give { step, credit, waits } => {
+                Does::Give { place: self.place(step)?, credit: Drawn::of(credit), waits: *waits }
+            }
+            SharedWork::Spin { times } => Does::Spin(Drawn::of(times)),
+            SharedWork::Delay { seconds } => Does::Delay(Drawn::of(seconds)),
+            SharedWork::TakeEvent => Does::TakeEvent,
+            SharedWork::TakeEvents { unit, step } => Does::TakeEvents { unit: *unit, step: counted(step)? },
+            SharedWork::Finish { after, unit, step } => {
+                Does::Finish { after: Drawn::of(after), unit: *unit, step: counted(step)? }
+            }
+            SharedWork::Note { .. } => Does::Note,
+            SharedWork::Sample { value } => Does::Sample(Drawn::of(value)),
+        })
+    }
+}

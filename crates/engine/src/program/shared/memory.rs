@@ -1,0 +1,123 @@
+//! The memory that steps over shared file sets read into and write from. A page is used up only when an op uses it.
+
+use crate::backend::region::Region;
+use crate::content::Filler;
+use crate::rng::{Rng, StreamId};
+use crate::worker_error::WorkerError;
+use plumb_workload::Content;
+
+/// What direct I/O needs everywhere.
+const ALIGN_BYTES: u64 = 4096;
+
+/// Blocks in which file systems and devices look for duplicates.
+const BLOCK_BYTES: usize = 4096;
+
+fn region(bytes: u64) -> Result<Region, WorkerError> {
+    let bytes = bytes.max(ALIGN_BYTES) as usize;
+    Region::new(bytes).map_err(|source| WorkerError::Memory { bytes, source })
+}
+
+/// Memory that is read into.
+pub(super) struct ReadMemory {
+    region: Region,
+}
+
+impl ReadMemory {
+    /// For reads of up to `largest` bytes, over `spread` bytes.
+    pub(super) fn new(largest: u64, spread: u64) -> Result<ReadMemory, WorkerError> {
+        Ok(ReadMemory { region: region(largest.max(spread))? })
+    }
+
+    /// Memory for a read: somewhere, so that it is no more in the processor's caches than a program's own would be.
+    #[inline]
+    pub(super) fn piece(&mut self, bytes: u64, rng: &mut Rng) -> &mut [u8] {
+        let places = (self.region.bytes() as u64 - bytes) / ALIGN_BYTES + 1;
+        let at = (rng.below(places) * ALIGN_BYTES) as usize;
+        &mut self.region.as_mut_slice()[at..at + bytes as usize]
+    }
+}
+
+/// Memory that is written from: each block of each write differs from all others, unless the content is to be constant.
+pub(super) struct WriteMemory {
+    region: Region,
+    filler: Filler,
+    content: Content,
+    /// Bytes that hold content.
+    filled: usize,
+    /// The number of the next write, for its blocks; it begins with the worker's own.
+    number: u64,
+    /// Nothing of it was handed out for the write at hand.
+    is_new: bool,
+}
+
+impl WriteMemory {
+    /// For writes of up to `largest` bytes.
+    pub(super) fn new(largest: u64, content: Content, stream: StreamId) -> Result<WriteMemory, WorkerError> {
+        let number = (u64::from(stream.worker) << 40) ^ stream.seed.rotate_left(32);
+        let filler = Filler::new(content, stream);
+        Ok(WriteMemory { region: region(largest)?, filler, content, filled: 0, number, is_new: true })
+    }
+
+    /// Another write comes.
+    #[inline]
+    pub(super) fn renew(&mut self) {
+        self.is_new = true;
+    }
+
+    /// Its bytes. Only the first piece of a write is made new: the clock runs already.
+    #[inline]
+    pub(super) fn piece(&mut self, bytes: u64) -> &mut [u8] {
+        let bytes = bytes as usize;
+        if bytes > self.filled {
+            self.filler.fill(&mut self.region.as_mut_slice()[self.filled..bytes]);
+            self.filled = bytes;
+        }
+        let piece = &mut self.region.as_mut_slice()[..bytes];
+        match self.content {
+            Content::Random => {
+                for block in piece.chunks_mut(BLOCK_BYTES) {
+                    self.number = self.number.wrapping_add(1);
+                    if let Some(first) = block.first_chunk_mut() {
+                        *first = self.number.to_le_bytes();
+                    }
+                }
+            }
+            Content::Reducible { .. } if self.is_new => self.filler.fill(piece),
+            Content::Zero | Content::Byte(_) | Content::Reducible { .. } => {}
+        }
+        self.is_new = false;
+        piece
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Nothing that deduplicates finds a block twice, in one write or in several, of one worker or of two.
+    #[test]
+    fn no_block_is_written_twice() {
+        let mut seen = BTreeSet::new();
+        for worker in [3, 4] {
+            let stream = StreamId { seed: 9, phase: 0, worker };
+            let mut memory = WriteMemory::new(1 << 16, Content::Random, stream).unwrap();
+            for bytes in [8192, 65536, 100, 65536] {
+                memory.renew();
+                for block in memory.piece(bytes).chunks(BLOCK_BYTES) {
+                    assert!(seen.insert(block.to_vec()), "worker {worker}, a write of {bytes}");
+                }
+            }
+        }
+    }
+
+    /// Reads go over all of their memory, and never past it.
+    #[test]
+    fn reads_are_spread() {
+        let mut memory = ReadMemory::new(8192, 1 << 20).unwrap();
+        let mut rng = Rng::new(5);
+        let places: BTreeSet<usize> = (0..1000).map(|_| memory.piece(8192, &mut rng).as_ptr() as usize).collect();
+        assert!(places.len() > 100 && places.iter().all(|place| place % 4096 == 0));
+        assert_eq!(ReadMemory::new(100, 0).unwrap().piece(100, &mut rng).len(), 100);
+    }
+}

@@ -1,0 +1,260 @@
+//! Opens a shared file set through the guard, and lays it out.
+
+use super::shape::{Entry, PathText, SharedShape};
+use super::state::SharedState;
+use crate::content::Filler;
+use crate::engine_error::EngineError;
+use crate::guard::{Guard, GuardedDir};
+use crate::observer::{FileSetStep, Observer};
+use crate::prepare::PrepareError;
+use crate::rng::{Rng, StreamId};
+use crate::setting::Setting;
+use crate::signals::StopFlag;
+use crate::source::plumb::Permutation;
+use crate::testdir::remove_contents;
+use plumb_workload::program::{ExistingTree, TreeAccess};
+use plumb_workload::{Content, SharedTree, Workload};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Files are filled in pieces of at most this, bytes.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// Permissions of files and directories, before the umask.
+pub(super) const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
+pub(super) const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
+
+/// A file set that all workers share, laid out.
+pub(crate) struct SharedSet {
+    root: GuardedDir,
+    pub(super) shape: SharedShape,
+    pub(super) state: SharedState,
+    pub(super) access: TreeAccess,
+    pub(super) content: Content,
+}
+
+impl SharedSet {
+    pub(super) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// The path of its root.
+    pub(crate) fn path(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// The path of an entry, for messages.
+    pub(super) fn path_of(&self, entry: Entry) -> PathBuf {
+        let mut path = PathText::new();
+        self.shape.write_path(entry, &mut path);
+        self.root.path().join(path.as_path())
+    }
+}
+
+/// Opens a set and lays it out.
+///
+/// # Errors
+/// [`EngineError::Refused`], [`EngineError::Tree`]; [`EngineError::Prepare`] where a signal stopped it.
+pub(crate) fn open_set(
+    name: &str,
+    target: &SharedTree,
+    workload: &Workload,
+    guard: &Guard,
+    setting: &Setting<'_>,
+    observer: &mut dyn Observer,
+) -> Result<SharedSet, EngineError> {
+    // Each set has a stream of its own: sets of equal sizes have other files.
+    let seed = name.bytes().fold(workload.seed, |seed, byte| seed.rotate_left(8) ^ u64::from(byte));
+    let shape = SharedShape::new(target, seed);
+    let facts = shape.facts();
+    observer.file_set(name, FileSetStep::Populated(&facts));
+    let path = setting.base.join(&target.path);
+    let keeps = target.existing != ExistingTree::Remove && path.exists();
+    let opened = guard.open_numbered_tree(&path, if keeps { 0 } else { facts.bytes })?;
+    let failed = |reason: String| EngineError::Tree { target: name.to_owned(), reason };
+    let state = SharedState::new(&shape);
+    let set = SharedSet { root: opened.dir, shape, state, access: target.access, content: target.content };
+    if target.existing == ExistingTree::Trust && !opened.is_empty {
+        return Ok(set);
+    }
+    if target.existing == ExistingTree::Remove {
+        observer.file_set(name, FileSetStep::Removing);
+        if let Some(left) = remove_contents(set.root(), set.path()).first() {
+            return Err(failed(format!("cannot remove {}: {}", left.path.display(), left.reason)));
+        }
+    }
+    let stream = crate::targets::content_stream(workload, setting, u32::MAX >> 9, seed as u32 >> 8);
+    let layout = Layout { set: &set, stop: setting.stop, stream, existing: target.existing };
+    let made = (|| {
+        observer.file_set(name, FileSetStep::MakingDirectories);
+        layout.make_directories()?;
+        observer.file_set(name, FileSetStep::MakingFiles);
+        layout.make_files(target.layout_threads, seed)?;
+        // What is dirty now would be written back in the midst of what is measured.
+        crate::os::sync_file_system(set.root()).map_err(|source| LayoutError::at(Path::new(""), "flush", source))
+    })();
+    match made {
+        Ok(()) => Ok(set),
+        Err(LayoutError::Stopped) => Err(EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() })),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+/// Why a set could not be laid out.
+#[derive(Debug, thiserror::Error)]
+enum LayoutError {
+    #[error("stopped")]
+    Stopped,
+    #[error("cannot {what} `{path}` of the file set: {source}", path = path.display())]
+    Call { what: &'static str, path: PathBuf, source: Errno },
+    #[error("cannot start a thread that lays the file set out: {0}")]
+    Thread(std::io::Error),
+}
+
+impl LayoutError {
+    fn at(path: &Path, what: &'static str, source: Errno) -> LayoutError {
+        LayoutError::Call { what, path: path.to_owned(), source }
+    }
+}
+
+struct Layout<'a> {
+    set: &'a SharedSet,
+    stop: StopFlag,
+    stream: StreamId,
+    existing: ExistingTree,
+}
+
+impl Layout<'_> {
+    fn go_on(&self) -> Result<(), LayoutError> {
+        if self.stop.requested() { Err(LayoutError::Stopped) } else { Ok(()) }
+    }
+
+    /// A directory comes behind the one that it lies in.
+    fn make_directories(&self) -> Result<(), LayoutError> {
+        let (set, mut path) = (self.set, PathText::new());
+        for directory in 1..set.shape.directories() {
+            self.go_on()?;
+            set.shape.write_directory(directory, &mut path);
+            self.make_directory(&path)?;
+        }
+        for leaf in 0..set.shape.leaves() {
+            self.go_on()?;
+            set.shape.write_path(Entry::Leaf(leaf), &mut path);
+            if set.state.leaves.exists(leaf) {
+                self.make_directory(&path)?;
+            } else if self.existing != ExistingTree::Remove {
+                self.remove(&path, AtFlags::REMOVEDIR)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn make_directory(&self, path: &PathText) -> Result<(), LayoutError> {
+        match rustix::fs::mkdirat(self.set.root(), path.as_c_str(), DIRECTORY_MODE) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) if self.existing != ExistingTree::Remove => Ok(()),
+            Err(source) => Err(LayoutError::at(path.as_path(), "make directory", source)),
+        }
+    }
+
+    fn remove(&self, path: &PathText, flags: AtFlags) -> Result<(), LayoutError> {
+        match rustix::fs::unlinkat(self.set.root(), path.as_c_str(), flags) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(source) => Err(LayoutError::at(path.as_path(), "remove", source)),
+        }
+    }
+
+    /// Makes the files in a random order, as files come to be in a tree that is in use.
+    fn make_files(&self, threads: u32, seed: u64) -> Result<(), LayoutError> {
+        let files = u64::from(self.set.shape.files());
+        if files == 0 {
+            return Ok(());
+        }
+        let order = Permutation::new(files, &mut Rng::new(seed));
+        let next = AtomicU64::new(0);
+        let work = |thread: u32| {
+            let mut filler = Filler::new(self.set.content, StreamId { worker: thread, ..self.stream });
+            let (mut path, mut piece) = (PathText::new(), Vec::new());
+            loop {
+                let turn = next.fetch_add(1, Relaxed);
+                if turn >= files {
+                    return Ok(());
+                }
+                self.go_on()?;
+                self.make_file(order.of(turn) as u32, &mut path, &mut piece, &mut filler)?;
+            }
+        };
+        if threads <= 1 {
+            return work(0);
+        }
+        std::thread::scope(|scope| {
+            let start = |number| {
+                let builder = std::thread::Builder::new().name(format!("plumb-layout-{number}"));
+                builder.spawn_scoped(scope, move || work(number)).map_err(LayoutError::Thread)
+            };
+            let started: Vec<_> = (0..threads).map(start).collect();
+            let ended = started.into_iter().map(|thread| thread?.join().unwrap_or(Err(LayoutError::Stopped)));
+            ended.fold(Ok(()), Result::and)
+        })
+    }
+
+    fn make_file(
+        &self,
+        file: u32,
+        path: &mut PathText,
+        piece: &mut Vec<u8>,
+        filler: &mut Filler,
+    ) -> Result<(), LayoutError> {
+        let set = self.set;
+        set.shape.write_path(Entry::File(file), path);
+        if !set.state.files.exists(file) {
+            return match self.existing {
+                ExistingTree::Remove => Ok(()),
+                _ => self.remove(path, AtFlags::empty()),
+            };
+        }
+        let size = set.shape.size_of(file);
+        let path = &*path;
+        let failed = |what| move |source| LayoutError::at(path.as_path(), what, source);
+        let new = if self.existing == ExistingTree::Remove { OFlags::EXCL } else { OFlags::empty() };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | new;
+        let handle = rustix::fs::openat(set.root(), path.as_c_str(), flags, FILE_MODE).map_err(failed("make file"))?;
+        if self.existing != ExistingTree::Remove {
+            let there = rustix::fs::fstat(&handle).map_err(failed("look at file"))?.st_size as u64;
+            if there >= size {
+                return if there > size {
+                    rustix::fs::ftruncate(&handle, size).map_err(failed("cut file"))
+                } else {
+                    Ok(())
+                };
+            }
+        }
+        write_whole(&handle, size, piece, filler).map_err(failed("write file"))
+    }
+}
+
+fn write_whole(file: &OwnedFd, size: u64, piece: &mut Vec<u8>, filler: &mut Filler) -> Result<(), Errno> {
+    let mut offset = 0;
+    while offset < size {
+        let length = (size - offset).min(PIECE_BYTES) as usize;
+        if piece.len() < length {
+            piece.resize(length, 0);
+        }
+        filler.fill(&mut piece[..length]);
+        let mut written = 0;
+        while written < length {
+            match rustix::io::write(file, &piece[written..length]) {
+                Ok(0) => return Err(Errno::IO),
+                Ok(count) => written += count,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        offset += length as u64;
+    }
+    Ok(())
+}

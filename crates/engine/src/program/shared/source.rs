@@ -1,0 +1,327 @@
+//! The steps of one worker, one after another. What only waits, counts or computes is done here, and timed; what makes
+//! calls is yielded.
+
+use super::calls::Writes;
+use super::compile::{Does, Instruction, Party, SharedPhase, SharedProgram};
+use super::steps::StepCells;
+use crate::clock::Clock;
+use crate::control::WorkerControl;
+use crate::op::Operation;
+use crate::pacer::{Due, PacedOp, Pacer, Waited, wait_until};
+use crate::rng::Rng;
+use crate::source::Source;
+use plumb_workload::OpKind;
+use plumb_workload::program::{EventUnit, FinishUnit};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A call of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SharedOp {
+    pub(super) kind: OpKind,
+    pub(super) step: u32,
+    /// Of a pause, ns.
+    length: u64,
+}
+
+impl SharedOp {
+    fn pause(ns: u64) -> SharedOp {
+        SharedOp { kind: OpKind::Delay, step: 0, length: ns }
+    }
+}
+
+impl Operation for SharedOp {
+    #[inline(always)]
+    fn kind(&self) -> OpKind {
+        self.kind
+    }
+    #[inline(always)]
+    fn offset(&self) -> u64 {
+        0
+    }
+    #[inline(always)]
+    fn length(&self) -> u64 {
+        self.length
+    }
+}
+
+/// What the op at hand came to, on its way from the calls to the statistics.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    step: Cell<u32>,
+    ops: Cell<u64>,
+}
+
+impl Outcome {
+    #[inline]
+    pub(super) fn is(&self, step: u32, ops: u64) {
+        self.step.set(step);
+        self.ops.set(ops);
+    }
+}
+
+/// What one worker shares with its parts.
+#[derive(Clone, Copy)]
+pub(super) struct Desk<'a> {
+    pub(super) program: &'a SharedProgram,
+    pub(super) phase: &'a SharedPhase,
+    pub(super) row: &'a [StepCells],
+    pub(super) party: &'a Party,
+    pub(super) outcome: &'a Outcome,
+    pub(super) writes: &'a RefCell<Writes>,
+}
+
+/// Hears of each op when it is over, and keeps its step's statistics. Nothing is paced.
+pub(super) struct Bookkeeper<'a> {
+    pub(super) desk: Desk<'a>,
+}
+
+impl Pacer for Bookkeeper<'_> {
+    #[inline(always)]
+    fn is_open(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn due(&mut self, now: u64, _op: PacedOp) -> Due {
+        Due::Now { intended: now }
+    }
+
+    #[inline]
+    fn completed(&mut self, kind: OpKind, moved: u64, service_ns: u64, _now: u64) {
+        let Desk { outcome, row, party, phase, .. } = self.desk;
+        let ops = outcome.ops.replace(0);
+        if ops == 0 {
+            return;
+        }
+        if let Some(cells) = row.get(outcome.step.get() as usize) {
+            cells.record(ops, moved, service_ns);
+        }
+        if phase.counts_parties {
+            party.ops.fetch_add(ops, Relaxed);
+            if kind.moves_bytes() {
+                party.transfers.fetch_add(ops, Relaxed);
+                party.bytes.fetch_add(moved, Relaxed);
+            }
+        }
+    }
+}
+
+/// Bytes that a `Spin` goes over.
+const SPIN_BYTES: usize = 4096;
+
+/// The source of one worker.
+pub(super) struct SharedSource<'a> {
+    desk: Desk<'a>,
+    clock: Clock,
+    control: WorkerControl<'a>,
+    /// Number of the worker in its group.
+    worker: usize,
+    rng: Rng,
+    at: usize,
+    counters: Vec<u64>,
+    /// Of each step: how often it was woken, or what was done, when it was last seen.
+    seen: Vec<u64>,
+    spun: Box<[u8; SPIN_BYTES]>,
+    /// Instructions since something was done.
+    idle: usize,
+}
+
+/// What became of a step that yields nothing.
+enum Done {
+    /// It is over.
+    Over,
+    /// The worker is to end.
+    Stopped,
+    /// The worker has done enough.
+    Enough,
+}
+
+impl From<Waited> for Done {
+    fn from(waited: Waited) -> Done {
+        match waited {
+            Waited::Until(_) => Done::Over,
+            Waited::Stopped => Done::Stopped,
+        }
+    }
+}
+
+impl<'a> SharedSource<'a> {
+    pub(super) fn new(
+        desk: Desk<'a>,
+        clock: Clock,
+        control: WorkerControl<'a>,
+        worker: usize,
+        rng: Rng,
+    ) -> SharedSource<'a> {
+        let program = desk.program;
+        SharedSource {
+            clock,
+            control,
+            worker,
+            rng,
+            at: 0,
+            counters: vec![0; program.counters.into()],
+            seen: vec![0; program.steps.len()],
+            spun: Box::new([0; SPIN_BYTES]),
+            idle: 0,
+            desk,
+        }
+    }
+
+    /// What was done by a step of this worker, or by all of its party.
+    fn done(&self, step: Option<usize>, unit: EventUnit) -> u64 {
+        let Desk { row, party, program, .. } = self.desk;
+        let mebibytes = |bytes: u64| bytes >> 20;
+        match step {
+            Some(step) => {
+                let (Some(cells), Some(compiled)) = (row.get(step), program.steps.get(step)) else { return 0 };
+                let moves = compiled.kind.is_some_and(OpKind::moves_bytes);
+                match unit {
+                    EventUnit::Ops => cells.count.load(Relaxed),
+                    EventUnit::Transfers if moves => cells.count.load(Relaxed),
+                    EventUnit::Transfers => 0,
+                    EventUnit::Mebibytes => mebibytes(cells.bytes.load(Relaxed)),
+                }
+            }
+            None => match unit {
+                EventUnit::Ops => party.ops.load(Relaxed),
+                EventUnit::Transfers => party.transfers.load(Relaxed),
+                EventUnit::Mebibytes => mebibytes(party.bytes.load(Relaxed)),
+            },
+        }
+    }
+
+    /// A step that makes no calls.
+    fn perform(&mut self, number: usize) -> Done {
+        let Desk { program, phase, row, writes, .. } = self.desk;
+        let (clock, control) = (self.clock, self.control);
+        match &program.steps[number].does {
+            Does::Sleep(place) => phase.places[*place].bed.sleep(&mut self.seen[number], &clock, control).into(),
+            Does::Wake(place) => {
+                phase.places[*place].bed.wake();
+                Done::Over
+            }
+            Does::Take { place, first, credit } => {
+                let credit = credit.draw(&mut self.rng);
+                match phase.places[*place].credits.get(first + self.worker) {
+                    Some(own) => own.take(credit, &clock, control).into(),
+                    None => Done::Over,
+                }
+            }
+            Does::Give { place, credit, waits } => {
+                let credit = credit.draw(&mut self.rng);
+                for other in &phase.places[*place].credits {
+                    other.give(credit);
+                    if *waits && other.await_room(credit, &clock, control) == Waited::Stopped {
+                        return Done::Stopped;
+                    }
+                }
+                Done::Over
+            }
+            Does::Spin(times) => {
+                for turn in 0..times.draw(&mut self.rng) {
+                    self.spun[turn as usize % SPIN_BYTES] = std::hint::black_box(turn as u8);
+                    // One that spins for long notices that it is to end.
+                    if turn % (1 << 20) == (1 << 20) - 1 && control.stops_at(clock.now()) {
+                        return Done::Stopped;
+                    }
+                }
+                Done::Over
+            }
+            Does::Delay(seconds) => {
+                let ns = seconds.draw(&mut self.rng).saturating_mul(1_000_000_000);
+                wait_until(&clock, control, clock.now().saturating_add(clock.ticks(ns))).into()
+            }
+            Does::TakeEvent => phase.events.take(1, &clock, control).into(),
+            Does::TakeEvents { unit, step } => {
+                // One more than what was done, so that 0 is that it was never here.
+                let done = self.done(*step, *unit) + 1;
+                let before = std::mem::replace(&mut self.seen[number], done);
+                let events = match (before, unit) {
+                    (0, _) => 0,
+                    (before, EventUnit::Mebibytes) => done.saturating_sub(before) + 1,
+                    (before, _) => done.saturating_sub(before),
+                };
+                phase.events.take(events, &clock, control).into()
+            }
+            Does::Finish { after, unit, step } => {
+                let after = after.fixed().unwrap_or_else(|| {
+                    // Drawn once for each worker.
+                    let seen = &mut self.seen[number];
+                    if *seen == 0 {
+                        *seen = after.draw(&mut self.rng) + 1;
+                    }
+                    *seen - 1
+                });
+                let enough = match (unit, step) {
+                    (FinishUnit::Ops, step) => self.done(*step, EventUnit::Ops) >= after,
+                    (FinishUnit::Bytes, Some(step)) => {
+                        row.get(*step).is_some_and(|cells| cells.bytes.load(Relaxed) > after)
+                    }
+                    (FinishUnit::Bytes, None) => self.desk.party.bytes.load(Relaxed) > after,
+                };
+                if enough { Done::Enough } else { Done::Over }
+            }
+            Does::Sample(value) => {
+                std::hint::black_box(value.draw(&mut self.rng));
+                Done::Over
+            }
+            Does::AwaitWrites => {
+                writes.borrow_mut().await_half();
+                Done::Over
+            }
+            // All others make calls.
+            _ => Done::Over,
+        }
+    }
+}
+
+impl Source for SharedSource<'_> {
+    type Op = SharedOp;
+
+    #[inline]
+    fn next(&mut self) -> Option<SharedOp> {
+        let program = self.desk.program;
+        loop {
+            self.idle += 1;
+            if self.idle > 2 * program.code.len() + 2 {
+                // Nothing is to be done at all: every loop is of no times.
+                self.idle = 0;
+                return Some(SharedOp::pause(1_000_000));
+            }
+            match program.code.get(self.at) {
+                None => self.at = 0,
+                Some(Instruction::Repeat { counter, times, behind }) => {
+                    let count = program.times[usize::from(*times)].draw(&mut self.rng);
+                    self.counters[usize::from(*counter)] = count;
+                    self.at = if count == 0 { *behind as usize } else { self.at + 1 };
+                }
+                Some(Instruction::Again { counter, first }) => {
+                    let left = &mut self.counters[usize::from(*counter)];
+                    *left -= 1;
+                    self.at = if *left > 0 { *first as usize } else { self.at + 1 };
+                }
+                Some(Instruction::Step(step)) => {
+                    self.at += 1;
+                    self.idle = 0;
+                    let number = *step as usize;
+                    if let Some(kind) = program.steps[number].kind {
+                        return Some(SharedOp { kind, step: *step, length: 0 });
+                    }
+                    let begun = self.clock.now();
+                    let done = self.perform(number);
+                    if !matches!(done, Done::Stopped) {
+                        let ns = self.clock.ns_between(begun, self.clock.now());
+                        self.desk.row[number].record(1, 0, ns);
+                    }
+                    if matches!(done, Done::Enough) {
+                        return None;
+                    }
+                    // The loop looks whether the worker is to end.
+                    return Some(SharedOp::pause(0));
+                }
+            }
+        }
+    }
+}

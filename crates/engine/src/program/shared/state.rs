@@ -1,0 +1,291 @@
+//! Which entries of a shared file set exist, as all workers see it: two bits an entry, changed without locks.
+
+use super::draw::Drawn;
+use super::shape::{Entry, SharedShape};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+
+const WORD_BITS: u32 = u64::BITS;
+
+/// Cells that count open files. More files than this share them: a file then counts as open when its neighbour is, and is
+/// only passed over by steps that remove files.
+const OPEN_CELLS: u32 = 1 << 16;
+
+/// So many entries are passed over because they are open before one is taken all the same.
+const PASSED_OVER_MAX: u32 = 64;
+
+/// A set of numbers below a bound.
+struct Bits {
+    words: Box<[AtomicU64]>,
+    len: u32,
+}
+
+impl Bits {
+    fn new(len: u32, holds: impl Fn(u32) -> bool) -> Bits {
+        let word = |number: u32| {
+            let first = number * WORD_BITS;
+            let bits = (0..WORD_BITS.min(len - first)).filter(|bit| holds(first + bit));
+            AtomicU64::new(bits.fold(0, |word, bit| word | 1 << bit))
+        };
+        Bits { words: (0..len.div_ceil(WORD_BITS)).map(word).collect(), len }
+    }
+
+    /// The first number of the set at or behind `from`, from the beginning again behind the end.
+    #[inline]
+    fn next(&self, from: u32) -> Option<u32> {
+        let from = if from < self.len { from } else { 0 };
+        let (first, words) = ((from / WORD_BITS) as usize, self.words.len());
+        // The first word once more at the end, for the numbers before `from`.
+        for turn in 0..=words {
+            let at = (first + turn) % words.max(1);
+            let mut word = self.words.get(at)?.load(Acquire);
+            if turn == 0 {
+                word &= u64::MAX << (from % WORD_BITS);
+            }
+            if word != 0 {
+                return Some(at as u32 * WORD_BITS + word.trailing_zeros());
+            }
+        }
+        None
+    }
+
+    /// Takes a number out; false where it was not there.
+    #[inline]
+    fn take(&self, number: u32) -> bool {
+        let bit = 1 << (number % WORD_BITS);
+        self.words[(number / WORD_BITS) as usize].fetch_and(!bit, AcqRel) & bit != 0
+    }
+
+    #[inline]
+    fn put(&self, number: u32) {
+        self.words[(number / WORD_BITS) as usize].fetch_or(1 << (number % WORD_BITS), AcqRel);
+    }
+
+    #[inline]
+    fn holds(&self, number: u32) -> bool {
+        self.words[(number / WORD_BITS) as usize].load(Acquire) & 1 << (number % WORD_BITS) != 0
+    }
+}
+
+/// Files, or empty directories.
+pub(super) struct Entries {
+    existing: Bits,
+    /// Behind the last existing one that was taken.
+    existing_rotor: AtomicU32,
+    missing: Bits,
+    missing_rotor: AtomicU32,
+    open: Box<[AtomicU16]>,
+}
+
+/// From where an entry is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum From<'a> {
+    /// Behind the last one that any worker took.
+    Shared,
+    /// Behind the last one that this worker took.
+    Own(&'a std::cell::Cell<u32>),
+    /// At this number.
+    At(u32),
+}
+
+impl Entries {
+    fn new(len: u32, exists: impl Fn(u32) -> bool) -> Entries {
+        Entries {
+            existing: Bits::new(len, &exists),
+            existing_rotor: AtomicU32::new(0),
+            missing: Bits::new(len, |number| !exists(number)),
+            missing_rotor: AtomicU32::new(0),
+            open: (0..len.min(OPEN_CELLS)).map(|_| AtomicU16::new(0)).collect(),
+        }
+    }
+
+    /// An existing entry.
+    #[inline]
+    pub(super) fn existing(&self, from: From<'_>) -> Option<u32> {
+        next(&self.existing, &self.existing_rotor, from)
+    }
+
+    /// Takes an existing entry that nobody has open away from everybody else: it is to be removed.
+    pub(super) fn take_existing(&self, from: From<'_>) -> Option<u32> {
+        let mut passed = 0;
+        loop {
+            let number = self.existing(from)?;
+            if passed < PASSED_OVER_MAX && self.is_open(number) && !matches!(from, From::At(_)) {
+                passed += 1;
+                continue;
+            }
+            if self.existing.take(number) {
+                return Some(number);
+            }
+        }
+    }
+
+    /// The same for one entry; false where somebody else has taken it.
+    pub(super) fn take(&self, number: u32) -> bool {
+        self.existing.take(number)
+    }
+
+    /// Takes a missing entry away from everybody else: it is to be made.
+    #[inline]
+    pub(super) fn take_missing(&self, from: From<'_>) -> Option<u32> {
+        loop {
+            let number = next(&self.missing, &self.missing_rotor, from)?;
+            if self.missing.take(number) {
+                return Some(number);
+            }
+        }
+    }
+
+    /// What was taken exists now.
+    #[inline]
+    pub(super) fn exists_now(&self, number: u32) {
+        self.existing.put(number);
+    }
+
+    /// What was taken is missing now.
+    #[inline]
+    pub(super) fn is_missing_now(&self, number: u32) {
+        self.missing.put(number);
+    }
+
+    pub(super) fn exists(&self, number: u32) -> bool {
+        self.existing.holds(number)
+    }
+
+    #[inline]
+    pub(super) fn opened(&self, number: u32) {
+        if let Some(cell) = self.cell(number) {
+            cell.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[inline]
+    pub(super) fn closed(&self, number: u32) {
+        if let Some(cell) = self.cell(number) {
+            cell.fetch_sub(1, Relaxed);
+        }
+    }
+
+    fn is_open(&self, number: u32) -> bool {
+        self.cell(number).is_some_and(|cell| cell.load(Relaxed) > 0)
+    }
+
+    fn cell(&self, number: u32) -> Option<&AtomicU16> {
+        self.open.get(number as usize % self.open.len().max(1))
+    }
+}
+
+#[inline]
+fn next(bits: &Bits, rotor: &AtomicU32, from: From<'_>) -> Option<u32> {
+    match from {
+        From::At(number) => bits.next(number),
+        From::Own(own) => {
+            let number = bits.next(own.get())?;
+            own.set(number + 1);
+            Some(number)
+        }
+        From::Shared => loop {
+            let at = rotor.load(Relaxed);
+            let number = bits.next(at)?;
+            if rotor.compare_exchange_weak(at, number + 1, Relaxed, Relaxed).is_ok() {
+                return Some(number);
+            }
+        },
+    }
+}
+
+/// What exists of a shared file set.
+pub(super) struct SharedState {
+    pub(super) files: Entries,
+    pub(super) leaves: Entries,
+    /// The directory that is read next.
+    directory_rotor: AtomicU32,
+}
+
+impl SharedState {
+    /// As it is laid out.
+    pub(super) fn new(shape: &SharedShape) -> SharedState {
+        SharedState {
+            files: Entries::new(shape.files(), |file| shape.is_preallocated(Entry::File(file))),
+            leaves: Entries::new(shape.leaves(), |leaf| shape.is_preallocated(Entry::Leaf(leaf))),
+            directory_rotor: AtomicU32::new(0),
+        }
+    }
+
+    /// The directory that is read next, of so many. The root is one only where there is no other.
+    pub(super) fn directory(&self, directories: u32) -> u32 {
+        match directories {
+            0 | 1 => 0,
+            _ => self.directory_rotor.fetch_add(1, Relaxed) % (directories - 1) + 1,
+        }
+    }
+}
+
+/// The number at which a step looks first that names one.
+pub(super) fn indexed(index: &Drawn, len: u32, rng: &mut crate::rng::Rng) -> u32 {
+    (index.draw(rng) % u64::from(len.max(1))) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Entries come in turn, and each once, whatever exists.
+    #[test]
+    fn entries_come_in_turn() {
+        let entries = Entries::new(200, |number| number % 3 == 0);
+        let first: Vec<u32> = (0..67).filter_map(|_| entries.existing(From::Shared)).collect();
+        assert_eq!(first, (0..67).map(|number| number * 3).collect::<Vec<_>>());
+        assert_eq!(entries.existing(From::Shared), Some(0), "the first again behind the last");
+        assert_eq!(entries.existing(From::At(199)), Some(0));
+        let own = std::cell::Cell::new(10);
+        assert_eq!((entries.existing(From::Own(&own)), entries.existing(From::Own(&own))), (Some(12), Some(15)));
+    }
+
+    /// What one worker takes no other gets, until it is given back; an empty set has nothing.
+    #[test]
+    fn what_is_taken_is_gone() {
+        let entries = Entries::new(3, |number| number == 1);
+        assert_eq!(entries.take_missing(From::Shared), Some(0));
+        assert_eq!(entries.take_missing(From::Shared), Some(2));
+        assert_eq!(entries.take_missing(From::Shared), None);
+        entries.exists_now(0);
+        assert_eq!(entries.take_existing(From::At(2)), Some(0));
+        assert!(entries.take(1) && !entries.take(1));
+        assert_eq!(entries.take_existing(From::Shared), None);
+        entries.is_missing_now(1);
+        assert_eq!(entries.take_missing(From::Shared), Some(1));
+        assert_eq!(Entries::new(0, |_| true).existing(From::Shared), None);
+    }
+
+    /// A file that somebody has open is passed over while there is another, and taken where there is none.
+    #[test]
+    fn open_files_are_removed_last() {
+        let entries = Entries::new(2, |_| true);
+        entries.opened(0);
+        assert_eq!(entries.take_existing(From::Shared), Some(1));
+        assert_eq!(entries.take_existing(From::Shared), Some(0));
+        entries.exists_now(0);
+        entries.closed(0);
+        assert_eq!(entries.take_existing(From::Shared), Some(0));
+    }
+
+    /// Workers that create and remove at once never get one entry twice.
+    #[test]
+    fn workers_share_without_locks() {
+        let entries = Entries::new(1000, |_| false);
+        let taken = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while let Some(number) = entries.take_missing(From::Shared) {
+                        entries.exists_now(number);
+                        taken.fetch_add(1, Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(taken.into_inner(), 1000);
+        assert!((0..1000).all(|number| entries.exists(number)));
+    }
+}

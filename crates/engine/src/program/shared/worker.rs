@@ -1,0 +1,65 @@
+//! A worker of a program over shared file sets.
+
+use super::calls::{SharedCalls, Writes};
+use super::compile::SharedPhase;
+use super::memory::{ReadMemory, WriteMemory};
+use super::source::{Bookkeeper, Desk, Outcome, SharedSource};
+use crate::barrier::{Barrier, Body};
+use crate::bind::run_to_end;
+use crate::process;
+use crate::rng::{Purpose, StreamId};
+use crate::terms::Ended;
+use crate::worker_error::WorkerError;
+use plumb_workload::process::ProcessRules;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// All workers together spread their reads over no more than this part of the machine's memory.
+const SPREAD_PART: u64 = 4;
+
+/// A worker, planned.
+pub(crate) struct SharedWorker {
+    pub(crate) phase: Arc<SharedPhase>,
+    pub(crate) group: usize,
+    /// Number of the worker in its group.
+    pub(crate) number: u32,
+    /// Of all groups.
+    pub(crate) workers: u32,
+    pub(crate) stream: StreamId,
+    pub(crate) content_stream: StreamId,
+    pub(crate) rules: ProcessRules,
+}
+
+impl SharedWorker {
+    /// The worker's body.
+    pub(crate) fn body(self) -> Body {
+        Box::new(move |barrier: &Barrier| self.run(barrier))
+    }
+
+    fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {
+        process::apply(&self.rules)?;
+        let Some(program) = self.phase.program(self.group) else { return Err(WorkerError::NotSimulated) };
+        barrier.report().backend.write(b"psync");
+        let together = program.together;
+        let party = together.first_party + self.number / together.members.max(1);
+        let Some(party) = self.phase.parties.get(party as usize) else { return Err(WorkerError::NotSimulated) };
+        let spread = program.spread.min(crate::os::ram_bytes() / SPREAD_PART / u64::from(self.workers.max(1)));
+        let content = program.sets.first().map(|set| set.content).unwrap_or_default();
+        let reads = ReadMemory::new(program.largest_read, spread)?;
+        let written = WriteMemory::new(program.largest_write, content, self.content_stream)?;
+        let (outcome, writes) = (Outcome::default(), RefCell::new(Writes::default()));
+        let number = self.number as usize;
+        let desk = Desk {
+            program,
+            phase: &self.phase,
+            row: self.phase.board().row(self.group, number),
+            party,
+            outcome: &outcome,
+            writes: &writes,
+        };
+        let mut source =
+            SharedSource::new(desk, *barrier.clock(), barrier.control(), number, self.stream.rng(Purpose::Mix));
+        let mut calls = SharedCalls::new(desk, self.stream.rng(Purpose::Offset), reads, written);
+        Ok(run_to_end(barrier, &mut source, &mut calls, &mut Bookkeeper { desk }))
+    }
+}

@@ -1,0 +1,184 @@
+//! `plumb as filebench`.
+
+mod watching;
+
+use super::ToolCall;
+use super::runner::{Dialect, Load, RunEnded, Step, page};
+use crate::exit::End;
+use crate::output::{self, error_line};
+use plumb_dialects::filebench::{self, Action, Answer, Call, Plan, QuitMode, Session, VERSION, Wrong};
+use plumb_engine::signals::{StopFlag, StopSignal};
+use plumb_study::{Bench, RunError};
+use plumb_workload::native;
+use std::io::Read;
+use std::time::{Duration, Instant};
+use watching::Watching;
+
+/// A script is no longer than this, bytes.
+const SCRIPT_MAX: u64 = 16 << 20;
+
+/// A script of the workload model language: printed as Filebench does, and the code is 1 where anything is wrong.
+pub struct Script {
+    session: Session,
+    allows_system: bool,
+    started: Instant,
+    has_run: bool,
+    translates: bool,
+}
+
+/// A line with the time since the start.
+fn stamped(started: Instant, text: &str) -> String {
+    format!("{:.3}: {text}\n", started.elapsed().as_secs_f64())
+}
+
+fn complain(wrong: &Wrong) {
+    error_line!("filebench: {wrong}");
+}
+
+/// Ends with what is wrong.
+fn fails<T>(wrong: &Wrong) -> Step<T> {
+    complain(wrong);
+    Err(End::DialectFailed.into())
+}
+
+fn read_script(path: &str) -> Result<String, String> {
+    let read = |file: &mut dyn Read| {
+        let mut text = String::new();
+        file.take(SCRIPT_MAX + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+        if text.len() as u64 > SCRIPT_MAX { Err("the script is longer than 16 MiB".to_owned()) } else { Ok(text) }
+    };
+    match path {
+        "-" => read(&mut std::io::stdin().lock()),
+        path => read(&mut std::fs::File::open(path).map_err(|error| error.to_string())?),
+    }
+}
+
+impl Script {
+    fn say(&self, text: &str) {
+        for line in text.lines() {
+            output::print(&stamped(self.started, line));
+        }
+    }
+
+    /// A command of the script's, where the user allows it.
+    fn system(&self, line: &str, at: &Wrong) -> Step<()> {
+        if !self.allows_system {
+            let message = format!("`system` is refused: it would run `{line}`");
+            return fails(&Wrong { message, help: Some("add --allow-system to run it".to_owned()), ..at.clone() });
+        }
+        match std::process::Command::new("/bin/sh").arg("-c").arg(line).status() {
+            Ok(_) => Ok(()),
+            Err(error) => fails(&Wrong { message: format!("cannot run `{line}`: {error}"), ..at.clone() }),
+        }
+    }
+}
+
+impl Dialect for Script {
+    const NAME: &'static str = "filebench";
+    const HEARS: &'static [StopSignal] = &[StopSignal::Interrupt, StopSignal::Terminate];
+    type Run = Plan;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &ToolCall<'_>) -> Step<Script> {
+        let Call { file, personality, settings, run_s, allows_system, translates } = match filebench::read(call.words) {
+            Ok(Action::Run(call)) => call,
+            Ok(Action::Page(text)) => return page(&text),
+            Err(wrong) => return fails(&wrong),
+        };
+        let started = Instant::now();
+        let text = match personality.map_or_else(|| read_script(&file), |known| Ok(known.script.to_owned())) {
+            Ok(text) => text,
+            Err(why) => {
+                error_line!("filebench: cannot read {file}: {why}");
+                return Err(End::DialectFailed.into());
+            }
+        };
+        let name = match personality {
+            Some(personality) => personality.name,
+            None if file == "-" => "standard input",
+            None => &file,
+        };
+        match Session::new(name, &text, &settings, run_s, &mut read_script) {
+            Ok(session) if translates => Ok(Script { session, allows_system, started, has_run: false, translates }),
+            Ok(session) => {
+                output::print(&format!("Filebench Version {VERSION}\n"));
+                // There is no such memory: threads share what they know.
+                output::print(&stamped(started, "Allocated 0MB of shared memory"));
+                Ok(Script { session, allows_system, started, has_run: false, translates })
+            }
+            Err(wrong) => fails(&wrong),
+        }
+    }
+
+    fn next(&mut self, stop: Option<StopFlag>) -> Step<Plan> {
+        if self.has_run {
+            return Err(End::Done.into());
+        }
+        loop {
+            match self.session.next() {
+                Err(wrong) => return fails(&wrong),
+                Ok(Answer::Print(_) | Answer::Sleep(_) | Answer::System { .. }) if self.translates => {}
+                Ok(Answer::Print(text)) => self.say(&text),
+                Ok(Answer::Remark(wrong)) => complain(&wrong),
+                Ok(Answer::System { line, at }) => self.system(&line, &at)?,
+                Ok(Answer::Sleep(seconds)) => match stop {
+                    Some(stop) => _ = stop.sleep(Duration::from_secs(seconds)),
+                    None => std::thread::sleep(Duration::from_secs(seconds)),
+                },
+                Ok(Answer::End) => {
+                    output::print("Warning: no run command in the WML script!\n");
+                    error_line!("filebench: the script has no `run`; add --run SECONDS");
+                    return Err(End::Done.into());
+                }
+                Ok(Answer::Run(plan)) if self.translates => {
+                    return match native::to_toml(&plan.workload) {
+                        Ok(text) => page(&text),
+                        Err(error) => fails(&Wrong::of_call(error.to_string())),
+                    };
+                }
+                Ok(Answer::Run(plan)) => {
+                    self.has_run = true;
+                    plan.remarks.iter().for_each(complain);
+                    self.say("Populating and pre-allocating filesets");
+                    return Ok(*plan);
+                }
+            }
+        }
+    }
+
+    fn load<'a>(&'a self, run: &'a Plan) -> Load<'a> {
+        Load::here(&run.workload)
+    }
+
+    fn listen<'a>(&'a self, run: &'a Plan, _bench: &mut Bench) -> Step<Watching<'a>> {
+        Ok(Watching::new(run, self.started))
+    }
+
+    fn print<'a>(&'a self, run: &'a Plan, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+        let outcome = ended.outcome();
+        let phase = outcome.and_then(|outcome| outcome.measurement.phases.first());
+        if let Some(phase) = phase {
+            watching.told(phase, run.mode == QuitMode::Timeout);
+            for fault in &phase.faults {
+                error_line!("filebench: {} of {}: {}", fault.op.name(), fault.path.display(), fault.message);
+            }
+        }
+        let failed = phase.is_some_and(|phase| phase.fault_count > 0);
+        match &ended.result {
+            Ok(_) if !failed => {}
+            Ok(_) | Err(RunError::EndedEarly { .. }) => {
+                ended.error().iter().for_each(|error| error_line!("filebench: {error}"));
+                return Err(End::DialectFailed.into());
+            }
+            Err(error) => {
+                error_line!("filebench: {error}");
+                let is_refusal = error.refusal().is_some();
+                return Err(if is_refusal { End::Refused } else { End::DialectFailed }.into());
+            }
+        }
+        if ended.signal.is_some() {
+            return Err(End::Interrupted.into());
+        }
+        Err(End::Done.into())
+    }
+}

@@ -1,0 +1,218 @@
+//! `plumb as filebench` from outside.
+
+use crate::common::Home;
+use regex::Regex;
+use serde_json::json;
+use std::path::Path;
+
+/// A script over a small set in the working directory.
+fn script(before: &str, flowops: &str, after: &str) -> String {
+    format!(
+        "define fileset name=set,path=.,entries=40,size=4k,dirwidth=8,{before}\n\
+         define process name=p {{ thread name=t,instances=2 {{\n{flowops}\n}} }}\n{after}\n"
+    )
+}
+
+const COPY: &str = "\
+set mode quit alldone
+define fileset name=from,path=.,entries=30,size=10k,dirwidth=5,prealloc
+define fileset name=to,path=.,entries=30,size=10k,dirwidth=5
+define process name=p { thread name=t,instances=3 {
+  flowop openfile name=open,filesetname=from,fd=1
+  flowop readwholefile name=read,fd=1,iosize=4k
+  flowop createfile name=create,filesetname=to,fd=2
+  flowop writewholefile name=write,fd=2,srcfd=1,iosize=4k
+  flowop closefile name=close1,fd=1
+  flowop closefile name=close2,fd=2
+} }
+run
+";
+
+/// The ops of a line of the statistics.
+fn ops(out: &str, name: &str) -> u64 {
+    let line = Regex::new(&format!(r"(?m)^{name} +(\d+)ops")).unwrap();
+    line.captures(out).unwrap_or_else(|| panic!("no {name} in\n{out}"))[1].parse().unwrap()
+}
+
+fn files(path: &Path) -> Vec<u64> {
+    let mut lengths = Vec::new();
+    for entry in std::fs::read_dir(path).unwrap().map(Result::unwrap) {
+        if entry.metadata().unwrap().is_dir() {
+            lengths.extend(files(&entry.path()));
+        } else {
+            lengths.push(entry.metadata().unwrap().len());
+        }
+    }
+    lengths
+}
+
+/// A run that ends when all is done does all of it and counts all of it, in the tool's format; it is stored with its
+/// statistics, and the copies are as long as their originals.
+#[test]
+fn a_copy_is_counted_and_stored() {
+    let home = Home::new();
+    home.file("copy.f", COPY);
+    let said = home.plumb("as filebench -f copy.f").expect(0);
+    for name in ["open", "read", "create", "write"] {
+        assert!(ops(&said.out, name) >= 30, "{name}: {}", said.out);
+    }
+    assert_eq!((ops(&said.out, "write"), ops(&said.out, "close2")), (30, 30));
+    let first = "Filebench Version 1.5-alpha3\n";
+    assert!(said.out.starts_with(first), "{}", said.out);
+    for pattern in [
+        r"(?m)^\d+\.\d{3}: Populating and pre-allocating filesets$",
+        r"(?m)^\d+\.\d{3}: from populated: 30 files, avg\. dir\. width = 5, avg\. dir\. depth = 2\.1, 0 leafdirs, 0\.293MB total size$",
+        r"(?m)^\d+\.\d{3}: Starting 1 p instances$",
+        r"(?m)^\d+\.\d{3}: Running\.\.\.$",
+        r"(?m)^write {16} 30ops +\d+ops/s +\d+\.\dmb/s +\d+\.\d{3}ms/op \[\d+\.\d{3}ms - +\d+\.\d{3}ms\]$",
+        r"(?m)^\d+\.\d{3}: IO Summary: +\d+ ops +\d+\.\d{3} ops/s \d+/\d+ rd/wr +\d+\.\dmb/s +\d+\.\d{3}ms/op$",
+    ] {
+        assert!(Regex::new(pattern).unwrap().is_match(&said.out), "{pattern} is not in\n{}", said.out);
+    }
+    assert_eq!(files(&home.work().join("to")), vec![10240; 30]);
+    assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("filebench"), json!(1)]]);
+    // The tree of an earlier run is test data: it is made again.
+    home.plumb("as filebench -f copy.f").expect(0);
+}
+
+/// Files appear and go in a set whose state all threads share: what exists on disk is what was counted.
+#[test]
+fn what_is_counted_is_what_exists() {
+    let home = Home::new();
+    let flowops = "flowop createfile name=c,filesetname=set,fd=1\nflowop closefile name=x,fd=1\n\
+                   flowop deletefile name=d,filesetname=set\nflowop finishoncount name=f,value=50,target=d";
+    home.file("churn.f", &script("prealloc=50", flowops, "set mode quit alldone\nrun"));
+    let said = home.plumb("as filebench -f churn.f").expect(0);
+    let (created, deleted) = (ops(&said.out, "c"), ops(&said.out, "d"));
+    assert_eq!((created, deleted), (100, 100));
+    assert_eq!(files(&home.work().join("set")).len(), files_before(&said.out));
+}
+
+/// Files that a set had before its run.
+fn files_before(out: &str) -> usize {
+    // Half of 40, each by chance: the same in each run, because the seed is.
+    assert!(out.contains("set populated: 40 files"), "{out}");
+    let home = Home::new();
+    let flowops = "flowop delay name=d,value=0\nflowop finishoncount name=f,value=1,target=d";
+    home.file("still.f", &script("prealloc=50", flowops, "set mode quit alldone\nrun"));
+    home.plumb("as filebench -f still.f").expect(0);
+    files(&home.work().join("set")).len()
+}
+
+/// Where a set has no file left, the run ends, says so, and keeps what it measured.
+#[test]
+fn an_exhausted_set_keeps_what_was_measured() {
+    let home = Home::new();
+    let flowops = "flowop createfile name=c,filesetname=set,fd=1\nflowop closefile name=x,fd=1";
+    home.file("full.f", &script("prealloc=0", flowops, "run 20"));
+    let said = home.plumb("as filebench -f full.f").expect(0).complains(&["Run stopped early", "flowop c", "nfiles"]);
+    assert_eq!(ops(&said.out, "c"), 40);
+}
+
+/// Threads wait for each other: what one gives, the other takes, and neither gets ahead of its room.
+#[test]
+fn threads_meet() {
+    let home = Home::new();
+    home.file(
+        "meet.f",
+        "set mode quit firstdone\ndefine file name=f,path=.,size=4k,prealloc\n\
+         define process name=giving { thread name=t {\n\
+         flowop sempost name=post,target=take,value=1,blocking\n} }\n\
+         define process name=taking { thread name=t {\n\
+         flowop semblock name=take,value=5,highwater=10\nflowop wakeup name=wake,target=sleep\n\
+         flowop finishoncount name=done,target=take,value=20\n} }\n\
+         define process name=sleeping { thread name=t {\nflowop block name=sleep\nflowop read name=r,filename=f,iosize=4k\n} }\n\
+         run 30",
+    );
+    let said = home.plumb("as filebench -f meet.f").expect(0);
+    assert_eq!(ops(&said.out, "take"), 20);
+    let posted = ops(&said.out, "post");
+    assert!((100..=111).contains(&posted), "20 × 5 are taken, and at most 10 are ahead: {posted}");
+    assert!((1..=20).contains(&ops(&said.out, "r")), "{}", said.out);
+}
+
+/// Errors have a place and a code; nothing is made.
+#[test]
+fn errors_run_nothing() {
+    let home = Home::new();
+    home.file("bad.f", &script("prealloc", "flowop statfile name=s,filesetnam=set", "run 1"));
+    home.plumb("as filebench -f bad.f").expect(1).complains(&[
+        "bad.f:3:24",
+        "filesetnam",
+        "did you mean `filesetname`?",
+    ]);
+    home.plumb("as filebench -f none.f").expect(1).complains(&["none.f"]);
+    home.plumb("as filebench").expect(1).complains(&["no script"]);
+    home.file("none.f", &script("prealloc", "flowop statfile name=s,filesetname=set", ""));
+    let said = home.plumb("as filebench -f none.f").expect(0).complains(&["--run SECONDS"]);
+    assert!(said.out.contains("Warning: no run command"), "{}", said.out);
+    assert!(!home.work().join("set").exists());
+    home.plumb("as filebench -f none.f --run 1").expect(0);
+}
+
+/// A directory that holds anything but a file set's names is never removed.
+#[test]
+fn foreign_directories_are_kept() {
+    let home = Home::new();
+    home.file("s.f", &script("prealloc", "flowop statfile name=s,filesetname=set", "run 1"));
+    let precious = home.work().join("set/thesis");
+    std::fs::create_dir(home.work().join("set")).unwrap();
+    std::fs::write(&precious, "precious").unwrap();
+    home.plumb("as filebench -f s.f").expect(5).complains(&["thesis", "PLUMB_ALLOW="]);
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+}
+
+/// A script runs no program unless the user allows it.
+#[test]
+fn programs_need_permission() {
+    let home = Home::new();
+    home.file("sys.f", "set $name=made\nsystem \"touch $name\"\n");
+    home.plumb("as filebench -f sys.f").expect(1).complains(&["sys.f:2:1", "touch made", "--allow-system"]);
+    assert!(!home.work().join("made").exists());
+    home.plumb("as filebench -f sys.f --allow-system").expect(0);
+    assert!(home.work().join("made").exists());
+}
+
+/// Every workload that comes with Plumb runs, scaled to a second.
+#[test]
+fn personalities_run() {
+    let home = Home::new();
+    let small = |name: &str| match name {
+        "randomread" | "randomwrite" => "--set filesize=1m",
+        "oltp" => "--set filesize=256k --set logfilesize=512k --set nshadows=3 --set ndbwriters=2",
+        "videoserver" => "--set filesize=1m --set numactivevids=3 --set numpassivevids=4 --set nthreads=2",
+        "dss" => "--set filesize=1m",
+        "netsfs" => "--set nfiles=200 --set eventrate=0",
+        "fileserver" | "webproxy" | "webserver" | "varmail" => "--set nfiles=200 --set nthreads=3",
+        _ => "--set nfiles=200",
+    };
+    let help = home.plumb("as filebench -h").expect(0).out;
+    let names: Vec<&str> = help.lines().skip_while(|line| *line != "Personalities:").skip(1).map(first_word).collect();
+    assert_eq!(names.len(), 13, "{help}");
+    for name in names {
+        let line = format!("as filebench --personality {name} --set dir=. --run 1 {}", small(name));
+        let said = home.plumb(&line).expect(0);
+        assert!(said.out.contains("IO Summary"), "{name}: {}", said.out);
+        let summary = Regex::new(r"IO Summary: +(\d+) ops").unwrap();
+        let counted: u64 = summary.captures(&said.out).unwrap()[1].parse().unwrap();
+        assert!(counted > 0, "{name}: {}", said.out);
+    }
+}
+
+fn first_word(line: &str) -> &str {
+    line.split_whitespace().next().unwrap_or("")
+}
+
+/// Snapshots come while the run goes on, with histograms where the script asks for them, and flowops print what they say.
+#[test]
+fn snapshots_are_printed() {
+    let home = Home::new();
+    let flowops =
+        "flowop statfile name=s,filesetname=set\nflowop print name=says,value=\"hello\"\nflowop delay name=d,value=1";
+    home.file("ps.f", &script("prealloc", flowops, "enable lathist\npsrun -1 3"));
+    let said = home.plumb("as filebench -f ps.f").expect(0);
+    assert!(said.out.matches("Per-Operation Breakdown").count() >= 2, "{}", said.out);
+    let line = Regex::new(r"(?m)^s .*\]\t\[ (\d+ ){64}\]$").unwrap();
+    assert!(line.is_match(&said.out), "{}", said.out);
+    assert!(said.out.contains(": hello"), "{}", said.out);
+}

@@ -1,0 +1,154 @@
+//! Numbers that a step uses: fixed ones, and ones that are drawn at each use.
+
+use serde::{Deserialize, Serialize};
+
+/// A number that a step uses: bytes, ops, seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Amount"))]
+pub enum Amount {
+    /// Always the same.
+    Fixed(u64),
+    /// Drawn at each use.
+    Drawn(Box<Variable>),
+}
+
+impl Amount {
+    /// The number, where it is always the same.
+    pub fn fixed(&self) -> Option<u64> {
+        match self {
+            Amount::Fixed(number) => Some(*number),
+            Amount::Drawn(_) => None,
+        }
+    }
+
+    /// Whether it is always this number.
+    pub fn is(&self, number: u64) -> bool {
+        self.fixed() == Some(number)
+    }
+
+    /// The mean, where a fixed number or the distribution has one in closed form; limits are left out of account.
+    pub fn mean(&self) -> Option<f64> {
+        match self {
+            Amount::Fixed(number) => Some(*number as f64),
+            Amount::Drawn(variable) => variable.draw.mean().map(|mean| variable.plus + variable.times * mean),
+        }
+    }
+}
+
+impl From<u64> for Amount {
+    fn from(number: u64) -> Amount {
+        Amount::Fixed(number)
+    }
+}
+
+/// A random number: `plus + times × draw`, rounded, and kept within limits. Whoever uses it takes the whole part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Variable {
+    /// Where it is drawn from.
+    pub draw: Draw,
+    /// What a draw is multiplied by.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub times: f64,
+    /// What is added then.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub plus: f64,
+    /// To the nearest multiple of this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u64>,
+    /// No smaller than this.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub min: f64,
+    /// No larger than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn is_one(number: &f64) -> bool {
+    *number == 1.0
+}
+
+fn is_nothing(number: &f64) -> bool {
+    *number == 0.0
+}
+
+impl Variable {
+    /// A draw as it is.
+    pub fn of(draw: Draw) -> Variable {
+        Variable { draw, times: 1.0, plus: 0.0, round: None, min: 0.0, max: None }
+    }
+}
+
+/// A distribution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum Draw {
+    /// Uniform from 0 to 1.
+    Uniform,
+    /// Gamma of scale 1: a sum of this many exponential variables of mean 1.
+    Gamma {
+        /// Shape, above 0.
+        shape: f64,
+    },
+    /// Normal with mean 0 and standard deviation 1.
+    Normal,
+    /// The exponential of a normal variable.
+    LogNormal {
+        /// Its mean.
+        mean: f64,
+        /// Its standard deviation.
+        deviation: f64,
+    },
+    /// Triangular from 0 to 1.
+    Triangular {
+        /// The most frequent value, 0 to 1.
+        mode: f64,
+    },
+    /// Weibull of scale 1.
+    Weibull {
+        /// Shape, above 0.
+        shape: f64,
+    },
+    /// A row by weight, and uniform within it.
+    Table(Vec<TableRow>),
+}
+
+impl Draw {
+    fn mean(&self) -> Option<f64> {
+        match self {
+            Draw::Uniform => Some(0.5),
+            Draw::Gamma { shape } => Some(*shape),
+            Draw::Normal => Some(0.0),
+            Draw::LogNormal { mean, deviation } => Some((mean + deviation * deviation / 2.0).exp()),
+            Draw::Triangular { mode } => Some((1.0 + mode) / 3.0),
+            // It needs the gamma function.
+            Draw::Weibull { .. } => None,
+            Draw::Table(rows) => {
+                let total: f64 = rows.iter().map(|row| row.weight).sum();
+                let sum: f64 = rows.iter().map(|row| row.weight * f64::midpoint(row.low, row.high)).sum();
+                (total > 0.0).then(|| sum / total)
+            }
+        }
+    }
+}
+
+/// A row of a table of [`Draw::Table`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TableRow {
+    /// Relative to the other rows.
+    pub weight: f64,
+    /// The smallest value.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+}
