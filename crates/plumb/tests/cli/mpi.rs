@@ -51,6 +51,10 @@ const WRITES: &str = "name = \"writes\"\n[target.data.file]\npath = \"data\"\nsi
                       work.blocks.block = \"4KiB\"\n[[phase]]\nname = \"read\"\n[[phase.workers]]\ntarget = \"data\"\n\
                       limit.ops = 32\nwork.blocks.block = \"4KiB\"\n";
 
+/// More files than one of the ranks may open.
+const MANY: &str = "name = \"many\"\n[target.data.files]\npath = \"data\"\nsize = \"4KiB\"\ncount = 300\n[[phase]]\n\
+                    name = \"read\"\n[[phase.workers]]\ntarget = \"data\"\nlimit.ops = 32\nwork.blocks.block = \"4KiB\"\n";
+
 fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
     result["phases"].as_array().unwrap().iter().find(|phase| phase["name"] == name).unwrap()
 }
@@ -121,11 +125,9 @@ fn simulated_ranks_are_deterministic() {
 fn a_rank_that_fails_ends_the_run_and_is_named() {
     for launcher in launchers() {
         let home = Home::new();
-        home.file("writes.toml", WRITES);
-        // Rank 2 cannot register its test data.
-        let script =
-            "test \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = 2 && export XDG_DATA_HOME=/dev/null; exec \"$0\" \"$@\"";
-        let said = Said::of(launcher.command_after(&["sh", "-c", script], &home, 4, "run writes.toml --json"));
+        home.file("many.toml", MANY);
+        let script = "test \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = 2 && ulimit -n 100; exec \"$0\" \"$@\"";
+        let said = Said::of(launcher.command_after(&["sh", "-c", script], &home, 4, "run many.toml --json"));
         assert_ne!(said.code, 0, "{said:?}");
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         assert!(said.err.contains(&format!("error: rank 2 on {host}: ")), "{}\n{}", said.out, said.err);
