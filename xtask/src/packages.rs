@@ -35,6 +35,8 @@ const PACKAGES: &[Package] = &[
     Package { name: "openssh-server", purpose: "remote hosts under test" },
     Package { name: "iproute2", purpose: "links that tests cut" },
     Package { name: "cpio", purpose: "images of virtual machines under test" },
+    Package { name: "openmpi-bin", purpose: "launcher of ranks" },
+    Package { name: "mpich", purpose: "launcher of ranks" },
     Package { name: "zsh", purpose: "completions under test" },
     Package { name: "fish", purpose: "completions under test" },
     Package { name: "groff", purpose: "manual page under test" },

@@ -25,8 +25,8 @@ impl Reduction for Longest {
     }
 }
 
-/// The median of some times of this, µs.
-fn median_us(times: u32, mut once: impl FnMut()) -> f64 {
+/// The shortest and the median of some times of this, µs.
+fn times_us(times: u32, mut once: impl FnMut()) -> String {
     let mut all: Vec<f64> = (0..times)
         .map(|_| {
             let start = Instant::now();
@@ -35,7 +35,7 @@ fn median_us(times: u32, mut once: impl FnMut()) -> f64 {
         })
         .collect();
     all.sort_by(f64::total_cmp);
-    all[all.len() / 2]
+    format!("{:.0} µs (median {:.0})", all[0], all[all.len() / 2])
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,19 +51,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     cluster.clock_offset(&for_ever)?;
     let offset = offset.elapsed().as_secs_f64() * 1e3;
     let report = vec![7_u8; length];
-    let barrier = median_us(201, || drop(cluster.barrier(Arrival::Ready, &for_ever)));
-    let broadcast = median_us(51, || {
+    let barrier = times_us(201, || drop(cluster.barrier(Arrival::Ready, &for_ever)));
+    let broadcast = times_us(51, || {
         drop(cluster.broadcast(report.clone(), &for_ever));
         drop(cluster.reduce(&mut Longest(Vec::new()), &for_ever));
     });
-    let reduction = median_us(51, || {
+    let reduction = times_us(51, || {
         drop(cluster.reduce(&mut Longest(report.clone()), &for_ever));
         drop(cluster.broadcast(Vec::new(), &for_ever));
     });
     if cluster.rank() == 0 {
         println!(
-            "{} ranks, {}: MPI start {started:.0} ms, roster {met:.2} ms, clocks {offset:.2} ms, barrier {barrier:.1} µs, \
-             broadcast of {length} B and back {broadcast:.1} µs, reduction of {length} B and back {reduction:.1} µs",
+            "{} ranks, {}: MPI start {started:.0} ms, roster {met:.2} ms, clocks {offset:.2} ms, barrier {barrier}, \
+             broadcast of {length} B and back {broadcast}, reduction of {length} B and back {reduction}",
             cluster.size(),
             cluster.transport()
         );

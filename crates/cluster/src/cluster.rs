@@ -21,6 +21,8 @@ pub enum Leave {
     Together,
     /// Somebody does not answer: whatever still runs is ended, with this exit code.
     Abort(u8),
+    /// Somebody does not answer, and another rank ends whatever still runs.
+    Alone,
 }
 
 /// Why what all do is to end.

@@ -204,7 +204,8 @@ fn add_worker(mine: &mut WorkerMeasurement, other: WorkerMeasurement) {
     mine.preemptions = sum_if_known(mine.preemptions, other.preemptions);
     mine.major_faults = sum_if_known(mine.major_faults, other.major_faults);
     mine.minor_faults = sum_if_known(mine.minor_faults, other.minor_faults);
-    mine.depth_asked += other.depth_asked;
+    // Of each, as the plan says it.
+    mine.depth_asked = mine.depth_asked.max(other.depth_asked);
     mine.in_flight_mean += other.in_flight_mean;
     mine.fill_ns += other.fill_ns;
     mine.ended_by = mine.ended_by.take().or(other.ended_by);
@@ -368,7 +369,7 @@ mod tests {
             assert!((measured.in_flight_mean - 1.25).abs() < 1e-9);
             let worker = &measured.workers[0];
             assert_eq!((measured.workers.len(), worker.started_ns, worker.wall_ns), (1, 0, 4 * SECOND));
-            assert_eq!((worker.count, worker.depth_asked, worker.sleeps), (40, 2, Some(2)));
+            assert_eq!((worker.count, worker.depth_asked, worker.sleeps), (40, 1, Some(2)));
             assert_eq!(measured.working_set_bytes, Some(14));
         }
     }

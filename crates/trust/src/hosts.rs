@@ -136,7 +136,7 @@ fn tiers(number: usize, judged: &[(&str, &Judgement)], phases: &[Option<&PhaseMe
         });
         *tier = RateTier::of_share(
             shares.sum::<f64>().clamp(0.0, 1.0),
-            format!("{} hosts: {}", judged.len(), tier.because),
+            format!("{}; {} of them together", tier.because, judged.len()),
         );
     }
     all
@@ -153,8 +153,8 @@ fn limiter(number: usize, judged: &[(&str, &Judgement)]) -> Option<Limiter> {
     let same =
         judged.iter().all(|(_, judgement)| judgement.limiters.get(number).map(|one| one.what) == Some(first.what));
     let text = match same {
-        true => format!("{}; the same on all {} hosts", first.text, judged.len()),
-        false => format!("on {}: {}; other hosts differ", judged[0].0, first.text),
+        true => format!("{}; the same on all of them", first.text),
+        false => format!("on {}: {}; others differ", judged[0].0, first.text),
     };
     Some(Limiter { text, ..first.clone() })
 }

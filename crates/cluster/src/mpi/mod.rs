@@ -211,6 +211,7 @@ impl Cluster for Mpi {
         match how {
             Leave::Together => library.finalize(),
             Leave::Abort(exit_code) => library.abort(exit_code),
+            Leave::Alone => {}
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::exit::{End, Stopped};
 use crate::meanwhile::Meanwhile;
 use crate::output;
 use crate::progress::LiveWarnings;
+use crate::ranks;
 use crate::session;
 use crate::space_budget::test_data_bytes;
 use plumb_engine::DropCaches;
@@ -75,8 +76,9 @@ fn takes(workload: &Workload, place: &Place) -> String {
     let needed_bytes: u64 = workload.target.values().map(test_data_bytes).sum();
     let mut words = Vec::new();
     if needed_bytes > 0 {
+        let each = ranks::joined().map_or(String::new(), |ranks| format!("each of {} ranks ", ranks.size()));
         words.push(format!(
-            "writes {} of test data in a new directory below {place}, and removes it at the end",
+            "{each}writes {} of test data in a new directory below {place}, and removes it at the end",
             format::bytes_iec(needed_bytes as f64)
         ));
     }

@@ -26,10 +26,11 @@ fn launchers() -> impl Iterator<Item = &'static Launcher> {
 }
 
 impl Launcher {
-    fn command(&self, home: &Home, ranks: u32, line: &str) -> Command {
+    /// With words before the program, such as those of a shell.
+    fn command_after(&self, before: &[&str], home: &Home, ranks: u32, line: &str) -> Command {
         let plain = home.command(line.split_whitespace());
         let mut command = Command::new(self.program);
-        command.args(self.options).args(["-n", &ranks.to_string()]);
+        command.args(self.options).args(["-n", &ranks.to_string()]).args(before);
         command.arg(plain.get_program()).args(plain.get_args()).current_dir(home.work());
         for (name, value) in plain.get_envs() {
             match value {
@@ -41,7 +42,7 @@ impl Launcher {
     }
 
     fn plumb(&self, home: &Home, ranks: u32, line: &str) -> Said {
-        Said::of(self.command(home, ranks, line))
+        Said::of(self.command_after(&[], home, ranks, line))
     }
 }
 
@@ -49,6 +50,10 @@ const WRITES: &str = "name = \"writes\"\n[target.data.file]\npath = \"data\"\nsi
                       name = \"write\"\n[[phase.workers]]\ntarget = \"data\"\nlimit.ops = 64\nwork.blocks.mix.write = 100\n\
                       work.blocks.block = \"4KiB\"\n[[phase]]\nname = \"read\"\n[[phase.workers]]\ntarget = \"data\"\n\
                       limit.ops = 32\nwork.blocks.block = \"4KiB\"\n";
+
+/// More files than one of the ranks may open.
+const MANY: &str = "name = \"many\"\n[target.data.files]\npath = \"data\"\nsize = \"4KiB\"\ncount = 300\n[[phase]]\n\
+                    name = \"read\"\n[[phase.workers]]\ntarget = \"data\"\nlimit.ops = 32\nwork.blocks.block = \"4KiB\"\n";
 
 fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
     result["phases"].as_array().unwrap().iter().find(|phase| phase["name"] == name).unwrap()
@@ -115,18 +120,31 @@ fn simulated_ranks_are_deterministic() {
     }
 }
 
-// Protects: an error on one rank ends the run for all, names rank and host, and keeps the phases before it.
+// Protects: an error on one rank ends the run for all, and names rank and host.
 #[test]
 fn a_rank_that_fails_ends_the_run_and_is_named() {
     for launcher in launchers() {
         let home = Home::new();
-        // Only rank 2 meets a directory in the place of its file.
-        std::fs::create_dir(home.work().join("rank2.one.0.0")).unwrap();
-        home.file("job.fio", "[one]\nrw=write\nsize=64k\n");
-        let said = launcher.plumb(&home, 4, "as fio job.fio");
+        home.file("many.toml", MANY);
+        let script = "test \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = 2 && ulimit -n 100; exec \"$0\" \"$@\"";
+        let said = Said::of(launcher.command_after(&["sh", "-c", script], &home, 4, "run many.toml --json"));
         assert_ne!(said.code, 0, "{said:?}");
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        assert!(said.err.contains(&format!("rank 2 on {host}")), "{}\n{}", said.out, said.err);
+        assert!(said.err.contains(&format!("error: rank 2 on {host}: ")), "{}\n{}", said.out, said.err);
+        assert_no_test_data(&home.work());
+    }
+}
+
+// Protects: a job that fails on one rank is that job's failure, as fio has it: the others go on, and the file is named.
+#[test]
+fn a_job_that_fails_on_one_rank_names_its_file() {
+    for launcher in launchers() {
+        let home = Home::new();
+        std::fs::create_dir(home.work().join("rank2.one.0.0")).unwrap();
+        home.file("job.fio", "[one]\nrw=write\nsize=64k\n");
+        let said = launcher.plumb(&home, 4, "as fio --output-format=json job.fio");
+        assert_ne!(said.code, 0, "{said:?}");
+        said.complains(&["rank2.one.0.0"]);
     }
 }
 

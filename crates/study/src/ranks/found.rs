@@ -8,7 +8,7 @@ use plumb_cluster::Host;
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::{Measurement, Observations, PhaseMeasurement, RankSpread, Ranks, WorkerMeasurement, short_list};
 use plumb_trust::HostEvidence;
-use plumb_workload::Workload;
+use plumb_workload::{Target, Workload};
 
 /// A run of several ranks, as rank 0 has it.
 pub(crate) struct OfRanks {
@@ -64,7 +64,13 @@ impl OfRanks {
             let together = division.of_ranks(workload, &host.ranks, ranks.size());
             evidence(host, &phases, together)
         };
-        let hosts = ranks.roster().hosts().iter().filter_map(of_host).collect();
+        let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
+        let hosts = match is_simulated {
+            false => ranks.roster().hosts(),
+            // Each rank has devices of its own.
+            true => (0..ranks.size()).map(|rank| Host { name: format!("rank {rank}"), ranks: vec![rank] }).collect(),
+        };
+        let hosts = hosts.iter().filter_map(of_host).collect();
         let all: Vec<u32> = (0..ranks.size()).collect();
         for host in &mut facts.hosts {
             let said = phases.first().and_then(|phase| phase.host(host.first)?.facts.as_ref());

@@ -71,16 +71,19 @@ impl JoinedRanks {
         self.roster.processes_on_host_of(self.rank()).len() as u32
     }
 
-    /// Ends the work of the others, and leaves. On rank 0, which ends with this code.
+    /// Leaves. Rank 0 ends the work of the others, which end with this code too.
     pub fn dismiss(&self, exit_code: u8) {
-        if self.broken.get() {
-            self.cluster.leave(Leave::Abort(exit_code));
-            return;
-        }
-        if self.rank() == 0 {
-            let _ = order::send_end(self.cluster.as_ref(), exit_code);
-        }
-        self.cluster.leave(Leave::Together);
+        let how = match (self.broken.get(), self.rank()) {
+            (true, 0) => Leave::Abort(exit_code),
+            // Not before rank 0 has stored what there is.
+            (true, _) => Leave::Alone,
+            (false, 0) => {
+                let _ = order::send_end(self.cluster.as_ref(), exit_code);
+                Leave::Together
+            }
+            (false, _) => Leave::Together,
+        };
+        self.cluster.leave(how);
     }
 
     /// The processes, for a result.

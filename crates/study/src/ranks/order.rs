@@ -156,7 +156,7 @@ pub fn follow(bench: &mut Bench, ranks: &JoinedRanks) -> Result<u8, ClusterError
         since.elapsed() < LAST_WORD
     };
     loop {
-        let order = ranks.cluster.broadcast(Vec::new(), &patience)?;
+        let order = ranks.cluster.broadcast(Vec::new(), &patience).inspect_err(|_| ranks.broken.set(true))?;
         match json::from_slice::<Order>(&order).map_err(|_| UNREADABLE)? {
             Order::End(exit_code) => return Ok(exit_code),
             Order::Run(order) => {

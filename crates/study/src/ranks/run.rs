@@ -169,7 +169,7 @@ impl<'a> RanksRun<'a> {
     fn reason(&self, Ending { rank, kind, why }: Ending) -> String {
         match kind {
             EndingKind::Said => format!("{}: {why}", self.name(rank)),
-            EndingKind::Silent => format!("{} does not answer ({why})", self.name(rank)),
+            EndingKind::Silent => format!("{} does not answer", self.name(rank)),
         }
     }
 
@@ -212,7 +212,8 @@ impl<'a> RanksRun<'a> {
         facts: impl FnOnce() -> (Environment, BTreeMap<String, TargetFacts>),
     ) -> Option<PhaseMeasurement> {
         let rank = self.ranks.rank();
-        let speaker = self.ranks.roster.speaker_of(rank);
+        // Simulated devices are each rank's own, as those of a host are not.
+        let speaker = if self.has_barriers { self.ranks.roster.speaker_of(rank) } else { rank };
         let facts = (speaker == rank && self.summed.get() == 0).then(|| {
             let (environment, targets) = facts();
             let offset = self.ranks.offset;

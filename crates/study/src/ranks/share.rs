@@ -172,7 +172,11 @@ impl Reduction for PhaseSum<'_> {
             },
             Err(error) => {
                 self.phase.silent = true;
-                self.phase.ends_by(format!("{} does not answer ({error})", (self.name)(child)));
+                let child = (self.name)(child);
+                self.phase.ends_by(match error {
+                    ClusterError::Silent { .. } => format!("{child} does not answer"),
+                    error => format!("{child}: {error}"),
+                });
             }
         }
     }
@@ -251,7 +255,7 @@ mod tests {
         sum.absorb(2, Ok(b"{\"whole\":".to_vec()));
         let found = sum.phase;
         assert!(found.silent && found.whole.unwrap().measured.count() == 10);
-        assert!(found.ended_by[0].starts_with("rank 1 on h does not answer"), "{:?}", found.ended_by);
+        assert!(found.ended_by[0].eq("rank 1 on h does not answer"), "{:?}", found.ended_by);
         assert!(found.ended_by[1].starts_with("rank 2 on h: its report cannot be read"), "{:?}", found.ended_by);
     }
 }
