@@ -169,11 +169,9 @@ pub fn precondition(
         let has_extent = match target {
             Target::File(_) | Target::Files(_) | Target::Device(_) => true,
             Target::Sim(sim) => sim.files.is_none(),
-            Target::Tree(_)
-            | Target::JobFiles(_)
-            | Target::Scratch(_)
-            | Target::SharedTree(_)
-            | Target::Null(_) => false,
+            Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::SharedTree(_) | Target::Null(_) => {
+                false
+            }
         };
         let first = workload
             .phase
