@@ -151,7 +151,9 @@ pub(crate) fn build_workers(
                     None => shared.insert(Arc::new(shared_phase(&seat, phase, targets)?)),
                 };
                 built.board = Some(Arc::clone(shared.board()));
+                let program = shared.program(seat.group_number);
                 let worker = SharedWorker {
+                    program: Arc::clone(program.ok_or_else(|| seat.error("its program was not compiled"))?),
                     phase: Arc::clone(shared),
                     group: seat.group_number,
                     number: seat.number,

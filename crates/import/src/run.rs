@@ -108,6 +108,7 @@ impl Run {
                 wall_ns: phase.wall_ns.filter(|ns| ns.is_finite() && *ns > 0.0).map_or(0, |ns| ns.round() as u64),
                 metrics: phase.metrics.into_iter().map(|(metric, value)| (metric, of(metric, value, tier))).collect(),
                 done: phase.done,
+                steps: Vec::new(),
                 first_done: None,
                 notes: Vec::new(),
                 limiter: None,

@@ -3,6 +3,7 @@
 use crate::finding::{Finding, RunVerdict, Tier};
 use crate::imported::Imported;
 use crate::limiter::Limiter;
+use crate::measurement::StepMeasurement;
 use crate::metric::{Metric, Unit};
 use crate::observe::{Environment, TargetFacts};
 use crate::ranks::{RankSpread, Ranks};
@@ -73,6 +74,9 @@ pub struct PhaseResult {
     /// What was done, by kind of op; absent in results of versions that did not keep it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub done: BTreeMap<OpKind, OpsDone>,
+    /// What single steps of programs did that have statistics of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepMeasurement>,
     /// What all workers together did until the first of them was done, where there were several. From then on the load
     /// was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

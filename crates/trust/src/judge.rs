@@ -82,6 +82,7 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
             done: short_list::keyed(
                 measured.ops.iter().map(|(kind, op)| (*kind, OpsDone { ops: op.count, bytes: op.bytes })),
             ),
+            steps: measured.steps.clone(),
             first_done: first_done(measured, tiers),
             notes: measured.fallbacks.clone(),
             limiter: Some(limiter.clone()),

@@ -211,8 +211,9 @@ impl Lowering<'_> {
 
     fn remark_idle(&mut self, attributes: &Attributes, file: &str) {
         for attribute in &attributes.all {
-            if WITHOUT_EFFECT.contains(&attribute.name.as_str()) {
-                let message = format!("`{}` has no effect", attribute.name);
+            let message = format!("`{}` has no effect", attribute.name);
+            let is_known = self.plan.remarks.iter().any(|remark| remark.message == message);
+            if WITHOUT_EFFECT.contains(&attribute.name.as_str()) && !is_known {
                 self.plan.remarks.push(Wrong::at(attribute.place, message).of_file(file));
             }
         }

@@ -15,7 +15,7 @@ impl Personality {
     pub fn about(&self) -> String {
         let comment = self.script.lines().take_while(|line| line.starts_with('#'));
         let text = comment.map(|line| line.trim_start_matches('#').trim()).collect::<Vec<_>>().join(" ");
-        text.split_inclusive(['.', ':']).next().unwrap_or_default().trim_end_matches(['.', ':']).to_owned()
+        text.split('.').next().unwrap_or_default().to_owned()
     }
 }
 

@@ -171,7 +171,7 @@ fn the_older_style_is_read() {
     let plan = plan.unwrap();
     assert_eq!(tree(&plan, "s").files, 100_000);
     assert_eq!(tree(&plan, "s").size.mean(), Some(0.8 * 2560.0 + 0.2 * 10240.0));
-    assert_eq!(plan.remarks[0].to_string(), "t.f:14:72: `cached` has no effect");
+    assert_eq!(plan.remarks[0].to_string(), "t.f:14:65: `cached` has no effect");
     let SharedWork::Spin { times } = &steps(&plan.workload)[0].does else { panic!() };
     assert_eq!(times.mean(), Some(5.0));
 }
@@ -285,7 +285,7 @@ fn statistics_are_printed_as_filebench_prints_them() {
         "readfile4            3286ops     1643ops/s  69.0mb/s    0.010ms/op [0.001ms - 0.111ms]\n\
          closefile4           3286ops     1643ops/s   0.0mb/s    0.001ms/op [0.000ms - 0.813ms]\n"
     );
-    assert_eq!(summary(&plan, &steps, 2.0), "IO Summary:  6572 ops 3286.000 ops/s 1643/0 rd/wr  69.0mb/s 0.006ms/op");
+    assert_eq!(summary(&plan, &steps, 2.0), "IO Summary:  6572 ops 3286.000 ops/s 1643/0 rd/wr  69.0mb/s 0.005ms/op");
     let later = [StepMeasurement { count: 4000, ..steps[0].clone() }, steps[1].clone()];
     assert_eq!(since(&later, &steps)[0].count, 714);
 }
@@ -317,8 +317,8 @@ fn hostile_scripts_are_errors() {
         &long,
         sizes,
         "set $a=$a",
-        "set $x=randvar(min=$x)\ndefine file name=f,path=/t,size=$x",
-        "set $x=randvar(gamma=0)\ndefine file name=f,path=/t,size=$x",
+        "set $x=randvar(min=$x)\ndefine file name=f,path=/t,size=$x\nrun",
+        "set $x=randvar(gamma=0)\ndefine file name=f,path=/t,size=$x\nrun",
         "psrun -99999999999999999999",
         "define process name=p { thread name=t { flowop x name=y",
         "\u{0}",

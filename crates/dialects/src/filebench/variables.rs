@@ -300,10 +300,11 @@ impl Variables {
         let mut all = String::new();
         for text in texts {
             match text {
-                Text::Value(value) => match &value.kind {
-                    ValueKind::Variable(name) => self.write(name, &mut all),
-                    _ => {}
-                },
+                Text::Value(value) => {
+                    if let ValueKind::Variable(name) = &value.kind {
+                        self.write(name, &mut all);
+                    }
+                }
                 Text::Quoted(text) => {
                     let mut rest = text.as_str();
                     while let Some(at) = rest.find('$') {

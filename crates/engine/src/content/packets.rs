@@ -151,7 +151,7 @@ mod tests {
             let packets = Packets { kind, seed: -1 };
             let mut memory = vec![0; 4099];
             fill(packets, OF, &mut memory);
-            assert_eq!(check(packets, OF, &memory, 0), Ok(()));
+            assert!(check(packets, OF, &memory, 0).is_ok());
             for at in [0, 4000, 4098] {
                 memory[at] ^= 1;
                 assert!(check(packets, OF, &memory, 0).is_err(), "{kind:?} {at}");

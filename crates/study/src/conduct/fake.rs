@@ -197,6 +197,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
             wall_ns,
             metrics: [value(bandwidth, speed), value(iops, speed / 4096.0)].into(),
             done: [(OpKind::Write, OpsDone { ops: 16384, bytes: 64 << 20 })].into(),
+            steps: Vec::new(),
             first_done: None,
             notes: Vec::new(),
             limiter: None,

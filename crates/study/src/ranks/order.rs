@@ -269,7 +269,8 @@ mod tests {
 
     fn workload() -> Workload {
         let text = "name = \"w\"\n[target.own.file]\npath = \"data\"\nsize = \"1MiB\"\n[target.there.file]\n\
-                    path = \"/mnt/data\"\nsize = \"1MiB\"\n[[phase]]\nname = \"p\"\n[[phase.workers]]\ntarget = \"own\"\n";
+                    path = \"/mnt/data\"\nsize = \"1MiB\"\n[[phase]]\nname = \"p\"\n[[phase.workers]]\ntarget = \"own\"\n\
+                    work.blocks.mix.read = 1\n";
         native::parse("w.toml", text).unwrap()
     }
 

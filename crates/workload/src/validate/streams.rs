@@ -7,6 +7,7 @@ use crate::blocks::fio::{OffsetDistribution, Stream};
 use crate::files::JobFiles;
 use crate::phase::{Phase, WorkerGroup};
 use crate::process::BufferMemory;
+use crate::program::Program;
 
 /// Names and lengths of files under their own names.
 pub(super) fn files(check: &mut Checker, files: &JobFiles) {
@@ -69,9 +70,14 @@ pub(super) fn has_means(check: &mut Checker, group: &WorkerGroup, is_real: bool)
             check.problem([key], "only streams of `fio`, `sweep` and `trace` have rules of their own for that", help);
         }
     }
+    // Threads that share file sets can be nice; they run no commands.
+    let process = &group.process;
+    let is_nice = group.work.program().is_some_and(Program::is_over_shared_sets)
+        && process.run_before.is_none()
+        && process.run_after.is_none();
     for (key, is_said) in [
         ("buffers", !group.buffers.is_default()),
-        ("process", !group.process.is_default()),
+        ("process", !process.is_default() && !is_nice),
         ("log-ops", group.log_ops),
         ("time-submission", group.time_submission),
     ] {

@@ -63,6 +63,8 @@ struct Open {
 pub(super) struct SharedCalls<'a> {
     desk: Desk<'a>,
     handles: Vec<Option<Open>>,
+    /// The file that each handle had last, its set and number: a step may remove it once it is closed.
+    had: Vec<Option<(usize, u32)>>,
     /// The handle that a step with a turn used last.
     turn: usize,
     /// Of each set: behind the entry that a step with a turn took last.
@@ -83,6 +85,7 @@ impl<'a> SharedCalls<'a> {
         let program = desk.program;
         SharedCalls {
             handles: (0..program.handles).map(|_| None).collect(),
+            had: vec![None; program.handles],
             turn: 0,
             own: program.sets.iter().map(|_| Cell::new(0)).collect(),
             rng,
@@ -219,17 +222,20 @@ impl<'a> SharedCalls<'a> {
     fn close(&mut self, handle: usize) -> Completion {
         let open = self.handles[handle].take().ok_or(Errno(libc::EBADF))?;
         self.last = Some((open.set, Entry::File(open.file)));
+        self.had[handle] = Some((open.set, open.file));
         self.set(open.set).state.files.closed(open.file);
         close(open.fd)
     }
 
     fn remove(&mut self, number: u32, step: &CompiledStep) -> Completion {
-        let held = self.handles[step.handle].as_ref().filter(|_| step.handle > 0).map(|open| (open.set, open.file));
+        let open = self.handles[step.handle].as_ref().map(|open| (open.set, open.file));
+        let held = open.or(self.had[step.handle].take()).filter(|_| step.handle > 0);
         let own = held.filter(|(set, file)| self.set(*set).state.files.take(*file));
         let (set, file) = match own {
             Some(own) => own,
             None => {
-                let set = self.set_of(step)?;
+                // Somebody else has removed it, or the handle had none: another one of the set.
+                let set = held.map_or_else(|| self.set_of(step), |(set, _)| Ok(set))?;
                 let of = self.set(set);
                 let taken = self.pick(step, set, &of.state.files, of.shape.files(), Entries::take_existing);
                 (set, taken.ok_or_else(|| self.dry(number))?)

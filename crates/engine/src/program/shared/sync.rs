@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// No wait is longer than this without a look whether the worker is to end.
-const LONGEST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
 /// So many seconds' worth of events are kept when nobody takes them.
 const KEPT_SECONDS: u64 = 5;

@@ -1,7 +1,7 @@
 //! A worker of a program over shared file sets.
 
 use super::calls::{SharedCalls, Writes};
-use super::compile::SharedPhase;
+use super::compile::{SharedPhase, SharedProgram};
 use super::memory::{ReadMemory, WriteMemory};
 use super::source::{Bookkeeper, Desk, Outcome, SharedSource};
 use crate::barrier::{Barrier, Body};
@@ -20,6 +20,7 @@ const SPREAD_PART: u64 = 4;
 /// A worker, planned.
 pub(crate) struct SharedWorker {
     pub(crate) phase: Arc<SharedPhase>,
+    pub(crate) program: Arc<SharedProgram>,
     pub(crate) group: usize,
     /// Number of the worker in its group.
     pub(crate) number: u32,
@@ -38,11 +39,10 @@ impl SharedWorker {
 
     fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {
         process::apply(&self.rules)?;
-        let Some(program) = self.phase.program(self.group) else { return Err(WorkerError::NotSimulated) };
+        let program = &*self.program;
         barrier.report().backend.write(b"psync");
         let together = program.together;
         let party = together.first_party + self.number / together.members.max(1);
-        let Some(party) = self.phase.parties.get(party as usize) else { return Err(WorkerError::NotSimulated) };
         let spread = program.spread.min(crate::os::ram_bytes() / SPREAD_PART / u64::from(self.workers.max(1)));
         let content = program.sets.first().map(|set| set.content).unwrap_or_default();
         let reads = ReadMemory::new(program.largest_read, spread)?;
@@ -53,7 +53,7 @@ impl SharedWorker {
             program,
             phase: &self.phase,
             row: self.phase.board().row(self.group, number),
-            party,
+            party: &self.phase.parties[party as usize],
             outcome: &outcome,
             writes: &writes,
         };
