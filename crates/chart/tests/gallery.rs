@@ -238,6 +238,20 @@ fn texts_stay_within_the_drawing_and_can_be_read() {
     }
 }
 
+// Protects: the end of a long name, which tells a read from a write, has a line of its own.
+#[test]
+fn long_names_are_whole() {
+    let ends = [
+        (forest(), WIDE, "read.lat.p99"),
+        (forest(), NARROW, "read.lat.p99"),
+        (bars(BarShape::Bar), WIDE, "for its place"),
+    ];
+    for (chart, width, end) in ends {
+        let texts = texts(&chart.inline(width));
+        assert!(texts.iter().any(|(.., text)| text.ends_with(end)), "{} at {width}: {texts:?}", chart.name);
+    }
+}
+
 // Protects: a page's drawing has no colour of its own, and a file's has all of them.
 #[test]
 fn colours_are_the_pages_or_its_own() {

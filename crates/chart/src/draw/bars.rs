@@ -1,6 +1,6 @@
 //! Values by group: bars or points with intervals, and the single runs as small discs.
 
-use super::{LETTERS, SMALL, bottom_axis, legend, names_room};
+use super::{SMALL, bottom_axis, legend, names_room, row_name};
 use crate::axis::Ruler;
 use crate::font;
 use crate::skin::Ink;
@@ -40,9 +40,8 @@ pub(super) fn draw(svg: &mut Svg, bars: &Bars) {
     for group in &bars.groups {
         y += gap / 2.0;
         if wide {
-            let label = font::fitted(&group.label, LETTERS, left - 8.0);
-            let middle = y + BAR * group.bars.len() as f64 / 2.0 + 4.0;
-            svg.text((left - 8.0, middle), &label, LETTERS, Ink::Strong, Anchor::End, Weight::Plain);
+            let middle = y + BAR * group.bars.len() as f64 / 2.0;
+            row_name(svg, &group.label, (left - 8.0, middle), left - 8.0);
         } else {
             let label = font::fitted(&group.label, SMALL, svg.width() - 12.0);
             svg.text((6.0, y + 12.0), &label, SMALL, Ink::Strong, Anchor::Start, Weight::Plain);

@@ -1,6 +1,6 @@
 //! Ratios: a sign and an interval a row, the band of equivalence behind them.
 
-use super::{LETTERS, SMALL, bottom_axis, names_room};
+use super::{SMALL, bottom_axis, names_room, row_name};
 use crate::axis::{Axis, Format, Ruler, Scale};
 use crate::font;
 use crate::skin::Ink;
@@ -16,7 +16,15 @@ pub(super) fn draw(svg: &mut Svg, forest: &Forest) {
     let words_room = if wide { names_room(svg, forest.rows.iter().map(|row| row.words.as_str()), 0.34) } else { 4.0 };
     let left = if wide { names_room(svg, forest.rows.iter().map(|row| row.label.as_str()), 0.32) } else { 8.0 };
     let (left, right) = (left.max(20.0), svg.width() - words_room - 8.0);
-    let row_height = if wide { ROW } else { ROW + 18.0 };
+    let line_room = svg.width() - 12.0;
+    // On a telephone the words stand above the sign, and below the label where one line has no room for both.
+    let is_long = |row: &ForestRow| font::width(&said(row), SMALL) > line_room;
+    let two_lines = forest.rows.iter().any(is_long);
+    let row_height = match (wide, two_lines) {
+        (true, _) => ROW,
+        (false, false) => ROW + 18.0,
+        (false, true) => ROW + 32.0,
+    };
     let ratios = forest.rows.iter().filter_map(|row| row.value).filter(|ratio| *ratio > 0.0 && ratio.is_finite());
     let (least, most) = ratios.fold((1.0, 1.0), |(lo, hi): (f64, f64), ratio| (lo.min(ratio), hi.max(ratio)));
     let ends = (least / BEYOND, most * BEYOND);
@@ -40,18 +48,24 @@ pub(super) fn draw(svg: &mut Svg, forest: &Forest) {
         let line = top + row_height * index as f64;
         let y = line + row_height - ROW / 2.0;
         if wide {
-            let label = font::fitted(&row.label, LETTERS, left - 8.0);
-            svg.text((left - 8.0, y + 4.0), &label, LETTERS, Ink::Strong, Anchor::End, Weight::Plain);
+            row_name(svg, &row.label, (left - 8.0, y), left - 8.0);
             let words = font::fitted(&row.words, SMALL, words_room);
             svg.text((right + 8.0, y + 4.0), &words, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
         } else {
-            let text = font::fitted(&format!("{}: {}", row.label, row.words), SMALL, svg.width() - 12.0);
-            svg.text((6.0, line + 15.0), &text, SMALL, Ink::Strong, Anchor::Start, Weight::Plain);
+            let (first, second) = if two_lines { (row.label.clone(), row.words.as_str()) } else { (said(row), "") };
+            let first = font::fitted(&first, SMALL, line_room);
+            svg.text((6.0, line + 15.0), &first, SMALL, Ink::Strong, Anchor::Start, Weight::Plain);
+            let second = font::fitted(second, SMALL, line_room);
+            svg.text((6.0, line + 29.0), &second, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
         }
-        svg.open(&format!("{}: {}", row.label, row.words));
+        svg.open(&said(row));
         sign(svg, &ruler, row, ends, y);
         svg.close();
     }
+}
+
+fn said(row: &ForestRow) -> String {
+    format!("{}: {}", row.label, row.words)
 }
 
 fn sign(svg: &mut Svg, ruler: &Ruler, row: &ForestRow, ends: (f64, f64), y: f64) {

@@ -42,6 +42,25 @@ fn names_room<'a>(svg: &Svg, names: impl Iterator<Item = &'a str>, share: f64) -
     needed.min(svg.width() * share)
 }
 
+/// The name of a row, which ends at `right`: in two smaller lines where one has no room for it.
+fn row_name(svg: &mut Svg, name: &str, (right, middle): (f64, f64), room: f64) {
+    let mut line = |text: &str, y: f64, size: f64| {
+        let text = font::fitted(text, size, room);
+        svg.text((right, y), &text, size, Ink::Strong, Anchor::End, Weight::Plain);
+    };
+    if font::width(name, LETTERS) <= room {
+        return line(name, middle + 4.0, LETTERS);
+    }
+    let lines = font::wrapped(name, SMALL, room);
+    match lines.split_first() {
+        Some((first, rest)) if !rest.is_empty() => {
+            line(first, middle - 2.5, SMALL);
+            line(&rest.join(" "), middle + 9.5, SMALL);
+        }
+        _ => line(name, middle + 4.0, SMALL),
+    }
+}
+
 /// Names of series with their signs, in as many lines as they need.
 fn legend(svg: &mut Svg, names: &[&str], mut sign: impl FnMut(&mut Svg, usize, (f64, f64))) {
     if names.len() < 2 {

@@ -58,6 +58,20 @@ fn every_study_that_is_shipped_has_a_plan_and_a_page() {
     assert_eq!(seen, 6);
 }
 
+// Protects: the published tests can be run as they were printed, next to the numbers that were.
+#[test]
+fn what_was_published_is_a_scale_of_its_study() {
+    let home = Home::new();
+    for (name, loads, imports) in [("raid4-vs-raid5", 2, 4), ("three-systems", 4, 7), ("mirrors", 7, 8)] {
+        let file = root().join(format!("studies/{name}.toml"));
+        let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", "published", "--json"]).expect(0);
+        let plan: Plan = plumb_document::json::from_str(&said.out).unwrap();
+        let load = plan.factors.iter().find(|factor| factor.name == "load").unwrap();
+        assert_eq!((load.levels.len(), plan.imports.len()), (loads, imports), "{name}");
+        assert!(!plan.warnings.iter().any(|warning| warning.contains("import")), "{:?}", plan.warnings);
+    }
+}
+
 #[test]
 fn a_study_that_is_wrong_ends_with_2_and_points_at_it() {
     let home = Home::new();

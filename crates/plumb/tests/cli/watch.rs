@@ -74,6 +74,9 @@ pub(crate) fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<Stri
         format!("trap : INT; stty rows 24 cols 80; stty -g > before; {line}; echo \"ended $?\"; stty -g > after");
     // Whoever runs the tests in the background ignores Ctrl-C, and so would everything below.
     let mut command = Command::new("env");
+    // Its database and its directories are those of this home.
+    let plumb = home.command([""]);
+    command.envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command
         .args(["--default-signal=INT", "script", "-qec", &line, "/dev/null"])
         .current_dir(home.work())

@@ -1,7 +1,9 @@
-//! What one factor does at each level of another: level means with intervals. Lines that run alike mean that the factors act alone.
+//! What one factor does at each level of another: level means with intervals. Lines that run alike mean that the factors act alone. Where
+//! there is a third factor, each of its levels has a panel: rates by size of record for each size of file, as IOzone's users draw them.
 
 use super::charts::{axis_of, slug};
 use super::numbers::{RunNumber, accepted, mean};
+use super::study::says_phase;
 use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Point, Scale, Series, SeriesShape};
 use plumb_result::study::{EffectTable, StudyReport};
 use plumb_result::tidy::TidyTable;
@@ -11,6 +13,9 @@ const CHARTS_MAX: usize = 12;
 
 /// More curves than this cannot be told apart.
 const LEVELS_MAX: usize = 7;
+
+/// Combinations of levels of the remaining factors that have a panel each; over more of them, means are drawn.
+const PANELS_MAX: usize = 6;
 
 /// How far neighbours stand apart, so that their intervals do not cover one another, in steps of the axis.
 const APART: f64 = 0.06;
@@ -43,14 +48,25 @@ pub(super) fn interactions(report: &StudyReport, table: &TidyTable) -> Vec<Chart
             number.metric == effects.metric && number.phase == effects.phase && number.workload == effects.workload
         };
         let numbers: Vec<&RunNumber<'_>> = numbers.iter().filter(of_table).collect();
-        for other in &factors {
-            let mut others = levels(other);
+        let levels_here = |factor: &str| {
+            let mut levels = levels(factor);
             // Levels that this work never had: a factor may be the work itself.
-            others.retain(|level| numbers.iter().any(|number| number.level(table, other) == *level));
-            if others.len() > 1 {
-                let pair = Pair { by: &report.by, by_levels: &by, other, other_levels: &others };
-                charts.extend(chart(effects, table, &numbers, &pair));
+            levels.retain(|level| numbers.iter().any(|number| number.level(table, factor) == *level));
+            levels
+        };
+        for other in &factors {
+            let others = levels_here(other);
+            if others.len() < 2 {
+                continue;
             }
+            let pair = Pair { by: &report.by, by_levels: &by, other, other_levels: &others };
+            let rest: Vec<(&str, Vec<&str>)> = factors
+                .iter()
+                .filter(|factor| *factor != other)
+                .map(|factor| (*factor, levels_here(factor)))
+                .filter(|(_, levels)| levels.len() > 1)
+                .collect();
+            charts.extend(chart(effects, table, &numbers, &pair, &slices(&rest)));
         }
     }
     charts.truncate(CHARTS_MAX);
@@ -64,7 +80,88 @@ struct Pair<'a> {
     other_levels: &'a [&'a str],
 }
 
-fn chart(effects: &EffectTable, table: &TidyTable, numbers: &[&RunNumber<'_>], pair: &Pair<'_>) -> Option<Chart> {
+/// Levels of the factors that are neither of the two: what a panel is of.
+type Slice<'a> = Vec<(&'a str, &'a str)>;
+
+/// Each combination of levels; all of them together where they are too many.
+fn slices<'a>(rest: &[(&'a str, Vec<&'a str>)]) -> Vec<Slice<'a>> {
+    let mut slices: Vec<Slice<'a>> = vec![Vec::new()];
+    for (factor, levels) in rest {
+        let with = |slice: &Slice<'a>, level: &&'a str| {
+            let mut slice = slice.clone();
+            slice.push((*factor, *level));
+            slice
+        };
+        slices = slices.iter().flat_map(|slice| levels.iter().map(|level| with(slice, level))).collect();
+    }
+    if slices.len() > PANELS_MAX { vec![Vec::new()] } else { slices }
+}
+
+fn chart(
+    effects: &EffectTable,
+    table: &TidyTable,
+    numbers: &[&RunNumber<'_>],
+    pair: &Pair<'_>,
+    slices: &[Slice<'_>],
+) -> Option<Chart> {
+    let panel = |slice: &Slice<'_>| {
+        let of_slice =
+            |number: &&&RunNumber<'_>| slice.iter().all(|(factor, level)| number.level(table, factor) == *level);
+        let numbers: Vec<&RunNumber<'_>> = numbers.iter().filter(of_slice).copied().collect();
+        let series = series(table, &numbers, pair);
+        let has_values = |one: &&Series| one.points.iter().filter(|point| point.y.is_some()).count() > 1;
+        let of: Vec<String> = slice.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+        (series.iter().filter(has_values).count() > 1).then(|| (of.join(", "), series))
+    };
+    // Of what each panel is, empty of all; its curves.
+    let panels: Vec<(String, Vec<Series>)> = slices.iter().filter_map(panel).collect();
+    if panels.is_empty() {
+        return None;
+    }
+    let axis = axis_of(effects.metric, Scale::FromZero);
+    let said = |(of, series): &(String, Vec<Series>)| {
+        let value = |value: Option<f64>| value.map_or("none".to_owned(), |value| axis.format.text(value));
+        let curve = |one: &Series| {
+            let values =
+                one.points.iter().zip(pair.other_levels).map(|(point, level)| format!("{level} {}", value(point.y)));
+            format!("{}: {}", one.name, values.collect::<Vec<_>>().join(", "))
+        };
+        let curves = series.iter().map(curve).collect::<Vec<_>>().join("; ");
+        if of.is_empty() { curves } else { format!("{of}: {curves}") }
+    };
+    let phase = effects.phase.as_str();
+    let name = if phase.is_empty() || phase == effects.workload || says_phase(effects.metric, phase) {
+        effects.workload.clone()
+    } else {
+        format!("{} {}", effects.workload, effects.phase)
+    };
+    let title = format!("{name} {}: {} by {}", effects.metric, pair.by, pair.other);
+    let over = if slices.iter().all(Vec::is_empty) { ", over all other factors" } else { "" };
+    Some(Chart {
+        name: format!("together-{}", slug(&title)),
+        says: format!(
+            "Geometric means with 95 % intervals over provisionings (over runs where there is only one){over}. Lines that run alike: the \
+             factors act alone. Lines that cross or part: what one does depends on the other."
+        ),
+        alt: format!("{title}. {}.", panels.iter().map(said).collect::<Vec<_>>().join(". ")),
+        title,
+        body: Body::Lines(Lines {
+            x: Axis { title: pair.other.to_owned(), format: Format::Count, scale: Scale::Linear },
+            x_names: pair.other_levels.iter().map(|level| (*level).to_owned()).collect(),
+            panels: panels
+                .into_iter()
+                .map(|(of, series)| {
+                    let title = if of.is_empty() { axis.title.clone() } else { format!("{of}. {}", axis.title) };
+                    Panel { y: Axis { title, ..axis.clone() }, height: 170.0, series }
+                })
+                .collect(),
+            marks: Vec::new(),
+        }),
+    })
+}
+
+/// A curve for each level of the one factor, with a point for each of the other.
+fn series(table: &TidyTable, numbers: &[&RunNumber<'_>], pair: &Pair<'_>) -> Vec<Series> {
     let first = -APART * (pair.by_levels.len() - 1) as f64 / 2.0;
     let series = |(number, level): (usize, &&str)| {
         let point = |(place, other): (usize, &&str)| {
@@ -81,36 +178,21 @@ fn chart(effects: &EffectTable, table: &TidyTable, numbers: &[&RunNumber<'_>], p
             points: pair.other_levels.iter().enumerate().map(point).collect(),
         }
     };
-    let series: Vec<Series> = pair.by_levels.iter().enumerate().map(series).collect();
-    let has_values = |one: &&Series| one.points.iter().filter(|point| point.y.is_some()).count() > 1;
-    if series.iter().filter(has_values).count() < 2 {
-        return None;
+    pair.by_levels.iter().enumerate().map(series).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: a panel for each combination of the other factors, and means where they are too many to be seen.
+    #[test]
+    fn other_factors_have_panels() {
+        assert_eq!(slices(&[]), [Vec::new()]);
+        let size = ("size", vec!["1m", "512m"]);
+        assert_eq!(slices(std::slice::from_ref(&size)), [vec![("size", "1m")], vec![("size", "512m")]]);
+        let mode = ("mode", vec!["a", "b", "c"]);
+        assert_eq!(slices(&[size.clone(), mode.clone()]).len(), 6);
+        assert_eq!(slices(&[size, mode, ("depth", vec!["1", "2"])]), [Vec::new()]);
     }
-    let axis = axis_of(effects.metric, Scale::FromZero);
-    let said = |one: &Series| {
-        let value = |value: Option<f64>| value.map_or("none".to_owned(), |value| axis.format.text(value));
-        let values =
-            one.points.iter().zip(pair.other_levels).map(|(point, level)| format!("{level} {}", value(point.y)));
-        format!("{}: {}", one.name, values.collect::<Vec<_>>().join(", "))
-    };
-    let name = if effects.phase.is_empty() || effects.phase == effects.workload {
-        effects.workload.clone()
-    } else {
-        format!("{} {}", effects.workload, effects.phase)
-    };
-    let title = format!("{name} {}: {} by {}", effects.metric, pair.by, pair.other);
-    Some(Chart {
-        name: format!("together-{}", slug(&title)),
-        says: "Geometric means with 95 % intervals over provisionings (over runs where there is only one), over all other factors. Lines \
-               that run alike: the factors act alone. Lines that cross or part: what one does depends on the other."
-            .to_owned(),
-        alt: format!("{title}. {}.", series.iter().map(said).collect::<Vec<_>>().join("; ")),
-        title,
-        body: Body::Lines(Lines {
-            x: Axis { title: pair.other.to_owned(), format: Format::Count, scale: Scale::Linear },
-            x_names: pair.other_levels.iter().map(|level| (*level).to_owned()).collect(),
-            panels: vec![Panel { y: axis, height: 170.0, series }],
-            marks: Vec::new(),
-        }),
-    })
 }

@@ -14,6 +14,12 @@ use plumb_result::study::{EffectLine, EffectTable, StudyCell, StudyContrast, Stu
 use plumb_result::tidy::TidyTable;
 use std::collections::BTreeMap;
 
+/// More verdicts than this stand behind the charts.
+const VERDICTS_FIRST_MAX: usize = 8;
+
+/// What a study calls the level of a factor in cells in which it has none.
+const NO_LEVEL: &str = "-";
+
 /// A study. `numbers`: those of all its runs, with a column for each factor.
 pub fn of_study(report: &StudyReport, numbers: TidyTable) -> FullReport {
     let mut charts = Vec::new();
@@ -29,11 +35,13 @@ pub fn of_study(report: &StudyReport, numbers: TidyTable) -> FullReport {
     charts.extend(report.effects.iter().filter_map(effects));
     charts.extend(of_runs);
     let mut parts = parts_in_full(report);
-    // Behind the answer and the verdicts, before the tables.
-    let at = parts
-        .iter()
-        .position(|part| matches!(part, ReportPart::Heading(text) if text.starts_with("Results by")))
-        .unwrap_or(parts.len());
+    let heading = |start: &str| {
+        parts.iter().position(|part| matches!(part, ReportPart::Heading(text) if text.starts_with(start)))
+    };
+    // Behind the answer and the verdicts, before the tables; before verdicts of which the charts say more at a glance.
+    let judged = report.contrasts.iter().filter(|one| one.is_judged()).count();
+    let at = heading("Verdicts").filter(|_| judged > VERDICTS_FIRST_MAX).or_else(|| heading("Results by"));
+    let at = at.unwrap_or(parts.len());
     if !charts.is_empty() {
         let heading = std::iter::once(ReportPart::Heading("Charts".to_owned()));
         parts.splice(at..at, heading.chain(charts.into_iter().map(ReportPart::chart)));
@@ -46,12 +54,18 @@ fn label(one: &StudyContrast) -> String {
     let contrast = &one.contrast;
     let mut words: Vec<String> = contrast.workload.iter().cloned().collect();
     let of_factor = |(factor, level): (&String, &String)| format!("{factor} {level}");
-    words.extend(one.within.iter().filter(|(_, level)| contrast.workload.as_ref() != Some(level)).map(of_factor));
-    if !contrast.phase.is_empty() && !words.contains(&contrast.phase) {
+    let is_said = |level: &String| level == NO_LEVEL || contrast.workload.as_ref() == Some(level);
+    words.extend(one.within.iter().filter(|(_, level)| !is_said(level)).map(of_factor));
+    if !contrast.phase.is_empty() && !words.contains(&contrast.phase) && !says_phase(contrast.metric, &contrast.phase) {
         words.push(contrast.phase.clone());
     }
     words.push(contrast.metric.to_string());
     words.join(" ")
+}
+
+/// Whether a metric's name says which phase it is of: `write.bw` of `write`.
+pub(super) fn says_phase(metric: Metric, phase: &str) -> bool {
+    metric.to_string().split('.').next() == Some(phase)
 }
 
 fn verdicts(report: &StudyReport) -> Vec<Chart> {
@@ -128,6 +142,9 @@ fn level_chart(
             }
         }
     }
+    // The rows of one work together.
+    let works: Vec<&str> = rows.iter().map(|(work, ..)| *work).collect();
+    rows.sort_by_key(|(work, ..)| works.iter().position(|known| known == work));
     let bar = |(work, phase, other): &Row<'_>, series: usize| {
         let level = levels[series];
         let is_cell = |cell: &&StudyCell| {
@@ -162,9 +179,10 @@ fn level_chart(
     };
     let name = |(work, phase, other): &Row<'_>| {
         let mut words: Vec<String> = [*work].into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect();
-        let of_others = other.iter().filter(|(_, level)| *level != work);
+        let of_others = other.iter().filter(|(_, level)| *level != work && **level != NO_LEVEL);
         words.extend(of_others.map(|(factor, level)| format!("{factor} {level}")));
-        words.extend([*phase].into_iter().filter(|phase| !phase.is_empty() && phase != work).map(str::to_owned));
+        let is_said = phase.is_empty() || phase == work || says_phase(metric, phase);
+        words.extend((!is_said).then(|| (*phase).to_owned()));
         words.join(" ")
     };
     let groups: Vec<BarGroup> = rows
@@ -265,4 +283,16 @@ fn method(report: &StudyReport) -> Vec<ReportPart> {
         report.created_at
     );
     vec![ReportPart::Heading("For a paper".to_owned()), ReportPart::Text(Ink::Faint, text)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: a label does not say `write write.bw`, and still tells two phases of writes apart.
+    #[test]
+    fn a_phase_is_said_once() {
+        let metric: Metric = "write.bw".parse().unwrap();
+        assert!(says_phase(metric, "write") && !says_phase(metric, "write-64KiB") && !says_phase(metric, "read"));
+    }
 }
