@@ -71,6 +71,7 @@ mod tests {
             wall_ns: 2_000_000_000,
             metrics: Default::default(),
             done: Default::default(),
+            steps: Vec::new(),
             first_done: None,
             ranks: spread.map(Box::new),
             notes: Vec::new(),
