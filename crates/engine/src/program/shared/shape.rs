@@ -119,7 +119,7 @@ impl SharedShape {
             files: 0,
             leaves: 0,
             size: Drawn::of(&target.size),
-            seed: splitmix64(seed ^ 0x73_68_61_72_65_64),
+            seed: splitmix64(seed ^ u64::from_be_bytes(*b"\0\0shared")),
             preallocated_percent: target.preallocated_percent,
             mean_width,
             mean_depth,

@@ -148,6 +148,12 @@ impl Progress for Watching<'_> {
             return;
         }
         self.snapshots.count = elapsed_ns / period_ns;
+        // What would come right before the end is what is printed there.
+        let time_ns =
+            self.plan.workload.phase.first().and_then(|phase| phase.stop.time).map_or(u64::MAX, |time| time.0);
+        if elapsed_ns.saturating_add(period_ns / 2) > time_ns {
+            return;
+        }
         let seconds = (elapsed_ns - self.snapshots.from_ns) as f64 / 1e9;
         self.breakdown(&since(&steps, &self.snapshots.before), seconds);
         if period < 0 {
