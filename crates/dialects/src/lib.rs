@@ -29,6 +29,7 @@ pub mod dd;
 pub mod elbencho;
 mod file_error;
 pub mod fio;
+pub mod ior;
 pub mod iostat;
 pub mod iozone;
 pub mod mdtest;

@@ -12,7 +12,8 @@ const fn long(name: &'static str, takes: Takes, default: &'static str, what: &'s
     Opt { letter: None, name: Some(name), takes, default, what, support: Works }
 }
 
-const COMMANDS: Support = NotYet("Plumb runs no commands between phases; run the phases one by one with -C, -T, -E and -r");
+const COMMANDS: Support =
+    NotYet("Plumb runs no commands between phases; run the phases one by one with -C, -T, -E and -r");
 
 /// All of them but those of the back ends. Source: mdtest 4.1.0+dev, its `-h`.
 #[rustfmt::skip]

@@ -72,6 +72,7 @@ impl Step {
             Step::OfFile(_) => "of-file",
             Step::Postmark(_) => "postmark",
             Step::Trees(_) => "trees",
+            Step::Meet {} => "meet",
             Step::Delay { .. } => "delay",
             Step::Each(_) => "each",
             Step::Loop { .. } => "loop",
@@ -111,6 +112,7 @@ impl Step {
             | Step::OfFile(_)
             | Step::Postmark(_)
             | Step::Trees(_)
+            | Step::Meet {}
             | Step::Each(_)
             | Step::Link { to: Some(_), .. }
             | Step::Symlink { to: Some(_), .. }
@@ -185,7 +187,7 @@ impl Step {
                 FileWork::Look => &[OpKind::Stat],
                 FileWork::Remove => &[OpKind::Unlink],
             },
-            Step::Each(_) | Step::Loop { .. } | Step::Mix { .. } | Step::Delay { .. } => &[],
+            Step::Each(_) | Step::Loop { .. } | Step::Mix { .. } | Step::Delay { .. } | Step::Meet {} => &[],
         }
     }
 

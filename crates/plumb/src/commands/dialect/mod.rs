@@ -11,6 +11,7 @@ mod error;
 mod findings;
 mod fio;
 mod hpc;
+mod ior;
 mod iostat;
 mod iozone;
 mod mdtest;
@@ -49,6 +50,7 @@ const TOOLS: &[Tool] = &[
     tool("elbencho", speak::<elbencho::Elbencho>),
     tool("fio", speak::<fio::Jobs>),
     tool("getc_putc", speak::<bonnie::GetcPutc>),
+    tool("ior", speak::<ior::Ior>),
     tool("iostat", iostat::as_iostat),
     tool("iozone", speak::<iozone::Iozone>),
     tool("mdtest", speak::<mdtest::Mdtest>),

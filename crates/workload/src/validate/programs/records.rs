@@ -29,7 +29,11 @@ pub(super) fn trees(check: &mut Checker, step: &TreeStep) {
         check.problem(["wall"], "one worker that does the items of all owners meets nobody", "leave `wall` out");
     }
     if matches!(step.does, TreeWork::Rename { aside } if aside == step.items) {
-        check.problem(["does", "rename", "aside"], "items would be put aside under their own names", "use another kind");
+        check.problem(
+            ["does", "rename", "aside"],
+            "items would be put aside under their own names",
+            "use another kind",
+        );
     }
 }
 
@@ -44,7 +48,20 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
             }
         }
         order => {
-            record(check, transfer.record, transfer.record.0.saturating_mul(transfer.count));
+            record(check, transfer.record, transfer.end());
+            if let RecordOrder::Segments(segments) = order {
+                let fits = segments.block.0.is_multiple_of(transfer.record.0.max(1)) && segments.block.0 > 0;
+                if !fits {
+                    check.problem(
+                        ["order", "segments", "block"],
+                        "a block is not a whole number of records",
+                        "use a multiple of `record`",
+                    );
+                }
+                if segments.block.0 / transfer.record.0.max(1) > SHUFFLED_MAX {
+                    check.problem(["record"], "this many records cannot be shuffled in memory", "use larger records");
+                }
+            }
             check.positive(["count"], "the number of records", transfer.count, "use at least 1");
             if let RecordOrder::Strided { records } = order {
                 check.positive(["order", "strided", "records"], "the stride", *records, "use at least 1");

@@ -313,6 +313,7 @@ impl Walk<'_> {
             | Step::Readdir {}
             | Step::List { .. }
             | Step::EndList {}
+            | Step::Meet {}
             | Step::Sync {} => {}
         }
     }
