@@ -39,6 +39,8 @@ pub(crate) struct Control {
     at_wall: AtomicU64,
     /// How far the furthest of them came.
     furthest: AtomicU64,
+    /// Arrivals at steps at which all workers meet.
+    at_steps: AtomicU64,
 }
 
 // SAFETY: repr(C), nothing but AtomicU64.
@@ -119,8 +121,25 @@ impl WorkerControl<'_> {
             if self.stop_requested() {
                 return None;
             }
-            if self.phase.at_wall.load(Acquire) >= workers {
+            // Who ended before the wall never comes: nobody passes it before all others are there.
+            if self.phase.at_wall.load(Acquire) + self.phase.done() >= workers {
                 return Some(self.phase.furthest.load(Acquire));
+            }
+            self.phase.wait_for_news(news);
+        }
+    }
+
+    /// Waits until there have been so many arrivals at steps at which all meet, this one counted; or until the worker
+    /// is stopped.
+    pub(crate) fn meet_at_step(&self, arrivals: u64) {
+        if self.phase.at_steps.fetch_add(1, AcqRel) + 1 >= arrivals {
+            self.phase.tell();
+        }
+        loop {
+            let news = self.phase.news.load(Acquire);
+            // Who is done has left its last such step behind, or never comes.
+            if self.stop_requested() || self.phase.at_steps.load(Acquire) >= arrivals || self.phase.done() > 0 {
+                return;
             }
             self.phase.wait_for_news(news);
         }

@@ -56,7 +56,7 @@ pub fn first_of_seed(seed: u32) -> u32 {
     };
     let mut number = step() % 2048;
     for _ in 0..2 {
-        number = number << 10 ^ step() % 1024;
+        number = (number << 10) ^ (step() % 1024);
     }
     number
 }

@@ -22,3 +22,11 @@ pub fn packet_kind(word: &str) -> Option<plumb_workload::program::PacketKind> {
         Some(_) => return None,
     })
 }
+
+/// As C's `%e` has it.
+pub fn exponent(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$e}");
+    let (number, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let power: i32 = power.parse().unwrap_or(0);
+    format!("{number}e{}{:02}", if power < 0 { '-' } else { '+' }, power.abs())
+}

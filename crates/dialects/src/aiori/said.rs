@@ -71,6 +71,8 @@ pub enum SaidValue {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Said {
     values: BTreeMap<String, SaidValue>,
+    /// All values of `-O`: lists of directives.
+    pub directives: Vec<String>,
     /// Options that were given and have no effect, with the reason.
     pub ignored: Vec<(String, &'static str)>,
     /// Help was asked for.
@@ -107,8 +109,7 @@ impl Said {
             };
             return self.option(row, value.map(str::to_owned), next);
         }
-        let mut letters = name.char_indices();
-        while let Some((at, letter)) = letters.next() {
+        for (at, letter) in name.char_indices() {
             let Some(row) = all().find(|row| row.letter == Some(letter)) else {
                 let long = all().filter_map(|row| row.name).find(|long| *long == name);
                 let nearest = long.map(|name| format!("--{name}"));
@@ -173,7 +174,10 @@ impl Said {
             },
             (Takes::Text, text) => SaidValue::Text(text.unwrap_or_default().to_owned()),
             (takes, text) => {
-                let number = size(text.unwrap_or_default()).map_err(wrong)?;
+                // A fraction of a number of 32 bits has no meaning, and is left out, as in the tools.
+                let text = text.unwrap_or_default();
+                let text = if takes == Takes::Number { text.split('.').next().unwrap_or(text) } else { text };
+                let number = size(text).map_err(wrong)?;
                 if takes == Takes::Number && i32::try_from(number).is_err() {
                     return Err(wrong(format!("is {number}, which exceeds 32 bits; use a smaller number")));
                 }
@@ -191,6 +195,9 @@ impl Said {
                 return Err(Wrong::Unsupported { option: option.to_owned(), when: "never", why });
             }
             Support::NotYet(_) | Support::Never(_) => {}
+        }
+        if let ("O", SaidValue::Text(text)) = (key.as_str(), &value) {
+            self.directives.push(text.clone());
         }
         self.values.insert(key, value);
         Ok(())

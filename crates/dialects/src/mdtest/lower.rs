@@ -130,7 +130,7 @@ impl Lowering<'_> {
         let steps = steps.into_iter().map(|step| Step::Trees(Box::new(step)));
         let sync = self.settings.syncs.then_some(Step::Sync {});
         let program = Program {
-            content: ProgramContent::Packets(Packets { kind: self.settings.packets, seed: self.facts.seed }),
+            content: ProgramContent::Packets(Packets { kind: self.settings.packets, seed: self.facts.seed, worker: 0 }),
             checks: self.settings.verifies_reads,
             ..Program::new(steps.chain(sync).collect())
         };

@@ -3,7 +3,7 @@
 use super::lower::Lowered;
 use super::result::{IterationResult, RankTime, Test};
 use super::settings::{Prints, Settings};
-use crate::aiori::{FileSystem, VERSION};
+use crate::aiori::{FileSystem, VERSION, exponent};
 use plumb_result::histogram::Histogram;
 
 /// The first lines. `began` is in mdtest's form of a date and time.
@@ -49,10 +49,13 @@ pub fn tasks(settings: &Settings, lowered: &Lowered) -> String {
     }
 }
 
-/// The line about a stonewall that ranks met with different counts.
-pub fn wall(result: &IterationResult) -> Option<String> {
+/// The line about a stonewall that some rank met before it had all its items.
+pub fn wall(result: &IterationResult, items: u64) -> Option<String> {
     let at_wall = &result.at_wall;
     let (min, max) = (at_wall.iter().min()?, at_wall.iter().max()?);
+    if *min >= items {
+        return None;
+    }
     let mean = at_wall.iter().sum::<u64>() as f64 / at_wall.len() as f64;
     Some(format!("Continue stonewall hit min: {min} max: {max} avg: {mean:.1} \n\n"))
 }
@@ -128,14 +131,6 @@ fn each_rank(settings: &Settings, results: &[IterationResult], figure: Figure) -
         }
     }
     text
-}
-
-/// As C's `%e` has it.
-fn exponent(value: f64, digits: usize) -> String {
-    let text = format!("{value:.digits$e}");
-    let (number, power) = text.split_once('e').unwrap_or((&text, "0"));
-    let power: i32 = power.parse().unwrap_or(0);
-    format!("{number}e{}{:02}", if power < 0 { '-' } else { '+' }, power.abs())
 }
 
 /// Max, min, mean and standard deviation.

@@ -197,7 +197,7 @@ impl Settings {
             () if self.items > 0 && self.per_directory > 0 && self.unique => {
                 conflict("-n and -I do not go together with -u: give one of them")
             }
-            () if self.items > 0 && self.per_directory > 0 && self.items % self.per_directory != 0 => {
+            () if self.items > 0 && self.per_directory > 0 && !self.items.is_multiple_of(self.per_directory) => {
                 conflict("-n must be a multiple of -I")
             }
             () if self.write_bytes > 0 && self.makes_nodes => conflict("-k and -w do not go together"),

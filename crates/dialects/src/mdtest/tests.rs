@@ -20,7 +20,13 @@ fn wrong(line: &str) -> String {
 
 fn lowered(line: &str) -> Lowered {
     let settings = settings(line);
-    lower(&settings, &Facts { tasks: settings.ranks, ..Facts::default() })
+    let lowered = lower(&settings, &Facts { tasks: settings.ranks, ..Facts::default() });
+    if !lowered.workload.phase.is_empty() {
+        assert_eq!(plumb_workload::validate::validate(&lowered.workload), [], "{line}");
+        let text = plumb_workload::native::to_toml(&lowered.workload).unwrap();
+        assert_eq!(plumb_workload::native::parse("mdtest.toml", &text).unwrap(), lowered.workload, "{line}");
+    }
+    lowered
 }
 
 fn phases(lowered: &Lowered) -> Vec<&str> {
@@ -233,7 +239,18 @@ fn the_head_names_tasks_and_command() {
     assert_eq!(tasks("-n 10 -S --plumb-ranks 2"), "2 tasks, 1 file\n");
     assert_eq!(tasks("-n 10 -D"), "1 tasks, 10 directories\n");
     let mut result = IterationResult::default();
-    assert_eq!(print::wall(&result), None);
+    assert_eq!(print::wall(&result, 10), None);
     result.at_wall = vec![2564, 3973];
-    assert_eq!(print::wall(&result).unwrap(), "Continue stonewall hit min: 2564 max: 3973 avg: 3268.5 \n\n");
+    assert_eq!(print::wall(&result, 1 << 20).unwrap(), "Continue stonewall hit min: 2564 max: 3973 avg: 3268.5 \n\n");
+}
+
+proptest::proptest! {
+    // Protects from hostile command lines: whatever they hold, they are settings that can be lowered, or an error.
+    #[test]
+    fn no_command_line_panics(words in proptest::collection::vec("-{0,2}[a-zA-Z.]{0,12}=?-?[0-9]{0,20}[kmgtp]?", 0..8)) {
+        if let Ok(Asked::Run(settings, _)) = read(&words) {
+            let lowered = lower(&settings, &Facts { tasks: settings.tasks.1, ..Facts::default() });
+            print::tasks(&settings, &lowered);
+        }
+    }
 }

@@ -390,8 +390,8 @@ impl Calls {
     /// All that is done of an entry of a tree.
     fn of_tree(&mut self, op: &CallOp) -> Completion {
         let Calls { files: Files::Trees(paths), rules, memory, .. } = self else { return Err(Errno(libc::EINVAL)) };
-        let Some(StepRules::Tree(rules)) = rules.get(usize::from(op.rules)) else { return Err(Errno(libc::EINVAL)) };
-        trees::make(paths, rules, memory.piece(rules.step.item_bytes()))
+        let Some(StepRules::Tree(step)) = rules.get(usize::from(op.rules)) else { return Err(Errno(libc::EINVAL)) };
+        trees::make(paths, step, memory.piece(step.item_bytes()))
     }
 
     /// Writes the paths of an entry of a tree, and makes what is written into it.
@@ -403,10 +403,10 @@ impl Calls {
             paths.write_other(op.other);
         }
         if op.kind == OpKind::Create
-            && let Some(StepRules::Tree(rules)) = rules.get(usize::from(op.rules))
-            && rules.step.made_bytes() > 0
+            && let Some(StepRules::Tree(step)) = rules.get(usize::from(op.rules))
+            && step.made_bytes() > 0
         {
-            memory.fill_packet(packet_of(paths, op), rules.step.made_bytes());
+            memory.fill_packet(packet_of(paths, op), step.made_bytes());
         }
     }
 
@@ -491,7 +491,7 @@ impl Calls {
             RecordOrder::Forward => record,
             RecordOrder::Backward => -record,
             RecordOrder::Strided { records } => record.saturating_mul(*records as i64),
-            RecordOrder::Shuffled(_) | RecordOrder::Same | RecordOrder::Listed(_) => 0,
+            RecordOrder::Shuffled(_) | RecordOrder::Same | RecordOrder::Listed(_) | RecordOrder::Segments(_) => 0,
         };
         let ahead = Ahead { step, end: transfer.end() };
         let largest = transfer.largest_bytes() as usize;

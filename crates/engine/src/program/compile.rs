@@ -5,7 +5,6 @@ use super::cursor::TransferPlan;
 use super::op::{Call, CallOp};
 use super::postmark::CallRules;
 use super::rules::{OpenRules, Over, StepRules};
-use super::trees::TreeRules;
 use crate::tree::TreeSizes;
 use plumb_workload::program::{Choice, FileOrder, MissingFile, Needs, OpenStep, Pick, PostmarkStep, Step, TreeStep};
 use plumb_workload::validate::MAX_SET_REQUEST_BYTES;
@@ -73,6 +72,8 @@ pub(super) enum Instruction {
     /// What is done with trees, by its number.
     Trees(u32),
     Postmark,
+    /// Waits for all other workers of the phase.
+    Meet,
     Delay {
         time_ns: u64,
     },
@@ -337,7 +338,7 @@ impl Compiler {
                 return Ok(Instruction::Transfer(self.program.transfers.len() as u32 - 1));
             }
             Step::Trees(step) => {
-                let rules = self.rule(StepRules::Tree(Box::new(TreeRules { step: TreeStep::clone(step) })), at)?;
+                let rules = self.rule(StepRules::Tree(step.clone()), at)?;
                 self.program.trees.push((TreeStep::clone(step), rules));
                 return Ok(Instruction::Trees(self.program.trees.len() as u32 - 1));
             }
@@ -346,6 +347,7 @@ impl Compiler {
                 self.program.postmark = Some(Box::new((PostmarkStep::clone(step), rules)));
                 return Ok(Instruction::Postmark);
             }
+            Step::Meet {} => return Ok(Instruction::Meet),
             Step::Delay { time } => return Ok(Instruction::Delay { time_ns: time.0 }),
             Step::Close { .. } => self.op(step, Call::Close),
             Step::Fsync { .. } => self.op(step, Call::Fsync),

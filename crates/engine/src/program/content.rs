@@ -98,7 +98,11 @@ impl RecordMemory {
             }
             ProgramContent::Told { seed } => Held::Told { seed: *seed },
             ProgramContent::Counted => Held::Counted,
-            ProgramContent::Packets(packets) => Held::Packets { packets: *packets, held: None },
+            ProgramContent::Packets(packets) => {
+                let of = PacketOf { worker: packets.worker, item: 0 };
+                packets::fill(*packets, of, &mut region.as_mut_slice()[..largest_bytes]);
+                Held::Packets { packets: *packets, held: None }
+            }
             ProgramContent::Ascending => {
                 for (number, byte) in (0usize..).zip(region.as_mut_slice()) {
                     *byte = (number % 128) as u8;
@@ -217,8 +221,9 @@ impl RecordMemory {
                 *counted = (*counted + 1) % piece.len().max(1);
             }
             Held::Filled(filler) => filler.fill(piece),
-            // Made by item.
-            Held::Packets { .. } => {}
+            Held::Packets { packets, .. } => {
+                packets::fill(*packets, PacketOf { worker: packets.worker, item: offset }, piece);
+            }
         }
     }
 
@@ -260,7 +265,11 @@ impl RecordMemory {
 impl Held {
     /// Whether it is the same for every op.
     fn is_constant(&self) -> bool {
-        matches!(self, Held::Zeros | Held::Words { .. } | Held::Ascending)
+        match self {
+            Held::Zeros | Held::Words { .. } | Held::Ascending => true,
+            Held::Packets { packets, .. } => packets::is_constant(packets),
+            _ => false,
+        }
     }
 
     /// Whether what was read is what was written; what is checked is what the content says of itself.
@@ -287,6 +296,9 @@ impl Held {
             let found = word_at(at).unwrap_or(0);
             (found != expected).then(|| Box::new(Mismatch::Word { at: offset + at as u64, expected, found }))
         };
+        if let Held::Packets { packets, .. } = self {
+            return packets::check(*packets, PacketOf { worker: packets.worker, item: offset }, read, offset);
+        }
         let whole_words = read.len() / WORD_BYTES;
         let mismatch = match self {
             Held::Words { word, every } => (0..read.len())

@@ -1,10 +1,13 @@
 //! The way through a transfer: which record is next, and with which seeks.
 
 use super::op::{Call, CallOp, RecordPart};
-use super::shuffle::shuffled;
+use super::shuffle::{shuffled, shuffled_by_seed};
 use crate::op::Seek;
+use crate::rng::splitmix64;
 use plumb_workload::OpKind;
-use plumb_workload::program::{Detours, ListedRecord, Moves, Pauses, RecordOrder, Transfer, Via};
+use plumb_workload::program::{
+    Detours, ListedRecord, Moves, Pauses, RecordOrder, SegmentOrder, Segments, Transfer, Via, Wall,
+};
 use std::time::Instant;
 
 /// A transfer with its order reckoned.
@@ -25,6 +28,7 @@ pub(super) struct TransferPlan {
     pauses: Option<Pauses>,
     spacing_ns: Option<u64>,
     detours: Option<Detours>,
+    wall: Option<Wall>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +43,13 @@ enum RecordWalk {
     Strided(u64),
     Shuffled(Vec<u32>),
     Listed(Vec<ListedRecord>),
+    Segments {
+        segments: Segments,
+        /// Records of a block.
+        each: u64,
+        /// Their order in a block, where that is not from the first to the last.
+        shuffled: Vec<u32>,
+    },
 }
 
 /// How far a transfer has come.
@@ -58,6 +69,29 @@ pub(super) struct Cursor {
     began: Option<Instant>,
     /// Steps made of the detour at hand.
     detour: usize,
+    /// How many records there are, once a wall has said so.
+    until: Option<u64>,
+}
+
+impl Cursor {
+    /// Records that were begun.
+    pub(super) fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// How many records a wall lets through, once that is known.
+    pub(super) fn until(&self) -> Option<u64> {
+        self.until
+    }
+
+    pub(super) fn ends_at(&mut self, records: u64) {
+        self.until = Some(records);
+    }
+
+    /// Whether something of a record is left to do.
+    pub(super) fn is_within(&self) -> bool {
+        self.write_back.is_some() || self.flush.is_some()
+    }
 }
 
 impl TransferPlan {
@@ -88,6 +122,14 @@ impl TransferPlan {
             RecordOrder::Strided { records } => RecordWalk::Strided(*records),
             RecordOrder::Shuffled(shuffle) => RecordWalk::Shuffled(shuffled(*shuffle, transfer.count)),
             RecordOrder::Listed(records) => RecordWalk::Listed(records.clone()),
+            RecordOrder::Segments(segments) => {
+                let each = (segments.block.0 / length.max(1)).max(1);
+                let shuffled = match segments.order {
+                    SegmentOrder::Shuffled { seed } => shuffled_by_seed(seed, each),
+                    _ => Vec::new(),
+                };
+                RecordWalk::Segments { segments: *segments, each, shuffled }
+            }
         };
         let count = if let RecordWalk::Listed(records) = &order { records.len() as u64 } else { transfer.count };
         let (kind, call) = match transfer.does {
@@ -98,6 +140,7 @@ impl TransferPlan {
         let comes_between = transfer.pauses.is_some() || transfer.spacing.is_some() || transfer.detours.is_some();
         let is_plain = transfer.does != Moves::Rewrite
             && !(transfer.flushes || comes_between)
+            && transfer.wall.is_none()
             && !matches!(order, RecordWalk::Listed(_));
         let op =
             CallOp { handle: transfer.handle, is_bare: is_bare && is_plain, rules, length, ..CallOp::of(kind, call) };
@@ -114,7 +157,18 @@ impl TransferPlan {
             pauses: transfer.pauses,
             spacing_ns: transfer.spacing.map(|spacing| spacing.0),
             detours: transfer.detours.clone(),
+            wall: transfer.wall,
         }
+    }
+
+    /// When all workers stop, whatever there is to do.
+    pub(super) fn wall(&self) -> Option<Wall> {
+        self.wall
+    }
+
+    /// How many records there are.
+    pub(super) fn count(&self) -> u64 {
+        self.count
     }
 
     /// The next step of the detour ahead of the record at hand; `None` where it is over, or where there is none.
@@ -177,7 +231,7 @@ impl TransferPlan {
             let length = std::mem::take(&mut cursor.pause_ns);
             return Some(CallOp { length, ..CallOp::of(OpKind::Delay, Call::Pause) });
         }
-        if cursor.done >= self.count {
+        if cursor.done >= cursor.until.unwrap_or(self.count) {
             return None;
         }
         if let Some(op) = self.detour(cursor) {
@@ -251,6 +305,18 @@ impl TransferPlan {
             }
             RecordWalk::Shuffled(order) => {
                 let offset = u64::from(order[number as usize]) * length;
+                Place { before: Seek::To(offset), ..at(offset) }
+            }
+            RecordWalk::Segments { segments, each, shuffled } => {
+                let (segment, within) = (number / each, number % each);
+                let within = shuffled.get(within as usize).map_or(within, |&record| record.into());
+                let begins = match segments.order {
+                    SegmentOrder::Anywhere { seed, blocks } => {
+                        splitmix64(seed.wrapping_add(segment)) % blocks.max(1) * segments.block.0
+                    }
+                    _ => segments.first.0 + segment * segments.stride.0,
+                };
+                let offset = begins + within * length;
                 Place { before: Seek::To(offset), ..at(offset) }
             }
             RecordWalk::Listed(records) => {

@@ -1,12 +1,12 @@
 //! The files of a scratch directory: their names, and what may be done to them.
 
-use super::trees::{self, TreeFiles};
+use super::trees::{self, TreeFiles, WallMark};
 use crate::files::paths::Paths;
 use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, Naming, PassReason, Refusal, mark_lent, mark_made};
 use crate::setting::Setting;
 use plumb_workload::files::Names;
-use plumb_workload::program::Postmark;
-use plumb_workload::{ScratchTarget, Work, Workload};
+use plumb_workload::program::{Postmark, RecordOrder, Transfer};
+use plumb_workload::{Phase, Program, ScratchTarget, Work, Workload};
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -23,6 +23,8 @@ pub(crate) struct ScratchFiles {
     pub(super) postmark: Option<NamedRun>,
     /// Trees, where these are their names.
     pub(super) trees: Option<Arc<TreeFiles>>,
+    /// How far workers came behind the last wall.
+    pub(super) mark: Arc<WallMark>,
 }
 
 /// A run of PostMark, reckoned once.
@@ -165,7 +167,14 @@ pub(crate) fn open(
         };
         let (table, first_path) = (Arc::new(table), trees.first_path());
         let trees = Some(Arc::new(trees));
-        return Ok(ScratchFiles { table, first_path, guard: guard.clone(), postmark: None, trees });
+        return Ok(ScratchFiles {
+            table,
+            first_path,
+            guard: guard.clone(),
+            postmark: None,
+            trees,
+            mark: Arc::default(),
+        });
     }
     let base = match target.path.as_os_str().is_empty() {
         true => setting.base.to_owned(),
@@ -186,8 +195,10 @@ pub(crate) fn open(
     let (mut changes, mut most_bytes) = (false, postmark.as_ref().map_or(0, |named| named.peak_bytes));
     for (program, workers) in programs.filter(|(program, _)| program.changes()) {
         changes = true;
-        most_bytes = most_bytes.max(program.reach_bytes().saturating_mul(workers.into()));
+        most_bytes = most_bytes.max(needed_bytes(program).saturating_mul(workers.into()));
     }
+    let of_phases = workload.phase.iter().map(|phase| bytes_of_segments(name, phase));
+    most_bytes = most_bytes.max(of_phases.max().unwrap_or(0));
     let made = setting.test_dirs.made_files();
     let (mut allowed, mut lent) = (Vec::new(), Vec::new());
     if changes {
@@ -226,5 +237,31 @@ pub(crate) fn open(
     let marked = said && postmark.is_none();
     let paths = PathList::new(all.into_iter());
     let table = FileTable { paths, directory_bytes, marks: marked.then_some(made), allowed, lent };
-    Ok(ScratchFiles { table: Arc::new(table), first_path, guard: guard.clone(), postmark, trees: None })
+    Ok(ScratchFiles {
+        table: Arc::new(table),
+        first_path,
+        guard: guard.clone(),
+        postmark,
+        trees: None,
+        mark: Arc::default(),
+    })
+}
+
+/// Bytes from the beginning of a file to the end of what a program may write of it. How much a wall lets through is not
+/// known; the disk's floor of free space ends what goes on too long.
+fn needed_bytes(program: &Program) -> u64 {
+    let reach = |transfer: &Transfer| if transfer.wall.is_some() { transfer.record.0 } else { transfer.end() };
+    program.transfers().map(reach).max().unwrap_or(0)
+}
+
+/// Bytes that the workers of a phase write into segments, each into its own.
+fn bytes_of_segments(target: &str, phase: &Phase) -> u64 {
+    let groups = phase.workers.iter().filter(|group| group.target == target);
+    let written = groups.filter_map(|group| Some((group.work.program()?, group.count))).flat_map(|(program, count)| {
+        let walled = |transfer: &&Transfer| transfer.wall.is_none() && transfer.writes();
+        let segments =
+            program.transfers().filter(walled).filter(|transfer| matches!(transfer.order, RecordOrder::Segments(_)));
+        segments.map(move |transfer| transfer.bytes().saturating_mul(count.into()))
+    });
+    written.fold(0, u64::saturating_add)
 }

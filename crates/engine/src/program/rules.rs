@@ -1,7 +1,6 @@
 //! What the calls of a step need to know beyond their ops, settled before the barrier.
 
-use super::trees::TreeRules;
-use plumb_workload::program::{FileStep, Held, LockKind, MapStep, OpenPromise, OpenStep, Transfer};
+use plumb_workload::program::{FileStep, Held, LockKind, MapStep, OpenPromise, OpenStep, Transfer, TreeStep};
 use rustix::fs::{Mode, OFlags, RawMode};
 
 /// What a program is over.
@@ -22,7 +21,7 @@ pub(super) enum StepRules {
     Whole(WholeBlocks),
     OfFile(FileStep),
     Hold(Held),
-    Tree(Box<TreeRules>),
+    Tree(Box<TreeStep>),
 }
 
 /// How a file is opened.

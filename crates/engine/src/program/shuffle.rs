@@ -1,5 +1,6 @@
 //! Shuffled orders that are the same on every machine.
 
+use crate::rng::splitmix64;
 use plumb_workload::program::Shuffle;
 
 /// The numbers of this many records, shuffled.
@@ -14,6 +15,15 @@ pub(super) fn shuffled(shuffle: Shuffle, count: u64) -> Vec<u32> {
             order
         }
     }
+}
+
+/// The same by a seed: the algorithm of Fisher and Yates.
+pub(super) fn shuffled_by_seed(seed: u64, count: u64) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count).map(|number| number as u32).collect();
+    for left in (1..=count).rev() {
+        order.swap((splitmix64(seed.wrapping_add(left)) % left) as usize, left as usize - 1);
+    }
+    order
 }
 
 const WORDS: usize = 312;

@@ -15,11 +15,12 @@ use super::cursor::Cursor;
 use super::file_set::{SetState, SetWalk};
 use super::op::{Call, CallOp};
 use super::postmark::Mill;
-use super::trees::{TreeFiles, TreeWay, WallMeeting};
+use super::trees::{AtWall, TreeFiles, TreeWay, WallMark, WallMeeting, look};
 use crate::fault::Yielded;
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
 use plumb_workload::OpKind;
+use plumb_workload::program::Wall;
 use std::sync::Arc;
 
 /// This many instructions in a row without an op end a program with a mix.
@@ -61,7 +62,12 @@ pub(crate) struct ProgramSource {
     /// What PostMark's part does, where there is one.
     mill: Option<Box<Mill>>,
     /// The trees that it goes through, where there are some.
-    trees: Option<TreesSeen>,
+    trees: Option<Arc<TreeFiles>>,
+    /// The way through the step at hand of them.
+    way: Option<Box<TreeWay>>,
+    walls: Walls,
+    /// Items or records that were done when a wall was met.
+    at_wall: Option<u64>,
     counters: Vec<Counter>,
     picks: Rng,
     sizes: Rng,
@@ -79,12 +85,11 @@ pub(crate) struct ProgramSource {
     ended: bool,
 }
 
-/// What a source knows of trees.
-struct TreesSeen {
-    files: Arc<TreeFiles>,
-    wall: Option<WallMeeting>,
-    /// The way through the step at hand.
-    way: Option<Box<TreeWay>>,
+/// Where the workers of a phase meet, and what they know of earlier walls.
+#[derive(Default)]
+pub(super) struct Walls {
+    pub(super) meeting: Option<WallMeeting>,
+    pub(super) mark: Arc<WallMark>,
 }
 
 /// What came of an instruction.
@@ -113,6 +118,9 @@ impl ProgramSource {
             places: Vec::new(),
             mill: program.postmark.as_ref().map(|part| Box::new(Mill::new(&part.0, part.1, worker))),
             trees: None,
+            way: None,
+            walls: Walls::default(),
+            at_wall: None,
             counters: vec![Counter::default(); usize::from(program.counters)],
             picks: stream.rng(Purpose::Offset),
             sizes: stream.rng(Purpose::Size),
@@ -129,24 +137,44 @@ impl ProgramSource {
         }
     }
 
-    /// Over these trees; `wall` is where the workers of its phase meet.
-    pub(super) fn over_trees(mut self, files: &Arc<TreeFiles>, wall: Option<WallMeeting>) -> ProgramSource {
-        self.trees = Some(TreesSeen { files: Arc::clone(files), wall, way: None });
-        self
+    /// Over these trees, where there are some; workers meet at `walls`.
+    pub(super) fn over_trees(self, trees: Option<&Arc<TreeFiles>>, walls: Walls) -> ProgramSource {
+        ProgramSource { trees: trees.cloned(), walls, ..self }
+    }
+
+    /// Items or records that were done when the wall of the phase was met.
+    pub(super) fn at_wall(&self) -> Option<u64> {
+        self.at_wall
     }
 
     /// The next op of a step over trees.
     fn next_of_trees(&mut self, number: u32) -> Option<CallOp> {
-        let seen = self.trees.as_mut()?;
+        let trees = self.trees.as_ref()?;
         let (step, rules) = self.program.trees.get(number as usize)?;
-        let way = seen
-            .way
-            .get_or_insert_with(|| Box::new(TreeWay::new(&seen.files, step, *rules, self.worker, seen.wall.take())));
-        let op = way.next();
+        let way = self.way.get_or_insert_with(|| Box::new(TreeWay::new(trees, step, *rules, self.worker)));
+        let op = way.next(self.walls.meeting.as_ref(), &self.walls.mark, &mut self.at_wall);
         if op.is_none() {
-            seen.way = None;
+            self.way = None;
         }
         op
+    }
+
+    /// The next op of a transfer that ends at a wall.
+    #[cold]
+    fn next_before_wall(&mut self, number: u32, wall: Wall) -> Option<CallOp> {
+        let plan = self.program.transfers.get(number as usize)?;
+        if self.cursor.until().is_none() && !self.cursor.is_within() {
+            let done = self.cursor.done();
+            match look(wall, self.walls.meeting.as_ref(), &self.walls.mark, done, plan.count()) {
+                AtWall::GoOn => {}
+                AtWall::Until(records) => self.cursor.ends_at(records),
+                AtWall::Met(records) => {
+                    self.at_wall = Some(done);
+                    self.cursor.ends_at(records);
+                }
+            }
+        }
+        plan.next(&mut self.cursor)
     }
 
     /// From here on, without transfers and without what PostMark's part would do.
@@ -255,6 +283,12 @@ impl ProgramSource {
             }
             // Yielded by `next`.
             Instruction::Transfer(_) | Instruction::Trees(_) | Instruction::Postmark => return Came::Nothing,
+            Instruction::Meet => {
+                if let Some(meeting) = self.walls.meeting.as_mut().filter(|_| self.transfers) {
+                    meeting.meet_at_step();
+                }
+                return Came::Nothing;
+            }
             Instruction::Call { call, file, other } => {
                 let op = self.program.calls[call as usize];
                 match &mut self.set {
@@ -331,8 +365,12 @@ impl Source for ProgramSource {
         loop {
             let moved = match self.program.code.get(self.at) {
                 _ if self.ended => None,
-                Some(Instruction::Transfer(number)) => {
-                    Some(self.program.transfers[*number as usize].next(&mut self.cursor))
+                Some(&Instruction::Transfer(number)) => {
+                    let transfer = &self.program.transfers[number as usize];
+                    Some(match transfer.wall() {
+                        Some(wall) if self.transfers => self.next_before_wall(number, wall),
+                        _ => transfer.next(&mut self.cursor),
+                    })
                 }
                 Some(&Instruction::Trees(number)) if self.transfers => Some(self.next_of_trees(number)),
                 Some(Instruction::Trees(_)) => Some(None),

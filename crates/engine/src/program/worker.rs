@@ -9,9 +9,9 @@ use super::op::CallOp;
 use super::postmark::FileMemory;
 use super::rules::{Over, StepRules};
 use super::simulated::SimulatedCalls;
-use super::source::ProgramSource;
+use super::source::{ProgramSource, Walls};
 use super::stream::Streams;
-use super::trees::{TreeFiles, TreePaths, WallMeeting};
+use super::trees::{TreeFiles, TreePaths, WallMark, WallMeeting};
 use crate::backend::SyncBackend;
 use crate::barrier::{Barrier, Body};
 use crate::bind::{bind_pacer, run_to_end};
@@ -187,6 +187,8 @@ pub(crate) struct NamedWorker {
     stream: StreamId,
     content_stream: StreamId,
     passes: u64,
+    /// How far workers came behind the last wall of the target.
+    mark: Arc<WallMark>,
     pub(crate) working_set_bytes: u64,
     pub(crate) target_bytes: u64,
 }
@@ -219,6 +221,10 @@ pub(crate) fn plan(
     // Transfers of one clock go over the same bytes more often than not; what their files hold bounds them together.
     let reach = program.reach_bytes();
     let touched = program.transfers().map(Transfer::touched_bytes).max().unwrap_or(0);
+    let mark = match &target {
+        NamedTarget::Files(files) => Arc::clone(&files.mark),
+        NamedTarget::Sim { .. } => Arc::default(),
+    };
     let (files, count, named) = match target {
         NamedTarget::Files(ScratchFiles { trees: Some(trees), .. }) => (NamedFiles::Trees(Arc::clone(trees)), 0, None),
         NamedTarget::Files(files) => {
@@ -258,6 +264,7 @@ pub(crate) fn plan(
         stream,
         content_stream,
         passes: seat.passes().unwrap_or(1),
+        mark,
         working_set_bytes: touched.max(peak_bytes / threads.max(1)),
         target_bytes: reach.saturating_mul(count).max(peak_bytes),
     })
@@ -320,12 +327,10 @@ impl NamedWorker {
             NamedFiles::Trees(trees) => Some(trees),
             NamedFiles::Names(_) | NamedFiles::Sim(_) => None,
         };
-        let source = |part: &Arc<Compiled>, passes, wall: Option<WallMeeting>| {
+        let source = |part: &Arc<Compiled>, passes, meeting: Option<WallMeeting>| {
+            let walls = Walls { meeting, mark: Arc::clone(&self.mark) };
             let source = ProgramSource::new(part, self.number, None, self.stream, Some(passes));
-            match trees {
-                Some(trees) => source.over_trees(trees, wall),
-                None => source,
-            }
+            source.over_trees(trees, walls)
         };
         let clock = barrier.clock();
         perform(&mut source(before, 1, None), &mut calls, before, clock)?;
@@ -339,8 +344,8 @@ impl NamedWorker {
         if let Some(steps_ns) = calls.steps_ns() {
             barrier.report().steps_ns.store(steps_ns, Relaxed);
         }
-        if let Some(items) = trees.and_then(|trees| trees.seen_at_wall(self.number)) {
-            barrier.report().at_wall.store(items + 1, Relaxed);
+        if let Some(done) = timed.at_wall() {
+            barrier.report().at_wall.store(done + 1, Relaxed);
         }
         // What no clock sees must not pass for what it saw.
         if self.program.changes_in_clock() && (ended == Ended::Stopped || !self.program.after.is_empty()) {

@@ -251,6 +251,11 @@ pub const TOPICS: &[Topic] = &[
                 "plumb as filebench -f varmail.f --set nfiles=50000",
             ),
             example("Run dd", "plumb as dd if=/dev/zero of=file bs=1M count=1024 conv=fsync"),
+            example(
+                "Create, stat, read and remove files, 4 ranks",
+                "plumb as mdtest -n 1000 -F -d out --plumb-ranks 4",
+            ),
+            example("Write and read a shared file, 4 ranks", "plumb as ior -b 16m -t 1m -o file --plumb-ranks 4"),
             example("Print extended device statistics", "plumb as iostat -x 1 5"),
         ],
         exits: &[exit("any", "that of the tool itself; Plumb's checks do not change it")],

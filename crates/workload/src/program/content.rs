@@ -51,6 +51,9 @@ pub struct Packets {
     pub kind: PacketKind,
     /// Their seed: what the tools call a time stamp.
     pub seed: i32,
+    /// Number of the worker for which records are written; items of a tree are their owner's.
+    #[serde(default)]
+    pub worker: u32,
 }
 
 /// Kinds of data packets. Source: IOR 4.1.0+dev, what it writes.

@@ -74,6 +74,7 @@ impl Step {
             Step::OfFile(_) => "of-file",
             Step::Postmark(_) => "postmark",
             Step::Trees(_) => "trees",
+            Step::Meet {} => "meet",
             Step::Delay { .. } => "delay",
             Step::Each(_) => "each",
             Step::Loop { .. } => "loop",
@@ -114,6 +115,7 @@ impl Step {
             | Step::OfFile(_)
             | Step::Postmark(_)
             | Step::Trees(_)
+            | Step::Meet {}
             | Step::Each(_)
             | Step::Link { to: Some(_), .. }
             | Step::Symlink { to: Some(_), .. }
@@ -190,7 +192,12 @@ impl Step {
                 FileWork::Remove => &[OpKind::Unlink],
             },
             // A shared step may have others inside; whoever wants theirs asks the program.
-            Step::Each(_) | Step::Loop { .. } | Step::Mix { .. } | Step::Delay { .. } | Step::Shared(_) => &[],
+            Step::Each(_)
+            | Step::Loop { .. }
+            | Step::Mix { .. }
+            | Step::Delay { .. }
+            | Step::Meet {}
+            | Step::Shared(_) => &[],
         }
     }
 

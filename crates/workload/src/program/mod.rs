@@ -29,7 +29,7 @@ pub use step::{
     Advice, Choice, Each, FileOrder, LockKind, MapStep, MissingFile, OpenPromise, OpenStep, StdioBuffer, Step,
     StreamLocks,
 };
-pub use transfer::{Detours, ListedRecord, Moves, Pauses, RecordOrder, Shuffle, Transfer, Via};
+pub use transfer::{Detours, ListedRecord, Moves, Pauses, RecordOrder, SegmentOrder, Segments, Shuffle, Transfer, Via};
 pub use trees::{ItemName, ItemOrder, MakeItem, TreeEntry, TreeName, TreeNames, TreeStep, TreeWork, Wall, put_number};
 
 use crate::op::OpKind;
@@ -203,6 +203,17 @@ impl Program {
             Step::Trees(step) => Some(&**step),
             _ => None,
         })
+    }
+
+    /// How often it waits for all workers of its phase: at `meet` steps, and at walls behind which all go on.
+    pub fn meetings(&self) -> usize {
+        let waits = |step: &&Step| match step {
+            Step::Meet {} => true,
+            Step::Trees(step) => matches!(step.wall, Some(Wall::After(_))),
+            Step::Transfer(transfer) => matches!(transfer.wall, Some(Wall::After(_))),
+            _ => false,
+        };
+        self.all_steps().filter(waits).count()
     }
 
     /// Whether it waits in its clock.

@@ -256,6 +256,8 @@ pub enum Step {
     Postmark(Box<PostmarkStep>),
     /// What is done with trees of directories and their numbered items. The target's names are trees.
     Trees(Box<TreeStep>),
+    /// Waits until all workers of the phase are at this step, outside every op's time.
+    Meet {},
     /// Waits, outside every op's time.
     #[serde(alias = "pause")]
     Delay {

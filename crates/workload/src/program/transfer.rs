@@ -1,5 +1,6 @@
 //! Transfers: records of one file, moved in an order.
 
+use super::trees::Wall;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,9 @@ pub struct Transfer {
     /// Reads of single bytes elsewhere, which disturb whoever reads ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detours: Option<Detours>,
+    /// When all workers of the phase stop, however many records there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<Wall>,
 }
 
 /// Reads of single bytes between records: the place is asked for, each byte is sought and read, and the place is sought
@@ -82,6 +86,7 @@ impl Transfer {
             pauses: None,
             spacing: None,
             detours: None,
+            wall: None,
         }
     }
 
@@ -97,7 +102,7 @@ impl Transfer {
     pub fn touched_bytes(&self) -> u64 {
         match &self.order {
             RecordOrder::Same => self.record.0,
-            RecordOrder::Listed(_) => self.bytes().min(self.end()),
+            RecordOrder::Listed(_) | RecordOrder::Segments(_) => self.bytes().min(self.end()),
             _ => self.bytes(),
         }
     }
@@ -109,6 +114,7 @@ impl Transfer {
             RecordOrder::Listed(records) => {
                 records.iter().map(|record| record.offset.0.saturating_add(record.length.0)).max().unwrap_or(0)
             }
+            RecordOrder::Segments(segments) => segments.end(),
             _ => self.record.0.saturating_mul(self.count),
         }
     }
@@ -207,6 +213,61 @@ pub enum RecordOrder {
     Same,
     /// These, each with a seek before and a pause behind; `record` and `count` say nothing then.
     Listed(Vec<ListedRecord>),
+    /// Blocks of records, one of each segment of the file. A seek before each record; `count` is at most all of them.
+    Segments(Segments),
+}
+
+/// A worker's blocks in a file that many write: one in each segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Segments {
+    /// Where the worker's first block lies.
+    pub first: Bytes,
+    /// Length of a block.
+    pub block: Bytes,
+    /// From a block to the worker's next one.
+    pub stride: Bytes,
+    /// How many segments.
+    pub count: u64,
+    /// The order of records.
+    #[serde(default)]
+    pub order: SegmentOrder,
+}
+
+impl Segments {
+    /// The end of what they reach, bytes.
+    pub fn end(&self) -> u64 {
+        match self.order {
+            SegmentOrder::Anywhere { blocks, .. } => blocks.saturating_mul(self.block.0),
+            _ => {
+                let last = self.count.saturating_sub(1).saturating_mul(self.stride.0);
+                self.first.0.saturating_add(last).saturating_add(self.block.0)
+            }
+        }
+    }
+}
+
+/// The order of records in segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum SegmentOrder {
+    /// From the first to the last.
+    #[default]
+    Forward,
+    /// Those of a block in a random order, the same in each block.
+    Shuffled {
+        /// Its seed.
+        seed: u64,
+    },
+    /// Each block, from its beginning, is a random one of the file's.
+    Anywhere {
+        /// Its seed.
+        seed: u64,
+        /// Blocks of the file.
+        blocks: u64,
+    },
 }
 
 /// A shuffled order that is the same on every machine.

@@ -8,6 +8,7 @@ use crate::backend::{Backend, RwFlag};
 use crate::blocks::BlockStream;
 use crate::pace::{OpenLoad, Pace, ThinkTime};
 use crate::phase::{CachePolicy, Phase, RunAs, Stop, When, Work, WorkerGroup};
+use crate::program::Program;
 use crate::target::Target;
 use crate::units::Size;
 use crate::verify::{StampLayout, Verify, VerifyMethod, VerifyState};
@@ -50,6 +51,25 @@ pub(super) fn check(check: &mut Checker, workload: &Workload) {
     }
 }
 
+/// Who waits for all others must not wait for ever.
+fn meetings(check: &mut Checker, phase: &Phase) {
+    let mut meetings = phase.workers.iter().map(|group| {
+        let starts_with_all = group.start.after.is_empty();
+        group.work.program().map_or(0, |program| if starts_with_all { program.meetings() } else { 0 })
+    });
+    let first = meetings.next().unwrap_or(0);
+    let same = meetings.all(|other| other == first);
+    let waits = |program: &Program| program.meetings() > 0;
+    let any = phase.workers.iter().filter_map(|group| group.work.program()).any(waits);
+    if any && (!same || first == 0) {
+        check.problem(
+            ["workers"],
+            "some workers wait for all others of the phase, and others never come",
+            "give all of them the same `meet` steps and walls, and let them start together",
+        );
+    }
+}
+
 fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTreeSet<&str>) {
     match phase.memory_pressure {
         Some(Size::Free(_)) => check.problem(
@@ -74,6 +94,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
         check.problem(["workers"], message, format!("use at most {WORKERS_MAX} in a phase"));
     }
     stop(check, workload, phase);
+    meetings(check, phase);
     let mut names = BTreeSet::new();
     for (index, group) in phase.workers.iter().enumerate() {
         check.inside("workers", |check| {

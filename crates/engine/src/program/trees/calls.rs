@@ -11,15 +11,9 @@ const DIRECTORY_MODE: u32 = 0o775;
 const FILE_MODE: u32 = 0o664;
 const NODE_MODE: u32 = 0o400;
 
-/// What the calls of a step need to know.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::program) struct TreeRules {
-    pub(in crate::program) step: TreeStep,
-}
-
 /// Makes the calls of the entry whose path was written. `memory` holds what is written, and what was read.
-pub(in crate::program) fn make(paths: &TreePaths, rules: &TreeRules, memory: &mut [u8]) -> Completion {
-    let (path, step) = (paths.path(), &rules.step);
+pub(in crate::program) fn make(paths: &TreePaths, step: &TreeStep, memory: &mut [u8]) -> Completion {
+    let path = paths.path();
     let direct = if step.direct { OFlags::DIRECT } else { OFlags::empty() };
     // A link that somebody put in a file's place is not followed to what may be changed.
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | direct;
@@ -40,8 +34,13 @@ pub(in crate::program) fn make(paths: &TreePaths, rules: &TreeRules, memory: &mu
         TreeWork::Rename { .. } => nothing(rustix::fs::renameat(CWD, path, CWD, paths.other())),
         TreeWork::Make(item) => {
             let mode = Mode::from_raw_mode(FILE_MODE);
-            let create = if item.exists { OFlags::empty() } else { OFlags::CREATE };
-            let file = rustix::fs::openat(CWD, path, flags | create, mode).map_err(errno)?;
+            // As mdtest opens again what it made before.
+            let flags = match (item.exists, item.reads_back) {
+                (false, _) => flags | OFlags::CREATE,
+                (true, true) => flags,
+                (true, false) => flags.difference(OFlags::RDWR) | OFlags::WRONLY,
+            };
+            let file = rustix::fs::openat(CWD, path, flags, mode).map_err(errno)?;
             let written = memory.get_mut(..item.bytes.0 as usize).ok_or(Errno(libc::EINVAL))?;
             write_whole(&file, written, written.len() as u64)?;
             if item.reads_back {

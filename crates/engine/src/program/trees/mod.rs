@@ -6,8 +6,9 @@ mod paths;
 mod wall;
 mod way;
 
-pub(super) use calls::{TreeRules, make};
+pub(super) use calls::make;
 pub(super) use paths::TreePaths;
 pub(crate) use paths::{TreeFiles, open};
-pub(crate) use wall::WallMeeting;
+pub(super) use wall::{AtWall, look};
+pub(crate) use wall::{WallMark, WallMeeting};
 pub(super) use way::TreeWay;

@@ -9,51 +9,18 @@ use plumb_workload::{ScratchTarget, Workload};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The trees of a target, for all workers and phases.
 pub(crate) struct TreeFiles {
     /// With places that begin where the run does.
     pub(super) names: TreeNames,
-    /// How many items of each worker the last wall let through; `u64::MAX` before.
-    furthest: AtomicU64,
-    /// How many items each worker had when it met the wall.
-    at_wall: Mutex<Vec<Option<u64>>>,
 }
 
 impl TreeFiles {
     pub(super) fn new(names: TreeNames, base: &Path) -> TreeFiles {
         let places = Paths::new(&Names::Made(names.places.clone()), base);
         let places = (0..places.count()).map(|number| places.path(number)).collect();
-        TreeFiles {
-            names: TreeNames { places, ..names },
-            furthest: AtomicU64::new(u64::MAX),
-            at_wall: Mutex::default(),
-        }
-    }
-
-    pub(super) fn furthest(&self) -> u64 {
-        self.furthest.load(Relaxed)
-    }
-
-    /// The wall lets so many items of each worker through.
-    pub(super) fn goes_as_far(&self, items: u64) {
-        self.furthest.store(items, Relaxed);
-    }
-
-    /// A worker met the wall with so many items.
-    pub(super) fn met(&self, worker: u32, items: u64) {
-        let mut at_wall = self.at_wall.lock().unwrap_or_else(PoisonError::into_inner);
-        let workers = at_wall.len().max(worker as usize + 1);
-        at_wall.resize(workers, None);
-        at_wall[worker as usize] = Some(items);
-    }
-
-    /// How many items a worker had when it met the wall, once.
-    pub(in crate::program) fn seen_at_wall(&self, worker: u32) -> Option<u64> {
-        self.at_wall.lock().unwrap_or_else(PoisonError::into_inner).get_mut(worker as usize)?.take()
+        TreeFiles { names: TreeNames { places, ..names } }
     }
 
     /// The first place, or what it lies in where that is not there.
@@ -97,7 +64,7 @@ pub(crate) fn open(
         let mut door = guard.door(Naming::Generated, None);
         for place in &files.names.places {
             // Files of the trees are opened without following links; what they lie in is the user's word.
-            if let FoundName::Device | FoundName::Character | FoundName::Other(_) = door.look(place)? {
+            if !matches!(door.look(place)?, FoundName::Nothing | FoundName::Directory) {
                 return Err(Refusal::io(place, "make trees in it")(rustix::io::Errno::NOTDIR));
             }
         }

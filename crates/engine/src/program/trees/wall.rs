@@ -2,7 +2,33 @@
 
 use crate::barrier::PhaseMemory;
 use crate::clock::Ticks;
+use plumb_workload::program::Wall;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// How far every worker had come behind the last wall of a target: later phases go as far.
+pub(crate) struct WallMark(AtomicU64);
+
+impl Default for WallMark {
+    fn default() -> WallMark {
+        WallMark(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl WallMark {
+    /// How far; `u64::MAX` before the first wall.
+    pub(in crate::program) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    pub(super) fn set(&self, count: u64) {
+        self.0.store(count, Relaxed);
+    }
+
+    fn lower(&self, count: u64) {
+        self.0.fetch_min(count, Relaxed);
+    }
+}
 
 /// One worker's way to the wall of its phase.
 pub(crate) struct WallMeeting {
@@ -10,17 +36,30 @@ pub(crate) struct WallMeeting {
     /// Number of the worker in its phase.
     worker: usize,
     workers: u64,
+    /// How often it met the others at a `meet` step.
+    meetings: u64,
+}
+
+/// What a wall says to a worker that has done so much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::program) enum AtWall {
+    /// It is not there yet.
+    GoOn,
+    /// It is behind, and this is where to end.
+    Until(u64),
+    /// It met the wall after as much, and this is where to end.
+    Met(u64),
 }
 
 impl WallMeeting {
     /// Of this worker of a phase.
     pub(crate) fn new(memory: &Arc<PhaseMemory>, worker: usize) -> WallMeeting {
-        WallMeeting { memory: Arc::clone(memory), worker, workers: memory.worker_count() }
+        WallMeeting { memory: Arc::clone(memory), worker, workers: memory.worker_count(), meetings: 0 }
     }
 
     /// Whether so much time is over since the worker started.
     #[inline]
-    pub(super) fn is_due(&self, after_ns: u64) -> bool {
+    fn is_due(&self, after_ns: u64) -> bool {
         let started_at: Option<Ticks> = self.memory.control.worker(self.worker).go_at();
         let clock = &self.memory.clock;
         started_at.is_some_and(|at| clock.now() > at.saturating_add(clock.ticks(after_ns)))
@@ -28,7 +67,40 @@ impl WallMeeting {
 
     /// Says how far the worker came, waits for all others, and returns how far the furthest came. A worker that is
     /// stopped meanwhile goes no further.
-    pub(super) fn meet(&self, count: u64) -> u64 {
+    fn meet(&self, count: u64) -> u64 {
         self.memory.control.worker(self.worker).meet_at_wall(count, self.workers).unwrap_or(count)
     }
+
+    /// Waits until all workers of the phase are at the same step.
+    pub(in crate::program) fn meet_at_step(&mut self) {
+        self.meetings += 1;
+        self.memory.control.worker(self.worker).meet_at_step(self.meetings.saturating_mul(self.workers));
+    }
+}
+
+/// Looks at a wall before another item or record, of which `done` of `all` are done. At least one is done before it.
+#[inline]
+pub(in crate::program) fn look(
+    wall: Wall,
+    meeting: Option<&WallMeeting>,
+    mark: &WallMark,
+    done: u64,
+    all: u64,
+) -> AtWall {
+    let (time_ns, goes_on) = match wall {
+        Wall::AsFar => return AtWall::Until(all.min(mark.get())),
+        Wall::After(time) => (time.0, true),
+        Wall::Ends(time) => (time.0, false),
+    };
+    let Some(meeting) = meeting else { return AtWall::Until(all) };
+    if done < all && (done == 0 || !meeting.is_due(time_ns)) {
+        return AtWall::GoOn;
+    }
+    if goes_on {
+        let furthest = meeting.meet(done).min(all);
+        mark.set(furthest);
+        return AtWall::Met(furthest);
+    }
+    mark.lower(done);
+    AtWall::Met(done)
 }

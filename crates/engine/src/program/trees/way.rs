@@ -1,7 +1,7 @@
 //! The way of one worker through the items of a step: which op is next. Nothing is listed beforehand, but a shuffled order.
 
 use super::paths::TreeFiles;
-use super::wall::WallMeeting;
+use super::wall::{self, AtWall, WallMark, WallMeeting};
 use crate::program::op::{Call, CallOp};
 use plumb_workload::OpKind;
 use plumb_workload::library_random::LibraryRandom;
@@ -31,24 +31,12 @@ pub(in crate::program) struct TreeWay {
     /// Place in the directory at hand.
     in_directory: u64,
     shuffled: Vec<u64>,
-    meeting: Meeting,
-}
-
-/// What becomes of a wall.
-enum Meeting {
-    /// There is none, or it is behind.
-    Over,
-    Ahead(WallMeeting, u64),
+    /// The wall, until it is behind.
+    wall: Option<Wall>,
 }
 
 impl TreeWay {
-    pub(in crate::program) fn new(
-        files: &Arc<TreeFiles>,
-        step: &TreeStep,
-        rules: u16,
-        worker: u32,
-        wall: Option<WallMeeting>,
-    ) -> TreeWay {
+    pub(in crate::program) fn new(files: &Arc<TreeFiles>, step: &TreeStep, rules: u16, worker: u32) -> TreeWay {
         let names = &files.names;
         let kind = step.kinds().first().copied().unwrap_or(OpKind::Stat);
         let there = names.items_each();
@@ -57,16 +45,11 @@ impl TreeWay {
             // Owners that share a place leave it to the first of them.
             TreeWork::MakeRoots | TreeWork::RemoveRoots => u64::from((worker as usize) < names.places.len()),
             TreeWork::MakeDirectories | TreeWork::RemoveDirectories => names.directories(),
-            _ if step.wall == Some(Wall::AsFar) => there.min(files.furthest()),
             _ => step.count.map_or(there, |count| count.min(there)),
         };
         let shuffled = match step.order {
             ItemOrder::Shuffled { seed } => shuffled(all, seed.wrapping_add(worker)),
             _ => Vec::new(),
-        };
-        let meeting = match (step.wall, wall) {
-            (Some(Wall::After(time)), Some(meeting)) => Meeting::Ahead(meeting, time.0),
-            _ => Meeting::Over,
         };
         let op = CallOp { rules, ..CallOp::of(kind, Call::Tree) };
         let mut way = TreeWay {
@@ -83,7 +66,7 @@ impl TreeWay {
             directories: DirectoryWay::default(),
             in_directory: 0,
             shuffled,
-            meeting,
+            wall: step.wall,
         };
         way.begin();
         way
@@ -134,17 +117,24 @@ impl TreeWay {
         true
     }
 
-    /// The next op; `None` behind the last.
+    /// The next op; `None` behind the last. `at_wall` becomes how many items were done when the wall was met.
     #[inline]
-    pub(in crate::program) fn next(&mut self) -> Option<CallOp> {
+    pub(in crate::program) fn next(
+        &mut self,
+        meeting: Option<&WallMeeting>,
+        mark: &WallMark,
+        at_wall: &mut Option<u64>,
+    ) -> Option<CallOp> {
         loop {
-            if let Meeting::Ahead(meeting, after_ns) = &self.meeting
-                && (self.done >= self.all || (self.done > 0 && meeting.is_due(*after_ns)))
-            {
-                self.files.met(self.worker, self.done);
-                self.all = meeting.meet(self.done).min(self.all);
-                self.files.goes_as_far(self.all);
-                self.meeting = Meeting::Over;
+            if let Some(wall) = self.wall {
+                match wall::look(wall, meeting, mark, self.done, self.all) {
+                    AtWall::GoOn => {}
+                    AtWall::Until(all) => (self.all, self.wall) = (all, None),
+                    AtWall::Met(all) => {
+                        *at_wall = Some(self.done);
+                        (self.all, self.wall) = (all, None);
+                    }
+                }
             }
             if self.done < self.all {
                 let op = self.entry();
@@ -311,8 +301,9 @@ mod tests {
 
     fn entries(names: &TreeNames, step: &TreeStep, worker: u32) -> Vec<TreeName> {
         let files = Arc::new(TreeFiles::new(names.clone(), std::path::Path::new("")));
-        let mut way = TreeWay::new(&files, step, 0, worker, None);
-        std::iter::from_fn(|| way.next()).map(|op| names.name(op.file)).collect()
+        let mut way = TreeWay::new(&files, step, 0, worker);
+        let mark = WallMark::default();
+        std::iter::from_fn(|| way.next(None, &mark, &mut None)).map(|op| names.name(op.file)).collect()
     }
 
     fn numbers(names: &TreeNames, step: &TreeStep, worker: u32) -> Vec<u64> {
@@ -367,12 +358,12 @@ mod tests {
             let tree = TreeNames { per_directory, ..names(1, 0, false) };
             let files = Arc::new(TreeFiles::new(tree.clone(), std::path::Path::new("")));
             let step = TreeStep::new(TreeWork::Rename { aside: 1 });
-            let mut way = TreeWay::new(&files, &step, 0, 1, None);
+            let mut way = TreeWay::new(&files, &step, 0, 1);
             let mut there: std::collections::BTreeSet<u64> = (0..per_directory)
                 .map(|number| tree.number(TreeName { root: 0, owner: 1, entry: TreeEntry::Item(0, number) }))
                 .collect();
             let before = there.clone();
-            while let Some(op) = way.next() {
+            while let Some(op) = way.next(None, &WallMark::default(), &mut None) {
                 assert!(
                     there.remove(&op.file),
                     "{} of {per_directory} is not there",
@@ -390,15 +381,15 @@ mod tests {
         let tree = TreeNames { per_directory: 10, ..names(1, 0, false) };
         let files = Arc::new(TreeFiles::new(tree, std::path::Path::new("")));
         let step = TreeStep { wall: Some(Wall::AsFar), ..TreeStep::new(TreeWork::Stat) };
-        let count = |files: &Arc<TreeFiles>| {
-            let mut way = TreeWay::new(files, &step, 0, 0, None);
-            std::iter::from_fn(|| way.next()).count()
+        let mark = WallMark::default();
+        let count = |step: &TreeStep| {
+            let mut way = TreeWay::new(&files, step, 0, 0);
+            std::iter::from_fn(|| way.next(None, &mark, &mut None)).count()
         };
-        assert_eq!(count(&files), 10);
-        files.goes_as_far(4);
-        assert_eq!(count(&files), 4);
-        let alone = TreeStep { wall: Some(Wall::After(Nanos(0))), ..step.clone() };
-        let mut way = TreeWay::new(&files, &alone, 0, 0, None);
-        assert_eq!(std::iter::from_fn(|| way.next()).count(), 10, "nobody else to meet");
+        assert_eq!(count(&step), 10);
+        mark.set(4);
+        assert_eq!(count(&step), 4);
+        let alone = TreeStep { wall: Some(Wall::After(Nanos(0))), ..step };
+        assert_eq!(count(&alone), 10, "nobody else to meet");
     }
 }

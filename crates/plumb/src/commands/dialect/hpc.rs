@@ -13,6 +13,17 @@ pub fn now() -> String {
     jiff::Zoned::now().strftime("%m/%d/%Y %H:%M:%S").to_string()
 }
 
+/// Local time, as ctime(3) prints it.
+pub fn ctime() -> String {
+    jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string()
+}
+
+/// System and host.
+pub fn machine() -> String {
+    let names = rustix::system::uname();
+    format!("{} {}", names.sysname().to_string_lossy(), names.nodename().to_string_lossy())
+}
+
 /// A seed of data where none is given: the seconds since 1970, as both tools take it.
 pub fn seed_by_clock() -> i32 {
     jiff::Timestamp::now().as_second() as i32
@@ -46,6 +57,14 @@ pub fn told<T>(result: Result<T, DialectError>, tool: &str) -> Step<T> {
         error_line!("{tool}: {error}");
         End::DialectFailed.into()
     })
+}
+
+/// Writes a file of its own.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(option: &str, path: &str, text: &str) -> Result<(), DialectError> {
+    std::fs::write(path, text).map_err(DialectError::file(format!("{option}: cannot write {path}")))
 }
 
 /// Adds text to a file.

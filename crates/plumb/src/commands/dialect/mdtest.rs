@@ -1,7 +1,6 @@
 //! `plumb as mdtest`.
 
 use super::ToolCall;
-use super::error::DialectError;
 use super::hpc;
 use super::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use crate::exit::End;
@@ -48,7 +47,7 @@ impl Dialect for Mdtest {
         let place = Path::new(&settings.directories[0]);
         output::print(&print::place(&settings, &hpc::file_system(place), seed));
         if let Some(path) = &settings.rank_csv {
-            hpc::told(write("--saveRankPerformanceDetails", path, &print::csv_head()), "mdtest")?;
+            hpc::told(hpc::write("--saveRankPerformanceDetails", path, &print::csv_head()), "mdtest")?;
         }
         let makes_places = settings.directories.iter().all(|directory| !Path::new(directory).exists());
         Ok(Mdtest { settings, seed, makes_places, tasks: 0, iteration: 0, results: RefCell::default() })
@@ -59,30 +58,36 @@ impl Dialect for Mdtest {
             return Err(End::Interrupted.into());
         }
         let (first, last, stride) = self.settings.tasks;
-        let begins = self.tasks == 0 || self.iteration == self.settings.iterations;
-        if begins {
-            self.tasks = if self.tasks == 0 { first } else { self.tasks.saturating_add(stride) };
-            self.iteration = 0;
-            self.results.borrow_mut().clear();
+        loop {
+            let begins = self.tasks == 0 || self.iteration == self.settings.iterations;
+            if begins {
+                self.tasks = if self.tasks == 0 { first } else { self.tasks.saturating_add(stride) };
+                self.iteration = 0;
+                self.results.borrow_mut().clear();
+            }
+            if self.tasks > last || self.settings.iterations == 0 {
+                output::print(&print::tail(&hpc::now()));
+                return Err(End::Done.into());
+            }
+            let is_last = self.tasks.saturating_add(stride) > last && self.iteration + 1 == self.settings.iterations;
+            let facts = Facts {
+                iteration: self.iteration,
+                tasks: self.tasks,
+                seed: self.seed,
+                items_at_wall: self.items_at_wall(),
+                removes_places: is_last && self.makes_places,
+            };
+            let lowered = lower(&self.settings, &facts);
+            if begins {
+                output::print(&print::tasks(&self.settings, &lowered));
+            }
+            self.iteration += 1;
+            if !lowered.workload.phase.is_empty() {
+                return Ok(lowered);
+            }
+            // Nothing to do: a single directory cannot be renamed, and 0 items are none.
+            self.keep(IterationResult::default(), &lowered, false)?;
         }
-        if self.tasks > last || self.settings.iterations == 0 {
-            output::print(&print::tail(&hpc::now()));
-            return Err(End::Done.into());
-        }
-        let is_last = self.tasks.saturating_add(stride) > last && self.iteration + 1 == self.settings.iterations;
-        let facts = Facts {
-            iteration: self.iteration,
-            tasks: self.tasks,
-            seed: self.seed,
-            items_at_wall: self.items_at_wall(),
-            removes_places: is_last && self.makes_places,
-        };
-        let lowered = lower(&self.settings, &facts);
-        if begins {
-            output::print(&print::tasks(&self.settings, &lowered));
-        }
-        self.iteration += 1;
-        Ok(lowered)
     }
 
     fn load<'a>(&'a self, run: &'a Lowered) -> Load<'a> {
@@ -95,31 +100,28 @@ impl Dialect for Mdtest {
 
     fn print<'a>(&'a self, run: &'a Lowered, watching: Watching, ended: &RunEnded) -> Step<()> {
         let Watching { result } = watching;
-        if let Some(wall) = print::wall(&result) {
+        if let Some(wall) = print::wall(&result, run.items) {
             output::print(&wall);
         }
         output::print(&print::warnings(&result));
         let items_at_wall = result.at_wall.iter().max().copied();
-        self.results.borrow_mut().push(result);
+        let fault = result.tests().find_map(|test| test.faults.first()).filter(|_| self.settings.warnings_are_errors);
+        if let Some(fault) = fault {
+            error_line!("mdtest: {} of {}: {}", fault.op.name(), fault.path.display(), fault.message);
+        }
+        let failed = fault.is_some();
         if let Err(error) = &ended.result {
             error_line!("mdtest: {error}");
             // What was measured before is reported, and kept.
             if !matches!(error, RunError::EndedEarly { .. }) {
-                let refused = matches!(error, error if error.refusal().is_some());
-                return Err(if refused { End::Refused } else { End::DialectFailed }.into());
+                return Err(if error.refusal().is_some() { End::Refused } else { End::DialectFailed }.into());
             }
         }
-        let ended_early = ended.result.is_err() || ended.signal.is_some();
+        let ended_early = ended.result.is_err() || ended.signal.is_some() || failed;
         if let (Some(path), Some(items)) = (&self.settings.status_file, items_at_wall) {
-            hpc::told(write("-x", path, &items.to_string()), "mdtest")?;
+            hpc::told(hpc::write("-x", path, &items.to_string()), "mdtest")?;
         }
-        if run.iteration + 1 == self.settings.iterations || ended_early {
-            let results = self.results.borrow();
-            output::print(&print::report(&self.settings, &results));
-            if let Some(path) = &self.settings.rank_csv {
-                hpc::told(hpc::add("--saveRankPerformanceDetails", path, &print::csv(&results, run.items)), "mdtest")?;
-            }
-        }
+        self.keep(result, run, ended_early)?;
         match ended_early {
             false => Ok(()),
             true if ended.signal.is_some() => Err(End::Interrupted.into()),
@@ -129,6 +131,23 @@ impl Dialect for Mdtest {
 }
 
 impl Mdtest {
+    /// Keeps what an iteration came to, and prints the report behind the last.
+    fn keep(&self, result: IterationResult, run: &Lowered, ends: bool) -> Step<()> {
+        self.results.borrow_mut().push(result);
+        if run.iteration + 1 < self.settings.iterations && !ends {
+            return Ok(());
+        }
+        let results = self.results.borrow();
+        output::print(&print::report(&self.settings, &results));
+        match &self.settings.rank_csv {
+            Some(path) => {
+                let rows = print::csv(&results, run.items);
+                hpc::told(hpc::add("--saveRankPerformanceDetails", path, &rows), "mdtest")
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What an earlier run's stonewall let through, where this one creates no files.
     fn items_at_wall(&self) -> Option<u64> {
         let path = self.settings.status_file.as_ref().filter(|_| !self.settings.creates)?;
@@ -138,11 +157,6 @@ impl Mdtest {
         }
         read
     }
-}
-
-/// Writes a file of its own.
-fn write(option: &str, path: &str, text: &str) -> Result<(), DialectError> {
-    std::fs::write(path, text).map_err(DialectError::file(format!("{option}: cannot write {path}")))
 }
 
 /// Gathers what was measured.

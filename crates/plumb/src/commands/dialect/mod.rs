@@ -12,6 +12,7 @@ mod filebench;
 mod findings;
 mod fio;
 mod hpc;
+mod ior;
 mod iostat;
 mod iozone;
 mod mdtest;
@@ -51,6 +52,7 @@ const TOOLS: &[Tool] = &[
     tool("filebench", speak::<filebench::Script>),
     tool("fio", speak::<fio::Jobs>),
     tool("getc_putc", speak::<bonnie::GetcPutc>),
+    tool("ior", speak::<ior::Ior>),
     tool("iostat", iostat::as_iostat),
     tool("iozone", speak::<iozone::Iozone>),
     tool("mdtest", speak::<mdtest::Mdtest>),

@@ -162,7 +162,7 @@ fn on_device(target: &Target, users: &[&WorkerGroup], name: &str) -> Result<SimT
     }
     let (names, lengths) = match target {
         Target::JobFiles(files) => (&files.names, files.lengths.as_slice()),
-        Target::Scratch(scratch) => (&scratch.names, [].as_slice()),
+        Target::Scratch(scratch) if !matches!(scratch.names, Names::Trees(_)) => (&scratch.names, [].as_slice()),
         _ => return Err(Unsimulated::Work { name: name.to_owned() }),
     };
     if let Names::Postmark(run) = names

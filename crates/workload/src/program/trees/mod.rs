@@ -124,14 +124,17 @@ pub enum ItemOrder {
     },
 }
 
-/// A stonewall: workers that go on for a time, and then until all have done as much as the one that came furthest.
+/// A stonewall: workers that go on for a time, and perhaps then until all have done as much as the one that came furthest.
+/// Items of trees, and records of a transfer, are what is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Wall {
     /// Each worker stops after so long, waits for the others, and goes on to the count of the one that came furthest.
     After(Nanos),
-    /// As many items as the last wall of an earlier phase let through; all, where there was none.
+    /// Each worker stops after so long, wherever it is.
+    Ends(Nanos),
+    /// As many as every worker had done behind the last wall of an earlier phase; all, where there was none.
     AsFar,
 }
 

@@ -48,7 +48,20 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
             }
         }
         order => {
-            record(check, transfer.record, transfer.record.0.saturating_mul(transfer.count));
+            record(check, transfer.record, transfer.end());
+            if let RecordOrder::Segments(segments) = order {
+                let fits = segments.block.0.is_multiple_of(transfer.record.0.max(1)) && segments.block.0 > 0;
+                if !fits {
+                    check.problem(
+                        ["order", "segments", "block"],
+                        "a block is not a whole number of records",
+                        "use a multiple of `record`",
+                    );
+                }
+                if segments.block.0 / transfer.record.0.max(1) > SHUFFLED_MAX {
+                    check.problem(["record"], "this many records cannot be shuffled in memory", "use larger records");
+                }
+            }
             check.positive(["count"], "the number of records", transfer.count, "use at least 1");
             if let RecordOrder::Strided { records } = order {
                 check.positive(["order", "strided", "records"], "the stride", *records, "use at least 1");

@@ -314,6 +314,7 @@ impl Walk<'_> {
             | Step::Readdir {}
             | Step::List { .. }
             | Step::EndList {}
+            | Step::Meet {}
             | Step::Sync {}
             // Of another kind of target, which is a problem already.
             | Step::Shared(_) => {}

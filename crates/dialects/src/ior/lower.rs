@@ -1,0 +1,291 @@
+//! Lowers one repetition to a workload: a worker for each rank, and phases of open, transfers and close.
+
+use super::result::AccessKind;
+use super::settings::{Api, Random, Reorder, Test};
+use plumb_workload::files::Names;
+use plumb_workload::library_random::LibraryRandom;
+use plumb_workload::phase::ErrorRules;
+use plumb_workload::program::{
+    Advice, MapStep, MissingFile, Moves, OpenStep, Packets, Pauses, Pick, Program, ProgramContent, RecordOrder,
+    ScratchTarget, SegmentOrder, Segments, Step, Transfer, Via, Wall,
+};
+use plumb_workload::{Bytes, ClockScope, End, Flush, Nanos, Phase, Target, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const TARGET: &str = "files";
+/// Permissions of a new file, before the umask. Source: IOR, as strace shows.
+const MODE: u32 = 0o664;
+/// The phase in which files are removed.
+const REMOVE: &str = "remove";
+/// The only open file of a rank.
+const HANDLE: u16 = 0;
+
+/// What the test does not say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// Number of the repetition, from 0.
+    pub repetition: u32,
+    /// Seed of the data and of random orders, where the test has none.
+    pub seed: i32,
+    /// Ranks of a node; all of them where it is 0. IOR's own `IOR_FAKE_TASK_PER_NODES` sets it.
+    pub ranks_per_node: u32,
+    /// Transfers of each rank that an earlier run's stonewall let through.
+    pub transfers_at_wall: Option<u64>,
+    /// Length of the file to read, where it is there.
+    pub file_bytes: Option<u64>,
+}
+
+/// A repetition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lowered {
+    /// What is done.
+    pub workload: Workload,
+    /// Number of the repetition.
+    pub repetition: u32,
+    /// Name of the first file.
+    pub first_file: String,
+}
+
+/// The workload of a repetition.
+pub fn lower(test: &Test, facts: &Facts) -> Lowered {
+    let lowering = Lowering { test, facts };
+    let files = lowering.files();
+    let mut phases = Vec::new();
+    if test.writes {
+        phases.push(lowering.phase(AccessKind::Write));
+    }
+    if test.checks_write {
+        phases.push(lowering.phase(AccessKind::WriteCheck));
+    }
+    if test.reads {
+        phases.push(lowering.phase(AccessKind::Read));
+    }
+    if !test.keeps {
+        phases.push(lowering.removal());
+    }
+    let names = Names::Said(files.iter().map(PathBuf::from).collect());
+    let workload = Workload {
+        name: "ior".to_owned(),
+        description: String::new(),
+        seed: Workload::DEFAULT_SEED,
+        target: BTreeMap::from([(TARGET.to_owned(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names }))]),
+        phase: phases,
+    };
+    let first_file = files.into_iter().next().unwrap_or_default();
+    Lowered { workload, repetition: facts.repetition, first_file }
+}
+
+/// The name of the first file of a repetition.
+pub fn first_file(test: &Test, repetition: u32) -> String {
+    Lowering { test, facts: &Facts { repetition, ..Facts::default() } }.files().swap_remove(0)
+}
+
+struct Lowering<'a> {
+    test: &'a Test,
+    facts: &'a Facts,
+}
+
+impl Lowering<'_> {
+    /// One for each rank, or one for all.
+    fn files(&self) -> Vec<String> {
+        let test = self.test;
+        let repetition = if test.multi_file { format!(".{}", self.facts.repetition) } else { String::new() };
+        let name = |rank: u32| test.files.get(rank as usize % test.files.len().max(1)).cloned().unwrap_or_default();
+        match test.file_per_rank {
+            true => (0..test.tasks).map(|rank| format!("{}.{rank:08}{repetition}", name(rank))).collect(),
+            false => vec![format!("{}{repetition}", name(0))],
+        }
+    }
+
+    fn ranks_per_node(&self) -> u32 {
+        if self.facts.ranks_per_node == 0 { self.test.tasks } else { self.facts.ranks_per_node }
+    }
+
+    /// Whose data a rank reads, as so many ranks away.
+    fn distance(&self, kind: AccessKind, rank: u32) -> u32 {
+        let test = self.test;
+        let (tasks, per_node) = (u64::from(test.tasks.max(1)), u64::from(self.ranks_per_node()));
+        let nodes = |count: u32| ((u64::from(count) * per_node) % tasks) as u32;
+        match (kind, test.reorder) {
+            (AccessKind::Write, _) | (_, Reorder::No) => 0,
+            // Two nodes away from where it was written.
+            (AccessKind::WriteCheck, Reorder::Constant) => nodes(test.node_distance.saturating_add(1)),
+            (AccessKind::WriteCheck, _) => 0,
+            (AccessKind::Read, Reorder::Constant) => nodes(test.node_distance),
+            (AccessKind::Read, Reorder::Random) => self.random_distance(rank),
+            (AccessKind::Read, Reorder::Permuted) => self.permuted_distance(rank),
+        }
+    }
+
+    fn reorder_seed(&self) -> u32 {
+        let seed = self.test.reorder_seed;
+        if seed < 0 { seed.unsigned_abs().wrapping_add(self.facts.repetition) } else { seed.unsigned_abs() }
+    }
+
+    /// As IOR draws it: until it is at least so many nodes away.
+    fn random_distance(&self, rank: u32) -> u32 {
+        let tasks = self.test.tasks.max(1);
+        let nodes = tasks.div_ceil(self.ranks_per_node().max(1));
+        let least = u64::from(self.test.node_distance.min(nodes - 1)) * u64::from(self.ranks_per_node());
+        let mut numbers = LibraryRandom::seeded(rank.wrapping_add(self.reorder_seed()));
+        loop {
+            let distance = numbers.draw() % tasks;
+            if u64::from(distance) >= least.min(u64::from(tasks - 1)) {
+                return distance;
+            }
+        }
+    }
+
+    /// As IOR shuffles it: each rank's data is read once.
+    fn permuted_distance(&self, rank: u32) -> u32 {
+        let tasks = self.test.tasks.max(1);
+        let mut numbers = LibraryRandom::seeded(self.reorder_seed());
+        let mut order: Vec<u32> = (0..tasks).collect();
+        for place in 0..tasks {
+            let with = place + numbers.draw() % (tasks - place);
+            order.swap(place as usize, with as usize);
+        }
+        (order.get(rank as usize).copied().unwrap_or(rank) + tasks - rank) % tasks
+    }
+
+    fn unlink(&self, rank: u32) -> Option<Step> {
+        let file = if self.test.file_per_rank { rank } else { 0 };
+        // Rank 0 removes what all share.
+        let removes = self.test.file_per_rank || rank == 0;
+        removes.then_some(Step::Unlink { file: Pick::Nth(file), missing: MissingFile::Passes })
+    }
+
+    fn phase(&self, kind: AccessKind) -> Phase {
+        self.barrier(kind.phase(), (0..self.test.tasks).map(|rank| self.rank(kind, rank)).collect())
+    }
+
+    /// Behind a barrier: nobody's file goes while another rank still reads it.
+    fn removal(&self) -> Phase {
+        let group = |rank: u32| {
+            let unlink = self.unlink(rank)?;
+            let program = Program::new(vec![unlink]);
+            Some(WorkerGroup {
+                name: Some(format!("rank-{rank}")),
+                ..WorkerGroup::new(TARGET, Work::Program(Box::new(program)))
+            })
+        };
+        self.barrier(REMOVE, (0..self.test.tasks).filter_map(group).collect())
+    }
+
+    fn barrier(&self, name: &str, workers: Vec<WorkerGroup>) -> Phase {
+        Phase { end: End { flush: Flush::None, clock: ClockScope::Outside }, ..Phase::new(name, workers) }
+    }
+
+    fn rank(&self, kind: AccessKind, rank: u32) -> WorkerGroup {
+        let test = self.test;
+        let tasks = test.tasks.max(1);
+        let of = (rank + self.distance(kind, rank)) % tasks;
+        let writes = kind == AccessKind::Write;
+        let mut before = Vec::new();
+        if test.delay_s > 0 {
+            before.push(Step::Delay { time: Nanos(u64::from(test.delay_s) * 1_000_000_000) });
+        }
+        if writes && !test.uses_existing {
+            before.extend(self.unlink(rank));
+        }
+        let file = if test.file_per_rank { of } else { 0 };
+        let mut steps = vec![Step::Open(OpenStep {
+            file: Pick::Nth(file),
+            handle: HANDLE,
+            // A mapping for stores needs both.
+            read: !writes || test.api == Api::Mmap || test.api == Api::Posix,
+            write: writes,
+            create: writes,
+            direct: test.direct,
+            mode: MODE,
+            ..OpenStep::default()
+        })];
+        let meets = |steps: &mut Vec<Step>| steps.extend(test.barriers.then_some(Step::Meet {}));
+        if test.api == Api::Mmap {
+            let length = if test.file_per_rank { test.file_bytes().unwrap_or(0) } else { test.all_bytes() };
+            let advice = match (test.advises_dont_need, test.advises_pattern, test.random) {
+                (true, _, _) => Advice::DontNeed,
+                (false, true, Random::No) => Advice::Sequential,
+                (false, true, _) => Advice::Random,
+                (false, false, _) => Advice::None,
+            };
+            steps.push(Step::Map(MapStep { handle: HANDLE, length: Bytes(length), write: writes, advice }));
+        }
+        meets(&mut steps);
+        steps.push(Step::Transfer(self.transfer(kind, of)));
+        if writes && test.flushes {
+            steps.push(if test.api == Api::Mmap {
+                Step::Msync { handle: HANDLE }
+            } else {
+                Step::Fsync { handle: HANDLE }
+            });
+        }
+        meets(&mut steps);
+        if test.api == Api::Mmap {
+            steps.push(Step::Unmap { handle: HANDLE });
+        }
+        steps.push(Step::Close { handle: HANDLE });
+        let packets = Packets { kind: test.packets, seed: test.data_seed.unwrap_or(self.facts.seed), worker: of };
+        let program = Program {
+            before,
+            content: ProgramContent::Packets(packets),
+            checks: kind == AccessKind::WriteCheck || (kind == AccessKind::Read && test.checks_read),
+            ..Program::new(steps)
+        };
+        WorkerGroup {
+            name: Some(format!("rank-{rank}")),
+            errors: ErrorRules { go_on_after_verify: true, ..ErrorRules::default() },
+            ..WorkerGroup::new(TARGET, Work::Program(Box::new(program)))
+        }
+    }
+
+    fn transfer(&self, kind: AccessKind, of: u32) -> Transfer {
+        let (test, facts) = (self.test, self.facts);
+        let tasks = u64::from(test.tasks.max(1));
+        let (first, stride) = match test.file_per_rank {
+            true => (0, test.block_bytes),
+            false => (u64::from(of) * test.block_bytes, tasks.saturating_mul(test.block_bytes)),
+        };
+        // Each rank has an order of its own, the same in every phase.
+        let seed = u64::from(test.random_seed.unwrap_or(facts.seed).cast_unsigned()) << 32 | u64::from(of);
+        let order = match test.random {
+            Random::No => SegmentOrder::Forward,
+            Random::InBlock => SegmentOrder::Shuffled { seed },
+            Random::Anywhere => {
+                let all = if test.file_per_rank { test.file_bytes().unwrap_or(0) } else { test.all_bytes() };
+                SegmentOrder::Anywhere { seed, blocks: (facts.file_bytes.unwrap_or(all) / test.block_bytes).max(1) }
+            }
+        };
+        let segments = Segments {
+            first: Bytes(first),
+            block: Bytes(test.block_bytes),
+            stride: Bytes(stride),
+            count: test.segments,
+            order,
+        };
+        let most = [Some(test.transfers_max).filter(|&most| most > 0), facts.transfers_at_wall];
+        let count = most.into_iter().flatten().fold(test.transfers(), u64::min).max(1);
+        let wall_time = Nanos(u64::from(test.wall_s) * 1_000_000_000);
+        let does = if kind == AccessKind::Write { Moves::Write } else { Moves::Read };
+        Transfer {
+            order: RecordOrder::Segments(segments),
+            via: if test.api == Api::Mmap {
+                Via::Mapped { sync: test.flushes_each.then_some(true) }
+            } else {
+                Via::Plain
+            },
+            flushes: test.flushes_each && does == Moves::Write && test.api == Api::Posix,
+            pauses: (test.transfer_delay_us > 0)
+                .then_some(Pauses { time: Nanos(u64::from(test.transfer_delay_us) * 1000), every: 1 }),
+            wall: match (test.wall_s, does) {
+                (0, _) => None,
+                // What was not written cannot be read.
+                (_, Moves::Read) if test.writes => Some(Wall::AsFar),
+                _ if test.wears_out => Some(Wall::After(wall_time)),
+                _ => Some(Wall::Ends(wall_time)),
+            },
+            ..Transfer::forward(does, Bytes(test.transfer_bytes), count)
+        }
+    }
+}

@@ -1,0 +1,512 @@
+//! IOR's reports: the table, CSV and JSON.
+
+use super::lower::Lowered;
+use super::result::{Access, AccessKind};
+use super::settings::{Api, Form, Random, Reorder, Test};
+use crate::aiori::{FileSystem, VERSION};
+use plumb_result::histogram::Histogram;
+use serde_json::{Value, json};
+
+const MIB: f64 = 1048576.0;
+
+/// What is known before the first test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// The command line.
+    pub command: String,
+    /// When it began, as ctime(3) prints it.
+    pub began: String,
+    /// System and host.
+    pub machine: String,
+}
+
+/// A test with what was measured of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    /// The test.
+    pub test: Test,
+    /// When it began, as ctime(3) prints it.
+    pub began: String,
+    /// The name of its first file.
+    pub file: String,
+    /// Where that lies.
+    pub file_system: FileSystem,
+    /// Writes and reads of all repetitions, in order.
+    pub accesses: Vec<Access>,
+}
+
+impl Done {
+    fn of(&self, kind: AccessKind) -> Vec<&Access> {
+        self.accesses.iter().filter(|access| access.kind == kind).collect()
+    }
+}
+
+/// The first lines of a table.
+pub fn head(session: &Session) -> String {
+    format!(
+        "IOR-{VERSION}: MPI Coordinated Test of Parallel I/O\n{:<20}: {}\n{:<20}: {}\n{:<20}: {}\n",
+        "Began", session.began, "Command line", session.command, "Machine", session.machine
+    )
+}
+
+/// A size as IOR prints it: with a unit from a MiB on.
+fn size(bytes: u64) -> String {
+    for (unit, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20)] {
+        let of_unit = 1u64 << shift;
+        if bytes >= of_unit {
+            return match bytes.is_multiple_of(of_unit) {
+                true => format!("{} {unit}", bytes / of_unit),
+                false => format!("{:.2} {unit}", bytes as f64 / of_unit as f64),
+            };
+        }
+    }
+    format!("{bytes} bytes")
+}
+
+/// What a test is, by IOR's words.
+fn options(test: &Test, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
+    let api = if test.api == Api::Mmap { "MMAP" } else { "POSIX" };
+    let ordering = match test.random {
+        Random::No => "sequential",
+        Random::InBlock | Random::Anywhere => "random",
+    };
+    let between = match test.reorder {
+        Reorder::No => "no tasks offsets",
+        Reorder::Constant => "constant task offset",
+        Reorder::Random | Reorder::Permuted => "random task offset",
+    };
+    let mut options = vec![
+        ("api", json!(api)),
+        ("apiVersion", json!("")),
+        ("test filename", json!(test.files.join("@"))),
+        ("access", json!(if test.file_per_rank { "file-per-process" } else { "single-shared-file" })),
+        ("type", json!("independent")),
+        ("segments", json!(test.segments)),
+        ("ordering in a file", json!(ordering)),
+        ("ordering inter file", json!(between)),
+    ];
+    if test.reorder != Reorder::No {
+        options.push(("task offset", json!(test.node_distance)));
+    }
+    if matches!(test.reorder, Reorder::Random | Reorder::Permuted) {
+        options.push(("reorder random seed", json!(test.reorder_seed)));
+    }
+    let nodes = test.tasks.div_ceil(ranks_per_node.max(1));
+    options.extend([
+        ("nodes", json!(nodes)),
+        ("tasks", json!(test.tasks)),
+        ("clients per node", json!(ranks_per_node)),
+        ("memoryBuffer", json!("CPU")),
+        ("dataAccess", json!("CPU")),
+        ("GPUDirect", json!("0")),
+        ("repetitions", json!(test.repetitions)),
+        ("xfersize", json!(size(test.transfer_bytes))),
+        ("blocksize", json!(size(test.block_bytes))),
+        ("aggregate filesize", json!(size(test.all_bytes()))),
+    ]);
+    if test.wall_s > 0 {
+        options.push(("stonewallingTime", json!(test.wall_s)));
+        options.push(("stoneWallingWearOut", json!(u8::from(test.wears_out))));
+    }
+    options
+}
+
+/// The lines before a test's first result.
+pub fn test_head(done: &Done, ranks_per_node: u32) -> String {
+    let test = &done.test;
+    if test.form == Form::Csv {
+        return if test.id == 0 { csv_head() } else { String::new() };
+    }
+    let mut text = format!("{:<20}: {}\n{:<20}: {}\n", "TestID", test.id, "StartTime", done.began);
+    text.push_str(&done.file_system.lines(&done.file));
+    text.push_str("\nOptions: \n");
+    for (name, value) in options(test, ranks_per_node) {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        text.push_str(&format!("{name:<20}: {value}\n"));
+    }
+    text.push_str(
+        "\nResults: \n\naccess    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   \
+         total(s)   iter\n------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   \
+         --------   ----\n",
+    );
+    text
+}
+
+fn csv_head() -> String {
+    "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter\n".to_owned()
+}
+
+/// A number of the table: precise where it is small.
+fn number(value: f64) -> String {
+    let digits = if value < 1.0 {
+        6
+    } else if value < 3600.0 {
+        2
+    } else {
+        0
+    };
+    format!("{value:<10.digits$}")
+}
+
+fn access_name(access: &Access) -> &'static str {
+    if access.kind == AccessKind::Write { "write" } else { "read" }
+}
+
+/// The row of a result; none for what only verifies.
+pub fn row(test: &Test, access: &Access) -> String {
+    if access.kind == AccessKind::WriteCheck {
+        return String::new();
+    }
+    let name = access_name(access);
+    let values = [
+        access.bandwidth() / MIB,
+        access.iops(test),
+        access.mean_transfer_s(),
+        test.block_bytes as f64 / 1024.0,
+        test.transfer_bytes as f64 / 1024.0,
+        access.open_s,
+        access.transfer_s,
+        access.close_s,
+        access.total_s,
+    ];
+    if test.form == Form::Csv {
+        let values: String = values.iter().map(|value| format!("{value:.4},")).collect();
+        return format!("{name},{values}{},{}\n", test.tasks, access.repetition);
+    }
+    let mut text = format!("{name:<10}");
+    for (place, value) in values.into_iter().enumerate() {
+        text.push_str(&number(value));
+        text.push_str(if place == 2 { "  " } else { " " });
+    }
+    text.push_str(&format!("{:<4}\n", access.repetition));
+    text
+}
+
+/// What there is to say of a result before its row: the stonewall, and that not all was moved.
+pub fn remarks(test: &Test, access: &Access) -> String {
+    let mut text = String::new();
+    if let (Some((min, max, mean)), true) = (access.at_wall(), test.wears_out) {
+        let gib = |transfers: f64| transfers * test.transfer_bytes as f64 / (1u64 << 30) as f64;
+        text.push_str(&format!(
+            "stonewalling pairs accessed min: {min} max: {max} -- min data: {:.1} GiB mean data: {:.1} GiB time: {:.1}s\n",
+            gib(min as f64),
+            gib(mean),
+            f64::from(test.wall_s)
+        ));
+    }
+    if access.bytes != test.all_bytes() && access.kind != AccessKind::WriteCheck {
+        text.push_str(&format!(
+            "WARNING: Expected aggregate file size       = {}\nWARNING: Using actual aggregate bytes moved = {}\n",
+            test.all_bytes(),
+            access.bytes
+        ));
+        if test.wall_s > 0 {
+            text.push_str("WARNING: Maybe caused by deadlineForStonewalling\n");
+        }
+    }
+    if access.short > 0 {
+        text.push_str(&format!(
+            "WARNING: {} transfers moved less than was asked for: is the file long enough?\n",
+            access.short
+        ));
+    }
+    for failed in &access.failed {
+        text.push_str(&format!("ERROR: {failed}\n"));
+    }
+    if access.wrong > 0 {
+        text.push_str(&format!(
+            "WARNING: Incorrect data on {} ({} transfers).\n",
+            if access.kind == AccessKind::Read { "read" } else { "write" },
+            access.wrong
+        ));
+    }
+    text
+}
+
+/// Max, min, mean and standard deviation of all of them.
+struct Spread {
+    max: f64,
+    min: f64,
+    mean: f64,
+    deviation: f64,
+}
+
+impl Spread {
+    /// IOR divides by their number.
+    fn of(values: &[f64]) -> Spread {
+        let count = values.len().max(1) as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        Spread {
+            max: values.iter().copied().fold(0.0, f64::max),
+            min: values.iter().copied().reduce(f64::min).unwrap_or(0.0),
+            mean,
+            deviation: (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt(),
+        }
+    }
+}
+
+struct Summary {
+    bandwidth: Spread,
+    ops: Spread,
+    mean_s: f64,
+    bytes: u64,
+}
+
+impl Summary {
+    fn of(test: &Test, accesses: &[&Access]) -> Summary {
+        let all = |of: &dyn Fn(&Access) -> f64| accesses.iter().map(|access| of(access)).collect::<Vec<f64>>();
+        Summary {
+            bandwidth: Spread::of(&all(&|access| access.bandwidth() / MIB)),
+            ops: Spread::of(&all(&|access| access.ops(test))),
+            mean_s: Spread::of(&all(&|access| access.total_s)).mean,
+            bytes: accesses.first().map_or(0, |access| access.bytes),
+        }
+    }
+}
+
+fn api_name(test: &Test) -> &'static str {
+    if test.api == Api::Mmap { "MMAP" } else { "POSIX" }
+}
+
+/// Flags of a reordering, as the summary has them: constant, random.
+fn reorder_flags(test: &Test) -> (u8, u8) {
+    match test.reorder {
+        Reorder::No => (0, 0),
+        Reorder::Constant => (1, 0),
+        Reorder::Random => (0, 1),
+        Reorder::Permuted => (0, 2),
+    }
+}
+
+/// The summary of all tests, and the latencies, which IOR itself does not print.
+pub fn summary(all: &[Done], ranks_per_node: u32) -> String {
+    if all.first().is_some_and(|done| done.test.form != Form::Table) {
+        return String::new();
+    }
+    let mut text = "\nSummary of all tests:\nOperation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  \
+                    Mean(OPs)     StdDev    Mean(s) Stonewall(s) Stonewall(MiB) Test# #Tasks tPN reps fPP reord reordoff \
+                    reordrand seed segcnt   blksiz    xsize aggs(MiB)   API RefNum\n"
+        .to_owned();
+    for done in all {
+        for kind in [AccessKind::Write, AccessKind::Read] {
+            let accesses = done.of(kind);
+            let Some(first) = accesses.first() else { continue };
+            let test = &done.test;
+            let sum = Summary::of(test, &accesses);
+            text.push_str(&format!("{:<9} ", access_name(first)));
+            for spread in [&sum.bandwidth, &sum.ops] {
+                let Spread { max, min, mean, deviation } = spread;
+                text.push_str(&format!("{max:>10.2} {min:>10.2} {mean:>10.2} {deviation:>10.2} "));
+            }
+            let wall = match first.at_wall().filter(|_| test.wears_out) {
+                Some((_, _, mean)) => {
+                    let rate = mean * test.transfer_bytes as f64 / f64::from(test.wall_s.max(1)) / MIB;
+                    format!("{:>10.2} {rate:>13.2} ", f64::from(test.wall_s))
+                }
+                None => format!("{:>10} {:>13} ", "NA", "NA"),
+            };
+            let (constant, random) = reorder_flags(test);
+            text.push_str(&format!(
+                "{:>10.5} {wall}{:>5} {:>6} {ranks_per_node:>3} {:>4} {:>3} {constant:>5} {:>8} {random:>9} {:>4} {:>6} \
+                 {:>8} {:>8} {:>9.1} {:>3} {:>6}\n",
+                sum.mean_s,
+                test.id,
+                test.tasks,
+                test.repetitions,
+                u8::from(test.file_per_rank),
+                test.node_distance,
+                test.reorder_seed,
+                test.segments,
+                test.block_bytes,
+                test.transfer_bytes,
+                sum.bytes as f64 / MIB,
+                api_name(test),
+                test.reference
+            ));
+        }
+    }
+    text.push_str(&latencies(all));
+    text
+}
+
+fn latencies(all: &[Done]) -> String {
+    let mut text =
+        "\nLatency of single transfers (ms):\nOperation        p50        p90        p99      p99.9        Max Test#\n"
+            .to_owned();
+    for done in all {
+        for kind in [AccessKind::Write, AccessKind::Read] {
+            let accesses = done.of(kind);
+            let Some(first) = accesses.first() else { continue };
+            let mut latency = Histogram::default();
+            accesses.iter().for_each(|access| latency.merge(&access.latency));
+            text.push_str(&format!("{:<9}", access_name(first)));
+            for at in [0.5, 0.9, 0.99, 0.999, 1.0] {
+                let ns = if at < 1.0 { latency.quantile(at) } else { latency.max() };
+                text.push_str(&format!(" {:>10.6}", ns.unwrap_or(0) as f64 / 1e6));
+            }
+            text.push_str(&format!(" {:>5}\n", done.test.id));
+        }
+    }
+    text
+}
+
+/// The last line.
+pub fn tail(all: &[Done], ended: &str) -> String {
+    match all.first().map(|done| done.test.form) {
+        Some(Form::Table) | None => format!("{:<20}: {ended}\n", "Finished"),
+        Some(Form::Json | Form::Csv) => String::new(),
+    }
+}
+
+/// Times of each rank: what `saveRankPerformanceDetailsCSV` appends.
+pub fn rank_csv(access: &Access) -> String {
+    let mut text = String::new();
+    for (rank, times) in access.ranks.iter().enumerate() {
+        let total_s = times.open_s + times.transfer_s + times.close_s;
+        let rate = |seconds: f64| if seconds > 0.0 { times.bytes as f64 / seconds } else { 0.0 };
+        let values = [total_s, times.transfer_s, rate(total_s), rate(times.transfer_s)];
+        let values: String = values.iter().map(|value| format!(",{}", crate::aiori::exponent(*value, 10))).collect();
+        text.push_str(&format!("{},{rank}{values}\n", access_name(access)));
+    }
+    text
+}
+
+/// The line before it.
+pub fn rank_csv_head() -> &'static str {
+    "access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput\n"
+}
+
+/// Everything as JSON.
+pub fn json(session: &Session, all: &[Done], ended: &str, ranks_per_node: u32) -> String {
+    let round = |value: f64| (value * 1e4).round() / 1e4;
+    let tests: Vec<Value> = all
+        .iter()
+        .map(|done| {
+            let results = done.accesses.iter().filter(|access| access.kind != AccessKind::WriteCheck).map(|access| {
+                json!({
+                    "access": access_name(access),
+                    "bwMiB": round(access.bandwidth() / MIB),
+                    "blockKiB": done.test.block_bytes as f64 / 1024.0,
+                    "xferKiB": done.test.transfer_bytes as f64 / 1024.0,
+                    "iops": round(access.iops(&done.test)),
+                    "latency": access.mean_transfer_s(),
+                    "openTime": access.open_s,
+                    "wrRdTime": access.transfer_s,
+                    "closeTime": access.close_s,
+                    "totalTime": access.total_s,
+                    "errors": access.wrong,
+                    "latencyPercentiles": percentiles(&access.latency),
+                })
+            });
+            let options: serde_json::Map<String, Value> =
+                options(&done.test, ranks_per_node).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            json!({
+                "TestID": done.test.id,
+                "StartTime": done.began,
+                "Path": done.file,
+                "Capacity": done.file_system.capacity(),
+                "Used Capacity": format!("{:.1}%", done.file_system.used_percent()),
+                "Inodes": format!("{:.1} Mi", done.file_system.inodes_mi()),
+                "Used Inodes": format!("{:.1}%", done.file_system.used_inodes_percent()),
+                "Parameters": parameters(&done.test, ranks_per_node),
+                "Options": options,
+                "Results": results.collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let mut summaries = Vec::new();
+    for done in all {
+        for kind in [AccessKind::Write, AccessKind::Read] {
+            let accesses = done.of(kind);
+            let Some(first) = accesses.first() else { continue };
+            let (test, sum) = (&done.test, Summary::of(&done.test, &accesses));
+            let (constant, random) = reorder_flags(test);
+            summaries.push(json!({
+                "operation": access_name(first),
+                "API": api_name(test),
+                "TestID": test.id,
+                "ReferenceNumber": test.reference,
+                "segmentCount": test.segments,
+                "blockSize": test.block_bytes,
+                "transferSize": test.transfer_bytes,
+                "numTasks": test.tasks,
+                "tasksPerNode": ranks_per_node,
+                "repetitions": test.repetitions,
+                "filePerProc": u8::from(test.file_per_rank),
+                "reorderTasks": constant,
+                "taskPerNodeOffset": test.node_distance,
+                "reorderTasksRandom": random,
+                "reorderTasksRandomSeed": test.reorder_seed,
+                "bwMaxMIB": round(sum.bandwidth.max),
+                "bwMinMIB": round(sum.bandwidth.min),
+                "bwMeanMIB": round(sum.bandwidth.mean),
+                "bwStdMIB": round(sum.bandwidth.deviation),
+                "OPsMax": round(sum.ops.max),
+                "OPsMin": round(sum.ops.min),
+                "OPsMean": round(sum.ops.mean),
+                "OPsSD": round(sum.ops.deviation),
+                "MeanTime": sum.mean_s,
+                "xsizeMiB": sum.bytes as f64 / MIB,
+            }));
+        }
+    }
+    let all = json!({
+        "Version": VERSION,
+        "Began": session.began,
+        "Command line": session.command,
+        "Machine": session.machine,
+        "tests": tests,
+        "summary": summaries,
+        "Finished": ended,
+    });
+    serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
+}
+
+/// Of single transfers, s.
+fn percentiles(latency: &Histogram) -> Value {
+    let at = |quantile: f64| latency.quantile(quantile).map(|ns| ns as f64 / 1e9);
+    json!({ "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99.9": at(0.999), "max": latency.max().map(|ns| ns as f64 / 1e9) })
+}
+
+fn parameters(test: &Test, ranks_per_node: u32) -> Value {
+    let (constant, random) = reorder_flags(test);
+    let flag = u8::from;
+    json!({
+        "testID": test.id,
+        "refnum": test.reference,
+        "api": api_name(test),
+        "testFileName": test.files.join("@"),
+        "deadlineForStonewall": test.wall_s,
+        "stoneWallingWearOut": flag(test.wears_out),
+        "maxTimeDuration": test.time_max_min,
+        "tasksPerNode": ranks_per_node,
+        "repetitions": test.repetitions,
+        "multiFile": flag(test.multi_file),
+        "interTestDelay": test.delay_s,
+        "fsync": flag(test.flushes),
+        "fsyncperwrite": flag(test.flushes_each),
+        "useExistingTestFile": flag(test.uses_existing),
+        "readFile": flag(test.reads),
+        "writeFile": flag(test.writes),
+        "filePerProc": flag(test.file_per_rank),
+        "reorderTasks": constant,
+        "reorderTasksRandom": random,
+        "reorderTasksRandomSeed": test.reorder_seed,
+        "randomOffset": match test.random { Random::No => 0, Random::InBlock => 1, Random::Anywhere => 2 },
+        "checkWrite": flag(test.checks_write),
+        "checkRead": flag(test.checks_read),
+        "keepFile": flag(test.keeps),
+        "keepFileWithError": flag(test.keeps_with_error),
+        "verbose": test.verbosity,
+        "setTimeStampSignature/incompressibleSeed": test.data_seed.unwrap_or(0),
+        "collective": 0,
+        "segmentCount": test.segments,
+        "transferSize": test.transfer_bytes,
+        "blockSize": test.block_bytes,
+    })
+}
+
+/// The path that a test's head names.
+pub fn path(lowered: &Lowered) -> &str {
+    &lowered.first_file
+}

@@ -1,0 +1,176 @@
+//! What was measured of a phase, as IOR counts it.
+
+use super::settings::Test;
+use plumb_result::histogram::Histogram;
+use plumb_result::{PhaseMeasurement, WorkerMeasurement};
+use plumb_workload::OpKind;
+
+/// What a phase does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    /// Writes.
+    Write,
+    /// Reads what was written, to verify it; its time is not reported.
+    WriteCheck,
+    /// Reads.
+    Read,
+}
+
+impl AccessKind {
+    /// The name of its phase.
+    pub fn phase(self) -> &'static str {
+        match self {
+            AccessKind::Write => "write",
+            AccessKind::WriteCheck => "write-check",
+            AccessKind::Read => "read",
+        }
+    }
+
+    /// The kind of a phase.
+    pub fn of_phase(name: &str) -> Option<AccessKind> {
+        [AccessKind::Write, AccessKind::WriteCheck, AccessKind::Read].into_iter().find(|kind| kind.phase() == name)
+    }
+}
+
+/// Times of one rank, s.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct RankTimes {
+    /// Until the file was open.
+    pub open_s: f64,
+    /// Transfers, and `fsync` behind writes.
+    pub transfer_s: f64,
+    /// Until the file was closed.
+    pub close_s: f64,
+    /// Transfers.
+    pub transfers: u64,
+    /// Bytes that it moved.
+    pub bytes: u64,
+    /// Transfers that it had done at the stonewall.
+    pub at_wall: Option<u64>,
+}
+
+/// What was measured of a phase. Each rank's time begins at the common barrier and is its own: that of the calls, without
+/// what making and verifying the data takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Access {
+    /// What it was.
+    pub kind: AccessKind,
+    /// Number of the repetition.
+    pub repetition: u32,
+    /// By rank.
+    pub ranks: Vec<RankTimes>,
+    /// Bytes of all ranks.
+    pub bytes: u64,
+    /// Until the last file was open, s.
+    pub open_s: f64,
+    /// From the first transfer to the last, s.
+    pub transfer_s: f64,
+    /// From the first close to the last, s.
+    pub close_s: f64,
+    /// All of it, s.
+    pub total_s: f64,
+    /// Times of single transfers.
+    pub latency: Histogram,
+    /// Reads that were not what was written.
+    pub wrong: u64,
+    /// Transfers that moved less than was asked for.
+    pub short: u64,
+    /// Errors of the system.
+    pub failed: Vec<String>,
+}
+
+impl Access {
+    /// What was measured of a phase of a repetition.
+    pub fn of(measured: &PhaseMeasurement, test: &Test, repetition: u32) -> Option<Access> {
+        let kind = AccessKind::of_phase(&measured.name)?;
+        let ranks: Vec<RankTimes> = measured.workers.iter().map(times).collect();
+        let most = |of: fn(&RankTimes) -> f64| ranks.iter().map(of).fold(0.0, f64::max);
+        let least = |of: fn(&RankTimes) -> f64| ranks.iter().map(of).fold(f64::INFINITY, f64::min);
+        let (open_s, transfer_s, close_s, total_s);
+        if test.barriers {
+            (open_s, transfer_s, close_s) =
+                (most(|rank| rank.open_s), most(|rank| rank.transfer_s), most(|rank| rank.close_s));
+            total_s = open_s + transfer_s + close_s;
+        } else {
+            open_s = most(|rank| rank.open_s);
+            transfer_s = most(|rank| rank.open_s + rank.transfer_s) - least(|rank| rank.open_s);
+            total_s = most(|rank| rank.open_s + rank.transfer_s + rank.close_s);
+            close_s = total_s - least(|rank| rank.open_s + rank.transfer_s);
+        }
+        let mut latency = Histogram::default();
+        for kind in [OpKind::Read, OpKind::Write] {
+            if let Some(op) = measured.ops.get(&kind) {
+                latency.merge(&op.service);
+            }
+        }
+        let is_wrong = |fault: &&plumb_result::Fault| fault.errno.is_none() && fault.op == OpKind::Read;
+        let failed: Vec<String> = measured
+            .faults
+            .iter()
+            .filter(|fault| !is_wrong(fault))
+            .map(|fault| format!("{} of {}: {}", fault.op.name(), fault.path.display(), fault.message))
+            .collect();
+        Some(Access {
+            kind,
+            repetition,
+            bytes: ranks.iter().map(|rank| rank.bytes).sum(),
+            open_s,
+            transfer_s,
+            close_s,
+            total_s,
+            latency,
+            wrong: measured.fault_count - failed.len() as u64,
+            short: measured.short_count,
+            failed,
+            ranks,
+        })
+    }
+
+    /// Bytes per second, of the whole time.
+    pub fn bandwidth(&self) -> f64 {
+        over(self.bytes as f64, self.total_s)
+    }
+
+    /// Transfers per second of the time of transfers.
+    pub fn iops(&self, test: &Test) -> f64 {
+        over(self.bytes as f64 / test.transfer_bytes as f64, self.transfer_s)
+    }
+
+    /// Transfers per second of the whole time.
+    pub fn ops(&self, test: &Test) -> f64 {
+        over(self.bytes as f64 / test.transfer_bytes as f64, self.total_s)
+    }
+
+    /// Mean time of a transfer, of the rank where it is smallest, s: what IOR calls its latency.
+    pub fn mean_transfer_s(&self) -> f64 {
+        let means = self.ranks.iter().filter(|rank| rank.transfers > 0);
+        means.map(|rank| rank.transfer_s / rank.transfers as f64).reduce(f64::min).unwrap_or(0.0)
+    }
+
+    /// Transfers at the stonewall: the fewest, the most, and the mean, of all ranks.
+    pub fn at_wall(&self) -> Option<(u64, u64, f64)> {
+        let counts: Vec<u64> = self.ranks.iter().filter_map(|rank| rank.at_wall).collect();
+        let mean = counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64;
+        Some((*counts.iter().min()?, *counts.iter().max()?, mean))
+    }
+}
+
+fn over(amount: f64, seconds: f64) -> f64 {
+    if seconds > 0.0 { amount / seconds } else { 0.0 }
+}
+
+fn times(worker: &WorkerMeasurement) -> RankTimes {
+    let mut times = RankTimes { bytes: worker.bytes, at_wall: worker.items_at_wall, ..RankTimes::default() };
+    for (kind, op) in &worker.ops {
+        let seconds = op.service.sum() as f64 / 1e9;
+        match kind {
+            OpKind::Create | OpKind::Open | OpKind::Map => times.open_s += seconds,
+            OpKind::Close | OpKind::Unmap => times.close_s += seconds,
+            kind => {
+                times.transfer_s += seconds;
+                times.transfers += if kind.moves_bytes() { op.count } else { 0 };
+            }
+        }
+    }
+    times
+}

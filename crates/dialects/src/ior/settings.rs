@@ -1,0 +1,290 @@
+//! Settings of one test: what was said, with defaults, and the rules of what goes together.
+
+use crate::aiori::{Said, Wrong, packet_kind};
+use plumb_workload::program::PacketKind;
+
+/// Most ranks of one process: a thread each.
+const RANKS_MAX: u32 = 4096;
+
+/// How files are accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// `open`, `read`, `write`.
+    Posix,
+    /// `mmap`.
+    Mmap,
+}
+
+/// Where transfers lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Random {
+    /// One behind the other.
+    No,
+    /// Those of a block in a random order.
+    InBlock,
+    /// Blocks at random places.
+    Anywhere,
+}
+
+/// Whose data a rank reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reorder {
+    /// Its own.
+    No,
+    /// That of the rank a constant distance away.
+    Constant,
+    /// That of a random one, which several may read.
+    Random,
+    /// That of a random one, each read once.
+    Permuted,
+}
+
+/// The form of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A table.
+    Table,
+    /// JSON.
+    Json,
+    /// CSV.
+    Csv,
+}
+
+/// One test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    /// Its number, from 0.
+    pub id: u32,
+    /// Printed.
+    pub reference: i64,
+    /// Back end.
+    pub api: Api,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Bytes of a transfer.
+    pub transfer_bytes: u64,
+    /// Segments.
+    pub segments: u64,
+    /// A file for each rank.
+    pub file_per_rank: bool,
+    /// Names.
+    pub files: Vec<String>,
+    /// Another file for each repetition.
+    pub multi_file: bool,
+    /// Write.
+    pub writes: bool,
+    /// Verify behind it.
+    pub checks_write: bool,
+    /// Read.
+    pub reads: bool,
+    /// Verify what is read.
+    pub checks_read: bool,
+    /// Keep the files.
+    pub keeps: bool,
+    /// Keep them after a wrong read.
+    pub keeps_with_error: bool,
+    /// The old file stays.
+    pub uses_existing: bool,
+    /// `fsync` behind the writes.
+    pub flushes: bool,
+    /// `fsync` behind each.
+    pub flushes_each: bool,
+    /// Barriers inside of a phase.
+    pub barriers: bool,
+    /// Where transfers lie.
+    pub random: Random,
+    /// Seed of that.
+    pub random_seed: Option<i32>,
+    /// Whose data is read.
+    pub reorder: Reorder,
+    /// How far away, in nodes.
+    pub node_distance: u32,
+    /// Seed of a random reordering; a negative one counts the repetitions.
+    pub reorder_seed: i32,
+    /// Seed of the data.
+    pub data_seed: Option<i32>,
+    /// Data packets.
+    pub packets: PacketKind,
+    /// `O_DIRECT`.
+    pub direct: bool,
+    /// Advice about mappings: drop what is there.
+    pub advises_dont_need: bool,
+    /// The same: the pattern.
+    pub advises_pattern: bool,
+    /// Repetitions.
+    pub repetitions: u32,
+    /// Delay before phases, seconds.
+    pub delay_s: u32,
+    /// Delay behind transfers, µs.
+    pub transfer_delay_us: u32,
+    /// Seconds until the stonewall.
+    pub wall_s: u32,
+    /// Behind it, all go on to the furthest.
+    pub wears_out: bool,
+    /// So many transfers of each rank at the most.
+    pub transfers_max: u64,
+    /// The file that keeps how many there were.
+    pub status_file: Option<String>,
+    /// Minutes after which no phase starts.
+    pub time_max_min: u32,
+    /// Ranks that take part.
+    pub tasks: u32,
+    /// Ranks that there are.
+    pub ranks: u32,
+    /// Form of the report.
+    pub form: Form,
+    /// Where it goes.
+    pub summary_file: Option<String>,
+    /// Where the times of each rank go.
+    pub rank_csv: Option<String>,
+    /// Verbosity.
+    pub verbosity: u32,
+}
+
+pub(super) fn test(said: &Said, id: u32) -> Result<Test, Wrong> {
+    let conflict = |text: String| Err(Wrong::Conflict(text));
+    let api = match said.text("a").unwrap_or("POSIX").to_ascii_uppercase().as_str() {
+        "POSIX" => Api::Posix,
+        "MMAP" => Api::Mmap,
+        other => return conflict(format!("-a {other}: the back end is not yet supported; use POSIX or MMAP")),
+    };
+    let Some(packets) = packet_kind(said.text("l").unwrap_or("t")) else {
+        let word = said.text("l").unwrap_or_default();
+        return conflict(format!("-l {word}: unknown packets; use o, i, t or r"));
+    };
+    let ranks = said.small_count("plumb-ranks", 1)?;
+    if !(1..=RANKS_MAX).contains(&ranks) {
+        return conflict(format!("--plumb-ranks: {ranks} ranks are not possible; use 1 to {RANKS_MAX}"));
+    }
+    let tasks = match said.number("N") {
+        Some(tasks) if tasks > 0 => u32::try_from(tasks).unwrap_or(u32::MAX),
+        _ => ranks,
+    };
+    if tasks > ranks {
+        return conflict(format!("-N {tasks}: there are only {ranks} ranks; raise --plumb-ranks"));
+    }
+    let mode = ["r", "w", "R", "W"].map(|key| said.is_set(key));
+    let [reads, writes, checks_read, checks_write] = mode;
+    let none = mode.iter().all(|said| !said);
+    let seed = |key: &str, absent: i64| {
+        said.number(key).filter(|&seed| seed != absent).and_then(|seed| i32::try_from(seed).ok())
+    };
+    let text = |key: &str| said.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
+    let files: Vec<String> = said.text("o").unwrap_or("testFile").split('@').map(str::to_owned).collect();
+    let test = Test {
+        id,
+        reference: said.number("A").unwrap_or(0),
+        api,
+        block_bytes: said.count("b", 1 << 20)?,
+        transfer_bytes: said.count("t", 256 << 10)?,
+        segments: said.count("s", 1)?,
+        file_per_rank: said.is_set("F"),
+        files: files.into_iter().filter(|file| !file.is_empty()).collect(),
+        multi_file: said.is_set("m"),
+        writes: writes || none,
+        checks_write,
+        reads: reads || checks_read || none,
+        checks_read,
+        keeps: said.is_set("k"),
+        keeps_with_error: said.is_set("K"),
+        uses_existing: said.is_set("E"),
+        flushes: said.is_set("e"),
+        flushes_each: said.is_set("Y"),
+        barriers: said.is_set("g"),
+        random: match said.number("z").unwrap_or(0) {
+            0 => Random::No,
+            1 => Random::InBlock,
+            _ => Random::Anywhere,
+        },
+        random_seed: seed("random-offset-seed", -1),
+        reorder: match (said.is_set("C"), said.number("Z").unwrap_or(0)) {
+            (true, 0) => Reorder::Constant,
+            (true, _) => return conflict("-C and -Z do not go together: choose one".to_owned()),
+            (false, 0) => Reorder::No,
+            (false, 1) => Reorder::Random,
+            (false, _) => Reorder::Permuted,
+        },
+        node_distance: said.small_count("Q", 1)?,
+        reorder_seed: said.number("X").and_then(|seed| i32::try_from(seed).ok()).unwrap_or(0),
+        data_seed: seed("G", 0),
+        packets,
+        direct: said.is_set("posix.odirect"),
+        advises_dont_need: said.is_set("mmap.madv_dont_need"),
+        advises_pattern: said.is_set("mmap.madv_pattern"),
+        repetitions: said.small_count("i", 1)?.max(1),
+        delay_s: said.small_count("d", 0)?,
+        transfer_delay_us: said.small_count("interIODelay", 0)?,
+        wall_s: said.small_count("D", 0)?,
+        wears_out: said.is_set("stoneWallingWearOut"),
+        transfers_max: said.count("stoneWallingWearOutIterations", 0)?,
+        status_file: text("stoneWallingStatusFile"),
+        time_max_min: said.small_count("T", 0)?,
+        tasks,
+        ranks,
+        form: match said.text("summaryFormat").unwrap_or("default").to_ascii_uppercase().as_str() {
+            "DEFAULT" => Form::Table,
+            "JSON" => Form::Json,
+            "CSV" => Form::Csv,
+            other => return conflict(format!("summaryFormat={other}: use default, JSON or CSV")),
+        },
+        summary_file: text("summaryFile"),
+        rank_csv: text("saveRankPerformanceDetailsCSV"),
+        verbosity: said.small_count("v", 0)?,
+    };
+    test.rules()?;
+    Ok(test)
+}
+
+impl Test {
+    fn rules(&self) -> Result<(), Wrong> {
+        let conflict = |text: &str| Err(Wrong::Conflict(text.to_owned()));
+        let (block, transfer) = (self.block_bytes, self.transfer_bytes);
+        match () {
+            () if self.files.is_empty() => conflict("-o: no file is named"),
+            () if self.segments == 0 => conflict("segment count must be positive value"),
+            () if transfer == 0 => conflict("test will not complete with zero transfer size"),
+            () if !block.is_multiple_of(8) => conflict("block size must be a multiple of access size"),
+            () if !transfer.is_multiple_of(8) => conflict("transfer size must be a multiple of access size"),
+            () if !block.is_multiple_of(transfer) => conflict("block size must be a multiple of transfer size"),
+            () if block < transfer => conflict("block size must not be smaller than transfer size"),
+            () if self.random == Random::InBlock && block <= transfer => {
+                conflict("-z shuffles the transfers of a block: choose a block larger than a transfer")
+            }
+            () if self.random == Random::Anywhere && self.writes => {
+                conflict("-z -z reads at random places: use it without -w, on a file that exists (IOR crashes here)")
+            }
+            () if self.random != Random::No && self.reorder != Reorder::No && !self.file_per_rank && self.reads => {
+                conflict("-z with -C or -Z needs -F: choose one, or a file per task")
+            }
+            () if self.checks_read && !self.writes && self.data_seed.is_none() => {
+                conflict("-R alone needs the seed of the data that was written: give -G")
+            }
+            () if self.status_file.is_some() && !self.keeps => {
+                conflict("a stoneWallingStatusFile is for tests that are split into several runs: use -k")
+            }
+            () if self.status_file.is_some() && self.writes && !self.wears_out => {
+                conflict("a stoneWallingStatusFile of a write test needs stoneWallingWearOut=1")
+            }
+            () if self.wears_out && self.wall_s == 0 => conflict("stoneWallingWearOut needs a deadline: give -D"),
+            () if self.file_bytes().and_then(|bytes| bytes.checked_mul(self.tasks.into())).is_none() => {
+                conflict("-b × -s × tasks exceeds 64 bits; use smaller sizes")
+            }
+            () => Ok(()),
+        }
+    }
+
+    /// Bytes of one rank in its file.
+    pub fn file_bytes(&self) -> Option<u64> {
+        self.block_bytes.checked_mul(self.segments).filter(|bytes| i64::try_from(*bytes).is_ok())
+    }
+
+    /// Bytes of all ranks.
+    pub fn all_bytes(&self) -> u64 {
+        self.block_bytes.saturating_mul(self.segments).saturating_mul(self.tasks.into())
+    }
+
+    /// Transfers of one rank.
+    pub fn transfers(&self) -> u64 {
+        (self.block_bytes / self.transfer_bytes).saturating_mul(self.segments)
+    }
+}

@@ -1,0 +1,290 @@
+//! Command lines and scripts as users write them, what they lower to, and the forms of the reports.
+
+use super::*;
+use plumb_workload::program::{RecordOrder, Segments, Step, Transfer, Wall};
+use plumb_workload::{Pick, Work};
+use proptest::prelude::Strategy;
+
+fn tests(line: &str, script: &str) -> Result<Vec<Test>, Wrong> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    match read(&words, &mut |_| Ok(script.to_owned()))? {
+        Asked::Run(tests, _) => Ok(tests),
+        Asked::Help => panic!("{line} asks for help"),
+    }
+}
+
+fn test(line: &str) -> Test {
+    tests(line, "").unwrap().remove(0)
+}
+
+fn wrong(line: &str) -> String {
+    tests(line, "").unwrap_err().to_string()
+}
+
+fn lowered(line: &str) -> Lowered {
+    let lowered = lower(&test(line), &Facts { seed: 7, ..Facts::default() });
+    assert_eq!(plumb_workload::validate::validate(&lowered.workload), [], "{line}");
+    let text = plumb_workload::native::to_toml(&lowered.workload).unwrap();
+    assert_eq!(plumb_workload::native::parse("ior.toml", &text).unwrap(), lowered.workload, "{line}");
+    lowered
+}
+
+fn steps(lowered: &Lowered, phase: usize, rank: usize) -> Vec<Step> {
+    let Work::Program(program) = &lowered.workload.phase[phase].workers[rank].work else { panic!("a program") };
+    program.steps.clone()
+}
+
+fn transfer(lowered: &Lowered, phase: usize, rank: usize) -> Transfer {
+    let moves = |step: Step| if let Step::Transfer(transfer) = step { Some(transfer) } else { None };
+    steps(lowered, phase, rank).into_iter().find_map(moves).unwrap()
+}
+
+fn segments(lowered: &Lowered, phase: usize, rank: usize) -> Segments {
+    match transfer(lowered, phase, rank).order {
+        RecordOrder::Segments(segments) => segments,
+        order => panic!("{order:?}"),
+    }
+}
+
+// Protects the layout: where each rank's blocks lie in a file that all share, and in its own.
+#[test]
+fn blocks_lie_where_ior_puts_them() {
+    let shared = lowered("-b 4m -t 1m -s 3 --plumb-ranks 4");
+    let of_rank = segments(&shared, 0, 2);
+    assert_eq!((of_rank.first.0, of_rank.stride.0, of_rank.count), (8 << 20, 16 << 20, 3));
+    assert_eq!(transfer(&shared, 0, 2).count, 12);
+    let own = lowered("-b 4m -t 1m -s 3 -F --plumb-ranks 4 -o t");
+    let of_rank = segments(&own, 0, 2);
+    assert_eq!((of_rank.first.0, of_rank.stride.0), (0, 4 << 20));
+    assert_eq!(own.first_file, "t.00000000");
+    assert_eq!(lowered("-o t -m").first_file, "t.0");
+}
+
+// Protects -C, -Q and -Z: whose data is read, with IOR's own draw.
+#[test]
+fn ranks_read_what_others_wrote() {
+    let nodes = |line: &str| lower(&test(line), &Facts { ranks_per_node: 1, ..Facts::default() });
+    let read_by =
+        |lowered: &Lowered| -> Vec<u64> { (0..4).map(|rank| segments(lowered, 1, rank).first.0 >> 20).collect() };
+    assert_eq!(read_by(&nodes("-C --plumb-ranks 4")), [1, 2, 3, 0]);
+    assert_eq!(read_by(&nodes("-C -Q 2 --plumb-ranks 4")), [2, 3, 0, 1]);
+    assert_eq!(read_by(&lowered("-C --plumb-ranks 4")), [0, 1, 2, 3], "all ranks are on one node");
+    let mut permuted = read_by(&nodes("-Z -Z -X 5 --plumb-ranks 4"));
+    assert_ne!(permuted, [0, 1, 2, 3]);
+    permuted.sort_unstable();
+    assert_eq!(permuted, [0, 1, 2, 3]);
+    let random = read_by(&nodes("-Z --plumb-ranks 4"));
+    assert!((0..4).all(|rank| random[rank] != rank as u64), "at least a node away: {random:?}");
+    let files = lower(&test("-C -F --plumb-ranks 2"), &Facts { ranks_per_node: 1, ..Facts::default() });
+    let Step::Open(open) = &steps(&files, 1, 0)[0] else { panic!("it opens first") };
+    assert_eq!(open.file, Pick::Nth(1));
+}
+
+// Protects the calls of a phase and their order.
+#[test]
+fn phases_make_ior_s_calls() {
+    let keys =
+        |lowered: &Lowered, phase: usize| -> Vec<&str> { steps(lowered, phase, 0).iter().map(Step::key).collect() };
+    let plain = lowered("-e -g");
+    assert_eq!(keys(&plain, 0), ["open", "meet", "transfer", "fsync", "meet", "close"]);
+    assert_eq!(keys(&plain, 1), ["open", "meet", "transfer", "meet", "close"]);
+    let mapped = lowered("-a MMAP -e");
+    assert_eq!(keys(&mapped, 0), ["open", "map", "transfer", "msync", "unmap", "close"]);
+    let phases = |line: &str| lowered(line).workload.phase.iter().map(|phase| phase.name.clone()).collect::<Vec<_>>();
+    assert_eq!(phases(""), ["write", "read", "remove"]);
+    assert_eq!(phases("-k -w -W -R -G 3"), ["write", "write-check", "read"]);
+    assert_eq!(phases("-k -r"), ["read"]);
+}
+
+// Protects files: what a test makes is removed by its owner, once, unless it is kept.
+#[test]
+fn files_go_unless_they_are_kept() {
+    let removers = |line: &str| {
+        let lowered = lowered(line);
+        let removal = lowered.workload.phase.iter().find(|phase| phase.name == "remove");
+        removal.map_or(0, |phase| phase.workers.len())
+    };
+    assert_eq!(removers("--plumb-ranks 3"), 1);
+    assert_eq!(removers("-F --plumb-ranks 3"), 3);
+    assert_eq!(removers("-k --plumb-ranks 3"), 0);
+}
+
+// Protects the stonewall: who stops, who goes on, and that reads stay within what was written.
+#[test]
+fn stonewalls_end_phases() {
+    let second = plumb_workload::Nanos(1_000_000_000);
+    let wall = |line: &str, phase: usize| transfer(&lowered(line), phase, 0).wall;
+    assert_eq!(wall("-D 1", 0), Some(Wall::Ends(second)));
+    assert_eq!(wall("-D 1 -O stoneWallingWearOut=1", 0), Some(Wall::After(second)));
+    assert_eq!(wall("-D 1", 1), Some(Wall::AsFar));
+    assert_eq!(wall("-r -D 1", 0), Some(Wall::Ends(second)));
+    let later = lower(&test("-r -s 30"), &Facts { transfers_at_wall: Some(15), ..Facts::default() });
+    assert_eq!(transfer(&later, 0, 0).count, 15);
+}
+
+const SCRIPT: &str = "text before\nior start # comment\n  api=posix, testFile = two\nblockSize=256k\ntransferSize=64k\nRUN\n\
+                      segmentCount=2\nrun\nIOR STOP\nnonsense\n";
+
+// Protects published scripts: what is before and behind, comments, spaces, commas, and that tests inherit.
+#[test]
+fn scripts_are_read_as_ior_reads_them() {
+    let both = tests("-f x -i 3", SCRIPT).unwrap();
+    assert_eq!(both.iter().map(|test| (test.id, test.segments)).collect::<Vec<_>>(), [(0, 1), (1, 2)]);
+    assert!(
+        both.iter().all(|test| (test.repetitions, test.block_bytes, test.files[0].as_str()) == (3, 256 << 10, "two"))
+    );
+    let last = tests("-f x", "IOR START\nblockSize=2m\nRUN\nblockSize=4m\n").unwrap();
+    assert_eq!(last.len(), 2, "what stands behind the last RUN is a test too");
+    let dashes = tests("-f x", "IOR START\n--posix.odirect=1\nreorderTasks=1\n").unwrap();
+    assert_eq!((dashes[0].direct, dashes[0].reorder), (true, Reorder::Constant));
+    let told = |script: &str| tests("-f x", script).unwrap_err().to_string();
+    assert_eq!(told("blockSize=1"), "x: no line `IOR START`; a script's tests stand behind one");
+    assert_eq!(told("IOR START\n\nblokSize=1m\n"), "x:3: unknown option `blokSize=1m`; did you mean `blockSize`?");
+    assert!(told("IOR START\nblockSize=99999999999p\n").starts_with("x:2: blockSize: `99999999999p` exceeds 64 bits"));
+}
+
+// Protects from combinations that IOR refuses or crashes on, and from numbers that overflow.
+#[test]
+fn conflicts_are_refused() {
+    for (line, told) in [
+        ("-t 300k -b 1m", "multiple of transfer size"),
+        ("-t 0", "zero transfer size"),
+        ("-t 12 -b 24", "multiple of access size"),
+        ("-s 0", "segment count"),
+        ("-z -t 1m -b 1m", "larger than a transfer"),
+        ("-z -z -w", "IOR crashes here"),
+        ("-z -C", "needs -F"),
+        ("-C -Z", "choose one"),
+        ("-r -R", "give -G"),
+        ("-O stoneWallingStatusFile=x", "use -k"),
+        ("-k -D 1 -O stoneWallingStatusFile=x", "needs stoneWallingWearOut"),
+        ("-O stoneWallingWearOut=1", "give -D"),
+        ("-b 8p -t 8k -s 2048", "exceeds 64 bits"),
+        ("-a MPIIO", "not yet supported"),
+        ("-a HDFS", "not yet supported"),
+        ("-c", "not yet supported: it needs MPI-IO"),
+        ("-N 2", "raise --plumb-ranks"),
+        ("-O summaryFormat=XML", "default, JSON or CSV"),
+        ("-O nosuch=1", "unknown option `nosuch=1`"),
+        ("--nosuch", "unknown option `--nosuch`"),
+        ("-l x", "unknown packets"),
+    ] {
+        assert!(wrong(line).contains(told), "{line}: {}", wrong(line));
+    }
+}
+
+fn measured(name: &str, ranks: usize) -> plumb_result::PhaseMeasurement {
+    use plumb_result::{OpMeasurement, PhaseMeasurement, WorkerMeasurement};
+    use plumb_workload::OpKind;
+    let op = |count: u64, bytes: u64, each_ns: u64| {
+        let mut op = OpMeasurement { count, bytes, ..OpMeasurement::default() };
+        op.service.record_n(each_ns, count);
+        op
+    };
+    let ops = std::collections::BTreeMap::from([
+        (OpKind::Open, op(1, 0, 1_000_000)),
+        (if name == "write" { OpKind::Write } else { OpKind::Read }, op(4, 1 << 20, 2_000_000)),
+        (OpKind::Close, op(1, 0, 1_000_000)),
+    ]);
+    let worker = WorkerMeasurement { bytes: 1 << 20, ops: ops.clone(), ..WorkerMeasurement::default() };
+    PhaseMeasurement { name: name.to_owned(), ops, workers: vec![worker; ranks], ..PhaseMeasurement::default() }
+}
+
+fn done(line: &str) -> print::Done {
+    let test = test(line);
+    let ranks = test.tasks as usize;
+    let access = |name: &str| Access::of(&measured(name, ranks), &test, 0).unwrap();
+    print::Done {
+        began: "Fri Nov 20 18:49:16 2026".to_owned(),
+        file: "testFile".to_owned(),
+        file_system: crate::aiori::FileSystem::default(),
+        accesses: vec![access("write"), access("read")],
+        test,
+    }
+}
+
+// Protects the numbers: times are those of the calls, over all ranks.
+#[test]
+fn rates_are_of_the_ranks_own_times() {
+    let done = done("--plumb-ranks 4");
+    let write = &done.accesses[0];
+    let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 0.01, "{value} is not {expected}");
+    near(write.open_s, 0.001);
+    near(write.transfer_s, 0.008);
+    near(write.total_s, 0.010);
+    near(write.bandwidth(), (4 << 20) as f64 / 0.010);
+    near(write.iops(&done.test), 16.0 / 0.008);
+    near(write.ops(&done.test), 16.0 / 0.010);
+    near(write.mean_transfer_s(), 0.002);
+}
+
+// Protects scripts that read the table: its lines are those of the real tool's, to the column.
+#[test]
+fn the_table_has_ior_s_form() {
+    let done = done("--plumb-ranks 4");
+    let head = print::test_head(&done, 4);
+    let golden = "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter\n";
+    assert!(head.contains(golden) && head.contains("aggregate filesize  : 4 MiB\n"), "{head}");
+    let row = print::row(&done.test, &done.accesses[0]);
+    let columns: Vec<usize> =
+        row.char_indices().filter(|&(at, c)| c != ' ' && row[..at].ends_with(' ')).map(|(at, _)| at).collect();
+    assert_eq!(columns, [10, 21, 32, 44, 55, 66, 77, 88, 99, 110], "{row}");
+    assert!(row.starts_with("write     ") && row.ends_with(" 0   \n"), "{row}");
+    let summary = print::summary(&[done], 4);
+    let line = summary.lines().find(|line| line.starts_with("write")).unwrap();
+    let golden = "        NA            NA     0      4   4    1   0     0        1         0    0      1  1048576   262144       4.0 POSIX      0";
+    assert!(line.ends_with(golden), "{line}");
+    assert!(summary.contains("Latency of single transfers"), "{summary}");
+}
+
+// Protects who reads JSON and CSV by programs: JSON is always valid, whatever its texts hold.
+#[test]
+fn json_is_valid_and_csv_has_a_row_for_each_result() {
+    let mut done = done("-O summaryFormat=JSON");
+    done.file = "a \"name\" \\ with\nall".to_owned();
+    let session =
+        print::Session { command: "ior -o \"x\"".to_owned(), began: "now".to_owned(), machine: "vm".to_owned() };
+    let text = print::json(&session, &[done], "later", 1);
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["tests"][0]["Results"][1]["access"], "read");
+    assert_eq!(value["summary"][0]["numTasks"], 1);
+    assert_eq!(value["tests"][0]["Path"], "a \"name\" \\ with\nall");
+    let csv = self::done("-O summaryFormat=CSV");
+    let head = print::test_head(&csv, 1);
+    let row = print::row(&csv.test, &csv.accesses[0]);
+    assert_eq!(head.matches(',').count(), row.matches(',').count(), "{row}");
+}
+
+proptest::proptest! {
+    // Protects from hostile scripts: whatever they hold, they are tests or an error, and a test can be lowered.
+    #[test]
+    fn no_script_panics(
+        lines in proptest::collection::vec(
+            proptest::prop_oneof![
+                proptest::string::string_regex("[a-zA-Z]{1,24} ?=? ?-?[0-9]{0,20}[kmgtpx]?").unwrap(),
+                proptest::string::string_regex("(blockSize|transferSize|segmentCount|numTasks|repetitions)=[0-9]{1,19}[kmgtp]?").unwrap(),
+                proptest::string::string_regex("(IOR ST(ART|OP)|RUN|#.*|,=,|--.*=.*)").unwrap(),
+                ".{0,40}".prop_map(|text: String| text),
+            ],
+            0..12,
+        ),
+    ) {
+        let script = format!("IOR START\n{}\n", lines.join("\n"));
+        if let Ok(tests) = tests("-f x --plumb-ranks 3", &script) {
+            for test in tests {
+                let lowered = lower(&test, &Facts::default());
+                proptest::prop_assert!(!lowered.workload.phase.is_empty());
+            }
+        }
+    }
+
+    // The same of command lines.
+    #[test]
+    fn no_command_line_panics(words in proptest::collection::vec("-{0,2}[a-zA-Z.]{0,12}=?-?[0-9]{0,20}[kmgtp]?", 0..8)) {
+        if let Ok(Asked::Run(tests, _)) = read(&words, &mut |_| Ok(String::new())) {
+            for test in tests {
+                lower(&test, &Facts::default());
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! `plumb as ior`.
+
+use super::ToolCall;
+use super::hpc;
+use super::runner::{Dialect, Load, RunEnded, Step, page, refuse};
+use crate::exit::End;
+use crate::output::{self, error_line, error_text};
+use plumb_dialects::FileError;
+use plumb_dialects::ior::print::{self, Done, Session};
+use plumb_dialects::ior::{self, Access, AccessKind, Asked, Facts, Form, Lowered, Test, help, lower};
+use plumb_engine::signals::StopFlag;
+use plumb_result::PhaseMeasurement;
+use plumb_study::{Bench, Progress};
+use std::cell::RefCell;
+use std::path::Path;
+use std::time::Instant;
+
+/// IOR's tests; the code is the number of transfers that were not what was written, or 255 after an error.
+pub struct Ior {
+    tests: Vec<Test>,
+    session: Session,
+    seed: i32,
+    /// Ranks of a node, where the user says so; 0 else.
+    ranks_per_node: u32,
+    /// Which test is next, and which repetition of it.
+    next: (usize, u32),
+    began: Instant,
+    done: RefCell<Vec<Done>>,
+}
+
+/// What IOR ends with after an error: MPI's -1.
+const ABORTED: u8 = 255;
+
+/// A repetition of a test.
+pub struct Run {
+    lowered: Lowered,
+    test: usize,
+}
+
+impl Dialect for Ior {
+    const NAME: &'static str = "ior";
+    type Run = Run;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &ToolCall<'_>) -> Step<Ior> {
+        let mut file = |path: &str| std::fs::read_to_string(path).map_err(FileError::io(path));
+        let tests = match ior::read(call.words, &mut file) {
+            Ok(Asked::Help) => return page(&help::text()),
+            Ok(Asked::Run(tests, ignored)) => {
+                hpc::tell_ignored(&ignored);
+                tests
+            }
+            Err(wrong) => {
+                refuse::<()>(&format!("ior: {wrong}\n")).err();
+                return Err(if matches!(wrong, ior::Wrong::Conflict(_)) {
+                    End::DialectCode(ABORTED)
+                } else {
+                    End::DialectFailed
+                }
+                .into());
+            }
+        };
+        let words = std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned());
+        let session =
+            Session { command: words.collect::<Vec<_>>().join(" "), began: hpc::ctime(), machine: hpc::machine() };
+        let per_node = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
+        if tests[0].form == Form::Table {
+            output::print(&print::head(&session));
+        }
+        for path in tests.iter().filter_map(|test| test.rank_csv.as_deref()) {
+            hpc::told(hpc::write("saveRankPerformanceDetailsCSV", path, print::rank_csv_head()), "ior")?;
+        }
+        Ok(Ior {
+            tests,
+            session,
+            seed: hpc::seed_by_clock(),
+            ranks_per_node: per_node.unwrap_or(0),
+            next: (0, 0),
+            began: Instant::now(),
+            done: RefCell::default(),
+        })
+    }
+
+    fn next(&mut self, stop: Option<StopFlag>) -> Step<Run> {
+        if stop.is_some_and(|stop| stop.signal().is_some()) {
+            self.finish()?;
+            return Err(End::Interrupted.into());
+        }
+        let (number, repetition) = self.next;
+        let Some(test) = self.tests.get(number) else {
+            self.finish()?;
+            // As IOR has it, as far as a code can hold it.
+            let wrong: u64 = self.done.borrow().iter().flat_map(|done| &done.accesses).map(|access| access.wrong).sum();
+            return Err(match u8::try_from(wrong) {
+                Ok(0) => End::Done,
+                Ok(code) => End::DialectCode(code),
+                Err(_) => End::DialectCode(ABORTED),
+            }
+            .into());
+        };
+        let is_late = test.time_max_min > 0 && self.began.elapsed().as_secs() >= u64::from(test.time_max_min) * 60;
+        self.next =
+            if repetition + 1 < test.repetitions && !is_late { (number, repetition + 1) } else { (number + 1, 0) };
+        let file = ior::lower::first_file(test, repetition);
+        let facts = Facts {
+            repetition,
+            seed: self.seed,
+            ranks_per_node: self.ranks_per_node,
+            transfers_at_wall: self.transfers_at_wall(test)?,
+            file_bytes: std::fs::metadata(&file).ok().map(|metadata| metadata.len()),
+        };
+        let lowered = lower(test, &facts);
+        if repetition == 0 {
+            let done = Done {
+                test: test.clone(),
+                began: hpc::ctime(),
+                file_system: hpc::file_system(Path::new(&file)),
+                file,
+                accesses: Vec::new(),
+            };
+            if test.form != Form::Json {
+                output::print(&print::test_head(&done, self.per_node(test)));
+            }
+            self.done.borrow_mut().push(done);
+        }
+        Ok(Run { lowered, test: number })
+    }
+
+    fn load<'a>(&'a self, run: &'a Run) -> Load<'a> {
+        Load::here(&run.lowered.workload)
+    }
+
+    fn listen<'a>(&'a self, run: &'a Run, _bench: &mut Bench) -> Step<Watching<'a>> {
+        Ok(Watching { test: &self.tests[run.test], repetition: run.lowered.repetition, accesses: Vec::new() })
+    }
+
+    fn print<'a>(&'a self, run: &'a Run, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+        let test = &self.tests[run.test];
+        for access in &watching.accesses {
+            if let Some(path) = test.rank_csv.as_deref().filter(|_| access.kind != AccessKind::WriteCheck) {
+                hpc::told(hpc::add("saveRankPerformanceDetailsCSV", path, &print::rank_csv(access)), "ior")?;
+            }
+            let at_wall = access.at_wall().filter(|_| access.kind == AccessKind::Write);
+            if let (Some(path), Some((_, most, _))) = (&test.status_file, at_wall) {
+                hpc::told(hpc::write("stoneWallingStatusFile", path, &most.to_string()), "ior")?;
+            }
+        }
+        let of_calls = watching.accesses.iter().flat_map(|access| access.failed.first()).next().cloned();
+        if let Some(done) = self.done.borrow_mut().last_mut() {
+            done.accesses.extend(watching.accesses);
+        }
+        let failed = ended.error().or(of_calls);
+        if let Some(why) = &failed {
+            error_line!("ior: {why}");
+        }
+        if failed.is_some() || ended.signal.is_some() {
+            self.finish()?;
+            let refused = matches!(&ended.result, Err(error) if error.refusal().is_some());
+            return Err(match (refused, ended.signal) {
+                (true, _) => End::Refused,
+                (false, Some(_)) => End::Interrupted,
+                (false, None) => End::DialectCode(ABORTED),
+            }
+            .into());
+        }
+        Ok(())
+    }
+}
+
+impl Ior {
+    fn per_node(&self, test: &Test) -> u32 {
+        if self.ranks_per_node == 0 { test.tasks } else { self.ranks_per_node.min(test.tasks) }
+    }
+
+    /// What an earlier run's stonewall let through, where this one writes nothing.
+    fn transfers_at_wall(&self, test: &Test) -> Step<Option<u64>> {
+        let Some(path) = test.status_file.as_ref().filter(|_| !test.writes) else { return Ok(None) };
+        match std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()) {
+            Some(transfers) => Ok(Some(transfers)),
+            None => {
+                error_line!(
+                    "ior: Could not read back the stonewalling status from {path}; write it first, or leave it out"
+                );
+                Err(End::DialectCode(ABORTED).into())
+            }
+        }
+    }
+
+    /// Prints what comes behind the last test.
+    fn finish(&self) -> Step<()> {
+        let done = self.done.borrow();
+        let Some(first) = done.first() else { return Ok(()) };
+        let (per_node, ended) = (self.per_node(&first.test), hpc::ctime());
+        let text = match first.test.form {
+            Form::Json => print::json(&self.session, &done, &ended, per_node),
+            _ => print::summary(&done, per_node) + &print::tail(&done, &ended),
+        };
+        match &first.test.summary_file {
+            Some(path) => hpc::told(hpc::write("summaryFile", path, &text), "ior"),
+            None => {
+                output::print(&text);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Prints each result as it is there.
+pub struct Watching<'a> {
+    test: &'a Test,
+    repetition: u32,
+    accesses: Vec<Access>,
+}
+
+impl Progress for Watching<'_> {
+    fn phase_ended(&mut self, measured: &PhaseMeasurement) {
+        let Some(access) = Access::of(measured, self.test, self.repetition) else { return };
+        let remarks = print::remarks(self.test, &access);
+        if self.test.form == Form::Table {
+            output::print(&remarks);
+        } else {
+            // JSON and CSV stay what they are.
+            error_text!("{remarks}");
+        }
+        if self.test.form != Form::Json {
+            output::print(&print::row(self.test, &access));
+        }
+        self.accesses.push(access);
+    }
+}

@@ -1,0 +1,121 @@
+//! `plumb as ior` from outside.
+
+use crate::common::Home;
+
+fn read(home: &Home, name: &str) -> String {
+    std::fs::read_to_string(home.work().join(name)).unwrap()
+}
+
+/// The columns of the first row of an access.
+fn row<'a>(out: &'a str, access: &str) -> Vec<&'a str> {
+    let line = out.lines().find(|line| line.split_whitespace().next() == Some(access));
+    line.unwrap_or_else(|| panic!("no row of {access}: {out}")).split_whitespace().collect()
+}
+
+/// Protects the whole way: a shared file is written and read, its report has IOR's rows, and nothing is left.
+#[test]
+fn a_shared_file_is_written_and_read() {
+    let home = Home::new();
+    let run = home.plumb("as ior -b 256k -t 64k -s 2 -e -g -o f -i 2 --plumb-ranks 4").expect(0);
+    let run = run.says(&["access : single-shared-file", "aggregate filesize : 2 MiB", "Summary of all tests:"]);
+    for access in ["write", "read"] {
+        let row = row(&run.out, access);
+        assert_eq!((row[4], row[5], row.len()), ("256.00", "64.00", 11), "{}", run.out);
+        assert!(row[1].parse::<f64>().unwrap() > 0.0);
+    }
+    assert!(!home.work().join("f").exists());
+    assert_eq!(
+        home.query("select dialect, count(*) from run group by dialect"),
+        [[serde_json::json!("ior"), serde_json::json!(2)]]
+    );
+}
+
+/// Protects the layout: each word of a file is the one that its rank wrote there, by IOR's packets.
+#[test]
+fn segments_hold_what_their_ranks_wrote() {
+    let home = Home::new();
+    home.plumb("as ior -w -k -b 128k -t 64k -s 2 -G 7 -o f --plumb-ranks 2").expect(0);
+    let bytes = std::fs::read(home.work().join("f")).unwrap();
+    assert_eq!(bytes.len(), 512 << 10);
+    let word = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+    for (at, rank) in [(0, 0), (128 << 10, 1), (256 << 10, 0), (384 << 10, 1u64)] {
+        assert_eq!(word(at), rank << 32 | 7, "at {at}");
+        assert_eq!(word(at + 8), rank << 32 | 8, "at {at}");
+    }
+    home.plumb("as ior -r -R -k -b 128k -t 64k -s 2 -G 7 -o f --plumb-ranks 2").expect(0);
+    // A file for each rank, read by another.
+    let own = "-F -b 128k -t 64k -G 7 -l o -o g -k --plumb-ranks 2";
+    home.plumb(&format!("as ior -w {own}")).expect(0);
+    let shifted = home
+        .command(format!("as ior -r -R -C {own}").split_whitespace())
+        .env("IOR_FAKE_TASK_PER_NODES", "1")
+        .output()
+        .unwrap();
+    assert!(shifted.status.success(), "{}", String::from_utf8_lossy(&shifted.stdout));
+    std::fs::write(home.work().join("g.00000001"), vec![0; 128 << 10]).unwrap();
+    let wrong = home.plumb(&format!("as ior -r -R {own}")).expect(2);
+    wrong.says(&["Incorrect data on read (2 transfers)"]);
+}
+
+/// Protects the stonewall: ranks go on to the furthest, the file keeps it, and reads stay within it.
+#[test]
+fn ranks_wear_out_to_the_furthest() {
+    let home = Home::new();
+    let walled = "-F -k -t 4k -b 1g -O stoneWallingStatusFile=wall -o f --plumb-ranks 2";
+    let run = home.plumb(&format!("as ior -w -D 1 -O stoneWallingWearOut=1 --interIODelay=100 {walled}")).expect(0);
+    run.says(&["stonewalling pairs accessed min: "]);
+    let transfers: u64 = read(&home, "wall").trim().parse().unwrap();
+    for file in ["f.00000000", "f.00000001"] {
+        assert_eq!(std::fs::metadata(home.work().join(file)).unwrap().len(), transfers * 4096, "{file}");
+    }
+    let read = home.plumb(&format!("as ior -r {walled}")).expect(0);
+    assert_eq!(row(&read.out, "read")[0], "read");
+    home.plumb("as ior -w -r -D 1 --interIODelay=100 -t 4k -b 1g -o g")
+        .expect(0)
+        .says(&["Maybe caused by deadlineForStonewalling"]);
+}
+
+/// Protects the other forms: mappings, random order, JSON that is valid whatever is remarked, CSV.
+#[test]
+fn forms_and_back_ends_work() {
+    let home = Home::new();
+    home.plumb("as ior -a MMAP -b 128k -t 64k -e -w -r -R -G 1 -o f --plumb-ranks 2").expect(0);
+    home.plumb("as ior -z -F -b 256k -t 64k -w -W -G 1 -o f").expect(0);
+    home.plumb("as ior -w -k -b 256k -t 64k -o r").expect(0);
+    home.plumb("as ior -r -z -z -k -s 3 -b 64k -t 16k -o r").expect(0);
+    let json = home.plumb("as ior -D 1 -w -r --interIODelay=100 -t 4k -b 64m -O summaryFormat=JSON -o j").expect(0);
+    let value: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(value["tests"][0]["Results"].as_array().unwrap().len(), 2);
+    let csv = home.plumb("as ior -b 64k -t 64k -i 2 -O summaryFormat=CSV -o c").expect(0);
+    assert_eq!(csv.out.lines().count(), 5, "{}", csv.out);
+}
+
+/// Protects scripts and the errors in them.
+#[test]
+fn scripts_run_their_tests() {
+    let home = Home::new();
+    home.file(
+        "two.ior",
+        "IOR START\ntestFile=two\nblockSize=256k\ntransferSize=64k\nRUN\nsegmentCount=2\nRUN\nIOR STOP\n",
+    );
+    let run = home.plumb("as ior -f two.ior").expect(0);
+    run.says(&["TestID : 1", "segments : 2"]);
+    home.file("bad.ior", "IOR START\nblokSize=1m\nRUN\n");
+    home.plumb("as ior -f bad.ior")
+        .expect(255)
+        .complains(&["bad.ior:2: unknown option `blokSize=1m`; did you mean `blockSize`?"]);
+    home.plumb("as ior -f none").expect(255).complains(&["none"]);
+}
+
+/// Protects the user's files, and from words that mean nothing.
+#[test]
+fn what_is_not_plumb_s_is_left_alone() {
+    let home = Home::new();
+    home.file("mine", "text");
+    home.plumb("as ior -b 64k -t 64k -o mine").expect(5).complains(&["mine", "PLUMB_ALLOW"]);
+    assert_eq!(read(&home, "mine"), "text");
+    home.plumb("as ior -a MPIIO").expect(255).complains(&["not yet supported"]);
+    home.plumb("as ior --nosuch").expect(1).complains(&["unknown option `--nosuch`"]);
+    home.plumb("as ior -b 1m -t 300k").expect(255).complains(&["multiple of"]);
+    home.plumb("as ior -h").expect(0).says(&["Synopsis ior", "--plumb-ranks"]);
+}
