@@ -50,7 +50,7 @@ pub struct Store {
     log_is_named: Cell<bool>,
     /// Those of the last run: mostly, the next are the same.
     pub(crate) facts: Option<Rc<FactRows>>,
-    pub(crate) waiting: Option<Waiting>,
+    pub(crate) waiting: Option<Box<Waiting>>,
     pub(crate) set_aside: Vec<PathBuf>,
 }
 

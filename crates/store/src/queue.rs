@@ -260,7 +260,7 @@ impl Store {
             })
         });
         let _ = self.wait_at_most(crate::BUSY_TIMEOUT);
-        self.waiting = taken.err().map(|reason| Waiting { directory: directory_of(&self.path), reason });
+        self.waiting = taken.err().map(|reason| Box::new(Waiting { directory: directory_of(&self.path), reason }));
     }
 
     /// Writes runs of files in one transaction, flushed; the answer is which files are no longer needed.
@@ -295,7 +295,7 @@ impl Store {
 
     /// Runs that wait beside the database because it did not take them when it was opened.
     pub fn waiting(&self) -> Option<&Waiting> {
-        self.waiting.as_ref()
+        self.waiting.as_deref()
     }
 
     /// Files of runs that could not be read when the database was opened, under their new names.

@@ -165,7 +165,7 @@ impl Session {
     ///
     /// # Errors
     /// What is wrong with a command.
-    pub fn next(&mut self) -> Result<Answer, Wrong> {
+    pub fn answer(&mut self) -> Result<Answer, Wrong> {
         while let Some((file, command)) = self.waiting.pop_front() {
             let place = command.place;
             if let Some(answer) = self.obey(&file, command).map_err(|wrong| {

@@ -18,7 +18,7 @@ fn obeyed(text: &str, settings: &[(&str, &str)], run_s: Option<u64>) -> Result<(
     let mut session = Session::new("t.f", text, &settings, run_s, &mut nothing)?;
     let mut said = Vec::new();
     loop {
-        match session.next()? {
+        match session.answer()? {
             Answer::Print(text) => said.push(text),
             Answer::Remark(wrong) => said.push(wrong.to_string()),
             Answer::System { line, .. } => said.push(format!("system {line}")),

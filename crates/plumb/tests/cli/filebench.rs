@@ -64,7 +64,7 @@ fn a_copy_is_counted_and_stored() {
         r"(?m)^\d+\.\d{3}: from populated: 30 files, avg\. dir\. width = 5, avg\. dir\. depth = 2\.1, 0 leafdirs, 0\.293MB total size$",
         r"(?m)^\d+\.\d{3}: Starting 1 p instances$",
         r"(?m)^\d+\.\d{3}: Running\.\.\.$",
-        r"(?m)^write {16} 30ops +\d+ops/s +\d+\.\dmb/s +\d+\.\d{3}ms/op \[\d+\.\d{3}ms - +\d+\.\d{3}ms\]$",
+        r"(?m)^write {16}30ops +\d+ops/s +\d+\.\dmb/s +\d+\.\d{3}ms/op \[\d+\.\d{3}ms - +\d+\.\d{3}ms\]$",
         r"(?m)^\d+\.\d{3}: IO Summary: +\d+ ops +\d+\.\d{3} ops/s \d+/\d+ rd/wr +\d+\.\dmb/s +\d+\.\d{3}ms/op$",
     ] {
         assert!(Regex::new(pattern).unwrap().is_match(&said.out), "{pattern} is not in\n{}", said.out);
@@ -189,11 +189,11 @@ fn personalities_run() {
     let help = home.plumb("as filebench -h").expect(0).out;
     let names: Vec<&str> = help.lines().skip_while(|line| *line != "Personalities:").skip(1).map(first_word).collect();
     assert_eq!(names.len(), 13, "{help}");
+    let summary = Regex::new(r"IO Summary: +(\d+) ops").unwrap();
     for name in names {
         let line = format!("as filebench --personality {name} --set dir=. --run 1 {}", small(name));
         let said = home.plumb(&line).expect(0);
         assert!(said.out.contains("IO Summary"), "{name}: {}", said.out);
-        let summary = Regex::new(r"IO Summary: +(\d+) ops").unwrap();
         let counted: u64 = summary.captures(&said.out).unwrap()[1].parse().unwrap();
         assert!(counted > 0, "{name}: {}", said.out);
     }

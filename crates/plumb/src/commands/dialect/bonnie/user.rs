@@ -20,13 +20,13 @@ pub struct Became {
 
 /// An open database, until the bench takes it.
 #[derive(Default)]
-pub struct KeptStore(RefCell<Option<Store>>);
+pub struct KeptStore(RefCell<Option<Box<Store>>>);
 
 impl KeptStore {
     /// What is measured with.
     pub fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
         match self.0.take() {
-            Some(store) => session::bench_of_other_user(store, common),
+            Some(store) => session::bench_of_other_user(*store, common),
             None => session::bench_of_tool(common),
         }
     }
@@ -47,7 +47,7 @@ pub fn become_user(user: Option<&str>, group: Option<&str>, common: &Common) -> 
     if cfg!(target_os = "linux") && common.db.is_some() && !common.no_store {
         let store = session::store(common).map_err(|stopped| Refusal(format!("{}\n", stopped.message)))?;
         change(ids.user, group).map_err(|error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user)))?;
-        return Ok(Became { told, kept: KeptStore(RefCell::new(Some(store))) });
+        return Ok(Became { told, kept: KeptStore(RefCell::new(Some(Box::new(store)))) });
     }
     let refused = |error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user));
     let program = std::env::current_exe().map_err(refused)?;

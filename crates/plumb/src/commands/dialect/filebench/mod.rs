@@ -115,7 +115,7 @@ impl Dialect for Script {
             return Err(End::Done.into());
         }
         loop {
-            match self.session.next() {
+            match self.session.answer() {
                 Err(wrong) => return fails(&wrong),
                 Ok(Answer::Print(_) | Answer::Sleep(_) | Answer::System { .. }) if self.translates => {}
                 Ok(Answer::Print(text)) => self.say(&text),
