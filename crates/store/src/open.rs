@@ -50,6 +50,9 @@ pub struct Store {
     log_is_named: Cell<bool>,
     /// Those of the last run: mostly, the next are the same.
     pub(crate) facts: Option<Rc<FactRows>>,
+    /// It has another schema than its first page says: the log is folded into the file with the next result, so that whoever looks
+    /// at the first page alone sees what the file is.
+    is_changed: Cell<bool>,
     pub(crate) waiting: Option<Box<Waiting>>,
     pub(crate) set_aside: Vec<PathBuf>,
 }
@@ -149,6 +152,7 @@ impl Store {
             in_file,
             log_is_named: Cell::default(),
             facts: None,
+            is_changed: Cell::default(),
             waiting: None,
             set_aside: Vec::new(),
         }
@@ -187,8 +191,7 @@ impl Store {
             .map_err(&failed)?;
         if version < SCHEMA_VERSION {
             store.migrate()?;
-            // Whoever looks at the file's first page sees what it is.
-            store.fold_log();
+            store.is_changed.set(true);
         }
         // Names are compared where they might be missed: here if there are too few, and when a write misses one.
         if store.count_metrics()? < Metric::all().len() {
@@ -320,7 +323,7 @@ impl Store {
             Durability::Process => self.connection.execute_batch("PRAGMA synchronous = NORMAL").map_err(&failed)?,
             // It cannot undo what is committed.
             Durability::Power => {
-                let is_left = self.in_file && self.flush_short_log().unwrap_or(false);
+                let is_left = self.in_file && !self.is_changed.take() && self.flush_short_log().unwrap_or(false);
                 if !is_left {
                     self.fold_log();
                 }
