@@ -226,8 +226,11 @@ fn the_table_has_ior_s_form() {
     let golden = "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter\n";
     assert!(head.contains(golden) && head.contains("aggregate filesize  : 4 MiB\n"), "{head}");
     let row = print::row(&done.test, &done.accesses[0]);
-    let columns: Vec<usize> =
-        row.char_indices().filter(|&(at, c)| c != ' ' && row[..at].ends_with(' ')).map(|(at, _)| at).collect();
+    let columns: Vec<usize> = row
+        .char_indices()
+        .filter(|&(at, c)| !c.is_whitespace() && row[..at].ends_with(' '))
+        .map(|(at, _)| at)
+        .collect();
     assert_eq!(columns, [10, 21, 32, 44, 55, 66, 77, 88, 99, 110], "{row}");
     assert!(row.starts_with("write     ") && row.ends_with(" 0   \n"), "{row}");
     let summary = print::summary(&[done], 4);
