@@ -14,7 +14,7 @@ use crate::program::descriptor::{close, errno, system};
 use crate::rng::Rng;
 use plumb_workload::OpKind;
 use plumb_workload::program::TURN_HANDLES;
-use rustix::fs::{Advice, AtFlags, Mode, OFlags, RawDir, SeekFrom};
+use rustix::fs::{Advice, AtFlags, Mode, OFlags, SeekFrom};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -444,12 +444,26 @@ impl<'a> SharedCalls<'a> {
         self.last = None;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(of.root(), self.path.as_c_str(), flags, Mode::empty()).map_err(errno)?;
+        self.entries_bytes(fd)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn entries_bytes(&mut self, directory: OwnedFd) -> Completion {
         let mut bytes = 0;
-        let mut entries = RawDir::new(fd.as_fd(), &mut self.entries);
+        let mut entries = rustix::fs::RawDir::new(directory.as_fd(), &mut self.entries);
         while let Some(entry) = entries.next() {
             bytes += entry.map_err(errno)?.file_name().to_bytes().len() as u64 + ENTRY_BYTES;
         }
-        close(fd)?;
+        close(directory)?;
+        Ok(bytes)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn entries_bytes(&mut self, directory: OwnedFd) -> Completion {
+        let mut bytes = 0;
+        for entry in rustix::fs::Dir::new(directory).map_err(errno)? {
+            bytes += entry.map_err(errno)?.file_name().to_bytes().len() as u64 + ENTRY_BYTES;
+        }
         Ok(bytes)
     }
 
