@@ -83,11 +83,11 @@ mod tests {
     #[test]
     fn a_table_comes_back() {
         let (types, rows) = read_back(&table(vec![
-            vec![TidyCell::text("a"), TidyCell::Number(0.0), TidyCell::text("")],
+            vec![TidyCell::text("a"), TidyCell::Number(1.5), TidyCell::text("")],
             vec![TidyCell::text("é"), TidyCell::Missing, TidyCell::text("device")],
         ]));
         assert_eq!(types, ["run BYTE_ARRAY", "value DOUBLE", "tier BYTE_ARRAY"]);
-        assert_eq!(rows, ["{run: \"a\", value: 0.0, tier: null}", "{run: \"é\", value: null, tier: \"device\"}"]);
+        assert_eq!(rows, ["{run: \"a\", value: 1.5, tier: null}", "{run: \"é\", value: null, tier: \"device\"}"]);
     }
 
     // Protects: two exports have the same columns of the same types, whatever is missing in one of them.
