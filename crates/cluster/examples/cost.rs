@@ -6,7 +6,7 @@
 //! ```
 //! `BYTES` is the length of each rank's report, 32768 by default.
 
-use plumb_cluster::{Arrival, Cluster, ClusterError, Member, Reduction, for_ever, start};
+use plumb_cluster::{Arrival, Cluster, ClusterError, Member, Reduction, Roster, clock_offset, for_ever, start};
 use std::time::Instant;
 
 struct Longest(Vec<u8>);
@@ -45,10 +45,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let started = begin.elapsed().as_secs_f64() * 1e3;
     let cluster: &dyn Cluster = cluster.as_ref();
     let met = Instant::now();
-    cluster.roster(Member::this(), &for_ever)?;
+    Roster::of_all(cluster, Member::this(), &for_ever)?;
     let met = met.elapsed().as_secs_f64() * 1e3;
     let offset = Instant::now();
-    cluster.clock_offset(&for_ever)?;
+    clock_offset(cluster, &for_ever)?;
     let offset = offset.elapsed().as_secs_f64() * 1e3;
     let report = vec![7_u8; length];
     let barrier = times_us(201, || drop(cluster.barrier(Arrival::Ready, &for_ever)));

@@ -1,8 +1,7 @@
 //! The interface: what carries bytes, and what is made of it.
 
-use crate::clock::{self, ClockOffset};
+use crate::clock;
 use crate::error::ClusterError;
-use crate::roster::{Member, Roster};
 use crate::tree;
 use std::time::Duration;
 
@@ -39,7 +38,7 @@ pub enum ToEnd {
 pub enum Arrival {
     /// It is ready to go on.
     Ready,
-    /// It cannot, for this reason, and nobody is to go on.
+    /// It cannot go on, for this reason; then no rank does.
     Ends(String),
 }
 
@@ -48,7 +47,7 @@ pub enum Arrival {
 pub enum Release {
     /// All go on at this time of rank 0's clock, ns.
     At(u64),
-    /// Nobody does, because of these ranks; at most [`REASONS_MAX`] of them.
+    /// None does, because of these ranks; at most [`REASONS_MAX`] of them.
     End(Vec<Ending>),
 }
 
@@ -85,8 +84,7 @@ pub trait Reduction {
 
 /// Ranks that send bytes to each other. Messages between two ranks arrive in the order in which they were sent.
 ///
-/// Implementors write what is `required`; the collective methods are the same for all. A transport that has a faster way may
-/// write its own.
+/// Transports write the required methods; the collective ones are made of them. A transport that has a faster way may write its own.
 pub trait Cluster: Send + Sync {
     /// This process, from 0.
     fn rank(&self) -> u32;
@@ -166,30 +164,6 @@ pub trait Cluster: Send + Sync {
         };
         let decided = self.broadcast(decided, patience)?;
         Release::read(&decided).ok_or(ClusterError::Unexpected { rank: 0, what: "not a release" })
-    }
-
-    /// Who takes part, and on which hosts, on every rank.
-    ///
-    /// # Errors
-    /// A rank does not answer.
-    fn roster(&self, own: Member, patience: &Patience<'_>) -> Result<Roster, ClusterError> {
-        let mut roster = Roster::of(self.rank(), own);
-        self.reduce(&mut roster, patience)?;
-        let bytes = if self.rank() == 0 { roster.bytes() } else { Vec::new() };
-        let roster = Roster::read(&self.broadcast(bytes, patience)?);
-        match roster.ranks() == self.size() as usize {
-            true => Ok(roster),
-            false => Err(ClusterError::Unexpected { rank: 0, what: "not all ranks reported their host" }),
-        }
-    }
-
-    /// What has to be added to this rank's monotonic clock to get rank 0's: by ping-pong with the parent in the tree, whose own
-    /// offset is known by then.
-    ///
-    /// # Errors
-    /// A rank does not answer.
-    fn clock_offset(&self, patience: &Patience<'_>) -> Result<ClockOffset, ClusterError> {
-        clock::estimate(self, patience)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What can go wrong between ranks, and before there are any.
 
-use crate::launch::Launcher;
+use crate::launcher::Launcher;
 use std::time::Duration;
 
 /// Why a rank could not be reached.

@@ -71,7 +71,8 @@ impl Cluster for Thread {
 mod tests {
     use super::*;
     use crate::cluster::{Arrival, Ending, EndingKind, Reduction, Release, for_ever};
-    use crate::roster::Member;
+    use crate::offset::clock_offset;
+    use crate::roster::{Member, Roster};
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// Runs the same in each thread, and gives what each came to, in order.
@@ -116,7 +117,7 @@ mod tests {
         }
     }
 
-    // Protects: nobody passes a barrier before all are there, and one who cannot go on stops all.
+    // Protects: no rank passes a barrier before all have arrived, and one that cannot go on stops them all.
     #[test]
     fn barriers_hold_everybody() {
         let arrived = AtomicU32::new(0);
@@ -151,12 +152,12 @@ mod tests {
         assert!(endings.len() == 1 && endings[0].rank == 3 && endings[0].kind == EndingKind::Silent, "{endings:?}");
     }
 
-    // Protects: all know all, and clocks that are one are found to be one, within what the round trips allow.
+    // Protects: every rank knows all others, and the offset of a rank that reads rank 0's own clock is 0 within its stated error.
     #[test]
     fn everybody_knows_everybody_and_the_time() {
         let seen = together(40, |thread| {
-            let roster = thread.roster(Member::this(), &for_ever).unwrap();
-            (roster.ranks(), roster.one_clock(), thread.clock_offset(&for_ever).unwrap())
+            let roster = Roster::of_all(thread, Member::this(), &for_ever).unwrap();
+            (roster.ranks(), roster.one_clock(), clock_offset(thread, &for_ever).unwrap())
         });
         for (ranks, one_clock, offset) in seen {
             assert!(ranks == 40 && one_clock);

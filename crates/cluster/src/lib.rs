@@ -1,7 +1,7 @@
 //! Processes that measure together, on one host or many.
 //!
-//! [`Cluster`] is what the rest of Plumb knows: ranks that send bytes to each other. Whoever carries the bytes implements five
-//! methods; broadcast, barrier, clock offsets and reduction are made of these, once, along a [tree](tree). [`start`] finds what
+//! [`Cluster`] is what the rest of Plumb knows: ranks that send bytes to each other. A transport implements six methods; broadcast,
+//! barrier, reduction, the [`Roster`] and [`clock_offset`] are made of these, once, along a [tree](tree). [`start`] finds what
 //! this process was started by: [`mpi`] under `mpirun`, `mpiexec` or `srun`, nothing otherwise. [`in_process`] joins threads, for
 //! tests.
 //!
@@ -12,9 +12,11 @@ mod clock;
 mod cluster;
 mod error;
 pub mod in_process;
-mod launch;
+mod launcher;
 pub mod mpi;
+mod offset;
 mod roster;
+mod start;
 pub mod tree;
 
 pub use clock::{ClockOffset, monotonic_ns, wait_until_ns};
@@ -22,5 +24,7 @@ pub use cluster::{
     Arrival, Cluster, Ending, EndingKind, Leave, Patience, REASONS_MAX, Reduction, Release, ToEnd, for_ever,
 };
 pub use error::{ClusterError, StartError};
-pub use launch::{Launcher, launcher, start};
+pub use launcher::{Launcher, launcher};
+pub use offset::clock_offset;
 pub use roster::{Host, Member, Roster};
+pub use start::start;

@@ -1,13 +1,13 @@
 //! Who takes part: hosts, their ranks and their clocks.
 
-use crate::cluster::Reduction;
+use crate::cluster::{Cluster, Patience, Reduction};
 use crate::error::ClusterError;
 use std::collections::BTreeMap;
 
 /// One rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Name of its host, by which hosts are told apart.
+    /// Its host's name. Two hosts of one name count as one.
     pub host: String,
     /// Its process.
     pub pid: u32,
@@ -47,6 +47,21 @@ pub struct Roster {
 }
 
 impl Roster {
+    /// Who takes part, and on which hosts, on every rank. Collective.
+    ///
+    /// # Errors
+    /// A rank does not answer.
+    pub fn of_all(cluster: &dyn Cluster, own: Member, patience: &Patience<'_>) -> Result<Roster, ClusterError> {
+        let mut roster = Roster::of(cluster.rank(), own);
+        cluster.reduce(&mut roster, patience)?;
+        let bytes = if cluster.rank() == 0 { roster.bytes() } else { Vec::new() };
+        let roster = Roster::read(&cluster.broadcast(bytes, patience)?);
+        match roster.ranks() == cluster.size() as usize {
+            true => Ok(roster),
+            false => Err(ClusterError::Unexpected { rank: 0, what: "not all ranks reported their host" }),
+        }
+    }
+
     /// One rank, so far.
     pub(crate) fn of(rank: u32, member: Member) -> Roster {
         Roster { members: BTreeMap::from([(rank, member)]) }
@@ -161,7 +176,7 @@ mod tests {
         Roster { members: (0..).zip(hosts.iter().map(member)).collect() }
     }
 
-    // Protects: which rank's data is in nobody's cache here, for both ways in which launchers place ranks.
+    // Protects: the rank that many ranks away is on another host, whether the launcher places ranks by slot or by node.
     #[test]
     fn the_shift_leads_to_another_host() {
         for hosts in [["a", "a", "b", "b"], ["a", "b", "a", "b"]] {

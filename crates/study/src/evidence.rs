@@ -1,8 +1,8 @@
 //! Looks at the machine around every phase of a run, and stores each second as it passes.
 
 use crate::live::{SeldomOthers, SoFar};
+use crate::progress::{Progress, Second};
 use crate::ranks::RanksRun;
-use crate::run::{Progress, Second};
 use plumb_engine::{FileSetStep, JobFilesError, Live, LoggedOp, Observer, PhaseNow, TargetView};
 use plumb_lab::agent::RunLooks;
 use plumb_probe::census::Census;
@@ -461,7 +461,7 @@ impl Observer for Evidence<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Silent;
+    use crate::progress::Silent;
     use plumb_result::{Interval, OpCounts};
     use plumb_workload::OpKind;
     use plumb_workload::named::{RunPlace, Scale, select};

@@ -2,7 +2,8 @@
 
 use crate::compare::{CompareRequest, CompareSide, ComparisonEnded, Measured, claims, measure, messages, view};
 use crate::not_stored::NotStored;
-use crate::run::{Bench, Progress, RunError};
+use crate::progress::Progress;
+use crate::run::{Bench, RunError};
 use jiff::Timestamp;
 use plumb_result::short_list;
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};

@@ -8,7 +8,7 @@ mod pulse;
 
 use crate::cluster::{Cluster, Leave, Patience, ToEnd};
 use crate::error::{ClusterError, StartError};
-use crate::launch::{Launched, Launcher};
+use crate::launcher::{Launched, Launcher};
 use library::{CallError, Library, OpenError, Request, Tag, Threads};
 use pulse::VitalSigns;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -26,7 +26,7 @@ const ALIVE: [u8; 1] = [0];
 const ENDS: [u8; 1] = [1];
 /// The last one: the rank leaves, as all do.
 const LEAVES: [u8; 1] = [2];
-/// How long a rank that leaves waits for the last signs of the others. A library complains of messages that nobody took.
+/// A rank that leaves receives what others still send, for at most this long: libraries warn of messages that were not received.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What is known of the ranks next to this one.

@@ -2,7 +2,8 @@
 
 use crate::fit::Policies;
 use crate::place::Place;
-use crate::run::{Bench, Progress, RunError, RunRequest};
+use crate::progress::Progress;
+use crate::run::{Bench, RunError, RunRequest};
 use plumb_engine::sim::SimRun;
 use plumb_result::RunResult;
 use plumb_workload::{Target, Workload};

@@ -8,7 +8,8 @@ use crate::compare::plan::{CompareSide, order};
 use crate::compare::{
     BlockEnd, CompareRequest, ComparedCell, ComparisonEnded, Measured, conclude, messages, run_block,
 };
-use crate::run::{Bench, Progress, RunError};
+use crate::progress::Progress;
+use crate::run::{Bench, RunError};
 use plumb_result::gate::{
     GATE_SCHEMA, GateAnswer, GateDesign, GateLooks, GateNeed, GateNumber, GateSide, GateSource, GateUnit,
 };

@@ -21,7 +21,7 @@ pub use order::{Division, follow};
 pub(crate) use order::{RunOrder, WorkloadOfRank};
 pub(crate) use run::RanksRun;
 
-use plumb_cluster::{ClockOffset, Cluster, ClusterError, Leave, Member, Roster, for_ever};
+use plumb_cluster::{ClockOffset, Cluster, ClusterError, Leave, Member, Roster, clock_offset, for_ever};
 use plumb_result::{RankHost, Ranks};
 use std::cell::Cell;
 
@@ -40,10 +40,10 @@ impl JoinedRanks {
     /// # Errors
     /// A rank does not answer.
     pub fn meet(cluster: Box<dyn Cluster>) -> Result<JoinedRanks, ClusterError> {
-        let roster = cluster.roster(Member::this(), &for_ever)?;
+        let roster = Roster::of_all(&*cluster, Member::this(), &for_ever)?;
         let mut offset = ClockOffset::default();
         if !roster.one_clock() {
-            offset = cluster.clock_offset(&for_ever)?;
+            offset = clock_offset(&*cluster, &for_ever)?;
             if roster.same_clock(0, cluster.rank()) {
                 offset = ClockOffset::default();
             }

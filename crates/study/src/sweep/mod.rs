@@ -10,7 +10,8 @@ pub mod plan;
 
 use crate::fit::Policies;
 use crate::not_stored::NotStored;
-use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest, rejected_because};
+use crate::progress::Progress;
+use crate::run::{Bench, RunError, RunOutcome, RunRequest, rejected_because};
 use apply::{ApplyError, CountedOps, RateOf, counted, set_time};
 use find::{LevelRuns, RunNumbers, RunTimes, SizeFacts, spread};
 use key::{Axis, auto_rates};

@@ -1,8 +1,5 @@
 //! Finds out whether this process was started as one of several, by the variables that launchers set.
 
-use crate::cluster::Cluster;
-use crate::error::StartError;
-use crate::mpi;
 use std::fmt;
 
 /// What started the processes.
@@ -41,8 +38,16 @@ pub(crate) struct Launched {
 /// Names the library to open, or is `off`.
 pub(crate) const SETTING: &str = "PLUMB_MPI";
 
+/// What this process's variables say; nothing where PLUMB_MPI is `off`.
+pub(crate) fn launched() -> Option<Launched> {
+    if std::env::var_os(SETTING).is_some_and(|setting| setting == "off") {
+        return None;
+    }
+    launched_by(|name| std::env::var(name).ok())
+}
+
 /// What the variables say; nothing for a process that was started alone, whoever started it.
-fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
+fn launched_by(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
     let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
     let found = |launcher, rank: &str, size: Option<u32>| Some(Launched { launcher, size, rank: number(rank)? });
     let tasks = || number("SLURM_STEP_NUM_TASKS");
@@ -57,28 +62,7 @@ fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
 /// Rank and launcher of a process that was started as one of several, before any library is opened: who is not rank 0 prints
 /// nothing.
 pub fn launcher() -> Option<(Launcher, u32)> {
-    if std::env::var_os(SETTING).is_some_and(|setting| setting == "off") {
-        return None;
-    }
-    launched(|name| std::env::var(name).ok()).map(|launched| (launched.launcher, launched.rank))
-}
-
-/// Joins the processes that were started with this one; `None` where there are no others.
-///
-/// # Errors
-/// There are others, and they cannot be reached: to run alone then would give as many runs as there are processes.
-pub fn start() -> Result<Option<Box<dyn Cluster>>, StartError> {
-    let setting = std::env::var(SETTING).unwrap_or_default();
-    if setting == "off" {
-        return Ok(None);
-    }
-    let Some(launched) = launched(|name| std::env::var(name).ok()) else { return Ok(None) };
-    if launched.launcher == Launcher::Slurm {
-        return Err(StartError::NoInterface { size: launched.size.unwrap_or(0) });
-    }
-    let named = Some(setting).filter(|setting| !setting.is_empty());
-    let mpi = mpi::join(launched, named.as_deref())?;
-    Ok((mpi.size() > 1).then(|| Box::new(mpi) as Box<dyn Cluster>))
+    launched().map(|launched| (launched.launcher, launched.rank))
 }
 
 #[cfg(test)]
@@ -86,7 +70,7 @@ mod tests {
     use super::*;
 
     fn of(variables: &[(&str, &str)]) -> Option<Launched> {
-        launched(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        launched_by(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
     }
 
     // Protects: each launcher is known by its own variables, and a process that was started alone never opens a library.
