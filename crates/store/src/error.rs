@@ -1,6 +1,7 @@
 //! What can go wrong with a store.
 
 use plumb_result::histogram::HdrError;
+use rusqlite::ErrorCode;
 use std::path::PathBuf;
 
 /// Why the store could not do what it was asked. None of these loses anything that was stored before.
@@ -176,6 +177,22 @@ impl StoreError {
         // Where not even the index of the log has room, SQLite calls it an I/O error.
         let no_index =
             source.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
-        no_index || source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+        no_index || source.sqlite_error_code() == Some(ErrorCode::DiskFull)
+    }
+
+    /// Whether the database takes nothing at the moment, whatever it is: it is locked, full, read-only, damaged or not there.
+    pub(crate) fn is_of_database(&self) -> bool {
+        match self {
+            StoreError::Sqlite { source, .. } => !matches!(
+                source.sqlite_error_code(),
+                Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
+            ),
+            StoreError::Open { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::Foreign { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Busy { .. } => true,
+            _ => false,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::StoreError;
 use crate::facts::FactRows;
-use crate::queue::Waiting;
+use crate::queue::{Damaged, Waiting};
 use plumb_result::{Better, Metric};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
@@ -73,6 +73,13 @@ impl Store {
     /// Errors: the file cannot be opened, is damaged, is another program's, or was made by a newer Plumb. In none of
     /// these cases is it changed.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
+        let mut store = Store::open_beside_queue(path)?;
+        store.take_in_queue(Damaged::IsPutAside);
+        Ok(store)
+    }
+
+    /// The same, but runs in the queue stay there.
+    pub(crate) fn open_beside_queue(path: &Path) -> Result<Store, StoreError> {
         let refused = |reason: String| StoreError::Open { path: path.to_owned(), reason };
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             std::fs::create_dir_all(directory).map_err(|error| refused(error.to_string()))?;
@@ -80,9 +87,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let log_is_named = Cell::new(with_suffix(path, "-wal").exists());
         let connection = Connection::open_with_flags(path, flags).map_err(|error| refused(error.to_string()))?;
-        let mut store = Store::prepare(Store { log_is_named, ..Store::on(connection, path, true) })?;
-        store.take_in_queue();
-        Ok(store)
+        Store::prepare(Store { log_is_named, ..Store::on(connection, path, true) })
     }
 
     /// Opens a database for commands that only read. Where it cannot be opened for writing (the disk is full, or
@@ -98,7 +103,13 @@ impl Store {
         match Store::open(path) {
             Err(error @ (StoreError::Open { .. } | StoreError::Busy { .. } | StoreError::Sqlite { .. })) => {
                 // What kept it from being opened says more than why it cannot be read either.
-                Store::as_it_is(path).map_err(|_| error)
+                match Store::as_it_is(path) {
+                    Ok(mut store) => {
+                        store.leaves_queue(error);
+                        Ok(store)
+                    }
+                    Err(_) => Err(error),
+                }
             }
             opened => opened,
         }

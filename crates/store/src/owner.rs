@@ -29,7 +29,11 @@ pub(crate) enum Life {
 impl Owner {
     /// This process.
     pub(crate) fn this() -> Owner {
-        let pid = std::process::id();
+        Owner::of(std::process::id())
+    }
+
+    /// A process of this host.
+    pub(crate) fn of(pid: u32) -> Owner {
         Owner {
             host: read("/proc/sys/kernel/hostname").unwrap_or_default(),
             boot: read("/proc/sys/kernel/random/boot_id"),

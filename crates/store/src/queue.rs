@@ -26,17 +26,17 @@ use std::time::Duration;
 /// What the lines of a file look like. Another Plumb leaves a file of a format that it does not know where it is.
 const FORMAT: u32 = 1;
 
-/// So many files may wait; the run that finds more takes them into the database. Listing the directory stays cheap, and no command
-/// that follows has thousands of them to take in.
+/// Each time that this many more files wait, the run that finds them takes them into the database: listing the directory stays cheap,
+/// and no command that follows has thousands of them to take in. Files that must wait on do not make every run try.
 const WAITING_MAX: usize = 128;
 
 /// Files that are taken in with one transaction: each is in memory as a whole until then.
 const TAKEN_AT_ONCE: usize = 32;
 
-/// How long taking in waits for another writer: what waits can wait on.
+/// How long taking in waits for another writer; if that takes longer, the files stay where they are.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A file that says nothing is left alone for so long: whoever made it may be about to write.
+/// An empty file is left alone for this long: its process may be about to write.
 const SETTLED_AFTER: Duration = Duration::from_secs(60);
 
 /// The name of a run's file ends so.
@@ -49,7 +49,7 @@ pub struct Queue {
     directory: PathBuf,
     /// The run that goes on.
     run: Option<(String, File)>,
-    /// Once a run was long, there is no more to be saved.
+    /// Open once a run has lasted; later runs of the command go straight to it.
     store: Option<Store>,
 }
 
@@ -113,8 +113,23 @@ struct Failed {
     failed: String,
 }
 
+/// What becomes of a file that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Damaged {
+    /// It gets another name, which the command tells its user.
+    IsPutAside,
+    /// It stays: the command tells nothing.
+    Stays,
+}
+
+/// What a file says, and whether its run is over: then nobody writes to it any more.
+struct Found {
+    says: Says,
+    is_over: bool,
+}
+
 /// What a file says.
-enum Read {
+enum Says {
     Run(Box<Begun>, End),
     /// It is not whole yet, or of another version of Plumb.
     NotNow,
@@ -139,18 +154,18 @@ impl Queue {
         Some(Queue { database: database.to_owned(), directory, run: None, store: None })
     }
 
-    /// The database, opened for a run that lasts: it takes in the run's beginning.
+    /// The database, opened for a run that lasts: it takes in the run's beginning, and nothing else, since a clock may run. Nothing is
+    /// flushed either.
     fn promote(&mut self) -> Result<&mut Store, StoreError> {
         let store = match &mut self.store {
             Some(store) => store,
-            none => none.insert(Store::open(&self.database)?),
+            none => none.insert(Store::open_beside_queue(&self.database)?),
         };
-        if let Some((id, _)) = self.run.take() {
-            let path = self.directory.join(file_name(&id));
-            if store.waiting().is_some() {
-                store.take_in(std::slice::from_ref(&path))?;
-            }
+        if let Some((id, _)) = &self.run {
+            let path = self.directory.join(file_name(id));
+            store.take_in(std::slice::from_ref(&path), Durability::Process, Damaged::Stays)?;
             let _ = fs::remove_file(path);
+            self.run = None;
         }
         Ok(store)
     }
@@ -165,11 +180,12 @@ impl Queue {
         })
     }
 
-    /// Takes in what waits where it has become much.
+    /// Takes in what waits where it has become much. What cannot be taken in now waits on, and what is damaged waits for a command that
+    /// can say so.
     fn keep_short(&self) {
-        if files_in(&self.directory).is_ok_and(|files| files.len() > WAITING_MAX) {
-            // What cannot be taken in now waits on.
-            let _ = Store::open(&self.database);
+        let is_long = files_in(&self.directory).is_ok_and(|files| !files.is_empty() && files.len() % WAITING_MAX == 0);
+        if is_long && let Ok(mut store) = Store::open_beside_queue(&self.database) {
+            store.take_in_queue(Damaged::Stays);
         }
     }
 }
@@ -212,6 +228,7 @@ impl RunLog for Queue {
     fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError> {
         let is_begun = self.run.as_ref().is_some_and(|(id, _)| *id == result.id);
         if is_begun {
+            // The file is new: on ext4, XFS and btrfs a flush of it makes its name durable too, which POSIX does not promise.
             let lines =
                 [line("the result", result)?, line("what was measured", &what_is_stored(measurement))?].concat();
             if self.append(&lines, true).is_ok() {
@@ -246,14 +263,17 @@ impl RunLog for Queue {
 
 impl Store {
     /// Takes in all that waits beside the database. Where it does not take it, it waits on.
-    pub(crate) fn take_in_queue(&mut self) {
+    pub(crate) fn take_in_queue(&mut self, damaged: Damaged) {
         let Ok(files) = files_in(&directory_of(&self.path)) else { return };
         if files.is_empty() {
             return;
         }
         let taken = self.wait_at_most(BUSY_TIMEOUT).and_then(|()| {
             files.chunks(TAKEN_AT_ONCE).try_for_each(|files| {
-                let done = self.take_in(files)?;
+                let done = match self.take_in(files, Durability::Power, damaged) {
+                    Err(error) if !error.is_of_database() => self.take_in_one_by_one(files, damaged)?,
+                    taken => taken?,
+                };
                 // A file that cannot be removed is passed over the next time: its run is there.
                 done.iter().for_each(|path| drop(fs::remove_file(path)));
                 Ok(())
@@ -263,34 +283,71 @@ impl Store {
         self.waiting = taken.err().map(|reason| Box::new(Waiting { directory: directory_of(&self.path), reason }));
     }
 
-    /// Writes runs of files in one transaction, flushed; the answer is which files are no longer needed.
-    fn take_in(&mut self, files: &[PathBuf]) -> Result<Vec<PathBuf>, StoreError> {
-        let mut runs = Vec::new();
+    /// A run that the database does not take must not keep the others waiting.
+    fn take_in_one_by_one(&mut self, files: &[PathBuf], damaged: Damaged) -> Result<Vec<PathBuf>, StoreError> {
+        let mut done = Vec::new();
         for path in files {
-            match read(path) {
-                Read::Run(begun, end) => runs.push((path, begun, end)),
-                Read::NotNow => {}
-                Read::Unreadable => {
-                    let aside = path.with_extension("unreadable");
-                    if fs::rename(path, &aside).is_ok() {
-                        self.set_aside.push(aside);
-                    }
+            match self.take_in(std::slice::from_ref(path), Durability::Power, damaged) {
+                Ok(taken) => done.extend(taken),
+                Err(error) if error.is_of_database() => return Err(error),
+                Err(_) => self.put_aside(path, damaged),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes runs of files in one transaction; the answer is which files are no longer needed.
+    fn take_in(
+        &mut self,
+        files: &[PathBuf],
+        durability: Durability,
+        damaged: Damaged,
+    ) -> Result<Vec<PathBuf>, StoreError> {
+        let mut runs = Vec::new();
+        let mut done = Vec::new();
+        for path in files {
+            let Found { says, is_over } = found(path);
+            match says {
+                Says::Run(begun, end) => {
+                    done.extend(is_over.then(|| path.clone()));
+                    runs.push((path, begun, end));
                 }
+                Says::NotNow => {}
+                Says::Unreadable => self.put_aside(path, damaged),
             }
         }
         let mut rows = Vec::new();
-        let mut done = Vec::new();
         for (path, begun, end) in &runs {
-            let is_over = !matches!(end, End::None) || begun.owner.life() == Life::Dead;
-            done.extend(is_over.then(|| (*path).clone()));
-            rows.push(TakenIn::of(begun, end)?);
+            match TakenIn::of(begun, end) {
+                Ok(row) => rows.push(row),
+                Err(_) => {
+                    done.retain(|done| done != *path);
+                    self.put_aside(path, damaged);
+                }
+            }
         }
         if !rows.is_empty() {
-            self.write("taking in queued runs", Durability::Power, |transaction| {
+            self.write("taking in queued runs", durability, |transaction| {
                 rows.iter().try_for_each(|row| row.write(transaction))
             })?;
         }
         Ok(done)
+    }
+
+    /// Gives a file a name under which it is not read again.
+    fn put_aside(&mut self, path: &Path, damaged: Damaged) {
+        let aside = path.with_extension("unreadable");
+        if damaged == Damaged::IsPutAside && fs::rename(path, &aside).is_ok() {
+            self.set_aside.push(aside);
+        }
+    }
+
+    /// Says that what is in the queue is not in this database, which was opened without it because of this error.
+    pub(crate) fn leaves_queue(&mut self, reason: StoreError) {
+        let directory = directory_of(&self.path);
+        if files_in(&directory).is_ok_and(|files| !files.is_empty()) {
+            self.waiting = Some(Box::new(Waiting { directory, reason }));
+        }
     }
 
     /// Runs that wait beside the database because it did not take them when it was opened.
@@ -359,37 +416,44 @@ impl<'a> TakenIn<'a> {
     }
 }
 
-fn read(path: &Path) -> Read {
+fn found(path: &Path) -> Found {
+    match read(path) {
+        // Its process may have written its end between the reading and its own end.
+        Says::Run(begun, End::None) if begun.owner.life() == Life::Dead => Found { says: read(path), is_over: true },
+        says => Found { is_over: matches!(says, Says::Run(_, End::Result(..) | End::Failed(_))), says },
+    }
+}
+
+fn read(path: &Path) -> Says {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Read::Unreadable,
-        Err(_) => return Read::NotNow,
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Says::Unreadable,
+        Err(_) => return Says::NotNow,
     };
     let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     let Some(first) = lines.next() else {
         let age = fs::metadata(path).and_then(|file| file.modified()).map(|time| time.elapsed().unwrap_or_default());
-        return if age.is_ok_and(|age| age > SETTLED_AFTER) { Read::Unreadable } else { Read::NotNow };
+        return if age.is_ok_and(|age| age > SETTLED_AFTER) { Says::Unreadable } else { Says::NotNow };
     };
     match json::from_str::<Format>(first) {
         Ok(Format { format: FORMAT }) => {}
-        Ok(_) => return Read::NotNow,
-        Err(_) => return Read::Unreadable,
+        Ok(_) => return Says::NotNow,
+        Err(_) => return Says::Unreadable,
     }
-    let Ok(begun) = former::read_json::<Begun>(first) else { return Read::Unreadable };
+    let Ok(begun) = former::read_json::<Begun>(first) else { return Says::Unreadable };
     let end = match (lines.next(), lines.next()) {
         (None, _) => End::None,
         (Some(second), third) => match (json::from_str::<Failed>(second), third) {
             (Ok(Failed { failed }), _) => End::Failed(failed),
             // Its last line is still being written, or was when it was killed.
             (Err(_), None) => End::None,
-            (Err(_), Some(third)) => match former::read_json::<RunResult>(second) {
-                // The result is what counts; without what was measured it has no histograms and no series.
-                Ok(result) => End::Result(Box::new(result), Box::new(json::from_str(third).unwrap_or_default())),
-                Err(_) => return Read::Unreadable,
+            (Err(_), Some(third)) => match (former::read_json(second), former::read_json(third)) {
+                (Ok(result), Ok(measurement)) => End::Result(Box::new(result), Box::new(measurement)),
+                _ => return Says::Unreadable,
             },
         },
     };
-    Read::Run(Box::new(begun), end)
+    Says::Run(Box::new(begun), end)
 }
 
 /// What a database keeps of a measurement.
@@ -452,4 +516,68 @@ fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     paths.retain(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
     paths.sort();
     Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner_that_is_gone() -> Owner {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let owner = Owner::of(child.id());
+        child.wait().unwrap();
+        owner
+    }
+
+    fn begun(owner: &Owner, path: &Path) {
+        let begun = BegunOut {
+            format: FORMAT,
+            owner,
+            id: "018f0000-0000-7000-8000-00000000000a",
+            started_at: "2024-05-01T12:00:00Z",
+            tool: &Tool { name: "plumb".to_owned(), version: "0.1.0".to_owned() },
+            command: "dd",
+            dialect: Some("dd"),
+            workload: &Workload {
+                name: "dd".to_owned(),
+                description: String::new(),
+                seed: 1,
+                target: BTreeMap::new(),
+                phase: Vec::new(),
+            },
+            environment: &Environment::default(),
+            targets: &BTreeMap::new(),
+        };
+        fs::write(path, line("the beginning", &begun).unwrap()).unwrap();
+    }
+
+    // Protects: a file is given up only when its process is gone; until then an end may follow.
+    #[test]
+    fn a_run_is_over_when_it_has_an_end_or_its_process_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.run");
+        begun(&Owner::this(), &path);
+        assert!(!found(&path).is_over);
+        begun(&owner_that_is_gone(), &path);
+        assert!(found(&path).is_over);
+        let end = line("an end", &Failed { failed: "no reason".to_owned() }).unwrap();
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(&end).unwrap();
+        let found = found(&path);
+        assert!(found.is_over && matches!(found.says, Says::Run(_, End::Failed(reason)) if reason == "no reason"));
+    }
+
+    // Protects: who reads a database that cannot be written is told of the runs that are not in it.
+    #[test]
+    fn runs_that_are_left_out_are_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("plumb.db");
+        let mut store = Store::open_beside_queue(&database).unwrap();
+        let busy = || StoreError::Busy { path: database.clone(), doing: "opening it" };
+        store.leaves_queue(busy());
+        assert!(store.waiting().is_none());
+        fs::create_dir(directory_of(&database)).unwrap();
+        begun(&Owner::this(), &directory_of(&database).join("a.run"));
+        store.leaves_queue(busy());
+        assert!(store.waiting().is_some());
+    }
 }

@@ -138,6 +138,44 @@ fn a_run_that_lasts_goes_to_the_database() {
     assert!(seen.contains(&(SECOND, RunStatus::Failed, Some("no reason"))), "{seen:?}");
 }
 
+// Protects: while a clock may run, nothing of other runs is read, written or flushed.
+#[test]
+fn a_run_that_lasts_takes_in_no_other() {
+    let place = Place::new();
+    place.run(SECOND);
+    let mut queue = place.queue();
+    started(FIRST, |start| queue.begin_run(start)).unwrap();
+    queue.heartbeat(FIRST, &Partial { phase: 1, name: "seq-write", intervals: &intervals(0, 1) }).unwrap();
+    assert!(place.file_of(SECOND).exists() && !place.file_of(FIRST).exists());
+    queue.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    assert_eq!(Store::open(&place.database()).unwrap().list(&Filter::default()).unwrap().len(), 2);
+}
+
+// Protects: one run that the database cannot take does not keep the others from it, and is not lost either.
+#[test]
+fn a_run_that_cannot_be_stored_keeps_no_other_waiting() {
+    let place = Place::new();
+    let third = "018f0000-0000-7000-8000-0000000000cc";
+    for id in [FIRST, SECOND, third] {
+        place.run(id);
+    }
+    let change = |id: &str, from: &str, to: &str| {
+        let text = fs::read_to_string(place.file_of(id)).unwrap();
+        assert!(text.contains(from));
+        fs::write(place.file_of(id), text.replace(from, to)).unwrap();
+    };
+    change(FIRST, "\"started_at\":\"2024", "\"started_at\":\"no time\",\"was\":\"2024");
+    change(SECOND, "{\"phases\":", "{\"phases\":7,\"were\":");
+    let store = Store::open(&place.database()).unwrap();
+    assert!(store.waiting().is_none());
+    assert_eq!(store.get(third).unwrap(), result(third, 1));
+    let aside = [FIRST, SECOND].map(|id| place.file_of(id).with_extension("unreadable"));
+    let mut told = store.set_aside().to_vec();
+    told.sort();
+    assert_eq!(told, aside);
+    assert!(aside.iter().all(|path| path.exists()));
+}
+
 #[test]
 fn a_failed_run_keeps_its_reason() {
     let place = Place::new();
