@@ -119,18 +119,6 @@ impl Roster {
         self.members.keys().all(|&rank| self.same_clock(0, rank))
     }
 
-    /// By how many ranks another one is away whose data is in no cache of this host: ranks of rank 0's host, where the launcher
-    /// fills one host after the other, 1 where it deals ranks out in turn; 0 on a single host.
-    pub fn shift(&self) -> u32 {
-        let hosts = self.hosts();
-        match hosts.first() {
-            None => 0,
-            Some(_) if hosts.len() < 2 => 0,
-            Some(first) if self.host(1) == first.name => first.ranks.len() as u32,
-            Some(_) => 1,
-        }
-    }
-
     /// As a message: a line for each rank.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let lines = self.members.iter().map(|(rank, member)| {
@@ -174,18 +162,6 @@ mod tests {
     fn roster(hosts: &[&str]) -> Roster {
         let member = |host: &&str| Member { host: (*host).to_owned(), pid: 7, clock: format!("clock of {host}") };
         Roster { members: (0..).zip(hosts.iter().map(member)).collect() }
-    }
-
-    // Protects: the rank that many ranks away is on another host, whether the launcher places ranks by slot or by node.
-    #[test]
-    fn the_shift_leads_to_another_host() {
-        for hosts in [["a", "a", "b", "b"], ["a", "b", "a", "b"]] {
-            let roster = roster(&hosts);
-            for rank in 0..4 {
-                assert_ne!(roster.host(rank), roster.host((rank + roster.shift()) % 4), "{hosts:?}");
-            }
-        }
-        assert_eq!((roster(&["a", "a"]).shift(), roster(&["a"]).shift(), Roster::default().shift()), (0, 0, 0));
     }
 
     #[test]

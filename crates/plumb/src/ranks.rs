@@ -39,7 +39,9 @@ pub fn join() -> Result<Option<u8>, Stopped> {
         Err(stopped) => {
             let host = ranks.roster().host(ranks.rank());
             error_line!("error: rank {} on {host}: {}", ranks.rank(), stopped.message);
-            stopped.end.number()
+            let code = stopped.end.number();
+            ranks.abandon(code);
+            return Ok(Some(code));
         }
     };
     ranks.dismiss(code);
@@ -51,7 +53,7 @@ pub fn joined() -> Option<Rc<JoinedRanks>> {
     JOINED.with(|joined| joined.borrow().clone())
 }
 
-/// Ends the work of the others. The last that is done with them.
+/// Ends the other ranks. Nothing may use them afterwards.
 pub fn dismiss(code: u8) {
     if let Some(ranks) = JOINED.with(|joined| joined.borrow_mut().take()) {
         ranks.dismiss(code);

@@ -3,8 +3,7 @@
 
 use crate::histogram::Histogram;
 use crate::measurement::{
-    Fault, Interval, Moved, OpMeasurement, PhaseMeasurement, PriorityMeasurement, QueueCounts, Sample,
-    WorkerMeasurement,
+    Fault, Interval, Moved, OpMeasurement, PhaseMeasurement, QueueCounts, Sample, StepMeasurement, WorkerMeasurement,
 };
 use crate::observe::{Counters, Extents, OwnIo, PhaseObservations, Residency, Seen};
 use plumb_workload::OpKind;
@@ -29,17 +28,28 @@ pub enum Workers {
     SideBySide,
 }
 
+/// What the working sets of two processes are together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkingSets {
+    /// Each has files of its own.
+    Apart,
+    /// Both use the same files.
+    Same,
+    /// Some files are shared and some are not, and how much of each is not known.
+    Mixed,
+}
+
 /// Faults of all workers together that are kept.
 const FAULTS_MAX: usize = 4 * Fault::KEPT;
 
 impl PhaseShare {
     /// Adds what another process measured of the same phase.
-    pub fn merge(&mut self, mut other: PhaseShare, workers: Workers) {
+    pub fn merge(&mut self, mut other: PhaseShare, workers: Workers, working_sets: WorkingSets) {
         let start_ns = self.start_ns.min(other.start_ns);
         delay(&mut self.measured, self.start_ns - start_ns);
         delay(&mut other.measured, other.start_ns - start_ns);
         self.start_ns = start_ns;
-        merge(&mut self.measured, other.measured, workers);
+        merge(&mut self.measured, other.measured, workers, working_sets);
     }
 
     /// The same without the latency of single workers, which is the most of it: for the checks, which read the phase's.
@@ -82,43 +92,82 @@ fn sum_if_known(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     Some(one?.saturating_add(other?))
 }
 
-fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers) {
-    let in_flight_ns = mine.in_flight_mean * mine.wall_ns as f64 + other.in_flight_mean * other.wall_ns as f64;
-    mine.wall_ns = mine.wall_ns.max(other.wall_ns);
+fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers, working_sets: WorkingSets) {
+    // Every field is named, so that the next one is not forgotten.
+    let PhaseMeasurement {
+        name: _,
+        wall_ns,
+        searched_ns,
+        first_done_ns: _,
+        until_first_done: _,
+        ops,
+        steps,
+        transactions,
+        intervals,
+        latency_map,
+        // Taken of the machine by its first rank.
+        lanes: _,
+        workers: their_workers,
+        end,
+        in_flight_mean,
+        start_lag,
+        working_set_bytes,
+        faults,
+        fault_count,
+        short_count,
+        fallbacks,
+        clock: _,
+        clock_cost_ns,
+        cpu_user_ns,
+        cpu_system_ns,
+        steady,
+    } = other;
+    let in_flight_ns = mine.in_flight_mean * mine.wall_ns as f64 + in_flight_mean * wall_ns as f64;
+    mine.wall_ns = mine.wall_ns.max(wall_ns);
     mine.in_flight_mean = in_flight_ns / mine.wall_ns.max(1) as f64;
-    mine.searched_ns = mine.searched_ns.max(other.searched_ns);
+    mine.searched_ns = mine.searched_ns.max(searched_ns);
     // What all had done when the first of one process was done, no other process knows.
     mine.first_done_ns = None;
     mine.until_first_done.clear();
-    for (kind, op) in other.ops {
+    for (kind, op) in ops {
         add_op(mine.ops.entry(kind).or_default(), op);
     }
-    mine.transactions = sum(mine.transactions, other.transactions);
-    mine.latency_map.merge(other.latency_map);
-    add_intervals(mine, other.intervals);
-    mine.end.flush_ns = mine.end.flush_ns.max(other.end.flush_ns);
-    add_histogram(&mut mine.start_lag, other.start_lag);
-    mine.working_set_bytes = sum_if_known(mine.working_set_bytes, other.working_set_bytes);
-    mine.faults.extend(other.faults);
+    for step in steps {
+        match mine.steps.iter_mut().find(|known| known.name == step.name && known.group == step.group) {
+            Some(known) => add_step(known, step),
+            None => mine.steps.push(step),
+        }
+    }
+    mine.transactions = sum(mine.transactions, transactions);
+    mine.latency_map.merge(latency_map);
+    add_intervals(mine, intervals);
+    mine.end.flush_ns = mine.end.flush_ns.max(end.flush_ns);
+    add_histogram(&mut mine.start_lag, start_lag);
+    mine.working_set_bytes = match working_sets {
+        WorkingSets::Apart => sum_if_known(mine.working_set_bytes, working_set_bytes),
+        WorkingSets::Same => mine.working_set_bytes.zip(working_set_bytes).map(|(mine, other)| mine.max(other)),
+        WorkingSets::Mixed => None,
+    };
+    mine.faults.extend(faults);
     mine.faults.truncate(FAULTS_MAX);
-    mine.fault_count += other.fault_count;
-    mine.short_count += other.short_count;
-    for fallback in other.fallbacks {
+    mine.fault_count += fault_count;
+    mine.short_count += short_count;
+    for fallback in fallbacks {
         if !mine.fallbacks.contains(&fallback) {
             mine.fallbacks.push(fallback);
         }
     }
-    mine.clock_cost_ns = mine.clock_cost_ns.max(other.clock_cost_ns);
-    mine.cpu_user_ns += other.cpu_user_ns;
-    mine.cpu_system_ns += other.cpu_system_ns;
-    mine.steady = match (mine.steady, other.steady) {
+    mine.clock_cost_ns = mine.clock_cost_ns.max(clock_cost_ns);
+    mine.cpu_user_ns += cpu_user_ns;
+    mine.cpu_system_ns += cpu_system_ns;
+    mine.steady = match (mine.steady, steady) {
         (Some(one), Some(other)) => Some(one && other),
         (one, other) => one.or(other),
     };
     match workers {
-        Workers::SideBySide => mine.workers.extend(other.workers),
+        Workers::SideBySide => mine.workers.extend(their_workers),
         Workers::Together => {
-            for (place, worker) in other.workers.into_iter().enumerate() {
+            for (place, worker) in their_workers.into_iter().enumerate() {
                 match mine.workers.get_mut(place) {
                     Some(mine) => add_worker(mine, worker),
                     None => mine.workers.push(worker),
@@ -126,6 +175,26 @@ fn merge(mine: &mut PhaseMeasurement, other: PhaseMeasurement, workers: Workers)
             }
         }
     }
+}
+
+fn add_step(mine: &mut StepMeasurement, other: StepMeasurement) {
+    let StepMeasurement { name: _, group: _, kind: _, count, bytes, total_ns, min_ns, max_ns, dry, buckets } = other;
+    mine.min_ns = match (mine.count, count) {
+        (_, 0) => mine.min_ns,
+        (0, _) => min_ns,
+        _ => mine.min_ns.min(min_ns),
+    };
+    mine.max_ns = mine.max_ns.max(max_ns);
+    mine.count += count;
+    mine.bytes += bytes;
+    mine.total_ns += total_ns;
+    mine.dry += dry;
+    add_counts(&mut mine.buckets, buckets);
+}
+
+fn add_counts(mine: &mut Vec<u64>, other: Vec<u64>) {
+    mine.resize(mine.len().max(other.len()), 0);
+    mine.iter_mut().zip(other).for_each(|(mine, other)| *mine += other);
 }
 
 fn add_histogram(mine: &mut Option<Histogram>, other: Option<Histogram>) {
@@ -137,19 +206,30 @@ fn add_histogram(mine: &mut Option<Histogram>, other: Option<Histogram>) {
 }
 
 fn add_op(mine: &mut OpMeasurement, other: OpMeasurement) {
-    mine.count += other.count;
-    mine.bytes += other.bytes;
-    mine.service.merge(&other.service);
-    add_histogram(&mut mine.response, other.response);
-    add_histogram(&mut mine.submission, other.submission);
-    add_histogram(&mut mine.completion, other.completion);
-    mine.short_count += other.short_count;
-    mine.untimed_count += other.untimed_count;
-    for priority in other.priorities {
+    let OpMeasurement {
+        count,
+        bytes,
+        service,
+        response,
+        submission,
+        completion,
+        short_count,
+        untimed_count,
+        priorities,
+    } = other;
+    mine.count += count;
+    mine.bytes += bytes;
+    mine.service.merge(&service);
+    add_histogram(&mut mine.response, response);
+    add_histogram(&mut mine.submission, submission);
+    add_histogram(&mut mine.completion, completion);
+    mine.short_count += short_count;
+    mine.untimed_count += untimed_count;
+    for priority in priorities {
         match mine.priorities.iter_mut().find(|known| known.priority == priority.priority) {
-            Some(PriorityMeasurement { service, completion, .. }) => {
-                service.merge(&priority.service);
-                add_histogram(completion, priority.completion);
+            Some(known) => {
+                known.service.merge(&priority.service);
+                add_histogram(&mut known.completion, priority.completion);
             }
             None => mine.priorities.push(priority),
         }
@@ -192,27 +272,58 @@ fn add_moved(mine: &mut BTreeMap<OpKind, Moved>, other: BTreeMap<OpKind, Moved>)
 }
 
 fn add_worker(mine: &mut WorkerMeasurement, other: WorkerMeasurement) {
-    let end_ns = (mine.started_ns + mine.wall_ns).max(other.started_ns + other.wall_ns);
-    mine.began_ns = mine.began_ns.min(other.began_ns);
-    mine.started_ns = mine.started_ns.min(other.started_ns);
+    let WorkerMeasurement {
+        name: _,
+        backend: _,
+        count,
+        bytes,
+        wall_ns,
+        cpu_user_ns,
+        cpu_system_ns,
+        sleeps,
+        depth_asked,
+        in_flight_mean,
+        fill_ns,
+        ended_by,
+        began_ns,
+        started_ns,
+        ops,
+        samples,
+        queue,
+        fault_count,
+        faults,
+        longest_record_ns,
+        preemptions,
+        major_faults,
+        minor_faults,
+        pid: _,
+        depth_search: _,
+        steady: _,
+        spent_ns,
+        dry,
+        items_at_wall,
+    } = other;
+    let end_ns = (mine.started_ns + mine.wall_ns).max(started_ns + wall_ns);
+    mine.began_ns = mine.began_ns.min(began_ns);
+    mine.started_ns = mine.started_ns.min(started_ns);
     mine.wall_ns = end_ns - mine.started_ns;
-    mine.count += other.count;
-    mine.bytes += other.bytes;
-    mine.cpu_user_ns += other.cpu_user_ns;
-    mine.cpu_system_ns += other.cpu_system_ns;
-    mine.sleeps = sum_if_known(mine.sleeps, other.sleeps);
-    mine.preemptions = sum_if_known(mine.preemptions, other.preemptions);
-    mine.major_faults = sum_if_known(mine.major_faults, other.major_faults);
-    mine.minor_faults = sum_if_known(mine.minor_faults, other.minor_faults);
+    mine.count += count;
+    mine.bytes += bytes;
+    mine.cpu_user_ns += cpu_user_ns;
+    mine.cpu_system_ns += cpu_system_ns;
+    mine.sleeps = sum_if_known(mine.sleeps, sleeps);
+    mine.preemptions = sum_if_known(mine.preemptions, preemptions);
+    mine.major_faults = sum_if_known(mine.major_faults, major_faults);
+    mine.minor_faults = sum_if_known(mine.minor_faults, minor_faults);
     // Of each, as the plan says it.
-    mine.depth_asked = mine.depth_asked.max(other.depth_asked);
-    mine.in_flight_mean += other.in_flight_mean;
-    mine.fill_ns += other.fill_ns;
-    mine.ended_by = mine.ended_by.take().or(other.ended_by);
-    for (kind, op) in other.ops {
+    mine.depth_asked = mine.depth_asked.max(depth_asked);
+    mine.in_flight_mean += in_flight_mean;
+    mine.fill_ns += fill_ns;
+    mine.ended_by = mine.ended_by.take().or(ended_by);
+    for (kind, op) in ops {
         add_op(mine.ops.entry(kind).or_default(), op);
     }
-    for (place, sample) in other.samples.into_iter().enumerate() {
+    for (place, sample) in samples.into_iter().enumerate() {
         match mine.samples.get_mut(place) {
             Some(Sample { length_ns, ops, .. }) => {
                 *length_ns = sample.length_ns.max(*length_ns);
@@ -221,31 +332,38 @@ fn add_worker(mine: &mut WorkerMeasurement, other: WorkerMeasurement) {
             None => mine.samples.push(sample),
         }
     }
-    match (&mut mine.queue, other.queue) {
+    match (&mut mine.queue, queue) {
         (Some(mine), Some(other)) => {
             let QueueCounts { depth, submitted, completed } = other;
-            for (mine, other) in
-                [(&mut mine.depth, depth), (&mut mine.submitted, submitted), (&mut mine.completed, completed)]
-            {
-                mine.resize(mine.len().max(other.len()), 0);
-                mine.iter_mut().zip(other).for_each(|(mine, other)| *mine += other);
-            }
+            add_counts(&mut mine.depth, depth);
+            add_counts(&mut mine.submitted, submitted);
+            add_counts(&mut mine.completed, completed);
         }
         (mine, other) => *mine = mine.take().or(other),
     }
-    mine.fault_count += other.fault_count;
-    mine.faults.extend(other.faults);
+    mine.items_at_wall = sum(mine.items_at_wall, items_at_wall);
+    mine.fault_count += fault_count;
+    mine.faults.extend(faults);
     mine.faults.truncate(Fault::KEPT);
-    mine.longest_record_ns = mine.longest_record_ns.max(other.longest_record_ns);
-    for (kind, ns) in other.spent_ns {
+    mine.longest_record_ns = mine.longest_record_ns.max(longest_record_ns);
+    for (kind, ns) in spent_ns {
         let longest = mine.spent_ns.entry(kind).or_default();
         *longest = ns.max(*longest);
     }
-    add_moved(&mut mine.dry, other.dry);
+    add_moved(&mut mine.dry, dry);
 }
 
 /// Which targets all processes share: their files are the same files, and are counted once.
 pub type SharedTargets = std::collections::BTreeSet<String>;
+
+/// The files of several processes, seen together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilesOfRanks {
+    /// Those that all share.
+    pub shared: SharedTargets,
+    /// What their working sets are together.
+    pub working_sets: WorkingSets,
+}
 
 impl PhaseObservations {
     /// Adds what another process of the same machine saw of the same phase. The machine was seen by both, and is taken from this
@@ -360,7 +478,7 @@ mod tests {
             if !early_first {
                 std::mem::swap(&mut one, &mut other);
             }
-            one.merge(other, Workers::Together);
+            one.merge(other, Workers::Together, WorkingSets::Apart);
             let measured = &one.measured;
             assert_eq!((one.start_ns, measured.wall_ns, measured.count()), (100 * SECOND, 4 * SECOND, 40));
             assert_eq!(measured.ops[&OpKind::Write].service.count(), 40);
@@ -379,21 +497,64 @@ mod tests {
     fn merging_is_associative() {
         let shares = || [share(5, 40, 1, 10), share(0, 50, 2, 20), share(9, 12, 4, 80)];
         let [mut a, mut b, c] = shares();
-        b.merge(c, Workers::SideBySide);
-        a.merge(b, Workers::SideBySide);
+        b.merge(c, Workers::SideBySide, WorkingSets::Apart);
+        a.merge(b, Workers::SideBySide, WorkingSets::Apart);
         let [mut left, b, c] = shares();
-        left.merge(b, Workers::SideBySide);
-        left.merge(c, Workers::SideBySide);
+        left.merge(b, Workers::SideBySide, WorkingSets::Apart);
+        left.merge(c, Workers::SideBySide, WorkingSets::Apart);
         assert!((left.measured.in_flight_mean - a.measured.in_flight_mean).abs() < 1e-9);
         left.measured.in_flight_mean = a.measured.in_flight_mean;
         assert_eq!(left, a);
         assert_eq!(left.measured.workers.len(), 3);
     }
 
+    // Protects: files that all processes use are counted once, and what is shared in part is not called known.
+    #[test]
+    fn working_sets_are_added_only_where_files_are_apart() {
+        for (working_sets, expected) in
+            [(WorkingSets::Apart, Some(300)), (WorkingSets::Same, Some(200)), (WorkingSets::Mixed, None)]
+        {
+            let of = |bytes| {
+                let mut share = share(0, 10, 1, 1);
+                share.measured.working_set_bytes = Some(bytes);
+                share
+            };
+            let mut all = of(100);
+            all.merge(of(200), Workers::Together, working_sets);
+            assert_eq!(all.measured.working_set_bytes, expected);
+        }
+    }
+
+    // Protects: named steps count for all processes.
+    #[test]
+    fn steps_are_added_by_name_and_group() {
+        let of = |name: &str, count: u64, min_ns: u64| {
+            let step = StepMeasurement {
+                name: name.to_owned(),
+                count,
+                min_ns,
+                max_ns: 10 * min_ns,
+                total_ns: count * min_ns,
+                buckets: vec![count],
+                ..StepMeasurement::default()
+            };
+            let mut share = share(0, 10, 1, 1);
+            share.measured.steps = vec![step];
+            share
+        };
+        let mut all = of("open", 0, 0);
+        for other in [of("open", 3, 7), of("open", 2, 5), of("close", 1, 1)] {
+            all.merge(other, Workers::Together, WorkingSets::Apart);
+        }
+        let [open, close] = all.measured.steps.as_slice() else { panic!("{:?}", all.measured.steps) };
+        assert_eq!((open.count, open.min_ns, open.max_ns, open.total_ns, open.buckets[0]), (5, 5, 70, 31, 5));
+        assert_eq!((close.name.as_str(), close.count), ("close", 1));
+    }
+
     #[test]
     fn seconds_are_added_and_their_percentiles_are_of_all() {
         let mut all = share(0, SECOND, 99, 100);
-        all.merge(share(0, SECOND, 99, 100_000), Workers::Together);
+        all.merge(share(0, SECOND, 99, 100_000), Workers::Together, WorkingSets::Apart);
         let counts = &all.measured.intervals[0].ops[&OpKind::Write];
         assert_eq!((counts.count, counts.max_ns), (198, Some(100_000)));
         let (p50, p99) = (counts.p50_ns.unwrap(), counts.p99_ns.unwrap());

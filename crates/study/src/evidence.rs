@@ -171,9 +171,10 @@ impl<'a> Evidence<'a> {
 impl Evidence<'_> {
     /// What all ranks measured of a phase; `None` where there is one, and on all ranks but the first.
     fn of_all_ranks(&self, measured: &PhaseMeasurement) -> Option<PhaseMeasurement> {
+        let ranks = self.ranks?;
         let seen = self.observations.phases.last().cloned().unwrap_or_default();
         let facts = || (self.observations.environment.clone(), self.observations.targets.clone());
-        self.ranks?.phase_ended(measured, seen, facts)
+        ranks.phase_ended(measured, seen, facts)
     }
 
     /// Judges the phase so far, and tells what has become true. It works on what was read anyway: residency and extents
@@ -330,6 +331,9 @@ impl Observer for Evidence<'_> {
     }
 
     fn workers_ready(&mut self, _phase: &str, targets: &[TargetView<'_>]) {
+        if let Some(ranks) = self.ranks {
+            ranks.await_ready();
+        }
         // Jobs drop or fill the cache as they open their files, and scripts make theirs.
         let of_jobs = |view: &&TargetView<'_>| {
             matches!(self.workload.target.get(view.name), Some(Target::JobFiles(_) | Target::Scratch(_)))

@@ -5,7 +5,7 @@ use crate::fit::{Policies, fit};
 use crate::not_stored::NotStored;
 use crate::place::free_bytes;
 use crate::progress::{Progress, RunBegun, Silent};
-use crate::ranks::{Division, JoinedRanks, OfRanks, RanksRun, RunOrder, WorkloadOfRank};
+use crate::ranks::{Division, JoinedRanks, OfRanks, RanksRun, RunOrder, WorkloadOfRank, is_named};
 use jiff::Timestamp;
 use plumb_cluster::ClusterError;
 use plumb_engine::copy::SharedListener;
@@ -257,7 +257,8 @@ impl Bench {
     pub fn resolve(&self, workload: &Workload, base: &Path) -> Result<Workload, RunError> {
         // Ranks have files of their own: a share of the memory, or of the free space, is divided among them.
         let (on_host, all) = self.ranks.as_ref().map_or((1, 1), |ranks| (ranks.on_this_host(), ranks.size()));
-        resolved(workload, self.ram_bytes() / u64::from(on_host.max(1)), base, u64::from(all.max(1)))
+        let sharers = Sharers { of_memory: u64::from(on_host.max(1)), of_space: u64::from(all.max(1)) };
+        resolved(workload, self.ram_bytes(), base, sharers)
     }
 
     /// Runs a workload once, with all its evidence; stores it and judges it. Where there are several ranks, all of them do so
@@ -298,7 +299,7 @@ impl Bench {
         let together = ranks
             .as_deref()
             .zip(of_rank.as_ref())
-            .map(|(ranks, own)| RanksRun::new(ranks, self.stop, own, self.division));
+            .map(|(ranks, own)| RanksRun::new(ranks, self.stop, &workload, own, self.division));
         let own_work = Work { workload: of_rank.as_ref().map_or(&workload, |own| &own.workload), ..work };
         let mut evidence = Evidence::new(own_work.workload, &environment, request.base, evidence_log, &mut *progress)
             .with_ranks(together.as_ref());
@@ -329,8 +330,7 @@ impl Bench {
         let mut hosts = of_ranks.as_ref().map_or_else(Vec::new, |of_ranks| of_ranks.hosts.clone());
         let is_real = |target: &Target| !matches!(target, Target::Sim(_) | Target::Null(_));
         if workload.target.values().any(is_real) {
-            let here = hosts.first().map_or(&workload, |host| &host.workload).clone();
-            let ceiling = self.null_ceiling(&here, &measurement);
+            let ceiling = self.null_ceiling(hosts.first().map_or(&workload, |host| &host.workload), &measurement);
             let all = hosts.iter_mut().flat_map(|host| &mut host.observations.phases);
             all.chain(&mut observations.phases).for_each(|phase| phase.null_ceiling_ops = ceiling.clone());
         }
@@ -392,10 +392,14 @@ impl Bench {
     }
 
     /// One rank's part of a run that the first one asked for. Whatever becomes of it, the first one hears of it.
-    pub(crate) fn run_as_ordered(&mut self, order: &RunOrder, ranks: &JoinedRanks) {
-        // What cannot be, rank 0 has not asked for.
-        let Ok(own) = WorkloadOfRank::of(&order.workload, order.division, ranks.rank(), ranks.size()) else { return };
-        let together = RanksRun::new(ranks, self.stop, &own, order.division);
+    ///
+    /// # Errors
+    /// The order is one that rank 0 refuses before it sends it.
+    pub(crate) fn run_as_ordered(&mut self, order: &RunOrder, ranks: &JoinedRanks) -> Result<(), ClusterError> {
+        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.rank(), ranks.size())
+            .map_err(|_| ClusterError::Unexpected { rank: 0, what: "a run that several ranks cannot make" })
+            .inspect_err(|_| ranks.break_off())?;
+        let together = RanksRun::new(ranks, self.stop, &order.workload, &own, order.division);
         let work = Work { workload: &own.workload, ..order.work(ranks.rank()) };
         let environment = self.environment.clone();
         let mut silent = Silent;
@@ -404,6 +408,7 @@ impl Bench {
         let measured = self.measure(work, &mut evidence);
         drop(evidence);
         together.finish(early_end(&measured).as_deref());
+        Ok(())
     }
 
     fn measure(&self, work: Work<'_>, evidence: &mut Evidence<'_>) -> Result<Measurement, EngineError> {
@@ -477,10 +482,22 @@ fn finish(log: &mut dyn RunLog, result: &RunResult, measurement: &Measurement) -
     finished.err().map(|error| NotStored::result(log.path(), error.to_string(), result))
 }
 
+/// Ranks that have files of their own, each a share of what there is.
+#[derive(Clone, Copy)]
+struct Sharers {
+    of_memory: u64,
+    of_space: u64,
+}
+
+impl Sharers {
+    const ONE: Sharers = Sharers { of_memory: 1, of_space: 1 };
+}
+
 /// The workload with every size in bytes.
-fn resolved(workload: &Workload, ram_bytes: u64, base: &Path, sharers: u64) -> Result<Workload, RunError> {
+fn resolved(workload: &Workload, ram_bytes: u64, base: &Path, sharers: Sharers) -> Result<Workload, RunError> {
     let mut workload = workload.clone();
     for (name, target) in &mut workload.target {
+        let Sharers { of_memory, of_space } = if is_named(target) { Sharers::ONE } else { sharers };
         let sizes: Vec<&mut Size> = match target {
             Target::File(file) => file.size.iter_mut().collect(),
             Target::Files(files) => vec![&mut files.size],
@@ -496,16 +513,16 @@ fn resolved(workload: &Workload, ram_bytes: u64, base: &Path, sharers: u64) -> R
             let free = match size {
                 Size::Free(_) => {
                     let free = free_bytes(base);
-                    free.map_err(|error| RunError::Size { target: name.clone(), reason: error.reason })? / sharers
+                    free.map_err(|error| RunError::Size { target: name.clone(), reason: error.reason })? / of_space
                 }
                 Size::Bytes(_) | Size::Ram(_) => 0,
             };
-            *size = Size::Bytes(size.resolve(ram_bytes, free));
+            *size = Size::Bytes(size.resolve(ram_bytes / of_memory, free));
         }
     }
     for phase in &mut workload.phase {
         if let Some(pressure) = &mut phase.memory_pressure {
-            *pressure = Size::Bytes(pressure.resolve(ram_bytes, 0));
+            *pressure = Size::Bytes(pressure.resolve(ram_bytes / sharers.of_memory, 0));
         }
     }
     Ok(workload)

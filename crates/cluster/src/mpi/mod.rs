@@ -122,7 +122,7 @@ impl Mpi {
 
     /// Whether to wait on for a rank that has not answered for so long.
     fn waits_on(&self, rank: u32, waited: Duration, patience: &Patience<'_>) -> bool {
-        patience(waited) && !self.shared.vital.is_silent(rank)
+        patience(waited) && !self.shared.vital.is_gone(rank)
     }
 
     /// Waits until a request is done. On an error it may not be: the library may still use its memory.
@@ -172,11 +172,13 @@ impl Cluster for Mpi {
     fn receive(&self, from: u32, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError> {
         let start = Instant::now();
         let length = loop {
+            // Asked first: what a rank sent before it left is there when its leaving is known.
+            let waited = start.elapsed();
+            let waits_on = self.waits_on(from, waited, patience);
             if let Some(length) = self.library().probe(from, Tag::Message).map_err(|error| failed(error, from))? {
                 break length;
             }
-            let waited = start.elapsed();
-            if !self.waits_on(from, waited, patience) {
+            if !waits_on {
                 return Err(ClusterError::Silent { rank: from, waited });
             }
             pause(waited);

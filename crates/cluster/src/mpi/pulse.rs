@@ -34,6 +34,7 @@ pub(super) struct VitalSigns {
     /// When each was heard last.
     heard: Mutex<BTreeMap<u32, Instant>>,
     silent: Mutex<BTreeSet<u32>>,
+    left: Mutex<BTreeSet<u32>>,
     ends: AtomicBool,
     stopped: AtomicBool,
     /// Nobody waits for anybody any more.
@@ -48,6 +49,7 @@ impl VitalSigns {
         VitalSigns {
             heard: Mutex::new(neighbours.map(|rank| (rank, now)).collect()),
             silent: Mutex::new(BTreeSet::new()),
+            left: Mutex::new(BTreeSet::new()),
             ends: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             aborts: AtomicBool::new(false),
@@ -63,9 +65,10 @@ impl VitalSigns {
 
     fn hear(&self, rank: u32, sign: u8) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who has left is silent, and is not missed.
+        // A rank that has left sends nothing more; that is no failure, but nobody may wait for it.
         if sign == LEAVES[0] {
             heard.remove(&rank);
+            self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(rank);
         } else {
             heard.insert(rank, Instant::now());
         }
@@ -86,8 +89,13 @@ impl VitalSigns {
         self.announce_end();
     }
 
-    pub(super) fn is_silent(&self, rank: u32) -> bool {
+    fn is_silent(&self, rank: u32) -> bool {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner).contains(&rank)
+    }
+
+    /// Whether nothing more comes from a rank: it is silent, or has left.
+    pub(super) fn is_gone(&self, rank: u32) -> bool {
+        self.is_silent(rank) || self.left.lock().unwrap_or_else(PoisonError::into_inner).contains(&rank)
     }
 
     pub(super) fn is_to_end(&self) -> Option<ToEnd> {
@@ -183,8 +191,8 @@ mod tests {
         let mut vital = VitalSigns::of(0, 3);
         vital.miss();
         assert_eq!(vital.is_to_end(), None);
-        vital.patience = Duration::from_millis(5);
-        std::thread::sleep(Duration::from_millis(10));
+        vital.patience = Duration::from_millis(500);
+        std::thread::sleep(Duration::from_millis(600));
         vital.hear(1, ALIVE[0]);
         vital.miss();
         assert_eq!(vital.is_to_end(), Some(ToEnd::Silent(2)));
@@ -198,6 +206,7 @@ mod tests {
         left.hear(0, LEAVES[0]);
         left.miss();
         assert_eq!((left.is_to_end(), left.neighbours()), (None, Vec::new()));
+        assert!(left.is_gone(0), "nobody waits for it");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Rank 0 runs whatever command was typed. Wherever that makes a run, it sends an [order](order) first, which the others
 //! [follow]; they read no command line and print nothing. A run goes so, phase by phase:
 //!
-//! 1. every rank makes its files and workers ready, then waits at a barrier and starts at a common moment;
+//! 1. every rank makes its files and workers ready and waits for the others, so that counters of machines, read behind that, hold
+//!    nothing of it; then all start at a common moment;
 //! 2. every rank measures by itself: nothing is sent while a clock runs;
 //! 3. every rank waits at a barrier as its clock stops, so that the counters of a machine, read behind it, hold the work of all
 //!    ranks on it;
@@ -18,7 +19,7 @@ mod share;
 
 pub(crate) use found::OfRanks;
 pub use order::{Division, follow};
-pub(crate) use order::{RunOrder, WorkloadOfRank};
+pub(crate) use order::{RunOrder, WorkloadOfRank, is_named};
 pub(crate) use run::RanksRun;
 
 use plumb_cluster::{ClockOffset, Cluster, ClusterError, Leave, Member, Roster, clock_offset, for_ever};
@@ -29,7 +30,8 @@ use std::cell::Cell;
 pub struct JoinedRanks {
     cluster: Box<dyn Cluster>,
     roster: Roster,
-    offset: ClockOffset,
+    /// Of the run that goes on.
+    offset: Cell<ClockOffset>,
     /// Somebody does not answer: whoever waits for all of them waits for ever.
     broken: Cell<bool>,
 }
@@ -41,14 +43,30 @@ impl JoinedRanks {
     /// A rank does not answer.
     pub fn meet(cluster: Box<dyn Cluster>) -> Result<JoinedRanks, ClusterError> {
         let roster = Roster::of_all(&*cluster, Member::this(), &for_ever)?;
-        let mut offset = ClockOffset::default();
-        if !roster.one_clock() {
-            offset = clock_offset(&*cluster, &for_ever)?;
-            if roster.same_clock(0, cluster.rank()) {
-                offset = ClockOffset::default();
-            }
+        Ok(JoinedRanks { cluster, roster, offset: Cell::default(), broken: Cell::new(false) })
+    }
+
+    /// Compares the clocks of hosts, before each run: they drift apart by milliseconds an hour. Collective.
+    ///
+    /// # Errors
+    /// A rank does not answer.
+    pub(crate) fn compare_clocks(&self) -> Result<(), ClusterError> {
+        if self.roster.one_clock() {
+            return Ok(());
         }
-        Ok(JoinedRanks { cluster, roster, offset, broken: Cell::new(false) })
+        let offset = clock_offset(&*self.cluster, &for_ever)?;
+        self.offset.set(if self.roster.same_clock(0, self.rank()) { ClockOffset::default() } else { offset });
+        Ok(())
+    }
+
+    /// This rank does nothing more with the others.
+    pub(crate) fn break_off(&self) {
+        self.broken.set(true);
+    }
+
+    /// Ends all ranks with this code: this one cannot take part.
+    pub fn abandon(&self, exit_code: u8) {
+        self.cluster.leave(Leave::Abort(exit_code));
     }
 
     /// This process, from 0.

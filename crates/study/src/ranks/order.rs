@@ -8,7 +8,7 @@ use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::sim::SimRun;
 use plumb_engine::{DropCaches, Unopened};
-use plumb_result::merge::SharedTargets;
+use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
 use plumb_workload::files::Names;
 use plumb_workload::{Target, Workload};
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,8 @@ pub(super) fn send_end(cluster: &dyn Cluster, exit_code: u8) -> Result<(), Clust
 impl RunOrder {
     /// Asks the others for a run.
     pub(crate) fn send(self, ranks: &JoinedRanks) -> Result<(), ClusterError> {
-        send(ranks.cluster.as_ref(), &Order::Run(Box::new(self)))
+        send(ranks.cluster.as_ref(), &Order::Run(Box::new(self)))?;
+        ranks.compare_clocks()
     }
 
     /// What this bench would run, for the others.
@@ -156,12 +157,15 @@ pub fn follow(bench: &mut Bench, ranks: &JoinedRanks) -> Result<u8, ClusterError
         since.elapsed() < LAST_WORD
     };
     loop {
-        let order = ranks.cluster.broadcast(Vec::new(), &patience).inspect_err(|_| ranks.broken.set(true))?;
-        match json::from_slice::<Order>(&order).map_err(|_| UNREADABLE)? {
+        let order = ranks.cluster.broadcast(Vec::new(), &patience);
+        let order = order.and_then(|order| json::from_slice::<Order>(&order).map_err(|_| UNREADABLE));
+        // Whoever cannot go on must not leave as if all were well: the others would wait for it.
+        match order.inspect_err(|_| ranks.broken.set(true))? {
             Order::End(exit_code) => return Ok(exit_code),
             Order::Run(order) => {
                 order.prepare(bench);
-                bench.run_as_ordered(&order, ranks);
+                ranks.compare_clocks().inspect_err(|_| ranks.broken.set(true))?;
+                bench.run_as_ordered(&order, ranks)?;
             }
         }
     }
@@ -170,8 +174,7 @@ pub fn follow(bench: &mut Bench, ranks: &JoinedRanks) -> Result<u8, ClusterError
 /// A workload as one rank runs it.
 pub(crate) struct WorkloadOfRank {
     pub(crate) workload: Workload,
-    /// Targets whose files are the same for all ranks.
-    pub(crate) shared: SharedTargets,
+    pub(crate) files: FilesOfRanks,
 }
 
 impl WorkloadOfRank {
@@ -194,10 +197,8 @@ impl WorkloadOfRank {
         own.seed = of_rank(workload.seed, rank);
         for (name, target) in &mut own.target {
             let is_shared = match target {
-                Target::File(file) => file.path.is_absolute(),
-                Target::Files(files) => files.path.is_absolute(),
-                Target::Tree(tree) => tree.path.is_absolute(),
-                Target::Device(_) => true,
+                target if is_named(target) => true,
+                Target::File(_) | Target::Files(_) | Target::Tree(_) | Target::Device(_) => false,
                 Target::JobFiles(files) => match &mut files.names {
                     Names::Said(_) => true,
                     Names::Numbered { path, .. } => {
@@ -221,7 +222,12 @@ impl WorkloadOfRank {
                 shared.insert(name.clone());
             }
         }
-        Ok(WorkloadOfRank { workload: own, shared })
+        let working_sets = match shared.len() {
+            0 => WorkingSets::Apart,
+            some if some == own.target.len() => WorkingSets::Same,
+            _ => WorkingSets::Mixed,
+        };
+        Ok(WorkloadOfRank { workload: own, files: FilesOfRanks { shared, working_sets } })
     }
 
     /// The groups of one rank, under the names that they have among all, with the targets that they use.
@@ -243,8 +249,21 @@ impl WorkloadOfRank {
             .flat_map(|group| group.targets().map(str::to_owned).collect::<Vec<_>>())
             .collect();
         own.target.retain(|name, _| used.contains(name));
-        // One file of all ranks is one target of all of them.
-        WorkloadOfRank { workload: own, shared: workload.target.keys().cloned().collect() }
+        // One file of all ranks is one target of all of them; groups with files of their own have targets of their own.
+        let shared: SharedTargets = workload.target.keys().cloned().collect();
+        let working_sets = if shared.len() == 1 { WorkingSets::Same } else { WorkingSets::Apart };
+        WorkloadOfRank { workload: own, files: FilesOfRanks { shared, working_sets } }
+    }
+}
+
+/// Whether a native target is named by its path, so that it is the same file or device for every rank.
+pub(crate) fn is_named(target: &Target) -> bool {
+    match target {
+        Target::File(file) => file.path.is_absolute(),
+        Target::Files(files) => files.path.is_absolute(),
+        Target::Tree(tree) => tree.path.is_absolute(),
+        Target::Device(_) => true,
+        _ => false,
     }
 }
 
@@ -290,7 +309,7 @@ mod tests {
         };
         assert_eq!((path("numbered"), path("made")), ("dir/rank3.job.0.0".into(), "rank3.a.0".into()));
         assert_eq!(path("said"), PathBuf::from("/dev/sdx"));
-        assert_eq!(own.shared.iter().collect::<Vec<_>>(), ["said", "there"]);
+        assert_eq!(own.files.shared.iter().collect::<Vec<_>>(), ["said", "there"]);
         assert_ne!(own.workload.seed, workload.seed);
         assert_eq!(WorkloadOfRank::of(&workload, Division::Each, 0, 4).unwrap().workload.seed, workload.seed);
     }

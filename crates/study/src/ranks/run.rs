@@ -6,9 +6,9 @@ use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
 use plumb_cluster::{Arrival, Ending, EndingKind, Release, monotonic_ns, tree, wait_until_ns};
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_result::PhaseMeasurement;
-use plumb_result::merge::{SharedTargets, Workers};
+use plumb_result::merge::{FilesOfRanks, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
-use plumb_workload::Target;
+use plumb_workload::{Target, Workload};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 /// What all do together next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// Start the clock of a phase.
+    /// Be ready for a phase.
+    Ready,
+    /// Start its clock.
     Start,
     /// Stop it.
     Stop,
@@ -38,7 +40,7 @@ pub(crate) struct RanksRun<'a> {
     ranks: &'a JoinedRanks,
     stop: StopFlag,
     workers: Workers,
-    shared: &'a SharedTargets,
+    files: &'a FilesOfRanks,
     /// Phases on virtual time have no barriers.
     has_barriers: bool,
     phases: usize,
@@ -64,23 +66,25 @@ pub(crate) struct RanksFound {
 }
 
 impl<'a> RanksRun<'a> {
-    /// Of what this rank runs.
+    /// Of what this rank runs of a workload.
     pub(crate) fn new(
         ranks: &'a JoinedRanks,
         stop: StopFlag,
+        workload: &Workload,
         own: &'a WorkloadOfRank,
         division: Division,
     ) -> RanksRun<'a> {
-        let is_simulated = own.workload.target.values().any(|target| matches!(target, Target::Sim(_)));
+        // Of the whole: a rank without work of its own makes the same barriers as the others.
+        let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
         RanksRun {
             ranks,
             stop,
             // Every rank runs the same workers, or those that no other one runs.
             workers: if division == Division::Each { Workers::Together } else { Workers::SideBySide },
-            shared: &own.shared,
+            files: &own.files,
             has_barriers: !is_simulated,
             phases: own.workload.phase.len(),
-            next: Cell::new(Next::Start),
+            next: Cell::new(Next::Ready),
             summed: Cell::new(0),
             start_ns: Cell::new(0),
             ends: Cell::new(false),
@@ -180,16 +184,25 @@ impl<'a> RanksRun<'a> {
         }
     }
 
-    /// The workers are ready: waits for those of all ranks, and for the common moment.
+    /// The workers are ready: waits until those of all ranks are.
+    pub(crate) fn await_ready(&self) {
+        if !self.has_barriers || self.ends.get() || self.next.get() != Next::Ready {
+            return;
+        }
+        self.next.set(Next::Start);
+        self.barrier(self.arrival());
+    }
+
+    /// All ranks are ready: waits for the common moment.
     pub(crate) fn await_start(&self) {
         if self.ends.get() || self.next.get() != Next::Start {
             return;
         }
         self.next.set(Next::Stop);
         if let Some(at) = self.barrier(self.arrival()) {
-            wait_until_ns(self.ranks.offset.to_own_ns(at));
+            wait_until_ns(self.ranks.offset.get().to_own_ns(at));
         }
-        self.start_ns.set(self.ranks.offset.to_rank_0_ns(monotonic_ns()));
+        self.start_ns.set(self.ranks.offset.get().to_rank_0_ns(monotonic_ns()));
     }
 
     /// The clock has stopped: waits until it has for all ranks.
@@ -216,7 +229,7 @@ impl<'a> RanksRun<'a> {
         let speaker = if self.has_barriers { self.ranks.roster.speaker_of(rank) } else { rank };
         let facts = (speaker == rank && self.summed.get() == 0).then(|| {
             let (environment, targets) = facts();
-            let offset = self.ranks.offset;
+            let offset = self.ranks.offset.get();
             HostFacts { environment, targets, clock_offset_ns: offset.ns, clock_within_ns: offset.within_ns }
         });
         let reporter = Reporter { rank, host: self.ranks.roster.host(rank), speaker };
@@ -226,10 +239,10 @@ impl<'a> RanksRun<'a> {
     }
 
     fn sum(&self, own: RankPhase) {
-        self.next.set(Next::Start);
+        self.next.set(Next::Ready);
         self.summed.set(self.summed.get() + 1);
         let name = |rank: u32| self.name(rank);
-        let mut sum = PhaseSum { phase: own, workers: self.workers, shared: self.shared, name: &name };
+        let mut sum = PhaseSum { phase: own, workers: self.workers, files: self.files, name: &name };
         if let Err(error) = self.ranks.cluster.reduce(&mut sum, &self.patience(2)) {
             self.ranks.broken.set(true);
             self.end(vec![error.to_string()]);

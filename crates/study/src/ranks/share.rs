@@ -2,7 +2,7 @@
 
 use plumb_cluster::{ClusterError, Reduction};
 use plumb_document::json;
-use plumb_result::merge::{PhaseShare, SharedTargets, Workers};
+use plumb_result::merge::{FilesOfRanks, PhaseShare, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::{PhaseMeasurement, RankDone, RankSpread};
 use serde::{Deserialize, Serialize};
@@ -98,14 +98,14 @@ impl RankPhase {
         RankPhase { ended_by: vec![why], ..RankPhase::default() }
     }
 
-    fn add(&mut self, other: RankPhase, workers: Workers, shared: &SharedTargets) {
+    fn add(&mut self, other: RankPhase, workers: Workers, files: &FilesOfRanks) {
         match (&mut self.whole, other.whole) {
-            (Some(mine), Some(other)) => mine.merge(other, workers),
+            (Some(mine), Some(other)) => mine.merge(other, workers, files.working_sets),
             (mine, other) => *mine = mine.take().or(other),
         }
         for host in other.hosts {
             match self.hosts.iter_mut().find(|known| known.speaker == host.speaker) {
-                Some(mine) => mine.add(host, shared),
+                Some(mine) => mine.add(host, files),
                 None => self.hosts.push(host),
             }
         }
@@ -141,12 +141,12 @@ impl RankPhase {
 }
 
 impl HostPhase {
-    fn add(&mut self, mut other: HostPhase, shared: &SharedTargets) {
+    fn add(&mut self, mut other: HostPhase, files: &FilesOfRanks) {
         if other.has_speaker {
             std::mem::swap(self, &mut other);
         }
-        self.share.merge(other.share, Workers::SideBySide);
-        self.observations.add_process(other.observations, shared);
+        self.share.merge(other.share, Workers::SideBySide, files.working_sets);
+        self.observations.add_process(other.observations, &files.shared);
         self.has_speaker |= other.has_speaker;
         self.ranks += other.ranks;
         self.facts = self.facts.take().or(other.facts);
@@ -158,7 +158,7 @@ pub(crate) struct PhaseSum<'a> {
     pub(crate) phase: RankPhase,
     /// What becomes of the workers of all ranks.
     pub(crate) workers: Workers,
-    pub(crate) shared: &'a SharedTargets,
+    pub(crate) files: &'a FilesOfRanks,
     /// How a rank is called.
     pub(crate) name: &'a dyn Fn(u32) -> String,
 }
@@ -167,7 +167,7 @@ impl Reduction for PhaseSum<'_> {
     fn absorb(&mut self, child: u32, sent: Result<Vec<u8>, ClusterError>) {
         match sent {
             Ok(bytes) => match json::from_slice::<RankPhase>(&bytes) {
-                Ok(phase) => self.phase.add(phase, self.workers, self.shared),
+                Ok(phase) => self.phase.add(phase, self.workers, self.files),
                 Err(error) => self.phase.ends_by(format!("{}: its report cannot be read: {error}", (self.name)(child))),
             },
             Err(error) => {
@@ -192,6 +192,7 @@ impl Reduction for PhaseSum<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_result::merge::{SharedTargets, WorkingSets};
     use plumb_result::{OpMeasurement, WorkerMeasurement};
     use plumb_workload::OpKind;
 
@@ -213,8 +214,9 @@ mod tests {
     fn sum_of(order: &[u32]) -> RankPhase {
         // Ranks 0 and 2 on one host, 1 and 3 on another.
         let of = |rank: u32| phase(rank, rank % 2, 10_000 + u64::from(rank), 10 + u64::from(rank));
-        let (shared, name) = (SharedTargets::new(), |rank: u32| format!("rank {rank}"));
-        let mut sum = PhaseSum { phase: of(order[0]), workers: Workers::Together, shared: &shared, name: &name };
+        let files = FilesOfRanks { shared: SharedTargets::new(), working_sets: WorkingSets::Apart };
+        let name = |rank: u32| format!("rank {rank}");
+        let mut sum = PhaseSum { phase: of(order[0]), workers: Workers::Together, files: &files, name: &name };
         for &rank in &order[1..] {
             let sent = json::to_vec(&of(rank)).unwrap();
             sum.absorb(rank, Ok(sent));
@@ -248,8 +250,9 @@ mod tests {
     // Protects: what the others measured is kept where one is silent or sends what cannot be read.
     #[test]
     fn a_silent_rank_takes_nothing_from_the_others() {
-        let (shared, name) = (SharedTargets::new(), |rank: u32| format!("rank {rank} on h"));
-        let mut sum = PhaseSum { phase: phase(0, 0, 0, 10), workers: Workers::Together, shared: &shared, name: &name };
+        let files = FilesOfRanks { shared: SharedTargets::new(), working_sets: WorkingSets::Apart };
+        let name = |rank: u32| format!("rank {rank} on h");
+        let mut sum = PhaseSum { phase: phase(0, 0, 0, 10), workers: Workers::Together, files: &files, name: &name };
         let waited = std::time::Duration::from_secs(2);
         sum.absorb(1, Err(ClusterError::Silent { rank: 1, waited }));
         sum.absorb(2, Ok(b"{\"whole\":".to_vec()));
