@@ -6,7 +6,7 @@
 //! ```
 //! `BYTES` is the length of each rank's report, 32768 by default.
 
-use plumb_cluster::{Arrival, Cluster, ClusterError, Member, Reduction, Roster, clock_offset, for_ever, start};
+use plumb_cluster::{Arrival, Cluster, ClusterError, Member, Reduction, Roster, clock_offset, start, wait_forever};
 use std::time::Instant;
 
 struct Longest(Vec<u8>);
@@ -45,20 +45,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let started = begin.elapsed().as_secs_f64() * 1e3;
     let cluster: &dyn Cluster = cluster.as_ref();
     let met = Instant::now();
-    Roster::of_all(cluster, Member::this(), &for_ever)?;
+    Roster::of_all(cluster, Member::this(), &wait_forever)?;
     let met = met.elapsed().as_secs_f64() * 1e3;
     let offset = Instant::now();
-    clock_offset(cluster, &for_ever)?;
+    clock_offset(cluster, &wait_forever)?;
     let offset = offset.elapsed().as_secs_f64() * 1e3;
     let report = vec![7_u8; length];
-    let barrier = times_us(201, || drop(cluster.barrier(Arrival::Ready, &for_ever)));
+    let barrier = times_us(201, || drop(cluster.barrier(Arrival::Ready, &wait_forever)));
     let broadcast = times_us(51, || {
-        drop(cluster.broadcast(report.clone(), &for_ever));
-        drop(cluster.reduce(&mut Longest(Vec::new()), &for_ever));
+        drop(cluster.broadcast(report.clone(), &wait_forever));
+        drop(cluster.reduce(&mut Longest(Vec::new()), &wait_forever));
     });
     let reduction = times_us(51, || {
-        drop(cluster.reduce(&mut Longest(report.clone()), &for_ever));
-        drop(cluster.broadcast(Vec::new(), &for_ever));
+        drop(cluster.reduce(&mut Longest(report.clone()), &wait_forever));
+        drop(cluster.broadcast(Vec::new(), &wait_forever));
     });
     if cluster.rank() == 0 {
         println!(

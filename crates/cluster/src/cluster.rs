@@ -8,8 +8,8 @@ use std::time::Duration;
 /// Whether to wait on for another rank; asked again and again, with how long it has been waited.
 pub type Patience<'a> = dyn Fn(Duration) -> bool + 'a;
 
-/// Waits without an end.
-pub fn for_ever(_waited: Duration) -> bool {
+/// Waits for as long as it takes.
+pub fn wait_forever(_waited: Duration) -> bool {
     true
 }
 
@@ -26,7 +26,7 @@ pub enum Leave {
 
 /// Why what all do is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToEnd {
+pub enum EndCause {
     /// A rank has said so.
     Announced,
     /// This rank does not answer.
@@ -113,7 +113,7 @@ pub trait Cluster: Send + Sync {
     /// Whether what all do is to end: a rank next to this one in the tree is silent, or another rank has
     /// [announced](Cluster::announce_end) it. Costs nothing: ask as often as you like. A transport that hears nothing while no
     /// message is received says nothing.
-    fn is_to_end(&self) -> Option<ToEnd> {
+    fn is_to_end(&self) -> Option<EndCause> {
         None
     }
 

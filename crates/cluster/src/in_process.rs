@@ -70,7 +70,7 @@ impl Cluster for Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::{Arrival, Ending, EndingKind, Reduction, Release, for_ever};
+    use crate::cluster::{Arrival, Ending, EndingKind, Reduction, Release, wait_forever};
     use crate::offset::clock_offset;
     use crate::roster::{Member, Roster};
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -109,8 +109,8 @@ mod tests {
         for size in [1, 2, 33, 34, 70] {
             let sums = together(size, |thread| {
                 let mut sum = Sum { ranks: u64::from(thread.rank()), missing: Vec::new() };
-                thread.reduce(&mut sum, &for_ever).unwrap();
-                thread.broadcast(sum.ranks.to_le_bytes().to_vec(), &for_ever).unwrap()
+                thread.reduce(&mut sum, &wait_forever).unwrap();
+                thread.broadcast(sum.ranks.to_le_bytes().to_vec(), &wait_forever).unwrap()
             });
             let all: u64 = (0..u64::from(size)).sum();
             assert!(sums.iter().all(|sum| *sum == all.to_le_bytes()), "{size}");
@@ -123,7 +123,7 @@ mod tests {
         let arrived = AtomicU32::new(0);
         let released = together(40, |thread| {
             arrived.fetch_add(1, Ordering::SeqCst);
-            let release = thread.barrier(Arrival::Ready, &for_ever).unwrap();
+            let release = thread.barrier(Arrival::Ready, &wait_forever).unwrap();
             (release, arrived.load(Ordering::SeqCst))
         });
         let Release::At(at) = released[0].0 else { panic!("{:?}", released[0]) };
@@ -131,7 +131,7 @@ mod tests {
 
         let ended = together(40, |thread| {
             let arrival = if thread.rank() == 39 { Arrival::Ends("no space".to_owned()) } else { Arrival::Ready };
-            thread.barrier(arrival, &for_ever).unwrap()
+            thread.barrier(arrival, &wait_forever).unwrap()
         });
         let ending = Ending { rank: 39, kind: EndingKind::Said, why: "no space".to_owned() };
         assert!(ended.iter().all(|release| *release == Release::End(vec![ending.clone()])));
@@ -145,7 +145,7 @@ mod tests {
             match thread.rank() {
                 3 => None,
                 0 => Some(thread.barrier(Arrival::Ready, &patience).unwrap()),
-                _ => Some(thread.barrier(Arrival::Ready, &for_ever).unwrap()),
+                _ => Some(thread.barrier(Arrival::Ready, &wait_forever).unwrap()),
             }
         });
         let Some(Release::End(endings)) = &ended[1] else { panic!("{:?}", ended[1]) };
@@ -156,8 +156,8 @@ mod tests {
     #[test]
     fn everybody_knows_everybody_and_the_time() {
         let seen = together(40, |thread| {
-            let roster = Roster::of_all(thread, Member::this(), &for_ever).unwrap();
-            (roster.ranks(), roster.one_clock(), clock_offset(thread, &for_ever).unwrap())
+            let roster = Roster::of_all(thread, Member::this(), &wait_forever).unwrap();
+            (roster.ranks(), roster.one_clock(), clock_offset(thread, &wait_forever).unwrap())
         });
         for (ranks, one_clock, offset) in seen {
             assert!(ranks == 40 && one_clock);

@@ -21,7 +21,7 @@ pub mod tree;
 
 pub use clock::{ClockOffset, monotonic_ns, wait_until_ns};
 pub use cluster::{
-    Arrival, Cluster, Ending, EndingKind, Leave, Patience, REASONS_MAX, Reduction, Release, ToEnd, for_ever,
+    Arrival, Cluster, EndCause, Ending, EndingKind, Leave, Patience, REASONS_MAX, Reduction, Release, wait_forever,
 };
 pub use error::{ClusterError, StartError};
 pub use launcher::{Launcher, launcher};

@@ -124,9 +124,24 @@ fn raise(flag: &AtomicI32, reason: i32) {
     let _ = flag.compare_exchange(0, reason, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Async-signal-safe: loads, one compare-and-exchange, and a system call that leaves errno as it was.
-extern "C" fn on_stop(signal: libc::c_int) {
+/// The process that sent the first signal; 0 before, and where it was the kernel, as with Ctrl-C.
+static SENDER: AtomicI32 = AtomicI32::new(0);
+
+/// Whether the first signal was sent to this process by itself, as by `kill PID`: neither its parent sent it nor the terminal, which
+/// send one to all that they started.
+pub fn signalled_alone() -> bool {
+    let sender = SENDER.load(Ordering::Relaxed);
+    sender != 0 && rustix::process::getppid().is_none_or(|parent| parent.as_raw_nonzero().get() != sender)
+}
+
+/// Async-signal-safe: loads, compare-and-exchanges, and a system call that leaves errno as it was.
+extern "C" fn on_stop(signal: libc::c_int, info: *const libc::siginfo_t, _context: *const libc::c_void) {
     if let Some(StopFlag(flag)) = FLAG.get() {
+        // SAFETY: the system passes a valid siginfo_t to a handler with SA_SIGINFO, for as long as it runs.
+        let sender = unsafe { info.as_ref().map_or(0, |info| info.si_pid()) };
+        if flag.load(Ordering::Relaxed) == 0 {
+            let _ = SENDER.compare_exchange(0, sender, Ordering::Relaxed, Ordering::Relaxed);
+        }
         raise(flag, signal);
     }
     wake_waiting();
@@ -257,7 +272,7 @@ pub fn install() -> io::Result<StopFlag> {
 pub fn hear(signal: StopSignal) -> io::Result<()> {
     install()?;
     match signal.number() {
-        Some(number) => handle(number, on_stop as extern "C" fn(libc::c_int) as libc::sighandler_t),
+        Some(number) => handle_stop(number),
         None => Ok(()),
     }
 }
@@ -268,7 +283,7 @@ fn try_install() -> io::Result<StopFlag> {
     let flag = *FLAG.get_or_init(|| StopFlag(&page[0]));
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         if !is_ignored(signal)? {
-            handle(signal, on_stop as extern "C" fn(libc::c_int) as libc::sighandler_t)?;
+            handle_stop(signal)?;
         }
     }
     handle(WAKE_SIGNAL, on_wake as extern "C" fn(libc::c_int) as libc::sighandler_t)?;
@@ -286,11 +301,22 @@ fn is_ignored(signal: libc::c_int) -> io::Result<bool> {
 }
 
 fn handle(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<()> {
-    // SAFETY: the action is fully initialised; both handlers are async-signal-safe and have the one-argument form that
-    // goes without SA_SIGINFO. Without SA_RESTART, blocking calls end with EINTR.
+    act(signal, handler, 0)
+}
+
+/// [`on_stop`] has the form with three arguments.
+fn handle_stop(signal: libc::c_int) -> io::Result<()> {
+    let handler = on_stop as extern "C" fn(libc::c_int, *const libc::siginfo_t, *const libc::c_void);
+    act(signal, handler as libc::sighandler_t, libc::SA_SIGINFO)
+}
+
+fn act(signal: libc::c_int, handler: libc::sighandler_t, flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: the action is fully initialised; all handlers are async-signal-safe and have the form that the flags say. Without
+    // SA_RESTART, blocking calls end with EINTR.
     let code = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;
+        action.sa_flags = flags;
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(signal, &raw const action, std::ptr::null_mut())
     };
@@ -334,12 +360,15 @@ mod tests {
         let flag = install().unwrap();
         assert!(!flag.requested());
         let me = rustix::process::getpid();
+        assert!(!signalled_alone());
         rustix::process::kill_process(me, rustix::process::Signal::TERM).unwrap();
         assert_eq!(flag.sleep(Duration::from_secs(60)), Slept::Cut);
         rustix::process::kill_process(me, rustix::process::Signal::INT).unwrap();
         rustix::process::kill_process(me, rustix::process::Signal::HUP).unwrap();
         assert_eq!(flag.sleep(Duration::from_millis(1)), Slept::Cut);
         assert_eq!(install().unwrap().signal(), Some(StopSignal::Terminate));
+        // From this process itself, which is not its parent.
+        assert!(signalled_alone());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 mod library;
 mod pulse;
 
-use crate::cluster::{Cluster, Leave, Patience, ToEnd};
+use crate::cluster::{Cluster, EndCause, Leave, Patience};
 use crate::error::{ClusterError, StartError};
 use crate::launcher::{Launched, Launcher};
 use library::{CallError, Library, OpenError, Request, Tag, Threads};
@@ -195,7 +195,7 @@ impl Cluster for Mpi {
         }
     }
 
-    fn is_to_end(&self) -> Option<ToEnd> {
+    fn is_to_end(&self) -> Option<EndCause> {
         self.shared.vital.is_to_end()
     }
 

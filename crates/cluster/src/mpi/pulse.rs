@@ -5,7 +5,7 @@
 
 use super::Shared;
 use super::library::{Request, Tag};
-use crate::cluster::{Leave, ToEnd};
+use crate::cluster::{EndCause, Leave};
 use crate::tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,9 +98,9 @@ impl VitalSigns {
         self.is_silent(rank) || self.left.lock().unwrap_or_else(PoisonError::into_inner).contains(&rank)
     }
 
-    pub(super) fn is_to_end(&self) -> Option<ToEnd> {
+    pub(super) fn is_to_end(&self) -> Option<EndCause> {
         let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner).first().copied();
-        silent.map(ToEnd::Silent).or_else(|| self.ends.load(Ordering::Relaxed).then_some(ToEnd::Announced))
+        silent.map(EndCause::Silent).or_else(|| self.ends.load(Ordering::Relaxed).then_some(EndCause::Announced))
     }
 
     pub(super) fn announce_end(&self) {
@@ -195,12 +195,12 @@ mod tests {
         std::thread::sleep(Duration::from_millis(600));
         vital.hear(1, ALIVE[0]);
         vital.miss();
-        assert_eq!(vital.is_to_end(), Some(ToEnd::Silent(2)));
+        assert_eq!(vital.is_to_end(), Some(EndCause::Silent(2)));
         assert!(vital.is_silent(2) && !vital.is_silent(1));
 
         let told = VitalSigns::of(1, 3);
         told.hear(0, ENDS[0]);
-        assert_eq!(told.is_to_end(), Some(ToEnd::Announced));
+        assert_eq!(told.is_to_end(), Some(EndCause::Announced));
 
         let left = VitalSigns { patience: Duration::ZERO, ..VitalSigns::of(1, 2) };
         left.hear(0, LEAVES[0]);

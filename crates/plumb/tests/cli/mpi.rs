@@ -1,8 +1,9 @@
 //! Several processes started by real launchers: Open MPI's and MPICH's, as Debian has them.
 
-use crate::common::{Home, Said, assert_no_test_data, needs};
+use crate::common::{Home, Said, assert_no_test_data, needs, wait_until};
 use serde_json::Value;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// A launcher, and what it needs to start more processes than there are processors, also as root.
 struct Launcher {
@@ -145,6 +146,71 @@ fn a_job_that_fails_on_one_rank_names_its_file() {
         let said = launcher.plumb(&home, 4, "as fio --output-format=json job.fio");
         assert_ne!(said.code, 0, "{said:?}");
         said.complains(&["rank2.one.0.0"]);
+    }
+}
+
+/// Writes for much longer than a test takes.
+const LONG: &str = "name = \"long\"\n[target.data.file]\npath = \"data\"\nsize = \"1MiB\"\nprepare = \"nothing\"\n[[phase]]\n\
+                    name = \"write\"\nstop.time = \"10min\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.mix.write = 100\n\
+                    work.blocks.block = \"4KiB\"\n";
+
+/// The process of a rank below this one, once the program itself runs in it.
+fn process_of_rank(launcher: u32, rank: u32) -> Option<rustix::process::Pid> {
+    let has_rank = |process: u32| {
+        let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        let is_plumb = std::fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|exe| exe.ends_with("plumb"));
+        let variables = [format!("OMPI_COMM_WORLD_RANK={rank}"), format!("PMI_RANK={rank}")];
+        let is_set = |variable: &[u8]| variables.iter().any(|known| known.as_bytes() == variable);
+        is_plumb && environment.split(|&byte| byte == 0).any(is_set)
+    };
+    let mut below = vec![launcher];
+    while let Some(process) = below.pop() {
+        if has_rank(process) {
+            return rustix::process::Pid::from_raw(process as i32);
+        }
+        let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        for task in tasks {
+            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            below.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+        }
+    }
+    None
+}
+
+/// Files with something in them, here and in what is below.
+fn written_files(directory: &Path) -> usize {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let count = |path: std::path::PathBuf| match path.is_dir() {
+        true => written_files(&path),
+        false => usize::from(path.ends_with("data") && path.metadata().is_ok_and(|metadata| metadata.len() > 0)),
+    };
+    entries.map(count).sum()
+}
+
+// Protects: a signal to one rank ends the run for all, and what the others measured is kept: none is called silent that only hears
+// of it later.
+#[test]
+fn a_signal_to_one_rank_keeps_what_all_measured() {
+    for launcher in launchers() {
+        for signalled in [0, 2] {
+            let home = Home::new();
+            home.file("long.toml", LONG);
+            let mut command = launcher.command_after(&[], &home, 3, "run long.toml --json");
+            let line = format!("{command:?}");
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            wait_until("three ranks write", || written_files(&home.work()) == 3 || child.try_wait().unwrap().is_some());
+            let process = process_of_rank(child.id(), signalled).expect("the rank runs");
+            rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+            let said = Said::of_output(line, child.wait_with_output().unwrap());
+            let result = said.json();
+            let phase = phase(&result, "write");
+            assert_eq!(phase["ranks"]["ranks"], 3, "{}\n{}", said.out, said.err);
+            let ended_by = result["ranks"]["ended_by"].to_string();
+            // Rank 0 is the command itself, which a signal interrupts as it does without ranks.
+            assert!(signalled == 0 || ended_by.contains("rank 2 on "), "{ended_by}");
+            assert!(!ended_by.contains("answer"), "{ended_by}");
+            assert_no_test_data(&home.work());
+        }
     }
 }
 

@@ -13,7 +13,7 @@ pub mod traced;
 use assert_cmd::cargo::CommandCargoExt;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Plumb with a data directory that nobody else has, working in a directory that nobody else has.
@@ -117,8 +117,13 @@ impl Home {
 impl Said {
     pub fn of(mut command: Command) -> Said {
         let output = command.output().unwrap();
+        Said::of_output(format!("{command:?}"), output)
+    }
+
+    /// Of a command that has ended.
+    pub fn of_output(command: String, output: Output) -> Said {
         Said {
-            command: format!("{command:?}"),
+            command,
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),

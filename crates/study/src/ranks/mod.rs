@@ -22,7 +22,7 @@ pub use order::{Division, follow};
 pub(crate) use order::{RunOrder, WorkloadOfRank, is_named};
 pub(crate) use run::RanksRun;
 
-use plumb_cluster::{ClockOffset, Cluster, ClusterError, Leave, Member, Roster, clock_offset, for_ever};
+use plumb_cluster::{ClockOffset, Cluster, ClusterError, Leave, Member, Roster, clock_offset, wait_forever};
 use plumb_result::{RankHost, Ranks};
 use std::cell::Cell;
 
@@ -42,7 +42,7 @@ impl JoinedRanks {
     /// # Errors
     /// A rank does not answer.
     pub fn meet(cluster: Box<dyn Cluster>) -> Result<JoinedRanks, ClusterError> {
-        let roster = Roster::of_all(&*cluster, Member::this(), &for_ever)?;
+        let roster = Roster::of_all(&*cluster, Member::this(), &wait_forever)?;
         Ok(JoinedRanks { cluster, roster, offset: Cell::default(), broken: Cell::new(false) })
     }
 
@@ -54,7 +54,7 @@ impl JoinedRanks {
         if self.roster.one_clock() {
             return Ok(());
         }
-        let offset = clock_offset(&*self.cluster, &for_ever)?;
+        let offset = clock_offset(&*self.cluster, &wait_forever)?;
         self.offset.set(if self.roster.same_clock(0, self.rank()) { ClockOffset::default() } else { offset });
         Ok(())
     }

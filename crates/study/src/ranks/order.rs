@@ -2,7 +2,7 @@
 
 use super::JoinedRanks;
 use crate::run::{Bench, RunError, Work};
-use plumb_cluster::{Cluster, ClusterError, for_ever};
+use plumb_cluster::{Cluster, ClusterError, wait_forever};
 use plumb_document::json;
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
@@ -83,7 +83,7 @@ const UNREADABLE: ClusterError = ClusterError::Unexpected { rank: 0, what: "an o
 
 fn send(cluster: &dyn Cluster, order: &Order) -> Result<(), ClusterError> {
     let bytes = json::to_vec(order).map_err(|_| UNREADABLE)?;
-    cluster.broadcast(bytes, &for_ever).map(|_| ())
+    cluster.broadcast(bytes, &wait_forever).map(|_| ())
 }
 
 /// Ends the work of all others.

@@ -4,7 +4,7 @@ use super::JoinedRanks;
 use super::order::{Division, WorkloadOfRank};
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
 use plumb_cluster::{Arrival, Ending, EndingKind, Release, monotonic_ns, tree, wait_until_ns};
-use plumb_engine::signals::{StopFlag, StopSignal};
+use plumb_engine::signals::{StopFlag, StopSignal, signalled_alone};
 use plumb_result::PhaseMeasurement;
 use plumb_result::merge::{FilesOfRanks, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
@@ -31,6 +31,8 @@ enum Next {
 const AFTER_SIGNAL: Duration = Duration::from_millis(250);
 /// See [`AFTER_SIGNAL`].
 const EACH_LEVEL: Duration = Duration::from_millis(100);
+/// The same after a signal to this rank alone: no launcher kills, and the others hear of it at their next sign of life.
+const AFTER_OWN_SIGNAL: Duration = Duration::from_secs(10);
 
 /// Why a rank ends that a signal ended.
 pub(crate) const INTERRUPTED: &str = "interrupted";
@@ -118,8 +120,7 @@ impl<'a> RanksRun<'a> {
 
     /// Waits on, but for a while only once a signal has come.
     fn patience(&self, part: u32) -> impl Fn(Duration) -> bool {
-        let levels = tree::height(self.ranks.rank(), self.ranks.size());
-        let most = (AFTER_SIGNAL + EACH_LEVEL * levels) * part;
+        let after_all = (AFTER_SIGNAL + EACH_LEVEL * tree::height(self.ranks.rank(), self.ranks.size())) * part;
         move |_waited| {
             if !self.is_signalled() {
                 return true;
@@ -128,7 +129,7 @@ impl<'a> RanksRun<'a> {
                 self.stopped_at.set(Some(Instant::now()));
                 Instant::now()
             });
-            since.elapsed() < most
+            since.elapsed() < if signalled_alone() { AFTER_OWN_SIGNAL } else { after_all }
         }
     }
 

@@ -131,15 +131,19 @@ pub trait Dialect: Sized {
 /// Runs the words of a call.
 pub fn speak<D: Dialect>(call: &ToolCall<'_>) -> Result<End, Stopped> {
     let mut bench = None;
-    let ended = runs::<D>(call, &mut bench);
+    let Err(cut) = runs::<D>(call, &mut bench);
+    end(cut, bench)
+}
+
+/// How the program ends. Like all that is the same for every tool, it is compiled once.
+fn end(cut: Cut, bench: Option<Bench>) -> Result<End, Stopped> {
     // The tool's own failure says more; where it succeeds, its result is still not where it should be.
     let is_stored = bench.as_ref().is_none_or(|bench| bench.not_stored.is_none());
-    match ended {
-        Ok(never) => match never {},
-        Err(Cut::Over(End::Done)) if !is_stored => Ok(End::Io),
-        Err(Cut::Over(end)) => Ok(end),
-        Err(Cut::Stopped(stopped)) => Err(stopped),
-        Err(Cut::Signal(signal)) => {
+    match cut {
+        Cut::Over(End::Done) if !is_stored => Ok(End::Io),
+        Cut::Over(end) => Ok(end),
+        Cut::Stopped(stopped) => Err(stopped),
+        Cut::Signal(signal) => {
             // The store is closed before.
             drop(bench);
             crate::ranks::dismiss(End::Interrupted.number());
@@ -156,46 +160,64 @@ fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std:
     let mut dialect = D::read(call)?;
     // A tool that becomes another user has done so.
     let mut streams = Streams::open(&stream, StandardOutput::Tool)?;
-    for &signal in D::HEARS {
-        signals::hear(signal).map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
-    }
+    hear(D::HEARS)?;
     loop {
         let mut run = dialect.next(bench.as_ref().map(|bench| bench.stop))?;
         let bench = match &mut *bench {
             Some(bench) => bench,
-            none => {
-                let bench = none.insert(dialect.bench(call.common)?);
-                bench.permissions.when_full = session::when_full(call.common)?;
-                bench.say = |text| error_line!("plumb: {text}");
-                bench
-            }
+            none => none.insert(fitted(dialect.bench(call.common)?, call.common)?),
         };
         dialect.fit(&mut run, &Guard::new(bench.permissions.clone()))?;
-        let Load { workload, base } = dialect.load(&run);
-        let on_devices = match simulated::on_devices(workload, base) {
-            Ok(on_devices) => on_devices,
-            Err(error) => return refuse(&format!("{}: {error}\n", D::NAME)),
-        };
-        let (workload, base) = on_devices.as_ref().map_or((workload, base), |devices| (devices, Path::new(".")));
+        let load = dialect.load(&run);
+        let on_devices = on_devices(&load, D::NAME)?;
+        let load = on_devices.as_ref().map_or(load, Load::here);
         let mut listener = dialect.listen(&run, bench)?;
-        let command = command_line();
-        let request = RunRequest {
-            workload,
-            policies: Policies::AsWritten,
-            base,
-            command: &command,
-            dialect: Some(D::NAME),
-            sim_run: SimRun { seed: workload.seed, run_index: 0, plot_index: 0 },
-        };
-        let result = bench.run(&request, &mut Both(&mut listener, &mut streams));
-        let signal = bench.stop.signal().filter(|&signal| signal != StopSignal::Program);
-        let ended = RunEnded { result, signal };
+        let ended = measured(bench, &load, D::NAME, &mut listener, &mut streams);
         let printed = dialect.print(&run, listener, &ended);
         if let Some(outcome) = ended.outcome() {
             findings::tell(outcome, call.common);
         }
         printed?;
     }
+}
+
+/// Hears signals although whoever started the program ignores them.
+fn hear(all: &[StopSignal]) -> Result<(), Stopped> {
+    let failed = |error| Stopped::io(format!("cannot set up signal handling: {error}"));
+    all.iter().try_for_each(|&signal| signals::hear(signal).map_err(failed))
+}
+
+/// A bench that says what it has to say as tools' messages are said.
+fn fitted(mut bench: Bench, common: &Common) -> Result<Bench, Stopped> {
+    bench.permissions.when_full = session::when_full(common)?;
+    bench.say = |text| error_line!("plumb: {text}");
+    Ok(bench)
+}
+
+/// The same on simulated devices, where the variables of the environment ask for these.
+fn on_devices(load: &Load<'_>, name: &str) -> Step<Option<Workload>> {
+    simulated::on_devices(load.workload, load.base).or_else(|error| refuse(&format!("{name}: {error}\n")))
+}
+
+/// Makes a run.
+fn measured(
+    bench: &mut Bench,
+    load: &Load<'_>,
+    name: &'static str,
+    listener: &mut dyn Progress,
+    streams: &mut Streams,
+) -> RunEnded {
+    let command = command_line();
+    let request = RunRequest {
+        workload: load.workload,
+        policies: Policies::AsWritten,
+        base: load.base,
+        command: &command,
+        dialect: Some(name),
+        sim_run: SimRun { seed: load.workload.seed, run_index: 0, plot_index: 0 },
+    };
+    let result = bench.run(&request, &mut Both(listener, streams));
+    RunEnded { result, signal: bench.stop.signal().filter(|&signal| signal != StopSignal::Program) }
 }
 
 /// Prints a page, which is all that was asked for.
