@@ -5,7 +5,7 @@ use crate::block_plan::{self, StreamPlan};
 use crate::companions::{BuiltCompanion, companions, refuse_on_virtual_time};
 use crate::engine_error::EngineError;
 use crate::fault::Yielded;
-use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
+use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats, seats_of};
 use crate::program::shared::{Board, SharedPhase, SharedWorker};
 use crate::program::{
     Compiled, FileSetReplay, NamedTarget, Over, ReturnedState, SetRoot, SetState, SetWorker, TreeState,
@@ -133,7 +133,7 @@ pub(crate) fn build_workers(
     let mut working_sets = WorkingSets::default();
     // The states of the group at hand, last worker first.
     let mut states: Vec<SetState> = Vec::new();
-    for seat in seats(phase, number) {
+    for seat in seats_of(phase, number, setting.part) {
         let body = match &seat.group.work {
             Work::Blocks(_) => match targets.fault_of(&seat) {
                 Some(fault) => fault.clone().body(),

@@ -32,6 +32,7 @@ mod observer;
 pub mod op;
 mod oplog;
 mod os;
+mod others;
 mod pacer;
 mod phase;
 mod phase_error;
@@ -77,7 +78,8 @@ pub use observer::{FileSetStep, INTERVAL_NS, Live, Nobody, Observer, PhaseNow, T
 pub use oplog::LoggedOp;
 pub use os::{ram_bytes, sync_file_system};
 pub use phase_error::PhaseError;
-pub use plan::WorkerPlanError;
+pub use others::OtherProcesses;
+pub use plan::{Part, Process, WorkerPlanError};
 pub use prepare::DropCaches;
 pub use program::shared::TreeFacts;
 pub use run::run;

@@ -315,6 +315,43 @@ impl WorkerSeat<'_> {
     }
 }
 
+/// Which workers of a workload this process runs. Their numbers, names and random choices are those that they have among all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Part {
+    /// All.
+    #[default]
+    All,
+    /// Group 0 of each phase belongs to process 0, group 1 to process 1, and so on round and round.
+    Groups(Process),
+    /// The same, of the workers of each group.
+    Workers(Process),
+}
+
+/// One of several processes that run a workload together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Process {
+    /// From 0.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+impl Part {
+    fn has(self, seat: &WorkerSeat<'_>) -> bool {
+        let (number, process) = match self {
+            Part::All => return true,
+            Part::Groups(process) => (seat.group_number as u64, process),
+            Part::Workers(process) => (u64::from(seat.number), process),
+        };
+        number % u64::from(process.of.max(1)) == u64::from(process.number)
+    }
+}
+
+/// Every worker of a phase that this process runs, in order.
+pub(crate) fn seats_of(phase: &Phase, phase_number: u32, part: Part) -> impl Iterator<Item = WorkerSeat<'_>> {
+    seats(phase, phase_number).filter(move |seat| part.has(seat))
+}
+
 /// Every worker of a phase, in order.
 pub(crate) fn seats(phase: &Phase, phase_number: u32) -> impl Iterator<Item = WorkerSeat<'_>> {
     let groups = phase.workers.iter().enumerate();

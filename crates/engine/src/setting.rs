@@ -3,12 +3,15 @@
 use crate::copy::SharedListener;
 use crate::files::failed::Unopened;
 use crate::guard::Permissions;
+use crate::others::OtherProcesses;
+use crate::plan::Part;
 use crate::prepare::DropCaches;
 use crate::signals::StopFlag;
 use crate::sim::SimRun;
 use crate::source::trace::Recordings;
 use crate::testdir::{KeptFiles, TestDirs};
 use std::path::Path;
+use std::sync::Arc;
 
 /// What a run needs of its surroundings.
 pub struct Setting<'a> {
@@ -37,4 +40,8 @@ pub struct Setting<'a> {
     pub say: fn(&str),
     /// Hears at once what happens in copies.
     pub copy_listener: Option<SharedListener>,
+    /// Which workers this process runs.
+    pub part: Part,
+    /// Whom these meet; nobody where this process runs all.
+    pub others: Option<Arc<dyn OtherProcesses>>,
 }

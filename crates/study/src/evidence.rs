@@ -128,6 +128,11 @@ impl<'a> Evidence<'a> {
         Evidence { ranks, ..self }
     }
 
+    /// Whom the workers of this process meet.
+    pub(crate) fn others(&self) -> Option<Arc<dyn OtherProcesses>> {
+        self.ranks.and_then(RanksRun::others)
+    }
+
     /// What the checks read, and what was seen besides, phase by phase.
     pub(crate) fn collected(self) -> (Observations, Vec<SeenInPhase>) {
         (self.observations, self.seen)

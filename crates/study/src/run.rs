@@ -14,7 +14,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::{KeptFiles, TestDirs};
 use plumb_engine::trace::Recordings;
-use plumb_engine::{DropCaches, EngineError, Setting, Unopened};
+use plumb_engine::{DropCaches, EngineError, Part, Setting, Unopened};
 use plumb_lab::agent::RunLooks;
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
@@ -277,9 +277,10 @@ impl Bench {
         let content_seed = id.as_u64_pair().1;
         let id = id.to_string();
         let ranks = self.ranks.clone();
-        let of_rank = ranks.as_ref().map(|ranks| WorkloadOfRank::of(&workload, self.division, 0, ranks.size()));
+        let of_rank = ranks.as_ref().map(|_| WorkloadOfRank::of(&workload, self.division, 0));
         let of_rank = of_rank.transpose()?;
-        let work = Work { workload: &workload, base: request.base, content_seed, sim_run: request.sim_run };
+        let part = Part::All;
+        let work = Work { workload: &workload, part, base: request.base, content_seed, sim_run: request.sim_run };
         if let Some(ranks) = &ranks {
             RunOrder::of(self, &work).send(ranks)?;
         }
@@ -300,7 +301,8 @@ impl Bench {
             .as_deref()
             .zip(of_rank.as_ref())
             .map(|(ranks, own)| RanksRun::new(ranks, self.stop, &workload, own, self.division));
-        let own_work = Work { workload: of_rank.as_ref().map_or(&workload, |own| &own.workload), ..work };
+        let part = ranks.as_ref().map_or(Part::All, |ranks| self.division.part(0, ranks.size()));
+        let own_work = Work { workload: of_rank.as_ref().map_or(&workload, |own| &own.workload), part, ..work };
         let mut evidence = Evidence::new(own_work.workload, &environment, request.base, evidence_log, &mut *progress)
             .with_ranks(together.as_ref());
         if let Some(looks) = &self.device_looks {
@@ -342,7 +344,7 @@ impl Bench {
                     Division::Each => {
                         Measured { workload: &workload, measurement: of_rank_0.as_ref().unwrap_or(&measurement) }
                     }
-                    Division::Groups => whole,
+                    Division::Groups | Division::Workers => whole,
                 };
                 plumb_trust::judge_hosts(whole, one, &hosts)
             }
@@ -396,11 +398,11 @@ impl Bench {
     /// # Errors
     /// The order is one that rank 0 refuses before it sends it.
     pub(crate) fn run_as_ordered(&mut self, order: &RunOrder, ranks: &JoinedRanks) -> Result<(), ClusterError> {
-        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.rank(), ranks.size())
+        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.rank())
             .map_err(|_| ClusterError::Unexpected { rank: 0, what: "a run that several ranks cannot make" })
             .inspect_err(|_| ranks.break_off())?;
         let together = RanksRun::new(ranks, self.stop, &order.workload, &own, order.division);
-        let work = Work { workload: &own.workload, ..order.work(ranks.rank()) };
+        let work = Work { workload: &own.workload, ..order.work(ranks.rank(), ranks.size()) };
         let environment = self.environment.clone();
         let mut silent = Silent;
         let mut evidence =
@@ -425,6 +427,8 @@ impl Bench {
             unopened: self.unopened,
             say: self.say,
             copy_listener: self.copy_listener.clone(),
+            part: work.part,
+            others: evidence.others(),
         };
         plumb_engine::run(work.workload, &setting, evidence)
     }
@@ -443,6 +447,8 @@ impl Bench {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Work<'a> {
     pub(crate) workload: &'a Workload,
+    /// The workers of it that this process runs.
+    pub(crate) part: Part,
     pub(crate) base: &'a Path,
     pub(crate) content_seed: u64,
     pub(crate) sim_run: SimRun,

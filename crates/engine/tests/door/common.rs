@@ -5,7 +5,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
 use plumb_engine::trace::Recordings;
-use plumb_engine::{DropCaches, EngineError, Live, Nobody, Observer, Setting, TargetView};
+use plumb_engine::{DropCaches, EngineError, Live, Nobody, Observer, Part, Setting, TargetView};
 use plumb_result::{Measurement, PhaseMeasurement, PhaseObservations};
 use plumb_workload::{OpKind, Workload};
 use std::path::{Path, PathBuf};
@@ -62,6 +62,8 @@ impl Place {
             unopened: Default::default(),
             say: |_| {},
             copy_listener: None,
+            part: Part::All,
+            others: None,
         };
         let outcome = plumb_engine::run(&workload, &setting, observer);
         assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed, however a run ends");

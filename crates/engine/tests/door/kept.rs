@@ -5,7 +5,7 @@ use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::{KeptFiles, TestDirs};
-use plumb_engine::{DropCaches, Setting};
+use plumb_engine::{DropCaches, Part, Setting};
 
 const READ: &str = r#"
     name = "kept"
@@ -42,6 +42,8 @@ fn run(texts: &[&str]) -> Vec<(bool, u64)> {
             unopened: Default::default(),
             say: |_| {},
             copy_listener: None,
+            part: Part::All,
+            others: None,
         };
         let mut spy = Spy::default();
         let measured = plumb_engine::run(&workload(text), &setting, &mut spy).unwrap();

@@ -13,7 +13,9 @@
 //! A rank that cannot go on says so at its next barrier, and the run ends there for all, with the phases before it kept.
 
 mod found;
+mod meet;
 mod order;
+mod patience;
 mod run;
 mod share;
 
@@ -25,10 +27,11 @@ pub(crate) use run::RanksRun;
 use plumb_cluster::{ClockOffset, Cluster, ClusterError, Leave, Member, Roster, clock_offset, wait_forever};
 use plumb_result::{RankHost, Ranks};
 use std::cell::Cell;
+use std::sync::Arc;
 
 /// The processes that measure together, as one of them sees it.
 pub struct JoinedRanks {
-    cluster: Box<dyn Cluster>,
+    cluster: Arc<dyn Cluster>,
     roster: Roster,
     /// Of the run that goes on.
     offset: Cell<ClockOffset>,
@@ -42,6 +45,7 @@ impl JoinedRanks {
     /// # Errors
     /// A rank does not answer.
     pub fn meet(cluster: Box<dyn Cluster>) -> Result<JoinedRanks, ClusterError> {
+        let cluster: Arc<dyn Cluster> = cluster.into();
         let roster = Roster::of_all(&*cluster, Member::this(), &wait_forever)?;
         Ok(JoinedRanks { cluster, roster, offset: Cell::default(), broken: Cell::new(false) })
     }

@@ -1,18 +1,20 @@
 //! What rank 0 asks of the others.
 
 use super::JoinedRanks;
+use super::patience::AfterSignal;
 use crate::run::{Bench, RunError, Work};
 use plumb_cluster::{Cluster, ClusterError, wait_forever};
 use plumb_document::json;
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::sim::SimRun;
-use plumb_engine::{DropCaches, Unopened};
+use plumb_engine::{DropCaches, Part, Process, Unopened};
 use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
 use plumb_workload::files::Names;
 use plumb_workload::{Target, Workload};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// One run, as every rank runs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,26 +40,41 @@ pub enum Division {
     /// All of it, on files of its own.
     #[default]
     Each,
-    /// Every group of workers belongs to one rank: group 0 of each phase to rank 0, group 1 to rank 1, and so on round and round. For
-    /// tools whose processes are lowered to a group each: their offsets and file names stay those of one run.
+    /// As [`Part::Groups`]: for tools whose processes are lowered to a group each. Their offsets and file names stay those of one run.
     Groups,
+    /// As [`Part::Workers`]: for tools whose processes are the workers of a group.
+    Workers,
 }
 
 impl Division {
+    /// What a rank runs of the workload that it is given.
+    pub(crate) fn part(self, rank: u32, size: u32) -> Part {
+        match self {
+            Division::Each => Part::All,
+            Division::Groups => Part::Groups(Process { number: rank, of: size }),
+            Division::Workers => Part::Workers(Process { number: rank, of: size }),
+        }
+    }
+
     /// A workload as these ranks of all run it together.
     pub(crate) fn of_ranks(self, workload: &Workload, ranks: &[u32], size: u32) -> Workload {
-        match self {
-            Division::Each => plumb_trust::of_ranks(workload, ranks.len() as u32),
-            Division::Groups => {
-                let mut own = workload.clone();
-                for phase in &mut own.phase {
-                    let of_ranks = |number: usize| ranks.contains(&((number as u64 % u64::from(size.max(1))) as u32));
-                    let numbered = std::mem::take(&mut phase.workers).into_iter().enumerate();
-                    phase.workers = numbered.filter(|(number, _)| of_ranks(*number)).map(|(_, group)| group).collect();
-                }
-                own
-            }
+        if self == Division::Each {
+            return plumb_trust::of_ranks(workload, ranks.len() as u32);
         }
+        let is_theirs = |number: u64| ranks.contains(&((number % u64::from(size.max(1))) as u32));
+        let mut theirs = workload.clone();
+        for phase in &mut theirs.phase {
+            for (number, group) in phase.workers.iter_mut().enumerate() {
+                group.name.get_or_insert_with(|| format!("workers.{number}"));
+                group.count = match self {
+                    Division::Workers => (0..group.count).filter(|&worker| is_theirs(worker.into())).count() as u32,
+                    _ if is_theirs(number as u64) => group.count,
+                    _ => 0,
+                };
+            }
+            phase.workers.retain(|group| group.count > 0);
+        }
+        theirs
     }
 }
 
@@ -118,12 +135,17 @@ impl RunOrder {
     }
 
     /// What the engine of a rank is given. Ranks write different bytes, and their simulated devices vary by themselves.
-    pub(crate) fn work(&self, rank: u32) -> Work<'_> {
+    pub(crate) fn work(&self, rank: u32, size: u32) -> Work<'_> {
         let SimOrder { seed, run_index, plot_index } = self.sim;
         Work {
             workload: &self.workload,
+            part: self.division.part(rank, size),
             base: &self.base,
-            content_seed: of_rank(self.content_seed, rank),
+            content_seed: match self.division {
+                Division::Each => of_rank(self.content_seed, rank),
+                // A worker of the whole has its own random numbers already.
+                Division::Groups | Division::Workers => self.content_seed,
+            },
             sim_run: SimRun { seed: of_rank(seed, rank), run_index, plot_index },
         }
     }
@@ -144,18 +166,10 @@ impl RunOrder {
 /// # Errors
 /// Rank 0, or whoever passes on what it says, is gone.
 pub fn follow(bench: &mut Bench, ranks: &JoinedRanks) -> Result<u8, ClusterError> {
-    let stop = bench.stop;
     // Rank 0 is told of a signal by the same launcher, and says what becomes of it.
-    const LAST_WORD: std::time::Duration = std::time::Duration::from_secs(2);
-    let asked = std::cell::Cell::new(None);
-    let patience = |_waited: std::time::Duration| {
-        if stop.signal().is_none_or(|signal| signal == plumb_engine::signals::StopSignal::Program) {
-            return true;
-        }
-        let since = asked.get().unwrap_or_else(std::time::Instant::now);
-        asked.set(Some(since));
-        since.elapsed() < LAST_WORD
-    };
+    const LAST_WORD: Duration = Duration::from_secs(2);
+    let after_signal = AfterSignal::new(bench.stop);
+    let patience = |_waited| after_signal.waits_on(LAST_WORD);
     loop {
         let order = ranks.cluster.broadcast(Vec::new(), &patience);
         let order = order.and_then(|order| json::from_slice::<Order>(&order).map_err(|_| UNREADABLE));
@@ -187,10 +201,12 @@ impl WorkloadOfRank {
         workload: &Workload,
         division: Division,
         rank: u32,
-        size: u32,
     ) -> Result<WorkloadOfRank, RunError> {
-        if division == Division::Groups {
-            return Ok(WorkloadOfRank::groups_of(workload, rank, size));
+        if division != Division::Each {
+            // The engine picks the rank's workers out. What all have is one target of all.
+            let shared: SharedTargets = workload.target.keys().cloned().collect();
+            let working_sets = if shared.len() == 1 { WorkingSets::Same } else { WorkingSets::Apart };
+            return Ok(WorkloadOfRank { workload: workload.clone(), files: FilesOfRanks { shared, working_sets } });
         }
         let mut own = workload.clone();
         let mut shared = SharedTargets::new();
@@ -228,31 +244,6 @@ impl WorkloadOfRank {
             _ => WorkingSets::Mixed,
         };
         Ok(WorkloadOfRank { workload: own, files: FilesOfRanks { shared, working_sets } })
-    }
-
-    /// The groups of one rank, under the names that they have among all, with the targets that they use.
-    fn groups_of(workload: &Workload, rank: u32, size: u32) -> WorkloadOfRank {
-        let mut own = workload.clone();
-        for phase in &mut own.phase {
-            let numbered = std::mem::take(&mut phase.workers).into_iter().enumerate();
-            let of_rank = numbered.filter(|(number, _)| *number as u64 % u64::from(size.max(1)) == u64::from(rank));
-            let named = of_rank.map(|(number, mut group)| {
-                group.name.get_or_insert_with(|| format!("workers.{number}"));
-                group
-            });
-            phase.workers = named.collect();
-        }
-        let used: SharedTargets = own
-            .phase
-            .iter()
-            .flat_map(|phase| &phase.workers)
-            .flat_map(|group| group.targets().map(str::to_owned).collect::<Vec<_>>())
-            .collect();
-        own.target.retain(|name, _| used.contains(name));
-        // One file of all ranks is one target of all of them; groups with files of their own have targets of their own.
-        let shared: SharedTargets = workload.target.keys().cloned().collect();
-        let working_sets = if shared.len() == 1 { WorkingSets::Same } else { WorkingSets::Apart };
-        WorkloadOfRank { workload: own, files: FilesOfRanks { shared, working_sets } }
     }
 }
 
@@ -302,7 +293,7 @@ mod tests {
         workload.target.insert("numbered".to_owned(), files(numbered));
         workload.target.insert("made".to_owned(), files(Names::Made(vec!["a.0".into()])));
         workload.target.insert("said".to_owned(), files(Names::Said(vec!["/dev/sdx".into()])));
-        let own = WorkloadOfRank::of(&workload, Division::Each, 3, 4).unwrap();
+        let own = WorkloadOfRank::of(&workload, Division::Each, 3).unwrap();
         let path = |name: &str| match &own.workload.target[name] {
             Target::JobFiles(files) => files.names.path(0).unwrap(),
             _ => PathBuf::new(),
@@ -311,23 +302,26 @@ mod tests {
         assert_eq!(path("said"), PathBuf::from("/dev/sdx"));
         assert_eq!(own.files.shared.iter().collect::<Vec<_>>(), ["said", "there"]);
         assert_ne!(own.workload.seed, workload.seed);
-        assert_eq!(WorkloadOfRank::of(&workload, Division::Each, 0, 4).unwrap().workload.seed, workload.seed);
+        assert_eq!(WorkloadOfRank::of(&workload, Division::Each, 0).unwrap().workload.seed, workload.seed);
     }
 
-    // Protects: every group runs on one rank, with its own name, and no rank makes files that it does not use.
+    // Protects: the workload of some of the ranks has their workers only, under the names that these have among all.
     #[test]
-    fn groups_are_dealt_out_to_ranks() {
+    fn workers_are_dealt_out_to_ranks() {
         let mut workload = workload();
         let group = workload.phase[0].workers[0].clone();
-        let other = WorkerGroup { target: "there".to_owned(), name: Some("second".to_owned()), ..group.clone() };
+        let other = WorkerGroup { name: Some("second".to_owned()), count: 5, ..group.clone() };
         workload.phase[0].workers = vec![group.clone(), other, group];
-        let of = |rank| {
-            let own = WorkloadOfRank::of(&workload, Division::Groups, rank, 2).unwrap().workload;
-            let names: Vec<String> = own.phase[0].workers.iter().filter_map(|group| group.name.clone()).collect();
-            (names.join(" "), own.target.into_keys().collect::<Vec<_>>().join(" "))
+        let of = |division: Division, ranks: &[u32]| {
+            let theirs = division.of_ranks(&workload, ranks, 2);
+            let said = |group: &WorkerGroup| format!("{}: {}", group.name.as_deref().unwrap_or_default(), group.count);
+            theirs.phase[0].workers.iter().map(said).collect::<Vec<_>>().join(", ")
         };
-        assert_eq!(of(0), ("workers.0 workers.2".to_owned(), "own".to_owned()));
-        assert_eq!(of(1), ("second".to_owned(), "there".to_owned()));
+        assert_eq!(of(Division::Groups, &[0]), "workers.0: 1, workers.2: 1");
+        assert_eq!(of(Division::Groups, &[1]), "second: 5");
+        assert_eq!(of(Division::Workers, &[0]), "workers.0: 1, second: 3, workers.2: 1");
+        assert_eq!(of(Division::Workers, &[1]), "second: 2");
+        assert_eq!(of(Division::Workers, &[0, 1]), "workers.0: 1, second: 5, workers.2: 1");
     }
 
     #[test]

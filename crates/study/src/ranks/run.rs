@@ -1,17 +1,21 @@
 //! One run, from the side of one rank: its barriers, its reports, and on rank 0 what all ranks measured.
 
 use super::JoinedRanks;
+use super::meet::Meetings;
 use super::order::{Division, WorkloadOfRank};
+use super::patience::AfterSignal;
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
 use plumb_cluster::{Arrival, Ending, EndingKind, Release, monotonic_ns, tree, wait_until_ns};
-use plumb_engine::signals::{StopFlag, StopSignal, signalled_alone};
+use plumb_engine::OtherProcesses;
+use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_result::merge::{FilesOfRanks, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
-use plumb_workload::{Target, Workload};
+use plumb_workload::{Phase, Program, Target, Workload};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// What all do together next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +35,14 @@ enum Next {
 const AFTER_SIGNAL: Duration = Duration::from_millis(250);
 /// See [`AFTER_SIGNAL`].
 const EACH_LEVEL: Duration = Duration::from_millis(100);
-/// The same after a signal to this rank alone: no launcher kills, and the others hear of it at their next sign of life.
-const AFTER_OWN_SIGNAL: Duration = Duration::from_secs(10);
 
 /// Why a rank ends that a signal ended.
 pub(crate) const INTERRUPTED: &str = "interrupted";
+
+/// How often the workers of a phase meet.
+fn meetings_of(phase: &Phase) -> usize {
+    phase.workers.iter().filter_map(|group| group.work.program()).map(Program::meetings).max().unwrap_or(0)
+}
 
 /// One run of several ranks.
 pub(crate) struct RanksRun<'a> {
@@ -53,7 +60,9 @@ pub(crate) struct RanksRun<'a> {
     ends: Cell<bool>,
     /// That last sum is made.
     last_is_summed: Cell<bool>,
-    stopped_at: Cell<Option<Instant>>,
+    after_signal: AfterSignal,
+    /// Of the workers of all ranks inside a phase, and how many each phase has; none where every rank runs all workers by itself.
+    meetings: Option<(Arc<Meetings>, Vec<usize>)>,
     reasons: RefCell<Vec<String>>,
     /// What all ranks measured, phase by phase, on rank 0.
     found: RefCell<Vec<RankPhase>>,
@@ -91,7 +100,11 @@ impl<'a> RanksRun<'a> {
             start_ns: Cell::new(0),
             ends: Cell::new(false),
             last_is_summed: Cell::new(false),
-            stopped_at: Cell::new(None),
+            after_signal: AfterSignal::new(stop),
+            meetings: (division != Division::Each).then(|| {
+                let meetings = Meetings::new(Arc::clone(&ranks.cluster), stop);
+                (Arc::new(meetings), workload.phase.iter().map(meetings_of).collect())
+            }),
             reasons: RefCell::new(Vec::new()),
             found: RefCell::new(Vec::new()),
         }
@@ -106,9 +119,13 @@ impl<'a> RanksRun<'a> {
         format!("rank {rank} on {}", self.ranks.roster.host(rank))
     }
 
-    /// A signal has come, to this rank at least. Where another rank ended the run, that one says why.
     fn is_signalled(&self) -> bool {
-        self.stop.signal().is_some_and(|signal| signal != StopSignal::Program)
+        self.after_signal.is_signalled()
+    }
+
+    /// What the workers of this rank ask those of the others.
+    pub(crate) fn others(&self) -> Option<Arc<dyn OtherProcesses>> {
+        self.meetings.as_ref().map(|(meetings, _)| Arc::clone(meetings) as Arc<dyn OtherProcesses>)
     }
 
     /// Ends a phase that is under way where another rank cannot go on, or no longer answers. Once a second will do.
@@ -121,16 +138,7 @@ impl<'a> RanksRun<'a> {
     /// Waits on, but for a while only once a signal has come.
     fn patience(&self, part: u32) -> impl Fn(Duration) -> bool {
         let after_all = (AFTER_SIGNAL + EACH_LEVEL * tree::height(self.ranks.rank(), self.ranks.size())) * part;
-        move |_waited| {
-            if !self.is_signalled() {
-                return true;
-            }
-            let since = self.stopped_at.get().unwrap_or_else(|| {
-                self.stopped_at.set(Some(Instant::now()));
-                Instant::now()
-            });
-            since.elapsed() < if signalled_alone() { AFTER_OWN_SIGNAL } else { after_all }
-        }
+        move |_waited| self.after_signal.waits_on(after_all)
     }
 
     fn end(&self, reasons: Vec<String>) {
@@ -212,9 +220,22 @@ impl<'a> RanksRun<'a> {
             return;
         }
         self.next.set(Next::Sum);
-        if !self.ends.get() {
-            self.barrier(self.arrival());
+        if self.ends.get() {
+            return;
         }
+        if let Some((meetings, numbers)) = &self.meetings {
+            let arrival = self.arrival();
+            if arrival != Arrival::Ready {
+                // Others may be on their way to a meeting.
+                self.ranks.cluster.announce_end();
+            }
+            if let Err(error) = meetings.finish(numbers.get(self.summed.get()).copied().unwrap_or(0)) {
+                self.ranks.broken.set(true);
+                self.end(vec![error.to_string()]);
+                return;
+            }
+        }
+        self.barrier(self.arrival());
     }
 
     /// Adds up what all ranks measured; on rank 0, all of it is the answer. `facts` are those of the host, with the first phase

@@ -1,0 +1,9 @@
+//! The workers of a phase that other processes run.
+
+/// Processes that run a workload together, each a [part](crate::Part) of it, as one of them asks the others. A phase has the same
+/// meetings in every process, in the same order.
+pub trait OtherProcesses: Send + Sync {
+    /// Waits until the workers of all processes have come to a meeting, those of this one to `count`: how far the furthest came. `None`
+    /// where a process does not come.
+    fn meet(&self, count: u64) -> Option<u64>;
+}

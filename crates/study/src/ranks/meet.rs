@@ -1,0 +1,109 @@
+//! Meetings of the workers of all ranks inside a phase: at its stonewall, and at its barrier steps.
+//!
+//! Every rank takes part in every meeting of a phase, so that none waits for one that never comes: a rank whose workers have ended, or
+//! that has none, does so from the end of its phase.
+
+use super::patience::AfterSignal;
+use plumb_cluster::{Cluster, ClusterError, Reduction};
+use plumb_engine::OtherProcesses;
+use plumb_engine::signals::StopFlag;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// After a signal, a rank waits this long for those that may have died: less than the engine waits for a worker.
+const AFTER_SIGNAL: Duration = Duration::from_secs(1);
+
+/// The meetings of a run.
+pub(super) struct Meetings {
+    cluster: Arc<dyn Cluster>,
+    patience: AfterSignal,
+    phase: Mutex<PhaseMeetings>,
+}
+
+/// Those of the phase at hand.
+#[derive(Default)]
+struct PhaseMeetings {
+    met: usize,
+    /// Somebody did not come.
+    failed: Option<ClusterError>,
+}
+
+impl Meetings {
+    pub(super) fn new(cluster: Arc<dyn Cluster>, stop: StopFlag) -> Meetings {
+        Meetings { cluster, patience: AfterSignal::new(stop), phase: Mutex::default() }
+    }
+
+    fn phase(&self) -> MutexGuard<'_, PhaseMeetings> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Comes to those of a phase's meetings that this rank's workers have not come to. The next meeting is that of another phase.
+    ///
+    /// # Errors
+    /// A rank did not come.
+    pub(super) fn finish(&self, all: usize) -> Result<(), ClusterError> {
+        while self.phase().met < all && self.meet_with(None).is_some() {}
+        match std::mem::take(&mut *self.phase()).failed {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Meets the others; the answer is how far the furthest came, and nothing where somebody is missing.
+    fn meet_with(&self, count: Option<u64>) -> Option<u64> {
+        let mut phase = self.phase();
+        if phase.failed.is_some() {
+            return None;
+        }
+        phase.met += 1;
+        match self.furthest(count) {
+            Ok(count) => Some(count),
+            Err(error) => {
+                phase.failed = Some(error);
+                None
+            }
+        }
+    }
+
+    fn furthest(&self, count: Option<u64>) -> Result<u64, ClusterError> {
+        let patience = |_waited| self.patience.waits_on(AFTER_SIGNAL);
+        let mut furthest = Furthest { count: count.unwrap_or(0), missing: None };
+        self.cluster.reduce(&mut furthest, &patience)?;
+        // Those below wait for an answer, whether somebody is missing or not.
+        let answer = self.cluster.broadcast(furthest.count.to_le_bytes().to_vec(), &patience)?;
+        match furthest.missing {
+            Some(error) => Err(error),
+            None => read(&answer).ok_or(ClusterError::Unexpected { rank: 0, what: "not a count" }),
+        }
+    }
+}
+
+impl OtherProcesses for Meetings {
+    fn meet(&self, count: u64) -> Option<u64> {
+        self.meet_with(Some(count))
+    }
+}
+
+fn read(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// The largest count.
+struct Furthest {
+    count: u64,
+    missing: Option<ClusterError>,
+}
+
+impl Reduction for Furthest {
+    fn absorb(&mut self, child: u32, sent: Result<Vec<u8>, ClusterError>) {
+        let unexpected = ClusterError::Unexpected { rank: child, what: "not a count" };
+        match sent.and_then(|bytes| read(&bytes).ok_or(unexpected)) {
+            Ok(count) => self.count = self.count.max(count),
+            Err(error) => self.missing = Some(error),
+        }
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        self.count.to_le_bytes().to_vec()
+    }
+}
