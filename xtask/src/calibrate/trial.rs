@@ -14,8 +14,8 @@ use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
 use plumb_study::compare::claims::Rows;
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
-use plumb_study::run::{Bench, RunRequest, Silent};
-use plumb_study::{Place, Policies};
+use plumb_study::run::{Bench, RunRequest};
+use plumb_study::{Place, Policies, Silent};
 use plumb_workload::named::{self, Scale};
 use std::time::Duration;
 
