@@ -35,5 +35,7 @@ pub mod iostat;
 pub mod iozone;
 pub mod mdtest;
 pub mod postmark;
+mod support;
 
 pub use file_error::FileError;
+pub use support::Support;

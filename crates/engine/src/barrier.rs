@@ -37,6 +37,8 @@ pub(crate) struct PhaseMemory {
     pub(crate) first_finisher: FirstDone,
     pub(crate) bell: Bell,
     workers: usize,
+    /// Those of them that do I/O.
+    io_workers: usize,
     /// No group starts after another.
     waits_for_look: bool,
 }
@@ -63,15 +65,16 @@ impl PhaseMemory {
             first_finisher: FirstDone::new(workers.len())?,
             bell: Bell::new()?,
             workers: workers.len(),
+            io_workers: workers.iter().filter(|spec| spec.does_io()).count(),
             waits_for_look: groups.iter().all(|group| group.after.is_empty()),
         })
     }
 }
 
 impl PhaseMemory {
-    /// How many workers it is of.
-    pub(crate) fn worker_count(&self) -> u64 {
-        self.workers as u64
+    /// How many workers do I/O: companions do not.
+    pub(crate) fn io_worker_count(&self) -> u64 {
+        self.io_workers as u64
     }
 }
 
@@ -90,6 +93,7 @@ impl PhaseMemory {
             first_finisher: FirstDone::new(workers).unwrap(),
             bell: Bell::new().unwrap(),
             workers,
+            io_workers: workers,
             waits_for_look: true,
         }
     }
@@ -123,6 +127,13 @@ pub(crate) struct WorkerSpec {
     pub(crate) body: Body,
 }
 
+impl WorkerSpec {
+    /// Companions do not.
+    fn does_io(&self) -> bool {
+        self.depth > 0
+    }
+}
+
 /// The number of the calling thread, which is its process' where it has no other.
 fn thread_number() -> u64 {
     #[cfg(target_os = "linux")]
@@ -148,7 +159,7 @@ impl Barrier {
             memory,
             number,
             group: spec.group,
-            does_io: spec.depth > 0,
+            does_io: spec.does_io(),
             run_as,
             ramp_ns: group.ramp_ns,
             ramps_until_told: group.ramp_until.is_some(),

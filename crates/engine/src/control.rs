@@ -109,8 +109,8 @@ impl WorkerControl<'_> {
         stop_all(self.phase, self.workers);
     }
 
-    /// Says how far the worker came to the stonewall, and waits until all `workers` have. How far the furthest came;
-    /// `None` where the worker is stopped meanwhile.
+    /// Says how far the worker came to the stonewall, and waits until all `workers` that do I/O have. How far the
+    /// furthest came; `None` where the worker is stopped meanwhile.
     pub(crate) fn meet_at_wall(&self, count: u64, workers: u64) -> Option<u64> {
         self.phase.furthest.fetch_max(count, AcqRel);
         if self.phase.at_wall.fetch_add(1, AcqRel) + 1 >= workers {
@@ -122,15 +122,14 @@ impl WorkerControl<'_> {
                 return None;
             }
             // Who ended before the wall never comes: nobody passes it before all others are there.
-            if self.phase.at_wall.load(Acquire) + self.phase.done() >= workers {
+            if self.phase.at_wall.load(Acquire) + self.phase.io_done() >= workers {
                 return Some(self.phase.furthest.load(Acquire));
             }
             self.phase.wait_for_news(news);
         }
     }
 
-    /// Waits until there have been so many arrivals at steps at which all meet, this one counted; or until the worker
-    /// is stopped.
+    /// Waits until `arrivals` workers, this one included, have reached a barrier step, or the run stops.
     pub(crate) fn meet_at_step(&self, arrivals: u64) {
         if self.phase.at_steps.fetch_add(1, AcqRel) + 1 >= arrivals {
             self.phase.tell();
@@ -138,7 +137,7 @@ impl WorkerControl<'_> {
         loop {
             let news = self.phase.news.load(Acquire);
             // Who is done has left its last such step behind, or never comes.
-            if self.stop_requested() || self.phase.at_steps.load(Acquire) >= arrivals || self.phase.done() > 0 {
+            if self.stop_requested() || self.phase.at_steps.load(Acquire) >= arrivals || self.phase.io_done() > 0 {
                 return;
             }
             self.phase.wait_for_news(news);

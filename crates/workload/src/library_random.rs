@@ -47,12 +47,11 @@ impl LibraryRandom {
     }
 }
 
-/// glibc's `rand_r`: the first number of a seed. Source: glibc, stdlib/rand_r.c.
-pub fn first_of_seed(seed: u32) -> u32 {
-    let mut next = seed;
+/// glibc's `rand_r`: the next number of a state. Source: glibc, stdlib/rand_r.c.
+pub fn rand_r(state: &mut u32) -> u32 {
     let mut step = || {
-        next = next.wrapping_mul(1_103_515_245).wrapping_add(12_345);
-        next >> 16
+        *state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+        *state >> 16
     };
     let mut number = step() % 2048;
     for _ in 0..2 {
@@ -71,6 +70,6 @@ mod tests {
         let mut numbers = LibraryRandom::seeded(1);
         assert_eq!([numbers.draw(), numbers.draw(), numbers.draw()], [1_804_289_383, 846_930_886, 1_681_692_777]);
         assert_eq!(LibraryRandom::seeded(0), LibraryRandom::seeded(1));
-        assert_eq!([first_of_seed(1), first_of_seed(42)], [476_707_713, 681_191_333]);
+        assert_eq!([rand_r(&mut 1), rand_r(&mut 42)], [476_707_713, 681_191_333]);
     }
 }

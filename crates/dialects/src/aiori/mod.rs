@@ -1,27 +1,22 @@
 //! What IOR and mdtest have in common: how their options are read, and what their first lines say.
 
+mod error;
 mod file_system;
 mod options;
 mod said;
+mod size;
+mod spread;
 
+pub use error::OptionError;
 pub use file_system::FileSystem;
-pub use options::{BACKENDS, Opt, Support, Takes};
-pub use said::{Said, SaidValue, Wrong, size};
+pub use options::{BACKENDS, Opt, Support, Takes, help};
+pub(crate) use said::wrong;
+pub use said::{Said, SaidValue};
+pub use size::{SizeError, size};
+pub use spread::{Divisor, Spread, percentiles_ms};
 
 /// The version that is followed.
 pub const VERSION: &str = "4.1.0+dev";
-
-/// Data packets by the first letter of a `dataPacketType`.
-pub fn packet_kind(word: &str) -> Option<plumb_workload::program::PacketKind> {
-    use plumb_workload::program::PacketKind::{Incompressible, Offset, Random, Timestamp};
-    Some(match word.as_bytes().first() {
-        None | Some(b't') => Timestamp,
-        Some(b'i') => Incompressible,
-        Some(b'o') => Offset,
-        Some(b'r') => Random,
-        Some(_) => return None,
-    })
-}
 
 /// As C's `%e` has it.
 pub fn exponent(value: f64, digits: usize) -> String {

@@ -1,5 +1,7 @@
 //! Options of IOR and mdtest: rows that the parser, `-h`, the documentation and the tests read.
 
+pub use crate::support::Support;
+
 /// What an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
@@ -11,19 +13,17 @@ pub enum Takes {
     Size,
     /// Any text.
     Text,
+    /// Directives, `name=value` with commas between them; on the command line only.
+    Directives,
+    /// The file of a script; on the command line only.
+    Script,
 }
 
-/// Whether an option is supported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Support {
-    /// Supported.
-    Works,
-    /// Has no effect here: why.
-    Ignored(&'static str),
-    /// Not supported yet: what to do instead.
-    NotYet(&'static str),
-    /// Will not be supported: why.
-    Never(&'static str),
+impl Takes {
+    /// Whether it is read as text.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Takes::Text | Takes::Directives | Takes::Script)
+    }
 }
 
 /// One option.
@@ -64,7 +64,7 @@ impl Opt {
     pub fn help_row(&self) -> String {
         let value = match self.takes {
             Takes::Flag => String::new(),
-            Takes::Text if self.default.is_empty() => "=STRING".to_owned(),
+            _ if self.default.is_empty() => "=STRING".to_owned(),
             _ => format!("={}", self.default),
         };
         let names = match (self.letter, self.name) {
@@ -108,3 +108,12 @@ pub const BACKENDS: &[Opt] = &[
     long("mmap.madv_pattern", Takes::Flag, "", "Advise the pattern: random or sequential", Support::Works),
     long("plumb-ranks", Takes::Number, "1", "Ranks, as threads of this process (Plumb's own option)", Support::Works),
 ];
+
+/// What `-h` of a tool prints of these options.
+pub fn help(tool: &str, rows: &[&[Opt]]) -> String {
+    let lines = |are_flags: bool| -> String {
+        let of_kind = rows.iter().copied().flatten().filter(|row| (row.takes == Takes::Flag) == are_flags);
+        of_kind.map(Opt::help_row).collect()
+    };
+    format!("Synopsis {tool}\n\nFlags\n{}\nOptional arguments\n{}", lines(true), lines(false))
+}

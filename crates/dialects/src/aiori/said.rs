@@ -1,62 +1,14 @@
 //! Reads words as IOR's parser does: letters in clusters, values attached, behind `=` or as the next word; flags count.
 
+use super::error::OptionError;
 use super::options::{Opt, Support, Takes};
+use super::size::size;
+use plumb_workload::program::PacketKind;
 use plumb_workload::suggest::nearest;
 use std::collections::BTreeMap;
 
-/// An error in a command line or a script.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
-    /// No such option.
-    #[error("unknown option `{word}`{}", hint(.nearest))]
-    Unknown {
-        /// As given.
-        word: String,
-        /// The closest name, as it is written.
-        nearest: Option<String>,
-    },
-    /// No option at all.
-    #[error("`{word}` is no option: options begin with a dash")]
-    NoOption {
-        /// As given.
-        word: String,
-    },
-    /// It needs a value.
-    #[error("{option} needs a value: {option} {what}")]
-    NoValue {
-        /// As it is written.
-        option: String,
-        /// What it takes.
-        what: &'static str,
-    },
-    /// The value is invalid.
-    #[error("{option}: `{value}` {problem}")]
-    Value {
-        /// As it is written.
-        option: String,
-        /// As given.
-        value: String,
-        /// The problem, and the way out.
-        problem: String,
-    },
-    /// Not supported.
-    #[error("{option} is {when} supported: {why}")]
-    Unsupported {
-        /// As it is written.
-        option: String,
-        /// Not yet, or never.
-        when: &'static str,
-        /// Why, or what to do.
-        why: &'static str,
-    },
-    /// Options that do not go together, and whatever else.
-    #[error("{0}")]
-    Conflict(String),
-}
-
-fn hint(nearest: &Option<String>) -> String {
-    nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
-}
+/// Most ranks of one process: a thread each.
+const RANKS_MAX: u32 = 4096;
 
 /// A value that was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,8 +23,6 @@ pub enum SaidValue {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Said {
     values: BTreeMap<String, SaidValue>,
-    /// All values of `-O`: lists of directives.
-    pub directives: Vec<String>,
     /// Options that were given and have no effect, with the reason.
     pub ignored: Vec<(String, &'static str)>,
     /// Help was asked for.
@@ -84,7 +34,7 @@ impl Said {
     ///
     /// # Errors
     /// The first error in them.
-    pub fn read(words: &[String], rows: &[&[Opt]]) -> Result<Said, Wrong> {
+    pub fn read(words: &[String], rows: &[&[Opt]]) -> Result<Said, OptionError> {
         let mut said = Said::default();
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
@@ -93,9 +43,14 @@ impl Said {
         Ok(said)
     }
 
-    fn word(&mut self, word: &str, rows: &[&[Opt]], next: &mut dyn FnMut() -> Option<String>) -> Result<(), Wrong> {
+    fn word(
+        &mut self,
+        word: &str,
+        rows: &[&[Opt]],
+        next: &mut dyn FnMut() -> Option<String>,
+    ) -> Result<(), OptionError> {
         let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
-        let Some(name) = name.strip_prefix('-') else { return Err(Wrong::NoOption { word: word.to_owned() }) };
+        let Some(name) = name.strip_prefix('-') else { return Err(OptionError::NoOption { word: word.to_owned() }) };
         let all = || rows.iter().flat_map(|rows| rows.iter());
         if name == "h" || name == "-help" {
             self.help = true;
@@ -105,18 +60,18 @@ impl Said {
             let Some(row) = all().find(|row| row.name == Some(long)) else {
                 let names = all().filter_map(|row| row.name);
                 let nearest = nearest(long, names).map(|name| format!("--{name}"));
-                return Err(Wrong::Unknown { word: word.to_owned(), nearest });
+                return Err(OptionError::Unknown { word: word.to_owned(), nearest });
             };
-            return self.option(row, value.map(str::to_owned), next);
+            return self.option(row, rows, value.map(str::to_owned), next);
         }
         for (at, letter) in name.char_indices() {
             let Some(row) = all().find(|row| row.letter == Some(letter)) else {
                 let long = all().filter_map(|row| row.name).find(|long| *long == name);
                 let nearest = long.map(|name| format!("--{name}"));
-                return Err(Wrong::Unknown { word: word.to_owned(), nearest });
+                return Err(OptionError::Unknown { word: word.to_owned(), nearest });
             };
             if row.takes == Takes::Flag {
-                self.option(row, value.map(str::to_owned), next)?;
+                self.option(row, rows, value.map(str::to_owned), next)?;
                 continue;
             }
             // What follows the letter is its value, else what follows the sign, else the next word.
@@ -127,41 +82,68 @@ impl Said {
                 (None, "") => None,
                 (None, attached) => Some(attached.to_owned()),
             };
-            return self.option(row, own, next);
+            return self.option(row, rows, own, next);
         }
-        if name.is_empty() { Err(Wrong::NoOption { word: word.to_owned() }) } else { Ok(()) }
+        if name.is_empty() { Err(OptionError::NoOption { word: word.to_owned() }) } else { Ok(()) }
     }
 
     fn option(
         &mut self,
         row: &Opt,
+        rows: &[&[Opt]],
         value: Option<String>,
         next: &mut dyn FnMut() -> Option<String>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), OptionError> {
         let option = row.written();
         let value = match row.takes {
             Takes::Flag => value,
-            _ => Some(value.or_else(next).filter(|value| !value.is_empty() || row.takes == Takes::Text).ok_or_else(
-                || {
+            _ => {
+                Some(value.or_else(next).filter(|value| !value.is_empty() || row.takes.is_text()).ok_or_else(|| {
                     let what = match row.takes {
                         Takes::Number => "NUMBER",
                         Takes::Size => "SIZE",
                         _ => "TEXT",
                     };
-                    Wrong::NoValue { option: option.clone(), what }
-                },
-            )?),
+                    OptionError::NoValue { option: option.clone(), what }
+                })?)
+            }
         };
+        if row.takes == Takes::Directives {
+            let directives = value.as_deref().unwrap_or_default().split(',').filter(|text| !text.trim().is_empty());
+            return directives.into_iter().try_for_each(|text| self.directive(text, rows));
+        }
         self.set(row, &option, value.as_deref())
+    }
+
+    /// Sets one directive: `name=value`, or a long option, in any case.
+    ///
+    /// # Errors
+    /// Its name or value is wrong.
+    pub fn directive(&mut self, text: &str, rows: &[&[Opt]]) -> Result<(), OptionError> {
+        let text = text.trim();
+        let (name, value) =
+            text.split_once('=').map_or((text, None), |(name, value)| (name.trim_end(), Some(value.trim())));
+        let plain = name.trim_start_matches("--");
+        // IOR's older name for -C.
+        let plain = if plain.eq_ignore_ascii_case("reorderTasks") { "reorderTasksConstant" } else { plain };
+        let all = || rows.iter().copied().flatten();
+        let Some(row) = all().find(|row| row.name.is_some_and(|own| own.eq_ignore_ascii_case(plain))) else {
+            let nearest = nearest(plain, all().filter_map(|row| row.name)).map(str::to_owned);
+            return Err(OptionError::Unknown { word: text.to_owned(), nearest });
+        };
+        if matches!(row.takes, Takes::Directives | Takes::Script) {
+            return Err(OptionError::OnCommandLine { option: plain.to_owned() });
+        }
+        self.set(row, plain, value)
     }
 
     /// Sets an option, written in its own way, to a text; a flag without one counts up.
     ///
     /// # Errors
     /// The value is invalid, or the option is not supported.
-    pub fn set(&mut self, row: &Opt, option: &str, value: Option<&str>) -> Result<(), Wrong> {
+    pub fn set(&mut self, row: &Opt, option: &str, value: Option<&str>) -> Result<(), OptionError> {
         let key = row.key();
-        let wrong = |problem: String| Wrong::Value {
+        let wrong = |problem: String| OptionError::Value {
             option: option.to_owned(),
             value: value.unwrap_or_default().to_owned(),
             problem,
@@ -172,12 +154,12 @@ impl Said {
                 Ok(count) => SaidValue::Number(count.clamp(0, 1 << 16)),
                 Err(_) => return Err(wrong("is not a number; use 0 or 1".to_owned())),
             },
-            (Takes::Text, text) => SaidValue::Text(text.unwrap_or_default().to_owned()),
+            (takes, text) if takes.is_text() => SaidValue::Text(text.unwrap_or_default().to_owned()),
             (takes, text) => {
                 // A fraction of a number of 32 bits has no meaning, and is left out, as in the tools.
                 let text = text.unwrap_or_default();
                 let text = if takes == Takes::Number { text.split('.').next().unwrap_or(text) } else { text };
-                let number = size(text).map_err(wrong)?;
+                let number = size(text).map_err(|error| wrong(error.to_string()))?;
                 if takes == Takes::Number && i32::try_from(number).is_err() {
                     return Err(wrong(format!("is {number}, which exceeds 32 bits; use a smaller number")));
                 }
@@ -189,15 +171,12 @@ impl Said {
             Support::Works => {}
             Support::Ignored(why) => self.ignored.push((option.to_owned(), why)),
             Support::NotYet(why) if given => {
-                return Err(Wrong::Unsupported { option: option.to_owned(), when: "not yet", why });
+                return Err(OptionError::Unsupported { option: option.to_owned(), when: "not yet", why });
             }
             Support::Never(why) if given => {
-                return Err(Wrong::Unsupported { option: option.to_owned(), when: "never", why });
+                return Err(OptionError::Unsupported { option: option.to_owned(), when: "never", why });
             }
             Support::NotYet(_) | Support::Never(_) => {}
-        }
-        if let ("O", SaidValue::Text(text)) = (key.as_str(), &value) {
-            self.directives.push(text.clone());
         }
         self.values.insert(key, value);
         Ok(())
@@ -219,6 +198,11 @@ impl Said {
         }
     }
 
+    /// The text of an option that names something; an empty one names nothing.
+    pub fn named(&self, key: &str) -> Option<String> {
+        self.text(key).filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
     /// Whether a flag is set.
     pub fn is_set(&self, key: &str) -> bool {
         self.number(key).is_some_and(|count| count > 0)
@@ -228,48 +212,52 @@ impl Said {
     ///
     /// # Errors
     /// It is negative.
-    pub fn count(&self, key: &str, default: u64) -> Result<u64, Wrong> {
+    pub fn count(&self, key: &str, default: u64) -> Result<u64, OptionError> {
         let Some(number) = self.number(key) else { return Ok(default) };
-        u64::try_from(number).map_err(|_| {
-            let option = if key.len() == 1 { format!("-{key}") } else { format!("--{key}") };
-            Wrong::Value { option, value: number.to_string(), problem: "is negative; use 0 or more".to_owned() }
-        })
+        u64::try_from(number).map_err(|_| wrong(key, number.to_string(), "is negative; use 0 or more"))
     }
 
     /// The same in 32 bits.
     ///
     /// # Errors
     /// It is negative, or too large.
-    pub fn small_count(&self, key: &str, default: u32) -> Result<u32, Wrong> {
+    pub fn small_count(&self, key: &str, default: u32) -> Result<u32, OptionError> {
         let count = self.count(key, default.into())?;
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
+
+    /// How many ranks there are: `--plumb-ranks`.
+    ///
+    /// # Errors
+    /// None, or too many.
+    pub fn ranks(&self) -> Result<u32, OptionError> {
+        let ranks = self.small_count("plumb-ranks", 1)?;
+        match (1..=RANKS_MAX).contains(&ranks) {
+            true => Ok(ranks),
+            false => Err(wrong("plumb-ranks", ranks.to_string(), &format!("is not possible; use 1 to {RANKS_MAX}"))),
+        }
+    }
+
+    /// Data packets, by the first letter of their name.
+    ///
+    /// # Errors
+    /// There are none of this name.
+    pub fn packets(&self, key: &str) -> Result<PacketKind, OptionError> {
+        let word = self.text(key).unwrap_or_default();
+        match word.as_bytes().first() {
+            None | Some(b't') => Ok(PacketKind::Timestamp),
+            Some(b'i') => Ok(PacketKind::Incompressible),
+            Some(b'o') => Ok(PacketKind::Offset),
+            Some(b'r') => Ok(PacketKind::Random),
+            Some(_) => Err(wrong(key, word, "names unknown packets; use o, i, t or r")),
+        }
+    }
 }
 
-/// A whole number with a suffix of powers of 1024.
-///
-/// # Errors
-/// The problem, and the way out.
-pub fn size(text: &str) -> Result<i64, String> {
-    const HELP: &str = "use a number such as 47008, 4k, 1m or 16g";
-    let text = text.trim();
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let length = digits.bytes().take_while(u8::is_ascii_digit).count();
-    if length == 0 {
-        return Err(format!("is not a size; {HELP}"));
-    }
-    let (number, suffix) = text.split_at(text.len() - digits.len() + length);
-    let shift = match suffix.trim() {
-        "" => 0,
-        "k" | "K" => 10,
-        "m" | "M" => 20,
-        "g" | "G" => 30,
-        "t" | "T" => 40,
-        "p" | "P" => 50,
-        other => return Err(format!("has the unknown suffix `{other}`; {HELP}")),
-    };
-    let number: i64 = number.parse().map_err(|_| format!("exceeds 64 bits; {HELP}"))?;
-    number.checked_mul(1 << shift).ok_or_else(|| format!("exceeds 64 bits; {HELP}"))
+/// An error in the value of the option with this key.
+pub(crate) fn wrong(key: &str, value: impl Into<String>, problem: &str) -> OptionError {
+    let option = if key.len() == 1 { format!("-{key}") } else { format!("--{key}") };
+    OptionError::Value { option, value: value.into(), problem: problem.to_owned() }
 }
 
 #[cfg(test)]
@@ -289,7 +277,7 @@ mod tests {
         Opt { support: Support::NotYet("leave it out"), ..row('q', None, Takes::Flag) },
     ];
 
-    fn read(line: &str) -> Result<Said, Wrong> {
+    fn read(line: &str) -> Result<Said, OptionError> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         Said::read(&words, &[ROWS])
     }
@@ -316,7 +304,7 @@ mod tests {
         assert!(told("-n 4x").contains("unknown suffix `x`"));
         assert!(told("-n x").contains("is not a size"));
         assert_eq!(told("--dirr x"), "unknown option `--dirr`; did you mean `--dir`?");
-        assert_eq!(told("out"), "`out` is no option: options begin with a dash");
+        assert_eq!(told("out"), "unexpected argument `out`; options begin with a dash");
         assert_eq!(told("-q"), "-q is not yet supported: leave it out");
         assert_eq!(read("-q=0").unwrap().ignored, []);
     }

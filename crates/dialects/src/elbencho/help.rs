@@ -60,6 +60,7 @@ fn lines<'a>(options: impl Iterator<Item = &'a Opt>) -> String {
         let default = if option.default.is_empty() { String::new() } else { format!(" (Default: {})", option.default) };
         let why = match option.support {
             Support::Works => String::new(),
+            Support::Ignored(why) => format!(" Has no effect: {why}."),
             Support::NotYet(why) => format!(" Not supported yet: {why}."),
             Support::Never(why) => format!(" Not supported: {why}."),
         };

@@ -1,5 +1,7 @@
 //! elbencho's options: one table, which the parser, `--help`, the documentation and the tests read.
 
+pub use crate::support::Support;
+
 /// What an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
@@ -13,17 +15,6 @@ pub enum Takes {
     Word,
     /// Any text.
     Text,
-}
-
-/// Whether an option is supported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Support {
-    /// Supported.
-    Works,
-    /// Not supported yet: why, and what to do instead.
-    NotYet(&'static str),
-    /// Will not be supported: why.
-    Never(&'static str),
 }
 
 /// One option.
@@ -280,7 +271,7 @@ mod tests {
             assert!(option.what.ends_with('.'), "{}", option.name);
             match option.support {
                 Support::Works => {}
-                NotYet(why) | Never(why) => assert!(why.len() > 20, "{}", option.name),
+                Support::Ignored(why) | NotYet(why) | Never(why) => assert!(why.len() > 20, "{}", option.name),
             }
         }
     }

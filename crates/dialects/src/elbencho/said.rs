@@ -137,7 +137,7 @@ impl Said {
         self.given.keys().filter_map(|name| {
             let option = named(name)?;
             match option.support {
-                Support::Works => None,
+                Support::Works | Support::Ignored(_) => None,
                 Support::NotYet(why) => Some(Wrong::NotYet { name: option.name, why }),
                 Support::Never(why) => Some(Wrong::Never { name: option.name, why }),
             }

@@ -43,8 +43,6 @@ pub struct Lowered {
     pub workload: Workload,
     /// Number of the repetition.
     pub repetition: u32,
-    /// Name of the first file.
-    pub first_file: String,
 }
 
 /// The workload of a repetition.
@@ -72,8 +70,7 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
         target: BTreeMap::from([(TARGET.to_owned(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names }))]),
         phase: phases,
     };
-    let first_file = files.into_iter().next().unwrap_or_default();
-    Lowered { workload, repetition: facts.repetition, first_file }
+    Lowered { workload, repetition: facts.repetition }
 }
 
 /// The name of the first file of a repetition.
@@ -282,7 +279,7 @@ impl Lowering<'_> {
                 (0, _) => None,
                 // What was not written cannot be read.
                 (_, Moves::Read) if test.writes => Some(Wall::AsFar),
-                _ if test.wears_out => Some(Wall::After(wall_time)),
+                _ if test.wear_out => Some(Wall::After(wall_time)),
                 _ => Some(Wall::Ends(wall_time)),
             },
             ..Transfer::forward(does, Bytes(test.transfer_bytes), count)

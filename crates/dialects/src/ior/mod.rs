@@ -4,7 +4,7 @@
 //! 2. [`lower::lower`]: the workload of one repetition: a worker for each rank, and phases of open, transfers and close.
 //! 3. [`print`]: the table, JSON and CSV, from the [`Access`]es of all repetitions.
 
-pub mod help;
+mod error;
 pub mod lower;
 pub mod options;
 pub mod print;
@@ -12,13 +12,14 @@ mod result;
 mod script;
 mod settings;
 
-pub use crate::aiori::Wrong;
+pub use crate::aiori::OptionError;
+pub use error::IorError;
 pub use lower::{Facts, Lowered, lower};
 pub use result::{Access, AccessKind};
 pub use settings::{Api, Form, Random, Reorder, Test};
 
 use crate::FileError;
-use crate::aiori::{BACKENDS, Said};
+use crate::aiori::{Said, help as help_of};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,23 +30,23 @@ pub enum Asked {
     Run(Vec<Test>, Vec<(String, &'static str)>),
 }
 
+/// What `-h` prints.
+pub fn help() -> String {
+    help_of("ior", options::ROWS)
+}
+
 /// Reads a command line, without the name of the program. `file` gives the text of a script.
 ///
 /// # Errors
 /// The first error in it.
-pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, FileError>) -> Result<Asked, Wrong> {
-    let mut said = Said::read(words, &[options::OPTIONS, BACKENDS])?;
+pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, FileError>) -> Result<Asked, IorError> {
+    let said = Said::read(words, options::ROWS).map_err(IorError::Words)?;
     if said.help {
         return Ok(Asked::Help);
     }
-    for text in std::mem::take(&mut said.directives) {
-        for directive in text.split(',').filter(|text| !text.trim().is_empty()) {
-            script::directive(&mut said, directive)?;
-        }
-    }
-    let tests = match said.text("f").map(str::to_owned) {
+    let tests = match said.named("f") {
         Some(path) => {
-            let text = file(&path).map_err(|error| Wrong::Conflict(format!("-f {path}: {error}")))?;
+            let text = file(&path).map_err(|error| IorError::Script { path: path.clone(), error })?;
             script::read(&said, &path, &text)?
         }
         None => vec![said],
@@ -58,7 +59,8 @@ pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, FileE
             }
         }
     }
-    let tests = (0..).zip(&tests).map(|(number, said)| settings::test(said, number)).collect::<Result<_, _>>()?;
+    let tests = (0..).zip(&tests).map(|(number, said)| settings::test(said, number).map_err(IorError::Test));
+    let tests = tests.collect::<Result<_, _>>()?;
     Ok(Asked::Run(tests, ignored))
 }
 

@@ -1,8 +1,8 @@
 //! IOR's options; the names are its directives, for scripts and `-O`.
 
-use crate::aiori::{Opt, Support, Takes};
+use crate::aiori::{BACKENDS, Opt, Support, Takes};
 use Support::{Ignored, Never, NotYet, Works};
-use Takes::{Flag, Number, Size, Text};
+use Takes::{Directives, Flag, Number, Script, Size, Text};
 
 const fn short(letter: char, name: &'static str, takes: Takes, default: &'static str, what: &'static str) -> Opt {
     Opt { letter: Some(letter), name: Some(name), takes, default, what, support: Works }
@@ -28,26 +28,26 @@ pub const OPTIONS: &[Opt] = &[
     short('D', "deadlineForStonewalling", Number, "0", "Stonewall: stop each phase after N seconds"),
     short('e', "fsync", Flag, "", "fsync at the end of the write phase, in its time"),
     short('E', "useExistingTestFile", Flag, "", "Do not remove the file before writing"),
-    short('f', "script", Text, "", "Script of tests"),
+    short('f', "script", Script, "", "Script of tests"),
     short('F', "filePerProc", Flag, "", "A file for each task"),
     short('g', "intraTestBarriers", Flag, "", "Barriers between open, transfers and close"),
     short('G', "setTimeStampSignature", Number, "0", "Seed of the data; by the clock when absent"),
     short('i', "repetitions", Number, "1", "Repetitions"),
     Opt { support: Ignored("`plumb show` finds stragglers"), ..short('j', "outlierThreshold", Number, "0", "Warn of tasks that are this many seconds off the mean") },
     short('k', "keepFile", Flag, "", "Keep the files"),
-    short('K', "keepFileWithError", Flag, "", "Keep the files after an error of the data"),
+    Opt { support: NotYet("use -k"), ..short('K', "keepFileWithError", Flag, "", "Keep the files after an error of the data") },
     short('l', "dataPacketType", Text, "t", "Data packets: offset, incompressible, timestamp or random"),
     short('m', "multiFile", Flag, "", "Another file for each repetition"),
     Opt { support: HOG, ..short('M', "memoryPerNode", Text, "", "Use up memory of the node") },
     short('N', "numTasks", Number, "-1", "Number of tasks that take part"),
     short('o', "testFile", Text, "testFile", "The file, or files with @ between them"),
-    short('O', "directives", Text, "", "Directives, as in scripts: name=value, with commas between them"),
+    short('O', "directives", Directives, "", "Directives, as in scripts: name=value, with commas between them"),
     short('Q', "taskPerNodeOffset", Number, "1", "Distance of -C and -Z, in nodes"),
     short('r', "readFile", Flag, "", "Read"),
     short('R', "checkRead", Flag, "", "Read and verify"),
     short('s', "segmentCount", Size, "1", "Segments of the file"),
     short('t', "transferSize", Size, "262144", "Bytes of a transfer"),
-    short('T', "maxTimeDuration", Number, "0", "Start no phase after N minutes"),
+    short('T', "maxTimeDuration", Number, "0", "Start no repetition after N minutes"),
     Opt { support: NotYet("name a directory with -o"), ..short('u', "uniqueDir", Flag, "", "A directory for each task") },
     short('v', "verbose", Flag, "", "Verbosity, one more each time"),
     short('w', "writeFile", Flag, "", "Write"),
@@ -82,3 +82,6 @@ pub const OPTIONS: &[Opt] = &[
     Opt { support: Ignored("use --posix.odirect"), ..long("useo_direct", Flag, "", "The former name of --posix.odirect") },
     Opt { support: Ignored("errors of I/O end a test"), ..long("warningAsErrors", Flag, "", "Warnings are errors") },
 ];
+
+/// All of them.
+pub(super) const ROWS: &[&[Opt]] = &[OPTIONS, BACKENDS];

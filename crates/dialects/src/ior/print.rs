@@ -1,9 +1,8 @@
 //! IOR's reports: the table, CSV and JSON.
 
-use super::lower::Lowered;
 use super::result::{Access, AccessKind};
 use super::settings::{Api, Form, Random, Reorder, Test};
-use crate::aiori::{FileSystem, VERSION};
+use crate::aiori::{Divisor, FileSystem, Spread, VERSION, percentiles_ms};
 use plumb_result::histogram::Histogram;
 use serde_json::{Value, json};
 
@@ -65,7 +64,6 @@ fn size(bytes: u64) -> String {
 
 /// What a test is, by IOR's words.
 fn options(test: &Test, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
-    let api = if test.api == Api::Mmap { "MMAP" } else { "POSIX" };
     let ordering = match test.random {
         Random::No => "sequential",
         Random::InBlock | Random::Anywhere => "random",
@@ -76,7 +74,7 @@ fn options(test: &Test, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
         Reorder::Random | Reorder::Permuted => "random task offset",
     };
     let mut options = vec![
-        ("api", json!(api)),
+        ("api", json!(api_name(test))),
         ("apiVersion", json!("")),
         ("test filename", json!(test.files.join("@"))),
         ("access", json!(if test.file_per_rank { "file-per-process" } else { "single-shared-file" })),
@@ -106,7 +104,7 @@ fn options(test: &Test, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
     ]);
     if test.wall_s > 0 {
         options.push(("stonewallingTime", json!(test.wall_s)));
-        options.push(("stoneWallingWearOut", json!(u8::from(test.wears_out))));
+        options.push(("stoneWallingWearOut", json!(u8::from(test.wear_out))));
     }
     options
 }
@@ -185,7 +183,7 @@ pub fn row(test: &Test, access: &Access) -> String {
 /// What there is to say of a result before its row: the stonewall, and that not all was moved.
 pub fn remarks(test: &Test, access: &Access) -> String {
     let mut text = String::new();
-    if let (Some((min, max, mean)), true) = (access.at_wall(), test.wears_out) {
+    if let (Some((min, max, mean)), true) = (access.at_wall(), test.wear_out) {
         let gib = |transfers: f64| transfers * test.transfer_bytes as f64 / (1u64 << 30) as f64;
         text.push_str(&format!(
             "stonewalling pairs accessed min: {min} max: {max} -- min data: {:.1} GiB mean data: {:.1} GiB time: {:.1}s\n",
@@ -223,28 +221,6 @@ pub fn remarks(test: &Test, access: &Access) -> String {
     text
 }
 
-/// Max, min, mean and standard deviation of all of them.
-struct Spread {
-    max: f64,
-    min: f64,
-    mean: f64,
-    deviation: f64,
-}
-
-impl Spread {
-    /// IOR divides by their number.
-    fn of(values: &[f64]) -> Spread {
-        let count = values.len().max(1) as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        Spread {
-            max: values.iter().copied().fold(0.0, f64::max),
-            min: values.iter().copied().reduce(f64::min).unwrap_or(0.0),
-            mean,
-            deviation: (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt(),
-        }
-    }
-}
-
 struct Summary {
     bandwidth: Spread,
     ops: Spread,
@@ -256,9 +232,9 @@ impl Summary {
     fn of(test: &Test, accesses: &[&Access]) -> Summary {
         let all = |of: &dyn Fn(&Access) -> f64| accesses.iter().map(|access| of(access)).collect::<Vec<f64>>();
         Summary {
-            bandwidth: Spread::of(&all(&|access| access.bandwidth() / MIB)),
-            ops: Spread::of(&all(&|access| access.ops(test))),
-            mean_s: Spread::of(&all(&|access| access.total_s)).mean,
+            bandwidth: Spread::of(&all(&|access| access.bandwidth() / MIB), Divisor::Count),
+            ops: Spread::of(&all(&|access| access.ops(test)), Divisor::Count),
+            mean_s: Spread::of(&all(&|access| access.total_s), Divisor::Count).mean,
             bytes: accesses.first().map_or(0, |access| access.bytes),
         }
     }
@@ -298,7 +274,7 @@ pub fn summary(all: &[Done], ranks_per_node: u32) -> String {
                 let Spread { max, min, mean, deviation } = spread;
                 text.push_str(&format!("{max:>10.2} {min:>10.2} {mean:>10.2} {deviation:>10.2} "));
             }
-            let wall = match first.at_wall().filter(|_| test.wears_out) {
+            let wall = match first.at_wall().filter(|_| test.wear_out) {
                 Some((_, _, mean)) => {
                     let rate = mean * test.transfer_bytes as f64 / f64::from(test.wall_s.max(1)) / MIB;
                     format!("{:>10.2} {rate:>13.2} ", f64::from(test.wall_s))
@@ -340,9 +316,8 @@ fn latencies(all: &[Done]) -> String {
             let mut latency = Histogram::default();
             accesses.iter().for_each(|access| latency.merge(&access.latency));
             text.push_str(&format!("{:<9}", access_name(first)));
-            for at in [0.5, 0.9, 0.99, 0.999, 1.0] {
-                let ns = if at < 1.0 { latency.quantile(at) } else { latency.max() };
-                text.push_str(&format!(" {:>10.6}", ns.unwrap_or(0) as f64 / 1e6));
+            for ms in percentiles_ms(&latency) {
+                text.push_str(&format!(" {ms:>10.6}"));
             }
             text.push_str(&format!(" {:>5}\n", done.test.id));
         }
@@ -477,7 +452,7 @@ fn parameters(test: &Test, ranks_per_node: u32) -> Value {
         "api": api_name(test),
         "testFileName": test.files.join("@"),
         "deadlineForStonewall": test.wall_s,
-        "stoneWallingWearOut": flag(test.wears_out),
+        "stoneWallingWearOut": flag(test.wear_out),
         "maxTimeDuration": test.time_max_min,
         "tasksPerNode": ranks_per_node,
         "repetitions": test.repetitions,
@@ -496,7 +471,7 @@ fn parameters(test: &Test, ranks_per_node: u32) -> Value {
         "checkWrite": flag(test.checks_write),
         "checkRead": flag(test.checks_read),
         "keepFile": flag(test.keeps),
-        "keepFileWithError": flag(test.keeps_with_error),
+        "keepFileWithError": 0,
         "verbose": test.verbosity,
         "setTimeStampSignature/incompressibleSeed": test.data_seed.unwrap_or(0),
         "collective": 0,
@@ -504,9 +479,4 @@ fn parameters(test: &Test, ranks_per_node: u32) -> Value {
         "transferSize": test.transfer_bytes,
         "blockSize": test.block_bytes,
     })
-}
-
-/// The path that a test's head names.
-pub fn path(lowered: &Lowered) -> &str {
-    &lowered.first_file
 }

@@ -103,11 +103,10 @@ impl Access {
                 latency.merge(&op.service);
             }
         }
-        let is_wrong = |fault: &&plumb_result::Fault| fault.errno.is_none() && fault.op == OpKind::Read;
         let failed: Vec<String> = measured
             .faults
             .iter()
-            .filter(|fault| !is_wrong(fault))
+            .filter(|fault| fault.errno.is_some() || fault.op != OpKind::Read)
             .map(|fault| format!("{} of {}: {}", fault.op.name(), fault.path.display(), fault.message))
             .collect();
         Some(Access {
@@ -119,7 +118,7 @@ impl Access {
             close_s,
             total_s,
             latency,
-            wrong: measured.fault_count - failed.len() as u64,
+            wrong: measured.workers.iter().map(wrong_reads).sum(),
             short: measured.short_count,
             failed,
             ranks,
@@ -153,6 +152,11 @@ impl Access {
         let mean = counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64;
         Some((*counts.iter().min()?, *counts.iter().max()?, mean))
     }
+}
+
+/// Reads that were not what was written. Every other error, and a signal, ends its rank, and is counted once.
+fn wrong_reads(worker: &WorkerMeasurement) -> u64 {
+    worker.fault_count.saturating_sub(worker.ended_by.is_some().into())
 }
 
 fn over(amount: f64, seconds: f64) -> f64 {

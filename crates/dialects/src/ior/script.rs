@@ -1,43 +1,17 @@
 //! Scripts: lines of directives between `IOR START` and `IOR STOP`; `RUN` ends a test, and the next one inherits its values.
 
-use super::options::OPTIONS;
-use crate::aiori::{BACKENDS, Opt, Said, Wrong};
-use plumb_workload::suggest::nearest;
+use super::error::IorError;
+use super::options::ROWS;
+use crate::aiori::Said;
 
 /// More tests than this are a mistake.
 const TESTS_MAX: usize = 100_000;
-
-/// Sets one directive: `name=value`, or a long option.
-///
-/// # Errors
-/// Its name or value is wrong.
-pub(super) fn directive(said: &mut Said, text: &str) -> Result<(), Wrong> {
-    let text = text.trim();
-    let (name, value) =
-        text.split_once('=').map_or((text, None), |(name, value)| (name.trim_end(), Some(value.trim())));
-    let plain = name.trim_start_matches("--");
-    // IOR's older name for -C.
-    let plain = if plain.eq_ignore_ascii_case("reorderTasks") { "reorderTasksConstant" } else { plain };
-    let Some(row) = row(plain) else {
-        let nearest = nearest(plain, rows().filter_map(|row| row.name)).map(str::to_owned);
-        return Err(Wrong::Unknown { word: text.to_owned(), nearest });
-    };
-    said.set(row, plain, value)
-}
-
-fn rows() -> impl Iterator<Item = &'static Opt> {
-    OPTIONS.iter().chain(BACKENDS)
-}
-
-fn row(name: &str) -> Option<&'static Opt> {
-    rows().find(|row| row.name.is_some_and(|own| own.eq_ignore_ascii_case(name)))
-}
 
 /// The tests of a script, each with all that holds for it; `said` is what the command line says.
 ///
 /// # Errors
 /// The first error, with its line.
-pub(super) fn read(said: &Said, name: &str, text: &str) -> Result<Vec<Said>, Wrong> {
+pub(super) fn read(said: &Said, name: &str, text: &str) -> Result<Vec<Said>, IorError> {
     let mut tests = Vec::new();
     let mut at_hand = said.clone();
     let mut changed = false;
@@ -45,22 +19,26 @@ pub(super) fn read(said: &Said, name: &str, text: &str) -> Result<Vec<Said>, Wro
         |line: &str, words: &str| line.split_whitespace().collect::<Vec<_>>().join(" ").eq_ignore_ascii_case(words);
     let mut lines = (1..).zip(text.lines()).map(|(number, line)| (number, line.split('#').next().unwrap_or("").trim()));
     if !lines.by_ref().any(|(_, line)| is(line, "IOR START")) {
-        return Err(Wrong::Conflict(format!("{name}: no line `IOR START`; a script's tests stand behind one")));
+        return Err(IorError::NoStart { name: name.to_owned() });
     }
-    for (number, line) in lines.filter(|(_, line)| !line.is_empty()) {
-        if is(line, "IOR STOP") {
+    for (line, text) in lines.filter(|(_, text)| !text.is_empty()) {
+        if is(text, "IOR STOP") {
             break;
         }
-        if is(line, "RUN") {
+        if is(text, "RUN") {
             tests.push(at_hand.clone());
             changed = false;
             if tests.len() > TESTS_MAX {
-                return Err(Wrong::Conflict(format!("{name}: more than {TESTS_MAX} tests; use several scripts")));
+                return Err(IorError::TooMany { name: name.to_owned(), most: TESTS_MAX });
             }
             continue;
         }
-        for text in line.split(',').filter(|text| !text.trim().is_empty()) {
-            directive(&mut at_hand, text).map_err(|wrong| Wrong::Conflict(format!("{name}:{number}: {wrong}")))?;
+        for directive in text.split(',').filter(|text| !text.trim().is_empty()) {
+            at_hand.directive(directive, ROWS).map_err(|error| IorError::Line {
+                name: name.to_owned(),
+                line,
+                error,
+            })?;
             changed = true;
         }
     }

@@ -1,10 +1,7 @@
 //! Settings of one test: what was said, with defaults, and the rules of what goes together.
 
-use crate::aiori::{Said, Wrong, packet_kind};
+use crate::aiori::{OptionError, Said, wrong};
 use plumb_workload::program::PacketKind;
-
-/// Most ranks of one process: a thread each.
-const RANKS_MAX: u32 = 4096;
 
 /// How files are accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +78,6 @@ pub struct Test {
     pub checks_read: bool,
     /// Keep the files.
     pub keeps: bool,
-    /// Keep them after a wrong read.
-    pub keeps_with_error: bool,
     /// The old file stays.
     pub uses_existing: bool,
     /// `fsync` behind the writes.
@@ -120,7 +115,7 @@ pub struct Test {
     /// Seconds until the stonewall.
     pub wall_s: u32,
     /// Behind it, all go on to the furthest.
-    pub wears_out: bool,
+    pub wear_out: bool,
     /// So many transfers of each rank at the most.
     pub transfers_max: u64,
     /// The file that keeps how many there were.
@@ -141,27 +136,23 @@ pub struct Test {
     pub verbosity: u32,
 }
 
-pub(super) fn test(said: &Said, id: u32) -> Result<Test, Wrong> {
-    let conflict = |text: String| Err(Wrong::Conflict(text));
-    let api = match said.text("a").unwrap_or("POSIX").to_ascii_uppercase().as_str() {
-        "POSIX" => Api::Posix,
-        "MMAP" => Api::Mmap,
-        other => return conflict(format!("-a {other}: the back end is not yet supported; use POSIX or MMAP")),
+pub(super) fn test(said: &Said, id: u32) -> Result<Test, OptionError> {
+    let api = match said.text("a").unwrap_or("POSIX") {
+        posix if posix.eq_ignore_ascii_case("POSIX") => Api::Posix,
+        mmap if mmap.eq_ignore_ascii_case("MMAP") => Api::Mmap,
+        other => return Err(wrong("a", other, "is a back end that is not yet supported; use POSIX or MMAP")),
     };
-    let Some(packets) = packet_kind(said.text("l").unwrap_or("t")) else {
-        let word = said.text("l").unwrap_or_default();
-        return conflict(format!("-l {word}: unknown packets; use o, i, t or r"));
-    };
-    let ranks = said.small_count("plumb-ranks", 1)?;
-    if !(1..=RANKS_MAX).contains(&ranks) {
-        return conflict(format!("--plumb-ranks: {ranks} ranks are not possible; use 1 to {RANKS_MAX}"));
-    }
+    let ranks = said.ranks()?;
     let tasks = match said.number("N") {
         Some(tasks) if tasks > 0 => u32::try_from(tasks).unwrap_or(u32::MAX),
         _ => ranks,
     };
     if tasks > ranks {
-        return conflict(format!("-N {tasks}: there are only {ranks} ranks; raise --plumb-ranks"));
+        return Err(wrong(
+            "N",
+            tasks.to_string(),
+            &format!("exceeds the number of ranks, {ranks}; raise --plumb-ranks"),
+        ));
     }
     let mode = ["r", "w", "R", "W"].map(|key| said.is_set(key));
     let [reads, writes, checks_read, checks_write] = mode;
@@ -169,7 +160,6 @@ pub(super) fn test(said: &Said, id: u32) -> Result<Test, Wrong> {
     let seed = |key: &str, absent: i64| {
         said.number(key).filter(|&seed| seed != absent).and_then(|seed| i32::try_from(seed).ok())
     };
-    let text = |key: &str| said.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
     let files: Vec<String> = said.text("o").unwrap_or("testFile").split('@').map(str::to_owned).collect();
     let test = Test {
         id,
@@ -186,7 +176,6 @@ pub(super) fn test(said: &Said, id: u32) -> Result<Test, Wrong> {
         reads: reads || checks_read || none,
         checks_read,
         keeps: said.is_set("k"),
-        keeps_with_error: said.is_set("K"),
         uses_existing: said.is_set("E"),
         flushes: said.is_set("e"),
         flushes_each: said.is_set("Y"),
@@ -199,7 +188,7 @@ pub(super) fn test(said: &Said, id: u32) -> Result<Test, Wrong> {
         random_seed: seed("random-offset-seed", -1),
         reorder: match (said.is_set("C"), said.number("Z").unwrap_or(0)) {
             (true, 0) => Reorder::Constant,
-            (true, _) => return conflict("-C and -Z do not go together: choose one".to_owned()),
+            (true, _) => return Err(OptionError::Conflict("-C and -Z do not go together: choose one")),
             (false, 0) => Reorder::No,
             (false, 1) => Reorder::Random,
             (false, _) => Reorder::Permuted,
@@ -207,7 +196,7 @@ pub(super) fn test(said: &Said, id: u32) -> Result<Test, Wrong> {
         node_distance: said.small_count("Q", 1)?,
         reorder_seed: said.number("X").and_then(|seed| i32::try_from(seed).ok()).unwrap_or(0),
         data_seed: seed("G", 0),
-        packets,
+        packets: said.packets("l")?,
         direct: said.is_set("posix.odirect"),
         advises_dont_need: said.is_set("mmap.madv_dont_need"),
         advises_pattern: said.is_set("mmap.madv_pattern"),
@@ -215,20 +204,20 @@ pub(super) fn test(said: &Said, id: u32) -> Result<Test, Wrong> {
         delay_s: said.small_count("d", 0)?,
         transfer_delay_us: said.small_count("interIODelay", 0)?,
         wall_s: said.small_count("D", 0)?,
-        wears_out: said.is_set("stoneWallingWearOut"),
+        wear_out: said.is_set("stoneWallingWearOut"),
         transfers_max: said.count("stoneWallingWearOutIterations", 0)?,
-        status_file: text("stoneWallingStatusFile"),
+        status_file: said.named("stoneWallingStatusFile"),
         time_max_min: said.small_count("T", 0)?,
         tasks,
         ranks,
-        form: match said.text("summaryFormat").unwrap_or("default").to_ascii_uppercase().as_str() {
-            "DEFAULT" => Form::Table,
-            "JSON" => Form::Json,
-            "CSV" => Form::Csv,
-            other => return conflict(format!("summaryFormat={other}: use default, JSON or CSV")),
+        form: match said.text("summaryFormat").unwrap_or("default") {
+            table if table.eq_ignore_ascii_case("default") => Form::Table,
+            json if json.eq_ignore_ascii_case("JSON") => Form::Json,
+            csv if csv.eq_ignore_ascii_case("CSV") => Form::Csv,
+            other => return Err(wrong("summaryFormat", other, "is no format; use default, JSON or CSV")),
         },
-        summary_file: text("summaryFile"),
-        rank_csv: text("saveRankPerformanceDetailsCSV"),
+        summary_file: said.named("summaryFile"),
+        rank_csv: said.named("saveRankPerformanceDetailsCSV"),
         verbosity: said.small_count("v", 0)?,
     };
     test.rules()?;
@@ -236,8 +225,8 @@ pub(super) fn test(said: &Said, id: u32) -> Result<Test, Wrong> {
 }
 
 impl Test {
-    fn rules(&self) -> Result<(), Wrong> {
-        let conflict = |text: &str| Err(Wrong::Conflict(text.to_owned()));
+    fn rules(&self) -> Result<(), OptionError> {
+        let conflict = |text| Err(OptionError::Conflict(text));
         let (block, transfer) = (self.block_bytes, self.transfer_bytes);
         match () {
             () if self.files.is_empty() => conflict("-o: no file is named"),
@@ -251,7 +240,7 @@ impl Test {
                 conflict("-z shuffles the transfers of a block: choose a block larger than a transfer")
             }
             () if self.random == Random::Anywhere && self.writes => {
-                conflict("-z -z reads at random places: use it without -w, on a file that exists (IOR crashes here)")
+                conflict("-z -z works only for reads of an existing file; leave out -w")
             }
             () if self.random != Random::No && self.reorder != Reorder::No && !self.file_per_rank && self.reads => {
                 conflict("-z with -C or -Z needs -F: choose one, or a file per task")
@@ -262,10 +251,10 @@ impl Test {
             () if self.status_file.is_some() && !self.keeps => {
                 conflict("a stoneWallingStatusFile is for tests that are split into several runs: use -k")
             }
-            () if self.status_file.is_some() && self.writes && !self.wears_out => {
+            () if self.status_file.is_some() && self.writes && !self.wear_out => {
                 conflict("a stoneWallingStatusFile of a write test needs stoneWallingWearOut=1")
             }
-            () if self.wears_out && self.wall_s == 0 => conflict("stoneWallingWearOut needs a deadline: give -D"),
+            () if self.wear_out && self.wall_s == 0 => conflict("stoneWallingWearOut needs a deadline: give -D"),
             () if self.file_bytes().and_then(|bytes| bytes.checked_mul(self.tasks.into())).is_none() => {
                 conflict("-b × -s × tasks exceeds 64 bits; use smaller sizes")
             }

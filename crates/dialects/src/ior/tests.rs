@@ -5,7 +5,7 @@ use plumb_workload::program::{RecordOrder, Segments, Step, Transfer, Wall};
 use plumb_workload::{Pick, Work};
 use proptest::prelude::Strategy;
 
-fn tests(line: &str, script: &str) -> Result<Vec<Test>, Wrong> {
+fn tests(line: &str, script: &str) -> Result<Vec<Test>, IorError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     match read(&words, &mut |_| Ok(script.to_owned()))? {
         Asked::Run(tests, _) => Ok(tests),
@@ -56,8 +56,8 @@ fn blocks_lie_where_ior_puts_them() {
     let own = lowered("-b 4m -t 1m -s 3 -F --plumb-ranks 4 -o t");
     let of_rank = segments(&own, 0, 2);
     assert_eq!((of_rank.first.0, of_rank.stride.0), (0, 4 << 20));
-    assert_eq!(own.first_file, "t.00000000");
-    assert_eq!(lowered("-o t -m").first_file, "t.0");
+    assert_eq!(lower::first_file(&test("-F -o t"), 0), "t.00000000");
+    assert_eq!(lower::first_file(&test("-o t -m"), 0), "t.0");
 }
 
 // Protects -C, -Q and -Z: whose data is read, with IOR's own draw.
@@ -140,7 +140,15 @@ fn scripts_are_read_as_ior_reads_them() {
     let told = |script: &str| tests("-f x", script).unwrap_err().to_string();
     assert_eq!(told("blockSize=1"), "x: no line `IOR START`; a script's tests stand behind one");
     assert_eq!(told("IOR START\n\nblokSize=1m\n"), "x:3: unknown option `blokSize=1m`; did you mean `blockSize`?");
+    assert_eq!(told("IOR START\nscript=y\n"), "x:2: script works on the command line only; give it there");
     assert!(told("IOR START\nblockSize=99999999999p\n").starts_with("x:2: blockSize: `99999999999p` exceeds 64 bits"));
+}
+
+// Protects the order of words: the last word of an option holds, whether it is a directive or not.
+#[test]
+fn directives_hold_from_where_they_stand() {
+    assert_eq!(test("-O segmentCount=2 -s 3").segments, 3);
+    assert_eq!(test("-s 3 -O segmentCount=2,blockSize=2m").segments, 2);
 }
 
 // Protects from combinations that IOR refuses or crashes on, and from numbers that overflow.
@@ -152,7 +160,7 @@ fn conflicts_are_refused() {
         ("-t 12 -b 24", "multiple of access size"),
         ("-s 0", "segment count"),
         ("-z -t 1m -b 1m", "larger than a transfer"),
-        ("-z -z -w", "IOR crashes here"),
+        ("-z -z -w", "leave out -w"),
         ("-z -C", "needs -F"),
         ("-C -Z", "choose one"),
         ("-r -R", "give -G"),
@@ -167,7 +175,11 @@ fn conflicts_are_refused() {
         ("-O summaryFormat=XML", "default, JSON or CSV"),
         ("-O nosuch=1", "unknown option `nosuch=1`"),
         ("--nosuch", "unknown option `--nosuch`"),
-        ("-l x", "unknown packets"),
+        ("-l x", "-l: `x` names unknown packets"),
+        ("-K", "use -k"),
+        ("-O script=x", "script works on the command line only"),
+        ("-O directives=segmentCount=2", "directives works on the command line only"),
+        ("out", "unexpected argument `out`"),
     ] {
         assert!(wrong(line).contains(told), "{line}: {}", wrong(line));
     }
@@ -190,6 +202,22 @@ fn measured(name: &str, ranks: usize) -> plumb_result::PhaseMeasurement {
     PhaseMeasurement { name: name.to_owned(), ops, workers: vec![worker; ranks], ..PhaseMeasurement::default() }
 }
 
+/// The same, with a second rank that is later: 3 ms to open, 5 ms for each transfer, and 2 ms to close.
+fn uneven(name: &str, ranks: usize) -> plumb_result::PhaseMeasurement {
+    use plumb_workload::OpKind;
+    let mut measured = measured(name, ranks);
+    for (kind, op) in &mut measured.workers[1].ops {
+        let each_ns = match kind {
+            OpKind::Open => 3_000_000,
+            OpKind::Close => 2_000_000,
+            _ => 5_000_000,
+        };
+        op.service = Default::default();
+        op.service.record_n(each_ns, op.count);
+    }
+    measured
+}
+
 fn done(line: &str) -> print::Done {
     let test = test(line);
     let ranks = test.tasks as usize;
@@ -206,16 +234,48 @@ fn done(line: &str) -> print::Done {
 // Protects the numbers: times are those of the calls, over all ranks.
 #[test]
 fn rates_are_of_the_ranks_own_times() {
-    let done = done("--plumb-ranks 4");
-    let write = &done.accesses[0];
     let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 0.01, "{value} is not {expected}");
-    near(write.open_s, 0.001);
-    near(write.transfer_s, 0.008);
-    near(write.total_s, 0.010);
-    near(write.bandwidth(), (4 << 20) as f64 / 0.010);
-    near(write.iops(&done.test), 16.0 / 0.008);
-    near(write.ops(&done.test), 16.0 / 0.010);
+    let test = test("--plumb-ranks 2");
+    let write = Access::of(&uneven("write", 2), &test, 0).unwrap();
+    // The first rank is open at 1 ms, has written at 9 ms, and is done at 10 ms; the second at 3, 23 and 25 ms.
+    near(write.open_s, 0.003);
+    near(write.transfer_s, 0.023 - 0.001);
+    near(write.close_s, 0.025 - 0.009);
+    near(write.total_s, 0.025);
+    near(write.bandwidth(), (2 << 20) as f64 / 0.025);
+    near(write.iops(&test), 8.0 / 0.022);
+    near(write.ops(&test), 8.0 / 0.025);
     near(write.mean_transfer_s(), 0.002);
+    // With barriers, no rank begins a part before the last one has ended the part before it.
+    let test = self::test("-g --plumb-ranks 2");
+    let write = Access::of(&uneven("write", 2), &test, 0).unwrap();
+    near(write.transfer_s, 0.020);
+    near(write.close_s, 0.002);
+    near(write.total_s, 0.003 + 0.020 + 0.002);
+}
+
+// Protects the exit code: a rank that ended with an error, or was killed, is no transfer that was not what was written.
+#[test]
+fn only_wrong_data_counts_as_wrong() {
+    let fault = |errno: Option<i32>, message: &str| plumb_result::Fault {
+        op: plumb_workload::OpKind::Read,
+        path: "f".into(),
+        offset: 0,
+        length: 4096,
+        errno,
+        message: message.to_owned(),
+    };
+    let test = test("-r -R -G 3 --plumb-ranks 3");
+    let mut phase = measured("read", 3);
+    phase.workers[0].fault_count = 2;
+    phase.workers[1].fault_count = 1;
+    phase.workers[1].ended_by = Some("read of f: Input/output error".to_owned());
+    phase.workers[2].fault_count = 1;
+    phase.workers[2].ended_by = Some("its process was killed by signal 9".to_owned());
+    phase.fault_count = 4;
+    phase.faults = vec![fault(None, "at byte 8"), fault(None, "at byte 16"), fault(Some(5), "Input/output error")];
+    let access = Access::of(&phase, &test, 0).unwrap();
+    assert_eq!((access.wrong, access.failed.len()), (2, 1));
 }
 
 // Protects scripts that read the table: its lines are those of the real tool's, to the column.

@@ -4,19 +4,18 @@
 //! 2. [`lower::lower`]: the workload of one iteration: its phases over trees of directories and items.
 //! 3. [`print`]: the report, from the [`IterationResult`]s of all iterations.
 
-pub mod help;
 pub mod lower;
 pub mod options;
 pub mod print;
 mod result;
 mod settings;
 
-pub use crate::aiori::Wrong;
+pub use crate::aiori::OptionError;
 pub use lower::{Facts, Lowered, lower};
 pub use result::{IterationResult, RankTime, Test, TestResult};
 pub use settings::{Prints, Settings};
 
-use crate::aiori::Said;
+use crate::aiori::{Said, help as help_of};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,12 +26,17 @@ pub enum Asked {
     Run(Box<Settings>, Vec<(String, &'static str)>),
 }
 
+/// What `-h` prints.
+pub fn help() -> String {
+    help_of("mdtest", options::ROWS)
+}
+
 /// Reads a command line, without the name of the program.
 ///
 /// # Errors
 /// The first error in it.
-pub fn read(words: &[String]) -> Result<Asked, Wrong> {
-    let said = Said::read(words, &[options::OPTIONS, crate::aiori::BACKENDS])?;
+pub fn read(words: &[String]) -> Result<Asked, OptionError> {
+    let said = Said::read(words, options::ROWS)?;
     if said.help {
         return Ok(Asked::Help);
     }

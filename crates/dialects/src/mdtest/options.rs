@@ -1,7 +1,7 @@
 //! mdtest's options.
 
-use crate::aiori::{Opt, Support, Takes};
-use Support::{NotYet, Works};
+use crate::aiori::{BACKENDS, Opt, Support, Takes};
+use Support::{Ignored, NotYet, Works};
 use Takes::{Flag, Number, Size, Text};
 
 const fn short(letter: char, takes: Takes, default: &'static str, what: &'static str) -> Opt {
@@ -43,7 +43,7 @@ pub const OPTIONS: &[Opt] = &[
     short('R', Flag, "", "Stat and read in random order"),
     short('s', Number, "1", "Stride between numbers of tasks"),
     short('S', Flag, "", "All tasks share the same files; no directories"),
-    short('t', Flag, "", "Count the change to a task's own directory; no time here"),
+    Opt { support: Ignored("no task changes its directory"), ..short('t', Flag, "", "Count the change to a task's own directory") },
     short('T', Flag, "", "Only stat"),
     short('u', Flag, "", "A tree of its own for each task"),
     short('U', Flag, "", "Rename directories"),
@@ -68,3 +68,6 @@ pub const OPTIONS: &[Opt] = &[
     long("verify-write", Flag, "", "Read back and compare what was written to a file before it is closed"),
     long("warningAsErrors", Flag, "", "A failed operation ends it"),
 ];
+
+/// All of them.
+pub(super) const ROWS: &[&[Opt]] = &[OPTIONS, BACKENDS];

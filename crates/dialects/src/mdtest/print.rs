@@ -3,7 +3,7 @@
 use super::lower::Lowered;
 use super::result::{IterationResult, RankTime, Test};
 use super::settings::{Prints, Settings};
-use crate::aiori::{FileSystem, VERSION, exponent};
+use crate::aiori::{Divisor, FileSystem, Spread, VERSION, exponent, percentiles_ms};
 use plumb_result::histogram::Histogram;
 
 /// The first lines. `began` is in mdtest's form of a date and time.
@@ -133,29 +133,6 @@ fn each_rank(settings: &Settings, results: &[IterationResult], figure: Figure) -
     text
 }
 
-/// Max, min, mean and standard deviation.
-struct Spread {
-    max: f64,
-    min: f64,
-    mean: f64,
-    deviation: f64,
-}
-
-impl Spread {
-    /// The deviation is that of a sample; of a single value it is 0.
-    fn of(values: &[f64]) -> Spread {
-        let count = values.len() as f64;
-        let mean = if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / count };
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Spread {
-            max: values.iter().copied().fold(0.0, f64::max),
-            min: values.iter().copied().reduce(f64::min).unwrap_or(0.0),
-            mean,
-            deviation: if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 },
-        }
-    }
-}
-
 fn table(settings: &Settings, results: &[IterationResult], figure: Figure) -> String {
     let what = if figure == Figure::Rate { "rate (in ops/sec)" } else { "time (in ms/op)" };
     let (ranks, line) = match settings.rank_statistics {
@@ -200,10 +177,10 @@ fn row(
     text.push_str(&format!("   {:<name_width$} ", test.name()));
     if settings.rank_statistics {
         let ranks = results.iter().filter_map(|result| result.test(test)).flat_map(|test| &test.ranks);
-        let spread = Spread::of(&ranks.map(of_rank).collect::<Vec<_>>());
+        let spread = Spread::of(&ranks.map(of_rank).collect::<Vec<_>>(), Divisor::CountLessOne);
         text.push_str(&format!("{:>14.3} {:>14.3} {:>14.3}     ", spread.max, spread.min, spread.mean));
     }
-    let spread = Spread::of(&results.iter().map(of_iteration).collect::<Vec<_>>());
+    let spread = Spread::of(&results.iter().map(of_iteration).collect::<Vec<_>>(), Divisor::CountLessOne);
     text.push_str(&format!(
         "    {:>14.3} {:>14.3} {:>14.3} {:>14.3}\n",
         spread.max, spread.min, spread.mean, spread.deviation
@@ -223,9 +200,8 @@ fn latencies(results: &[IterationResult]) -> String {
             continue;
         }
         text.push_str(&format!("   {:<18} ", test.name()));
-        for at in [0.5, 0.9, 0.99, 0.999, 1.0] {
-            let ns = if at < 1.0 { latency.quantile(at) } else { latency.max() };
-            text.push_str(&format!(" {:>14.6}", ns.unwrap_or(0) as f64 / 1e6));
+        for ms in percentiles_ms(&latency) {
+            text.push_str(&format!(" {ms:>14.6}"));
         }
         text.push('\n');
     }

@@ -151,8 +151,8 @@ pub struct IterationResult {
 }
 
 impl IterationResult {
-    /// Takes what was measured of a phase.
-    pub fn add(&mut self, measured: &PhaseMeasurement) {
+    /// Takes what was measured of a phase of `tasks` tasks.
+    pub fn add(&mut self, measured: &PhaseMeasurement, tasks: u32) {
         let Some(test) = Test::of_phase(&measured.name) else { return };
         let is_item = |kind: &OpKind| *kind != OpKind::Sync;
         let mut result = TestResult {
@@ -161,7 +161,9 @@ impl IterationResult {
             faults: measured.faults.clone(),
             ..TestResult::default()
         };
-        for (_, op) in measured.ops.iter().filter(|(kind, _)| is_item(kind)) {
+        // With -c, what rank 0 makes for all comes first, and is in the time alone.
+        let ranks = &measured.workers[measured.workers.len().saturating_sub(tasks as usize)..];
+        for (_, op) in ranks.iter().flat_map(|rank| &rank.ops).filter(|(kind, _)| is_item(kind)) {
             result.items += op.count;
             result.latency.merge(&op.service);
         }
@@ -172,8 +174,8 @@ impl IterationResult {
                 time_ns: worker.wall_ns.saturating_sub(u64::try_from(synced_ns).unwrap_or(u64::MAX)),
             }
         };
-        result.ranks = measured.workers.iter().map(of_rank).collect();
-        self.at_wall.extend(measured.workers.iter().filter_map(|worker| worker.items_at_wall));
+        result.ranks = ranks.iter().map(of_rank).collect();
+        self.at_wall.extend(ranks.iter().filter_map(|worker| worker.items_at_wall));
         self.tests.push((test, result));
     }
 

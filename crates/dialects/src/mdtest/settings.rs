@@ -1,10 +1,7 @@
 //! Settings: what was said, with defaults, and the rules of what goes together.
 
-use crate::aiori::{Said, Wrong, packet_kind};
+use crate::aiori::{OptionError, Said, wrong};
 use plumb_workload::program::{PacketKind, TreeNames};
-
-/// Most ranks of one process: a thread each.
-const RANKS_MAX: u32 = 4096;
 
 /// What is printed of each test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,32 +100,23 @@ pub struct Settings {
 }
 
 /// The settings of what was said.
-pub(super) fn settings(said: &Said) -> Result<Settings, Wrong> {
-    let conflict = |text: String| Err(Wrong::Conflict(text));
+pub(super) fn settings(said: &Said) -> Result<Settings, OptionError> {
     let api = said.text("a").unwrap_or("POSIX");
     if !api.eq_ignore_ascii_case("posix") {
-        return conflict(format!("-a {api}: only POSIX is supported"));
+        return Err(wrong("a", api, "is not supported: only POSIX is"));
     }
-    let Some(packets) = packet_kind(said.text("dataPacketType").unwrap_or("t")) else {
-        let word = said.text("dataPacketType").unwrap_or_default();
-        return conflict(format!("--dataPacketType: unknown packets `{word}`; use o, i, t or r"));
-    };
     let phases = ["C", "T", "E", "r", "U"].map(|key| said.is_set(key));
     let all = phases.iter().all(|said| !said);
     let [creates, stats, reads, removes, renames] = phases.map(|said| said || all);
     let both = !said.is_set("D") && !said.is_set("F");
     let shared = said.is_set("S");
-    let ranks = said.small_count("plumb-ranks", 1)?;
-    if !(1..=RANKS_MAX).contains(&ranks) {
-        return conflict(format!("--plumb-ranks: {ranks} ranks are not possible; use 1 to {RANKS_MAX}"));
-    }
+    let ranks = said.ranks()?;
     let tasks = match said.small_count("l", 0)? {
         0 => (ranks, ranks, 1),
         last => (said.small_count("f", 1)?, last, said.small_count("s", 1)?.max(1)),
     };
     let random_seed = said.small_count("random-seed", 0)?;
     let random_seed = (said.is_set("R") || random_seed > 0).then_some(random_seed);
-    let text = |key: &str| said.text(key).map(str::to_owned);
     let directories: Vec<String> = said.text("d").unwrap_or("./out").split('@').map(str::to_owned).collect();
     let settings = Settings {
         directories: directories.into_iter().filter(|directory| !directory.is_empty()).collect(),
@@ -155,11 +143,11 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Wrong> {
         syncs: said.is_set("Y"),
         makes_nodes: said.is_set("k"),
         wall_s: said.small_count("W", 0)?,
-        status_file: text("x"),
+        status_file: said.named("x"),
         verifies_reads: said.is_set("X"),
         verifies_writes: said.is_set("verify-write"),
         data_seed: said.number("G").filter(|&seed| seed != -1).and_then(|seed| i32::try_from(seed).ok()),
-        packets,
+        packets: said.packets("dataPacketType")?,
         direct: said.is_set("posix.odirect"),
         iterations: said.small_count("i", 1)?,
         delay_s: said.small_count("p", 0)?,
@@ -172,7 +160,7 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Wrong> {
         },
         prints_all: said.is_set("print-all-procs"),
         rank_statistics: said.is_set("showRankStatistics"),
-        rank_csv: text("saveRankPerformanceDetails"),
+        rank_csv: said.named("saveRankPerformanceDetails"),
         warnings_are_errors: said.is_set("warningAsErrors"),
         verbosity: said.small_count("v", 0)?.max(said.small_count("V", 0)?),
     };
@@ -182,8 +170,8 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Wrong> {
 
 impl Settings {
     /// What does not go together.
-    fn rules(&self) -> Result<(), Wrong> {
-        let conflict = |text: &str| Err(Wrong::Conflict(text.to_owned()));
+    fn rules(&self) -> Result<(), OptionError> {
+        let conflict = |text| Err(OptionError::Conflict(text));
         let places = self.directories.len();
         match () {
             () if places == 0 => conflict("-d: no directory is named"),
@@ -210,6 +198,9 @@ impl Settings {
             () if self.wall_s > 0 && self.items > 0 && self.per_directory > 0 => {
                 conflict("-W needs a single tree: give -n or -I, not both")
             }
+            () if self.shuffles_behind_wall() && self.branch > 1 && self.depth > 0 && !self.leaves_only => {
+                conflict("-R behind a stonewall needs a tree without branches: use -b 1")
+            }
             () if self.tasks.0 > self.tasks.1 => conflict("-f exceeds -l: the first number of tasks is above the last"),
             () if self.tasks.1 > self.ranks => conflict("-l exceeds the number of ranks; raise --plumb-ranks"),
             () if self.tasks.0 == 0 => conflict("-f: 0 tasks do nothing"),
@@ -217,11 +208,18 @@ impl Settings {
         }
     }
 
-    fn names_problem(&self) -> Result<(), Wrong> {
+    /// Whether files in a random order are those that a stonewall let through, in this run or an earlier one: the first
+    /// that were made, whose numbers follow each other only where no directory has several.
+    fn shuffles_behind_wall(&self) -> bool {
+        let has_wall = if self.creates { self.wall_s > 0 } else { self.status_file.is_some() };
+        has_wall && self.random_seed.is_some() && self.files_too && (self.stats || self.reads)
+    }
+
+    fn names_problem(&self) -> Result<(), OptionError> {
         let names = super::lower::names(self, self.tasks.1, 0);
         match names.problem() {
             None => Ok(()),
-            Some((_, message, help)) => Err(Wrong::Conflict(format!("{message}; {help}"))),
+            Some((_, message, help)) => Err(OptionError::Tree { message, help }),
         }
     }
 

@@ -119,6 +119,31 @@ fn later_phases_go_as_far_as_the_stonewall() {
     assert_eq!(steps(&branches, "file-stat").1[0].order, ItemOrder::DepthFirst);
 }
 
+// Protects -R behind a wall where the first files made are those with the lowest numbers, and an empty name of a file.
+#[test]
+fn random_order_goes_with_a_stonewall_where_numbers_follow() {
+    for line in
+        ["-n 10 -F -R -W 1", "-n 8 -F -R -W 1 -b 2 -z 2 -L", "-n 10 -F -R -W 1 -z 3", "-n 9 -F -C -R -W 1 -b 2 -z 1"]
+    {
+        settings(line);
+    }
+    let unnamed = settings("-n 10 -F -T -x= --saveRankPerformanceDetails=");
+    assert_eq!((unnamed.status_file, unnamed.rank_csv), (None, None));
+}
+
+// Protects the counts of -c: what rank 0 makes for all is not counted again, and no rank takes another's place.
+#[test]
+fn collective_creation_counts_each_file_once() {
+    let mut phase = measured("file-create", 30, 10);
+    let rank = measured("file-create", 10, 10).workers.remove(0);
+    phase.workers.extend([rank.clone(), rank]);
+    let mut result = IterationResult::default();
+    result.add(&phase, 2);
+    let made = result.test(Test::FileCreation).unwrap();
+    assert_eq!((made.items, made.latency.count()), (20, 20));
+    assert_eq!(made.ranks.iter().map(|rank| rank.items).collect::<Vec<_>>(), [10, 10]);
+}
+
 // Protects what is read and written: sizes, packets, order.
 #[test]
 fn files_are_made_and_read_as_said() {
@@ -152,8 +177,10 @@ fn conflicts_are_refused() {
         ("-n 99999999999p", "exceeds 64 bits"),
         ("-n 4096p -b 1000 -z 9", "more than can be numbered"),
         ("-z 9999", "too long for every system"),
-        ("--plumb-ranks 0", "0 ranks"),
+        ("--plumb-ranks 0", "use 1 to 4096"),
         ("-n -1", "is negative"),
+        ("-n 10 -F -R -W 1 -b 2 -z 1", "-R behind a stonewall"),
+        ("-n 10 -F -T -R -x sw -b 2 -z 1", "-R behind a stonewall"),
         ("--dataPacketType=x", "unknown packets"),
         ("--run-cmd-before-phase=ls", "not yet supported"),
         ("--verify-reads", "did you mean `--verify-read`?"),
@@ -181,8 +208,8 @@ fn results() -> Vec<IterationResult> {
     [10, 20]
         .map(|ms| {
             let mut result = IterationResult::default();
-            result.add(&measured("file-stat", 100, ms));
-            result.add(&measured("tree-create", 1, 1));
+            result.add(&measured("file-stat", 100, ms), 1);
+            result.add(&measured("tree-create", 1, 1), 1);
             result
         })
         .into()

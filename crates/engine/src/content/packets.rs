@@ -1,7 +1,7 @@
 //! Data packets of IOR and mdtest. Source: IOR 4.1.0+dev, what it writes.
 
 use super::Mismatch;
-use plumb_workload::library_random::first_of_seed;
+use plumb_workload::library_random::rand_r;
 use plumb_workload::program::{PacketKind, Packets};
 
 const WORD_BYTES: usize = 8;
@@ -30,13 +30,13 @@ struct Words {
 
 impl Words {
     fn new(packets: Packets, of: PacketOf) -> Words {
-        let seed = (packets.seed as u32).wrapping_add(of.worker);
+        let mut seed = (packets.seed as u32).wrapping_add(of.worker);
         let word = match packets.kind {
-            PacketKind::Random => u64::from(first_of_seed(seed.wrapping_add(of.item as u32))),
+            PacketKind::Random => u64::from(rand_r(&mut seed.wrapping_add(of.item as u32))),
             PacketKind::Incompressible => {
                 // Both halves are drawn one after the other from the same seed.
-                let (high, next) = drawn(seed);
-                u64::from(high) << 32 | u64::from(drawn(next).0)
+                let high = rand_r(&mut seed);
+                u64::from(high) << 32 | u64::from(rand_r(&mut seed))
             }
             PacketKind::Timestamp | PacketKind::Offset => 0,
         };
@@ -68,15 +68,6 @@ impl Iterator for Words {
             }
         })
     }
-}
-
-/// A number of `rand_r`, and the state behind it.
-fn drawn(seed: u32) -> (u32, u32) {
-    let mut next = seed;
-    for _ in 0..3 {
-        next = next.wrapping_mul(1_103_515_245).wrapping_add(12_345);
-    }
-    (first_of_seed(seed), next)
 }
 
 /// Whether the packet is the same for all items of a worker.
@@ -137,7 +128,7 @@ mod tests {
         let offset = words(PacketKind::Offset, 514);
         assert_eq!([offset[0], offset[1], offset[512]], [worker | 7, worker | 4, worker | 14]);
         let random = words(PacketKind::Random, 2);
-        let first = u64::from(first_of_seed(3 + 2 + 7)).wrapping_mul(GOLDEN) >> 3;
+        let first = u64::from(rand_r(&mut (3 + 2 + 7))).wrapping_mul(GOLDEN) >> 3;
         assert_eq!(random, [first, first.wrapping_mul(GOLDEN) >> 3]);
         let same = words(PacketKind::Incompressible, 3);
         assert_eq!(same[1], same[2]);

@@ -1,8 +1,10 @@
 //! Makes each call of a program: what a system call is here, it is once.
 
-use super::aio::{Ahead, Aio};
+mod records;
+
+use super::aio::Aio;
 use super::content::RecordMemory;
-use super::descriptor::{close, errno, lock, moved, nothing, system};
+use super::descriptor::{close, errno, lock, nothing, system};
 use super::directory::Directories;
 use super::file_set::SetPlace;
 use super::files::FileTable;
@@ -11,15 +13,14 @@ use super::op::{Call, CallOp, RecordPart};
 use super::postmark::FileMemory;
 use super::rules::StepRules;
 use super::stream::{StdioStream, Streams};
-use super::trees::{self, TreePaths};
+use super::trees::TreeCalls;
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
-use crate::content::packets::PacketOf;
 use crate::op::Seek;
 use crate::syscall::mapping::Mapping;
 use plumb_workload::OpKind;
-use plumb_workload::program::{LockKind, RecordOrder, Transfer, TreeEntry, Via};
+use plumb_workload::program::Transfer;
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, RawMode, SeekFrom, Timespec, Timestamps, UTIME_NOW};
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -34,7 +35,7 @@ pub(super) const LINK_BYTES: usize = 4096;
 pub(super) enum Files {
     Names(Arc<FileTable>),
     Set(Box<SetPlace>),
-    Trees(Box<TreePaths>),
+    Trees(Box<TreeCalls>),
 }
 
 /// A path, and the directory that it begins at.
@@ -47,7 +48,7 @@ impl Files {
         match self {
             Files::Names(table) => Ok((CWD, table.path(number as u32).ok_or(Errno(libc::ENOENT))?)),
             Files::Set(set) => Ok((set.root.as_fd(), set.path())),
-            Files::Trees(paths) => Ok((CWD, paths.path())),
+            Files::Trees(trees) => Ok((CWD, trees.paths.path())),
         }
     }
 
@@ -56,7 +57,7 @@ impl Files {
         match self {
             Files::Names(_) => self.at(number),
             Files::Set(set) => Ok((set.root.as_fd(), set.other())),
-            Files::Trees(paths) => Ok((CWD, paths.other())),
+            Files::Trees(trees) => Ok((CWD, trees.paths.other())),
         }
     }
 
@@ -65,7 +66,7 @@ impl Files {
         match self {
             Files::Names(table) => table.name(number as u32).ok_or(Errno(libc::ENOENT)),
             Files::Set(set) => Ok(set.path()),
-            Files::Trees(paths) => Ok(paths.path()),
+            Files::Trees(trees) => Ok(trees.paths.path()),
         }
     }
 
@@ -163,16 +164,6 @@ impl Handle {
     fn seek_stream(&mut self, seek: Seek) -> Result<(), Errno> {
         self.stream()?.seek(seek).map(drop)
     }
-}
-
-/// For whom and what an item of a tree is written.
-fn packet_of(paths: &TreePaths, op: &CallOp) -> PacketOf {
-    let name = paths.name(op.file);
-    let item = match name.entry {
-        TreeEntry::Item(_, item) => item,
-        _ => 0,
-    };
-    PacketOf { worker: name.owner, item }
 }
 
 /// The handle of an op.
@@ -382,165 +373,14 @@ impl Calls {
                 let piece = self.memory.piece(step.record.0);
                 self.directories.of_file(files.table()?, step, op, piece)
             }
-            Call::Tree => self.of_tree(op),
+            Call::Tree => match (&mut self.files, self.rules.get(usize::from(op.rules))) {
+                (Files::Trees(trees), Some(StepRules::Tree(step))) => {
+                    trees.make(step, self.memory.piece(step.item_bytes()))
+                }
+                _ => Err(Errno(libc::EINVAL)),
+            },
             _ => Err(Errno(libc::ENOSYS)),
         }
-    }
-
-    /// All that is done of an entry of a tree.
-    fn of_tree(&mut self, op: &CallOp) -> Completion {
-        let Calls { files: Files::Trees(paths), rules, memory, .. } = self else { return Err(Errno(libc::EINVAL)) };
-        let Some(StepRules::Tree(step)) = rules.get(usize::from(op.rules)) else { return Err(Errno(libc::EINVAL)) };
-        trees::make(paths, step, memory.piece(step.item_bytes()))
-    }
-
-    /// Writes the paths of an entry of a tree, and makes what is written into it.
-    #[inline]
-    fn before_tree(&mut self, op: &CallOp) {
-        let Calls { files: Files::Trees(paths), rules, memory, .. } = self else { return };
-        paths.write(op.file);
-        if op.kind == OpKind::Rename {
-            paths.write_other(op.other);
-        }
-        if op.kind == OpKind::Create
-            && let Some(StepRules::Tree(step)) = rules.get(usize::from(op.rules))
-            && step.made_bytes() > 0
-        {
-            memory.fill_packet(packet_of(paths, op), step.made_bytes());
-        }
-    }
-
-    #[inline(always)]
-    fn plain(&mut self, op: &CallOp) -> Completion {
-        let Calls { handles, memory, .. } = self;
-        let fd = of(handles, op)?.fd()?;
-        let piece = memory.piece(op.length);
-        match op.call {
-            Call::Read => moved(rustix::io::read(fd, piece)),
-            Call::Write => moved(rustix::io::write(fd, piece)),
-            Call::ReadAt => moved(rustix::io::pread(fd, piece, op.offset)),
-            _ => moved(rustix::io::pwrite(fd, piece, op.offset)),
-        }
-    }
-
-    fn single_bytes(&mut self, op: &CallOp) -> Completion {
-        let Calls { handles, memory, .. } = self;
-        let fd = of(handles, op)?.fd()?;
-        let piece = memory.piece(op.length);
-        for (number, byte) in piece.chunks_mut(1).enumerate() {
-            let done = match op.call {
-                Call::ReadBytes => rustix::io::read(fd, byte),
-                _ => rustix::io::write(fd, byte),
-            };
-            if done.map_err(errno)? == 0 {
-                return Ok(number as u64);
-            }
-        }
-        Ok(op.length)
-    }
-
-    fn streamed(&mut self, op: &CallOp) -> Completion {
-        let Calls { handles, memory, .. } = self;
-        let stream = of(handles, op)?.stream()?;
-        let piece = memory.piece(op.length);
-        match op.call {
-            Call::StreamRead => stream.read(piece),
-            Call::StreamWrite => stream.write(piece),
-            Call::GetCharacters => stream.library()?.get_characters(piece),
-            Call::GetCharactersUnlocked => stream.library()?.get_characters_unlocked(piece),
-            Call::PutCharactersUnlocked => stream.library()?.put_characters_unlocked(piece),
-            _ => stream.library()?.put_characters(piece),
-        }
-    }
-
-    fn moved_whole(&mut self, op: &CallOp) -> Completion {
-        let Calls { handles, rules, whole: Some(whole), .. } = self else { return Err(Errno(libc::EINVAL)) };
-        let Some(StepRules::Whole(blocks)) = rules.get(usize::from(op.rules)) else { return Err(Errno(libc::EINVAL)) };
-        let handle = of(handles, op)?;
-        match (&mut handle.stream, op.call) {
-            (Some(stream), Call::ReadWhole) => whole.read_stream(stream, op.length),
-            (Some(stream), _) => whole.write_stream(stream, op.length, blocks.write_bytes),
-            (None, Call::ReadWhole) => whole.read_file(handle.fd()?, op.length),
-            (None, _) => whole.write_file(handle.fd()?, op.length, blocks.write_bytes),
-        }
-    }
-
-    fn mapped(&mut self, op: &CallOp) -> Completion {
-        let sync = match self.transfer(op)?.via {
-            Via::Mapped { sync } => sync,
-            _ => None,
-        };
-        let Calls { handles, memory, .. } = self;
-        let mapping = of(handles, op)?.mapping()?;
-        let piece = memory.piece(op.length);
-        if op.call == Call::Load {
-            return mapping.load(op.offset, piece);
-        }
-        let moved = mapping.store(op.offset, piece)?;
-        if let Some(waits) = sync {
-            mapping.sync(op.offset, op.length, if waits { libc::MS_SYNC } else { libc::MS_ASYNC })?;
-        }
-        Ok(moved)
-    }
-
-    fn asynchronous(&mut self, op: &CallOp) -> Completion {
-        let transfer = self.transfer(op)?;
-        let Via::PosixAio { depth, copies } = transfer.via else { return Err(Errno(libc::EINVAL)) };
-        let record = transfer.record.0 as i64;
-        let step = match &transfer.order {
-            RecordOrder::Forward => record,
-            RecordOrder::Backward => -record,
-            RecordOrder::Strided { records } => record.saturating_mul(*records as i64),
-            RecordOrder::Shuffled(_) | RecordOrder::Same | RecordOrder::Listed(_) | RecordOrder::Segments(_) => 0,
-        };
-        let ahead = Ahead { step, end: transfer.end() };
-        let largest = transfer.largest_bytes() as usize;
-        let Calls { handles, memory, .. } = self;
-        let handle = of(handles, op)?;
-        if handle.aio.is_none() {
-            handle.aio = Some(Aio::new(depth, largest, copies || !memory.is_constant()).map_err(system)?);
-        }
-        let (Some(file), Some(aio)) = (&handle.file, &mut handle.aio) else { return Err(Errno(libc::EBADF)) };
-        let piece = memory.piece(op.length);
-        let moved = match op.call {
-            Call::AioRead => aio.read(file.as_fd(), op.offset, piece, ahead)?,
-            _ => aio.write(file.as_fd(), op.offset, piece)?,
-        };
-        if op.is_last && op.call == Call::AioWrite {
-            aio.drain()?;
-        }
-        Ok(moved)
-    }
-
-    /// A record's lock, or its end.
-    fn record_lock(&mut self, op: &CallOp, kind: LockKind) -> Result<(), Errno> {
-        lock(self.handle(op)?.fd()?, kind, op.offset, op.length).map(drop)
-    }
-
-    #[inline]
-    fn move_record(&mut self, op: &CallOp) -> Completion {
-        match op.call {
-            Call::Read | Call::Write | Call::ReadAt | Call::WriteAt => self.plain(op),
-            Call::ReadBytes | Call::WriteBytes => self.single_bytes(op),
-            Call::StreamRead
-            | Call::StreamWrite
-            | Call::GetCharacters
-            | Call::PutCharacters
-            | Call::GetCharactersUnlocked
-            | Call::PutCharactersUnlocked => self.streamed(op),
-            Call::ReadWhole | Call::WriteWhole => self.moved_whole(op),
-            Call::Load | Call::Store => self.mapped(op),
-            _ => self.asynchronous(op),
-        }
-    }
-
-    #[cold]
-    fn move_locked(&mut self, op: &CallOp) -> Completion {
-        let kind = if op.kind == OpKind::Read { LockKind::Read } else { LockKind::Write };
-        self.record_lock(op, kind)?;
-        let moved = self.move_record(op);
-        self.record_lock(op, LockKind::None)?;
-        moved
     }
 
     /// Longest time of all calls that were made of one record, ns; `None` where one call is all.
@@ -550,7 +390,7 @@ impl Calls {
 
     #[inline]
     fn make(&mut self, op: &CallOp) -> Completion {
-        if !op.kind.moves_bytes() || op.call == Call::Tree {
+        if !op.kind.moves_bytes() {
             return self.without_data(op);
         }
         self.seek_before(op)?;
@@ -600,8 +440,8 @@ impl Calls {
         if !self.checks || op.kind != OpKind::Read {
             return Ok(());
         }
-        if let (Files::Trees(paths), Call::Tree) = (&self.files, op.call) {
-            return self.memory.check_packet(packet_of(paths, op), moved);
+        if let (Files::Trees(trees), Call::Tree) = (&self.files, op.call) {
+            return self.memory.check_packet(trees.packet_of(op), moved);
         }
         let Calls { handles, memory, .. } = self;
         if op.call == Call::AioRead
@@ -628,15 +468,20 @@ impl SyncBackend for Calls {
 
     #[inline]
     fn before(&mut self, op: &CallOp) {
-        if op.call == Call::Tree {
-            return self.before_tree(op);
-        }
-        if let Files::Set(set) = &mut self.files {
-            set.write_paths(op);
-            if op.call == Call::Open {
-                // A handle that is still open is closed here, outside the clock.
-                let open = self.handles.get_mut(usize::from(op.handle)).map(std::mem::take);
-                drop(open);
+        match &mut self.files {
+            Files::Names(_) => {}
+            Files::Trees(trees) => {
+                if op.call == Call::Tree {
+                    return trees.before(op, &self.rules, &mut self.memory);
+                }
+            }
+            Files::Set(set) => {
+                set.write_paths(op);
+                if op.call == Call::Open {
+                    // A handle that is still open is closed here, outside the clock.
+                    let open = self.handles.get_mut(usize::from(op.handle)).map(std::mem::take);
+                    drop(open);
+                }
             }
         }
         if self.memory.changes() && op.kind != OpKind::Write {
@@ -701,7 +546,7 @@ impl SyncBackend for Calls {
     fn path_of(&self, op: &CallOp) -> PathBuf {
         let table = match &self.files {
             Files::Set(set) => return set.path_of(op),
-            Files::Trees(paths) => return paths.path_buf(op.file),
+            Files::Trees(trees) => return trees.paths.path_buf(op.file),
             Files::Names(table) => table,
         };
         let number = match op.kind {

@@ -69,6 +69,8 @@ pub(super) enum Instruction {
         size: u32,
     },
     Transfer(u32),
+    /// The same, with a stonewall to look at before each record.
+    TransferToWall(u32),
     /// What is done with trees, by its number.
     Trees(u32),
     Postmark,
@@ -335,7 +337,11 @@ impl Compiler {
             Step::Transfer(transfer) => {
                 let rules = self.rule(StepRules::Transfer(transfer.clone()), at)?;
                 self.program.transfers.push(TransferPlan::new(transfer, rules));
-                return Ok(Instruction::Transfer(self.program.transfers.len() as u32 - 1));
+                let number = self.program.transfers.len() as u32 - 1;
+                return Ok(match transfer.wall {
+                    Some(_) => Instruction::TransferToWall(number),
+                    None => Instruction::Transfer(number),
+                });
             }
             Step::Trees(step) => {
                 let rules = self.rule(StepRules::Tree(step.clone()), at)?;

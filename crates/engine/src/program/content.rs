@@ -237,6 +237,14 @@ impl RecordMemory {
         }
     }
 
+    /// What is read overwrites the packet that the memory holds.
+    #[inline]
+    pub(super) fn forget_packet(&mut self) {
+        if let Held::Packets { held, .. } = &mut self.content {
+            *held = None;
+        }
+    }
+
     /// Whether what was read of an item is its packet.
     pub(super) fn check_packet(&mut self, of: PacketOf, bytes: u64) -> Result<(), Box<Mismatch>> {
         let RecordMemory { region, content: Held::Packets { packets, .. }, at, .. } = self else { return Ok(()) };
@@ -336,4 +344,26 @@ fn purge(memory: &[u8], line: usize) -> Result<(), WorkerError> {
 #[cfg(not(target_arch = "x86_64"))]
 fn purge(_memory: &[u8], _line: usize) -> Result<(), WorkerError> {
     Err(WorkerError::NoPurge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::program::PacketKind;
+
+    // Protects files that are made behind ones that were read: they hold their packet, and not what was read.
+    #[test]
+    fn a_read_leaves_no_stale_packet() {
+        let packets = Packets { kind: PacketKind::Timestamp, seed: 3, worker: 0 };
+        let content = ProgramContent::Packets(packets);
+        let stream = StreamId { seed: 1, phase: 0, worker: 0 };
+        let mut memory = RecordMemory::new(ProgramMemory::default(), &content, 64, stream).unwrap();
+        let of = PacketOf { worker: 0, item: 0 };
+        memory.fill_packet(of, 64);
+        let written = memory.piece(64).to_vec();
+        memory.forget_packet();
+        memory.piece(64).fill(0xee);
+        memory.fill_packet(of, 64);
+        assert_eq!(memory.piece(64), written);
+    }
 }

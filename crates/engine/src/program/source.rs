@@ -15,12 +15,13 @@ use super::cursor::Cursor;
 use super::file_set::{SetState, SetWalk};
 use super::op::{Call, CallOp};
 use super::postmark::Mill;
-use super::trees::{AtWall, TreeFiles, TreeWay, WallMark, WallMeeting, look};
+use super::trees::{AtWall, TreeFiles, TreeWalk, WallMark, WallMeeting, look};
 use crate::fault::Yielded;
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
+use crate::worker_error::WorkerError;
 use plumb_workload::OpKind;
-use plumb_workload::program::Wall;
+use plumb_workload::program::TreeStep;
 use std::sync::Arc;
 
 /// This many instructions in a row without an op end a program with a mix.
@@ -61,10 +62,8 @@ pub(crate) struct ProgramSource {
     places: Vec<Within>,
     /// What PostMark's part does, where there is one.
     mill: Option<Box<Mill>>,
-    /// The trees that it goes through, where there are some.
-    trees: Option<Arc<TreeFiles>>,
-    /// The way through the step at hand of them.
-    way: Option<Box<TreeWay>>,
+    /// The walk of each step over trees.
+    walks: Vec<TreeWalk>,
     walls: Walls,
     /// Items or records that were done when a wall was met.
     at_wall: Option<u64>,
@@ -117,8 +116,7 @@ impl ProgramSource {
             set: set.map(|state| Box::new(SetWalk::new(program, state, stream))),
             places: Vec::new(),
             mill: program.postmark.as_ref().map(|part| Box::new(Mill::new(&part.0, part.1, worker))),
-            trees: None,
-            way: None,
+            walks: Vec::new(),
             walls: Walls::default(),
             at_wall: None,
             counters: vec![Counter::default(); usize::from(program.counters)],
@@ -137,9 +135,20 @@ impl ProgramSource {
         }
     }
 
-    /// Over these trees, where there are some; workers meet at `walls`.
-    pub(super) fn over_trees(self, trees: Option<&Arc<TreeFiles>>, walls: Walls) -> ProgramSource {
-        ProgramSource { trees: trees.cloned(), walls, ..self }
+    /// Over these trees, where there are some; workers meet at `walls`. Orders of items are shuffled here.
+    ///
+    /// # Errors
+    /// An order does not fit into memory.
+    pub(super) fn over_trees(self, trees: Option<&Arc<TreeFiles>>, walls: Walls) -> Result<ProgramSource, WorkerError> {
+        let walks = match trees {
+            None => Vec::new(),
+            Some(trees) => {
+                let walk =
+                    |(step, rules): &(TreeStep, u16)| TreeWalk::new(trees, step, *rules, self.worker, &walls.mark);
+                self.program.trees.iter().map(walk).collect::<Result<_, _>>()?
+            }
+        };
+        Ok(ProgramSource { walks, walls, ..self })
     }
 
     /// Items or records that were done when the wall of the phase was met.
@@ -149,21 +158,21 @@ impl ProgramSource {
 
     /// The next op of a step over trees.
     fn next_of_trees(&mut self, number: u32) -> Option<CallOp> {
-        let trees = self.trees.as_ref()?;
-        let (step, rules) = self.program.trees.get(number as usize)?;
-        let way = self.way.get_or_insert_with(|| Box::new(TreeWay::new(trees, step, *rules, self.worker)));
-        let op = way.next(self.walls.meeting.as_ref(), &self.walls.mark, &mut self.at_wall);
+        let walk = self.walks.get_mut(number as usize)?;
+        let op = walk.next(self.walls.meeting.as_ref(), &self.walls.mark, &mut self.at_wall);
         if op.is_none() {
-            self.way = None;
+            walk.start_over();
         }
         op
     }
 
     /// The next op of a transfer that ends at a wall.
-    #[cold]
-    fn next_before_wall(&mut self, number: u32, wall: Wall) -> Option<CallOp> {
+    fn next_before_wall(&mut self, number: u32) -> Option<CallOp> {
         let plan = self.program.transfers.get(number as usize)?;
-        if self.cursor.until().is_none() && !self.cursor.is_within() {
+        if let Some(wall) = plan.wall()
+            && self.cursor.until().is_none()
+            && !self.cursor.is_within()
+        {
             let done = self.cursor.done();
             match look(wall, self.walls.meeting.as_ref(), &self.walls.mark, done, plan.count()) {
                 AtWall::GoOn => {}
@@ -282,7 +291,10 @@ impl ProgramSource {
                 return Came::Op(CallOp { length: time_ns, ..CallOp::of(OpKind::Delay, Call::Pause) });
             }
             // Yielded by `next`.
-            Instruction::Transfer(_) | Instruction::Trees(_) | Instruction::Postmark => return Came::Nothing,
+            Instruction::Transfer(_)
+            | Instruction::TransferToWall(_)
+            | Instruction::Trees(_)
+            | Instruction::Postmark => return Came::Nothing,
             Instruction::Meet => {
                 if let Some(meeting) = self.walls.meeting.as_mut().filter(|_| self.transfers) {
                     meeting.meet_at_step();
@@ -366,14 +378,11 @@ impl Source for ProgramSource {
             let moved = match self.program.code.get(self.at) {
                 _ if self.ended => None,
                 Some(&Instruction::Transfer(number)) => {
-                    let transfer = &self.program.transfers[number as usize];
-                    Some(match transfer.wall() {
-                        Some(wall) if self.transfers => self.next_before_wall(number, wall),
-                        _ => transfer.next(&mut self.cursor),
-                    })
+                    Some(self.program.transfers[number as usize].next(&mut self.cursor))
                 }
+                Some(&Instruction::TransferToWall(number)) if self.transfers => Some(self.next_before_wall(number)),
                 Some(&Instruction::Trees(number)) if self.transfers => Some(self.next_of_trees(number)),
-                Some(Instruction::Trees(_)) => Some(None),
+                Some(Instruction::TransferToWall(_) | Instruction::Trees(_)) => Some(None),
                 Some(Instruction::Postmark) => Some(self.mill.as_mut().and_then(|mill| mill.next())),
                 _ => None,
             };

@@ -11,7 +11,7 @@ use super::rules::{Over, StepRules};
 use super::simulated::SimulatedCalls;
 use super::source::{ProgramSource, Walls};
 use super::stream::Streams;
-use super::trees::{TreeFiles, TreePaths, WallMark, WallMeeting};
+use super::trees::{TreeCalls, TreeFiles, WallMark, WallMeeting};
 use crate::backend::SyncBackend;
 use crate::barrier::{Barrier, Body};
 use crate::bind::{bind_pacer, run_to_end};
@@ -28,7 +28,7 @@ use crate::terms::Ended;
 use crate::tree::TreeShape;
 use crate::unshare_fds;
 use crate::worker_error::WorkerError;
-use plumb_workload::program::{Postmark, ProgramMemory, Rest, Step, Transfer, Via};
+use plumb_workload::program::{Postmark, ProgramMemory, Rest, Step, Transfer, TreeStep, Via};
 use plumb_workload::{Content, OpKind, Program};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -295,7 +295,10 @@ impl NamedWorker {
     fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {
         let files = match &self.files {
             NamedFiles::Names(files) => Files::Names(Arc::clone(files)),
-            NamedFiles::Trees(files) => Files::Trees(Box::new(TreePaths::new(Arc::clone(files)))),
+            NamedFiles::Trees(files) => {
+                let read_back = self.program.trees().map(TreeStep::read_back_bytes).max().unwrap_or(0);
+                Files::Trees(Box::new(TreeCalls::new(Arc::clone(files), read_back)?))
+            }
             NamedFiles::Sim(device) => {
                 barrier.report().backend.write(b"sim");
                 let calls = SimulatedCalls::new(device.clone(), self.handles());
@@ -333,8 +336,8 @@ impl NamedWorker {
             source.over_trees(trees, walls)
         };
         let clock = barrier.clock();
-        perform(&mut source(before, 1, None), &mut calls, before, clock)?;
-        let mut timed = source(steps, self.passes, Some(barrier.wall()));
+        perform(&mut source(before, 1, None)?, &mut calls, before, clock)?;
+        let mut timed = source(steps, self.passes, Some(barrier.wall()))?;
         barrier.expect(&self.program.kinds());
         calls.use_rules(&steps.rules);
         let ended = run_to_end(barrier, &mut timed, &mut calls, &mut Closed);
@@ -358,7 +361,7 @@ impl NamedWorker {
             perform(&mut timed, &mut calls, steps, clock)?;
         }
         if ended != Ended::Failed {
-            perform(&mut source(after, 1, None), &mut calls, after, clock)?;
+            perform(&mut source(after, 1, None)?, &mut calls, after, clock)?;
         }
         Ok(ended)
     }

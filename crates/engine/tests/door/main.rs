@@ -23,4 +23,5 @@ mod seeds;
 mod series;
 mod simulated;
 mod stopping;
+mod trees;
 mod verification;

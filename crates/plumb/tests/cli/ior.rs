@@ -66,10 +66,22 @@ fn ranks_wear_out_to_the_furthest() {
     run.says(&["stonewalling pairs accessed min: "]);
     let transfers: u64 = read(&home, "wall").trim().parse().unwrap();
     for file in ["f.00000000", "f.00000001"] {
-        assert_eq!(std::fs::metadata(home.work().join(file)).unwrap().len(), transfers * 4096, "{file}");
+        let path = home.work().join(file);
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), transfers * 4096, "{file}");
+        // More to read than what the stonewall let through.
+        std::fs::File::options().write(true).open(path).unwrap().set_len((transfers + 100) * 4096).unwrap();
     }
-    let read = home.plumb(&format!("as ior -r {walled}")).expect(0);
-    assert_eq!(row(&read.out, "read")[0], "read");
+    home.plumb(&format!("as ior -r -O saveRankPerformanceDetailsCSV=ranks {walled}")).expect(0);
+    let ranks = read(&home, "ranks");
+    let mut bytes = ranks.lines().skip(1).map(|line| {
+        let columns: Vec<&str> = line.split(',').collect();
+        assert_eq!(columns[0], "read", "{ranks}");
+        columns[3].parse::<f64>().unwrap() * columns[5].parse::<f64>().unwrap()
+    });
+    for _ in 0..2 {
+        let bytes = bytes.next().unwrap();
+        assert!((bytes / (transfers * 4096) as f64 - 1.0).abs() < 1e-6, "{bytes} of {transfers} transfers: {ranks}");
+    }
     home.plumb("as ior -w -r -D 1 --interIODelay=100 -t 4k -b 1g -o g")
         .expect(0)
         .says(&["Maybe caused by deadlineForStonewalling"]);
@@ -105,6 +117,12 @@ fn scripts_run_their_tests() {
         .expect(255)
         .complains(&["bad.ior:2: unknown option `blokSize=1m`; did you mean `blockSize`?"]);
     home.plumb("as ior -f none").expect(255).complains(&["none"]);
+    home.file("nested.ior", "IOR START\nscript=two.ior\nRUN\n");
+    home.plumb("as ior -f nested.ior").expect(255).complains(&["nested.ior:2: script works on the command line only"]);
+    home.plumb("as ior -O directives=segmentCount=2").expect(1).complains(&["works on the command line only"]);
+    // What stands last holds.
+    let last = home.plumb("as ior -b 64k -t 64k -O segmentCount=2 -s 3 -o s").expect(0);
+    last.says(&["segments : 3"]);
 }
 
 /// Protects the user's files, and from words that mean nothing.

@@ -81,12 +81,58 @@ fn ranks_wear_out_to_the_furthest() {
     assert_eq!(files, 2 * wall);
     let later = home.plumb("as mdtest -n 100000000 -F -T -r -x wall -d out --plumb-ranks 2").expect(0);
     assert!(!later.out.contains("WARNING"), "{}", later.out);
-    assert!(!later.out.contains("inf") && row(&later.out, "File stat")[0] > 0.0);
+    let [max, min, ..] = row(&later.out, "File stat")[..] else { panic!("{}", later.out) };
+    assert!(max.is_finite() && max > 0.0 && min == max, "{}", later.out);
     assert_eq!(tree(&home.work().join("out")).len(), 0);
     // A tree with branches, which mdtest itself refuses, in one run.
     let all = home.plumb("as mdtest -n 10000000 -b 2 -z 1 -F -W 1 -d t --plumb-ranks 2").expect(0);
     assert!(!all.out.contains("WARNING: unable"), "{}", all.out);
     assert!(!home.work().join("t").exists());
+}
+
+/// Protects -R behind a stonewall, in one run and in a later one: what is asked about and read are files that exist.
+#[test]
+fn random_order_stays_within_the_wall() {
+    let home = Home::new();
+    let walled = "-n 100000000 -F -R -w 8 -e 8 -X -G 3 -x wall -d out --plumb-ranks 2";
+    let run = home.plumb(&format!("as mdtest -C -T -E -W 1 {walled}")).expect(0);
+    assert!(!run.out.contains("WARNING"), "{}", run.out);
+    for operation in ["File stat", "File read"] {
+        assert!(row(&run.out, operation)[0] > 0.0, "{operation}: {}", run.out);
+    }
+    let later = home.plumb(&format!("as mdtest -T -E -r {walled}")).expect(0);
+    assert!(!later.out.contains("WARNING"), "{}", later.out);
+    assert!(row(&later.out, "File read")[0] > 0.0);
+    assert_eq!(tree(&home.work().join("out")).len(), 0);
+    home.plumb("as mdtest -n 10 -F -R -W 1 -b 2 -z 1 -d t").expect(1).complains(&["-R behind a stonewall", "-b 1"]);
+}
+
+/// Protects -c: rank 0 makes the files of all, the ranks write their own, and each file counts once.
+#[test]
+fn collective_creation_counts_each_file_once() {
+    let home = Home::new();
+    home.plumb("as mdtest -n 5 -F -C -c -w 16 --saveRankPerformanceDetails=ranks -d out --plumb-ranks 3").expect(0);
+    let files: Vec<String> =
+        tree(&home.work().join("out")).into_iter().filter(|path| path.contains("file.mdtest")).collect();
+    assert_eq!(files.len(), 15);
+    for file in &files {
+        assert_eq!(std::fs::metadata(home.work().join("out").join(file)).unwrap().len(), 16, "{file}");
+    }
+    let csv = read(&home, "ranks");
+    // A head, a line of all, and one of each rank.
+    assert_eq!(csv.lines().count(), 2 + 3, "{csv}");
+    assert!(csv.lines().nth(1).unwrap().starts_with("all,5,"), "{csv}");
+}
+
+/// Protects --verify-write, also with direct I/O: what is written is read back from the file.
+#[test]
+fn writes_are_read_back() {
+    let home = Home::new();
+    for more in ["", "--posix.odirect"] {
+        let run = home.plumb(&format!("as mdtest -n 3 -F -w 4096 --verify-write {more} -d out")).expect(0);
+        assert!(!run.out.contains("WARNING"), "{}", run.out);
+        assert!(row(&run.out, "File creation")[0] > 0.0);
+    }
 }
 
 /// Protects from counting what failed: missing files are warnings, and no rate.

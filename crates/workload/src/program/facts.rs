@@ -3,6 +3,7 @@
 use super::files::{FileWork, Pick};
 use super::step::{MissingFile, Step};
 use super::transfer::Moves;
+use super::trees::Wall;
 use crate::op::OpKind;
 
 /// What a step can be made of.
@@ -19,6 +20,15 @@ pub enum Needs {
 }
 
 impl Step {
+    /// The stonewall that ends it, where there is one.
+    pub fn wall(&self) -> Option<Wall> {
+        match self {
+            Step::Trees(step) => step.wall,
+            Step::Transfer(transfer) => transfer.wall,
+            _ => None,
+        }
+    }
+
     /// The lists of steps inside of it. What a mix never chooses is not among them.
     pub fn inside(&self) -> Vec<&[Step]> {
         match self {

@@ -209,9 +209,7 @@ impl Program {
     pub fn meetings(&self) -> usize {
         let waits = |step: &&Step| match step {
             Step::Meet {} => true,
-            Step::Trees(step) => matches!(step.wall, Some(Wall::After(_))),
-            Step::Transfer(transfer) => matches!(transfer.wall, Some(Wall::After(_))),
-            _ => false,
+            step => matches!(step.wall(), Some(Wall::After(_))),
         };
         self.all_steps().filter(waits).count()
     }

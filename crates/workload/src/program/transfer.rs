@@ -39,7 +39,7 @@ pub struct Transfer {
     /// Reads of single bytes elsewhere, which disturb whoever reads ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detours: Option<Detours>,
-    /// When all workers of the phase stop, however many records there are.
+    /// Stonewall: a time or count at which the transfer ends early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
 }

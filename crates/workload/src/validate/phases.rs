@@ -8,7 +8,7 @@ use crate::backend::{Backend, RwFlag};
 use crate::blocks::BlockStream;
 use crate::pace::{OpenLoad, Pace, ThinkTime};
 use crate::phase::{CachePolicy, Phase, RunAs, Stop, When, Work, WorkerGroup};
-use crate::program::Program;
+use crate::program::{Program, Step, Wall, walk};
 use crate::target::Target;
 use crate::units::Size;
 use crate::verify::{StampLayout, Verify, VerifyMethod, VerifyState};
@@ -70,6 +70,30 @@ fn meetings(check: &mut Checker, phase: &Phase) {
     }
 }
 
+/// Nobody passes a stonewall a second time: it is met once in a phase. How far it let workers through is in their memory.
+fn walls(check: &mut Checker, phase: &Phase) {
+    for (index, group) in phase.workers.iter().enumerate() {
+        let Some(program) = group.work.program() else { continue };
+        let meets = |step: &&Step| matches!(step.wall(), Some(Wall::After(_)));
+        let all = walk(&program.steps).filter(meets).count();
+        let once = program.steps.iter().filter(meets).count();
+        let (message, help) = match () {
+            () if all > 1 => ("the workers of a phase meet at one stonewall only", "put the other into another phase"),
+            () if all > once => ("a stonewall inside a loop or a mix is met once only", "move it out of the loop"),
+            () if all > 0 && group.limit.passes.is_some_and(|passes| passes > 1) => {
+                ("a stonewall is met once, and not in each pass", "leave `limit.passes` out")
+            }
+            () if group.run_as == RunAs::Process && program.all_steps().any(|step| step.wall().is_some()) => {
+                ("processes cannot tell later phases what a stonewall let through", "use `run-as = \"thread\"`")
+            }
+            () => continue,
+        };
+        check.inside("workers", |check| {
+            check.inside(index, |check| check.problem(["work", "program", "steps"], message, help));
+        });
+    }
+}
+
 fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTreeSet<&str>) {
     match phase.memory_pressure {
         Some(Size::Free(_)) => check.problem(
@@ -95,6 +119,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
     }
     stop(check, workload, phase);
     meetings(check, phase);
+    walls(check, phase);
     let mut names = BTreeSet::new();
     for (index, group) in phase.workers.iter().enumerate() {
         check.inside("workers", |check| {

@@ -27,8 +27,9 @@ mod values;
 pub mod verify;
 pub mod zones;
 
+pub use crate::support::Support;
 use by_name::ByName;
-pub use spec::{Category, OptionSpec, Precedence, Shelf, Support, UsageTier};
+pub use spec::{Category, OptionSpec, Precedence, Shelf, UsageTier};
 use std::sync::OnceLock;
 use values::Defaults;
 pub use values::OptionValues;

@@ -1,6 +1,7 @@
 //! A row of the table of options.
 
 use super::kind::Kind;
+use crate::support::Support;
 
 /// Subject of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,19 +105,6 @@ pub enum UsageTier {
     Three,
     /// Removed from fio itself.
     Gone,
-}
-
-/// What Plumb does with an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Support {
-    /// The job's meaning includes it.
-    Works,
-    /// Accepted without effect, for this reason.
-    Ignored(&'static str),
-    /// Not supported yet, for this reason; a job that uses it is refused.
-    NotYet(&'static str),
-    /// Will not be supported, for this reason; a job that uses it is refused.
-    Never(&'static str),
 }
 
 /// When an option takes effect among those of one section.

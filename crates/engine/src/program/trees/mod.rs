@@ -3,12 +3,11 @@
 
 mod calls;
 mod paths;
+mod walk;
 mod wall;
-mod way;
 
-pub(super) use calls::make;
-pub(super) use paths::TreePaths;
+pub(super) use calls::TreeCalls;
 pub(crate) use paths::{TreeFiles, open};
+pub(super) use walk::TreeWalk;
 pub(super) use wall::{AtWall, look};
 pub(crate) use wall::{WallMark, WallMeeting};
-pub(super) use way::TreeWay;

@@ -4,7 +4,7 @@ use crate::files::paths::Paths;
 use crate::guard::{FoundName, Guard, Naming, Refusal};
 use crate::setting::Setting;
 use plumb_workload::files::Names;
-use plumb_workload::program::{TreeEntry, TreeName, TreeNames};
+use plumb_workload::program::{TreeEntry, TreeName, TreeNames, put_number};
 use plumb_workload::{ScratchTarget, Workload};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -79,12 +79,13 @@ pub(crate) fn open(
 /// often than not.
 pub(in crate::program) struct TreePaths {
     files: std::sync::Arc<TreeFiles>,
-    path: Written,
-    other: Written,
+    path: PathBuffer,
+    other: PathBuffer,
 }
 
+/// A path, rewritten from its item's number on where it can be.
 #[derive(Default)]
-struct Written {
+struct PathBuffer {
     /// With its NUL.
     text: Vec<u8>,
     /// How much of it all numbers of the range share.
@@ -96,25 +97,14 @@ struct Written {
     suffix: Vec<u8>,
 }
 
-impl Written {
+impl PathBuffer {
     #[inline]
     fn write(&mut self, names: &TreeNames, number: u64) {
         if !(self.from..self.to).contains(&number) {
             return self.write_whole(names, number);
         }
         self.text.truncate(self.common);
-        let mut digits = [0; 20];
-        let mut at = digits.len();
-        let mut rest = self.first_item + (number - self.from);
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.text.extend_from_slice(&digits[at..]);
+        put_number(self.first_item + (number - self.from), &mut self.text);
         self.text.extend_from_slice(&self.suffix);
         self.text.push(0);
     }
@@ -148,7 +138,7 @@ impl Written {
 
 impl TreePaths {
     pub(in crate::program) fn new(files: std::sync::Arc<TreeFiles>) -> TreePaths {
-        TreePaths { files, path: Written::default(), other: Written::default() }
+        TreePaths { files, path: PathBuffer::default(), other: PathBuffer::default() }
     }
 
     /// Writes the path of the op at hand.

@@ -6,7 +6,7 @@ use plumb_workload::program::Wall;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How far every worker had come behind the last wall of a target: later phases go as far.
+/// Items that every worker completed before the last stonewall; later phases stop there.
 pub(crate) struct WallMark(AtomicU64);
 
 impl Default for WallMark {
@@ -16,7 +16,7 @@ impl Default for WallMark {
 }
 
 impl WallMark {
-    /// How far; `u64::MAX` before the first wall.
+    /// `u64::MAX` before the first wall.
     pub(in crate::program) fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -40,21 +40,21 @@ pub(crate) struct WallMeeting {
     meetings: u64,
 }
 
-/// What a wall says to a worker that has done so much.
+/// What a wall says to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::program) enum AtWall {
-    /// It is not there yet.
+    /// The stonewall is not reached yet.
     GoOn,
-    /// It is behind, and this is where to end.
+    /// The stonewall has passed; stop after this many.
     Until(u64),
-    /// It met the wall after as much, and this is where to end.
+    /// This worker reached the stonewall; stop after this many.
     Met(u64),
 }
 
 impl WallMeeting {
     /// Of this worker of a phase.
     pub(crate) fn new(memory: &Arc<PhaseMemory>, worker: usize) -> WallMeeting {
-        WallMeeting { memory: Arc::clone(memory), worker, workers: memory.worker_count(), meetings: 0 }
+        WallMeeting { memory: Arc::clone(memory), worker, workers: memory.io_worker_count(), meetings: 0 }
     }
 
     /// Whether so much time is over since the worker started.

@@ -44,19 +44,24 @@ pub fn file_system(path: &Path) -> FileSystem {
     )
 }
 
-/// Says what has no effect.
-pub fn tell_ignored(ignored: &[(String, &'static str)]) {
+/// Reports options that have no effect.
+pub fn report_ignored(ignored: &[(String, &'static str)]) {
     for (option, why) in ignored {
         error_line!("plumb: {option} has no effect: {why}");
     }
 }
 
-/// What there is, or what is wrong, told.
-pub fn told<T>(result: Result<T, DialectError>, tool: &str) -> Step<T> {
+/// The value. An error is reported, and ends the tool with `end`.
+pub fn or_report<T>(result: Result<T, DialectError>, tool: &str, end: End) -> Step<T> {
     result.map_err(|error| {
         error_line!("{tool}: {error}");
-        End::DialectFailed.into()
+        end.into()
     })
+}
+
+/// The number that a file keeps: what a stonewall let through.
+pub fn read_count(path: &str) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// Writes a file of its own.

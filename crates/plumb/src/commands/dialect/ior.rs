@@ -2,18 +2,18 @@
 
 use super::ToolCall;
 use super::hpc;
-use super::runner::{Dialect, Load, RunEnded, Step, page, refuse};
+use super::runner::{Dialect, Load, RunEnded, Step, page};
 use crate::exit::End;
 use crate::output::{self, error_line, error_text};
 use plumb_dialects::FileError;
 use plumb_dialects::ior::print::{self, Done, Session};
-use plumb_dialects::ior::{self, Access, AccessKind, Asked, Facts, Form, Lowered, Test, help, lower};
+use plumb_dialects::ior::{self, Access, AccessKind, Asked, Facts, Form, IorError, Lowered, Test, lower};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
 use std::cell::RefCell;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// IOR's tests; the code is the number of transfers that were not what was written, or 255 after an error.
 pub struct Ior {
@@ -24,12 +24,16 @@ pub struct Ior {
     ranks_per_node: u32,
     /// Which test is next, and which repetition of it.
     next: (usize, u32),
+    /// When the test at hand began.
     began: Instant,
     done: RefCell<Vec<Done>>,
 }
 
 /// What IOR ends with after an error: MPI's -1.
 const ABORTED: u8 = 255;
+
+/// The same, of a run.
+const FAILED: End = End::DialectCode(ABORTED);
 
 /// A repetition of a test.
 pub struct Run {
@@ -45,19 +49,14 @@ impl Dialect for Ior {
     fn read(call: &ToolCall<'_>) -> Step<Ior> {
         let mut file = |path: &str| std::fs::read_to_string(path).map_err(FileError::io(path));
         let tests = match ior::read(call.words, &mut file) {
-            Ok(Asked::Help) => return page(&help::text()),
+            Ok(Asked::Help) => return page(&ior::help()),
             Ok(Asked::Run(tests, ignored)) => {
-                hpc::tell_ignored(&ignored);
+                hpc::report_ignored(&ignored);
                 tests
             }
-            Err(wrong) => {
-                refuse::<()>(&format!("ior: {wrong}\n")).err();
-                return Err(if matches!(wrong, ior::Wrong::Conflict(_)) {
-                    End::DialectCode(ABORTED)
-                } else {
-                    End::DialectFailed
-                }
-                .into());
+            Err(error) => {
+                error_line!("ior: {error}");
+                return Err(if matches!(error, IorError::Words(_)) { End::DialectFailed } else { FAILED }.into());
             }
         };
         let words = std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned());
@@ -68,7 +67,7 @@ impl Dialect for Ior {
             output::print(&print::head(&session));
         }
         for path in tests.iter().filter_map(|test| test.rank_csv.as_deref()) {
-            hpc::told(hpc::write("saveRankPerformanceDetailsCSV", path, print::rank_csv_head()), "ior")?;
+            hpc::or_report(hpc::write("saveRankPerformanceDetailsCSV", path, print::rank_csv_head()), "ior", FAILED)?;
         }
         Ok(Ior {
             tests,
@@ -86,7 +85,13 @@ impl Dialect for Ior {
             self.finish()?;
             return Err(End::Interrupted.into());
         }
-        let (number, repetition) = self.next;
+        let (mut number, mut repetition) = self.next;
+        if self.is_late(number, repetition) {
+            (number, repetition) = (number + 1, 0);
+        }
+        if repetition == 0 {
+            self.began = Instant::now();
+        }
         let Some(test) = self.tests.get(number) else {
             self.finish()?;
             // As IOR has it, as far as a code can hold it.
@@ -94,13 +99,11 @@ impl Dialect for Ior {
             return Err(match u8::try_from(wrong) {
                 Ok(0) => End::Done,
                 Ok(code) => End::DialectCode(code),
-                Err(_) => End::DialectCode(ABORTED),
+                Err(_) => FAILED,
             }
             .into());
         };
-        let is_late = test.time_max_min > 0 && self.began.elapsed().as_secs() >= u64::from(test.time_max_min) * 60;
-        self.next =
-            if repetition + 1 < test.repetitions && !is_late { (number, repetition + 1) } else { (number + 1, 0) };
+        self.next = if repetition + 1 < test.repetitions { (number, repetition + 1) } else { (number + 1, 0) };
         let file = ior::lower::first_file(test, repetition);
         let facts = Facts {
             repetition,
@@ -138,11 +141,15 @@ impl Dialect for Ior {
         let test = &self.tests[run.test];
         for access in &watching.accesses {
             if let Some(path) = test.rank_csv.as_deref().filter(|_| access.kind != AccessKind::WriteCheck) {
-                hpc::told(hpc::add("saveRankPerformanceDetailsCSV", path, &print::rank_csv(access)), "ior")?;
+                hpc::or_report(
+                    hpc::add("saveRankPerformanceDetailsCSV", path, &print::rank_csv(access)),
+                    "ior",
+                    FAILED,
+                )?;
             }
             let at_wall = access.at_wall().filter(|_| access.kind == AccessKind::Write);
             if let (Some(path), Some((_, most, _))) = (&test.status_file, at_wall) {
-                hpc::told(hpc::write("stoneWallingStatusFile", path, &most.to_string()), "ior")?;
+                hpc::or_report(hpc::write("stoneWallingStatusFile", path, &most.to_string()), "ior", FAILED)?;
             }
         }
         let of_calls = watching.accesses.iter().flat_map(|access| access.failed.first()).next().cloned();
@@ -159,7 +166,7 @@ impl Dialect for Ior {
             return Err(match (refused, ended.signal) {
                 (true, _) => End::Refused,
                 (false, Some(_)) => End::Interrupted,
-                (false, None) => End::DialectCode(ABORTED),
+                (false, None) => FAILED,
             }
             .into());
         }
@@ -168,6 +175,11 @@ impl Dialect for Ior {
 }
 
 impl Ior {
+    /// Whether the time of a test is over before this repetition of it. The first one always runs.
+    fn is_late(&self, number: usize, repetition: u32) -> bool {
+        self.tests.get(number).is_some_and(|test| is_over(test.time_max_min, repetition, self.began.elapsed()))
+    }
+
     fn per_node(&self, test: &Test) -> u32 {
         if self.ranks_per_node == 0 { test.tasks } else { self.ranks_per_node.min(test.tasks) }
     }
@@ -175,13 +187,13 @@ impl Ior {
     /// What an earlier run's stonewall let through, where this one writes nothing.
     fn transfers_at_wall(&self, test: &Test) -> Step<Option<u64>> {
         let Some(path) = test.status_file.as_ref().filter(|_| !test.writes) else { return Ok(None) };
-        match std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()) {
+        match hpc::read_count(path) {
             Some(transfers) => Ok(Some(transfers)),
             None => {
                 error_line!(
                     "ior: Could not read back the stonewalling status from {path}; write it first, or leave it out"
                 );
-                Err(End::DialectCode(ABORTED).into())
+                Err(FAILED.into())
             }
         }
     }
@@ -196,7 +208,7 @@ impl Ior {
             _ => print::summary(&done, per_node) + &print::tail(&done, &ended),
         };
         match &first.test.summary_file {
-            Some(path) => hpc::told(hpc::write("summaryFile", path, &text), "ior"),
+            Some(path) => hpc::or_report(hpc::write("summaryFile", path, &text), "ior", FAILED),
             None => {
                 output::print(&text);
                 Ok(())
@@ -226,5 +238,25 @@ impl Progress for Watching<'_> {
             output::print(&print::row(self.test, &access));
         }
         self.accesses.push(access);
+    }
+}
+
+/// Whether -T ends a test before this repetition; 0 minutes never do.
+fn is_over(minutes: u32, repetition: u32, elapsed: Duration) -> bool {
+    repetition > 0 && minutes > 0 && elapsed >= Duration::from_secs(u64::from(minutes) * 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects -T: no repetition starts behind its minutes, but the first one always runs.
+    #[test]
+    fn no_repetition_starts_late() {
+        let minute = Duration::from_secs(60);
+        assert!(!is_over(1, 0, minute * 9));
+        assert!(!is_over(0, 5, minute * 9));
+        assert!(!is_over(2, 1, minute * 2 - Duration::from_millis(1)));
+        assert!(is_over(2, 1, minute * 2));
     }
 }

@@ -5,7 +5,7 @@ use super::hpc;
 use super::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use crate::exit::End;
 use crate::output::{self, error_line};
-use plumb_dialects::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, help, lower, print};
+use plumb_dialects::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, lower, print};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress, RunError};
@@ -33,9 +33,9 @@ impl Dialect for Mdtest {
 
     fn read(call: &ToolCall<'_>) -> Step<Mdtest> {
         let settings = match mdtest::read(call.words) {
-            Ok(Asked::Help) => return page(&help::text()),
+            Ok(Asked::Help) => return page(&mdtest::help()),
             Ok(Asked::Run(settings, ignored)) => {
-                hpc::tell_ignored(&ignored);
+                hpc::report_ignored(&ignored);
                 *settings
             }
             Err(wrong) => return refuse(&format!("mdtest: {wrong}\n")),
@@ -47,7 +47,11 @@ impl Dialect for Mdtest {
         let place = Path::new(&settings.directories[0]);
         output::print(&print::place(&settings, &hpc::file_system(place), seed));
         if let Some(path) = &settings.rank_csv {
-            hpc::told(hpc::write("--saveRankPerformanceDetails", path, &print::csv_head()), "mdtest")?;
+            hpc::or_report(
+                hpc::write("--saveRankPerformanceDetails", path, &print::csv_head()),
+                "mdtest",
+                End::DialectFailed,
+            )?;
         }
         let makes_places = settings.directories.iter().all(|directory| !Path::new(directory).exists());
         Ok(Mdtest { settings, seed, makes_places, tasks: 0, iteration: 0, results: RefCell::default() })
@@ -94,12 +98,12 @@ impl Dialect for Mdtest {
         Load::here(&run.workload)
     }
 
-    fn listen<'a>(&'a self, _run: &'a Lowered, _bench: &mut Bench) -> Step<Watching> {
-        Ok(Watching { result: IterationResult::default() })
+    fn listen<'a>(&'a self, run: &'a Lowered, _bench: &mut Bench) -> Step<Watching> {
+        Ok(Watching { result: IterationResult::default(), tasks: run.tasks })
     }
 
     fn print<'a>(&'a self, run: &'a Lowered, watching: Watching, ended: &RunEnded) -> Step<()> {
-        let Watching { result } = watching;
+        let Watching { result, .. } = watching;
         if let Some(wall) = print::wall(&result, run.items) {
             output::print(&wall);
         }
@@ -119,7 +123,7 @@ impl Dialect for Mdtest {
         }
         let ended_early = ended.result.is_err() || ended.signal.is_some() || failed;
         if let (Some(path), Some(items)) = (&self.settings.status_file, items_at_wall) {
-            hpc::told(hpc::write("-x", path, &items.to_string()), "mdtest")?;
+            hpc::or_report(hpc::write("-x", path, &items.to_string()), "mdtest", End::DialectFailed)?;
         }
         self.keep(result, run, ended_early)?;
         match ended_early {
@@ -142,7 +146,7 @@ impl Mdtest {
         match &self.settings.rank_csv {
             Some(path) => {
                 let rows = print::csv(&results, run.items);
-                hpc::told(hpc::add("--saveRankPerformanceDetails", path, &rows), "mdtest")
+                hpc::or_report(hpc::add("--saveRankPerformanceDetails", path, &rows), "mdtest", End::DialectFailed)
             }
             None => Ok(()),
         }
@@ -151,7 +155,7 @@ impl Mdtest {
     /// What an earlier run's stonewall let through, where this one creates no files.
     fn items_at_wall(&self) -> Option<u64> {
         let path = self.settings.status_file.as_ref().filter(|_| !self.settings.creates)?;
-        let read = std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
+        let read = hpc::read_count(path);
         if read.is_none() {
             output::print("WARNING: Could not read stonewall status file\n");
         }
@@ -162,10 +166,11 @@ impl Mdtest {
 /// Gathers what was measured.
 pub struct Watching {
     result: IterationResult,
+    tasks: u32,
 }
 
 impl Progress for Watching {
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
-        self.result.add(measured);
+        self.result.add(measured, self.tasks);
     }
 }

@@ -31,7 +31,7 @@ pub struct TreeStep {
     /// The first so many items of that order in each root; all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// When all workers of the phase stop, however many items there are.
+    /// Stonewall: a time or count at which the step ends early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
     /// Files are opened with `O_DIRECT`.
@@ -187,6 +187,14 @@ impl TreeStep {
     /// Bytes that each of its items is written with.
     pub fn made_bytes(&self) -> u64 {
         if self.changes() { self.item_bytes() } else { 0 }
+    }
+
+    /// Bytes that are read back of each of its items.
+    pub fn read_back_bytes(&self) -> u64 {
+        match self.does {
+            TreeWork::Make(MakeItem { bytes, reads_back: true, .. }) => bytes.0,
+            _ => 0,
+        }
     }
 
     /// Whether it flushes what it writes.

@@ -81,7 +81,11 @@ pub(super) fn check(
         _ => true,
     };
     let direct = is_set && cache == CachePolicy::Direct;
-    let rules = Rules { over, workers: group.count, direct, whole_is_aligned };
+    let items_each = match target {
+        Target::Scratch(ScratchTarget { names: Names::Trees(names), .. }) => names.items_each(),
+        _ => 0,
+    };
+    let rules = Rules { over, workers: group.count, direct, whole_is_aligned, items_each };
     let mut walk = Walk::new(check, rules);
     let mut state = State::default();
     if !is_set {

@@ -1,11 +1,13 @@
 //! Rules of what moves records: transfers, and files as one op.
 
 use super::handles::{Handle, Known};
-use crate::program::{FileStep, FileWork, ListedRecord, Moves, RecordOrder, Transfer, TreeStep, TreeWork, Via};
+use crate::program::{
+    FileStep, FileWork, ItemOrder, ListedRecord, Moves, RecordOrder, Transfer, TreeStep, TreeWork, Via, Wall,
+};
 use crate::units::Bytes;
 use crate::validate::{Checker, MAX_OFFSET_BYTES, MAX_OP_BYTES, QUEUE_DEPTH_MAX};
 
-/// Records of a shuffled order: their numbers are in memory.
+/// Records or items of a shuffled order: their numbers are in memory.
 const SHUFFLED_MAX: u64 = 1 << 32;
 
 /// One file as one op.
@@ -19,11 +21,20 @@ pub(super) fn file(check: &mut Checker, step: &FileStep) {
     }
 }
 
-/// What is done with trees and their items.
-pub(super) fn trees(check: &mut Checker, step: &TreeStep) {
+/// What is done with trees and their items, of which each owner has this many in a root.
+pub(super) fn trees(check: &mut Checker, step: &TreeStep, items_each: u64) {
     if step.item_bytes() > MAX_OP_BYTES {
         let message = format!("{} is more than one call can move", Bytes(step.item_bytes()));
         check.problem(["does"], message, "use less than 2 GiB");
+    }
+    // How many a wall lets through is known when the phase begins.
+    let is_listed = matches!(step.order, ItemOrder::Shuffled { .. }) && step.wall != Some(Wall::AsFar);
+    if is_listed && step.count.unwrap_or(u64::MAX).min(items_each) > SHUFFLED_MAX {
+        check.problem(
+            ["order"],
+            "this many items cannot be shuffled in memory",
+            "use another order, or limit them with `count`",
+        );
     }
     if step.wall.is_some() && step.all_owners {
         check.problem(["wall"], "one worker that does the items of all owners meets nobody", "leave `wall` out");

@@ -39,6 +39,8 @@ pub(super) struct Rules {
     pub(super) workers: u32,
     pub(super) direct: bool,
     pub(super) whole_is_aligned: bool,
+    /// Items of each owner in a root, where the target is of trees.
+    pub(super) items_each: u64,
 }
 
 /// Where a step stands.
@@ -249,7 +251,7 @@ impl Walk<'_> {
                 self.check.positive(["per-directory"], "the number of files", per_directory, "use at least 1");
             }
             Step::Postmark(step) => self.postmark(step, state),
-            Step::Trees(step) => records::trees(self.check, step),
+            Step::Trees(step) => records::trees(self.check, step, self.rules.items_each),
             Step::Delay { time } => {
                 if self.rules.over == Over::FileSet {
                     self.check.positive(["time"], "the delay", time.0, "leave the step out for no delay");

@@ -15,7 +15,9 @@ use crate::content::Content;
 use crate::files::{JobFiles, Names};
 use crate::pace::{Arrival, Pace};
 use crate::phase::*;
-use crate::program::{Choice, MissingFile, OpenStep, Pick, Program, Step};
+use crate::program::{
+    Choice, ItemName, ItemOrder, MissingFile, OpenStep, Pick, Program, Step, TreeNames, TreeStep, TreeWork, Wall,
+};
 use crate::sim::{SimDevice, SimModel};
 use crate::target::*;
 use crate::units::{Bytes, Nanos, PerSecond, Size};

@@ -362,3 +362,77 @@ fn a_bad_step_of_a_file_is_told_with_its_line() {
         assert!(error.contains(message) && error.contains("bad.toml:13:"), "{step}: {error}");
     }
 }
+
+/// Steps over trees of one owner with this many items.
+fn over_trees(workload: &mut Workload, items: u64, steps: Vec<Step>) {
+    named(workload, steps);
+    let names = TreeNames {
+        places: vec!["out".into()],
+        root: "r".to_owned(),
+        roots: 1,
+        directory: "t".to_owned(),
+        own_trees: false,
+        branch: 1,
+        depth: 0,
+        owners: 1,
+        items: vec![ItemName { prefix: "i.".to_owned(), suffix: String::new(), shared: false }],
+        tree_shift: 0,
+        per_directory: items,
+        leaves_only: false,
+    };
+    let names = Names::Trees(Box::new(names));
+    workload.target.insert("named".into(), Target::Scratch(crate::ScratchTarget { path: "".into(), names }));
+}
+
+fn stat(order: ItemOrder, wall: Option<Wall>) -> Step {
+    Step::Trees(Box::new(TreeStep { order, wall, ..TreeStep::new(TreeWork::Stat) }))
+}
+
+const AFTER: Option<Wall> = Some(Wall::After(Nanos(1)));
+
+/// Protects from workers that pass a wall without waiting, and from orders that no memory holds.
+#[test]
+fn programs_over_trees() {
+    const SHUFFLED: ItemOrder = ItemOrder::Shuffled { seed: 1 };
+    each_fires(&[
+        (
+            |w| over_trees(w, (1 << 32) + 1, vec![stat(SHUFFLED, None)]),
+            "phase[1].workers[0].work.program.steps[0].trees.order",
+            "cannot be shuffled",
+            "count",
+        ),
+        (
+            |w| over_trees(w, 9, vec![stat(ItemOrder::Numbered, AFTER), stat(ItemOrder::Numbered, AFTER)]),
+            "phase[1].workers[0].work.program.steps",
+            "one stonewall",
+            "another phase",
+        ),
+        (
+            |w| over_trees(w, 9, vec![Step::Loop { times: 2, steps: vec![stat(ItemOrder::Numbered, AFTER)] }]),
+            "phase[1].workers[0].work.program.steps",
+            "inside a loop",
+            "move it out",
+        ),
+        (
+            |w| {
+                over_trees(w, 9, vec![stat(ItemOrder::Numbered, AFTER)]);
+                w.phase[1].workers[0].limit.passes = Some(2);
+            },
+            "phase[1].workers[0].work.program.steps",
+            "not in each pass",
+            "limit.passes",
+        ),
+        (
+            |w| {
+                over_trees(w, 9, vec![stat(ItemOrder::Numbered, Some(Wall::AsFar))]);
+                w.phase[1].workers[0].run_as = RunAs::Process;
+            },
+            "phase[1].workers[0].work.program.steps",
+            "processes cannot tell",
+            "thread",
+        ),
+    ]);
+    let mut workload = sound();
+    over_trees(&mut workload, 1 << 33, vec![stat(SHUFFLED, Some(Wall::AsFar)), stat(ItemOrder::Numbered, AFTER)]);
+    assert_eq!(validate(&workload), []);
+}

@@ -1,5 +1,6 @@
 //! What IOzone prints before its first test and behind the last, and what it ends with.
 
+use super::super::hpc;
 use super::super::runner::{RunEnded, Step};
 use super::super::simulated;
 use super::code_of;
@@ -41,8 +42,7 @@ pub fn begin(settings: &Settings, command: &[String]) -> Step<Lowered> {
     for note in &settings.notes {
         error_line!("iozone: {note}");
     }
-    let began = jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string();
-    output::print(&head::banner(&began));
+    output::print(&head::banner(&hpc::ctime()));
     output::print(&head::settings(settings, command));
     let in_table = !matches!(settings.mode, TestMode::Throughput { .. });
     if let Some(trouble) = &settings.trouble {

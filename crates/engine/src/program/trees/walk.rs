@@ -1,15 +1,17 @@
-//! The way of one worker through the items of a step: which op is next. Nothing is listed beforehand, but a shuffled order.
+//! How one worker goes through the items of a step: which op is next. Only a shuffled order is listed, when the walk is made.
 
 use super::paths::TreeFiles;
 use super::wall::{self, AtWall, WallMark, WallMeeting};
 use crate::program::op::{Call, CallOp};
+use crate::worker_error::WorkerError;
 use plumb_workload::OpKind;
 use plumb_workload::library_random::LibraryRandom;
 use plumb_workload::program::{ItemOrder, TreeEntry, TreeName, TreeNames, TreeStep, TreeWork, Wall};
+use std::io::ErrorKind;
 use std::sync::Arc;
 
-/// A worker's way through one step.
-pub(in crate::program) struct TreeWay {
+/// A worker's walk through the items of one step.
+pub(in crate::program) struct TreeWalk {
     files: Arc<TreeFiles>,
     step: TreeStep,
     /// What its ops have in common.
@@ -25,18 +27,29 @@ pub(in crate::program) struct TreeWay {
     aside: u64,
     /// How many were yielded of the owner at hand.
     done: u64,
-    /// How many there are of each owner.
+    /// How many are to be done of each owner: as many as there are, until a wall says otherwise.
     all: u64,
-    directories: DirectoryWay,
+    there: u64,
+    directories: DirectoryWalk,
     /// Place in the directory at hand.
     in_directory: u64,
     shuffled: Vec<u64>,
-    /// The wall, until it is behind.
+    /// The wall, until it is behind; one of an earlier phase is reckoned in when the walk is made.
     wall: Option<Wall>,
 }
 
-impl TreeWay {
-    pub(in crate::program) fn new(files: &Arc<TreeFiles>, step: &TreeStep, rules: u16, worker: u32) -> TreeWay {
+impl TreeWalk {
+    /// The walk from its start. `mark` is what walls of earlier phases let through.
+    ///
+    /// # Errors
+    /// A shuffled order does not fit into memory.
+    pub(in crate::program) fn new(
+        files: &Arc<TreeFiles>,
+        step: &TreeStep,
+        rules: u16,
+        worker: u32,
+        mark: &WallMark,
+    ) -> Result<TreeWalk, WorkerError> {
         let names = &files.names;
         let kind = step.kinds().first().copied().unwrap_or(OpKind::Stat);
         let there = names.items_each();
@@ -47,12 +60,14 @@ impl TreeWay {
             TreeWork::MakeDirectories | TreeWork::RemoveDirectories => names.directories(),
             _ => step.count.map_or(there, |count| count.min(there)),
         };
+        // What the wall left out does not exist, and so has no place in an order.
+        let all = if step.wall == Some(Wall::AsFar) { all.min(mark.get()) } else { all };
         let shuffled = match step.order {
-            ItemOrder::Shuffled { seed } => shuffled(all, seed.wrapping_add(worker)),
+            ItemOrder::Shuffled { seed } => shuffled(all, seed.wrapping_add(worker))?,
             _ => Vec::new(),
         };
         let op = CallOp { rules, ..CallOp::of(kind, Call::Tree) };
-        let mut way = TreeWay {
+        let mut walk = TreeWalk {
             files: Arc::clone(files),
             step: step.clone(),
             op,
@@ -63,13 +78,22 @@ impl TreeWay {
             aside: 0,
             done: 0,
             all,
-            directories: DirectoryWay::default(),
+            there: all,
+            directories: DirectoryWalk::default(),
             in_directory: 0,
             shuffled,
-            wall: step.wall,
+            wall: None,
         };
-        way.begin();
-        way
+        walk.start_over();
+        Ok(walk)
+    }
+
+    /// Stands at the beginning again, for the next pass.
+    pub(in crate::program) fn start_over(&mut self) {
+        (self.root, self.owners_done) = (0, 0);
+        self.all = self.there;
+        self.wall = self.step.wall.filter(|wall| *wall != Wall::AsFar);
+        self.begin();
     }
 
     /// At the first entry of the owner and root at hand.
@@ -93,8 +117,8 @@ impl TreeWay {
         self.done = 0;
         self.in_directory = 0;
         self.directories = match self.step.does {
-            TreeWork::RemoveDirectories => DirectoryWay::last_first(names),
-            _ => DirectoryWay::default(),
+            TreeWork::RemoveDirectories => DirectoryWalk::last_first(names),
+            _ => DirectoryWalk::default(),
         };
         if names.leaves_only && !matches!(self.step.does, TreeWork::MakeDirectories | TreeWork::RemoveDirectories) {
             while self.directories.level < names.depth && self.directories.forward(names) {}
@@ -210,29 +234,34 @@ fn dealt(count: u64, worker: u32, workers: u32) -> u64 {
 }
 
 /// As mdtest shuffles: from the last number down, each changes places with one that is drawn in floating point.
-fn shuffled(count: u64, seed: u32) -> Vec<u64> {
-    let mut order: Vec<u64> = (0..count).collect();
+fn shuffled(count: u64, seed: u32) -> Result<Vec<u64>, WorkerError> {
+    let mut order = Vec::new();
+    order.try_reserve_exact(usize::try_from(count).unwrap_or(usize::MAX)).map_err(|_| WorkerError::Memory {
+        bytes: usize::try_from(count.saturating_mul(8)).unwrap_or(usize::MAX),
+        source: ErrorKind::OutOfMemory.into(),
+    })?;
+    order.extend(0..count);
     let mut numbers = LibraryRandom::seeded(seed);
     for last in (1..order.len()).rev() {
         let drawn = f64::from(numbers.draw()) / f64::from(LibraryRandom::MAX) * last as f64;
         order.swap(drawn as usize, last);
     }
-    order
+    Ok(order)
 }
 
-/// A way through the directories of a tree, by their numbers alone.
+/// A walk through the directories of a tree, by their numbers alone.
 #[derive(Debug, Clone, Copy, Default)]
-struct DirectoryWay {
+struct DirectoryWalk {
     number: u64,
     level: u32,
 }
 
-impl DirectoryWay {
+impl DirectoryWalk {
     /// Where a tree is begun to be removed: the first directory of the last level.
-    fn last_first(names: &TreeNames) -> DirectoryWay {
-        let mut way = DirectoryWay::default();
-        way.descend(names);
-        way
+    fn last_first(names: &TreeNames) -> DirectoryWalk {
+        let mut walk = DirectoryWalk::default();
+        walk.descend(names);
+        walk
     }
 
     fn descend(&mut self, names: &TreeNames) {
@@ -301,9 +330,9 @@ mod tests {
 
     fn entries(names: &TreeNames, step: &TreeStep, worker: u32) -> Vec<TreeName> {
         let files = Arc::new(TreeFiles::new(names.clone(), std::path::Path::new("")));
-        let mut way = TreeWay::new(&files, step, 0, worker);
         let mark = WallMark::default();
-        std::iter::from_fn(|| way.next(None, &mark, &mut None)).map(|op| names.name(op.file)).collect()
+        let mut walk = TreeWalk::new(&files, step, 0, worker, &mark).unwrap();
+        std::iter::from_fn(|| walk.next(None, &mark, &mut None)).map(|op| names.name(op.file)).collect()
     }
 
     fn numbers(names: &TreeNames, step: &TreeStep, worker: u32) -> Vec<u64> {
@@ -342,13 +371,15 @@ mod tests {
         assert_eq!(owners(&TreeStep { all_owners: true, ..stat }, 0), [0, 0, 1, 1]);
     }
 
-    // Protects -R: the order of glibc's rand with a seed of 5, as the real tool's strace shows it for worker 0.
+    // Protects -R: `mdtest -n 100 -F -R --random-seed=5` asks about these files first, as strace shows.
     #[test]
     fn shuffled_orders_go_to_every_item_once() {
-        let mut order = shuffled(100, 5);
-        assert_ne!(order, shuffled(100, 6));
+        let mut order = shuffled(100, 5).unwrap();
+        assert_eq!(order[..8], [40, 83, 61, 12, 64, 94, 88, 68]);
+        assert_ne!(order, shuffled(100, 6).unwrap());
         order.sort_unstable();
         assert_eq!(order, (0..100).collect::<Vec<_>>());
+        assert!(shuffled(1 << 62, 5).is_err(), "more than any memory");
     }
 
     // Protects the items behind a renaming: all names but the aside one are there again.
@@ -358,12 +389,12 @@ mod tests {
             let tree = TreeNames { per_directory, ..names(1, 0, false) };
             let files = Arc::new(TreeFiles::new(tree.clone(), std::path::Path::new("")));
             let step = TreeStep::new(TreeWork::Rename { aside: 1 });
-            let mut way = TreeWay::new(&files, &step, 0, 1);
+            let mut walk = TreeWalk::new(&files, &step, 0, 1, &WallMark::default()).unwrap();
             let mut there: std::collections::BTreeSet<u64> = (0..per_directory)
                 .map(|number| tree.number(TreeName { root: 0, owner: 1, entry: TreeEntry::Item(0, number) }))
                 .collect();
             let before = there.clone();
-            while let Some(op) = way.next(None, &WallMark::default(), &mut None) {
+            while let Some(op) = walk.next(None, &WallMark::default(), &mut None) {
                 assert!(
                     there.remove(&op.file),
                     "{} of {per_directory} is not there",
@@ -383,13 +414,39 @@ mod tests {
         let step = TreeStep { wall: Some(Wall::AsFar), ..TreeStep::new(TreeWork::Stat) };
         let mark = WallMark::default();
         let count = |step: &TreeStep| {
-            let mut way = TreeWay::new(&files, step, 0, 0);
-            std::iter::from_fn(|| way.next(None, &mark, &mut None)).count()
+            let mut walk = TreeWalk::new(&files, step, 0, 0, &mark).unwrap();
+            std::iter::from_fn(|| walk.next(None, &mark, &mut None)).count()
         };
         assert_eq!(count(&step), 10);
         mark.set(4);
         assert_eq!(count(&step), 4);
         let alone = TreeStep { wall: Some(Wall::After(Nanos(0))), ..step };
         assert_eq!(count(&alone), 10, "nobody else to meet");
+    }
+
+    // Protects -R behind -W: what is asked about in random order is what the wall let through, pass for pass.
+    #[test]
+    fn shuffled_steps_stay_within_the_wall() {
+        let tree = TreeNames { per_directory: 100, ..names(1, 0, false) };
+        let files = Arc::new(TreeFiles::new(tree, std::path::Path::new("")));
+        let order = ItemOrder::Shuffled { seed: 5 };
+        let step = TreeStep { order, wall: Some(Wall::AsFar), ..TreeStep::new(TreeWork::Stat) };
+        let mark = WallMark::default();
+        mark.set(20);
+        let mut walk = TreeWalk::new(&files, &step, 0, 0, &mark).unwrap();
+        for _ in 0..2 {
+            let mut found: Vec<u64> = std::iter::from_fn(|| walk.next(None, &mark, &mut None))
+                .map(|op| op.file - walk_base(&files))
+                .collect();
+            assert_ne!(found, (0..20).collect::<Vec<_>>());
+            found.sort_unstable();
+            assert_eq!(found, (0..20).collect::<Vec<_>>());
+            walk.start_over();
+        }
+    }
+
+    /// The number of the first item of worker 0.
+    fn walk_base(files: &TreeFiles) -> u64 {
+        files.names.number(TreeName { root: 0, owner: 0, entry: TreeEntry::Item(0, 0) })
     }
 }
