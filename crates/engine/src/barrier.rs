@@ -8,6 +8,7 @@ use crate::control::{ControlBlock, FlowWords, WorkerControl};
 use crate::fault::{FaultLog, ReportCells, Reports};
 use crate::first_finisher::FirstDone;
 use crate::oplog::OpLog;
+use crate::others::OtherProcesses;
 use crate::pacer::{Sharing, Waited, wait_until};
 use crate::plan::{GroupRun, WorkerRules};
 use crate::priority_cells::PriorityCells;
@@ -41,6 +42,8 @@ pub(crate) struct PhaseMemory {
     io_workers: usize,
     /// No group starts after another.
     waits_for_look: bool,
+    /// Whom the workers meet besides each other.
+    pub(crate) others: Option<Arc<dyn OtherProcesses>>,
 }
 
 impl PhaseMemory {
@@ -67,7 +70,13 @@ impl PhaseMemory {
             workers: workers.len(),
             io_workers: workers.iter().filter(|spec| spec.does_io()).count(),
             waits_for_look: groups.iter().all(|group| group.after.is_empty()),
+            others: None,
         })
+    }
+
+    /// The workers meet those of other processes too.
+    pub(crate) fn with_others(self, others: Option<Arc<dyn OtherProcesses>>) -> PhaseMemory {
+        PhaseMemory { others, ..self }
     }
 }
 
@@ -95,6 +104,7 @@ impl PhaseMemory {
             workers,
             io_workers: workers,
             waits_for_look: true,
+            others: None,
         }
     }
 }

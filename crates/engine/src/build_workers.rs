@@ -422,6 +422,7 @@ mod ceiling {
             working_set_bytes: None,
             flush_inside_clock: true,
             board: None,
+            others: None,
         };
         let measured = run_phase(Clock::best(), run, stop, &mut Alone)?.measurement;
         let reads = measured.ops.get(&OpKind::Read).map_or(0, |op| op.count);

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::clock::Ticks;
+use crate::others::OtherProcesses;
 use crate::shared::{Shareable, SharedSlice};
 use crate::virtual_time;
 #[cfg(target_os = "linux")]
@@ -41,6 +42,12 @@ pub(crate) struct Control {
     furthest: AtomicU64,
     /// Arrivals at steps at which all workers meet.
     at_steps: AtomicU64,
+    /// Meetings with other processes that one of the workers here has gone to: at the stonewall, and at steps.
+    wall_led: AtomicU64,
+    steps_led: AtomicU64,
+    /// And has come back from.
+    wall_passed: AtomicU64,
+    steps_passed: AtomicU64,
 }
 
 // SAFETY: repr(C), nothing but AtomicU64.
@@ -109,9 +116,9 @@ impl WorkerControl<'_> {
         stop_all(self.phase, self.workers);
     }
 
-    /// Says how far the worker came to the stonewall, and waits until all `workers` that do I/O have. How far the
-    /// furthest came; `None` where the worker is stopped meanwhile.
-    pub(crate) fn meet_at_wall(&self, count: u64, workers: u64) -> Option<u64> {
+    /// Says how far the worker came to the stonewall, and waits until all `workers` that do I/O have, and those of
+    /// `others`. How far the furthest came; `None` where the worker is stopped meanwhile.
+    pub(crate) fn meet_at_wall(&self, count: u64, workers: u64, others: Option<&dyn OtherProcesses>) -> Option<u64> {
         self.phase.furthest.fetch_max(count, AcqRel);
         if self.phase.at_wall.fetch_add(1, AcqRel) + 1 >= workers {
             self.phase.tell();
@@ -122,26 +129,53 @@ impl WorkerControl<'_> {
                 return None;
             }
             // Who ended before the wall never comes: nobody passes it before all others are there.
-            if self.phase.at_wall.load(Acquire) + self.phase.io_done() >= workers {
+            if self.phase.at_wall.load(Acquire) + self.phase.io_done() >= workers
+                && self.has_met(others, &self.phase.wall_led, &self.phase.wall_passed, 1)
+            {
                 return Some(self.phase.furthest.load(Acquire));
             }
             self.phase.wait_for_news(news);
         }
     }
 
-    /// Waits until `arrivals` workers, this one included, have reached a barrier step, or the run stops.
-    pub(crate) fn meet_at_step(&self, arrivals: u64) {
+    /// Waits until all `workers` that do I/O, and those of `others`, have reached their `number`th barrier step, counted from
+    /// 1, or the run stops.
+    pub(crate) fn meet_at_step(&self, number: u64, workers: u64, others: Option<&dyn OtherProcesses>) {
+        let arrivals = number.saturating_mul(workers);
         if self.phase.at_steps.fetch_add(1, AcqRel) + 1 >= arrivals {
             self.phase.tell();
         }
         loop {
             let news = self.phase.news.load(Acquire);
             // Who is done has left its last such step behind, or never comes.
-            if self.stop_requested() || self.phase.at_steps.load(Acquire) >= arrivals || self.phase.io_done() > 0 {
+            if self.stop_requested() || self.phase.io_done() > 0 {
+                return;
+            }
+            if self.phase.at_steps.load(Acquire) >= arrivals
+                && self.has_met(others, &self.phase.steps_led, &self.phase.steps_passed, number)
+            {
                 return;
             }
             self.phase.wait_for_news(news);
         }
+    }
+
+    /// Whether the `number`th meeting with other processes is over, now that all workers of this one are there. One of them
+    /// goes to it.
+    fn has_met(&self, others: Option<&dyn OtherProcesses>, led: &AtomicU64, passed: &AtomicU64, number: u64) -> bool {
+        let Some(others) = others else { return true };
+        if led.compare_exchange(number - 1, number, AcqRel, Relaxed).is_ok() {
+            match others.meet(self.phase.furthest.load(Acquire)) {
+                Some(furthest) => self.phase.furthest.fetch_max(furthest, AcqRel),
+                None => {
+                    self.request_stop();
+                    return false;
+                }
+            };
+            passed.store(number, Release);
+            self.phase.tell();
+        }
+        passed.load(Acquire) >= number
     }
 
     /// When this worker starts, once that is known.

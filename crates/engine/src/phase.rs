@@ -8,6 +8,7 @@ use crate::fault::Yielded;
 use crate::group_scheduler::{GroupScheduler, Standing, release_delay};
 use crate::observer::{INTERVAL_NS, Live, PhaseNow, WorkerNow, WorkerState};
 use crate::oplog::{LogReader, LoggedOp};
+use crate::others::OtherProcesses;
 use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
 use crate::program::shared::Board;
@@ -51,6 +52,8 @@ pub(crate) struct PhaseRun {
     pub(crate) flush_inside_clock: bool,
     /// The statistics of single steps, where there are any.
     pub(crate) board: Option<Arc<Board>>,
+    /// Whom the workers meet besides each other.
+    pub(crate) others: Option<Arc<dyn OtherProcesses>>,
 }
 
 /// Looks on while a phase runs. Called by the coordinator, never by a worker.
@@ -98,6 +101,7 @@ pub(crate) fn run_phase(
     let memory = || PhaseMemory::new(clock, &run.workers, &run.groups, run.ramp_ns);
     let memory = if clock.is_virtual() { shared::for_this_thread(memory) } else { memory() };
     let memory = memory.map_err(|source| PhaseError::Start { what: format!("phase `{}`", run.name), source })?;
+    let memory = memory.with_others(run.others.clone());
     Coordinator::new(clock, Arc::new(memory), &run).run(run, stop, watcher)
 }
 

@@ -111,6 +111,7 @@ fn run_one(
         working_set_bytes,
         flush_inside_clock: phase.end.clock == ClockScope::Inside,
         board,
+        others: surroundings.setting.others.clone(),
     };
     let mut outcome = match targets.simulation() {
         Some(simulation) => simulate::run_phase(phase, run, simulation, stop, observer)?,

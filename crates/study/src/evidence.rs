@@ -3,7 +3,7 @@
 use crate::live::{SeldomOthers, SoFar};
 use crate::progress::{Progress, Second};
 use crate::ranks::RanksRun;
-use plumb_engine::{FileSetStep, JobFilesError, Live, LoggedOp, Observer, PhaseNow, TargetView};
+use plumb_engine::{FileSetStep, JobFilesError, Live, LoggedOp, Observer, OtherProcesses, PhaseNow, TargetView};
 use plumb_lab::agent::RunLooks;
 use plumb_probe::census::Census;
 use plumb_probe::clock::ClockWatch;
@@ -22,6 +22,7 @@ use plumb_trust::LiveJudge;
 use plumb_workload::{FileTarget, FilesTarget, Target, TreeTarget, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What a run writes before its result.
 pub(crate) struct EvidenceLog<'a> {

@@ -2,6 +2,7 @@
 
 mod error;
 mod file_system;
+mod launched;
 mod options;
 mod said;
 mod size;
@@ -9,6 +10,8 @@ mod spread;
 
 pub use error::OptionError;
 pub use file_system::FileSystem;
+pub use launched::Launched;
+pub(crate) use launched::more_ranks;
 pub use options::{BACKENDS, Opt, Support, Takes, help};
 pub(crate) use said::wrong;
 pub use said::{Said, SaidValue};

@@ -1,6 +1,7 @@
 //! Reads words as IOR's parser does: letters in clusters, values attached, behind `=` or as the next word; flags count.
 
 use super::error::OptionError;
+use super::launched::Launched;
 use super::options::{Opt, Support, Takes};
 use super::size::size;
 use plumb_workload::program::PacketKind;
@@ -230,7 +231,17 @@ impl Said {
     ///
     /// # Errors
     /// None, or too many.
-    pub fn ranks(&self) -> Result<u32, OptionError> {
+    pub fn ranks(&self, launched: Option<&Launched>) -> Result<u32, OptionError> {
+        if let Some(launched) = launched {
+            return match self.number("plumb-ranks") {
+                None => Ok(launched.ranks),
+                Some(asked) => Err(wrong(
+                    "plumb-ranks",
+                    asked.to_string(),
+                    "is for ranks in one process; leave it out under mpirun",
+                )),
+            };
+        }
         let ranks = self.small_count("plumb-ranks", 1)?;
         match (1..=RANKS_MAX).contains(&ranks) {
             true => Ok(ranks),

@@ -19,7 +19,7 @@ pub use result::{Access, AccessKind};
 pub use settings::{Api, Form, Random, Reorder, Test};
 
 use crate::FileError;
-use crate::aiori::{Said, help as help_of};
+use crate::aiori::{Launched, Said, help as help_of};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,11 +35,15 @@ pub fn help() -> String {
     help_of("ior", options::ROWS)
 }
 
-/// Reads a command line, without the name of the program. `file` gives the text of a script.
+/// Reads a command line, without the name of the program; its ranks are those that were launched, or threads. `file` gives the text of a script.
 ///
 /// # Errors
 /// The first error in it.
-pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, FileError>) -> Result<Asked, IorError> {
+pub fn read(
+    words: &[String],
+    launched: Option<&Launched>,
+    file: &mut dyn FnMut(&str) -> Result<String, FileError>,
+) -> Result<Asked, IorError> {
     let said = Said::read(words, options::ROWS).map_err(IorError::Words)?;
     if said.help {
         return Ok(Asked::Help);
@@ -59,7 +63,7 @@ pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, FileE
             }
         }
     }
-    let tests = (0..).zip(&tests).map(|(number, said)| settings::test(said, number).map_err(IorError::Test));
+    let tests = (0..).zip(&tests).map(|(number, said)| settings::test(said, number, launched).map_err(IorError::Test));
     let tests = tests.collect::<Result<_, _>>()?;
     Ok(Asked::Run(tests, ignored))
 }

@@ -1,6 +1,6 @@
 //! Settings of one test: what was said, with defaults, and the rules of what goes together.
 
-use crate::aiori::{OptionError, Said, wrong};
+use crate::aiori::{Launched, OptionError, Said, more_ranks, wrong};
 use plumb_workload::program::PacketKind;
 
 /// How files are accessed.
@@ -136,13 +136,13 @@ pub struct Test {
     pub verbosity: u32,
 }
 
-pub(super) fn test(said: &Said, id: u32) -> Result<Test, OptionError> {
+pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<Test, OptionError> {
     let api = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => Api::Posix,
         mmap if mmap.eq_ignore_ascii_case("MMAP") => Api::Mmap,
         other => return Err(wrong("a", other, "is a back end that is not yet supported; use POSIX or MMAP")),
     };
-    let ranks = said.ranks()?;
+    let ranks = said.ranks(launched)?;
     let tasks = match said.number("N") {
         Some(tasks) if tasks > 0 => u32::try_from(tasks).unwrap_or(u32::MAX),
         _ => ranks,
@@ -151,7 +151,7 @@ pub(super) fn test(said: &Said, id: u32) -> Result<Test, OptionError> {
         return Err(wrong(
             "N",
             tasks.to_string(),
-            &format!("exceeds the number of ranks, {ranks}; raise --plumb-ranks"),
+            &format!("exceeds the number of ranks, {ranks}; {}", more_ranks(launched)),
         ));
     }
     let mode = ["r", "w", "R", "W"].map(|key| said.is_set(key));
@@ -221,7 +221,10 @@ pub(super) fn test(said: &Said, id: u32) -> Result<Test, OptionError> {
         verbosity: said.small_count("v", 0)?,
     };
     test.rules()?;
-    Ok(test)
+    match launched {
+        Some(_) => test.rules_of_processes().map(|()| test),
+        None => Ok(test),
+    }
 }
 
 impl Test {
@@ -260,6 +263,17 @@ impl Test {
             }
             () => Ok(()),
         }
+    }
+
+    /// What ranks in processes of their own cannot do.
+    fn rules_of_processes(&self) -> Result<(), OptionError> {
+        if self.wall_s > 0 && !self.wear_out && self.writes && (self.reads || self.checks_write) {
+            return Err(OptionError::Conflict(
+                "-D: processes read as far as all have written only where all wrote equally much; add \
+                 -O stoneWallingWearOut=1, or read in a test of its own",
+            ));
+        }
+        Ok(())
     }
 
     /// Bytes of one rank in its file.

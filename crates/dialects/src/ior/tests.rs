@@ -7,7 +7,7 @@ use proptest::prelude::Strategy;
 
 fn tests(line: &str, script: &str) -> Result<Vec<Test>, IorError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    match read(&words, &mut |_| Ok(script.to_owned()))? {
+    match read(&words, None, &mut |_| Ok(script.to_owned()))? {
         Asked::Run(tests, _) => Ok(tests),
         Asked::Help => panic!("{line} asks for help"),
     }
@@ -344,7 +344,7 @@ proptest::proptest! {
     // The same of command lines.
     #[test]
     fn no_command_line_panics(words in proptest::collection::vec("-{0,2}[a-zA-Z.]{0,12}=?-?[0-9]{0,20}[kmgtp]?", 0..8)) {
-        if let Ok(Asked::Run(tests, _)) = read(&words, &mut |_| Ok(String::new())) {
+        if let Ok(Asked::Run(tests, _)) = read(&words, None, &mut |_| Ok(String::new())) {
             for test in tests {
                 lower(&test, &Facts::default());
             }

@@ -15,7 +15,7 @@ pub use lower::{Facts, Lowered, lower};
 pub use result::{IterationResult, RankTime, Test, TestResult};
 pub use settings::{Prints, Settings};
 
-use crate::aiori::{Said, help as help_of};
+use crate::aiori::{Launched, Said, help as help_of};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,16 +31,16 @@ pub fn help() -> String {
     help_of("mdtest", options::ROWS)
 }
 
-/// Reads a command line, without the name of the program.
+/// Reads a command line, without the name of the program; its ranks are those that were launched, or threads.
 ///
 /// # Errors
 /// The first error in it.
-pub fn read(words: &[String]) -> Result<Asked, OptionError> {
+pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
     let said = Said::read(words, options::ROWS)?;
     if said.help {
         return Ok(Asked::Help);
     }
-    let settings = settings::settings(&said)?;
+    let settings = settings::settings(&said, launched)?;
     Ok(Asked::Run(Box::new(settings), said.ignored))
 }
 

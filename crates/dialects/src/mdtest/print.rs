@@ -16,10 +16,13 @@ pub fn head(settings: &Settings, command: &[String], began: &str) -> String {
     } else {
         ""
     };
+    let launched = settings.launched.as_ref();
+    let nodes = launched.map_or(1, |launched| launched.nodes);
+    let is_beside_rank_0 = |rank| launched.is_none_or(|launched| launched.beside_rank_0.contains(&rank));
+    let map: String = (0..ranks).map(|rank| if is_beside_rank_0(rank) { '1' } else { '0' }).collect();
     format!(
-        "-- started at {began} --\n\nmdtest-{VERSION} was launched with {ranks} total task(s) on 1 node(s)\n\
-         Command line used: {called}{words}\n{warning}Nodemap: {}\n",
-        "1".repeat(ranks as usize)
+        "-- started at {began} --\n\nmdtest-{VERSION} was launched with {ranks} total task(s) on {nodes} node(s)\n\
+         Command line used: {called}{words}\n{warning}Nodemap: {map}\n"
     )
 }
 

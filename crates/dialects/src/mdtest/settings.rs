@@ -1,6 +1,6 @@
 //! Settings: what was said, with defaults, and the rules of what goes together.
 
-use crate::aiori::{OptionError, Said, wrong};
+use crate::aiori::{Launched, OptionError, Said, more_ranks, wrong};
 use plumb_workload::program::{PacketKind, TreeNames};
 
 /// What is printed of each test.
@@ -85,6 +85,8 @@ pub struct Settings {
     pub tasks: (u32, u32, u32),
     /// Ranks that there are.
     pub ranks: u32,
+    /// Where they are processes: which.
+    pub launched: Option<Launched>,
     /// What is printed.
     pub prints: Prints,
     /// The results of each task.
@@ -100,7 +102,7 @@ pub struct Settings {
 }
 
 /// The settings of what was said.
-pub(super) fn settings(said: &Said) -> Result<Settings, OptionError> {
+pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Settings, OptionError> {
     let api = said.text("a").unwrap_or("POSIX");
     if !api.eq_ignore_ascii_case("posix") {
         return Err(wrong("a", api, "is not supported: only POSIX is"));
@@ -110,7 +112,7 @@ pub(super) fn settings(said: &Said) -> Result<Settings, OptionError> {
     let [creates, stats, reads, removes, renames] = phases.map(|said| said || all);
     let both = !said.is_set("D") && !said.is_set("F");
     let shared = said.is_set("S");
-    let ranks = said.ranks()?;
+    let ranks = said.ranks(launched)?;
     let tasks = match said.small_count("l", 0)? {
         0 => (ranks, ranks, 1),
         last => (said.small_count("f", 1)?, last, said.small_count("s", 1)?.max(1)),
@@ -153,6 +155,7 @@ pub(super) fn settings(said: &Said) -> Result<Settings, OptionError> {
         delay_s: said.small_count("p", 0)?,
         tasks,
         ranks,
+        launched: launched.cloned(),
         prints: match (said.is_set("P"), said.is_set("Z")) {
             (true, _) => Prints::Both,
             (false, true) => Prints::Times,
@@ -202,7 +205,12 @@ impl Settings {
                 conflict("-R behind a stonewall needs a tree without branches: use -b 1")
             }
             () if self.tasks.0 > self.tasks.1 => conflict("-f exceeds -l: the first number of tasks is above the last"),
-            () if self.tasks.1 > self.ranks => conflict("-l exceeds the number of ranks; raise --plumb-ranks"),
+            () if self.tasks.1 > self.ranks => {
+                Err(wrong("l", self.tasks.1.to_string(), more_ranks(self.launched.as_ref())))
+            }
+            () if self.collective && self.launched.is_some() => conflict(
+                "-c: rank 0 makes the files of other processes only in one process; use --plumb-ranks without mpirun",
+            ),
             () if self.tasks.0 == 0 => conflict("-f: 0 tasks do nothing"),
             () => self.names_problem(),
         }

@@ -7,7 +7,7 @@ use plumb_workload::{Step, Work};
 
 fn settings(line: &str) -> Settings {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    match read(&words).unwrap() {
+    match read(&words, None).unwrap() {
         Asked::Run(settings, _) => *settings,
         Asked::Help => panic!("{line} asks for help"),
     }
@@ -15,7 +15,7 @@ fn settings(line: &str) -> Settings {
 
 fn wrong(line: &str) -> String {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    read(&words).unwrap_err().to_string()
+    read(&words, None).unwrap_err().to_string()
 }
 
 fn lowered(line: &str) -> Lowered {
@@ -275,7 +275,7 @@ proptest::proptest! {
     // Protects from hostile command lines: whatever they hold, they are settings that can be lowered, or an error.
     #[test]
     fn no_command_line_panics(words in proptest::collection::vec("-{0,2}[a-zA-Z.]{0,12}=?-?[0-9]{0,20}[kmgtp]?", 0..8)) {
-        if let Ok(Asked::Run(settings, _)) = read(&words) {
+        if let Ok(Asked::Run(settings, _)) = read(&words, None) {
             let lowered = lower(&settings, &Facts { tasks: settings.tasks.1, ..Facts::default() });
             print::tasks(&settings, &lowered);
         }

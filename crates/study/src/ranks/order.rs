@@ -197,11 +197,7 @@ impl WorkloadOfRank {
     ///
     /// # Errors
     /// A target that several ranks cannot use at once.
-    pub(crate) fn of(
-        workload: &Workload,
-        division: Division,
-        rank: u32,
-    ) -> Result<WorkloadOfRank, RunError> {
+    pub(crate) fn of(workload: &Workload, division: Division, rank: u32) -> Result<WorkloadOfRank, RunError> {
         if division != Division::Each {
             // The engine picks the rank's workers out. What all have is one target of all.
             let shared: SharedTargets = workload.target.keys().cloned().collect();

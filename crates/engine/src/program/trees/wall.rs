@@ -68,13 +68,15 @@ impl WallMeeting {
     /// Says how far the worker came, waits for all others, and returns how far the furthest came. A worker that is
     /// stopped meanwhile goes no further.
     fn meet(&self, count: u64) -> u64 {
-        self.memory.control.worker(self.worker).meet_at_wall(count, self.workers).unwrap_or(count)
+        let others = self.memory.others.as_deref();
+        self.memory.control.worker(self.worker).meet_at_wall(count, self.workers, others).unwrap_or(count)
     }
 
     /// Waits until all workers of the phase are at the same step.
     pub(in crate::program) fn meet_at_step(&mut self) {
         self.meetings += 1;
-        self.memory.control.worker(self.worker).meet_at_step(self.meetings.saturating_mul(self.workers));
+        let others = self.memory.others.as_deref();
+        self.memory.control.worker(self.worker).meet_at_step(self.meetings, self.workers, others);
     }
 }
 

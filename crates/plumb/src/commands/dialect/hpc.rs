@@ -4,7 +4,7 @@ use super::error::DialectError;
 use super::runner::Step;
 use crate::exit::End;
 use crate::output::error_line;
-use plumb_dialects::aiori::FileSystem;
+use plumb_dialects::aiori::{FileSystem, Launched};
 use std::io::Write;
 use std::path::Path;
 
@@ -42,6 +42,14 @@ pub fn file_system(path: &Path) -> FileSystem {
             free_inodes: found.f_ffree,
         },
     )
+}
+
+/// The other ranks, where a launcher started several.
+pub fn launched() -> Option<Launched> {
+    let ranks = crate::ranks::joined()?;
+    let hosts = ranks.roster().hosts();
+    let beside_rank_0 = hosts.iter().find(|host| host.ranks.contains(&0)).map(|host| host.ranks.clone());
+    Some(Launched { ranks: ranks.size(), nodes: hosts.len() as u32, beside_rank_0: beside_rank_0.unwrap_or_default() })
 }
 
 /// Reports options that have no effect.

@@ -10,7 +10,7 @@ use plumb_dialects::ior::print::{self, Done, Session};
 use plumb_dialects::ior::{self, Access, AccessKind, Asked, Facts, Form, IorError, Lowered, Test, lower};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Bench, Progress};
+use plumb_study::{Bench, Division, Progress};
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -48,7 +48,8 @@ impl Dialect for Ior {
 
     fn read(call: &ToolCall<'_>) -> Step<Ior> {
         let mut file = |path: &str| std::fs::read_to_string(path).map_err(FileError::io(path));
-        let tests = match ior::read(call.words, &mut file) {
+        let launched = hpc::launched();
+        let tests = match ior::read(call.words, launched.as_ref(), &mut file) {
             Ok(Asked::Help) => return page(&ior::help()),
             Ok(Asked::Run(tests, ignored)) => {
                 hpc::report_ignored(&ignored);
@@ -62,7 +63,8 @@ impl Dialect for Ior {
         let words = std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned());
         let session =
             Session { command: words.collect::<Vec<_>>().join(" "), began: hpc::ctime(), machine: hpc::machine() };
-        let per_node = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
+        let said = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
+        let per_node = said.or(launched.map(|launched| launched.per_node()));
         if tests[0].form == Form::Table {
             output::print(&print::head(&session));
         }
@@ -133,7 +135,8 @@ impl Dialect for Ior {
         Load::here(&run.lowered.workload)
     }
 
-    fn listen<'a>(&'a self, run: &'a Run, _bench: &mut Bench) -> Step<Watching<'a>> {
+    fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<Watching<'a>> {
+        bench.division = Division::Groups;
         Ok(Watching { test: &self.tests[run.test], repetition: run.lowered.repetition, accesses: Vec::new() })
     }
 

@@ -8,7 +8,7 @@ use crate::output::{self, error_line};
 use plumb_dialects::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, lower, print};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Bench, Progress, RunError};
+use plumb_study::{Bench, Division, Progress, RunError};
 use std::cell::RefCell;
 use std::path::Path;
 
@@ -32,7 +32,7 @@ impl Dialect for Mdtest {
     type Listener<'a> = Watching;
 
     fn read(call: &ToolCall<'_>) -> Step<Mdtest> {
-        let settings = match mdtest::read(call.words) {
+        let settings = match mdtest::read(call.words, hpc::launched().as_ref()) {
             Ok(Asked::Help) => return page(&mdtest::help()),
             Ok(Asked::Run(settings, ignored)) => {
                 hpc::report_ignored(&ignored);
@@ -98,7 +98,8 @@ impl Dialect for Mdtest {
         Load::here(&run.workload)
     }
 
-    fn listen<'a>(&'a self, run: &'a Lowered, _bench: &mut Bench) -> Step<Watching> {
+    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching> {
+        bench.division = Division::Workers;
         Ok(Watching { result: IterationResult::default(), tasks: run.tasks })
     }
 
