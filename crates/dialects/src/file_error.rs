@@ -19,7 +19,7 @@ pub enum FileError {
         /// The file.
         path: String,
     },
-    /// It is longer than any that makes sense.
+    /// It is too long.
     #[error("{path} is longer than {most_bytes} bytes")]
     TooLong {
         /// The file.

@@ -70,7 +70,12 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
         if targets.is_simulated() {
             refuse_on_virtual_time(phase)?;
         }
-        let mut is_compiled = false;
+        // All programs over shared sets of the phase at once.
+        let is_over_shared_sets =
+            |seat: &WorkerSeat<'_>| seat.group.work.program().is_some_and(|program| program.is_over_shared_sets());
+        if let Some(seat) = seats(phase, number as u32).find(is_over_shared_sets) {
+            shared_phase(&seat, phase, targets)?;
+        }
         let mut verifiable = phase.workers.iter().any(|group| group.verify.is_some()).then(Verifiable::default);
         for seat in seats(phase, number as u32) {
             match (&seat.group.work, targets.get(&seat.group.target)) {
@@ -97,13 +102,9 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                 ) if seat.number == 0 => {
                     compiled(&seat, program)?;
                 }
-                (Work::Program(program), _) if seat.number == 0 && program.is_over_shared_sets() => {
-                    // All programs of the phase at once.
-                    if !std::mem::replace(&mut is_compiled, true) {
-                        shared_phase(&seat, phase, targets)?;
-                    }
+                (Work::Program(program), _) if seat.number == 0 && !program.is_over_shared_sets() => {
+                    return Err(no_files(&seat).into());
                 }
-                (Work::Program(_), _) if seat.number == 0 => return Err(no_files(&seat).into()),
                 _ => {}
             }
         }

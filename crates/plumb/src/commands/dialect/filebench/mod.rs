@@ -8,9 +8,11 @@ use crate::exit::End;
 use crate::output::{self, error_line};
 use plumb_dialects::FileError;
 use plumb_dialects::filebench::{self, Action, Answer, Call, Plan, QuitMode, Session, VERSION, Wrong};
+use plumb_engine::guard::space::FLOOR_PERCENT;
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::{Bench, RunError};
 use plumb_workload::native;
+use rustix::io::Errno;
 use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
 use watching::Watching;
@@ -165,6 +167,13 @@ impl Dialect for Script {
             watching.print_end(phase, run.mode == QuitMode::Timeout);
             for fault in &phase.faults {
                 error_line!("filebench: {} of {}: {}", fault.op.name(), fault.path.display(), fault.message);
+            }
+            // Some of it is free still: who reads only the system's word would look for the reason elsewhere.
+            if phase.faults.iter().any(|fault| fault.errno == Some(Errno::NOSPC.raw_os_error())) {
+                error_line!(
+                    "filebench: files grow until {FLOOR_PERCENT} % of their file system is free, or, where \
+                     PLUMB_FILL=DIRECTORY names it, until nothing is"
+                );
             }
         }
         let failed = phase.is_some_and(|phase| phase.fault_count > 0);
