@@ -19,6 +19,14 @@ pub enum FileError {
         /// The file.
         path: String,
     },
+    /// It is too long.
+    #[error("{path} is longer than {most_bytes} bytes")]
+    TooLong {
+        /// The file.
+        path: String,
+        /// The most, bytes.
+        most_bytes: u64,
+    },
     /// The file of a published benchmark is not available.
     #[error("{path} was not published")]
     NotPublished {

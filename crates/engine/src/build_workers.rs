@@ -6,7 +6,7 @@ use crate::companions::{BuiltCompanion, companions, refuse_on_virtual_time};
 use crate::engine_error::EngineError;
 use crate::fault::Yielded;
 use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats, seats_of};
-use crate::program::shared::{Board, SharedPhase, SharedWorker};
+use crate::program::shared::{Board, ProgramError, SharedPhase, SharedWorker};
 use crate::program::{
     Compiled, FileSetReplay, NamedTarget, Over, ReturnedState, SetRoot, SetState, SetWorker, TreeState,
 };
@@ -70,6 +70,12 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
         if targets.is_simulated() {
             refuse_on_virtual_time(phase)?;
         }
+        // All programs over shared sets of the phase at once.
+        let is_over_shared_sets =
+            |seat: &WorkerSeat<'_>| seat.group.work.program().is_some_and(|program| program.is_over_shared_sets());
+        if let Some(seat) = seats(phase, number as u32).find(is_over_shared_sets) {
+            shared_phase(&seat, phase, targets)?;
+        }
         let mut verifiable = phase.workers.iter().any(|group| group.verify.is_some()).then(Verifiable::default);
         for seat in seats(phase, number as u32) {
             match (&seat.group.work, targets.get(&seat.group.target)) {
@@ -96,10 +102,9 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                 ) if seat.number == 0 => {
                     compiled(&seat, program)?;
                 }
-                (Work::Program(program), _) if seat.number == 0 && program.is_over_shared_sets() => {
-                    shared_phase(&seat, phase, targets)?;
+                (Work::Program(program), _) if seat.number == 0 && !program.is_over_shared_sets() => {
+                    return Err(no_files(&seat).into());
                 }
-                (Work::Program(_), _) if seat.number == 0 => return Err(no_files(&seat).into()),
                 _ => {}
             }
         }
@@ -216,10 +221,7 @@ pub(crate) fn build_workers(
 }
 
 fn shared_phase(seat: &WorkerSeat<'_>, phase: &Phase, targets: &OpenTargets) -> Result<SharedPhase, WorkerPlanError> {
-    if phase.workers.iter().any(|group| group.run_as == RunAs::Process) {
-        return Err(seat.error("workers that share file sets are threads; remove `run-as`"));
-    }
-    SharedPhase::new(phase, targets).map_err(|reason| seat.error(reason))
+    SharedPhase::new(phase, targets).map_err(|error: ProgramError| seat.error(error))
 }
 
 fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {

@@ -45,7 +45,7 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
         };
         let mut value = || {
             let value = joined.clone().or_else(|| rest.next().cloned());
-            value.ok_or_else(|| Wrong::of_call(format!("{name} lacks its value")).help("see `filebench -h`"))
+            value.ok_or_else(|| Wrong::without_place(format!("{name} lacks its value")).help("see `filebench -h`"))
         };
         match name {
             "-f" => call.file = value()?,
@@ -55,7 +55,7 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
             "--set" => {
                 let text = value()?;
                 let (name, value) = text.split_once('=').ok_or_else(|| {
-                    Wrong::of_call(format!("--set {text}: there is no value")).help("write --set nfiles=50000")
+                    Wrong::without_place(format!("--set {text}: there is no value")).help("write --set nfiles=50000")
                 })?;
                 call.settings.push((name.to_owned(), value.to_owned()));
             }
@@ -63,24 +63,24 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
                 let text = value()?;
                 let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
                 call.run_s = Some(seconds.ok_or_else(|| {
-                    Wrong::of_call(format!("--run {text}: this is not a time")).help("give seconds, such as --run 60")
+                    Wrong::without_place(format!("--run {text}: this is not a time"))
+                        .help("give seconds, such as --run 60")
                 })?);
             }
             "--allow-system" => call.allows_system = true,
             "--translate" => call.translates = true,
             _ => {
-                let wrong = Wrong::of_call(format!("unknown option `{word}`"));
                 let names = ["-f", "-h", "-c", "--personality", "--set", "--run", "--allow-system", "--translate"];
-                return Err(match plumb_workload::suggest::nearest(name, names) {
-                    Some(name) => wrong.help(format!("did you mean `{name}`?")),
-                    None => wrong.help("see `filebench -h`"),
-                });
+                let wrong = Wrong::without_place(format!("unknown option `{word}`"));
+                return Err(wrong.nearest(name, names, "see `filebench -h`"));
             }
         }
     }
     match (&call.personality, call.file.is_empty()) {
-        (None, true) => Err(Wrong::of_call("no script is given").help("use -f SCRIPT.f; see `filebench -h`")),
-        (Some(_), false) => Err(Wrong::of_call("-f and --personality both name a script").help("use one of them")),
+        (None, true) => Err(Wrong::without_place("no script is given").help("use -f SCRIPT.f; see `filebench -h`")),
+        (Some(_), false) => {
+            Err(Wrong::without_place("-f and --personality both name a script").help("use one of them"))
+        }
         _ => Ok(Action::Run(call)),
     }
 }
@@ -89,7 +89,7 @@ pub fn read(words: &[String]) -> Result<Action, Wrong> {
 fn personality(name: &str) -> Result<Personality, Wrong> {
     PERSONALITIES.iter().find(|known| known.name == name).copied().ok_or_else(|| {
         let names: Vec<&str> = PERSONALITIES.iter().map(|known| known.name).collect();
-        Wrong::of_call(format!("unknown personality `{name}`")).help(format!("there are {}", names.join(", ")))
+        Wrong::without_place(format!("unknown personality `{name}`")).help(format!("there are {}", names.join(", ")))
     })
 }
 
@@ -122,7 +122,7 @@ pub fn custom_variables(kind: Option<&str>) -> Result<String, Wrong> {
         return Ok(format!("List of supported custom variables:\n{}", names.concat()));
     };
     let Some(custom) = CUSTOM.iter().find(|custom| custom.name == kind) else {
-        return Err(Wrong::of_call(format!("unknown custom variable `{kind}`")).help("`filebench -c` lists them"));
+        return Err(Wrong::without_place(format!("unknown custom variable `{kind}`")).help("`filebench -c` lists them"));
     };
     let mut text = format!("{}: parameters, with their defaults\n", custom.name);
     for (name, usual) in custom.parameters.iter().filter(|(name, _)| !name.is_empty()) {

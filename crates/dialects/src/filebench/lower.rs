@@ -7,11 +7,12 @@ use super::session::{CompositeDefinition, Defined, Definitions, ProcessDefinitio
 use super::table::{Class, FLOWOPS, WITHOUT_EFFECT};
 use super::variables::{Locals, Meant, Variables};
 use super::wrong::Wrong;
+use plumb_result::measurement::StepMeasurement;
 use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase, Stop, When};
 use plumb_workload::process::{IoPriority, ProcessRules};
 use plumb_workload::program::{
     Amount, EventUnit, ExistingTree, FinishUnit, Program, ProgramMemory, SharedFile, SharedPick, SharedStep,
-    SharedTransfer, SharedTree, SharedWork, Step, Together, TreeAccess, walk_shared,
+    SharedTransfer, SharedTree, SharedWork, Step, Together, TreeAccess, shared_name, walk_shared,
 };
 use plumb_workload::{Bytes, Nanos, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -36,6 +37,8 @@ const STEPS_MAX: usize = 100_000;
 pub struct Line {
     /// What it is called.
     pub name: String,
+    /// The full name of its step: what it is called, with a number where another flowop of the thread is called the same.
+    pub step: String,
     /// Its group of workers.
     pub group: String,
     /// Whether the summary counts it.
@@ -44,6 +47,18 @@ pub struct Line {
     pub is_composite: bool,
     /// What it prints each time.
     pub says: Option<String>,
+}
+
+impl Line {
+    /// What was measured of it.
+    pub fn found_in<'a>(&self, steps: &'a [StepMeasurement]) -> Option<&'a StepMeasurement> {
+        measured(steps, &self.group, &self.step)
+    }
+}
+
+/// What was measured of a step of a group.
+pub(super) fn measured<'a>(steps: &'a [StepMeasurement], group: &str, name: &str) -> Option<&'a StepMeasurement> {
+    steps.iter().find(|step| step.name == name && step.group == group)
 }
 
 /// A process that is started.
@@ -78,7 +93,7 @@ pub struct Plan {
     pub remarks: Vec<Wrong>,
 }
 
-/// Lowers what is defined, for a run of so many seconds.
+/// Lowers what is defined, for a run of this many seconds.
 ///
 /// # Errors
 /// What is wrong with it, with its place.
@@ -103,6 +118,7 @@ pub(super) fn lower(definitions: &Definitions, time_s: Option<u64>, period_s: Op
             remarks: Vec::new(),
         },
         steps: 0,
+        called: BTreeMap::new(),
         parties: 0,
     };
     for set in &definitions.sets {
@@ -113,7 +129,7 @@ pub(super) fn lower(definitions: &Definitions, time_s: Option<u64>, period_s: Op
         lowering.process(process, &mut groups).map_err(|wrong| wrong.of_file(&process.file))?;
     }
     if groups.is_empty() {
-        return Err(Wrong::of_call("there is nothing to run").help("define a process with threads above `run`"));
+        return Err(Wrong::without_place("there is nothing to run").help("define a process with threads above `run`"));
     }
     lowering.meet(&mut groups)?;
     let time = match (definitions.mode, time_s) {
@@ -121,7 +137,7 @@ pub(super) fn lower(definitions: &Definitions, time_s: Option<u64>, period_s: Op
         (_, time) => time,
     };
     if time == Some(0) {
-        return Err(Wrong::of_call("a run of 0 seconds measures nothing").help("`run 60` takes a minute"));
+        return Err(Wrong::without_place("a run of 0 seconds measures nothing").help("`run 60` takes a minute"));
     }
     let mut plan = lowering.plan;
     plan.workload.phase = vec![Phase {
@@ -140,6 +156,8 @@ struct Lowering<'a> {
     definitions: &'a Definitions,
     plan: Plan,
     steps: usize,
+    /// Full names of the steps of the thread at hand, each with how many flowops are called so.
+    called: BTreeMap<String, u32>,
     /// Process instances so far.
     parties: u32,
 }
@@ -256,7 +274,7 @@ impl Lowering<'_> {
             // Its mean is what the number of files and the width make it.
             Some(Amount::Drawn(mut depth)) => {
                 let wide = width.mean().unwrap_or(1.0).max(1.0 + 1e-9);
-                let mean = ((files + leaves).max(1) as f64).ln() / wide.ln();
+                let mean = (files.saturating_add(leaves).max(1) as f64).ln() / wide.ln();
                 let own = Amount::Drawn(depth.clone()).mean().filter(|own| *own > 0.0).unwrap_or(mean);
                 depth.times *= mean / own;
                 depth.plus *= mean / own;
@@ -313,9 +331,10 @@ impl Lowering<'_> {
             self.remark_idle(&thread.attributes, &defined.file);
             let group =
                 free(&format!("{name}.{own}"), |name| groups.iter().any(|group| group.name.as_deref() == Some(name)));
+            self.called.clear();
             let mut steps = Vec::new();
             for flowop in &thread.flowops {
-                let step = self.flowop(flowop, &locals, "", &group, 0)?;
+                let step = self.flowop(flowop, &locals, Outer::default(), &group)?;
                 steps.push(Step::Shared(Box::new(step)));
             }
             let target = self.plan.workload.target.keys().next().cloned().ok_or_else(|| {
@@ -357,35 +376,31 @@ impl Lowering<'_> {
         match self.plan.sets.iter().find(|(_, set)| *set == name) {
             Some((target, _)) => Ok(target.clone()),
             None => {
-                let wrong = Wrong::at(place, format!("there is no file set `{name}`"));
                 let names = self.plan.sets.values().map(String::as_str);
-                Err(match plumb_workload::suggest::nearest(name, names) {
-                    Some(near) => wrong.help(format!("did you mean `{near}`?")),
-                    None => wrong.help("define it above `run`"),
-                })
+                let wrong = Wrong::at(place, format!("there is no file set `{name}`"));
+                Err(wrong.nearest(name, names, "define it above `run`"))
             }
         }
     }
 
-    fn flowop(
-        &mut self,
-        flowop: &Flowop,
-        locals: &Locals,
-        outer: &str,
-        group: &str,
-        nesting: usize,
-    ) -> Result<SharedStep, Wrong> {
+    fn flowop(&mut self, flowop: &Flowop, locals: &Locals, outer: Outer<'_>, group: &str) -> Result<SharedStep, Wrong> {
         let place = flowop.attributes.place;
         self.steps += 1;
-        if nesting > NESTING_MAX || self.steps > STEPS_MAX {
+        if outer.nesting > NESTING_MAX || self.steps > STEPS_MAX {
             return Err(Wrong::at(place, "there are too many flowops inside of each other"));
         }
         let seen = self.seen(&flowop.attributes, locals);
-        let name = seen.name()?;
-        let full = if outer.is_empty() { name.clone() } else { format!("{outer}.{name}") };
-        let times = seen.amount("iters")?.unwrap_or(Amount::Fixed(1));
-        let line =
-            Line { name: full.clone(), group: group.to_owned(), in_summary: false, is_composite: false, says: None };
+        let (printed, times) = (seen.name()?, seen.amount("iters")?.unwrap_or(Amount::Fixed(1)));
+        let (name, full) = self.step_name(&printed, outer.step);
+        let printed = shared_name(outer.printed, &printed);
+        let line = Line {
+            name: printed.clone(),
+            step: full.clone(),
+            group: group.to_owned(),
+            in_summary: false,
+            is_composite: false,
+            says: None,
+        };
         let Some((_, class)) = FLOWOPS.iter().find(|(known, _)| *known == flowop.kind) else {
             let composites = &self.definitions.composites;
             let named = |defined: &&Defined<CompositeDefinition>| {
@@ -393,12 +408,7 @@ impl Lowering<'_> {
                 name.is_ok_and(|name| name == flowop.kind)
             };
             let Some(composite) = composites.iter().rev().find(named) else {
-                let wrong = Wrong::at(place, format!("unknown flowop `{}`", flowop.kind));
-                let names = FLOWOPS.iter().map(|(name, _)| *name);
-                return Err(match plumb_workload::suggest::nearest(&flowop.kind, names) {
-                    Some(near) => wrong.help(format!("did you mean `{near}`?")),
-                    None => wrong.help("`define flowop` it above, or use one that `list flowop` names"),
-                });
+                return Err(unknown_flowop(flowop));
             };
             let inner = self.bound(&composite.it, flowop, locals)?;
             self.plan.lines.push(Line { is_composite: true, ..line });
@@ -409,7 +419,8 @@ impl Lowering<'_> {
             };
             let mut steps = Vec::new();
             for inside in &composite.it.flowops {
-                let step = self.flowop(inside, &inner, &full, group, nesting + 1);
+                let outer = Outer { printed: &printed, step: &full, nesting: outer.nesting + 1 };
+                let step = self.flowop(inside, &inner, outer, group);
                 steps.push(step.map_err(|wrong| wrong.of_file(&composite.file))?);
             }
             let does = SharedWork::Steps(steps);
@@ -426,6 +437,25 @@ impl Lowering<'_> {
         };
         self.plan.lines.push(Line { in_summary: *class == Class::Io, says, ..line });
         Ok(SharedStep { name, does, file, times })
+    }
+
+    /// The name of a step, and its full name: what its flowop is called, with a number where another one of the thread is
+    /// called the same. Statistics bear full names.
+    fn step_name(&mut self, called: &str, outer: &str) -> (String, String) {
+        let full = shared_name(outer, called);
+        let mut number = *self.called.entry(full.clone()).and_modify(|count| *count += 1).or_insert(1);
+        if number == 1 {
+            return (called.to_owned(), full);
+        }
+        loop {
+            let (name, numbered) = (format!("{called}-{number}"), format!("{full}-{number}"));
+            if !self.called.contains_key(&numbered) {
+                self.called.insert(full, number);
+                self.called.insert(numbered.clone(), 1);
+                return (name, numbered);
+            }
+            number += 1;
+        }
     }
 
     /// The local variables of a composite flowop where it is used.
@@ -530,18 +560,10 @@ impl Lowering<'_> {
             "finishoncount" => SharedWork::Finish { after: value()?, unit: FinishUnit::Ops, step: counted()? },
             "finishonbytes" => SharedWork::Finish { after: value()?, unit: FinishUnit::Bytes, step: counted()? },
             "print" => SharedWork::Note { text: seen.text("value")?.unwrap_or_default() },
-            _ => SharedWork::Sample { value: value()? },
+            "testrandvar" => SharedWork::Sample { value: value()? },
+            _ => return Err(unknown_flowop(flowop)),
         };
-        let needs_set = matches!(
-            does,
-            SharedWork::Open
-                | SharedWork::Create
-                | SharedWork::MakeDirectory
-                | SharedWork::RemoveDirectory
-                | SharedWork::List
-                | SharedWork::FsyncSet
-        );
-        if needs_set && file.set.is_none() {
+        if does.needs_set() && file.set.is_none() {
             return Err(Wrong::at(place, format!("`{}` names no file set", flowop.kind)).help("add `filesetname=…`"));
         }
         Ok((file, does))
@@ -556,7 +578,7 @@ impl Lowering<'_> {
         };
         let find = |name: &str, group: Option<&str>| {
             let own = lines.iter().filter(|line| group.is_none_or(|group| line.group == group));
-            own.into_iter().find(|line| is_meant(line, name)).map(|line| line.name.clone())
+            own.into_iter().find(|line| is_meant(line, name)).map(|line| line.step.clone())
         };
         for group in groups {
             let own = group.name.clone();
@@ -567,7 +589,7 @@ impl Lowering<'_> {
                         let found = find(meant, if in_own { own.as_deref() } else { None });
                         *meant = found.ok_or_else(|| {
                             let where_ = if in_own { " of its thread" } else { "" };
-                            Wrong::of_call(format!("`target={meant}`: no flowop{where_} has this name"))
+                            Wrong::without_place(format!("`target={meant}`: no flowop{where_} has this name"))
                         })?;
                         Ok(())
                     })?;
@@ -576,6 +598,26 @@ impl Lowering<'_> {
         }
         Ok(())
     }
+}
+
+/// The composite flowops around a flowop.
+#[derive(Clone, Copy, Default)]
+struct Outer<'a> {
+    /// Their names, as they are printed.
+    printed: &'a str,
+    /// The full name of their step.
+    step: &'a str,
+    /// How many.
+    nesting: usize,
+}
+
+fn unknown_flowop(flowop: &Flowop) -> Wrong {
+    let names = FLOWOPS.iter().map(|(name, _)| *name);
+    Wrong::at(flowop.attributes.place, format!("unknown flowop `{}`", flowop.kind)).nearest(
+        &flowop.kind,
+        names,
+        "`define flowop` it above, or use one that `list flowop` names",
+    )
 }
 
 static EMPTY: Locals = Locals::new();

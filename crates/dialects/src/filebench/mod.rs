@@ -1,6 +1,6 @@
 //! Filebench: turns a script of its workload model language into a workload, and results into its statistics.
 //!
-//! 1. A script is cut into words and read to commands, whole, before any of them is obeyed.
+//! 1. The whole script is parsed before it runs.
 //! 2. A [`Session`] obeys them one after another, up to the run.
 //! 3. What was defined until then becomes a [`Plan`]: a workload over file sets that all workers share.
 //! 4. [`statistics`] and [`summary`] are what is printed of it.

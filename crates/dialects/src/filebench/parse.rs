@@ -31,6 +31,9 @@ struct Parser {
     nesting: usize,
 }
 
+/// Why what is for several clients has no effect.
+const SEVERAL_CLIENTS: &str = "several clients are not supported";
+
 const COMMANDS: &[&str] = &[
     "set",
     "define",
@@ -212,7 +215,7 @@ impl Parser {
             "enable" => self.enable()?,
             "domultisync" => {
                 self.attributes(None)?;
-                nothing("domultisync", "several clients run over MPI: mpirun plumb as filebench …")
+                nothing("domultisync", SEVERAL_CLIENTS)
             }
             "list" => {
                 let what = self.word("`fileset` or `flowop`")?;
@@ -227,11 +230,14 @@ impl Parser {
             }
             "version" => CommandKind::Version,
             "quit" | "exit" => CommandKind::Quit,
+            "load" if self.nesting > 0 => {
+                return Err(Wrong::at(place, "a loop cannot load a script").help("load it above the loop"));
+            }
             "load" => CommandKind::Load(self.word("the name of a script")?),
             "foreach" => self.for_each()?,
             "warmup" => {
                 self.value("seconds")?;
-                nothing("warmup", "use `--plumb-ramp`")
+                nothing("warmup", "all of the run is measured")
             }
             "stats" => {
                 let what = self.word("`snap` or `clear`")?;
@@ -253,12 +259,8 @@ impl Parser {
                 nothing(&word, "there is nothing to do")
             }
             _ => {
-                let hint = plumb_workload::suggest::nearest(&word, COMMANDS.iter().copied());
                 let wrong = Wrong::at(place, format!("unknown command `{word}`"));
-                return Err(match hint {
-                    Some(name) => wrong.help(format!("did you mean `{name}`?")),
-                    None => wrong,
-                });
+                return Err(wrong.nearest(&word, COMMANDS.iter().copied(), ""));
             }
         };
         Ok(Command { place, kind })
@@ -267,7 +269,10 @@ impl Parser {
     fn psrun(&mut self) -> Result<CommandKind, Wrong> {
         let negative = self.takes('-');
         let period = match self.peek() {
-            Some(TokenKind::Integer(number)) => Some(*number as i64),
+            Some(TokenKind::Integer(number)) => match i64::try_from(*number) {
+                Ok(period) => Some(period),
+                Err(_) => return self.wrong("fewer seconds between two snapshots"),
+            },
             // A minus right before its number is part of a word.
             Some(TokenKind::Word(word)) => word.strip_prefix('-').and_then(|word| word.parse().ok()).map(|n: i64| -n),
             _ => None,
@@ -300,10 +305,7 @@ impl Parser {
             "lathist" => Ok(CommandKind::Histograms),
             "multi" => {
                 self.attributes(None)?;
-                Ok(CommandKind::Nothing {
-                    word: "enable multi".to_owned(),
-                    why: "several clients run over MPI: mpirun plumb as filebench …",
-                })
+                Ok(CommandKind::Nothing { word: "enable multi".to_owned(), why: SEVERAL_CLIENTS })
             }
             _ => {
                 self.at -= 1;
@@ -526,11 +528,7 @@ impl Parser {
                 Some(name) => name.to_owned(),
                 None => {
                     let wrong = Wrong::at(place, format!("unknown attribute `{word}` of {}", of.text()));
-                    let hint = plumb_workload::suggest::nearest(&word, table::names(of));
-                    return Err(match hint {
-                        Some(name) => wrong.help(format!("did you mean `{name}`?")),
-                        None => wrong,
-                    });
+                    return Err(wrong.nearest(&word, table::names(of), ""));
                 }
             },
         };

@@ -1,6 +1,6 @@
 //! The statistics, as Filebench prints them.
 
-use super::lower::{Line, Plan};
+use super::lower::{Plan, measured};
 use plumb_result::measurement::StepMeasurement;
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ pub fn statistics(plan: &Plan, steps: &[StepMeasurement], seconds: f64) -> Strin
     let mut text = String::new();
     for line in plan.lines.iter().rev() {
         let none = StepMeasurement::default();
-        let step = found(line, steps).unwrap_or(&none);
+        let step = line.found_in(steps).unwrap_or(&none);
         let _ = write!(
             text,
             "{:<20} {}ops {:8.0}ops/s {:5.1}mb/s {:8.3}ms/op [{:.3}ms - {:5.3}ms]",
@@ -43,7 +43,7 @@ pub fn statistics(plan: &Plan, steps: &[StepMeasurement], seconds: f64) -> Strin
 
 /// The line of the summary, without its time.
 pub fn summary(plan: &Plan, steps: &[StepMeasurement], seconds: f64) -> String {
-    let counted = || plan.lines.iter().filter(|line| line.in_summary).filter_map(|line| found(line, steps));
+    let counted = || plan.lines.iter().filter(|line| line.in_summary).filter_map(|line| line.found_in(steps));
     let of_kind = |kind| counted().filter(|step| step.kind == Some(kind)).map(|step| step.count).sum::<u64>();
     let (ops, bytes, total_ns) = counted().fold((0, 0, 0), |(ops, bytes, total_ns), step| {
         (ops + step.count, bytes + step.bytes, total_ns + step.total_ns)
@@ -60,10 +60,6 @@ pub fn summary(plan: &Plan, steps: &[StepMeasurement], seconds: f64) -> String {
     )
 }
 
-fn found<'a>(line: &Line, steps: &'a [StepMeasurement]) -> Option<&'a StepMeasurement> {
-    steps.iter().find(|step| step.name == line.name && step.group == line.group)
-}
-
 fn mean_ms(total_ns: u64, count: u64) -> f64 {
     if count > 0 { total_ns as f64 / count as f64 / 1e6 } else { 0.0 }
 }
@@ -71,8 +67,7 @@ fn mean_ms(total_ns: u64, count: u64) -> f64 {
 /// What was done between two moments; the shortest and the longest time are those up to the later one.
 pub fn since(now: &[StepMeasurement], before: &[StepMeasurement]) -> Vec<StepMeasurement> {
     let difference = |step: &StepMeasurement| {
-        let earlier = before.iter().find(|earlier| earlier.name == step.name && earlier.group == step.group);
-        let Some(earlier) = earlier else { return step.clone() };
+        let Some(earlier) = measured(before, &step.group, &step.name) else { return step.clone() };
         let of = |bucket: usize| earlier.buckets.get(bucket).copied().unwrap_or(0);
         StepMeasurement {
             count: step.count.saturating_sub(earlier.count),

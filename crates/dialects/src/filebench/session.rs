@@ -4,14 +4,15 @@ use super::lex::{Place, TokenKind, words};
 use super::lower::{Plan, lower};
 use super::parse::parse;
 use super::script::*;
-use super::table::FLOWOPS;
-use super::variables::{Held, Locals, Variables};
+use super::table::{FLOWOPS, RANDOM_WITHOUT_EFFECT};
+use super::variables::{Held, Locals, Piece, Variables, pieces};
 use super::wrong::Wrong;
+use crate::FileError;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// Reads a script by its path.
-pub type ReadScript<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
+pub type ReadScript<'a> = dyn FnMut(&str) -> Result<String, FileError> + 'a;
 
 /// Scripts that load each other are at most this many.
 const LOADED_MAX: usize = 64;
@@ -71,7 +72,7 @@ pub enum Answer {
         /// Where it stands.
         at: Wrong,
     },
-    /// Nothing for so many seconds.
+    /// Sleeps this many seconds.
     Sleep(u64),
     /// The run.
     Run(Box<Plan>),
@@ -116,7 +117,7 @@ impl Session {
     fn load(&mut self, file: &str, text: &str, read: &mut ReadScript<'_>) -> Result<(), Wrong> {
         self.loaded += 1;
         if self.loaded > LOADED_MAX {
-            return Err(Wrong::of_call("the scripts load each other without an end").of_file(file));
+            return Err(Wrong::without_place("the scripts load each other without an end").of_file(file));
         }
         let name: Rc<str> = file.into();
         let commands = parse(text).map_err(|wrong| wrong.of_file(file))?;
@@ -126,8 +127,8 @@ impl Session {
                 CommandKind::Load(script) => {
                     let near = std::path::Path::new(file).with_file_name(format!("{script}.f"));
                     let path = near.to_string_lossy().into_owned();
-                    let text = read(&path).map_err(|why| {
-                        Wrong::at(command.place, format!("cannot load `{script}`: {path}: {why}")).of_file(file)
+                    let text = read(&path).map_err(|error| {
+                        Wrong::at(command.place, format!("cannot load `{script}`: {error}")).of_file(file)
                     })?;
                     let mut inner = Session { waiting: VecDeque::new(), definitions: Definitions::default(), ..*self };
                     inner.load(&path, &text, read)?;
@@ -151,11 +152,10 @@ impl Session {
         }
         for name in self.definitions.variables.fixed_names() {
             if !known.contains(name) {
-                let wrong = Wrong::of_call(format!("--set {name}: {file} has no variable `${name}`"));
-                return Err(match plumb_workload::suggest::nearest(name, known.iter().copied()) {
-                    Some(near) => wrong.help(format!("did you mean `{near}`?")),
-                    None => wrong.help(format!("it has {}", known.into_iter().collect::<Vec<_>>().join(", "))),
-                });
+                let all = known.iter().copied().collect::<Vec<_>>().join(", ");
+                let otherwise = if all.is_empty() { "it has none".to_owned() } else { format!("it has {all}") };
+                let wrong = Wrong::without_place(format!("--set {name}: {file} has no variable `${name}`"));
+                return Err(wrong.nearest(name, known.iter().copied(), &otherwise));
             }
         }
         Ok(())
@@ -172,7 +172,10 @@ impl Session {
                 let wrong = if wrong.place.is_none() { Wrong { place: Some(place), ..wrong } } else { wrong };
                 wrong.of_file(&file)
             })? {
-                return Ok(answer);
+                return Ok(match answer {
+                    Answer::Remark(remark) => Answer::Remark(remark.of_file(&file)),
+                    answer => answer,
+                });
             }
         }
         match self.run_s.take() {
@@ -189,10 +192,23 @@ impl Session {
         let none = Locals::new();
         match kind {
             CommandKind::Set { name, to } => {
+                if let Expression::Random(attributes, _) = &to {
+                    for Attribute { place, name, .. } in attributes.all.iter().rev() {
+                        if RANDOM_WITHOUT_EFFECT.contains(&name.as_str()) {
+                            let kind = CommandKind::Nothing { word: name.clone(), why: OWN_NUMBERS };
+                            self.waiting.push_front((Rc::clone(file), Command { place: *place, kind }));
+                        }
+                    }
+                }
                 let held = variables.evaluated(to)?;
                 variables.set(&name, held);
             }
-            CommandKind::SetPart { name, part, value } => variables.set_part(&name, &part, value)?,
+            CommandKind::SetPart { name, part, value } => {
+                let place = value.place;
+                variables.set_part(&name, &part, value)?;
+                let is_idle = RANDOM_WITHOUT_EFFECT.contains(&part.as_str());
+                return Ok(is_idle.then(|| remark(place, &part, OWN_NUMBERS)));
+            }
             CommandKind::SetMode(mode) => self.definitions.mode = mode,
             CommandKind::FileSet { attributes, single } => {
                 self.definitions.sets.push(Defined { file: Rc::clone(file), it: SetDefinition { attributes, single } })
@@ -288,6 +304,9 @@ impl Session {
     }
 }
 
+/// Why a random variable has no seed and no source of its own.
+const OWN_NUMBERS: &str = "each thread draws its own numbers, the same ones in each run";
+
 fn remark(place: Place, word: &str, why: &str) -> Answer {
     Answer::Remark(Wrong::at(place, format!("`{word}` has no effect: {why}")))
 }
@@ -295,7 +314,7 @@ fn remark(place: Place, word: &str, why: &str) -> Answer {
 /// The value of `--set NAME=VALUE`.
 fn held(name: &str, text: &str) -> Result<Held, Wrong> {
     let wrong = || {
-        Wrong::of_call(format!("--set {name}={text}: this is not a value"))
+        Wrong::without_place(format!("--set {name}={text}: this is not a value"))
             .help("use a number such as 50000 or 16k, `true`, `false` or a text")
     };
     let tokens = words(text);
@@ -324,10 +343,24 @@ fn names_in<'a>(kind: &'a CommandKind, to: &mut BTreeSet<&'a str>) {
     fn attributes<'a>(all: &'a Attributes, to: &mut BTreeSet<&'a str>) {
         all.all.iter().for_each(|attribute| value(&attribute.value, to));
     }
+    fn locals<'a>(all: &'a [Local], to: &mut BTreeSet<&'a str>) {
+        all.iter().flat_map(|local| &local.value).for_each(|local| value(local, to));
+    }
     fn flowops<'a>(all: &'a [Flowop], to: &mut BTreeSet<&'a str>) {
         for flowop in all {
             attributes(&flowop.attributes, to);
-            flowop.locals.iter().flat_map(|local| &local.value).for_each(|local| value(local, to));
+            locals(&flowop.locals, to);
+        }
+    }
+    fn texts<'a>(all: &'a [Text], to: &mut BTreeSet<&'a str>) {
+        for text in all {
+            match text {
+                Text::Value(one) => value(one, to),
+                Text::Quoted(text) => to.extend(pieces(text).into_iter().filter_map(|piece| match piece {
+                    Piece::Variable(name) => Some(name),
+                    Piece::Plain(_) => None,
+                })),
+            }
         }
     }
     match kind {
@@ -336,10 +369,17 @@ fn names_in<'a>(kind: &'a CommandKind, to: &mut BTreeSet<&'a str>) {
             match expression {
                 Expression::Value(one) => value(one, to),
                 Expression::Calculation(first, _, second) => [first, second].into_iter().for_each(|one| value(one, to)),
-                Expression::Random(all, _) | Expression::Custom(all) => attributes(all, to),
+                Expression::Random(all, rows) => {
+                    attributes(all, to);
+                    rows.iter().flat_map(|row| &row.cells).for_each(|cell| value(cell, to));
+                }
+                Expression::Custom(all) => attributes(all, to),
             }
         }
-        CommandKind::SetPart { name, .. } => _ = to.insert(name),
+        CommandKind::SetPart { name, value: part, .. } => {
+            to.insert(name);
+            value(part, to);
+        }
         CommandKind::FileSet { attributes: all, .. } => attributes(all, to),
         CommandKind::Process { attributes: all, threads } => {
             attributes(all, to);
@@ -348,11 +388,21 @@ fn names_in<'a>(kind: &'a CommandKind, to: &mut BTreeSet<&'a str>) {
                 flowops(&thread.flowops, to);
             }
         }
-        CommandKind::Composite { flowops: all, .. } => flowops(all, to),
+        CommandKind::Composite { attributes: own, locals: defaults, flowops: all } => {
+            let mut inside = BTreeSet::new();
+            flowops(all, &mut inside);
+            attributes(own, &mut inside);
+            // Inside, its local variables hide those of the script.
+            defaults.iter().for_each(|local| _ = inside.remove(local.name.as_str()));
+            locals(defaults, to);
+            to.append(&mut inside);
+        }
         CommandKind::Run(run) => run.time.iter().for_each(|time| value(time, to)),
         CommandKind::Sleep(one) | CommandKind::EventRate(one) => value(one, to),
-        CommandKind::ForEach { name, commands, .. } => {
+        CommandKind::Echo(all) | CommandKind::System(all) => texts(all, to),
+        CommandKind::ForEach { name, values, commands } => {
             to.insert(name);
+            values.iter().for_each(|one| value(one, to));
             commands.iter().for_each(|command| names_in(&command.kind, to));
         }
         _ => {}

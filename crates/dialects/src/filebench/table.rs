@@ -29,7 +29,7 @@ impl Of {
     }
 }
 
-/// The attributes of each. A name in brackets is what the name before it also is called.
+/// The attributes of each.
 const fn attributes(of: Of) -> &'static [&'static str] {
     match of {
         Of::File => &[
@@ -108,8 +108,11 @@ pub(super) fn names(of: Of) -> impl Iterator<Item = &'static str> {
     attributes(of).iter().copied()
 }
 
-/// Attributes of older versions that have no effect.
-pub(super) const WITHOUT_EFFECT: [&str; 5] = ["cached", "fstype", "namelength", "procname", "useism"];
+/// Attributes of files, file sets and threads that have no effect; most are of older versions.
+pub(super) const WITHOUT_EFFECT: [&str; 6] = ["cached", "filesizegamma", "fstype", "namelength", "procname", "useism"];
+
+/// Attributes of random variables that have no effect.
+pub(super) const RANDOM_WITHOUT_EFFECT: [&str; 2] = ["seed", "randsrc"];
 
 /// What a flowop counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

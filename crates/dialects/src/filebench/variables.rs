@@ -104,12 +104,12 @@ impl Variables {
     }
 
     fn unset(&self, place: Place, name: &str) -> Wrong {
-        let wrong = Wrong::at(place, format!("the variable `${name}` is not set"));
-        let names = self.held.keys().chain(self.fixed.keys()).map(String::as_str);
-        match plumb_workload::suggest::nearest(name, names) {
-            Some(near) => wrong.help(format!("did you mean `${near}`?")),
-            None => wrong.help(format!("add `set ${name}=…` above, or `--set {name}=…`")),
-        }
+        let names: Vec<String> = self.held.keys().chain(self.fixed.keys()).map(|name| format!("${name}")).collect();
+        Wrong::at(place, format!("the variable `${name}` is not set")).nearest(
+            &format!("${name}"),
+            names.iter().map(String::as_str),
+            &format!("add `set ${name}=…` above, or `--set {name}=…`"),
+        )
     }
 
     /// What a value is.
@@ -265,12 +265,9 @@ impl Variables {
         let place = attributes.place;
         let kind = text("type")?.ok_or_else(|| Wrong::at(place, "a custom variable needs a `type`"))?;
         let Some(custom) = CUSTOM.iter().find(|custom| custom.name == kind) else {
-            let names = || CUSTOM.iter().map(|custom| custom.name);
             let wrong = Wrong::at(place, format!("unknown custom variable `{kind}`"));
-            return Err(match plumb_workload::suggest::nearest(&kind, names()) {
-                Some(name) => wrong.help(format!("did you mean `{name}`?")),
-                None => wrong.help("`filebench -c` lists them"),
-            });
+            let names = CUSTOM.iter().map(|custom| custom.name);
+            return Err(wrong.nearest(&kind, names, "`filebench -c` lists them"));
         };
         let mut numbers = custom.parameters.map(|(_, usual)| usual);
         for pair in text("parameters")?.unwrap_or_default().split(';').filter(|pair| !pair.trim().is_empty()) {
@@ -306,26 +303,12 @@ impl Variables {
                     }
                 }
                 Text::Quoted(text) => {
-                    let mut rest = text.as_str();
-                    while let Some(at) = rest.find('$') {
-                        all.push_str(&rest[..at]);
-                        rest = &rest[at + 1..];
-                        let braced = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
-                        let (name, behind) = match braced {
-                            Some((name, behind)) => (name, behind),
-                            None => {
-                                let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                                rest.split_at(rest.find(|c| !inside(c)).unwrap_or(rest.len()))
-                            }
-                        };
-                        if name.is_empty() {
-                            all.push('$');
-                            continue;
+                    for piece in pieces(text) {
+                        match piece {
+                            Piece::Plain(text) => all.push_str(text),
+                            Piece::Variable(name) => self.write(name, &mut all),
                         }
-                        self.write(name, &mut all);
-                        rest = behind;
                     }
-                    all.push_str(rest);
                 }
             }
         }
@@ -352,6 +335,36 @@ impl Variables {
             }
         }
     }
+}
+
+/// A part of a quoted text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    Plain(&'a str),
+    /// By its name.
+    Variable(&'a str),
+}
+
+/// The parts of a quoted text: variables stand in it as `$name` or `${name}`.
+pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let (mut all, mut rest) = (Vec::new(), text);
+    while let Some(at) = rest.find('$') {
+        let (plain, behind) = (&rest[..at], &rest[at + 1..]);
+        let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let braced = behind.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let (name, behind) =
+            braced.unwrap_or_else(|| behind.split_at(behind.find(|c| !inside(c)).unwrap_or(behind.len())));
+        if name.is_empty() {
+            // A dollar of its own.
+            all.push(Piece::Plain(&rest[..=at]));
+            rest = &rest[at + 1..];
+        } else {
+            all.extend([Piece::Plain(plain), Piece::Variable(name)]);
+            rest = behind;
+        }
+    }
+    all.push(Piece::Plain(rest));
+    all
 }
 
 /// A custom variable that comes with Filebench.

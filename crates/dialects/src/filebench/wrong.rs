@@ -22,14 +22,23 @@ impl Wrong {
         Wrong { file: String::new(), place: Some(place), message: message.into(), help: None }
     }
 
-    /// Of no place.
-    pub fn of_call(message: impl Into<String>) -> Wrong {
+    /// Without a place: of the command line, or of the script as a whole.
+    pub fn without_place(message: impl Into<String>) -> Wrong {
         Wrong { file: String::new(), place: None, message: message.into(), help: None }
     }
 
     /// With the way out.
     pub(super) fn help(self, help: impl Into<String>) -> Wrong {
         Wrong { help: Some(help.into()), ..self }
+    }
+
+    /// With the known name that is nearest to a word as the way out; with `otherwise` where none is near.
+    pub(super) fn nearest<'a>(self, word: &str, names: impl IntoIterator<Item = &'a str>, otherwise: &str) -> Wrong {
+        match plumb_workload::suggest::nearest(word, names) {
+            Some(near) => self.help(format!("did you mean `{near}`?")),
+            None if otherwise.is_empty() => self,
+            None => self.help(otherwise),
+        }
     }
 
     /// In this script, where it is in none yet.

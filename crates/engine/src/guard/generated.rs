@@ -1,8 +1,9 @@
 //! The root of a tree in which another tool's language made up every name.
 
 use super::beneath::{Identity, open_entry};
-use super::{Guard, GuardedDir, Refusal, read_only_file_system};
-use rustix::fs::{Dir, FileType, Mode, OFlags, StatVfsMountFlags};
+use super::{Guard, GuardedDir, Refusal, occupied_bytes, read_only_file_system};
+use plumb_workload::program::ExistingTree;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,22 +13,33 @@ use std::path::{Path, PathBuf};
 /// No tree of generated names is deeper.
 const LEVELS_MAX: usize = 64;
 
+/// The name of the first directory in the root: a tree of generated names always has it.
+const FIRST_NAME: &[u8] = b"00000001";
+
 /// A directory of generated names, opened.
 pub(crate) struct GeneratedDir {
     pub(crate) dir: GuardedDir,
     /// Whether anything is in it.
     pub(crate) is_empty: bool,
+    /// Whether its file system may be written to until nothing is left.
+    pub(crate) may_be_filled: bool,
 }
 
 impl Guard {
-    /// Opens a directory in which all entries have numbers of eight or more digits for names, and makes it where it is
-    /// missing. Such a tree is test data. `needed_bytes` is what all files in it will take.
+    /// Opens a directory in which all entries have numbers of eight or more digits for names, `00000001` among them, and
+    /// makes it where it is missing. Such a tree is test data. `needed_bytes` is what all files in it will take; what
+    /// takes room in it already, because it is kept or removed first, is not counted again.
     ///
     /// # Errors
-    /// [`Refusal::NotTestData`] where anything else is in it and the user did not name the directory;
-    /// [`Refusal::NoDirectory`], [`Refusal::Symlink`], [`Refusal::WrongKind`], [`Refusal::ReadOnly`], [`Refusal::Space`],
-    /// [`Refusal::Io`].
-    pub(crate) fn open_numbered_tree(&self, path: &Path, needed_bytes: u64) -> Result<GeneratedDir, Refusal> {
+    /// [`Refusal::NotTestData`] where anything else is in it and the user did not name the directory, or where a file that
+    /// would be written to has a second name; [`Refusal::NoDirectory`], [`Refusal::Symlink`], [`Refusal::WrongKind`],
+    /// [`Refusal::ReadOnly`], [`Refusal::Space`], [`Refusal::Io`].
+    pub(crate) fn open_numbered_tree(
+        &self,
+        path: &Path,
+        needed_bytes: u64,
+        existing: ExistingTree,
+    ) -> Result<GeneratedDir, Refusal> {
         let not_a_directory = || Refusal::WrongKind {
             path: path.to_owned(),
             found: "the root of a file system or no name",
@@ -44,76 +56,99 @@ impl Guard {
         if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
             return Err(read_only_file_system(path));
         }
-        self.admit(above.as_fd(), path, needed_bytes)?;
-        match rustix::fs::mkdirat(&above, name, Mode::from_raw_mode(0o755)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(Refusal::io(path, "make a directory there")(error)),
-        }
-        let fd =
-            open_entry(above.as_fd(), name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).map_err(|error| {
-                match error {
-                    Errno::LOOP => Refusal::Symlink { path: path.to_owned() },
-                    Errno::NOTDIR => {
-                        Refusal::WrongKind { path: path.to_owned(), found: "a file", expected: "a directory" }
-                    }
-                    error => Refusal::io(path, "open it")(error),
+        let open = || open_entry(above.as_fd(), name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
+        let opened = match open() {
+            Err(Errno::NOENT) => {
+                self.admit(above.as_fd(), path, needed_bytes)?;
+                match rustix::fs::mkdirat(&above, name, Mode::from_raw_mode(0o755)) {
+                    Ok(()) | Err(Errno::EXIST) => open(),
+                    Err(error) => return Err(Refusal::io(path, "make a directory there")(error)),
                 }
-            })?;
-        let found = Found::below(fd.as_fd(), 0).map_err(Refusal::io(path, "check what is in it"))?;
+            }
+            opened => opened,
+        };
+        let fd = opened.map_err(|error| match error {
+            Errno::LOOP => Refusal::Symlink { path: path.to_owned() },
+            Errno::NOTDIR => Refusal::WrongKind { path: path.to_owned(), found: "a file", expected: "a directory" },
+            error => Refusal::io(path, "open it")(error),
+        })?;
         let identity = rustix::fs::fstat(&fd).map(|stat| Identity::of(&stat));
         let is_named = identity.is_ok_and(|identity| self.permissions.names_file(identity));
-        if let Found::Foreign(foreign) = &found
-            && !is_named
-        {
-            return Err(Refusal::NotTestData {
-                path: path.to_owned(),
-                found: format!("`{}`", foreign.display()),
-                setting: self.permissions.setting_with(&path.to_string_lossy()),
-            });
+        let found = Found::in_root(fd.as_fd()).map_err(Refusal::io(path, "check what is in it"))?;
+        let not_test_data = |found: String| Refusal::NotTestData {
+            path: path.to_owned(),
+            found,
+            setting: self.permissions.setting_with(&path.to_string_lossy()),
+        };
+        if let Some(foreign) = found.foreign.filter(|_| !is_named) {
+            return Err(not_test_data(foreign));
         }
-        Ok(GeneratedDir { dir: GuardedDir { fd, path: path.to_owned() }, is_empty: matches!(found, Found::Nothing) })
+        // Removing a second name loses nothing; writing to it would change the other file.
+        if let Some(linked) = found.linked.filter(|_| !is_named || existing != ExistingTree::Remove) {
+            return Err(not_test_data(format!("`{}`, a file with a second name (a hard link)", linked.display())));
+        }
+        let further = match existing {
+            ExistingTree::Trust if !found.is_empty => 0,
+            _ => needed_bytes.saturating_sub(found.occupied_bytes),
+        };
+        self.admit(fd.as_fd(), path, further)?;
+        let may_be_filled = self.may_fill(fd.as_fd());
+        Ok(GeneratedDir { dir: GuardedDir { fd, path: path.to_owned() }, is_empty: found.is_empty, may_be_filled })
     }
 }
 
 /// What a directory holds.
-enum Found {
-    Nothing,
-    Generated,
-    /// Something of another name, relative to the directory.
-    Foreign(PathBuf),
+struct Found {
+    is_empty: bool,
+    /// The first thing that is not of such a tree, in words.
+    foreign: Option<String>,
+    /// The first file with a second name, relative to the root.
+    linked: Option<PathBuf>,
+    /// Bytes that its files take.
+    occupied_bytes: u64,
 }
 
 impl Found {
-    fn below(dir: BorrowedFd<'_>, level: usize) -> rustix::io::Result<Found> {
-        let mut found = Found::Nothing;
+    fn in_root(root: BorrowedFd<'_>) -> rustix::io::Result<Found> {
+        let mut found = Found { is_empty: true, foreign: None, linked: None, occupied_bytes: 0 };
+        found.add(root, Path::new(""), 0)?;
+        if !found.is_empty && found.foreign.is_none() {
+            let first = rustix::fs::statat(root, FIRST_NAME, AtFlags::SYMLINK_NOFOLLOW);
+            let is_there = first.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
+            found.foreign = (!is_there).then(|| "numbered names, but no directory `00000001`".to_owned());
+        }
+        Ok(found)
+    }
+
+    /// Adds what lies in a directory.
+    fn add(&mut self, dir: BorrowedFd<'_>, below: &Path, level: usize) -> rustix::io::Result<()> {
         for entry in Dir::read_from(dir)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if matches!(name, b"." | b"..") {
                 continue;
             }
-            found = Found::Generated;
+            self.is_empty = false;
             let name = OsStr::from_bytes(name);
-            let kind = match entry.file_type() {
-                FileType::Unknown => {
-                    let stat = rustix::fs::statat(dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
-                    FileType::from_raw_mode(stat.st_mode)
-                }
-                kind => kind,
-            };
-            let is_numbered = name.len() >= 8 && name.as_bytes().iter().all(u8::is_ascii_digit);
-            match kind {
-                FileType::RegularFile if is_numbered => {}
-                FileType::Directory if is_numbered && level < LEVELS_MAX => {
-                    let inner = open_entry(dir, name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
-                    if let Found::Foreign(foreign) = Found::below(inner.as_fd(), level + 1)? {
-                        return Ok(Found::Foreign(Path::new(name).join(foreign)));
+            let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let is_numbered = name.len() >= FIRST_NAME.len() && name.as_bytes().iter().all(u8::is_ascii_digit);
+            let path = below.join(name);
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile if is_numbered => {
+                    self.occupied_bytes = self.occupied_bytes.saturating_add(occupied_bytes(&stat));
+                    if stat.st_nlink > 1 && self.linked.is_none() {
+                        self.linked = Some(path);
                     }
                 }
-                _ => return Ok(Found::Foreign(name.into())),
+                FileType::Directory if is_numbered && level < LEVELS_MAX => {
+                    let inner = open_entry(dir, name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+                    self.add(inner.as_fd(), &path, level + 1)?;
+                }
+                _ if self.foreign.is_none() => self.foreign = Some(format!("`{}`", path.display())),
+                _ => {}
             }
         }
-        Ok(found)
+        Ok(())
     }
 }
 
@@ -129,15 +164,15 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("set");
         let guard = Guard::new(Permissions::none());
-        assert!(guard.open_numbered_tree(&root, 0).unwrap().is_empty, "it is made");
+        assert!(guard.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty, "it is made");
         fs::create_dir_all(root.join("00000001/00000002")).unwrap();
         fs::write(root.join("00000001/00000002/00000001"), "test").unwrap();
-        assert!(!guard.open_numbered_tree(&root, 0).unwrap().is_empty);
+        assert!(!guard.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty);
         fs::write(root.join("00000001/00000002/thesis.tex"), "precious").unwrap();
-        let refusal = guard.open_numbered_tree(&root, 0).err().unwrap().to_string();
+        let refusal = guard.open_numbered_tree(&root, 0, ExistingTree::Remove).err().unwrap().to_string();
         assert!(refusal.contains("thesis.tex") && refusal.contains("PLUMB_ALLOW="), "{refusal}");
         let allowed = Guard::new(Permissions::parse(root.to_str().unwrap()));
-        assert!(!allowed.open_numbered_tree(&root, 0).unwrap().is_empty);
+        assert!(!allowed.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty);
     }
 
     /// Neither a link in the place of the tree, nor a file, nor the root of the file system is taken for it.
@@ -149,10 +184,57 @@ mod tests {
         std::os::unix::fs::symlink("real", place.path().join("link")).unwrap();
         fs::write(place.path().join("file"), "").unwrap();
         for (name, says) in [("link", "symbolic link"), ("file", "a file"), ("no/where", "mkdir -p")] {
-            let refusal = guard.open_numbered_tree(&place.path().join(name), 0).err().unwrap().to_string();
+            let refusal =
+                guard.open_numbered_tree(&place.path().join(name), 0, ExistingTree::Remove).err().unwrap().to_string();
             assert!(refusal.contains(says), "{name}: {refusal}");
         }
-        assert!(guard.open_numbered_tree(Path::new("/"), 0).is_err());
-        assert!(guard.open_numbered_tree(&place.path().join("set"), u64::MAX).is_err(), "no room for that");
+        assert!(guard.open_numbered_tree(Path::new("/"), 0, ExistingTree::Remove).is_err());
+        assert!(
+            guard.open_numbered_tree(&place.path().join("set"), u64::MAX, ExistingTree::Remove).is_err(),
+            "no room for that"
+        );
+    }
+
+    /// Other people's numbers are no test data: photographs by date, and files with a second name, whatever is done to a
+    /// tree that exists.
+    #[test]
+    fn other_numbered_names_are_kept() {
+        let place = tempfile::tempdir().unwrap();
+        let guard = Guard::new(Permissions::none());
+        let refused = |name: &str, guard: &Guard, existing| {
+            let refusal = guard.open_numbered_tree(&place.path().join(name), 0, existing).err();
+            refusal.unwrap_or_else(|| panic!("{name}, {existing:?}")).to_string()
+        };
+        let every = [ExistingTree::Remove, ExistingTree::Reuse, ExistingTree::Trust];
+        fs::create_dir_all(place.path().join("photos/20240131")).unwrap();
+        fs::write(place.path().join("photos/20240131/00012345"), "precious").unwrap();
+        fs::create_dir_all(place.path().join("linked/00000001")).unwrap();
+        fs::write(place.path().join("precious"), "precious").unwrap();
+        fs::hard_link(place.path().join("precious"), place.path().join("linked/00000001/00000001")).unwrap();
+        for existing in every {
+            assert!(refused("photos", &guard, existing).contains("no directory `00000001`"));
+            assert!(refused("linked", &guard, existing).contains("a hard link"));
+        }
+        // A named directory covers no file with a second name: it may be removed there, and not be written to.
+        let named = Guard::new(Permissions::parse(place.path().join("linked").to_str().unwrap()));
+        assert!(refused("linked", &named, ExistingTree::Reuse).contains("a hard link"));
+        assert!(named.open_numbered_tree(&place.path().join("linked"), 0, ExistingTree::Remove).is_ok());
+    }
+
+    /// What a tree takes already is not needed again, and what it lacks is; only a tree that is trusted needs nothing.
+    #[test]
+    fn what_is_there_is_not_counted_again() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, guard) = (place.path().join("set"), Guard::new(Permissions::none()));
+        fs::create_dir_all(root.join("00000001")).unwrap();
+        fs::write(root.join("00000001/00000001"), vec![1; 4 << 20]).unwrap();
+        fs::File::open(root.join("00000001/00000001")).unwrap().sync_all().unwrap();
+        let fits = |needed: u64, existing| guard.open_numbered_tree(&root, needed, existing).is_ok();
+        let free = crate::guard::space::Space::of(fs::File::open(&root).unwrap()).unwrap().unwrap().headroom_bytes();
+        assert!(!fits(u64::MAX, ExistingTree::Reuse) && fits(u64::MAX, ExistingTree::Trust));
+        // Others write to the file system meanwhile: half of it is far from both edges.
+        assert!(fits(free / 2, ExistingTree::Remove) && fits(4 << 20, ExistingTree::Reuse));
+        let found = Found::in_root(fs::File::open(&root).unwrap().as_fd()).unwrap();
+        assert!(found.occupied_bytes > 0 && !found.is_empty);
     }
 }

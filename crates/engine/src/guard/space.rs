@@ -85,6 +85,11 @@ impl Guard {
         Space::admit(space, path, needed_bytes).or_else(|refusal| self.filled(directory, refusal))
     }
 
+    /// Whether the user has said that the file system of an open directory may be written to until nothing is left.
+    pub(super) fn may_fill(&self, directory: BorrowedFd<'_>) -> bool {
+        matches!(self.permissions.when_full.of(directory), Fill::Allowed)
+    }
+
     fn filled(&self, directory: BorrowedFd<'_>, refusal: Refusal) -> Result<(), Refusal> {
         match (self.permissions.when_full.of(directory), refusal) {
             (Fill::Allowed, _) => Ok(()),

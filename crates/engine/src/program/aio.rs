@@ -9,7 +9,7 @@ use crate::backend::region::Region;
 use crate::backend::{Completion, Errno};
 use crate::syscall::aio::{AioBlocks, AioCall, AioRange};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 /// What is read ahead of an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,10 +36,21 @@ pub(super) struct Aio {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AioSlot {
     None,
-    /// Of this many bytes.
-    Write(u64),
+    Write {
+        /// The descriptor that it goes to.
+        fd: RawFd,
+        /// Bytes.
+        asked: u64,
+    },
     /// At this place.
     Read(u64),
+}
+
+/// A write that was not waited for, and failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FailedWrite {
+    pub(super) fd: RawFd,
+    pub(super) errno: Errno,
 }
 
 impl Aio {
@@ -81,7 +92,7 @@ impl Aio {
         self.blocks.prepare(slot, AioRange { fd: fd.as_raw_fd(), offset, memory: data, bytes });
         let call = match flight {
             AioSlot::Read(_) => AioCall::Read,
-            AioSlot::Write(_) | AioSlot::None => AioCall::Write,
+            AioSlot::Write { .. } | AioSlot::None => AioCall::Write,
         };
         // SAFETY: the memory lives, and stays where it is, until the op's completion, which is waited for before it goes.
         unsafe { self.blocks.start(slot, call) }?;
@@ -105,7 +116,7 @@ impl Aio {
         match self.flights[slot] {
             AioSlot::None => Ok(()),
             AioSlot::Read(_) => self.wait(slot).map(drop),
-            AioSlot::Write(asked) => match self.wait(slot)? {
+            AioSlot::Write { asked, .. } => match self.wait(slot)? {
                 moved if moved < asked => Err(Errno(libc::EIO)),
                 _ => Ok(()),
             },
@@ -125,7 +136,8 @@ impl Aio {
         } else {
             data.as_mut_ptr()
         };
-        self.start(fd, slot, offset, from, bytes, AioSlot::Write(bytes as u64))?;
+        let flight = AioSlot::Write { fd: fd.as_raw_fd(), asked: bytes as u64 };
+        self.start(fd, slot, offset, from, bytes, flight)?;
         Ok(bytes as u64)
     }
 
@@ -176,15 +188,36 @@ impl Aio {
         Ok(slot)
     }
 
-    /// Waits for half of the ops in flight, at least one, the oldest first. How they ended shows when their places are
-    /// needed.
-    pub(super) fn drain_half(&mut self) {
-        let count = self.flights.iter().filter(|flight| **flight != AioSlot::None).count();
+    /// Waits for half of the ops in flight, at least one, the oldest first.
+    ///
+    /// # Errors
+    /// The first write among them that failed; all of them are waited for.
+    pub(super) fn drain_half(&mut self) -> Result<(), FailedWrite> {
         let slots = (0..self.flights.len()).map(|slot| (self.turn + slot) % self.flights.len());
         let oldest: Vec<usize> = slots.filter(|&slot| self.flights[slot] != AioSlot::None).collect();
-        for &slot in oldest.iter().take(count.div_ceil(2)) {
-            let _ = self.free(slot);
+        let mut first = Ok(());
+        for &slot in &oldest[..oldest.len().div_ceil(2)] {
+            let flight = self.flights[slot];
+            if let (Err(errno), AioSlot::Write { fd, .. }) = (self.free(slot), flight) {
+                first = first.and(Err(FailedWrite { fd, errno }));
+            }
         }
+        first
+    }
+
+    /// Waits for all writes to one descriptor, which may be closed then. The library's threads know a file only by its
+    /// descriptor's number, which the next file that is opened gets.
+    ///
+    /// # Errors
+    /// That of the first write among them that failed; all of them are waited for.
+    pub(super) fn drain_file(&mut self, file: BorrowedFd<'_>) -> Result<(), Errno> {
+        let mut first = Ok(());
+        for slot in 0..self.flights.len() {
+            if matches!(self.flights[slot], AioSlot::Write { fd, .. } if fd == file.as_raw_fd()) {
+                first = first.and(self.free(slot));
+            }
+        }
+        first
     }
 
     /// Waits for all.
@@ -198,5 +231,34 @@ impl Drop for Aio {
     /// The library's threads use memory that is about to go.
     fn drop(&mut self) {
         let _ = self.drain();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    /// Writes that were not waited for tell what became of them: the first one that failed of those that are waited for,
+    /// by its descriptor. A file is done when its own writes are, whatever else is in flight.
+    #[test]
+    fn failed_writes_are_told() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("file");
+        std::fs::write(&path, [0; 8192]).unwrap();
+        let (written, read) = (File::options().write(true).open(&path).unwrap(), File::open(&path).unwrap());
+        let mut aio = Aio::new(8, 4096, true).unwrap();
+        let write = |aio: &mut Aio, file: &File| aio.write(file.as_fd(), 0, &mut [7; 4096]).unwrap();
+        for file in [&written, &read, &read, &written] {
+            write(&mut aio, file);
+        }
+        assert_eq!(aio.drain_half(), Err(FailedWrite { fd: read.as_raw_fd(), errno: Errno(libc::EBADF) }));
+        assert_eq!(aio.flights.iter().filter(|flight| **flight != AioSlot::None).count(), 2);
+        assert_eq!(aio.drain_file(written.as_fd()), Ok(()));
+        assert_eq!(aio.flights.iter().filter(|flight| **flight != AioSlot::None).count(), 1, "the other file's");
+        assert_eq!(aio.drain_file(read.as_fd()), Err(Errno(libc::EBADF)));
+        assert_eq!(aio.drain(), Ok(()));
+        assert_eq!(std::fs::read(&path).unwrap()[..4096], [7; 4096]);
     }
 }

@@ -130,7 +130,8 @@ pub fn make_files(
     Ok(made)
 }
 
-fn write_whole(
+/// Writes `size` bytes from the beginning of a file, in pieces.
+pub(crate) fn write_whole(
     file: BorrowedFd<'_>,
     size: u64,
     piece: &mut Vec<u8>,

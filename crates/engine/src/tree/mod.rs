@@ -9,7 +9,7 @@
 //! on. Contiguous shares of the numbers are therefore shares of the directories too: workers meet in a directory only
 //! where there are fewer leaves than workers.
 
-mod layout;
+pub(crate) mod layout;
 mod path;
 mod shape;
 mod sizes;

@@ -3,7 +3,7 @@
 use crate::common::Home;
 use regex::Regex;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A script over a small set in the working directory.
 fn script(before: &str, flowops: &str, after: &str) -> String {
@@ -34,16 +34,23 @@ fn ops(out: &str, name: &str) -> u64 {
     line.captures(out).unwrap_or_else(|| panic!("no {name} in\n{out}"))[1].parse().unwrap()
 }
 
-fn files(path: &Path) -> Vec<u64> {
-    let mut lengths = Vec::new();
-    for entry in std::fs::read_dir(path).unwrap().map(Result::unwrap) {
+/// All files below a directory.
+fn paths(directory: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
         if entry.metadata().unwrap().is_dir() {
-            lengths.extend(files(&entry.path()));
+            all.extend(paths(&entry.path()));
         } else {
-            lengths.push(entry.metadata().unwrap().len());
+            all.push(entry.path());
         }
     }
-    lengths
+    all.sort();
+    all
+}
+
+/// The lengths of all files below a directory.
+fn files(directory: &Path) -> Vec<u64> {
+    paths(directory).iter().map(|path| path.metadata().unwrap().len()).collect()
 }
 
 /// A run that ends when all is done does all of it and counts all of it, in the tool's format; it is stored with its
@@ -161,6 +168,13 @@ fn foreign_directories_are_kept() {
     std::fs::write(&precious, "precious").unwrap();
     home.plumb("as filebench -f s.f").expect(5).complains(&["thesis", "PLUMB_ALLOW="]);
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
+    // Photographs by date have numbers for names, too.
+    std::fs::remove_file(&precious).unwrap();
+    let photograph = home.work().join("set/20240131/00012345");
+    std::fs::create_dir(photograph.parent().unwrap()).unwrap();
+    std::fs::write(&photograph, "precious").unwrap();
+    home.plumb("as filebench -f s.f").expect(5).complains(&["no directory `00000001`", "PLUMB_ALLOW="]);
+    assert_eq!(std::fs::read_to_string(&photograph).unwrap(), "precious");
 }
 
 /// A script runs no program unless the user allows it.
@@ -216,4 +230,85 @@ fn snapshots_are_printed() {
     let line = Regex::new(r"(?m)^s .*\]\t\[ (\d+ ){64}\]$").unwrap();
     assert!(line.is_match(&said.out), "{}", said.out);
     assert!(said.out.contains(": hello"), "{}", said.out);
+}
+
+/// What is written without waiting goes to its file, and to no other: the next file that is opened gets the same
+/// descriptor, and stays empty.
+#[test]
+fn closed_files_have_no_writes_in_flight() {
+    let home = Home::new();
+    home.file(
+        "aio.f",
+        "define fileset name=written,path=.,entries=8,size=4m,prealloc\n\
+         define fileset name=empty,path=.,entries=400,size=4k,dirwidth=100\n\
+         define process name=p { thread name=t {\n\
+         flowop openfile name=open,filesetname=written,fd=1\n\
+         flowop aiowrite name=write,fd=1,iosize=256k,random,iters=8\n\
+         flowop closefile name=close,fd=1\n\
+         flowop createfile name=create,filesetname=empty,fd=1\n\
+         flowop closefile name=close,fd=1\n\
+         } }\nset mode quit alldone\nrun\n",
+    );
+    let said = home.plumb("as filebench -f aio.f").expect(0);
+    assert_eq!((ops(&said.out, "create"), ops(&said.out, "write")), (400, 401 * 8));
+    assert_eq!(files(&home.work().join("empty")), vec![0; 400]);
+    // Two flowops of one name have two lines, the last one first.
+    let counts: Vec<&str> = said.out.lines().filter(|line| line.starts_with("close ")).collect();
+    assert!(counts.len() == 2 && counts[0].contains(" 400ops") && counts[1].contains(" 401ops"), "{counts:?}");
+}
+
+/// A write that nobody waited for, and that failed, ends the run as any other does.
+#[test]
+fn lost_writes_are_errors() {
+    let home = Home::new();
+    for (flowops, op) in [
+        ("flowop aiowrite name=w,filesetname=set,fd=1,iosize=4k,random\nflowop closefile name=c,fd=1", "close"),
+        ("flowop aiowrite name=w,filesetname=set,fd=1,iosize=4k,random\nflowop aiowait name=a", "write"),
+        (
+            "flowop aiowrite name=w,filesetname=set,fd=1,iosize=4k,random\n\
+             flowop finishoncount name=f,value=1,target=w",
+            "close",
+        ),
+    ] {
+        home.file("lost.f", &script("prealloc,readonly", flowops, "set mode quit alldone\nrun"));
+        home.plumb("as filebench -f lost.f").expect(1).complains(&[op, "set/00000001", "Bad file descriptor"]);
+    }
+}
+
+/// A set that is reused is completed, and what is as it should be stays; a set that is trusted is not touched. Neither
+/// follows a link, nor writes to a file with a second name.
+#[test]
+fn sets_are_reused() {
+    let home = Home::new();
+    let set = home.work().join("set");
+    let run = |attribute: &str| {
+        let attributes = format!("prealloc,{attribute}");
+        home.file("reuse.f", &script(&attributes, "flowop listdir name=l,filesetname=set", "run 1"));
+        home.plumb("as filebench -f reuse.f")
+    };
+    run("reuse").expect(0);
+    let all = paths(&set);
+    assert_eq!(all.len(), 40);
+    std::fs::write(&all[0], [7; 4096]).unwrap();
+    std::fs::write(&all[1], [7; 100]).unwrap();
+    std::fs::write(&all[2], [7; 9000]).unwrap();
+    std::fs::remove_file(&all[3]).unwrap();
+    run("trusttree").expect(0);
+    assert_eq!(paths(&set).len(), 39);
+    run("reuse").expect(0);
+    assert_eq!(files(&set), vec![4096; 40]);
+    assert_eq!(std::fs::read(&all[0]).unwrap(), [7; 4096], "nothing was wrong with it");
+    assert_ne!(std::fs::read(&all[1]).unwrap(), [7; 4096]);
+    std::fs::hard_link(&all[1], home.work().join("other")).unwrap();
+    for attribute in ["reuse", "trusttree", "reuse=false"] {
+        run(attribute).expect(5).complains(&["hard link"]);
+    }
+    std::fs::remove_file(home.work().join("other")).unwrap();
+    std::fs::rename(&set, home.work().join("real")).unwrap();
+    std::os::unix::fs::symlink("real", &set).unwrap();
+    run("reuse").expect(5).complains(&["symbolic link"]);
+    std::fs::remove_file(&set).unwrap();
+    std::fs::rename(home.work().join("real"), &set).unwrap();
+    run("reuse=false").expect(0);
+    assert_ne!(std::fs::read(&all[0]).unwrap(), [7; 4096], "it is made again");
 }

@@ -110,6 +110,39 @@ fn small_files_are_measured_where_there_is_no_room_for_the_large_one() {
     assert!(files(&mounted).is_empty());
 }
 
+/// The files of a script grow while it runs. Within one op, too, what is to stay free stays free, but for the little that is
+/// written between two checks; and nothing is left where the user said so.
+#[test]
+fn a_script_whose_files_grow_ends_before_the_disk_is_full() {
+    let _alone = alone();
+    let Some((mounted, home)) = small() else { return };
+    let free_percent = || {
+        let space = rustix::fs::statvfs(mounted.path()).unwrap();
+        space.f_bavail * 100 / space.f_blocks
+    };
+    for (flowop, threads) in [
+        ("flowop writewholefile name=grow,filesetname=set,fd=1,iosize=1m,workingset=1g", 1),
+        ("flowop appendfile name=grow,filesetname=set,fd=1,iosize=256k", 4),
+    ] {
+        let script = home.file(
+            "grow.f",
+            &format!(
+                "define fileset name=set,path=.,size=4k,entries=4,prealloc\n\
+                 define process name=p {{ thread name=t,instances={threads} {{\n{flowop}\n}} }}\nrun 60\n"
+            ),
+        );
+        let line = format!("as filebench -f {}", script.display());
+        there(&home, &mounted, &line, None).expect(1).complains(&[
+            "set/00000001",
+            "No space left on device",
+            "PLUMB_FILL=",
+        ]);
+        assert!((4..=5).contains(&free_percent()), "{flowop}: {} % are free", free_percent());
+        there(&home, &mounted, &line, Some(mounted.path())).expect(1).complains(&["No space left on device"]);
+        assert_eq!(free_percent(), 0, "{flowop}");
+    }
+}
+
 /// Plumb's own commands leave 5 % free, whatever the setting of other tools' says.
 #[test]
 fn native_runs_never_fill() {

@@ -37,6 +37,27 @@ impl Amount {
     }
 }
 
+/// Buffers for numbers of bytes that are drawn without a limit hold at least this many.
+const DRAWN_REQUEST_BYTES: u64 = 16 << 20;
+
+/// And at least this many times their mean: of a gamma variable of shape 1.5, one in 10^9 is larger.
+const DRAWN_REQUEST_MEANS: f64 = 16.0;
+
+impl Amount {
+    /// The most bytes that a call moves: what is drawn above it is cut to it. The number itself where it is fixed, and the
+    /// largest that can be drawn where that has a limit; else 16 MiB, or 16 times the mean where that is more.
+    pub fn largest_request(&self) -> u64 {
+        match self {
+            Amount::Fixed(bytes) => *bytes,
+            Amount::Drawn(variable) => match (variable.largest(), self.mean()) {
+                (Some(largest), _) => largest.ceil() as u64,
+                (None, Some(mean)) => DRAWN_REQUEST_BYTES.max((mean * DRAWN_REQUEST_MEANS) as u64),
+                (None, None) => DRAWN_REQUEST_BYTES,
+            },
+        }
+    }
+}
+
 impl From<u64> for Amount {
     fn from(number: u64) -> Amount {
         Amount::Fixed(number)
@@ -83,6 +104,28 @@ impl Variable {
     /// A draw as it is.
     pub fn of(draw: Draw) -> Variable {
         Variable { draw, times: 1.0, plus: 0.0, round: None, min: 0.0, max: None }
+    }
+
+    /// The largest number that can be drawn, where there is a limit.
+    pub fn largest(&self) -> Option<f64> {
+        let ends = match &self.draw {
+            Draw::Uniform | Draw::Triangular { .. } => Some((0.0, 1.0)),
+            Draw::Table(rows) => {
+                let low = rows.iter().map(|row| row.low).fold(f64::INFINITY, f64::min);
+                let high = rows.iter().map(|row| row.high).fold(f64::NEG_INFINITY, f64::max);
+                Some((low, high))
+            }
+            Draw::Gamma { .. } | Draw::Normal | Draw::LogNormal { .. } | Draw::Weibull { .. } => None,
+        };
+        let drawn = ends.map(|(low, high)| {
+            let largest = (self.plus + self.times * low).max(self.plus + self.times * high);
+            // To the nearest multiple: at most the next one.
+            self.round.map_or(largest, |round| (largest / round as f64).round() * round as f64).max(self.min)
+        });
+        match (drawn, self.max) {
+            (Some(drawn), Some(max)) => Some(drawn.min(max)),
+            (drawn, max) => drawn.or(max),
+        }
     }
 }
 
@@ -151,4 +194,29 @@ pub struct TableRow {
     pub low: f64,
     /// The largest.
     pub high: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing that a limit allows is cut, and where there is none, next to nothing.
+    #[test]
+    fn requests_are_as_large_as_what_is_drawn() {
+        let drawn = |variable| Amount::Drawn(Box::new(variable)).largest_request();
+        let mib = f64::from(1 << 20);
+        let gamma = Variable { times: 64.0 * mib / 1.5, ..Variable::of(Draw::Gamma { shape: 1.5 }) };
+        let table = Draw::Table(vec![TableRow { weight: 1.0, low: 1.0, high: 20.0 * mib }]);
+        for (variable, bytes) in [
+            (Variable { times: 100.0 * mib, plus: 1.0, ..Variable::of(Draw::Uniform) }, (100 << 20) + 1),
+            (Variable { times: -8.0, plus: 8.0, ..Variable::of(Draw::Uniform) }, 8),
+            (Variable { round: Some(1 << 20), ..Variable::of(table) }, 20 << 20),
+            (Variable { max: Some(5000.0), ..gamma.clone() }, 5000),
+            (gamma, 1 << 30),
+            (Variable { times: 100.0, ..Variable::of(Draw::Weibull { shape: 2.0 }) }, 16 << 20),
+        ] {
+            assert_eq!(drawn(variable.clone()), bytes, "{variable:?}");
+        }
+        assert_eq!(Amount::Fixed(7).largest_request(), 7);
+    }
 }

@@ -23,7 +23,7 @@ pub use files::{FileStep, FileWork, Held, Pick, ScratchTarget};
 pub use postmark::{Postmark, PostmarkLocation, PostmarkPart, PostmarkStep};
 pub use shared::{
     EventUnit, ExistingTree, FinishUnit, SharedFile, SharedPick, SharedStep, SharedTransfer, SharedTree, SharedWork,
-    TURN_HANDLES, Together, TreeAccess, walk_shared,
+    TURN_HANDLES, Together, TreeAccess, shared_name, walk_shared,
 };
 pub use step::{
     Advice, Choice, Each, FileOrder, LockKind, MapStep, MissingFile, OpenPromise, OpenStep, StdioBuffer, Step,
@@ -123,6 +123,17 @@ impl Program {
         for step in &self.steps {
             if let Step::Shared(step) = step {
                 walk_shared(step, &mut |step| found.push(step));
+            }
+        }
+        found
+    }
+
+    /// The same, each with its full name: `outer.inner` within another.
+    pub fn shared_names(&self) -> Vec<(String, &SharedStep)> {
+        let mut found = Vec::new();
+        for step in &self.steps {
+            if let Step::Shared(step) = step {
+                shared::add_named(step, "", &mut found);
             }
         }
         found

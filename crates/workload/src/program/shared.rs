@@ -72,7 +72,7 @@ pub enum ExistingTree {
     Remove,
     /// It is kept: files that are too long are cut, and those that are too short are written again.
     Reuse,
-    /// It is taken for what it should be, without a look.
+    /// It is assumed complete; not checked.
     Trust,
 }
 
@@ -251,7 +251,7 @@ pub enum SharedWork {
     Sleep,
     /// Wakes all workers that wait, or are about to wait, at this step.
     Wake {
-        /// The step's name.
+        /// The step's full name; it must sleep.
         step: String,
     },
     /// Takes credit, and waits for it.
@@ -263,7 +263,7 @@ pub enum SharedWork {
     },
     /// Gives each worker credit at a step.
     Give {
-        /// The step's name.
+        /// The step's full name; it must take credit.
         step: String,
         /// How much.
         credit: Amount,
@@ -287,17 +287,17 @@ pub enum SharedWork {
     TakeEvents {
         /// The unit.
         unit: EventUnit,
-        /// By this step of the worker; by all of its party when absent.
+        /// By this step of the worker, by its full name; by all of its party when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<String>,
     },
     /// Ends the worker when enough is done.
     Finish {
-        /// So much.
+        /// How much.
         after: Amount,
         /// The unit.
         unit: FinishUnit,
-        /// By this step of the worker; by all of its party when absent.
+        /// By this step of the worker, by its full name; by all of its party when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<String>,
     },
@@ -318,12 +318,12 @@ pub enum SharedWork {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SharedTransfer {
-    /// Bytes.
+    /// Bytes; drawn without a limit, at most 16 MiB, or 16 times their mean where that is more.
     pub size: Amount,
     /// At a random multiple of the size, rather than where the file stands.
     #[serde(default)]
     pub random: bool,
-    /// Places lie within so many bytes from the beginning; in all of the file when 0.
+    /// Places lie within the first `within` bytes; in all of the file when 0.
     #[serde(default)]
     pub within: u64,
 }
@@ -346,9 +346,9 @@ pub enum EventUnit {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FinishUnit {
-    /// Ops: at least so many.
+    /// Ops: at least this many.
     Ops,
-    /// Bytes: more than so many.
+    /// Bytes: more than this many.
     Bytes,
 }
 
@@ -386,7 +386,20 @@ impl SharedWork {
         })
     }
 
-    /// The largest number of bytes that a call moves, where it is fixed.
+    /// Whether it needs a file set: nothing that a handle holds tells it which one.
+    pub fn needs_set(&self) -> bool {
+        matches!(
+            self,
+            SharedWork::Open
+                | SharedWork::Create
+                | SharedWork::MakeDirectory
+                | SharedWork::RemoveDirectory
+                | SharedWork::List
+                | SharedWork::FsyncSet
+        )
+    }
+
+    /// How many bytes a call moves.
     pub fn request(&self) -> Option<&Amount> {
         match self {
             SharedWork::Read(transfer) | SharedWork::Write(transfer) | SharedWork::StartWrite(transfer) => {
@@ -404,6 +417,20 @@ pub fn walk_shared<'a>(step: &'a SharedStep, to: &mut dyn FnMut(&'a SharedStep))
     to(step);
     if let SharedWork::Steps(steps) = &step.does {
         steps.iter().for_each(|step| walk_shared(step, to));
+    }
+}
+
+/// The full name of a step within another; `outer` is empty where it is in none.
+pub fn shared_name(outer: &str, name: &str) -> String {
+    if outer.is_empty() { name.to_owned() } else { format!("{outer}.{name}") }
+}
+
+/// A step and those inside of it with their full names, each before what is inside of it.
+pub(super) fn add_named<'a>(step: &'a SharedStep, outer: &str, to: &mut Vec<(String, &'a SharedStep)>) {
+    let name = shared_name(outer, &step.name);
+    to.push((name.clone(), step));
+    if let SharedWork::Steps(steps) = &step.does {
+        steps.iter().for_each(|step| add_named(step, &name, to));
     }
 }
 

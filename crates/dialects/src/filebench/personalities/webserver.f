@@ -1,4 +1,4 @@
-# A web server: each thread sends ten pages, and adds what it did to one log.
+# A web server: each thread sends ten pages, and appends to one shared log.
 set $dir=/tmp
 set $nfiles=1000
 set $meandirwidth=20

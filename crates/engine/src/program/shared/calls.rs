@@ -1,15 +1,14 @@
 //! The calls of steps over shared file sets: which file each goes to, the calls, and what they change for everybody.
 
-use super::compile::{CompiledStep, Does, Moving, PickFrom};
+use super::compile::{CompiledStep, Does, Moving, PickFrom, WHOLE_BYTES_MAX};
 use super::draw::Drawn;
 use super::memory::{ReadMemory, WriteMemory};
 use super::set::{DIRECTORY_MODE, FILE_MODE, SharedSet};
 use super::shape::{Entry, PathText};
-use super::source::{Desk, SharedOp};
+use super::source::{SharedOp, WorkerContext};
 use super::state::{Entries, From, indexed};
 use crate::backend::{Completion, Errno, SyncBackend, Unfinished};
-use crate::guard::space::Space;
-use crate::program::aio::Aio;
+use crate::program::aio::{Aio, FailedWrite};
 use crate::program::descriptor::{close, errno, system};
 use crate::rng::Rng;
 use plumb_workload::OpKind;
@@ -17,15 +16,12 @@ use plumb_workload::program::TURN_HANDLES;
 use rustix::fs::{Advice, AtFlags, Mode, OFlags, SeekFrom};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Another file is picked so often where somebody removed the one that was picked.
+/// Attempts to pick another file after `ENOENT`, because another worker removed it.
 const ATTEMPTS_MAX: u32 = 1000;
-
-/// After so many bytes written, a worker looks how much room is left.
-const ROOM_LOOK_BYTES: u64 = 64 << 20;
 
 /// Room for the entries of one `getdents64`.
 const ENTRIES_BYTES: usize = 32 << 10;
@@ -41,14 +37,23 @@ const STARTED_BYTES: u64 = 32 << 20;
 #[derive(Default)]
 pub(super) struct Writes {
     aio: Option<Aio>,
+    /// The first that failed while half of them were waited for. The next op that writes so, or the close of its file,
+    /// returns it.
+    failed: Option<FailedWrite>,
 }
 
 impl Writes {
-    /// Waits for half of those in flight, at least one. What became of a write that failed shows when its place is needed.
+    /// Waits for half of those in flight, at least one.
     pub(super) fn await_half(&mut self) {
-        if let Some(aio) = &mut self.aio {
-            aio.drain_half();
-        }
+        let failed = self.aio.as_mut().and_then(|aio| aio.drain_half().err());
+        self.failed = self.failed.or(failed);
+    }
+
+    /// Waits for those of one file, which is about to be closed.
+    fn end_of(&mut self, file: BorrowedFd<'_>) -> Result<(), Errno> {
+        let earlier = self.failed.take_if(|failed| failed.fd == file.as_raw_fd());
+        let drained = self.aio.as_mut().map_or(Ok(()), |aio| aio.drain_file(file));
+        earlier.map_or(drained, |failed| Err(failed.errno))
     }
 }
 
@@ -61,7 +66,7 @@ struct Open {
 
 /// Executes the steps of one worker.
 pub(super) struct SharedCalls<'a> {
-    desk: Desk<'a>,
+    context: WorkerContext<'a>,
     handles: Vec<Option<Open>>,
     /// The file that each handle had last, its set and number: a step may remove it once it is closed.
     had: Vec<Option<(usize, u32)>>,
@@ -76,13 +81,15 @@ pub(super) struct SharedCalls<'a> {
     reads: ReadMemory,
     writes: WriteMemory,
     entries: Box<[MaybeUninit<u8>]>,
-    /// Bytes written since the last look at the room that is left.
+    /// Bytes written since the free space was checked last.
     written: u64,
+    /// Bytes of the write or append at hand, or of each of its calls; drawn before its clock starts.
+    asked: u64,
 }
 
 impl<'a> SharedCalls<'a> {
-    pub(super) fn new(desk: Desk<'a>, rng: Rng, reads: ReadMemory, writes: WriteMemory) -> SharedCalls<'a> {
-        let program = desk.program;
+    pub(super) fn new(context: WorkerContext<'a>, rng: Rng, reads: ReadMemory, writes: WriteMemory) -> SharedCalls<'a> {
+        let program = context.program;
         SharedCalls {
             handles: (0..program.handles).map(|_| None).collect(),
             had: vec![None; program.handles],
@@ -95,7 +102,8 @@ impl<'a> SharedCalls<'a> {
             writes,
             entries: vec![MaybeUninit::uninit(); ENTRIES_BYTES].into_boxed_slice(),
             written: 0,
-            desk,
+            asked: 0,
+            context,
         }
     }
 
@@ -104,7 +112,7 @@ impl<'a> SharedCalls<'a> {
     }
 
     fn set(&self, number: usize) -> &'a SharedSet {
-        &self.desk.program.sets[number]
+        &self.context.program.sets[number]
     }
 
     /// The handle of a step.
@@ -119,8 +127,8 @@ impl<'a> SharedCalls<'a> {
     }
 
     /// There is nothing to do it to: the worker's end.
-    fn dry(&self, step: u32) -> Errno {
-        if let Some(cells) = self.desk.row.get(step as usize) {
+    fn no_file(&self, step: u32) -> Errno {
+        if let Some(cells) = self.context.row.get(step as usize) {
             cells.dry.fetch_add(1, Relaxed);
         }
         Errno::ENDED
@@ -149,11 +157,11 @@ impl<'a> SharedCalls<'a> {
         set: usize,
         call: impl Fn(BorrowedFd<'_>, &std::ffi::CStr) -> rustix::io::Result<T>,
     ) -> Result<(u32, T), Errno> {
-        let (step, of) = (&self.desk.program.steps[number as usize], self.set(set));
+        let (step, of) = (&self.context.program.steps[number as usize], self.set(set));
         let mut attempts = 0;
         loop {
             let picked = self.pick(step, set, &of.state.files, of.shape.files(), Entries::existing);
-            let file = picked.ok_or_else(|| self.dry(number))?;
+            let file = picked.ok_or_else(|| self.no_file(number))?;
             of.shape.write_path(Entry::File(file), &mut self.path);
             self.last = Some((set, Entry::File(file)));
             match call(of.root(), self.path.as_c_str()) {
@@ -174,7 +182,7 @@ impl<'a> SharedCalls<'a> {
     }
 
     fn open(&mut self, number: u32, handle: usize) -> Result<(), Errno> {
-        let step = &self.desk.program.steps[number as usize];
+        let step = &self.context.program.steps[number as usize];
         let set = self.set_of(step)?;
         let (file, fd) =
             self.on_existing(number, set, |root, path| rustix::fs::openat(root, path, step.flags, Mode::empty()))?;
@@ -182,11 +190,11 @@ impl<'a> SharedCalls<'a> {
     }
 
     fn create(&mut self, number: u32, handle: usize) -> Result<(), Errno> {
-        let step = &self.desk.program.steps[number as usize];
+        let step = &self.context.program.steps[number as usize];
         let set = self.set_of(step)?;
         let of = self.set(set);
         let taken = self.pick(step, set, &of.state.files, of.shape.files(), Entries::take_missing);
-        let file = taken.ok_or_else(|| self.dry(number))?;
+        let file = taken.ok_or_else(|| self.no_file(number))?;
         of.shape.write_path(Entry::File(file), &mut self.path);
         self.last = Some((set, Entry::File(file)));
         let flags = step.flags | OFlags::CREATE;
@@ -205,7 +213,7 @@ impl<'a> SharedCalls<'a> {
     /// The open file of a step, which is opened where it is not.
     #[inline]
     fn opened(&mut self, number: u32) -> Result<usize, Errno> {
-        let step = &self.desk.program.steps[number as usize];
+        let step = &self.context.program.steps[number as usize];
         let handle = self.handle(step);
         match &self.handles[handle] {
             Some(open) => self.last = Some((open.set, Entry::File(open.file))),
@@ -224,12 +232,14 @@ impl<'a> SharedCalls<'a> {
         self.last = Some((open.set, Entry::File(open.file)));
         self.had[handle] = Some((open.set, open.file));
         self.set(open.set).state.files.closed(open.file);
-        close(open.fd)
+        let written = self.context.writes.borrow_mut().end_of(open.fd.as_fd());
+        let closed = close(open.fd);
+        written.and(closed)
     }
 
     fn remove(&mut self, number: u32, step: &CompiledStep) -> Completion {
         let open = self.handles[step.handle].as_ref().map(|open| (open.set, open.file));
-        let held = open.or(self.had[step.handle].take()).filter(|_| step.handle > 0);
+        let held = open.or_else(|| self.had[step.handle].take()).filter(|_| step.handle > 0);
         let own = held.filter(|(set, file)| self.set(*set).state.files.take(*file));
         let (set, file) = match own {
             Some(own) => own,
@@ -238,7 +248,7 @@ impl<'a> SharedCalls<'a> {
                 let set = held.map_or_else(|| self.set_of(step), |(set, _)| Ok(set))?;
                 let of = self.set(set);
                 let taken = self.pick(step, set, &of.state.files, of.shape.files(), Entries::take_existing);
-                (set, taken.ok_or_else(|| self.dry(number))?)
+                (set, taken.ok_or_else(|| self.no_file(number))?)
             }
         };
         let of = self.set(set);
@@ -267,7 +277,7 @@ impl<'a> SharedCalls<'a> {
         Ok(0)
     }
 
-    /// Where a transfer of so many bytes begins.
+    /// Where a transfer of this many bytes begins.
     #[inline]
     fn place(&mut self, moving: &Moving, handle: usize, bytes: u64) -> Result<u64, Errno> {
         let open = self.fd(handle)?;
@@ -278,7 +288,7 @@ impl<'a> SharedCalls<'a> {
 
     fn read(&mut self, number: u32, moving: &Moving) -> Completion {
         let handle = self.opened(number)?;
-        let bytes = moving.size.bytes(&mut self.rng, self.desk.program.largest_read);
+        let bytes = moving.size.bytes(&mut self.rng, self.context.program.largest_read);
         if bytes == 0 {
             return Err(Errno(libc::EINVAL));
         }
@@ -299,7 +309,7 @@ impl<'a> SharedCalls<'a> {
 
     fn write(&mut self, number: u32, moving: &Moving) -> Completion {
         let handle = self.opened(number)?;
-        let bytes = moving.size.bytes(&mut self.rng, self.desk.program.largest_write);
+        let bytes = self.asked;
         if bytes == 0 {
             return Err(Errno(libc::EINVAL));
         }
@@ -316,7 +326,8 @@ impl<'a> SharedCalls<'a> {
 
     fn read_whole(&mut self, number: u32, request: &Drawn) -> Completion {
         let handle = self.opened(number)?;
-        let request = self.request(request, handle, self.desk.program.largest_read)?;
+        let drawn = request.bytes(&mut self.rng, self.context.program.largest_read);
+        let request = self.request(drawn, handle, self.context.program.largest_read)?;
         let piece = self.reads.piece(request, &mut self.rng);
         let open = opened(&self.handles, handle)?;
         rustix::fs::seek(&open.fd, SeekFrom::Start(0)).map_err(errno)?;
@@ -330,8 +341,8 @@ impl<'a> SharedCalls<'a> {
     }
 
     /// Bytes of one call of many; 0 is as many as the file has.
-    fn request(&mut self, request: &Drawn, handle: usize, most: u64) -> Result<u64, Errno> {
-        let request = match request.bytes(&mut self.rng, most) {
+    fn request(&self, request: u64, handle: usize, most: u64) -> Result<u64, Errno> {
+        let request = match request {
             0 => {
                 let open = self.fd(handle)?;
                 self.set(open.set).shape.size_of(open.file)
@@ -341,7 +352,7 @@ impl<'a> SharedCalls<'a> {
         Ok(request.clamp(1, most.max(1)))
     }
 
-    fn write_whole(&mut self, number: u32, request: &Drawn, like: usize, bytes: u64) -> Completion {
+    fn write_whole(&mut self, number: u32, like: usize, bytes: u64) -> Completion {
         let handle = self.opened(number)?;
         let size_of = |open: &Open| self.set(open.set).shape.size_of(open.file);
         let end = match (&self.handles[like], bytes) {
@@ -349,24 +360,23 @@ impl<'a> SharedCalls<'a> {
             (None, 0) => size_of(self.fd(handle)?),
             (None, bytes) => bytes,
         };
-        let request = self.request(request, handle, self.desk.program.largest_write)?;
-        let open = opened(&self.handles, handle)?;
+        let request = self.request(self.asked, handle, self.context.program.largest_write)?;
         let mut all = 0;
         while all < end {
             let piece = self.writes.piece(request.min(end - all));
-            match rustix::io::write(&open.fd, piece).map_err(errno)? {
-                0 => return Err(Errno(libc::EIO)),
-                moved => all += moved as u64,
+            let moved = rustix::io::write(&opened(&self.handles, handle)?.fd, piece).map_err(errno)? as u64;
+            if moved == 0 {
+                return Err(Errno(libc::EIO));
             }
+            all += moved;
+            self.has_room(handle, moved)?;
         }
-        self.has_room(handle, all)?;
         Ok(all)
     }
 
-    fn append(&mut self, number: u32, size: &Drawn, up_to: bool) -> Completion {
+    fn append(&mut self, number: u32) -> Completion {
         let handle = self.opened(number)?;
-        let most = size.bytes(&mut self.rng, self.desk.program.largest_write);
-        let bytes = if up_to { self.rng.below(most) } else { most };
+        let bytes = self.asked;
         if bytes == 0 {
             return Ok(0);
         }
@@ -377,19 +387,16 @@ impl<'a> SharedCalls<'a> {
         Ok(moved)
     }
 
-    /// Files may grow for as long as a run lasts: looks from time to time whether enough of the file system stays free.
+    /// Files may grow for as long as a run lasts: checks from time to time whether enough of the file system is free.
     #[inline]
     fn has_room(&mut self, handle: usize, moved: u64) -> Result<(), Errno> {
         self.written += moved;
-        if self.written < ROOM_LOOK_BYTES {
-            return Ok(());
+        let set = self.set(self.fd(handle)?.set);
+        if set.room.is_checked_after(self.written, self.context.phase.workers) {
+            self.written = 0;
+            set.room.check(set.root())?;
         }
-        self.written = 0;
-        let open = self.fd(handle)?;
-        match Space::of(self.set(open.set).root()).map_err(errno)? {
-            Some(space) if space.headroom_bytes() == 0 => Err(Errno(libc::ENOSPC)),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn fsync_set(&mut self, op: &SharedOp, step: &CompiledStep) -> Completion {
@@ -400,7 +407,7 @@ impl<'a> SharedCalls<'a> {
             rustix::fs::fsync(&open.fd).map_err(errno)?;
             flushed += 1;
         }
-        self.desk.outcome.is(op.step, flushed);
+        self.context.outcome.is(op.step, flushed);
         Ok(0)
     }
 
@@ -408,7 +415,7 @@ impl<'a> SharedCalls<'a> {
         let set = self.set_of(step)?;
         let of = self.set(set);
         let taken = self.pick(step, set, &of.state.leaves, of.shape.leaves(), Entries::take_missing);
-        let leaf = taken.ok_or_else(|| self.dry(number))?;
+        let leaf = taken.ok_or_else(|| self.no_file(number))?;
         of.shape.write_path(Entry::Leaf(leaf), &mut self.path);
         self.last = Some((set, Entry::Leaf(leaf)));
         let made = rustix::fs::mkdirat(of.root(), self.path.as_c_str(), DIRECTORY_MODE);
@@ -424,7 +431,7 @@ impl<'a> SharedCalls<'a> {
         let set = self.set_of(step)?;
         let of = self.set(set);
         let taken = self.pick(step, set, &of.state.leaves, of.shape.leaves(), Entries::take_existing);
-        let leaf = taken.ok_or_else(|| self.dry(number))?;
+        let leaf = taken.ok_or_else(|| self.no_file(number))?;
         of.shape.write_path(Entry::Leaf(leaf), &mut self.path);
         self.last = Some((set, Entry::Leaf(leaf)));
         let removed = rustix::fs::unlinkat(of.root(), self.path.as_c_str(), AtFlags::REMOVEDIR);
@@ -469,20 +476,35 @@ impl<'a> SharedCalls<'a> {
 
     fn start_write(&mut self, number: u32, moving: &Moving) -> Completion {
         let handle = self.opened(number)?;
-        let largest = self.desk.program.largest_started;
-        let bytes = moving.size.bytes(&mut self.rng, largest);
+        let largest = self.context.program.largest_started;
+        let bytes = self.asked;
         if bytes == 0 {
             return Err(Errno(libc::EINVAL));
         }
         let offset = self.place(moving, handle, bytes)?;
-        let mut writes = self.desk.writes.borrow_mut();
+        let mut writes = self.context.writes.borrow_mut();
+        if let Some(failed) = writes.failed.take() {
+            let of = self.handles.iter().flatten().find(|open| open.fd.as_raw_fd() == failed.fd);
+            self.last = of.map(|open| (open.set, Entry::File(open.file)));
+            return Err(failed.errno);
+        }
         if writes.aio.is_none() {
             let depth = (STARTED_BYTES / largest.max(1)).clamp(4, STARTED_MAX) as u32;
             writes.aio = Some(Aio::new(depth, largest as usize, true).map_err(system)?);
         }
         let open = opened(&self.handles, handle)?;
         let aio = writes.aio.as_mut().ok_or(Errno(libc::ENOMEM))?;
-        aio.write(open.fd.as_fd(), offset, self.writes.piece(bytes))
+        let started = aio.write(open.fd.as_fd(), offset, self.writes.piece(bytes))?;
+        drop(writes);
+        self.has_room(handle, started)?;
+        Ok(started)
+    }
+}
+
+impl Drop for SharedCalls<'_> {
+    /// Nothing is in flight when the descriptors go, whatever ended the worker.
+    fn drop(&mut self) {
+        self.context.writes.borrow_mut().aio = None;
     }
 }
 
@@ -496,9 +518,26 @@ impl SyncBackend for SharedCalls<'_> {
     type Op = SharedOp;
 
     fn before(&mut self, op: &SharedOp) {
-        if op.kind == OpKind::Write {
-            self.writes.renew();
-        }
+        let program = self.context.program;
+        let (drawn, most) = match &program.steps[op.step as usize].does {
+            _ if op.kind != OpKind::Write => return,
+            Does::Write(moving) => (&moving.size, program.largest_write),
+            Does::StartWrite(moving) => (&moving.size, program.largest_started),
+            Does::WriteWhole { request, .. } => (request, program.largest_write),
+            Does::Append { size, .. } => (size, program.largest_write),
+            _ => return,
+        };
+        self.asked = drawn.bytes(&mut self.rng, most);
+        let ready = match &program.steps[op.step as usize].does {
+            Does::Append { up_to: true, .. } => {
+                self.asked = self.rng.below(self.asked);
+                self.asked
+            }
+            // As many as the file has; which one it is may only show when it is opened.
+            Does::WriteWhole { .. } if self.asked == 0 => program.largest_write.min(WHOLE_BYTES_MAX),
+            _ => self.asked,
+        };
+        self.writes.renew(ready);
     }
 
     fn works_between_ops(&self) -> bool {
@@ -507,7 +546,7 @@ impl SyncBackend for SharedCalls<'_> {
 
     fn execute(&mut self, op: &SharedOp) -> Completion {
         let number = op.step;
-        let step = &self.desk.program.steps[number as usize];
+        let step = &self.context.program.steps[number as usize];
         let done = match &step.does {
             Does::Open | Does::Create
                 if self.handles[step.handle].is_some() && !matches!(step.pick, PickFrom::Turn) =>
@@ -535,8 +574,8 @@ impl SyncBackend for SharedCalls<'_> {
             Does::Read(moving) => self.read(number, moving),
             Does::Write(moving) => self.write(number, moving),
             Does::ReadWhole { request } => self.read_whole(number, request),
-            Does::WriteWhole { request, like, bytes } => self.write_whole(number, request, *like, *bytes),
-            Does::Append { size, up_to } => self.append(number, size, *up_to),
+            Does::WriteWhole { like, bytes, .. } => self.write_whole(number, *like, *bytes),
+            Does::Append { .. } => self.append(number),
             Does::Fsync => {
                 let handle = self.opened(number)?;
                 rustix::fs::fsync(&self.fd(handle)?.fd).map(|()| 0).map_err(errno)
@@ -550,26 +589,26 @@ impl SyncBackend for SharedCalls<'_> {
             _ => Err(Errno(libc::ENOSYS)),
         };
         if done.is_ok() {
-            self.desk.outcome.is(number, 1);
+            self.context.outcome.is(number, 1);
         }
         done
     }
 
     fn finish(&mut self) -> Result<(), Unfinished> {
-        self.desk.writes.borrow_mut().aio = None;
+        let mut first = Ok(());
         for handle in 0..self.handles.len() {
             if self.handles[handle].is_some() {
-                // An error of an earlier write may show here, close(2).
+                // An error of an earlier write may show here, close(2), and of one that was not waited for.
                 let closed = self.close(handle);
                 let path = self.last.map_or_else(PathBuf::new, |(set, entry)| self.set(set).path_of(entry));
-                closed.map_err(|errno| Unfinished { op: OpKind::Close, path, errno })?;
+                first = first.and(closed.map(drop).map_err(|errno| Unfinished { op: OpKind::Close, path, errno }));
             }
         }
-        Ok(())
+        first
     }
 
     fn path_of(&self, op: &SharedOp) -> PathBuf {
-        let step = &self.desk.program.steps[op.step as usize];
+        let step = &self.context.program.steps[op.step as usize];
         match (self.last, step.set) {
             (Some((set, entry)), _) => self.set(set).path_of(entry),
             (None, Some(set)) => self.set(set).path().join(self.path.as_path()),

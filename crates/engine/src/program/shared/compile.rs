@@ -1,30 +1,33 @@
 //! Compiles the programs of a phase over shared file sets: names become numbers, and steps within steps a flat list.
 
 use super::draw::Drawn;
+use super::program_error::ProgramError;
 use super::set::SharedSet;
 use super::steps::{Board, GroupBoard, StepName};
-use super::sync::{Bed, Credit, Events};
+use super::sync::{Credit, Events, WakeEvent};
 use crate::clock::Clock;
 use crate::targets::{OpenTarget, OpenTargets};
 use plumb_workload::program::{
     Amount, EventUnit, FinishUnit, SharedPick, SharedStep, SharedTransfer, SharedWork, TURN_HANDLES, Together,
-    TreeAccess,
+    TreeAccess, shared_name,
 };
 use plumb_workload::validate::MAX_SET_REQUEST_BYTES;
-use plumb_workload::{OpKind, Phase, Program, Step};
+use plumb_workload::{OpKind, Phase, Program, RunAs, Step};
 use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+/// A request of as many bytes as the file has is no larger than this.
+pub(super) const WHOLE_BYTES_MAX: u64 = 1 << 20;
+
 /// One instruction; numbers refer to the program's tables, and `behind` and `first` to instructions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Instruction {
     Step(u32),
-    /// Sets a counter to a drawn number; goes behind the loop for 0.
+    /// Sets a counter to the number drawn for it; goes behind the loop for 0.
     Repeat {
         counter: u16,
-        times: u16,
         behind: u32,
     },
     /// Counts down, and goes to the loop's first instruction until the counter is 0.
@@ -123,8 +126,8 @@ pub(crate) struct SharedProgram {
     pub(super) code: Vec<Instruction>,
     pub(super) steps: Vec<CompiledStep>,
     pub(super) sets: Vec<Arc<SharedSet>>,
+    /// What each counter is set to.
     pub(super) times: Vec<Drawn>,
-    pub(super) counters: u16,
     pub(super) handles: usize,
     /// Bytes of its largest read, and of its largest write, in one call.
     pub(super) largest_read: u64,
@@ -139,7 +142,7 @@ pub(crate) struct SharedProgram {
 /// Where steps of several workers meet.
 #[derive(Default)]
 pub(super) struct Place {
-    pub(super) bed: Bed,
+    pub(super) woken: WakeEvent,
     /// One for each worker of each group that has the step.
     pub(super) credits: Vec<Credit>,
 }
@@ -158,6 +161,8 @@ pub(crate) struct SharedPhase {
     pub(super) places: Vec<Place>,
     pub(super) events: Events,
     pub(super) parties: Vec<Party>,
+    /// Workers of all groups.
+    pub(super) workers: u32,
     /// Whether any step asks what a party has done.
     pub(super) counts_parties: bool,
     board: Arc<Board>,
@@ -177,8 +182,11 @@ impl SharedPhase {
     /// Compiles the programs of a phase.
     ///
     /// # Errors
-    /// What the validator would have found, in words.
-    pub(crate) fn new(phase: &Phase, targets: &OpenTargets) -> Result<SharedPhase, String> {
+    /// What the validator would have found.
+    pub(crate) fn new(phase: &Phase, targets: &OpenTargets) -> Result<SharedPhase, ProgramError> {
+        if phase.workers.iter().any(|group| group.run_as == RunAs::Process) {
+            return Err(ProgramError::Processes);
+        }
         let programs: Vec<Option<&Program>> = phase
             .workers
             .iter()
@@ -187,7 +195,7 @@ impl SharedPhase {
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         let mut places: Vec<Place> = Vec::new();
         for (group, program) in phase.workers.iter().zip(&programs) {
-            for (name, step) in program.iter().flat_map(|program| named(&program.steps)) {
+            for (name, step) in program.iter().flat_map(|program| program.shared_names()) {
                 let ahead = match &step.does {
                     SharedWork::Sleep => None,
                     SharedWork::Take { ahead, .. } => Some(*ahead),
@@ -218,7 +226,6 @@ impl SharedPhase {
                     steps: Vec::new(),
                     sets: Vec::new(),
                     times: Vec::new(),
-                    counters: 0,
                     handles: 1,
                     largest_read: 0,
                     largest_write: 0,
@@ -226,7 +233,7 @@ impl SharedPhase {
                     spread: program.memory.spread.map_or(0, |spread| spread.0),
                     together: program.together.unwrap_or_default(),
                 },
-                numbers: numbers(&program.steps),
+                numbers: numbers(program),
                 names: &names,
                 given: &mut given,
                 workers: group.count as usize,
@@ -235,7 +242,7 @@ impl SharedPhase {
             for step in &program.steps {
                 match step {
                     Step::Shared(step) => compiler.step(step, "")?,
-                    _ => return Err("a step that is not for shared file sets".to_owned()),
+                    _ => return Err(ProgramError::OtherStep),
                 }
             }
             let program = compiler.program;
@@ -261,38 +268,16 @@ impl SharedPhase {
             places,
             events: Events::new(per_second, &Clock::best()),
             parties: (0..parties).map(|_| Party::default()).collect(),
+            workers: phase.workers.iter().fold(0, |sum, group| sum.saturating_add(group.count)),
             counts_parties,
             board: Arc::new(Board::new(boards)),
         })
     }
 }
 
-/// The name of a step within another.
-fn full_name(outer: &str, name: &str) -> String {
-    if outer.is_empty() { name.to_owned() } else { format!("{outer}.{name}") }
-}
-
-/// All steps with their full names.
-fn named(steps: &[Step]) -> Vec<(String, &SharedStep)> {
-    fn add<'a>(step: &'a SharedStep, outer: &str, to: &mut Vec<(String, &'a SharedStep)>) {
-        let name = full_name(outer, &step.name);
-        if let SharedWork::Steps(steps) = &step.does {
-            steps.iter().for_each(|step| add(step, &name, to));
-        }
-        to.push((name, step));
-    }
-    let mut all = Vec::new();
-    for step in steps {
-        if let Step::Shared(step) = step {
-            add(step, "", &mut all);
-        }
-    }
-    all
-}
-
 /// The numbers of steps by their names, in the order in which they are compiled.
-fn numbers(steps: &[Step]) -> BTreeMap<String, usize> {
-    let single = named(steps).into_iter().filter(|(_, step)| !matches!(step.does, SharedWork::Steps(_)));
+fn numbers(program: &Program) -> BTreeMap<String, usize> {
+    let single = program.shared_names().into_iter().filter(|(_, step)| !matches!(step.does, SharedWork::Steps(_)));
     single.enumerate().map(|(number, (name, _))| (name, number)).collect()
 }
 
@@ -309,17 +294,15 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn step(&mut self, step: &SharedStep, outer: &str) -> Result<(), String> {
-        let name = full_name(outer, &step.name);
+    fn step(&mut self, step: &SharedStep, outer: &str) -> Result<(), ProgramError> {
+        let name = shared_name(outer, &step.name);
         let repeat = if step.times.is(1) {
             None
         } else {
-            let counter = self.program.counters;
-            self.program.counters = counter.checked_add(1).ok_or("too many steps")?;
-            let times = self.program.times.len() as u16;
+            let counter = u16::try_from(self.program.times.len()).map_err(|_| ProgramError::TooManySteps)?;
             self.program.times.push(Drawn::of(&step.times));
-            self.program.code.push(Instruction::Repeat { counter, times, behind: 0 });
-            Some((counter, times, self.program.code.len() - 1))
+            self.program.code.push(Instruction::Repeat { counter, behind: 0 });
+            Some((counter, self.program.code.len() - 1))
         };
         if let SharedWork::Steps(steps) = &step.does {
             for step in steps {
@@ -330,17 +313,17 @@ impl Compiler<'_> {
             self.program.code.push(Instruction::Step(self.program.steps.len() as u32));
             self.program.steps.push(compiled);
         }
-        if let Some((counter, times, start)) = repeat {
+        if let Some((counter, start)) = repeat {
             self.program.code.push(Instruction::Again { counter, first: start as u32 + 1 });
             let behind = self.program.code.len() as u32;
-            self.program.code[start] = Instruction::Repeat { counter, times, behind };
+            self.program.code[start] = Instruction::Repeat { counter, behind };
         }
         Ok(())
     }
 
-    fn set(&mut self, name: &str) -> Result<usize, String> {
+    fn set(&mut self, name: &str) -> Result<usize, ProgramError> {
         let Some(OpenTarget::Shared(set)) = self.targets.get(name) else {
-            return Err(format!("`{name}` is not a shared file set"));
+            return Err(ProgramError::NotShared(name.to_owned()));
         };
         let there = self.program.sets.iter().position(|known| Arc::ptr_eq(known, set));
         Ok(there.unwrap_or_else(|| {
@@ -349,11 +332,11 @@ impl Compiler<'_> {
         }))
     }
 
-    fn place(&self, name: &str) -> Result<usize, String> {
-        self.names.get(name).copied().ok_or_else(|| format!("there is no step `{name}` that waits"))
+    fn place(&self, name: &str) -> Result<usize, ProgramError> {
+        self.names.get(name).copied().ok_or_else(|| ProgramError::NobodyWaits(name.to_owned()))
     }
 
-    fn compiled(&mut self, step: &SharedStep, name: String) -> Result<CompiledStep, String> {
+    fn compiled(&mut self, step: &SharedStep, name: String) -> Result<CompiledStep, ProgramError> {
         let file = &step.file;
         let set = file.set.as_deref().map(|set| self.set(set)).transpose()?;
         let pick = match &file.pick {
@@ -386,14 +369,10 @@ impl Compiler<'_> {
 
     /// A number of bytes that a call moves, which buffers are made to fit.
     fn request(&self, amount: &Amount) -> (Drawn, u64) {
-        // Drawn without a limit, they are cut to this; a request of 0 is the size of the file.
-        const DRAWN_MAX: u64 = 16 << 20;
-        const WHOLE_MAX: u64 = 1 << 20;
         let request = Drawn::of(amount);
         let most = match request.fixed() {
-            Some(0) => WHOLE_MAX,
-            Some(bytes) => bytes,
-            None => DRAWN_MAX,
+            Some(0) => WHOLE_BYTES_MAX,
+            _ => amount.largest_request(),
         };
         (request, most.min(MAX_SET_REQUEST_BYTES))
     }
@@ -403,17 +382,16 @@ impl Compiler<'_> {
         (Moving { size, random: transfer.random, within: transfer.within }, most)
     }
 
-    fn does(&mut self, step: &SharedStep, name: &str) -> Result<Does, String> {
+    fn does(&mut self, step: &SharedStep, name: &str) -> Result<Does, ProgramError> {
         let reads = |program: &mut SharedProgram, most: u64| program.largest_read = program.largest_read.max(most);
         let writes = |program: &mut SharedProgram, most: u64| program.largest_write = program.largest_write.max(most);
         let counted = |step: &Option<String>| {
-            let number = |name: &String| {
-                self.numbers.get(name).copied().ok_or_else(|| format!("there is no step `{name}` to count"))
-            };
+            let number =
+                |name: &String| self.numbers.get(name).copied().ok_or_else(|| ProgramError::NotCounted(name.clone()));
             step.as_ref().map(number).transpose()
         };
         Ok(match &step.does {
-            SharedWork::Steps(_) => return Err("steps within steps".to_owned()),
+            SharedWork::Steps(_) => return Err(ProgramError::OtherStep),
             SharedWork::Open => Does::Open,
             SharedWork::Create => Does::Create,
             SharedWork::Close => Does::Close,

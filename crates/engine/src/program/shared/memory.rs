@@ -46,8 +46,8 @@ pub(super) struct WriteMemory {
     filled: usize,
     /// The number of the next write, for its blocks; it begins with the worker's own.
     number: u64,
-    /// Nothing of it was handed out for the write at hand.
-    is_new: bool,
+    /// Bytes that are ready for the first piece of the write at hand, which was not handed out yet.
+    ready: usize,
 }
 
 impl WriteMemory {
@@ -55,38 +55,52 @@ impl WriteMemory {
     pub(super) fn new(largest: u64, content: Content, stream: StreamId) -> Result<WriteMemory, WorkerError> {
         let number = (u64::from(stream.worker) << 40) ^ stream.seed.rotate_left(32);
         let filler = Filler::new(content, stream);
-        Ok(WriteMemory { region: region(largest)?, filler, content, filled: 0, number, is_new: true })
+        Ok(WriteMemory { region: region(largest)?, filler, content, filled: 0, number, ready: 0 })
     }
 
-    /// Another write comes.
-    #[inline]
-    pub(super) fn renew(&mut self) {
-        self.is_new = true;
+    /// Another write comes, in pieces of up to this many bytes: makes the first one ready, before the clock starts.
+    pub(super) fn renew(&mut self, bytes: u64) {
+        let bytes = bytes as usize;
+        self.fill(bytes);
+        match self.content {
+            Content::Random => self.mark(bytes),
+            Content::Reducible { .. } => self.filler.fill(&mut self.region.as_mut_slice()[..bytes]),
+            Content::Zero | Content::Byte(_) => {}
+        }
+        self.ready = bytes;
     }
 
-    /// Its bytes. Only the first piece of a write is made new: the clock runs already.
+    /// A piece of it. Behind the first one the clock runs: reducible content stays as it is, and random content gets new
+    /// numbers.
     #[inline]
     pub(super) fn piece(&mut self, bytes: u64) -> &mut [u8] {
         let bytes = bytes as usize;
+        if bytes > self.ready {
+            self.fill(bytes);
+            if self.content == Content::Random {
+                self.mark(bytes);
+            }
+        }
+        self.ready = 0;
+        &mut self.region.as_mut_slice()[..bytes]
+    }
+
+    /// Fills what was never filled.
+    fn fill(&mut self, bytes: usize) {
         if bytes > self.filled {
             self.filler.fill(&mut self.region.as_mut_slice()[self.filled..bytes]);
             self.filled = bytes;
         }
-        let piece = &mut self.region.as_mut_slice()[..bytes];
-        match self.content {
-            Content::Random => {
-                for block in piece.chunks_mut(BLOCK_BYTES) {
-                    self.number = self.number.wrapping_add(1);
-                    if let Some(first) = block.first_chunk_mut() {
-                        *first = self.number.to_le_bytes();
-                    }
-                }
+    }
+
+    /// Gives each block another number.
+    fn mark(&mut self, bytes: usize) {
+        for block in self.region.as_mut_slice()[..bytes].chunks_mut(BLOCK_BYTES) {
+            self.number = self.number.wrapping_add(1);
+            if let Some(first) = block.first_chunk_mut() {
+                *first = self.number.to_le_bytes();
             }
-            Content::Reducible { .. } if self.is_new => self.filler.fill(piece),
-            Content::Zero | Content::Byte(_) | Content::Reducible { .. } => {}
         }
-        self.is_new = false;
-        piece
     }
 }
 
@@ -103,7 +117,7 @@ mod tests {
             let stream = StreamId { seed: 9, phase: 0, worker };
             let mut memory = WriteMemory::new(1 << 16, Content::Random, stream).unwrap();
             for bytes in [8192, 65536, 100, 65536] {
-                memory.renew();
+                memory.renew(bytes);
                 for block in memory.piece(bytes).chunks(BLOCK_BYTES) {
                     assert!(seen.insert(block.to_vec()), "worker {worker}, a write of {bytes}");
                 }

@@ -9,6 +9,8 @@ mod calls;
 mod compile;
 mod draw;
 mod memory;
+mod program_error;
+mod room;
 mod set;
 mod shape;
 mod source;
@@ -18,6 +20,7 @@ mod sync;
 mod worker;
 
 pub(crate) use compile::SharedPhase;
+pub(crate) use program_error::ProgramError;
 pub(crate) use set::{SharedSet, open_set};
 pub use shape::TreeFacts;
 pub(crate) use steps::Board;

@@ -1,5 +1,6 @@
 //! Opens a shared file set through the guard, and lays it out.
 
+use super::room::Room;
 use super::shape::{Entry, PathText, SharedShape};
 use super::state::SharedState;
 use crate::content::Filler;
@@ -12,17 +13,15 @@ use crate::setting::Setting;
 use crate::signals::StopFlag;
 use crate::source::plumb::Permutation;
 use crate::testdir::remove_contents;
+use crate::tree::layout::write_whole;
 use plumb_workload::program::{ExistingTree, TreeAccess};
 use plumb_workload::{Content, SharedTree, Workload};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// Files are filled in pieces of at most this, bytes.
-const PIECE_BYTES: u64 = 1 << 20;
 
 /// Permissions of files and directories, before the umask.
 pub(super) const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
@@ -35,6 +34,7 @@ pub(crate) struct SharedSet {
     pub(super) state: SharedState,
     pub(super) access: TreeAccess,
     pub(super) content: Content,
+    pub(super) room: Room,
 }
 
 impl SharedSet {
@@ -69,15 +69,16 @@ pub(crate) fn open_set(
 ) -> Result<SharedSet, EngineError> {
     // Each set has a stream of its own: sets of equal sizes have other files.
     let seed = name.bytes().fold(workload.seed, |seed, byte| seed.rotate_left(8) ^ u64::from(byte));
-    let shape = SharedShape::new(target, seed);
+    let failed = |reason: String| EngineError::Tree { target: name.to_owned(), reason };
+    let shape = SharedShape::new(target, seed).map_err(|error| failed(error.to_string()))?;
     let facts = shape.facts();
     observer.file_set(name, FileSetStep::Populated(&facts));
     let path = setting.base.join(&target.path);
-    let keeps = target.existing != ExistingTree::Remove && path.exists();
-    let opened = guard.open_numbered_tree(&path, if keeps { 0 } else { facts.bytes })?;
-    let failed = |reason: String| EngineError::Tree { target: name.to_owned(), reason };
+    let opened = guard.open_numbered_tree(&path, facts.bytes, target.existing)?;
+    let room = Room::of(opened.dir.as_fd(), opened.may_be_filled)
+        .map_err(|error| failed(format!("cannot read how much space is free: {error}")))?;
     let state = SharedState::new(&shape);
-    let set = SharedSet { root: opened.dir, shape, state, access: target.access, content: target.content };
+    let set = SharedSet { root: opened.dir, shape, state, access: target.access, content: target.content, room };
     if target.existing == ExistingTree::Trust && !opened.is_empty {
         return Ok(set);
     }
@@ -224,7 +225,7 @@ impl Layout<'_> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | new;
         let handle = rustix::fs::openat(set.root(), path.as_c_str(), flags, FILE_MODE).map_err(failed("make file"))?;
         if self.existing != ExistingTree::Remove {
-            let there = rustix::fs::fstat(&handle).map_err(failed("look at file"))?.st_size as u64;
+            let there = rustix::fs::fstat(&handle).map_err(failed("read the length of file"))?.st_size as u64;
             if there >= size {
                 return if there > size {
                     rustix::fs::ftruncate(&handle, size).map_err(failed("cut file"))
@@ -233,28 +234,6 @@ impl Layout<'_> {
                 };
             }
         }
-        write_whole(&handle, size, piece, filler).map_err(failed("write file"))
+        write_whole(handle.as_fd(), size, piece, &mut |piece| filler.fill(piece)).map_err(failed("write file"))
     }
-}
-
-fn write_whole(file: &OwnedFd, size: u64, piece: &mut Vec<u8>, filler: &mut Filler) -> Result<(), Errno> {
-    let mut offset = 0;
-    while offset < size {
-        let length = (size - offset).min(PIECE_BYTES) as usize;
-        if piece.len() < length {
-            piece.resize(length, 0);
-        }
-        filler.fill(&mut piece[..length]);
-        let mut written = 0;
-        while written < length {
-            match rustix::io::write(file, &piece[written..length]) {
-                Ok(0) => return Err(Errno::IO),
-                Ok(count) => written += count,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        offset += length as u64;
-    }
-    Ok(())
 }

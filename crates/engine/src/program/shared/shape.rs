@@ -22,6 +22,20 @@ pub(super) const PATH_BYTES: usize = (LEVELS_MAX as usize + 2) * (NAME_DIGITS + 
 /// Names from here on have more digits.
 const NAME_MAX: u32 = 99_999_999;
 
+/// Most directories of a tree: their table takes 1 GiB.
+const DIRECTORIES_MAX: u32 = 1 << 26;
+
+/// A tree that would have more directories than their table holds.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error(
+    "its files need more than {directories_max} directories of {mean_width:.0} entries; use a larger `width` \
+     (Filebench: `dirwidth`), or fewer files"
+)]
+pub(crate) struct TooManyDirectories {
+    directories_max: u32,
+    mean_width: f64,
+}
+
 /// A directory of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Directory {
@@ -72,6 +86,25 @@ struct Drawing {
 }
 
 impl Drawing {
+    fn new(target: &SharedTree, seed: u64) -> Drawing {
+        let entries = target.files.saturating_add(target.leaf_directories).max(1) as f64;
+        let mean_width = match &target.width {
+            Amount::Fixed(0) => entries,
+            width => width.mean().unwrap_or(1.0),
+        };
+        let implied = if mean_width > 1.0 { ln(entries) / ln(mean_width) } else { f64::from(LEVELS_MAX) };
+        let mean_depth = target.depth.as_ref().map_or(implied, |depth| depth.mean().unwrap_or(implied));
+        let rng = StreamId { seed, phase: 0, worker: 0 }.rng(Purpose::Layout);
+        Drawing {
+            rng,
+            width: Drawn::of(&target.width),
+            depth: target.depth.as_ref().map(Drawn::of),
+            spread: target.spread,
+            mean_width,
+            mean_depth,
+        }
+    }
+
     fn spread_around(&mut self, mean: f64) -> u64 {
         let number = if self.spread > 0.0 { gamma(self.spread, &mut self.rng) * (mean / self.spread) } else { mean };
         (number as u64).max(1)
@@ -97,23 +130,15 @@ impl Drawing {
 
 impl SharedShape {
     /// The tree that a target asks for.
-    pub(crate) fn new(target: &SharedTree, seed: u64) -> SharedShape {
-        let entries = (target.files + target.leaf_directories).max(1) as f64;
-        let mean_width = match &target.width {
-            Amount::Fixed(0) => entries,
-            width => width.mean().unwrap_or(1.0),
-        };
-        let implied = if mean_width > 1.0 { ln(entries) / ln(mean_width) } else { f64::from(LEVELS_MAX) };
-        let mean_depth = target.depth.as_ref().map_or(implied, |depth| depth.mean().unwrap_or(implied));
-        let rng = StreamId { seed, phase: 0, worker: 0 }.rng(Purpose::Layout);
-        let mut drawing = Drawing {
-            rng,
-            width: Drawn::of(&target.width),
-            depth: target.depth.as_ref().map(Drawn::of),
-            spread: target.spread,
-            mean_width,
-            mean_depth,
-        };
+    ///
+    /// # Errors
+    /// It has too many directories.
+    pub(crate) fn new(target: &SharedTree, seed: u64) -> Result<SharedShape, TooManyDirectories> {
+        SharedShape::within(target, seed, DIRECTORIES_MAX)
+    }
+
+    fn within(target: &SharedTree, seed: u64, directories_max: u32) -> Result<SharedShape, TooManyDirectories> {
+        let mut drawing = Drawing::new(target, seed);
         let mut shape = SharedShape {
             directories: vec![Directory { parent: 0, name: 0, first_file: 0, first_leaf: 0 }],
             files: 0,
@@ -121,15 +146,21 @@ impl SharedShape {
             size: Drawn::of(&target.size),
             seed: splitmix64(seed ^ u64::from_be_bytes(*b"\0\0shared")),
             preallocated_percent: target.preallocated_percent,
-            mean_width,
-            mean_depth,
+            mean_width: drawing.mean_width,
+            mean_depth: drawing.mean_depth,
         };
-        shape.grow(&mut drawing, target.files as u32, target.leaf_directories as u32);
-        shape
+        shape.grow(&mut drawing, target.files as u32, target.leaf_directories as u32, directories_max)?;
+        Ok(shape)
     }
 
     /// Adds directories below the root until all files have a place. Nothing lies in the root itself.
-    fn grow(&mut self, drawing: &mut Drawing, files: u32, leaves: u32) {
+    fn grow(
+        &mut self,
+        drawing: &mut Drawing,
+        files: u32,
+        leaves: u32,
+        directories_max: u32,
+    ) -> Result<(), TooManyDirectories> {
         /// A directory whose entries are still being added.
         struct Open {
             directory: u32,
@@ -140,7 +171,7 @@ impl SharedShape {
         let is_full = |shape: &SharedShape| shape.files == files && shape.leaves == leaves;
         let mut open = vec![Open { directory: 0, level: 0, entries: 0, width: u32::MAX }];
         while !is_full(self) {
-            let Some(at) = open.last_mut() else { return };
+            let Some(at) = open.last_mut() else { break };
             if at.entries == at.width {
                 open.pop();
                 continue;
@@ -148,6 +179,9 @@ impl SharedShape {
             at.entries += 1;
             let (level, name, parent) = (at.level + 1, at.entries, at.directory);
             let directory = self.directories.len() as u32;
+            if directory >= directories_max {
+                return Err(TooManyDirectories { directories_max, mean_width: drawing.mean_width });
+            }
             let (first_file, first_leaf) = (self.files, self.leaves);
             self.directories.push(Directory { parent, name, first_file, first_leaf });
             let width = drawing.width();
@@ -159,6 +193,7 @@ impl SharedShape {
             self.files += here;
             self.leaves += (width - here).min(leaves - self.leaves);
         }
+        Ok(())
     }
 
     pub(super) fn files(&self) -> u32 {
@@ -328,6 +363,10 @@ mod tests {
         }
     }
 
+    fn shape(tree: &SharedTree, seed: u64) -> SharedShape {
+        SharedShape::new(tree, seed).unwrap()
+    }
+
     fn path(shape: &SharedShape, entry: Entry) -> String {
         let mut text = PathText::new();
         shape.write_path(entry, &mut text);
@@ -337,13 +376,13 @@ mod tests {
     /// Where a file lies: `define file` has one place, and a wide set has one directory, as the tools' users expect.
     #[test]
     fn names_are_those_of_the_format() {
-        let single = SharedShape::new(&tree(1, 0, 10, 0.0), 1);
+        let single = shape(&tree(1, 0, 10, 0.0), 1);
         assert_eq!(path(&single, Entry::File(0)), "00000001/00000001");
-        let wide = SharedShape::new(&tree(1000, 0, 1_000_000, 0.0), 1);
+        let wide = shape(&tree(1000, 0, 1_000_000, 0.0), 1);
         assert_eq!(path(&wide, Entry::File(999)), "00000001/00001000");
-        let regular = SharedShape::new(&tree(400, 0, 20, 0.0), 1);
+        let regular = shape(&tree(400, 0, 20, 0.0), 1);
         assert_eq!(path(&regular, Entry::File(25)), "00000001/00000002/00000006");
-        assert_eq!(SharedShape::new(&tree(7, 0, 0, 1.5), 1).directories(), 2);
+        assert_eq!(shape(&tree(7, 0, 0, 1.5), 1).directories(), 2);
     }
 
     /// Every file and empty directory has a path of its own, in any tree.
@@ -357,7 +396,7 @@ mod tests {
             (1, 1, 2, 0.0),
             (500, 500, 3, 0.3),
         ] {
-            let shape = SharedShape::new(&tree(files, leaves, width, spread), 3);
+            let shape = self::shape(&tree(files, leaves, width, spread), 3);
             assert_eq!((u64::from(shape.files()), u64::from(shape.leaves())), (files, leaves));
             let entries = (0..files as u32).map(Entry::File).chain((0..leaves as u32).map(Entry::Leaf));
             let mut paths: BTreeSet<String> = entries.map(|entry| path(&shape, entry)).collect();
@@ -371,13 +410,39 @@ mod tests {
         }
     }
 
-    /// The mean width and depth that are printed are those that the tree is drawn with.
+    /// Without a spread a tree is as deep as the number of its files and its width make it, and with one each directory draws
+    /// how deep it may be around that depth; what is printed of a tree says the same.
     #[test]
     fn trees_are_as_deep_as_asked() {
-        let facts = SharedShape::new(&tree(200, 0, 20, 1.5), 1).facts();
-        assert_eq!((facts.files, facts.bytes), (200, 200 * 1024));
-        assert!((facts.mean_depth - 1.77).abs() < 0.01, "{facts:?}");
-        let shape = SharedShape::new(&tree(10_000, 0, 20, 1.5), 1);
+        let levels = |shape: &SharedShape, file| path(shape, Entry::File(file)).matches('/').count() as f64;
+        let regular = self::shape(&tree(10_000, 0, 20, 0.0), 1);
+        assert!((0..10_000).all(|file| levels(&regular, file) == 3.0), "log 10,000 / log 20 = 3.07");
+        let facts = regular.facts();
+        assert_eq!((facts.files, facts.bytes, facts.mean_width), (10_000, 10_000 * 1024, 20.0));
+        assert!((facts.mean_depth - 3.07).abs() < 0.01, "{facts:?}");
+        // A gamma variable of shape 1.5 and mean 3.07, cut to whole levels and at least 1, has the mean 2.77.
+        let spread = tree(10_000, 0, 20, 1.5);
+        let mut drawing = Drawing::new(&spread, 1);
+        let mean = (0..10_000).map(|_| f64::from(drawing.depth())).sum::<f64>() / 10_000.0;
+        assert!((mean - 2.77).abs() < 0.1, "{mean}");
+        // One that may be deep has 20 below it, and the files of each: most files lie deeper than most directories may.
+        let drawn = self::shape(&spread, 1);
+        let mean = (0..10_000).map(|file| levels(&drawn, file)).sum::<f64>() / 10_000.0;
+        assert!(mean > 3.07, "{mean}");
+    }
+
+    /// A tree with more directories than their table holds is refused, with the way out, before any is made.
+    #[test]
+    fn too_many_directories_are_refused() {
+        let error = SharedShape::within(&tree(1000, 0, 1, 0.0), 1, 500).err().unwrap();
+        assert!(error.to_string().contains("more than 500 directories of 1 entries; use a larger `width`"), "{error}");
+        assert!(SharedShape::within(&tree(1000, 0, 1000, 0.0), 1, 500).is_ok());
+    }
+
+    /// As many files exist before the first phase as were asked for.
+    #[test]
+    fn a_share_of_the_files_exists() {
+        let shape = self::shape(&tree(10_000, 0, 20, 1.5), 1);
         let share = (0..10_000).filter(|&file| shape.is_preallocated(Entry::File(file))).count();
         assert!((7800..8200).contains(&share), "{share} of 10000 at 80 %");
     }

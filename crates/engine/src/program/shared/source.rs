@@ -62,7 +62,7 @@ impl Outcome {
 
 /// What one worker shares with its parts.
 #[derive(Clone, Copy)]
-pub(super) struct Desk<'a> {
+pub(super) struct WorkerContext<'a> {
     pub(super) program: &'a SharedProgram,
     pub(super) phase: &'a SharedPhase,
     pub(super) row: &'a [StepCells],
@@ -71,9 +71,9 @@ pub(super) struct Desk<'a> {
     pub(super) writes: &'a RefCell<Writes>,
 }
 
-/// Hears of each op when it is over, and keeps its step's statistics. Nothing is paced.
+/// Records the statistics of each step on completion; no pacing.
 pub(super) struct Bookkeeper<'a> {
-    pub(super) desk: Desk<'a>,
+    pub(super) context: WorkerContext<'a>,
 }
 
 impl Pacer for Bookkeeper<'_> {
@@ -89,7 +89,7 @@ impl Pacer for Bookkeeper<'_> {
 
     #[inline]
     fn completed(&mut self, kind: OpKind, moved: u64, service_ns: u64, _now: u64) {
-        let Desk { outcome, row, party, phase, .. } = self.desk;
+        let WorkerContext { outcome, row, party, phase, .. } = self.context;
         let ops = outcome.ops.replace(0);
         if ops == 0 {
             return;
@@ -112,7 +112,7 @@ const SPIN_BYTES: usize = 4096;
 
 /// The source of one worker.
 pub(super) struct SharedSource<'a> {
-    desk: Desk<'a>,
+    context: WorkerContext<'a>,
     clock: Clock,
     control: WorkerControl<'a>,
     /// Number of the worker in its group.
@@ -148,30 +148,30 @@ impl From<Waited> for Done {
 
 impl<'a> SharedSource<'a> {
     pub(super) fn new(
-        desk: Desk<'a>,
+        context: WorkerContext<'a>,
         clock: Clock,
         control: WorkerControl<'a>,
         worker: usize,
         rng: Rng,
     ) -> SharedSource<'a> {
-        let program = desk.program;
+        let program = context.program;
         SharedSource {
             clock,
             control,
             worker,
             rng,
             at: 0,
-            counters: vec![0; program.counters.into()],
+            counters: vec![0; program.times.len()],
             seen: vec![0; program.steps.len()],
             spun: Box::new([0; SPIN_BYTES]),
             idle: 0,
-            desk,
+            context,
         }
     }
 
     /// What was done by a step of this worker, or by all of its party.
     fn done(&self, step: Option<usize>, unit: EventUnit) -> u64 {
-        let Desk { row, party, program, .. } = self.desk;
+        let WorkerContext { row, party, program, .. } = self.context;
         let mebibytes = |bytes: u64| bytes >> 20;
         match step {
             Some(step) => {
@@ -194,12 +194,12 @@ impl<'a> SharedSource<'a> {
 
     /// A step that makes no calls.
     fn perform(&mut self, number: usize) -> Done {
-        let Desk { program, phase, row, writes, .. } = self.desk;
+        let WorkerContext { program, phase, row, writes, .. } = self.context;
         let (clock, control) = (self.clock, self.control);
         match &program.steps[number].does {
-            Does::Sleep(place) => phase.places[*place].bed.sleep(&mut self.seen[number], &clock, control).into(),
+            Does::Sleep(place) => phase.places[*place].woken.sleep(&mut self.seen[number], &clock, control).into(),
             Does::Wake(place) => {
-                phase.places[*place].bed.wake();
+                phase.places[*place].woken.wake();
                 Done::Over
             }
             Does::Take { place, first, credit } => {
@@ -259,7 +259,7 @@ impl<'a> SharedSource<'a> {
                     (FinishUnit::Bytes, Some(step)) => {
                         row.get(*step).is_some_and(|cells| cells.bytes.load(Relaxed) > after)
                     }
-                    (FinishUnit::Bytes, None) => self.desk.party.bytes.load(Relaxed) > after,
+                    (FinishUnit::Bytes, None) => self.context.party.bytes.load(Relaxed) > after,
                 };
                 if enough { Done::Enough } else { Done::Over }
             }
@@ -282,7 +282,7 @@ impl Source for SharedSource<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<SharedOp> {
-        let program = self.desk.program;
+        let program = self.context.program;
         loop {
             self.idle += 1;
             if self.idle > 2 * program.code.len() + 2 {
@@ -292,8 +292,8 @@ impl Source for SharedSource<'_> {
             }
             match program.code.get(self.at) {
                 None => self.at = 0,
-                Some(Instruction::Repeat { counter, times, behind }) => {
-                    let count = program.times[usize::from(*times)].draw(&mut self.rng);
+                Some(Instruction::Repeat { counter, behind }) => {
+                    let count = program.times[usize::from(*counter)].draw(&mut self.rng);
                     self.counters[usize::from(*counter)] = count;
                     self.at = if count == 0 { *behind as usize } else { self.at + 1 };
                 }
@@ -313,12 +313,12 @@ impl Source for SharedSource<'_> {
                     let done = self.perform(number);
                     if !matches!(done, Done::Stopped) {
                         let ns = self.clock.ns_between(begun, self.clock.now());
-                        self.desk.row[number].record(1, 0, ns);
+                        self.context.row[number].record(1, 0, ns);
                     }
                     if matches!(done, Done::Enough) {
                         return None;
                     }
-                    // The loop looks whether the worker is to end.
+                    // The loop checks whether the worker is to end.
                     return Some(SharedOp::pause(0));
                 }
             }

@@ -11,7 +11,7 @@ const WORD_BITS: u32 = u64::BITS;
 /// only passed over by steps that remove files.
 const OPEN_CELLS: u32 = 1 << 16;
 
-/// So many entries are passed over because they are open before one is taken all the same.
+/// At most this many open files are skipped before one is removed anyway.
 const PASSED_OVER_MAX: u32 = 64;
 
 /// A set of numbers below a bound.
@@ -212,7 +212,7 @@ impl SharedState {
         }
     }
 
-    /// The directory that is read next, of so many. The root is one only where there is no other.
+    /// The directory that is read next, of `directories`. The root is one only where there is no other.
     pub(super) fn directory(&self, directories: u32) -> u32 {
         match directories {
             0 | 1 => 0,
@@ -221,7 +221,7 @@ impl SharedState {
     }
 }
 
-/// The number at which a step looks first that names one.
+/// The first number that a step tries that names one.
 pub(super) fn indexed(index: &Drawn, len: u32, rng: &mut crate::rng::Rng) -> u32 {
     (index.draw(rng) % u64::from(len.max(1))) as u32
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// No wait is longer than this without a look whether the worker is to end.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
-/// So many seconds' worth of events are kept when nobody takes them.
+/// Unused events accumulate for at most this many seconds.
 const KEPT_SECONDS: u64 = 5;
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -44,12 +44,12 @@ fn wait_for<T>(
 
 /// Credit, which some workers give and others take.
 #[derive(Default)]
-struct Purse {
+struct Semaphore {
     credit: Mutex<i64>,
     bell: Condvar,
 }
 
-impl Purse {
+impl Semaphore {
     fn give(&self, credit: u64) {
         let mut held = locked(&self.credit);
         *held = held.saturating_add(credit.min(i64::MAX as u64) as i64);
@@ -70,8 +70,8 @@ impl Purse {
 /// What one worker takes credit from at one step: what it is given, and how far ahead those who give it may be.
 #[derive(Default)]
 pub(super) struct Credit {
-    given: Purse,
-    room: Purse,
+    given: Semaphore,
+    room: Semaphore,
 }
 
 impl Credit {
@@ -93,7 +93,7 @@ impl Credit {
         self.given.give(credit);
     }
 
-    /// Waits until there is room for so much.
+    /// Waits until there is room for this much credit.
     pub(super) fn await_room(&self, credit: u64, clock: &Clock, control: WorkerControl<'_>) -> Waited {
         self.room.take(credit, clock, control)
     }
@@ -101,12 +101,12 @@ impl Credit {
 
 /// Where workers sleep until they are woken.
 #[derive(Default)]
-pub(super) struct Bed {
+pub(super) struct WakeEvent {
     woken: Mutex<u64>,
     bell: Condvar,
 }
 
-impl Bed {
+impl WakeEvent {
     /// Waits until it was woken more often than `seen`, which is then what has been seen.
     pub(super) fn sleep(&self, seen: &mut u64, clock: &Clock, control: WorkerControl<'_>) -> Waited {
         wait_for(&self.woken, &self.bell, clock, control, |woken| {
@@ -145,7 +145,7 @@ impl Events {
         }
     }
 
-    /// Takes so many events, and waits until they are there.
+    /// Takes this many events, and waits until they are there.
     pub(super) fn take(&self, events: u64, clock: &Clock, control: WorkerControl<'_>) -> Waited {
         let now = clock.now();
         if events == 0 || self.per_second == 0 {

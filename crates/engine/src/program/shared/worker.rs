@@ -3,7 +3,7 @@
 use super::calls::{SharedCalls, Writes};
 use super::compile::{SharedPhase, SharedProgram};
 use super::memory::{ReadMemory, WriteMemory};
-use super::source::{Bookkeeper, Desk, Outcome, SharedSource};
+use super::source::{Bookkeeper, Outcome, SharedSource, WorkerContext};
 use crate::barrier::{Barrier, Body};
 use crate::bind::run_to_end;
 use crate::process;
@@ -44,12 +44,13 @@ impl SharedWorker {
         let together = program.together;
         let party = together.first_party + self.number / together.members.max(1);
         let spread = program.spread.min(crate::os::ram_bytes() / SPREAD_PART / u64::from(self.workers.max(1)));
+        // The validator has found that all of them are equal.
         let content = program.sets.first().map(|set| set.content).unwrap_or_default();
         let reads = ReadMemory::new(program.largest_read, spread)?;
         let written = WriteMemory::new(program.largest_write, content, self.content_stream)?;
         let (outcome, writes) = (Outcome::default(), RefCell::new(Writes::default()));
         let number = self.number as usize;
-        let desk = Desk {
+        let context = WorkerContext {
             program,
             phase: &self.phase,
             row: self.phase.board().row(self.group, number),
@@ -58,8 +59,8 @@ impl SharedWorker {
             writes: &writes,
         };
         let mut source =
-            SharedSource::new(desk, *barrier.clock(), barrier.control(), number, self.stream.rng(Purpose::Mix));
-        let mut calls = SharedCalls::new(desk, self.stream.rng(Purpose::Offset), reads, written);
-        Ok(run_to_end(barrier, &mut source, &mut calls, &mut Bookkeeper { desk }))
+            SharedSource::new(context, *barrier.clock(), barrier.control(), number, self.stream.rng(Purpose::Mix));
+        let mut calls = SharedCalls::new(context, self.stream.rng(Purpose::Offset), reads, written);
+        Ok(run_to_end(barrier, &mut source, &mut calls, &mut Bookkeeper { context }))
     }
 }

@@ -6,7 +6,7 @@ use crate::phase::{RunAs, WorkerGroup};
 use crate::program::{Amount, Draw, Program, SharedPick, SharedStep, SharedTree, SharedWork, Step};
 use crate::target::Target;
 use crate::validate::MAX_SET_REQUEST_BYTES;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most files, and most leaf directories, of a shared set. Their numbers are kept in 32 bits.
 const FILES_MAX: u64 = 1 << 31;
@@ -103,24 +103,65 @@ pub(in crate::validate) fn check(check: &mut Checker, workload: &Workload, group
             });
         }
     });
-    let names = names_of_all(workload);
-    for step in program.shared_steps() {
-        let meant = match &step.does {
-            SharedWork::Wake { step } | SharedWork::Give { step, .. } => Some(step),
-            _ => None,
-        };
-        if let Some(meant) = meant.filter(|meant| !names.contains(meant.as_str())) {
-            let message = format!("`{}` means the step `{meant}`, which there is none of", step.name);
-            check.problem(["steps"], message, "use the name of a step of this workload");
+    let sets = program.shared_sets();
+    let trees = sets.iter().filter_map(|set| match workload.target.get(*set) {
+        Some(Target::SharedTree(tree)) => Some((*set, tree)),
+        _ => None,
+    });
+    let mut first: Option<(&str, &SharedTree)> = None;
+    for (name, tree) in trees {
+        let (other, known) = *first.get_or_insert((name, tree));
+        if known.content != tree.content {
+            let message = format!("its file sets `{other}` and `{name}` have unlike content; a worker writes one kind");
+            check.problem(["steps"], message, "give them the same `content`");
         }
     }
+    meetings(check, workload, group, program);
 }
 
-/// The names of all steps over shared file sets.
-fn names_of_all(workload: &Workload) -> BTreeSet<&str> {
-    let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
-    let programs = groups.filter_map(|group| group.work.program());
-    programs.flat_map(|program| program.shared_steps()).map(|step| step.name.as_str()).collect()
+/// Steps that mean others: by full names, which are unique in a program.
+fn meetings(check: &mut Checker, workload: &Workload, group: &WorkerGroup, program: &Program) {
+    let mut own = BTreeMap::new();
+    for (name, step) in program.shared_names() {
+        if own.insert(name.clone(), step).is_some() {
+            let message = format!("two steps have the name `{name}`");
+            check.problem(["steps"], message, "give each its own; its statistics bear it");
+        }
+    }
+    // Workers meet in their phase.
+    let phase = workload.phase.iter().find(|phase| phase.workers.iter().any(|other| std::ptr::eq(other, group)));
+    let programs = phase.iter().flat_map(|phase| &phase.workers).filter_map(|group| group.work.program());
+    let (mut sleeping, mut taking) = (BTreeSet::new(), BTreeSet::new());
+    for (name, step) in programs.flat_map(|program| program.shared_names()) {
+        match &step.does {
+            SharedWork::Sleep => _ = sleeping.insert(name),
+            SharedWork::Take { .. } => _ = taking.insert(name),
+            _ => {}
+        }
+    }
+    for (name, step) in &own {
+        let (meant, is_there, way_out) = match &step.does {
+            SharedWork::Wake { step: meant } => (
+                meant,
+                sleeping.contains(meant),
+                "use the full name of a `sleep` step of this phase, such as `outer.inner`",
+            ),
+            SharedWork::Give { step: meant, .. } => (
+                meant,
+                taking.contains(meant),
+                "use the full name of a `take` step of this phase, such as `outer.inner`",
+            ),
+            SharedWork::TakeEvents { step: Some(meant), .. } | SharedWork::Finish { step: Some(meant), .. } => (
+                meant,
+                own.get(meant).is_some_and(|step| !matches!(step.does, SharedWork::Steps(_))),
+                "use the full name of a step of this program, such as `outer.inner`",
+            ),
+            _ => continue,
+        };
+        if !is_there {
+            check.problem(["steps"], format!("`{name}` means the step `{meant}`, and there is no such step"), way_out);
+        }
+    }
 }
 
 fn one(check: &mut Checker, workload: &Workload, step: &SharedStep, nesting: usize) {
@@ -134,6 +175,11 @@ fn one(check: &mut Checker, workload: &Workload, step: &SharedStep, nesting: usi
         let message = format!("the handle {} is too high", step.file.handle);
         check.problem(["file", "handle"], message, format!("use at most {HANDLE_MAX}"));
     }
+    if let SharedWork::WriteWhole { like, .. } = &step.does
+        && *like > HANDLE_MAX
+    {
+        check.problem(["does"], format!("the handle {like} is too high"), format!("use at most {HANDLE_MAX}"));
+    }
     if let Some(set) = &step.file.set
         && !matches!(workload.target.get(set), Some(Target::SharedTree(_)))
     {
@@ -146,21 +192,13 @@ fn one(check: &mut Checker, workload: &Workload, step: &SharedStep, nesting: usi
     }
     if let Some(request) = step.does.request() {
         drawn(check, "does", request);
-        if request.fixed().is_some_and(|bytes| bytes > MAX_SET_REQUEST_BYTES) {
-            let message = format!("{} bytes are too many for one call", request.fixed().unwrap_or(0));
-            check.problem(["does"], message, format!("use at most {MAX_SET_REQUEST_BYTES}"));
+        let largest = request.largest_request();
+        if largest > MAX_SET_REQUEST_BYTES {
+            let message = format!("{largest} bytes are too many for one call");
+            check.problem(["does"], message, format!("use at most {MAX_SET_REQUEST_BYTES}, or a `max`"));
         }
     }
-    let needs_set = matches!(
-        step.does,
-        SharedWork::Open
-            | SharedWork::Create
-            | SharedWork::MakeDirectory
-            | SharedWork::RemoveDirectory
-            | SharedWork::List
-            | SharedWork::FsyncSet
-    );
-    if needs_set && step.file.set.is_none() {
+    if step.does.needs_set() && step.file.set.is_none() {
         check.problem(["file"], "the step names no file set", "add `file = { set = \"NAME\" }`");
     }
     match &step.does {

@@ -4,6 +4,7 @@ mod blocks;
 mod companions;
 mod phases;
 mod programs;
+mod shared;
 mod targets;
 
 use super::checker::PROBLEMS_MAX;

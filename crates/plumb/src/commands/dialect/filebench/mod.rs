@@ -6,16 +6,19 @@ use super::ToolCall;
 use super::runner::{Dialect, Load, RunEnded, Step, page};
 use crate::exit::End;
 use crate::output::{self, error_line};
+use plumb_dialects::FileError;
 use plumb_dialects::filebench::{self, Action, Answer, Call, Plan, QuitMode, Session, VERSION, Wrong};
+use plumb_engine::guard::space::FLOOR_PERCENT;
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_study::{Bench, RunError};
 use plumb_workload::native;
-use std::io::Read;
+use rustix::io::Errno;
+use std::io::{ErrorKind, Read};
 use std::time::{Duration, Instant};
 use watching::Watching;
 
 /// A script is no longer than this, bytes.
-const SCRIPT_MAX: u64 = 16 << 20;
+const SCRIPT_BYTES_MAX: u64 = 16 << 20;
 
 /// A script of the workload model language: printed as Filebench does, and the code is 1 where anything is wrong.
 pub struct Script {
@@ -41,16 +44,26 @@ fn fails<T>(wrong: &Wrong) -> Step<T> {
     Err(End::DialectFailed.into())
 }
 
-fn read_script(path: &str) -> Result<String, String> {
+/// What a script is called in messages.
+fn called(path: &str) -> &str {
+    if path == "-" { "standard input" } else { path }
+}
+
+fn read_script(path: &str) -> Result<String, FileError> {
     let read = |file: &mut dyn Read| {
-        let mut text = String::new();
-        file.take(SCRIPT_MAX + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-        if text.len() as u64 > SCRIPT_MAX { Err("the script is longer than 16 MiB".to_owned()) } else { Ok(text) }
+        let mut text = Vec::new();
+        file.take(SCRIPT_BYTES_MAX + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > SCRIPT_BYTES_MAX {
+            return Ok(None);
+        }
+        String::from_utf8(text).map(Some).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))
     };
-    match path {
+    let text = match path {
         "-" => read(&mut std::io::stdin().lock()),
-        path => read(&mut std::fs::File::open(path).map_err(|error| error.to_string())?),
-    }
+        path => std::fs::File::open(path).and_then(|mut file| read(&mut file)),
+    };
+    let too_long = || FileError::TooLong { path: called(path).to_owned(), most_bytes: SCRIPT_BYTES_MAX };
+    text.map_err(FileError::io(called(path)))?.ok_or_else(too_long)
 }
 
 impl Script {
@@ -88,16 +101,9 @@ impl Dialect for Script {
         let started = Instant::now();
         let text = match personality.map_or_else(|| read_script(&file), |known| Ok(known.script.to_owned())) {
             Ok(text) => text,
-            Err(why) => {
-                error_line!("filebench: cannot read {file}: {why}");
-                return Err(End::DialectFailed.into());
-            }
+            Err(error) => return fails(&Wrong::without_place(error.to_string())),
         };
-        let name = match personality {
-            Some(personality) => personality.name,
-            None if file == "-" => "standard input",
-            None => &file,
-        };
+        let name = personality.map_or_else(|| called(&file), |personality| personality.name);
         match Session::new(name, &text, &settings, run_s, &mut read_script) {
             Ok(session) if translates => Ok(Script { session, allows_system, started, has_run: false, translates }),
             Ok(session) => {
@@ -133,7 +139,7 @@ impl Dialect for Script {
                 Ok(Answer::Run(plan)) if self.translates => {
                     return match native::to_toml(&plan.workload) {
                         Ok(text) => page(&text),
-                        Err(error) => fails(&Wrong::of_call(error.to_string())),
+                        Err(error) => fails(&Wrong::without_place(error.to_string())),
                     };
                 }
                 Ok(Answer::Run(plan)) => {
@@ -158,9 +164,16 @@ impl Dialect for Script {
         let outcome = ended.outcome();
         let phase = outcome.and_then(|outcome| outcome.measurement.phases.first());
         if let Some(phase) = phase {
-            watching.told(phase, run.mode == QuitMode::Timeout);
+            watching.print_end(phase, run.mode == QuitMode::Timeout);
             for fault in &phase.faults {
                 error_line!("filebench: {} of {}: {}", fault.op.name(), fault.path.display(), fault.message);
+            }
+            // Some of it is free still: who reads only the system's word would look for the reason elsewhere.
+            if phase.faults.iter().any(|fault| fault.errno == Some(Errno::NOSPC.raw_os_error())) {
+                error_line!(
+                    "filebench: files grow until {FLOOR_PERCENT} % of their file system is free, or, where \
+                     PLUMB_FILL=DIRECTORY names it, until nothing is"
+                );
             }
         }
         let failed = phase.is_some_and(|phase| phase.fault_count > 0);

@@ -46,7 +46,7 @@ impl<'a> Watching<'a> {
         output::print(&stamped(self.started, text));
     }
 
-    /// Statistics of so much time.
+    /// Statistics of this many seconds.
     fn breakdown(&self, steps: &[StepMeasurement], seconds: f64) {
         self.say("Per-Operation Breakdown");
         output::print(&statistics(self.plan, steps, seconds));
@@ -54,7 +54,7 @@ impl<'a> Watching<'a> {
     }
 
     /// Prints what there is behind the run.
-    pub(super) fn told(&self, phase: &PhaseMeasurement, by_time: bool) {
+    pub(super) fn print_end(&self, phase: &PhaseMeasurement, by_time: bool) {
         let dry = phase.steps.iter().find(|step| step.dry > 0);
         if let Some(step) = dry.filter(|_| by_time) {
             error_line!(
@@ -80,8 +80,7 @@ impl<'a> Watching<'a> {
     fn messages(&mut self, steps: &[StepMeasurement]) {
         for (number, line) in self.plan.lines.iter().enumerate() {
             let Some(text) = &line.says else { continue };
-            let step = steps.iter().find(|step| step.name == line.name && step.group == line.group);
-            let count = step.map_or(0, |step| step.count);
+            let count = line.found_in(steps).map_or(0, |step| step.count);
             let before = self.said.insert(number, count).unwrap_or(0);
             let from = line.group.replacen('.', ", thread ", 1);
             for _ in 0..count.saturating_sub(before).min(SAID_MAX) {
