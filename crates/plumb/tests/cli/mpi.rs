@@ -177,14 +177,19 @@ fn process_of_rank(launcher: u32, rank: u32) -> Option<rustix::process::Pid> {
     None
 }
 
-/// Files with something in them, here and in what is below.
-fn written_files(directory: &Path) -> usize {
+/// How many files here and below are so.
+fn files_below(directory: &Path, is_so: &dyn Fn(&Path) -> bool) -> usize {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    let count = |path: std::path::PathBuf| match path.is_dir() {
-        true => written_files(&path),
-        false => usize::from(path.ends_with("data") && path.metadata().is_ok_and(|metadata| metadata.len() > 0)),
-    };
-    entries.map(count).sum()
+    entries.map(|path| if path.is_dir() { files_below(&path, is_so) } else { usize::from(is_so(&path)) }).sum()
+}
+
+fn is_written(path: &Path) -> bool {
+    path.ends_with("data") && path.metadata().is_ok_and(|metadata| metadata.len() > 0)
+}
+
+/// Files that mdtest made.
+fn made_files(directory: &Path) -> usize {
+    files_below(directory, &|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("file.mdtest")))
 }
 
 // Protects: a signal to one rank ends the run for all, and what the others measured is kept: none is called silent that only hears
@@ -198,7 +203,9 @@ fn a_signal_to_one_rank_keeps_what_all_measured() {
             let mut command = launcher.command_after(&[], &home, 3, "run long.toml --json");
             let line = format!("{command:?}");
             let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-            wait_until("three ranks write", || written_files(&home.work()) == 3 || child.try_wait().unwrap().is_some());
+            wait_until("three ranks write", || {
+                files_below(&home.work(), &is_written) == 3 || child.try_wait().unwrap().is_some()
+            });
             let process = process_of_rank(child.id(), signalled).expect("the rank runs");
             rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
             let said = Said::of_output(line, child.wait_with_output().unwrap());
@@ -245,4 +252,70 @@ fn a_library_that_is_missing_is_an_error_with_a_way_out() {
     let mut slurm = home.command(["list"]);
     slurm.envs([("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "4")]);
     Said::of(slurm).expect(2).complains(&["srun --mpi=pmix"]);
+}
+
+// Protects mdtest over MPI: every process is a task with its own items, and behind the stonewall all go on to the furthest of all.
+#[test]
+fn mdtests_tasks_are_processes() {
+    for launcher in launchers() {
+        let home = Home::new();
+        let said = launcher.plumb(&home, 3, "as mdtest -n 20 -N 1 -w 8 -e 8 -X -d out").ran();
+        said.says(&["was launched with 3 total task(s) on 1 node(s)", "Nodemap: 111", "3 tasks, 60 files/directories"]);
+        let result = home.plumb("show last --json").expect(0).json();
+        let ops = |name: &str, kind: &str| phase(&result, name)["done"][kind]["ops"].clone();
+        assert_eq!((ops("file-creation", "create"), ops("directory-creation", "mkdir")), (60.into(), 60.into()));
+        assert_eq!(result["ranks"]["count"], 3);
+        assert!(!home.work().join("out").exists());
+
+        let walled = "-F -n 100000000 -W 1 -x wall -d out";
+        launcher.plumb(&home, 3, &format!("as mdtest -C {walled}")).ran().says(&["Continue stonewall hit min: "]);
+        let wall: usize = std::fs::read_to_string(home.work().join("wall")).unwrap().trim().parse().unwrap();
+        assert_eq!(made_files(&home.work().join("out")), 3 * wall);
+        let later = launcher.plumb(&home, 3, &format!("as mdtest -T -r {walled}")).ran();
+        assert!(!later.out.contains("WARNING"), "{}", later.out);
+        assert_eq!(made_files(&home.work().join("out")), 0);
+    }
+}
+
+// Protects IOR over MPI: every process is a task with its own blocks, which others read and verify; barriers and the stonewall hold
+// for all; fewer tasks than processes leave the others idle.
+#[test]
+fn iors_tasks_are_processes() {
+    for launcher in launchers() {
+        let home = Home::new();
+        let verified = "as ior -g -w -r -R -W -Z -X 3 -b 64k -t 16k -s 3 -o shared -k";
+        launcher.plumb(&home, 4, verified).ran().says(&["tasks : 4", "clients per node : 4"]);
+        assert_eq!(std::fs::metadata(home.work().join("shared")).unwrap().len(), 4 * 3 * (64 << 10));
+        let result = home.plumb("show last --json").expect(0).json();
+        assert_eq!(phase(&result, "write")["done"]["write"]["ops"], 4 * 3 * 4);
+
+        let walled = "as ior -w -D 1 -O stoneWallingWearOut=1 -O stoneWallingStatusFile=wall -F -k -t 4k -b 1g -o own";
+        let said = launcher.plumb(&home, 3, &format!("{walled} --interIODelay=100 -N 2")).ran();
+        said.says(&["stonewalling pairs accessed min: ", "tasks : 2"]);
+        let wall: u64 = std::fs::read_to_string(home.work().join("wall")).unwrap().trim().parse().unwrap();
+        for file in ["own.00000000", "own.00000001"] {
+            assert_eq!(std::fs::metadata(home.work().join(file)).unwrap().len(), wall * 4096, "{file}");
+        }
+        assert!(!home.work().join("own.00000002").exists());
+    }
+}
+
+// Protects: what processes cannot do together is refused with a way out, before anything is written.
+#[test]
+fn what_tasks_in_processes_cannot_do_is_refused() {
+    for launcher in launchers().take(1) {
+        let home = Home::new();
+        for (line, why) in [
+            ("as ior --plumb-ranks 2 -o f", "leave it out under mpirun"),
+            ("as ior -N 3 -o f", "start more with mpirun -n"),
+            ("as ior -D 1 -o f", "stoneWallingWearOut=1"),
+            ("as mdtest -c -n 3 -d out", "use --plumb-ranks without mpirun"),
+            ("as mdtest -l 3 -n 3 -d out", "start more with mpirun -n"),
+        ] {
+            let said = launcher.plumb(&home, 2, line);
+            assert_ne!(said.code, 0, "{line}");
+            said.complains(&[why]);
+        }
+        assert!(!home.work().join("f").exists() && !home.work().join("out").exists());
+    }
 }
