@@ -82,7 +82,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             Value::List(list) => visitor.visit_seq(Elements { elements: list.iter(), index: 0 }),
             Value::Table(table) => visitor.visit_map(self.entries(table)),
         };
-        read.map_err(|error| error.or_at(self.place))
+        read.map_err(|error| at(error, self.place))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -281,7 +281,7 @@ impl<'de> SeqAccess<'de> for Elements<'de> {
         let index = self.index;
         self.index += 1;
         let read = seed.deserialize(Reader::new(node));
-        read.map(Some).map_err(|error| error.or_at(node.place()).within(Segment::Index(index)))
+        read.map(Some).map_err(|error| of_element(error, node, index))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -304,16 +304,39 @@ impl<'de> MapAccess<'de> for Entries<'de> {
             return Ok(None);
         };
         self.value = Some(entry);
-        seed.deserialize(Key(entry.0.get_ref())).map(Some).map_err(|error| error.or_at(entry.0.place()))
+        seed.deserialize(Key(entry.0.get_ref())).map(Some).map_err(|error| at(error, entry.0.place()))
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
-        let Some((key, node)) = self.value.take() else {
-            return Err(ReadError::custom("a value was asked for before its key"));
-        };
-        let read = seed.deserialize(Reader::new(node));
-        read.map_err(|error| error.or_at(node.place()).within(Segment::Key(key.get_ref().clone())))
+        let Some((key, node)) = self.value.take() else { return Err(no_key()) };
+        seed.deserialize(Reader::new(node)).map_err(|error| of_value(error, key, node))
     }
+}
+
+// What is seldom needed is compiled once, and not into the reader of each field of each type.
+
+#[cold]
+#[inline(never)]
+fn of_element(error: ReadError, node: &Node, index: usize) -> ReadError {
+    error.or_at(node.place()).within(Segment::Index(index))
+}
+
+#[cold]
+#[inline(never)]
+fn of_value(error: ReadError, key: &Spanned<String>, node: &Node) -> ReadError {
+    error.or_at(node.place()).within(Segment::Key(key.get_ref().clone()))
+}
+
+#[cold]
+#[inline(never)]
+fn no_key() -> ReadError {
+    ReadError::custom("a value was asked for before its key")
+}
+
+#[cold]
+#[inline(never)]
+fn at(error: ReadError, place: &Range<usize>) -> ReadError {
+    error.or_at(place)
 }
 
 /// A key, or the name of a choice; where a number is wanted, the number that it spells.

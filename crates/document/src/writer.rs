@@ -212,8 +212,15 @@ struct List {
 
 impl List {
     fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
-        self.list.push(value.serialize(Writer)?.into());
+        let value = value.serialize(Writer)?;
+        self.add(value);
         Ok(())
+    }
+
+    // Once for all types.
+    #[inline(never)]
+    fn add(&mut self, value: Value) {
+        self.list.push(value.into());
     }
 
     fn done(self) -> Value {
@@ -258,8 +265,15 @@ struct Fields {
 
 impl Fields {
     fn push<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), WriteError> {
-        self.table.push(key(name), value.serialize(Writer)?.into());
+        let value = value.serialize(Writer)?;
+        self.add(name, value);
         Ok(())
+    }
+
+    // Once for all types.
+    #[inline(never)]
+    fn add(&mut self, name: &str, value: Value) {
+        self.table.push(key(name), value.into());
     }
 
     fn done(self) -> Value {

@@ -5,6 +5,7 @@
 use crate::recorder::SharedTimes;
 use crate::shared::{Shareable, SharedSlice};
 use plumb_result::measurement::PriorityMeasurement;
+use plumb_result::short_list;
 use plumb_workload::OpKind;
 use plumb_workload::process::{CommandPriority, IoPriority, OpPriority};
 use std::io;
@@ -24,7 +25,7 @@ pub(crate) fn classes(table: &[CommandPriority]) -> Vec<PriorityClass> {
         let kind = kind_of(of);
         // In the order of sizes, as fio lists them.
         let mut entries: Vec<&CommandPriority> = table.iter().filter(|entry| entry.of == of).collect();
-        entries.sort_by_key(|entry| entry.size);
+        short_list::sort_by_key(&mut entries, |entry| entry.size);
         let own = (!entries.is_empty()).then_some(None);
         for priority in own.into_iter().chain(entries.iter().map(|entry| Some(entry.priority))) {
             let class = PriorityClass { kind, priority };

@@ -8,6 +8,7 @@ use plumb_result::imported::{RawEncoding, RawText, TimeSource};
 use plumb_result::metric::{Better, Metric, Quantity, Stat, Subject};
 use plumb_result::observe::TargetFacts;
 use plumb_result::run::{OpsDone, RESULT_SCHEMA, TierName};
+use plumb_result::short_list;
 use plumb_result::{Imported, ImportedNumber, MetricValue, PhaseResult, RunResult, RunVerdict};
 use plumb_workload::{OpKind, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,7 +107,9 @@ impl Run {
             phases.push(PhaseResult {
                 name,
                 wall_ns: phase.wall_ns.filter(|ns| ns.is_finite() && *ns > 0.0).map_or(0, |ns| ns.round() as u64),
-                metrics: phase.metrics.into_iter().map(|(metric, value)| (metric, of(metric, value, tier))).collect(),
+                metrics: short_list::keyed(
+                    phase.metrics.into_iter().map(|(metric, value)| (metric, of(metric, value, tier))),
+                ),
                 done: phase.done,
                 steps: Vec::new(),
                 first_done: None,
@@ -132,7 +135,7 @@ impl Run {
             },
             command: self.command.filter(|command| !command.trim().is_empty()).map(|one| cut(&one, COMMAND_MAX)),
             time,
-            settings: self.settings.iter().map(|(name, value)| (clean(name), clean(value))).collect(),
+            settings: short_list::keyed(self.settings.iter().map(|(name, value)| (clean(name), clean(value)))),
             numbers,
             notes: self.notes.iter().map(|note| clean(note)).collect(),
             raw,
@@ -150,7 +153,7 @@ impl Run {
                 phase: Vec::new(),
             },
             environment,
-            target: target.collect(),
+            target: short_list::keyed(target),
             verdict: RunVerdict::Unknown,
             partial: self.error.is_some(),
             error: self.error.as_deref().map(clean),

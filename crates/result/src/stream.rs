@@ -3,6 +3,7 @@
 use crate::finding::{Finding, Tier};
 use crate::histogram::Histogram;
 use crate::measurement::{Interval, PhaseMeasurement};
+use crate::short_list;
 use crate::watch::DeviceUse;
 use plumb_workload::OpKind;
 use serde::{Deserialize, Serialize};
@@ -142,7 +143,7 @@ impl StreamMeasured {
         let one = |(kind, ops): (&OpKind, &crate::OpCounts)| {
             (*kind, StreamOps::new(ops.count, ops.bytes, times.get(kind), interval.length_ns))
         };
-        interval.ops.iter().map(one).collect()
+        short_list::keyed(interval.ops.iter().map(one))
     }
 
     /// Of a phase that is over.
@@ -153,7 +154,7 @@ impl StreamMeasured {
         StreamMeasured {
             start_ns: 0,
             length_ns: phase.wall_ns,
-            ops: ops.collect(),
+            ops: short_list::keyed(ops),
             in_flight: phase.in_flight_mean,
             depth_asked: phase.workers.iter().map(|worker| worker.depth_asked).sum(),
             errors: phase.fault_count,

@@ -6,6 +6,7 @@ use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_document::json::{self, JsonError};
 use plumb_result::observe::{Environment, TargetFacts};
+use plumb_result::short_list;
 use plumb_result::{Noise, NoiseFloor};
 use rusqlite::params;
 use serde_json::Value;
@@ -57,7 +58,7 @@ impl Store {
         let body = canonical::text(&canonical::value("the noise floor", noise.noise)?);
         let environment = canonical::text(&canonical::value("the environment", noise.environment)?);
         let targets: BTreeMap<&String, &Targets> =
-            noise.works.iter().map(|(name, work)| (name, &work.targets)).collect();
+            short_list::keyed(noise.works.iter().map(|(name, work)| (name, &work.targets)));
         let targets = canonical::text(&canonical::value("the targets", &targets)?);
         let measured_at = noise
             .noise

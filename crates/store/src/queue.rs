@@ -13,6 +13,7 @@ use crate::write::{Partial, ResultIn, RunLog, RunRowIn, RunStart};
 use crate::{Store, StoreError};
 use plumb_document::json;
 use plumb_result::observe::{Environment, TargetFacts};
+use plumb_result::short_list;
 use plumb_result::{Measurement, OpMeasurement, PhaseMeasurement, RunResult, Tool};
 use plumb_workload::{Workload, former};
 use rusqlite::{OptionalExtension, Transaction};
@@ -460,18 +461,14 @@ fn read(path: &Path) -> Says {
 fn what_is_stored(measurement: &Measurement) -> Measurement {
     let of_phase = |phase: &PhaseMeasurement| PhaseMeasurement {
         name: phase.name.clone(),
-        ops: phase
-            .ops
-            .iter()
-            .map(|(kind, op)| {
-                let histograms = OpMeasurement {
-                    service: op.service.clone(),
-                    response: op.response.clone(),
-                    ..OpMeasurement::default()
-                };
-                (*kind, histograms)
-            })
-            .collect(),
+        ops: short_list::keyed(phase.ops.iter().map(|(kind, op)| {
+            let histograms = OpMeasurement {
+                service: op.service.clone(),
+                response: op.response.clone(),
+                ..OpMeasurement::default()
+            };
+            (*kind, histograms)
+        })),
         intervals: phase.intervals.clone(),
         latency_map: phase.latency_map.clone(),
         lanes: phase.lanes.clone(),

@@ -448,7 +448,7 @@ impl Observer for Evidence<'_> {
         let first_found = std::mem::take(&mut self.first_found);
         // Checks count from the end of the ramp, as intervals do once a search before them is cut off.
         let first_found = first_found.into_iter().map(|(code, ns)| (code, ns.saturating_sub(measured.searched_ns)));
-        self.seen.push(SeenInPhase { lanes, first_found: first_found.collect() });
+        self.seen.push(SeenInPhase { lanes, first_found: short_list::keyed(first_found) });
         self.measured.phases.push(measured.clone());
         let of_all = self.of_all_ranks(measured);
         if self.ranks.is_none() {

@@ -113,7 +113,7 @@ pub(super) fn at_end(devices: &[SimDevice], now_ns: u64) -> AtEnd {
 fn conditions(devices: &[SimDevice]) -> Conditions {
     fn by_name<T>(devices: &[SimDevice], seen: fn(&Device) -> T) -> BTreeMap<String, Seen<T>> {
         let of = |named: &NamedDevice| (named.device.name().to_owned(), Seen::Yes(seen(&named.device)));
-        devices.iter().map(|device| of(&device.lock())).collect()
+        short_list::keyed(devices.iter().map(|device| of(&device.lock())))
     }
     Conditions {
         at_unix_s: None,

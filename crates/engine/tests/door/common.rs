@@ -24,6 +24,7 @@ pub struct Place {
     pub sim_run: SimRun,
     pub permissions: Permissions,
     pub recordings: Option<&'static dyn Recordings>,
+    pub part: Part,
 }
 
 impl Place {
@@ -42,6 +43,7 @@ impl Place {
             sim_run: SimRun { seed: 1, run_index: 0, plot_index: 0 },
             permissions: Permissions::none(),
             recordings: None,
+            part: Part::All,
         }
     }
 
@@ -62,7 +64,7 @@ impl Place {
             unopened: Default::default(),
             say: |_| {},
             copy_listener: None,
-            part: Part::All,
+            part: self.part,
             others: None,
         };
         let outcome = plumb_engine::run(&workload, &setting, observer);

@@ -2,7 +2,7 @@
 
 use super::common::*;
 use plumb_engine::op::Role;
-use plumb_engine::{LoggedOp, Observer, PhaseNow, WorkerState};
+use plumb_engine::{LoggedOp, Observer, Part, PhaseNow, Process, WorkerState};
 use plumb_result::{PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
@@ -323,4 +323,26 @@ fn a_job_keeps_its_single_ops_and_its_queue() {
             }
         }
     }
+}
+
+// Protects: a part of a workload has the names and the random choices that its workers have among all, and all parts are the whole.
+#[test]
+fn parts_of_a_workload_are_the_whole() {
+    let text = "name = \"w\"\n[target.nothing.null]\nsize = \"1MiB\"\n[[phase]]\nname = \"p\"\n\
+                [[phase.workers]]\nname = \"a\"\ntarget = \"nothing\"\ncount = 3\nlimit.ops = 4\n\
+                [[phase.workers]]\nname = \"b\"\ntarget = \"nothing\"\ncount = 2\nlimit.ops = 4\n";
+    let names = |part: Part| {
+        let mut place = Place::new();
+        place.part = part;
+        let workers = &place.phase(text).workers;
+        workers.iter().map(|worker| worker.name.clone()).collect::<Vec<_>>().join(" ")
+    };
+    let process = |number| Process { number, of: 2 };
+    assert_eq!(names(Part::All), "a/0 a/1 a/2 b/0 b/1");
+    assert_eq!(names(Part::Groups(process(0))), "a/0 a/1 a/2");
+    assert_eq!(names(Part::Groups(process(1))), "b/0 b/1");
+    assert_eq!(names(Part::Workers(process(0))), "a/0 a/2 b/0");
+    assert_eq!(names(Part::Workers(process(1))), "a/1 b/1");
+    // More processes than workers: the last has nothing to do, and its phase is over at once.
+    assert_eq!(names(Part::Workers(Process { number: 3, of: 4 })), "");
 }

@@ -8,6 +8,7 @@ use crate::input::{Input, number_at, text_at};
 use crate::run::{PhaseRead, Run};
 use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
+use plumb_result::short_list;
 use plumb_workload::OpKind;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +111,7 @@ fn of_csv(text: &str) -> Result<Vec<Line>, Unread> {
             return Err(unread(format!("line {number}"), message, "give the file as elbencho wrote it"));
         }
         let of: BTreeMap<&str, &str> =
-            columns.iter().map(String::as_str).zip(fields.iter().map(|one| one.trim())).collect();
+            short_list::keyed(columns.iter().map(String::as_str).zip(fields.iter().map(|one| one.trim())));
         found.push(line_of_csv(&of));
     }
     Ok(found)
@@ -155,11 +156,9 @@ fn line_of_csv(of: &BTreeMap<&str, &str>) -> Line {
         version: text("version"),
         date: text("ISO date"),
         label: text("label"),
-        settings: SETTINGS
-            .iter()
-            .map(|name| ((*name).to_owned(), text(name)))
-            .filter(|(_, value)| !value.is_empty())
-            .collect(),
+        settings: short_list::keyed(
+            SETTINGS.iter().map(|name| ((*name).to_owned(), text(name))).filter(|(_, value)| !value.is_empty()),
+        ),
         elapsed_ms: number("time ms [last]"),
         own: rates(""),
         mixed: rates("rwmix read "),
@@ -199,8 +198,8 @@ fn line_of_json(value: &Value) -> Line {
     let config = value.get("config").and_then(Value::as_object).into_iter().flatten();
     let settings = config
         .filter(|(name, _)| !matches!(name.as_str(), "version" | "command"))
-        .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
-        .collect();
+        .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    let settings = short_list::keyed(settings);
     Line {
         operation: text(&["phase_type"]),
         command: text(&["config", "command"]),

@@ -6,6 +6,7 @@ use crate::error::unread;
 use crate::input::Input;
 use crate::run::{PhaseRead, Run};
 use plumb_result::published::Unread;
+use plumb_result::short_list;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
@@ -93,7 +94,7 @@ fn kind_of(name: &str, direction: &str) -> OpKind {
 
 /// `KEY=value`, a line each.
 fn keys(run: &mut Run, name: &str, lines: &[&str]) -> bool {
-    let of: BTreeMap<&str, &str> = lines.iter().filter_map(|line| line.trim().split_once('=')).collect();
+    let of: BTreeMap<&str, &str> = short_list::keyed(lines.iter().filter_map(|line| line.trim().split_once('=')));
     let (throughput, unit) = match (of.get("THROUGHPUT"), of.get("TRANSACTION_RATE")) {
         (Some(throughput), _) => (throughput, of.get("THROUGHPUT_UNITS").copied().unwrap_or_default()),
         (None, Some(rate)) => (rate, "Trans/s"),
@@ -132,7 +133,7 @@ fn columns(run: &mut Run, name: &str, lines: &[&str]) -> bool {
     }
     run.form = "CSV".to_owned();
     let of: BTreeMap<&str, &str> =
-        names.iter().map(|one| one.trim()).zip(values.iter().map(|one| one.trim())).collect();
+        short_list::keyed(names.iter().map(|one| one.trim()).zip(values.iter().map(|one| one.trim())));
     // Where the unit was not asked for, it is the one that the test has by default.
     let default = if name.contains("REQUEST") || name.contains('|') { "Trans/s" } else { "10^6bits/s" };
     let unit = of.get("Throughput Units").copied().unwrap_or(default);

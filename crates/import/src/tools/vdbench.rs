@@ -8,6 +8,7 @@ use crate::input::Input;
 use crate::run::Run;
 use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
+use plumb_result::short_list;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
@@ -55,7 +56,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
                 .trim()
                 .to_owned();
         } else if !columns.is_empty() && words.len() == columns.len() {
-            let of: BTreeMap<&str, &str> = columns.iter().copied().zip(words).collect();
+            let of: BTreeMap<&str, &str> = short_list::keyed(columns.iter().copied().zip(words));
             if of.get("Interval").is_some_and(|interval| interval.starts_with("avg")) {
                 let number = |name: &str| of.get(name).and_then(|text| decimal(text));
                 let average = Average {

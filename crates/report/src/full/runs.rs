@@ -10,6 +10,7 @@ use crate::table::Align;
 use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Place, Point, Scale, Series, SeriesShape};
 use plumb_result::Metric;
 use plumb_result::metric::Quantity;
+use plumb_result::short_list;
 use plumb_result::tidy::TidyTable;
 use plumb_stats::change::{History, history};
 
@@ -20,7 +21,7 @@ const CHARTS_MAX: usize = 24;
 pub fn of_runs(selection: &str, numbers: TidyTable) -> FullReport {
     let mut parts: Vec<ReportPart> = Vec::new();
     let mut all = accepted(&numbers);
-    all.sort_by(|a, b| a.started.cmp(b.started));
+    short_list::sort_by(&mut all, |a, b| a.started.cmp(b.started));
     let mut runs: Vec<&str> = all.iter().map(|number| number.run).collect();
     runs.dedup();
     let headline = |number: &&RunNumber<'_>| matches!(number.metric.quantity, Quantity::Bandwidth | Quantity::Rate);

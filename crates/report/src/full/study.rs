@@ -10,6 +10,7 @@ use crate::study::parts_in_full;
 use crate::style::Ink;
 use plumb_chart::{Bar, BarGroup, BarShape, Bars, Body, Chart, Forest, ForestRow, Mark, Scale};
 use plumb_result::Metric;
+use plumb_result::short_list;
 use plumb_result::study::{EffectLine, EffectTable, StudyCell, StudyContrast, StudyReport};
 use plumb_result::tidy::TidyTable;
 use std::collections::BTreeMap;
@@ -120,11 +121,8 @@ fn level_chart(
     metric: Metric,
 ) -> Option<Chart> {
     let others = |cell: &'_ StudyCell| -> BTreeMap<String, String> {
-        cell.levels
-            .iter()
-            .filter(|(factor, _)| **factor != report.by)
-            .map(|(factor, level)| (factor.clone(), level.clone()))
-            .collect()
+        let others = cell.levels.iter().filter(|(factor, _)| **factor != report.by);
+        short_list::keyed(others.map(|(factor, level)| (factor.clone(), level.clone())))
     };
     let mut rows: Vec<Row<'_>> = Vec::new();
     for cell in &report.cells {
@@ -135,7 +133,7 @@ fn level_chart(
             let row = (
                 work,
                 value.phase.as_str(),
-                of_others.map(|(factor, level)| (factor.as_str(), level.as_str())).collect(),
+                short_list::keyed(of_others.map(|(factor, level)| (factor.as_str(), level.as_str()))),
             );
             if !rows.contains(&row) {
                 rows.push(row);
@@ -144,7 +142,7 @@ fn level_chart(
     }
     // The rows of one work together.
     let works: Vec<&str> = rows.iter().map(|(work, ..)| *work).collect();
-    rows.sort_by_key(|(work, ..)| works.iter().position(|known| known == work));
+    short_list::sort_by_key(&mut rows, |(work, ..)| works.iter().position(|known| known == work));
     let bar = |(work, phase, other): &Row<'_>, series: usize| {
         let level = levels[series];
         let is_cell = |cell: &&StudyCell| {

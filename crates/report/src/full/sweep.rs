@@ -7,6 +7,7 @@ use crate::format::{self, MISSING};
 use crate::style::Ink;
 use crate::table::Align;
 use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Place, Point, Scale, Series, SeriesShape};
+use plumb_result::short_list;
 use plumb_result::sweep::{Arrivals, LatencySummary, RunSpread, SweepCurve, SweepPoint};
 use plumb_result::tidy::TidyTable;
 use plumb_result::{RunResult, Sweep, SweepKey};
@@ -198,7 +199,7 @@ fn cache_edges(sweep: &Sweep, curves: &[&SweepCurve]) -> (Vec<Place>, String) {
             format!(" Memory that could cache ends at {said}.")
         }
     };
-    marks.sort_by(|a, b| a.at.total_cmp(&b.at));
+    short_list::sort_by(&mut marks, |a, b| a.at.total_cmp(&b.at));
     (marks, words)
 }
 

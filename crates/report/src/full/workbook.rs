@@ -8,6 +8,7 @@ use plumb_chart::{
     Bars, Body, Chart as Description, Density, DensityColumn, Forest, Format as ValueFormat, Heat, Lines, Point, Scale,
     SeriesShape,
 };
+use plumb_result::short_list;
 use plumb_result::tidy::TidyCell;
 use rust_xlsxwriter::{
     Chart, ChartErrorBars, ChartErrorBarsType, ChartMarker, ChartMarkerType, ChartRange, ChartType,
@@ -466,7 +467,7 @@ fn heat_of(density: &Density) -> Heat {
             ranges.push((cell.from, cell.to));
         }
     }
-    ranges.sort_by(|a, b| b.0.total_cmp(&a.0));
+    short_list::sort_by(&mut ranges, |a, b| b.0.total_cmp(&a.0));
     let value = |column: &DensityColumn, range: &(f64, f64)| {
         column.cells.iter().find(|cell| (cell.from, cell.to) == *range).map(|cell| cell.value)
     };

@@ -49,9 +49,9 @@ fn per(counted: f64, units: f64) -> Option<f64> {
 /// The leaves, by the kernel's name; `None` where it could not be seen which they are, or what one of them did.
 pub(super) fn leaves<'a>(record: &'a StudyRun, result: &'a RunResult) -> Option<BTreeMap<&'a str, &'a DeviceRecord>> {
     let names = short_list::set(result.target.values().flat_map(|facts| &facts.leaves));
-    let leaves: Option<BTreeMap<_, _>> =
+    let leaves: Option<Vec<_>> =
         names.into_iter().map(|name| Some((name.as_str(), record.devices.get(name)?))).collect();
-    leaves.filter(|leaves| !leaves.is_empty())
+    leaves.map(short_list::keyed).filter(|leaves| !leaves.is_empty())
 }
 
 /// The counts of the leaves together: what lies above them would count the same bytes again.

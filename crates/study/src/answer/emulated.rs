@@ -7,6 +7,7 @@ use plumb_engine::sim::estimate::{Positions, Requests, busy_ns};
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::RunResult;
 use plumb_result::number::{BYTES, Digits};
+use plumb_result::short_list;
 use plumb_workload::{OpKind, SimModel};
 use std::collections::BTreeMap;
 
@@ -69,7 +70,7 @@ impl OneRun {
                 *known = (known.0 + ops.ops, known.1 + ops.bytes);
             }
         }
-        Some(OneRun { runs: 1, done, leaves: leaves.collect() })
+        Some(OneRun { runs: 1, done, leaves: short_list::keyed(leaves) })
     }
 
     fn add(&mut self, other: &OneRun) {

@@ -4,6 +4,7 @@
 use super::evidence::StudyEvidence;
 use super::values::{CountedValue, WorkNumber, WorkNumbers, counts_by_default};
 use crate::plan::is_meant;
+use plumb_result::short_list;
 use plumb_result::{Metric, Quantity};
 use plumb_stats::correlate::one_measurement;
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,5 +85,5 @@ fn residuals(values: &[CountedValue]) -> BTreeMap<usize, f64> {
         let (sum, count) = sums.get(&value.cell)?;
         Some((value.run, value.value.ln() - sum / count))
     };
-    values.iter().filter(|value| value.value > 0.0).filter_map(residual).collect()
+    short_list::keyed(values.iter().filter(|value| value.value > 0.0).filter_map(residual))
 }

@@ -25,6 +25,7 @@ pub(crate) use failures::kind;
 use costs::PlotStage;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::protocol::HostWork;
+use plumb_result::short_list;
 use plumb_store::{Store, StoreError, StudyIn, StudyPlotState, StudyRunRow, StudyRunStatus};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -382,7 +383,7 @@ impl Conductor<'_, '_> {
         let share = f64::from(runs - ended) / f64::from(runs.max(1));
         let open = self.rows.iter().filter(|row| !row.status.has_ended());
         let cells = open.clone().map(|row| self.study.plan.runs[row.seq as usize].cell);
-        let mut plots: BTreeMap<u32, PlotStage> = open.map(|row| (row.plot, PlotStage::Ahead)).collect();
+        let mut plots: BTreeMap<u32, PlotStage> = short_list::keyed(open.map(|row| (row.plot, PlotStage::Ahead)));
         plots.extend(self.standing.map(|plot| (plot, PlotStage::Standing)));
         let basis = if self.study.plan.stop.is_some() { LeftBasis::AtMost } else { LeftBasis::Measured };
         let by_runs = self

@@ -4,6 +4,7 @@ use super::form::{Binds, FactorChange, FactorForm, LevelForm, StudyForm};
 use super::levels::{self, Combination, FactorLevel, NONE, StudyFactor};
 use super::workload::WorkloadText;
 use plumb_document::{Node, Table, Value};
+use plumb_result::short_list;
 use plumb_workload::KeyPath;
 use plumb_workload::keypath::Segment;
 use plumb_workload::native::{LocatedFailure, place_of};
@@ -223,7 +224,9 @@ impl Factors {
     /// The levels of the hard factors alone.
     pub fn hard_part(&self, levels: &Combination) -> Combination {
         let is_hard = |name: &String| self.all.iter().any(|factor| factor.hard && factor.name == *name);
-        levels.iter().filter(|(name, _)| is_hard(name)).map(|(name, level)| (name.clone(), level.clone())).collect()
+        short_list::keyed(
+            levels.iter().filter(|(name, _)| is_hard(name)).map(|(name, level)| (name.clone(), level.clone())),
+        )
     }
 
     /// Every combination that is measured, the first factor changing slowest.

@@ -111,7 +111,8 @@ impl Study<'_> {
         let unknown = |what: &str, name: &str, known: Vec<&str>| -> Option<StudyError> {
             let place = self.place(&["import", label, what]);
             let is_known = known.contains(&name);
-            (!is_known).then(|| self.document.failures([levels::unknown(what, name, known.into_iter(), &place)]).into())
+            (!is_known)
+                .then(|| self.document.failures(vec![levels::unknown(what, name, known.into_iter(), &place)]).into())
         };
         if let Some(error) = unknown("side", side, sides.collect()) {
             return Err(error);

@@ -54,8 +54,10 @@ pub fn plan(
     let factors = factors::read(&form, table, &workloads).map_err(|failures| document.failures(failures))?;
     let mut study = Study { document, table, form, workloads, factors, warnings: Vec::new() };
     study.check()?;
-    let combined =
-        study.factors.combinations(&study.form, &study.workloads).map_err(|failure| document.failures([failure]))?;
+    let combined = study
+        .factors
+        .combinations(&study.form, &study.workloads)
+        .map_err(|failure| document.failures(vec![failure]))?;
     study.planned(scale, options, &combined, files)
 }
 
@@ -94,7 +96,7 @@ impl<'d> Study<'d> {
     }
 
     pub(super) fn failed(&self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> StudyError {
-        self.document.failures([LocatedFailure { span, message: message.into(), help: help.into() }]).into()
+        self.document.failures(vec![LocatedFailure { span, message: message.into(), help: help.into() }]).into()
     }
 
     /// What needs no levels put in.

@@ -77,7 +77,11 @@ fn bases(name: &str, text: &str, files: &mut dyn StudyFiles) -> Result<Vec<(Stri
         let tree = document.tree()?;
         let Some(value) = tree.get_ref().get("extends") else { return Ok(found) };
         let failed = |message: String, help: &str| {
-            StudyError::File(document.failures([LocatedFailure { span: value.span(), message, help: help.to_owned() }]))
+            StudyError::File(document.failures(vec![LocatedFailure {
+                span: value.span(),
+                message,
+                help: help.to_owned(),
+            }]))
         };
         let Some(base) = value.get_ref().as_str() else {
             return Err(failed("expected text in quotes".to_owned(), "name one study file"));
@@ -127,17 +131,17 @@ fn put_scale(document: &Document<'_>, tree: &mut Table, options: &PlanOptions) -
         let place = scales.as_ref().map_or(0..0, |scales| scales.span().start..scales.span().start);
         let mut failure = levels::unknown("scale", wanted, names.into_iter(), &place);
         failure.help.push_str("; `full` is the study as it stands");
-        return Err(document.failures([failure]).into());
+        return Err(document.failures(vec![failure]).into());
     };
     let Some(changes) = value.get_ref().as_table() else {
         return Err(document
-            .failures([LocatedFailure {
+            .failures(vec![LocatedFailure {
                 span: key.span(),
                 message: "a scale is a table of changes".to_owned(),
                 help: "such as `[scale.small]` with `design.plots = 2`".to_owned(),
             }])
             .into());
     };
-    native::over(tree, changes).map_err(|failure| document.failures([failure]))?;
+    native::over(tree, changes).map_err(|failure| document.failures(vec![failure]))?;
     Ok(wanted.to_owned())
 }

@@ -84,7 +84,7 @@ pub struct MadeWork {
 pub fn all(document: &Document<'_>, tree: &Table, study: &str) -> Result<Vec<WorkloadText>, StudyError> {
     let Some((key, value)) = tree.get_key_value("workload") else { return Ok(Vec::new()) };
     let failed = |span, message: String, help: &str| {
-        Err(document.failures([LocatedFailure { span, message, help: help.to_owned() }]).into())
+        Err(document.failures(vec![LocatedFailure { span, message, help: help.to_owned() }]).into())
     };
     let Some(table) = value.get_ref().as_table() else {
         return failed(value.span(), "a workload is a table".to_owned(), "write `[workload]` or `[workload.NAME]`");
@@ -210,7 +210,7 @@ impl WorkloadReader<'_> {
 
     fn failed(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) -> StudyError {
         self.document
-            .failures([LocatedFailure { span: span.clone(), message: message.into(), help: help.into() }])
+            .failures(vec![LocatedFailure { span: span.clone(), message: message.into(), help: help.into() }])
             .into()
     }
 
@@ -266,14 +266,7 @@ impl WorkloadReader<'_> {
         if problems.is_empty() {
             return Ok(workload);
         }
-        Err(self
-            .document
-            .failures(problems.into_iter().map(|problem| LocatedFailure {
-                span: place_of_problem(value, &workload, &ops, &problem.path),
-                message: problem.message,
-                help: problem.help,
-            }))
-            .into())
+        Err(self.document.misfits(problems, &|path| place_of_problem(value, &workload, &ops, path)).into())
     }
 
     fn inline(&self, text: &WorkloadText, mut value: Node) -> Result<Workload, StudyError> {
@@ -287,14 +280,7 @@ impl WorkloadReader<'_> {
             return Ok(workload);
         }
         let table = value.get_ref().as_table().expect("a table that is added to stays one");
-        Err(self
-            .document
-            .failures(problems.into_iter().map(|problem| LocatedFailure {
-                span: place_of(table, &problem.path),
-                message: problem.message,
-                help: problem.help,
-            }))
-            .into())
+        Err(self.document.misfits(problems, &|path| place_of(table, path)).into())
     }
 
     fn named(&self, text: &WorkloadText, table: &Node) -> Result<Workload, StudyError> {
@@ -345,13 +331,7 @@ impl WorkloadReader<'_> {
         let problems = validate::validate(&workload);
         if !problems.is_empty() {
             let table = value.get_ref().as_table().expect("a document is a table");
-            return Err(document
-                .failures(problems.into_iter().map(|problem| LocatedFailure {
-                    span: place_of(table, &problem.path),
-                    message: problem.message,
-                    help: problem.help,
-                }))
-                .into());
+            return Err(document.misfits(problems, &|path| place_of(table, path)).into());
         }
         self.changed(&workload, &form.set, table)
     }

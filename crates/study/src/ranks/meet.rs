@@ -107,3 +107,42 @@ impl Reduction for Furthest {
         self.count.to_le_bytes().to_vec()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_cluster::in_process::threads;
+
+    /// Each rank by itself, in a thread.
+    fn together<T: Send>(ranks: u32, body: impl Fn(u32, &Meetings) -> T + Sync) -> Vec<T> {
+        let all: Vec<Meetings> =
+            threads(ranks).into_iter().map(|rank| Meetings::new(Arc::new(rank), StopFlag::detached())).collect();
+        std::thread::scope(|scope| {
+            let body = &body;
+            let running: Vec<_> =
+                (0..).zip(&all).map(|(rank, meetings)| scope.spawn(move || body(rank, meetings))).collect();
+            running.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    // Protects: all learn of the furthest, meeting by meeting, and a rank whose workers never come, or come once only, holds up nobody.
+    #[test]
+    fn everybody_meets_and_learns_of_the_furthest() {
+        let said = together(35, |rank, meetings| {
+            let mut said = Vec::new();
+            for phase in [0, 100] {
+                let comes = match rank {
+                    34 => 0,
+                    33 => 1,
+                    _ => 2,
+                };
+                said.extend((0..comes).map(|meeting| meetings.meet(phase + 10 * meeting + u64::from(rank % 7))));
+                meetings.finish(2).unwrap();
+            }
+            said
+        });
+        let furthest: Vec<Option<u64>> = [6, 16, 106, 116].map(Some).into();
+        assert!(said[..33].iter().all(|said| *said == furthest), "{said:?}");
+        assert_eq!((&said[33], &said[34]), (&vec![Some(6), Some(106)], &Vec::new()));
+    }
+}

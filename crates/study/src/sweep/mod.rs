@@ -21,6 +21,7 @@ use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::KeptFiles;
 use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
+use plumb_result::short_list;
 use plumb_result::sweep::{
     Arrivals, CurveFindings, LatencySummary, RunSpread, SWEEP_SCHEMA, SweepCurve, SweepPoint, SweepRun,
 };
@@ -259,7 +260,7 @@ fn run_stages(
         let is_rate_across = axes.get(1).is_some_and(|axis| axis.key == SweepKey::Rate);
         let arrivals = if is_rate_across { Arrivals::Poisson } else { arrivals };
         for (chunk, across) in points.chunks(axes[0].levels.len()).zip(across) {
-            let mut fixed: BTreeMap<SweepKey, f64> = rate.map(|rate| (SweepKey::Rate, rate.0)).into_iter().collect();
+            let mut fixed: BTreeMap<SweepKey, f64> = short_list::keyed(rate.map(|rate| (SweepKey::Rate, rate.0)));
             if let (Some(axis), Some(level)) = (axes.get(1), across) {
                 fixed.insert(axis.key, level);
             }

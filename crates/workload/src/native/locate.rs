@@ -115,8 +115,7 @@ impl<'a> Document<'a> {
     }
 
     /// Errors of meaning at places of the common space, in their order; the same one twice is told once.
-    pub fn failures(&self, failures: impl IntoIterator<Item = LocatedFailure>) -> NativeError {
-        let mut failures: Vec<LocatedFailure> = failures.into_iter().collect();
+    pub fn failures(&self, mut failures: Vec<LocatedFailure>) -> NativeError {
         failures.sort_by(|a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
         failures.dedup();
         self.failed(
@@ -125,6 +124,16 @@ impl<'a> Document<'a> {
                 .map(|LocatedFailure { span, message, help }| self.diagnostic(span, message, Some(help)))
                 .collect(),
         )
+    }
+
+    /// Errors of meaning, with their places.
+    pub fn misfits(&self, problems: Vec<Problem>, place: &dyn Fn(&KeyPath) -> Range<usize>) -> NativeError {
+        let failure = |problem: Problem| LocatedFailure {
+            span: place(&problem.path),
+            message: problem.message,
+            help: problem.help,
+        };
+        self.failures(problems.into_iter().map(failure).collect())
     }
 
     fn misread(&self, start: usize, error: &SyntaxError) -> NativeError {

@@ -4,6 +4,7 @@ use super::format::per_second;
 use super::latency::PhaseLatencies;
 use crate::elbencho::lower::{LoweredPhase, PhaseKind};
 use plumb_result::measurement::Moved;
+use plumb_result::short_list;
 use plumb_result::{Histogram, PhaseMeasurement};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
@@ -171,7 +172,7 @@ pub fn report(
     // Alone, the first one is the last one.
     let alone = measured.workers.len() < 2 || measured.until_first_done.is_empty();
     let total: BTreeMap<OpKind, Moved> =
-        measured.ops.iter().map(|(kind, op)| (*kind, Moved { count: op.count, bytes: op.bytes })).collect();
+        short_list::keyed(measured.ops.iter().map(|(kind, op)| (*kind, Moved { count: op.count, bytes: op.bytes })));
     let by_first = if alone { &total } else { &measured.until_first_done };
     let of = |moved: &BTreeMap<OpKind, Moved>, kind: OpKind| moved.get(&kind).copied().unwrap_or_default();
     let ended_by = entry_op(phase.kind);

@@ -7,6 +7,7 @@ use crate::iozone::settings::Rate;
 use crate::iozone::{Action, Machine, read};
 use plumb_result::PublishedNumber;
 use plumb_result::published::Unread;
+use plumb_result::short_list;
 use std::collections::BTreeMap;
 
 /// The beginning of a sheet: its first record, four bytes long.
@@ -56,7 +57,7 @@ pub(super) fn of_text(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
         });
         // Other lines may hold what they like.
         if text.trim_start().starts_with('"') {
-            rows.insert(line, (indent..).zip(cells?).collect());
+            rows.insert(line, short_list::keyed((indent..).zip(cells?)));
         }
     }
     Ok(numbers(&rows, table::rate(text)))
@@ -194,7 +195,7 @@ fn numbers(rows: &Rows, rate: Rate) -> Vec<PublishedNumber> {
         match (&mut section, title) {
             (_, Some(title)) if row.len() == 1 => section = Section::of_title(title, &section),
             (Section::Surface(_, records @ None), None) => {
-                *records = Some(values.map(|(column, record_kb, _)| (column, record_kb as u64)).collect());
+                *records = Some(short_list::keyed(values.map(|(column, record_kb, _)| (column, record_kb as u64))));
             }
             (Section::Surface(pass, Some(records)), None) => {
                 let Some(Value::Number(file_kb, _)) = row.get(&0) else { continue };

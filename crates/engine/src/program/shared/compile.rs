@@ -7,6 +7,7 @@ use super::steps::{Board, GroupBoard, StepName};
 use super::sync::{Credit, Events, WakeEvent};
 use crate::clock::Clock;
 use crate::targets::{OpenTarget, OpenTargets};
+use plumb_result::short_list;
 use plumb_workload::program::{
     Amount, EventUnit, FinishUnit, SharedPick, SharedStep, SharedTransfer, SharedWork, TURN_HANDLES, Together,
     TreeAccess, shared_name,
@@ -278,7 +279,7 @@ impl SharedPhase {
 /// The numbers of steps by their names, in the order in which they are compiled.
 fn numbers(program: &Program) -> BTreeMap<String, usize> {
     let single = program.shared_names().into_iter().filter(|(_, step)| !matches!(step.does, SharedWork::Steps(_)));
-    single.enumerate().map(|(number, (name, _))| (name, number)).collect()
+    short_list::keyed(single.enumerate().map(|(number, (name, _))| (name, number)))
 }
 
 struct Compiler<'a> {

@@ -4,6 +4,7 @@ use super::recorded;
 use plumb_dialects::FileError;
 use plumb_dialects::fio::lower::{AskedRecording, Found, Places, RecordedFiles};
 use plumb_dialects::fio::{self, Files, Machine, MissingFile};
+use plumb_result::short_list;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
@@ -12,8 +13,8 @@ use std::path::Path;
 /// What job files may ask of this machine.
 pub fn this_machine() -> Machine {
     let environment = std::env::vars_os()
-        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
-        .collect();
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
+    let environment = short_list::keyed(environment);
     Machine {
         environment,
         cpus: configured_cpus(),

@@ -13,6 +13,7 @@ use plumb_dialects::fio::print::{
 use plumb_dialects::fio::value::choice::LogName;
 use plumb_engine::LoggedOp;
 use plumb_engine::op::Role;
+use plumb_result::short_list;
 use plumb_workload::{BlockStream, OpKind, WorkerGroup};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -242,7 +243,7 @@ impl<'a> Logs<'a> {
             .collect();
         let path = |file: u32| paths.get(file as usize).map_or("", String::as_str);
         let us = |at_ns: u64| at_ns.saturating_sub(start_ns) / 1000;
-        ops.sort_by_key(|op| op.sequence);
+        short_list::sort_by_key(&mut ops, |op| op.sequence);
         let last_us = ops.iter().map(|op| us(op.complete_ns)).max().unwrap_or(0);
         for path in &paths {
             out.write_all(iolog_line(0, path, IologAction::Add).as_bytes())?;
