@@ -263,7 +263,7 @@ fn mdtests_tasks_are_processes() {
         said.says(&["was launched with 3 total task(s) on 1 node(s)", "Nodemap: 111", "3 tasks, 60 files/directories"]);
         let result = home.plumb("show last --json").expect(0).json();
         let ops = |name: &str, kind: &str| phase(&result, name)["done"][kind]["ops"].clone();
-        assert_eq!((ops("file-creation", "create"), ops("directory-creation", "mkdir")), (60.into(), 60.into()));
+        assert_eq!((ops("file-create", "create"), ops("directory-create", "mkdir")), (60.into(), 60.into()));
         assert_eq!(result["ranks"]["count"], 3);
         assert!(!home.work().join("out").exists());
 
