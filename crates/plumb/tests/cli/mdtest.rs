@@ -129,7 +129,7 @@ fn collective_creation_counts_each_file_once() {
 fn writes_are_read_back() {
     let home = Home::new();
     for more in ["", "--posix.odirect"] {
-        let run = home.plumb(&format!("as mdtest -n 3 -F -w 4096 --verify-write {more} -d out")).expect(0);
+        let run = home.plumb(&format!("as mdtest -n 3 -F -w 4096 -e 4096 --verify-write {more} -d out")).expect(0);
         assert!(!run.out.contains("WARNING"), "{}", run.out);
         assert!(row(&run.out, "File creation")[0] > 0.0);
     }

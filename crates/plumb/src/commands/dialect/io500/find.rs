@@ -16,9 +16,9 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 /// A signal is heard after this many names at the latest.
 const NAMES_BETWEEN_LOOKS: u64 = 1024;
 
-/// When a file was changed: seconds and nanoseconds.
-fn changed(stat: &Stat) -> (i64, u64) {
-    (stat.st_mtime as i64, stat.st_mtime_nsec as u64)
+/// When a file was changed, ns since 1970. The types of these fields differ from system to system.
+fn changed_ns(stat: &Stat) -> i128 {
+    i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
 }
 
 /// Finds, with at most this many threads. A signal ends it early.
@@ -34,7 +34,7 @@ pub fn find(find: &Find, threads: u32, stop: Option<StopFlag>) -> Result<FindRes
     rustix::fs::openat(CWD, find.root.as_str(), DIRECTORY, Mode::empty()).map_err(failed(&find.root))?;
     let search = Search {
         find,
-        newer_than: changed(&newer_than),
+        newer_than_ns: changed_ns(&newer_than),
         stop,
         queue: Mutex::new(Queue { waiting: vec![PathBuf::from(&find.root)], busy: 0 }),
         more: Condvar::new(),
@@ -78,7 +78,7 @@ impl Found {
 
 struct Search<'a> {
     find: &'a Find,
-    newer_than: (i64, u64),
+    newer_than_ns: i128,
     stop: Option<StopFlag>,
     queue: Mutex<Queue>,
     more: Condvar,
@@ -166,7 +166,7 @@ impl Search<'_> {
     }
 
     fn matches(&self, stat: &Stat) -> bool {
-        u64::try_from(stat.st_size) == Ok(self.find.bytes) && changed(stat) > self.newer_than
+        u64::try_from(stat.st_size) == Ok(self.find.bytes) && changed_ns(stat) > self.newer_than_ns
     }
 }
 
