@@ -199,93 +199,76 @@ impl Plan {
         std::iter::once("-a".to_owned()).chain(api.split_whitespace().map(str::to_owned))
     }
 
-    fn ranks_as_threads(circumstances: &Circumstances<'_>) -> Option<String> {
-        let threads = (circumstances.launched.is_none() && circumstances.ranks != 1).then_some(circumstances.ranks)?;
-        Some(format!("--plumb-ranks={threads}"))
+    /// The last words of a command line: where the times of each rank go, the back end, and ranks that are threads.
+    fn ending(&self, phase: Phase, csv: &str, circumstances: &Circumstances<'_>) -> Vec<String> {
+        let threads = (circumstances.launched.is_none() && circumstances.ranks != 1).then_some(circumstances.ranks);
+        let csv = format!("{csv}={}", self.result(&format!("{}.csv", phase.name())));
+        let ranks = threads.map(|threads| format!("--plumb-ranks={threads}"));
+        std::iter::once(csv).chain(self.api(phase)).chain(ranks).collect()
     }
 
     fn ior(&self, phase: Phase, circumstances: &Circumstances<'_>) -> Vec<String> {
-        let (config, kind) = (&self.config, phase.kind());
-        let seed = seed(kind, circumstances.stamp);
-        let mut words = self.words("ior");
-        let mut add = |more: &str| words.extend(more.split(' ').map(str::to_owned));
-        let text = |key: &str| config.text(kind, key).unwrap_or_default();
+        let kind = phase.kind();
+        let text = |key: &str| self.config.text(kind, key).unwrap_or_default();
         let is_easy = kind == "ior-easy";
         let is_random = phase == Phase::IorRandomRead;
-        let own_files = is_easy && config.is_true(kind, "filePerProc");
-        if is_easy {
-            add(&format!("-g -G {seed} -k -e -o"));
-            words.push(format!("{}/ior-easy/ior_file_easy", self.data));
-        } else {
-            add(&format!("-C -Q 1 -g -G={seed} -k -e -o"));
-            words.push(format!("{}/ior-hard/file", self.data));
-        }
-        let status = ["-O".to_owned(), format!("stoneWallingStatusFile={}", self.stonewall(kind))];
-        if is_easy && !is_random {
-            words.extend(["-C", "-Q", "1"].map(str::to_owned));
-        }
-        if !is_random {
-            words.extend(status);
-        }
-        let mut add = |more: &str| words.extend(more.split(' ').map(str::to_owned));
-        match (is_easy, is_random) {
-            (true, false) => add(&format!("-t {} -b {}", text("transferSize"), text("blockSize"))),
-            (true, true) => {}
-            (false, _) => add(&format!("-t 47008 -b 47008 -s {}", text("segmentCount"))),
-        }
-        if own_files {
-            add("-F");
-        }
+        let own_files = is_easy && self.config.is_true(kind, "filePerProc");
         let wall = format!("-D {} -O stoneWallingWearOut=1", self.wall_s());
-        match phase {
-            Phase::IorEasyWrite | Phase::IorHardWrite => add(&format!("-w {wall}")),
-            Phase::IorRandomRead => {
-                add(&format!("-r {wall} -z -z -t=4096 -b=4096 -s=10000000"));
-                if own_files {
-                    add("-C -Q 2");
-                }
-            }
-            _ => add("-r -R"),
+        let mut words = self.words("ior");
+        words.extend(split(&format!("-g -G {} -k -e -o", seed(kind, circumstances.stamp))));
+        words.push(format!("{}/{kind}/{}", self.data, if is_easy { "ior_file_easy" } else { "file" }));
+        words.extend(split(&match (is_easy, is_random) {
+            (true, false) => format!("-t {} -b {}", text("transferSize"), text("blockSize")),
+            (true, true) => "-t=4096 -b=4096 -s=10000000 -z -z".to_owned(),
+            (false, _) => format!("-t 47008 -b 47008 -s {}", text("segmentCount")),
+        }));
+        words.extend(own_files.then(|| "-F".to_owned()));
+        if !is_random {
+            words.extend(split("-C -Q 1 -O"));
+            words.push(format!("stoneWallingStatusFile={}", self.stonewall(kind)));
+        } else if own_files {
+            words.extend(split("-C -Q 2"));
         }
-        words.extend(self.api(phase));
+        words.extend(split(&match phase {
+            phase if phase.writes() => format!("-w {wall}"),
+            _ if is_random => format!("-r {wall}"),
+            _ => "-r -R".to_owned(),
+        }));
         words.push("-O".to_owned());
-        words.push(format!("saveRankPerformanceDetailsCSV={}", self.result(&format!("{}.csv", phase.name()))));
-        words.extend(Plan::ranks_as_threads(circumstances));
+        words.extend(self.ending(phase, "saveRankPerformanceDetailsCSV", circumstances));
         words
     }
 
     fn mdtest(&self, phase: Phase, circumstances: &Circumstances<'_>) -> Vec<String> {
         let kind = phase.kind();
-        let seed = seed(kind, circumstances.stamp);
-        let mut words = self.words("mdtest");
+        let is_easy = kind == "mdtest-easy";
+        let per_directory = self.files_per_directory().filter(|_| !is_easy);
         let items = self.config.text(kind, "n").unwrap_or_default();
-        let per_directory = self.files_per_directory().filter(|_| kind == "mdtest-hard");
-        let mut add = |more: &str| words.extend(more.split(' ').map(str::to_owned));
-        add(&format!("-n {items}"));
-        if kind == "mdtest-easy" {
-            add(&format!("-u -L -F -P -G {seed} -N 1 -d"));
-        } else {
-            if let Some(count) = per_directory {
-                add(&format!("-I={count}"));
-            }
-            add(&format!("-t -w {HARD_FILE_BYTES} -e {HARD_FILE_BYTES} -P -G={seed} -N 1 -F -d"));
-        }
-        words.push(format!("{}/{kind}", self.data));
-        words.extend(["-x".to_owned(), self.stonewall(kind)]);
-        let mut add = |more: &str| words.extend(more.split(' ').map(str::to_owned));
-        match phase.mdtest() {
+        let mut words = self.words("mdtest");
+        words.extend(split(&format!("-n {items} -F -P -G {} -N 1", seed(kind, circumstances.stamp))));
+        words.extend(split(&match is_easy {
+            true => "-u -L".to_owned(),
+            false => format!("-t -w {HARD_FILE_BYTES} -e {HARD_FILE_BYTES}"),
+        }));
+        words.extend(per_directory.map(|count| format!("-I={count}")));
+        let directory = format!("{}/{kind}", self.data);
+        words.extend(["-d".to_owned(), directory, "-x".to_owned(), self.stonewall(kind)]);
+        words.extend(split(&match phase.mdtest() {
             // Several trees have no stonewall.
-            Some(mdtest::Test::FileCreation) if per_directory.is_some() => add("-C -Y"),
-            Some(mdtest::Test::FileCreation) => add(&format!("-C -Y -W {}", self.wall_s())),
-            Some(mdtest::Test::FileStat) => add("-T"),
-            Some(mdtest::Test::FileRead) => add("-E -X"),
-            _ => add("-r"),
-        }
-        words.push(format!("--saveRankPerformanceDetails={}", self.result(&format!("{}.csv", phase.name()))));
-        words.extend(self.api(phase));
-        words.extend(Plan::ranks_as_threads(circumstances));
+            Some(mdtest::Test::FileCreation) if per_directory.is_some() => "-C -Y".to_owned(),
+            Some(mdtest::Test::FileCreation) => format!("-C -Y -W {}", self.wall_s()),
+            Some(mdtest::Test::FileStat) => "-T".to_owned(),
+            Some(mdtest::Test::FileRead) => "-E -X".to_owned(),
+            _ => "-r".to_owned(),
+        }));
+        words.extend(self.ending(phase, "--saveRankPerformanceDetails", circumstances));
         words
     }
+}
+
+/// Words with blanks between them, none of which is a path.
+fn split(words: &str) -> Vec<String> {
+    words.split(' ').map(str::to_owned).collect()
 }
 
 /// Paths that the tools would read in another way.

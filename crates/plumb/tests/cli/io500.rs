@@ -123,10 +123,7 @@ fn all_phases_run_and_leave_their_results() {
         assert!(results(&home, &format!("{name}.csv")).lines().count() >= 3, "{name}");
     }
     // The command line of a phase is one.
-    assert!(
-        value(&result, "ior-hard-read", "exe").starts_with("ior --dataPacketType=timestamp -C -Q 1 -g "),
-        "{result}"
-    );
+    assert!(value(&result, "ior-hard-read", "exe").starts_with("ior --dataPacketType=timestamp -g -G "), "{result}");
     assert!(!home.work().join("data").exists(), "data is left");
     let stored = home.query("select count(*), count(distinct name) from run where dialect = 'io500'");
     assert_eq!(stored, [[serde_json::json!(12), serde_json::json!(12)]]);
@@ -224,7 +221,7 @@ fn wrong_data_is_invalid() {
     std::fs::write(&path, bytes).unwrap();
     let reads = ["mdtest-easy", "mdtest-hard", "find", "ior-easy", "ior-hard-write", "ior-rnd4K-easy-read"];
     let said = run(&home, &format!("{SMALL}{}", off(&reads)), "--timestamp=t1").expect(0);
-    said.says(&["ERROR INVALID 1 transfers were not what was written"]);
+    said.says(&["ERROR INVALID Transfers that were not what was written: 1"]);
     assert!(path.exists(), "data of another run is removed");
 }
 

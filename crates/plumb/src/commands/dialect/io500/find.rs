@@ -21,10 +21,10 @@ fn changed_ns(stat: &Stat) -> i128 {
     i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
 }
 
-/// Finds, with at most this many threads. A signal ends it early.
+/// Finds, with this many threads, or as many of them as can be started. A signal ends it early.
 ///
 /// # Errors
-/// The file to compare with, or the directory, cannot be read; threads cannot be started.
+/// The file to compare with, or the directory, cannot be read.
 pub fn find(find: &Find, threads: u32, stop: Option<StopFlag>) -> Result<FindResult, DialectError> {
     let failed = |what: &str| {
         let what = format!("find: {what}");

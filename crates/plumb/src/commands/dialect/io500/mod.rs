@@ -373,7 +373,7 @@ fn of_ior(accesses: &[Access], wall_s: Option<f64>) -> Outcome {
     for (count, what) in [(access.wrong, "were not what was written"), (access.short, "moved less than was asked for")]
     {
         if count > 0 {
-            outcome.invalid.push(format!("{count} transfers {what}"));
+            outcome.invalid.push(format!("Transfers that {what}: {count}"));
         }
     }
     outcome
@@ -389,7 +389,7 @@ fn of_mdtest(results: &[IterationResult], phase: Phase, wall_s: Option<f64>) -> 
     }
     let failed: u64 = result.tests().map(|test| test.fault_count).sum();
     if failed > 0 {
-        outcome.invalid.push(format!("{failed} operations failed"));
+        outcome.invalid.push(format!("Operations that failed: {failed}"));
     }
     outcome
 }
@@ -403,7 +403,7 @@ fn of_find(result: &FindResult) -> Outcome {
     let mut invalid = Vec::new();
     if result.errors() > 0 {
         let first = result.error.as_deref().unwrap_or_default();
-        invalid.push(format!("{} directories or files could not be read: {first}", result.errors()));
+        invalid.push(format!("Directories and files that could not be read: {}; {first}", result.errors()));
     }
     if result.found() == 0 {
         invalid.push("Find found nothing".to_owned());
