@@ -196,6 +196,9 @@ fn meant(key: &Key, value: &str) -> Result<String, Problem> {
             Ok(number) if number.is_finite() => {}
             _ => return Err(wrong("is not a number; use one such as 0.5")),
         },
+        Takes::Size if value.contains(char::is_whitespace) => {
+            return Err(wrong("holds a blank; use a size such as 2m"));
+        }
         Takes::Size => match size(value) {
             Ok(bytes) if bytes > 0 => {}
             Ok(_) => return Err(wrong("is too small; use a size such as 2m")),

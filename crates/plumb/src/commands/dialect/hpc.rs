@@ -10,12 +10,10 @@ use std::io::Write;
 use std::path::Path;
 
 /// Where a tool's report goes.
-#[derive(Default)]
 pub enum Report {
     /// To standard output, at once.
-    #[default]
     Printed,
-    /// It is kept for who runs the tool.
+    /// Kept for the dialect that runs the tool.
     Kept(RefCell<String>),
 }
 
