@@ -256,6 +256,10 @@ pub const TOPICS: &[Topic] = &[
                 "plumb as mdtest -n 1000 -F -d out --plumb-ranks 4",
             ),
             example("Write and read a shared file, 4 ranks", "plumb as ior -b 16m -t 1m -o file --plumb-ranks 4"),
+            example(
+                "Run the phases of IO500 on 64 ranks; its result is \"io500-style\"",
+                "mpirun -n 64 plumb as io500 config.ini",
+            ),
             example("Print extended device statistics", "plumb as iostat -x 1 5"),
         ],
         exits: &[exit("any", "that of the tool itself; Plumb's checks do not change it")],

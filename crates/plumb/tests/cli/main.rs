@@ -25,6 +25,7 @@ mod getc_putc;
 mod ignored_signals;
 mod import;
 mod interrupted;
+mod io500;
 mod ior;
 mod iostat;
 mod iozone;

@@ -107,6 +107,29 @@ fn fio_runs_its_job_on_every_rank() {
     }
 }
 
+// Protects: all ranks run the phases of IO500, find counts what all of them wrote, and no data is left.
+#[test]
+fn io500_runs_its_phases_on_every_rank() {
+    for launcher in launchers() {
+        let home = Home::new();
+        let config = "[global]\ndatadir = data\nresultdir = results\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\
+                      [debug]\nstonewall-time = 1\n[ior-easy]\ntransferSize = 64k\nblockSize = 256k\n[ior-hard]\n\
+                      segmentCount = 10\n[mdtest-easy]\nn = 120\n[mdtest-hard]\nn = 120\n";
+        home.file("c.ini", config);
+        let said = launcher.plumb(&home, 3, "as io500 c.ini").expect(0);
+        let phases: Vec<&str> = said.out.lines().filter(|line| line.contains(" : time ")).collect();
+        assert_eq!(phases.len(), 14, "{}", said.out);
+        for phase in phases {
+            assert_eq!(phase.ends_with("[INVALID]"), phase.contains("-write "), "{phase}: {}", said.out);
+        }
+        let result = std::fs::read_to_string(home.work().join("results/result.txt")).unwrap();
+        for line in ["procs           = 3", "total-files     = 724", "found           = 3"] {
+            assert!(result.lines().any(|other| other == line), "{line}: {result}");
+        }
+        assert!(!home.work().join("data").exists());
+    }
+}
+
 // Protects: simulated devices give the same result in every run of ranks, and rates of ranks add up.
 #[test]
 fn simulated_ranks_are_deterministic() {

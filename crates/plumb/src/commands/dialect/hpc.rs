@@ -1,12 +1,39 @@
-//! What IOR and mdtest ask of the machine, and say of it.
+//! What IOR, mdtest and IO500 ask of the machine, and say of it.
 
 use super::error::DialectError;
 use super::runner::Step;
 use crate::exit::End;
-use crate::output::error_line;
+use crate::output::{error_line, print};
 use plumb_dialects::aiori::{FileSystem, Launched};
+use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
+
+/// Where a tool's report goes.
+pub enum Report {
+    /// To standard output, at once.
+    Printed,
+    /// Kept for the dialect that runs the tool.
+    Kept(RefCell<String>),
+}
+
+impl Report {
+    /// Adds a text to it.
+    pub fn print(&self, text: &str) {
+        match self {
+            Report::Printed => print(text),
+            Report::Kept(kept) => kept.borrow_mut().push_str(text),
+        }
+    }
+
+    /// What was kept.
+    pub fn kept(&self) -> String {
+        match self {
+            Report::Printed => String::new(),
+            Report::Kept(kept) => kept.borrow().clone(),
+        }
+    }
+}
 
 /// Local time, as mdtest prints it.
 pub fn now() -> String {

@@ -1,10 +1,10 @@
 //! `plumb as ior`.
 
 use super::ToolCall;
-use super::hpc;
+use super::hpc::{self, Report};
 use super::runner::{Dialect, Load, RunEnded, Step, page};
 use crate::exit::End;
-use crate::output::{self, error_line, error_text};
+use crate::output::{error_line, error_text};
 use plumb_dialects::FileError;
 use plumb_dialects::ior::print::{self, Done, Session};
 use plumb_dialects::ior::{self, Access, AccessKind, Asked, Facts, Form, IorError, Lowered, Test, lower};
@@ -27,6 +27,7 @@ pub struct Ior {
     /// When the test at hand began.
     began: Instant,
     done: RefCell<Vec<Done>>,
+    report: Report,
 }
 
 /// What IOR ends with after an error: MPI's -1.
@@ -37,7 +38,8 @@ const FAILED: End = End::DialectCode(ABORTED);
 
 /// A repetition of a test.
 pub struct Run {
-    lowered: Lowered,
+    /// What is done.
+    pub lowered: Lowered,
     test: usize,
 }
 
@@ -60,26 +62,9 @@ impl Dialect for Ior {
                 return Err(if matches!(error, IorError::Words(_)) { End::DialectFailed } else { FAILED }.into());
             }
         };
-        let words = std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned());
-        let session =
-            Session { command: words.collect::<Vec<_>>().join(" "), began: hpc::ctime(), machine: hpc::machine() };
-        let said = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
-        let per_node = said.or(launched.map(|launched| launched.per_node()));
-        if tests[0].form == Form::Table {
-            output::print(&print::head(&session));
-        }
-        for path in tests.iter().filter_map(|test| test.rank_csv.as_deref()) {
-            hpc::or_report(hpc::write("saveRankPerformanceDetailsCSV", path, print::rank_csv_head()), "ior", FAILED)?;
-        }
-        Ok(Ior {
-            tests,
-            session,
-            seed: hpc::seed_by_clock(),
-            ranks_per_node: per_node.unwrap_or(0),
-            next: (0, 0),
-            began: Instant::now(),
-            done: RefCell::default(),
-        })
+        let words: Vec<String> =
+            std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned()).collect();
+        Ior::of(tests, &words, Report::Printed)
     }
 
     fn next(&mut self, stop: Option<StopFlag>) -> Step<Run> {
@@ -124,7 +109,7 @@ impl Dialect for Ior {
                 accesses: Vec::new(),
             };
             if test.form != Form::Json {
-                output::print(&print::test_head(&done, self.per_node(test)));
+                self.report.print(&print::test_head(&done, self.per_node(test)));
             }
             self.done.borrow_mut().push(done);
         }
@@ -137,7 +122,8 @@ impl Dialect for Ior {
 
     fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<Watching<'a>> {
         bench.division = Division::Groups;
-        Ok(Watching { test: &self.tests[run.test], repetition: run.lowered.repetition, accesses: Vec::new() })
+        let (test, repetition) = (&self.tests[run.test], run.lowered.repetition);
+        Ok(Watching { test, repetition, accesses: Vec::new(), report: &self.report })
     }
 
     fn print<'a>(&'a self, run: &'a Run, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
@@ -178,6 +164,39 @@ impl Dialect for Ior {
 }
 
 impl Ior {
+    /// Tests that were read from the words of a command, which are with its name.
+    pub fn of(tests: Vec<Test>, command: &[String], report: Report) -> Step<Ior> {
+        let session = Session { command: command.join(" "), began: hpc::ctime(), machine: hpc::machine() };
+        let said = std::env::var("IOR_FAKE_TASK_PER_NODES").ok().and_then(|text| text.parse().ok());
+        let per_node = said.or(hpc::launched().map(|launched| launched.per_node()));
+        if tests.first().is_some_and(|test| test.form == Form::Table) {
+            report.print(&print::head(&session));
+        }
+        for path in tests.iter().filter_map(|test| test.rank_csv.as_deref()) {
+            hpc::or_report(hpc::write("saveRankPerformanceDetailsCSV", path, print::rank_csv_head()), "ior", FAILED)?;
+        }
+        Ok(Ior {
+            tests,
+            session,
+            seed: hpc::seed_by_clock(),
+            ranks_per_node: per_node.unwrap_or(0),
+            next: (0, 0),
+            began: Instant::now(),
+            done: RefCell::default(),
+            report,
+        })
+    }
+
+    /// What was measured of all tests so far.
+    pub fn accesses(&self) -> Vec<Access> {
+        self.done.borrow().iter().flat_map(|done| &done.accesses).cloned().collect()
+    }
+
+    /// Where it prints.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
     /// Whether the time of a test is over before this repetition of it. The first one always runs.
     fn is_late(&self, number: usize, repetition: u32) -> bool {
         self.tests.get(number).is_some_and(|test| is_over(test.time_max_min, repetition, self.began.elapsed()))
@@ -213,7 +232,7 @@ impl Ior {
         match &first.test.summary_file {
             Some(path) => hpc::or_report(hpc::write("summaryFile", path, &text), "ior", FAILED),
             None => {
-                output::print(&text);
+                self.report.print(&text);
                 Ok(())
             }
         }
@@ -225,6 +244,7 @@ pub struct Watching<'a> {
     test: &'a Test,
     repetition: u32,
     accesses: Vec<Access>,
+    report: &'a Report,
 }
 
 impl Progress for Watching<'_> {
@@ -232,13 +252,13 @@ impl Progress for Watching<'_> {
         let Some(access) = Access::of(measured, self.test, self.repetition) else { return };
         let remarks = print::remarks(self.test, &access);
         if self.test.form == Form::Table {
-            output::print(&remarks);
+            self.report.print(&remarks);
         } else {
             // JSON and CSV stay what they are.
             error_text!("{remarks}");
         }
         if self.test.form != Form::Json {
-            output::print(&print::row(self.test, &access));
+            self.report.print(&print::row(self.test, &access));
         }
         self.accesses.push(access);
     }

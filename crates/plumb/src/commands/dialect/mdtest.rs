@@ -1,10 +1,10 @@
 //! `plumb as mdtest`.
 
 use super::ToolCall;
-use super::hpc;
+use super::hpc::{self, Report};
 use super::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use crate::exit::End;
-use crate::output::{self, error_line};
+use crate::output::error_line;
 use plumb_dialects::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, lower, print};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
@@ -24,6 +24,7 @@ pub struct Mdtest {
     iteration: u32,
     /// What the iterations of these tasks came to.
     results: RefCell<Vec<IterationResult>>,
+    report: Report,
 }
 
 impl Dialect for Mdtest {
@@ -40,21 +41,9 @@ impl Dialect for Mdtest {
             }
             Err(wrong) => return refuse(&format!("mdtest: {wrong}\n")),
         };
-        let seed = settings.data_seed.unwrap_or_else(hpc::seed_by_clock);
         let command: Vec<String> =
             std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned()).collect();
-        output::print(&print::head(&settings, &command, &hpc::now()));
-        let place = Path::new(&settings.directories[0]);
-        output::print(&print::place(&settings, &hpc::file_system(place), seed));
-        if let Some(path) = &settings.rank_csv {
-            hpc::or_report(
-                hpc::write("--saveRankPerformanceDetails", path, &print::csv_head()),
-                "mdtest",
-                End::DialectFailed,
-            )?;
-        }
-        let makes_places = settings.directories.iter().all(|directory| !Path::new(directory).exists());
-        Ok(Mdtest { settings, seed, makes_places, tasks: 0, iteration: 0, results: RefCell::default() })
+        Mdtest::of(settings, &command, Report::Printed)
     }
 
     fn next(&mut self, stop: Option<StopFlag>) -> Step<Lowered> {
@@ -67,11 +56,13 @@ impl Dialect for Mdtest {
             if begins {
                 self.tasks = if self.tasks == 0 { first } else { self.tasks.saturating_add(stride) };
                 self.iteration = 0;
-                self.results.borrow_mut().clear();
             }
             if self.tasks > last || self.settings.iterations == 0 {
-                output::print(&print::tail(&hpc::now()));
+                self.report.print(&print::tail(&hpc::now()));
                 return Err(End::Done.into());
+            }
+            if begins {
+                self.results.borrow_mut().clear();
             }
             let is_last = self.tasks.saturating_add(stride) > last && self.iteration + 1 == self.settings.iterations;
             let facts = Facts {
@@ -83,7 +74,7 @@ impl Dialect for Mdtest {
             };
             let lowered = lower(&self.settings, &facts);
             if begins {
-                output::print(&print::tasks(&self.settings, &lowered));
+                self.report.print(&print::tasks(&self.settings, &lowered));
             }
             self.iteration += 1;
             if !lowered.workload.phase.is_empty() {
@@ -106,9 +97,9 @@ impl Dialect for Mdtest {
     fn print<'a>(&'a self, run: &'a Lowered, watching: Watching, ended: &RunEnded) -> Step<()> {
         let Watching { result, .. } = watching;
         if let Some(wall) = print::wall(&result, run.items) {
-            output::print(&wall);
+            self.report.print(&wall);
         }
-        output::print(&print::warnings(&result));
+        self.report.print(&print::warnings(&result));
         let items_at_wall = result.at_wall.iter().max().copied();
         let fault = result.tests().find_map(|test| test.faults.first()).filter(|_| self.settings.warnings_are_errors);
         if let Some(fault) = fault {
@@ -136,6 +127,33 @@ impl Dialect for Mdtest {
 }
 
 impl Mdtest {
+    /// A run that was read from the words of a command, which are with its name.
+    pub fn of(settings: Settings, command: &[String], report: Report) -> Step<Mdtest> {
+        let seed = settings.data_seed.unwrap_or_else(hpc::seed_by_clock);
+        report.print(&print::head(&settings, command, &hpc::now()));
+        let place = Path::new(&settings.directories[0]);
+        report.print(&print::place(&settings, &hpc::file_system(place), seed));
+        if let Some(path) = &settings.rank_csv {
+            hpc::or_report(
+                hpc::write("--saveRankPerformanceDetails", path, &print::csv_head()),
+                "mdtest",
+                End::DialectFailed,
+            )?;
+        }
+        let makes_places = settings.directories.iter().all(|directory| !Path::new(directory).exists());
+        Ok(Mdtest { settings, seed, makes_places, tasks: 0, iteration: 0, results: RefCell::default(), report })
+    }
+
+    /// What the iterations of the last number of tasks came to.
+    pub fn results(&self) -> Vec<IterationResult> {
+        self.results.borrow().clone()
+    }
+
+    /// Where it prints.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
     /// Keeps what an iteration came to, and prints the report behind the last.
     fn keep(&self, result: IterationResult, run: &Lowered, ends: bool) -> Step<()> {
         self.results.borrow_mut().push(result);
@@ -143,7 +161,7 @@ impl Mdtest {
             return Ok(());
         }
         let results = self.results.borrow();
-        output::print(&print::report(&self.settings, &results));
+        self.report.print(&print::report(&self.settings, &results));
         match &self.settings.rank_csv {
             Some(path) => {
                 let rows = print::csv(&results, run.items);
@@ -158,7 +176,7 @@ impl Mdtest {
         let path = self.settings.status_file.as_ref().filter(|_| !self.settings.creates)?;
         let read = hpc::read_count(path);
         if read.is_none() {
-            output::print("WARNING: Could not read stonewall status file\n");
+            self.report.print("WARNING: Could not read stonewall status file\n");
         }
         read
     }

@@ -12,6 +12,7 @@ mod filebench;
 mod findings;
 mod fio;
 mod hpc;
+mod io500;
 mod ior;
 mod iostat;
 mod iozone;
@@ -52,6 +53,7 @@ const TOOLS: &[Tool] = &[
     tool("filebench", speak::<filebench::Script>),
     tool("fio", speak::<fio::Jobs>),
     tool("getc_putc", speak::<bonnie::GetcPutc>),
+    tool("io500", speak::<io500::Io500>),
     tool("ior", speak::<ior::Ior>),
     tool("iostat", iostat::as_iostat),
     tool("iozone", speak::<iozone::Iozone>),

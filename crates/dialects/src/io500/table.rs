@@ -1,0 +1,208 @@
+//! Sections and keys of a configuration: rows that the parser, `--list`, `config.ini` and the tests read. Source: IO500 isc26.
+
+use crate::support::Support;
+use Support::{Ignored, Never, NotYet, Works};
+use Takes::{Api, Bool, Count, Float, Int, Packets, Positive, Size, Text};
+
+/// What a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// Any text.
+    Text,
+    /// TRUE or FALSE.
+    Bool,
+    /// A whole number of 0 or more.
+    Count,
+    /// A whole number of 1 or more.
+    Positive,
+    /// A whole number.
+    Int,
+    /// A number.
+    Float,
+    /// Bytes, with a suffix of powers of 1024.
+    Size,
+    /// A back end, and options of it behind blanks.
+    Api,
+    /// A kind of data packets.
+    Packets,
+}
+
+/// A key of a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Its name; any case is accepted.
+    pub name: &'static str,
+    /// Its value where none is given. `Some("")` and `None` differ in the hash of a configuration alone.
+    pub default: Option<&'static str>,
+    /// What it takes.
+    pub takes: Takes,
+    /// Whether another value than the default is supported.
+    pub support: Support,
+    /// What it does.
+    pub what: &'static str,
+}
+
+/// A section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// Its name; any case is accepted.
+    pub name: &'static str,
+    /// Its keys.
+    pub keys: &'static [Key],
+}
+
+const fn key(name: &'static str, default: Option<&'static str>, takes: Takes, what: &'static str) -> Key {
+    Key { name, default, takes, support: Works, what }
+}
+
+const fn with(support: Support, key: Key) -> Key {
+    Key { support, ..key }
+}
+
+const fn section(name: &'static str, keys: &'static [Key]) -> Section {
+    Section { name, keys }
+}
+
+const API: Key = key("API", None, Api, "Back end of this phase, and options of it: POSIX --posix.odirect");
+const RUN: Key = key("run", Some("TRUE"), Bool, "Run this phase");
+const VERBOSITY: Key = with(Ignored("the files hold all there is"), key("verbosity", None, Int, "Verbosity of IOR"));
+const COLLECTIVE: Key =
+    with(NotYet("it is of MPI-IO; leave it out"), key("collective", None, Bool, "Collective transfers"));
+const EXTENDED: Support = Ignored("it is of the extended mode");
+const NO_PROGRAM: Support = Never("Plumb runs no programs that a configuration names; its own find is used");
+const OWN_FIND: Support = Ignored("Plumb's own find has no such queue");
+
+const FIND: &[Key] = &[
+    with(NO_PROGRAM, key("external-script", None, Text, "A program that finds")),
+    with(NO_PROGRAM, key("external-mpi-args", Some(""), Text, "Words before that program")),
+    with(NO_PROGRAM, key("external-extra-args", Some(""), Text, "Words behind that program")),
+    key("nproc", None, Positive, "Threads that find, at most"),
+    RUN,
+    with(OWN_FIND, key("pfind-queue-length", Some("10000"), Int, "Length of pfind's queue")),
+    with(OWN_FIND, key("pfind-steal-next", Some("FALSE"), Bool, "Steal from the next rank")),
+    with(
+        OWN_FIND,
+        key(
+            "pfind-parallelize-single-dir-access-using-hashing",
+            Some("FALSE"),
+            Bool,
+            "Hash the entries of a directory",
+        ),
+    ),
+];
+
+const FIND_EXTENDED: &[Key] = &[
+    with(EXTENDED, FIND[0]),
+    with(EXTENDED, FIND[1]),
+    with(EXTENDED, FIND[2]),
+    with(EXTENDED, FIND[3]),
+    with(EXTENDED, FIND[4]),
+    with(EXTENDED, FIND[5]),
+    with(EXTENDED, FIND[6]),
+    with(EXTENDED, FIND[7]),
+];
+
+const PHASE: &[Key] = &[API, RUN];
+const PHASE_COLLECTIVE: &[Key] = &[API, COLLECTIVE, RUN];
+const WORKBENCH_PHASE: &[Key] = &[with(EXTENDED, RUN)];
+
+/// All sections, in the order in which `config.ini` has them.
+#[rustfmt::skip]
+pub const SECTIONS: &[Section] = &[
+    section("global", &[
+        key("datadir", Some("./datafiles"), Text, "Directory of the test data"),
+        key("timestamp-datadir", Some("TRUE"), Bool, "Use a directory in it that is named by the time"),
+        key("resultdir", Some("./results"), Text, "Directory of the results"),
+        key("timestamp-resultdir", Some("TRUE"), Bool, "Use a directory in it that is named by the time"),
+        key("api", Some("POSIX"), Api, "Back end, and options of it: POSIX --posix.odirect"),
+        with(NotYet("drop caches yourself, or use several nodes"), key("drop-caches", Some("FALSE"), Bool, "Drop caches before each phase")),
+        with(Ignored("Plumb runs no commands of a configuration"), key("drop-caches-cmd", Some("sudo -n bash -c \"echo 3 > /proc/sys/vm/drop_caches\""), Text, "Command that drops them")),
+        with(NotYet("buffers are in host memory"), key("io-buffers-on-gpu", Some("FALSE"), Bool, "Buffers in the memory of a GPU")),
+        with(Ignored("the files hold all there is"), key("verbosity", Some("1"), Count, "Verbosity")),
+        key("scc", Some("FALSE"), Bool, "Rules of the Student Cluster Competition: 30 s instead of 300 s"),
+        key("dataPacketType", Some("timestamp"), Packets, "Data packets: timestamp, offset, incompressible or random"),
+    ]),
+    section("debug", &[
+        key("stonewall-time", Some("300"), Positive, "Seconds until the stonewall; another value than the rules' makes the run invalid"),
+        with(NotYet("run the phases one by one with run = FALSE"), key("pause-dir", None, Text, "Wait before a phase while a file of its name is here")),
+    ]),
+    section("ior-easy", &[
+        API,
+        key("transferSize", Some("2m"), Size, "Bytes of a transfer"),
+        key("blockSize", Some("9920000m"), Size, "Bytes of a rank at most; a multiple of transferSize"),
+        key("filePerProc", Some("TRUE"), Bool, "A file for each rank"),
+        with(NotYet("leave it out"), key("uniqueDir", Some("FALSE"), Bool, "A directory for each file")),
+        RUN,
+        VERBOSITY,
+    ]),
+    section("ior-easy-write", PHASE),
+    section("mdtest-easy", &[API, key("n", Some("1000000"), Positive, "Files of each rank at most"), RUN]),
+    section("mdtest-easy-write", PHASE),
+    section("mdworkbench", &[
+        with(EXTENDED, API),
+        with(EXTENDED, key("waitingTime", Some("0.0"), Float, "Waiting, as a share of the run time")),
+        with(EXTENDED, key("precreatePerSet", None, Count, "Files made before, of each set")),
+        with(EXTENDED, key("filesPerProc", None, Count, "Files of each set and iteration")),
+        with(EXTENDED, RUN),
+        with(EXTENDED, VERBOSITY),
+    ]),
+    section("mdworkbench-create", WORKBENCH_PHASE),
+    section("timestamp", &[]),
+    section("find-easy", FIND_EXTENDED),
+    section("ior-hard", &[
+        API,
+        key("segmentCount", Some("10000000"), Positive, "Segments at most"),
+        COLLECTIVE,
+        RUN,
+        VERBOSITY,
+    ]),
+    section("ior-hard-write", PHASE_COLLECTIVE),
+    section("mdtest-hard", &[
+        API,
+        key("n", Some("1000000"), Positive, "Files of each rank at most"),
+        key("files-per-dir", None, Count, "Files of each directory; makes the run invalid, and has no stonewall"),
+        RUN,
+    ]),
+    section("mdtest-hard-write", PHASE),
+    section("find", FIND),
+    section("find-hard", FIND_EXTENDED),
+    section("mdworkbench-bench", WORKBENCH_PHASE),
+    section("ior-easy-read", PHASE),
+    section("mdtest-easy-stat", PHASE),
+    section("ior-hard-read", PHASE_COLLECTIVE),
+    section("mdtest-hard-stat", PHASE),
+    section("mdworkbench-delete", WORKBENCH_PHASE),
+    section("mdtest-easy-delete", PHASE),
+    section("mdtest-hard-read", PHASE),
+    section("mdtest-hard-delete", PHASE),
+    section("ior-rnd4K-easy-read", PHASE),
+];
+
+/// The place of a section in [`SECTIONS`].
+pub(super) fn section_at(name: &str) -> Option<usize> {
+    SECTIONS.iter().position(|section| section.name.eq_ignore_ascii_case(name))
+}
+
+/// The place of a key in its section.
+pub(super) fn key_at(section: usize, name: &str) -> Option<usize> {
+    SECTIONS.get(section)?.keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))
+}
+
+/// What `--list` prints: a configuration that holds every default.
+pub fn list() -> String {
+    let mut text = String::new();
+    for section in SECTIONS {
+        text.push_str(&format!("[{}]\n", section.name));
+        for key in section.keys {
+            let why = match key.support {
+                Works => String::new(),
+                Ignored(why) => format!(" (no effect: {why})"),
+                NotYet(why) => format!(" (not supported yet: {why})"),
+                Never(why) => format!(" (not supported: {why})"),
+            };
+            text.push_str(&format!("# {}{why}\n{} = {}\n", key.what, key.name, key.default.unwrap_or_default()));
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,441 @@
+//! Configurations as sites write them and as nobody should, the phases that come of them, and the golden's numbers.
+
+use super::score::Scores;
+use super::*;
+use crate::aiori::Launched;
+use crate::mdtest;
+use crate::support::Support;
+use plumb_workload::program::{Moves, RecordOrder, Step, Transfer, Wall};
+use plumb_workload::{Bytes, Nanos, Workload};
+use proptest::prelude::Strategy;
+
+/// What the golden was run with.
+const DEBUG_RUN: &str = "[global]\ndatadir = /mnt/t/io500data\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\n[debug]\n\
+                         stonewall-time = 1\n\n\n[mdtest-easy]\nn = 20000\n[mdtest-hard]\nn = 20000\n";
+
+fn asked(line: &str, text: &str, launched: Option<&Launched>) -> Result<Asked, Io500Error> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    read(&words, launched, "2026.11.20-18.55.39", &mut |_| Ok(text.to_owned()))
+}
+
+fn plan(line: &str, text: &str) -> Plan {
+    match asked(line, text, None).unwrap() {
+        Asked::Run(given) => given.plan,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn wrong(text: &str) -> String {
+    asked("dbg.ini", text, None).unwrap_err().to_string()
+}
+
+fn task(plan: &Plan, phase: Phase) -> &Task {
+    plan.tasks.iter().find(|task| task.phase == phase).unwrap()
+}
+
+/// The words of a line; a seed may be attached to its option or not.
+fn sorted(line: &str) -> Vec<String> {
+    let line = line.replace("-G=", "-G ");
+    let mut words: Vec<String> = line.split_whitespace().map(|word| word.trim_matches('\'').to_owned()).collect();
+    words.sort();
+    words
+}
+
+// Protects that it is the same work: the command lines of IO500's own run of this configuration, word for word.
+#[test]
+fn command_lines_are_those_of_io500() {
+    const LINES: &[(Phase, &str)] = &[
+        (
+            Phase::IorEasyWrite,
+            "ior --dataPacketType=timestamp -g -G 36989777 -k -e -o /mnt/t/io500data/ior-easy/ior_file_easy -C -Q 1 -O stoneWallingStatusFile=./results/ior-easy.stonewall -t 2m -b 9920000m -F -w -D 1 -O stoneWallingWearOut=1 -a POSIX -O saveRankPerformanceDetailsCSV=./results/ior-easy-write.csv",
+        ),
+        (
+            Phase::MdtestEasyWrite,
+            "mdtest --dataPacketType=timestamp -n 20000 -u -L -F -P -G -1888949423 -N 1 -d /mnt/t/io500data/mdtest-easy -x ./results/mdtest-easy.stonewall -C -Y -W 1 --saveRankPerformanceDetails=./results/mdtest-easy-write.csv -a POSIX",
+        ),
+        (
+            Phase::IorHardWrite,
+            "ior --dataPacketType=timestamp -C -Q 1 -g -G=36992449 -k -e -o /mnt/t/io500data/ior-hard/file -O stoneWallingStatusFile=./results/ior-hard.stonewall -t 47008 -b 47008 -s 10000000 -w -D 1 -a POSIX -O saveRankPerformanceDetailsCSV=./results/ior-hard-write.csv -O stoneWallingWearOut=1",
+        ),
+        (
+            Phase::MdtestHardWrite,
+            "mdtest --dataPacketType=timestamp -n 20000 -t -w 3901 -e 3901 -P -G=-1888946751 -N 1 -F -d /mnt/t/io500data/mdtest-hard -x ./results/mdtest-hard.stonewall -C -Y -W 1 --saveRankPerformanceDetails=./results/mdtest-hard-write.csv -a POSIX",
+        ),
+        (
+            Phase::IorEasyRead,
+            "ior --dataPacketType=timestamp -g -G 36989777 -k -e -o /mnt/t/io500data/ior-easy/ior_file_easy -C -Q 1 -O stoneWallingStatusFile=./results/ior-easy.stonewall -t 2m -b 9920000m -F -r -R -a POSIX -O saveRankPerformanceDetailsCSV=./results/ior-easy-read.csv",
+        ),
+        (
+            Phase::MdtestEasyStat,
+            "mdtest --dataPacketType=timestamp -n 20000 -u -L -F -P -G -1888949423 -N 1 -d /mnt/t/io500data/mdtest-easy -x ./results/mdtest-easy.stonewall -T --saveRankPerformanceDetails=./results/mdtest-easy-stat.csv -a POSIX",
+        ),
+        (
+            Phase::IorHardRead,
+            "ior --dataPacketType=timestamp -C -Q 1 -g -G=36992449 -k -e -o /mnt/t/io500data/ior-hard/file -O stoneWallingStatusFile=./results/ior-hard.stonewall -t 47008 -b 47008 -s 10000000 -r -R -a POSIX -O saveRankPerformanceDetailsCSV=./results/ior-hard-read.csv",
+        ),
+        (
+            Phase::MdtestHardStat,
+            "mdtest --dataPacketType=timestamp -n 20000 -t -w 3901 -e 3901 -P -G=-1888946751 -N 1 -F -d /mnt/t/io500data/mdtest-hard -x ./results/mdtest-hard.stonewall -T --saveRankPerformanceDetails=./results/mdtest-hard-stat.csv -a POSIX",
+        ),
+        (
+            Phase::MdtestEasyDelete,
+            "mdtest --dataPacketType=timestamp -n 20000 -u -L -F -P -G -1888949423 -N 1 -d /mnt/t/io500data/mdtest-easy -x ./results/mdtest-easy.stonewall -r --saveRankPerformanceDetails=./results/mdtest-easy-delete.csv -a POSIX",
+        ),
+        (
+            Phase::MdtestHardRead,
+            "mdtest --dataPacketType=timestamp -n 20000 -t -w 3901 -e 3901 -P -G=-1888946751 -N 1 -F -d /mnt/t/io500data/mdtest-hard -x ./results/mdtest-hard.stonewall -E -X --saveRankPerformanceDetails=./results/mdtest-hard-read.csv -a POSIX",
+        ),
+        (
+            Phase::MdtestHardDelete,
+            "mdtest --dataPacketType=timestamp -n 20000 -t -w 3901 -e 3901 -P -G=-1888946751 -N 1 -F -d /mnt/t/io500data/mdtest-hard -x ./results/mdtest-hard.stonewall -r --saveRankPerformanceDetails=./results/mdtest-hard-delete.csv -a POSIX",
+        ),
+        (
+            Phase::IorRandomRead,
+            "ior --dataPacketType=timestamp -g -G 36989777 -k -e -o /mnt/t/io500data/ior-easy/ior_file_easy -F -r -D 1 -z -z -a POSIX -O saveRankPerformanceDetailsCSV=./results/ior-rnd4K-easy-read.csv -t=4096 -b=4096 -s=10000000 -O stoneWallingWearOut=1 -C -Q 2",
+        ),
+    ];
+    let plan = plan("dbg.ini --timestamp=t1", DEBUG_RUN);
+    for (phase, line) in LINES {
+        let mut words = task(&plan, *phase).words.clone();
+        words.sort();
+        assert_eq!(words, sorted(line), "{phase:?}");
+    }
+    let find = task(&plan, Phase::Find).words.join(" ");
+    assert_eq!(find, "find /mnt/t/io500data -newer ./results/timestampfile -size 3901c -name *01*");
+    assert_eq!(plan.tasks.iter().map(|task| task.phase).collect::<Vec<_>>(), Phase::ALL);
+}
+
+/// The golden's phases: their scores and times, and whether they were valid. Scores have the digits of its CSV files, where they
+/// have more.
+fn golden() -> Vec<(Phase, Outcome)> {
+    let scores = [
+        (0.094_283_368, 2.032, false),
+        (1.298_731_465_6, 2.117, false),
+        (0.0, 0.011, true),
+        (0.341_429_032, 1.817, false),
+        (1.358_571_606_1, 2.223, false),
+        (4_190.882_132_316, 0.001, true),
+        (1.010384, 0.979, true),
+        (1_386.937_536_9, 1.170, true),
+        (2.261_783_9, 0.276, true),
+        (988.737_931_28, 1.027, true),
+        (259.300_989_33, 1.046, true),
+        (104.772_945_05, 1.078, true),
+        (0.964_333_128_96, 2.675, true),
+        (1.530646, 1.160, true),
+    ];
+    let of = |(phase, (score, time_s, is_valid)): (Phase, (f64, f64, bool))| {
+        let invalid = if is_valid { Vec::new() } else { vec!["Runtime is smaller than expected".to_owned()] };
+        (phase, Outcome { score, time_s, invalid, ..Outcome::default() })
+    };
+    Phase::ALL.into_iter().zip(scores).map(of).collect()
+}
+
+// Protects the score and its hash: the golden's are reproduced from its numbers.
+#[test]
+fn score_and_hash_are_those_of_the_golden() {
+    let golden = golden();
+    let scores = Scores::of(&golden);
+    assert_eq!(
+        format!("{:.6} {:.6} {:.6}", scores.bandwidth, scores.metadata, scores.total),
+        "0.520797 63.539052 5.752472"
+    );
+    let version = "io500-isc26_v2-26-g02091cf254d8";
+    assert_eq!(scores.hash(version, &golden, false), Hash(0xBAEC_7B2A));
+    assert_ne!(scores.hash(version, &golden, true), Hash(0xBAEC_7B2A));
+    assert_ne!(scores.hash(&print::version("1"), &golden, false), Hash(0xBAEC_7B2A));
+    let lines = "\n[SCORE]\nMD              = 63.539052\nBW              = 0.520797\nSCORE           = 5.752472 [INVALID]\nhash            = BAEC7B2A\n";
+    assert_eq!(print::result_scores(&golden, version, false), lines);
+    // A phase that did nothing does not make everything nothing.
+    let half: Vec<_> = golden.into_iter().filter(|(phase, _)| *phase != Phase::Find).collect();
+    assert!(Scores::of(&half).metadata > 0.0);
+    assert_eq!(Scores::of(&[]), Scores::default());
+}
+
+// Protects the lines that people and scripts read.
+#[test]
+fn lines_are_those_of_the_golden() {
+    let lines: String = golden().iter().map(|(phase, outcome)| print::line(*phase, outcome)).collect();
+    let wanted = "\
+[RESULT]       ior-easy-write        0.094283 GiB/s : time 2.032 seconds [INVALID]
+[RESULT]    mdtest-easy-write        1.298731 kIOPS : time 2.117 seconds [INVALID]
+[      ]            timestamp        0.000000 kIOPS : time 0.011 seconds
+[RESULT]       ior-hard-write        0.341429 GiB/s : time 1.817 seconds [INVALID]
+[RESULT]    mdtest-hard-write        1.358572 kIOPS : time 2.223 seconds [INVALID]
+[RESULT]                 find     4190.882132 kIOPS : time 0.001 seconds
+[RESULT]        ior-easy-read        1.010384 GiB/s : time 0.979 seconds
+[RESULT]     mdtest-easy-stat     1386.937537 kIOPS : time 1.170 seconds
+[RESULT]        ior-hard-read        2.261784 GiB/s : time 0.276 seconds
+[RESULT]     mdtest-hard-stat      988.737931 kIOPS : time 1.027 seconds
+[RESULT]   mdtest-easy-delete      259.300989 kIOPS : time 1.046 seconds
+[RESULT]     mdtest-hard-read      104.772945 kIOPS : time 1.078 seconds
+[RESULT]   mdtest-hard-delete        0.964333 kIOPS : time 2.675 seconds
+[      ]  ior-rnd4K-easy-read        1.530646 GiB/s : time 1.160 seconds
+";
+    assert_eq!(lines, wanted);
+    let scores = print::score_line(&Scores::of(&golden()), false);
+    assert_eq!(scores, "[SCORE ] Bandwidth 0.520797 GiB/s : IOPS 63.539052 kiops : TOTAL 5.752472 [INVALID]\n");
+    let outcome = Outcome {
+        score: 0.094283,
+        time_s: 2.0325,
+        details: vec![("throughput-stonewall", "0.10".to_owned())],
+        invalid: vec!["Runtime is smaller than expected minimum runtime".to_owned()],
+    };
+    let exe = ["ior".to_owned(), "-w".to_owned()];
+    assert_eq!(
+        print::result_phase(Phase::IorEasyWrite, &exe, &outcome, "2026-11-20 18:55:39", "2026-11-20 18:55:41"),
+        "\n[ior-easy-write]\nt_start         = 2026-11-20 18:55:39\nexe             = ior -w\nthroughput-stonewall = 0.10\n\
+         ; ERROR INVALID Runtime is smaller than expected minimum runtime\nscore           = 0.094283\n\
+         t_delta         = 2.0325\nt_end           = 2026-11-20 18:55:41\n"
+    );
+}
+
+// Protects that a result is never taken for one of IO500: every place that names the program says what it is.
+#[test]
+fn no_result_passes_for_one_of_io500() {
+    let version = print::version("0.1.0");
+    assert!(version.starts_with("io500-style-plumb-"));
+    let head = print::result_head(&plan("dbg.ini", DEBUG_RUN), &version, "now");
+    for text in [print::head(&version), head, help()] {
+        let text = text.to_ascii_lowercase();
+        assert!(text.contains("io500-style") && text.contains("not an io500 result"), "{text}");
+    }
+}
+
+/// `config.ini` as IO500 wrote it of [`DEBUG_RUN`].
+const GOLDEN_CONFIG: &str = include_str!("../../golden/io500/config.ini");
+
+// Protects the table, every name and default of it, and what `config.ini` holds: they are the golden's.
+#[test]
+fn config_is_that_of_the_golden() {
+    let config = plan("dbg.ini", DEBUG_RUN).config;
+    let all = config.text_of_all();
+    assert_eq!(all, GOLDEN_CONFIG);
+    // What IO500 (02091cf) prints with --config-hash: of this configuration, and of an empty one. The golden's own hash is of
+    // another directory, whose name was not kept.
+    assert_eq!(config.hash(), Hash(0x3CB3_A1B3));
+    assert_eq!(Config::parse("a.ini", "[global]\n").unwrap().hash(), Hash(0x9736_CCCB));
+    // What is written is a configuration again, and the same one; so is what `--list` prints.
+    assert_eq!(Config::parse("config.ini", &all).unwrap().hash(), config.hash());
+    let empty = Config::parse("a.ini", "").unwrap();
+    assert_eq!(Config::parse("list", &table::list()).unwrap().hash(), empty.hash());
+    assert_eq!(Config::parse("b.ini", "[FIND]\nrun = true ; yes\n").unwrap().hash(), empty.hash());
+}
+
+fn transfers(workload: &Workload, phase: usize) -> Vec<Transfer> {
+    let groups = &workload.phase[phase].workers;
+    let programs = groups.iter().filter_map(|group| group.work.program());
+    programs.flat_map(|program| program.transfers().cloned().collect::<Vec<_>>()).collect()
+}
+
+// Protects what the phases do, below the words: one shared file in turns, and random reads until the wall.
+#[test]
+fn phases_lower_to_their_work() {
+    let plan = plan("dbg.ini --plumb-ranks 2", DEBUG_RUN);
+    let facts = crate::ior::Facts { file_bytes: Some(1 << 30), ..Default::default() };
+    let lowered = |phase: Phase| match &task(&plan, phase).work {
+        Work::Ior(test) => crate::ior::lower(test, &facts).workload,
+        Work::Mdtest(settings) => mdtest::lower(settings, &mdtest::Facts { tasks: 2, ..Default::default() }).workload,
+        other => panic!("{other:?}"),
+    };
+    let hard = transfers(&lowered(Phase::IorHardWrite), 0);
+    let RecordOrder::Segments(of_rank_1) = &hard[1].order else { panic!("{hard:?}") };
+    assert_eq!((of_rank_1.first, of_rank_1.stride, of_rank_1.count), (Bytes(47008), Bytes(2 * 47008), 10_000_000));
+    assert_eq!((hard.len(), hard[0].wall), (2, Some(Wall::After(Nanos(1_000_000_000)))));
+    let random = transfers(&lowered(Phase::IorRandomRead), 0);
+    assert_eq!((random[0].does, random[0].record, random[0].wall.is_some()), (Moves::Read, Bytes(4096), true));
+    let names = |phase: Phase| lowered(phase).phase.iter().map(|phase| phase.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(Phase::MdtestHardWrite), ["tree-create", "file-create"]);
+    assert_eq!(names(Phase::MdtestEasyDelete), ["file-remove", "tree-remove"]);
+    let stat = lowered(Phase::MdtestHardStat);
+    let Some(Step::Trees(step)) = stat.phase[0].workers[0].work.program().and_then(|program| program.steps.first())
+    else {
+        panic!("{stat:?}")
+    };
+    assert_eq!(step.shift, 1);
+    for phase in Phase::ALL.into_iter().filter(|phase| !matches!(phase, Phase::Find | Phase::Timestamp)) {
+        assert_eq!(plumb_workload::validate::validate(&lowered(phase)), [], "{phase:?}");
+    }
+}
+
+// Protects the keys: each changes what it says, and only that.
+#[test]
+fn keys_change_what_they_say() {
+    let words = |text: &str, phase: Phase| task(&plan("a.ini", text), phase).words.join(" ");
+    let shared = "[ior-easy]\nfilePerProc = FALSE\ntransferSize = 1m\nblockSize=4m";
+    assert!(
+        words(shared, Phase::IorEasyWrite).contains("-t 1m -b 4m -C -Q 1 "),
+        "{}",
+        words(shared, Phase::IorEasyWrite)
+    );
+    assert!(!words(shared, Phase::IorRandomRead).contains("-F"));
+    let direct = "[global]\napi = POSIX --posix.odirect\n[ior-hard-read]\nAPI = MMAP";
+    assert!(words(direct, Phase::MdtestEasyStat).ends_with("-a POSIX --posix.odirect"));
+    assert!(words(direct, Phase::IorHardRead).ends_with("-a MMAP"));
+    let several = plan("a.ini", "[mdtest-hard]\nn = 100\nfiles-per-dir = 10\n[global]\nscc = TRUE\n[find]\nnproc = 3");
+    assert!(!task(&several, Phase::MdtestHardWrite).words.contains(&"-W".to_owned()));
+    assert!(task(&several, Phase::MdtestHardWrite).words.contains(&"-I=10".to_owned()));
+    assert_eq!(several.invalid(), ["stonewall-time 300s != 30s", "files-per-dir is set"]);
+    assert!(matches!(&task(&several, Phase::Find).work, Work::Find(find) if find.threads == Some(3)));
+    let off = plan("a.ini", "[mdtest-easy]\nrun = 0\n[find]\nrun = false");
+    let left_out = off.tasks.iter().filter(|task| task.is_left_out).map(|task| task.phase);
+    let wanted = [Phase::MdtestEasyWrite, Phase::Find, Phase::MdtestEasyStat, Phase::MdtestEasyDelete];
+    assert_eq!(left_out.collect::<Vec<_>>(), wanted);
+    let stamped = plan("a.ini --timestamp T", "");
+    assert_eq!((stamped.data.as_str(), stamped.results.as_str()), ("./datafiles/T", "./results/T"));
+    assert_eq!(stamped.invalid(), [""; 0]);
+    let Asked::Run(given) = asked("a.ini", "[global]\nverbosity = 3\n[find-easy]\nrun = FALSE", None).unwrap() else {
+        panic!("a run")
+    };
+    let ignored: Vec<&str> = given.ignored.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(ignored, ["[global] verbosity", "[find-easy] run"]);
+}
+
+// Protects users of mpirun: its processes are the ranks.
+#[test]
+fn processes_of_a_launcher_are_the_ranks() {
+    let launched = Launched { ranks: 4, nodes: 2, beside_rank_0: vec![0, 2] };
+    let Asked::Run(given) = asked("a.ini", DEBUG_RUN, Some(&launched)).unwrap() else { panic!("a run") };
+    assert_eq!(given.plan.ranks, 4);
+    assert!(matches!(&task(&given.plan, Phase::IorHardWrite).work, Work::Ior(test) if test.tasks == 4));
+    let error = asked("a.ini --plumb-ranks 2", DEBUG_RUN, Some(&launched)).unwrap_err().to_string();
+    assert!(error.contains("leave it out under mpirun"), "{error}");
+}
+
+// Protects from configurations that are wrong or hostile: each error has its line, and the way out.
+#[test]
+fn errors_have_their_line_and_the_way_out() {
+    let long = format!("[global]\ndatadir = {}", "d".repeat(5000));
+    let cases: &[(&str, &[&str])] = &[
+        ("[globl]", &["dbg.ini:1: unknown section [globl]", "did you mean `global`?", "--list"]),
+        ("\n\n[find]\nnprocs = 2", &["dbg.ini:4: unknown key `nprocs` in [find]", "did you mean `nproc`?"]),
+        ("datadir = x", &["dbg.ini:1: `datadir` stands before the first section", "[global]"]),
+        ("[global]\nhello", &["dbg.ini:2: `hello` is neither [section] nor key = value"]),
+        ("[global", &["dbg.ini:1: `[global`"]),
+        ("[]", &["dbg.ini:1: `[]`"]),
+        ("[global]\n= x", &["dbg.ini:2: "]),
+        ("[global]\ndatadir = a;b", &["dbg.ini:2: "]),
+        ("[global]\ndatadir = a\u{0}b", &["dbg.ini:2: "]),
+        ("[global]\nscc = maybe", &["dbg.ini:2: scc: `maybe` is neither TRUE nor FALSE"]),
+        ("[debug]\nstonewall-time = 0", &["dbg.ini:2: stonewall-time: `0` is too small; use 1 or more"]),
+        ("[debug]\nstonewall-time = -5", &["too small"]),
+        ("[debug]\nstonewall-time = 5s", &["is not a whole number"]),
+        ("[mdtest-easy]\nn = 99999999999999999999", &["dbg.ini:2: n: ", "exceeds 64 bits"]),
+        ("[ior-easy]\ntransferSize = 2x", &["dbg.ini:2: transferSize: `2x` has the unknown suffix `x`"]),
+        ("[ior-easy]\nblockSize = 9999999999p", &["dbg.ini:2: ", "exceeds 64 bits"]),
+        ("[ior-easy]\nblockSize = -4m", &["too small"]),
+        ("[ior-easy]\nblockSize = 4 m", &["dbg.ini:2: blockSize: `4 m` holds a blank"]),
+        (
+            "[ior-easy]\ntransferSize = 3m",
+            &["dbg.ini: [ior-easy-write]: block size must be a multiple of transfer size"],
+        ),
+        ("[debug]\nstonewall-time = 99999999999", &["dbg.ini: [ior-easy-write]: ", "exceeds 32 bits"]),
+        ("[ior-hard]\nsegmentCount = 9000000000000000000", &["[ior-hard-write]", "exceeds 64 bits"]),
+        (
+            "[find]\nexternal-script = ./find.sh",
+            &["dbg.ini:2: external-script = ./find.sh is not supported", "runs no programs"],
+        ),
+        ("[global]\ndrop-caches = TRUE", &["dbg.ini:2: drop-caches = TRUE is not supported yet"]),
+        ("[ior-hard-read]\ncollective = TRUE", &["not supported yet", "MPI-IO"]),
+        ("[global]\ndataPacketType = zeros", &["dbg.ini:2: dataPacketType: `zeros` names unknown packets"]),
+        ("[global]\napi = POSIX -o /etc/passwd", &["dbg.ini:2: api: ", "`-o`", "not an option of posix"]),
+        ("[ior-easy]\nAPI = POSIX --posix.odirect=1 --testFile=/etc/passwd", &["dbg.ini:2: API: ", "--testFile"]),
+        ("[global]\napi = DAOS", &["dbg.ini: [ior-easy-write]: -a: `DAOS`"]),
+        ("[global]\ndatadir = a@b", &["dbg.ini:2: datadir: `a@b` holds an @"]),
+        ("[global]\ndatadir = sim:ssd", &["dbg.ini:2: datadir: ", "real files"]),
+        ("[global]\nresultdir = r,keepFile=0", &["dbg.ini:2: resultdir: ", "comma"]),
+        (&long, &["dbg.ini:2: datadir is longer than 4096 bytes"]),
+        ("[mdtest-hard]\nn = 100\nfiles-per-dir = 7", &["[mdtest-hard-write]: -n must be a multiple of -I"]),
+    ];
+    for (text, says) in cases {
+        let error = wrong(text);
+        for part in *says {
+            assert!(error.contains(part), "{text}: {error} lacks {part}");
+        }
+    }
+    for (line, part) in [
+        ("", "give a configuration"),
+        ("a.ini b.ini", "a single configuration"),
+        ("a.ini --timestap=x", "did you mean `--timestamp`?"),
+        ("a.ini --timestamp=../../etc", "at most 64 letters"),
+        ("a.ini --timestamp", "needs a value"),
+        ("a.ini --plumb-ranks 0", "use 1 to 4096"),
+        ("a.ini --mode=extended", "standard mode only"),
+        ("a.ini --cleanup", "remove the datadir"),
+    ] {
+        let error = asked(line, "", None).unwrap_err().to_string();
+        assert!(error.contains(part), "{line}: {error}");
+    }
+}
+
+// Protects the table: every name is there once, and every default is one that its key takes.
+#[test]
+fn table_holds_together() {
+    for section in table::SECTIONS {
+        assert_eq!(table::SECTIONS.iter().filter(|other| other.name.eq_ignore_ascii_case(section.name)).count(), 1);
+        for key in section.keys {
+            assert_eq!(section.keys.iter().filter(|other| other.name.eq_ignore_ascii_case(key.name)).count(), 1);
+            if matches!(key.support, Support::Works)
+                && let Some(default) = key.default.filter(|text| !text.is_empty())
+            {
+                let text = format!("[{}]\n{} = {default}\n", section.name, key.name);
+                let read = Config::parse("a.ini", &text).unwrap();
+                assert_eq!(read.text(section.name, key.name), Some(default));
+            }
+        }
+    }
+    for phase in Phase::ALL {
+        assert!(table::SECTIONS.iter().any(|section| section.name == phase.name()), "{phase:?}");
+    }
+}
+
+// Protects the find phase: what it takes for a match, and what its numbers come to.
+#[test]
+fn find_counts_files() {
+    let plan = plan("dbg.ini", DEBUG_RUN);
+    let Work::Find(find) = &task(&plan, Phase::Find).work else { panic!("a find") };
+    assert!(
+        find.takes(b"file.mdtest.0.101") && find.takes(b"01") && !find.takes(b"file.mdtest.0.11") && !find.takes(b"")
+    );
+    // The golden's ranks.
+    let thread = |found, files, names| FoundByThread { errors: 0, found, files, names };
+    let result =
+        FindResult { time_s: 0.000713, threads: vec![thread(7, 1417, 1417), thread(7, 1572, 1581)], error: None };
+    assert_eq!((result.found(), result.files(), result.errors()), (14, 2989, 0));
+    assert!((result.kiops() - 4190.88).abs() < 3.0, "{}", result.kiops());
+    assert!(result.csv().ends_with("\n0, 0, 7, 1417, 1417\n1, 0, 7, 1572, 1581\n"), "{}", result.csv());
+    assert_eq!(FindResult::default().kiops(), 0.0);
+}
+
+proptest::proptest! {
+    // Protects from hostile configurations: whatever they hold, they are a plan or an error, and a plan's phases can be lowered.
+    #[test]
+    fn no_configuration_panics(
+        lines in proptest::collection::vec(
+            proptest::prop_oneof![
+                proptest::sample::select(table::SECTIONS).prop_map(|section| format!("[{}]", section.name)),
+                (
+                    proptest::sample::select(table::SECTIONS.iter().flat_map(|section| section.keys).map(|key| key.name).collect::<Vec<_>>()),
+                    "(-?[0-9]{1,20}[kmgtpx]?|TRUE|false|[a-zA-Z./@, -]{0,30})",
+                ).prop_map(|(key, value)| format!("{key} = {value}")),
+                proptest::string::string_regex("[\\[\\]=;# a-z0-9]{0,30}").unwrap(),
+                ".{0,40}".prop_map(|text: String| text),
+            ],
+            0..12,
+        ),
+    ) {
+        if let Ok(Asked::Run(given)) = asked("a.ini --plumb-ranks 3", &lines.join("\n"), None) {
+            for task in &given.plan.tasks {
+                match &task.work {
+                    Work::Ior(test) => drop(crate::ior::lower(test, &crate::ior::Facts::default())),
+                    Work::Mdtest(settings) => {
+                        drop(mdtest::lower(settings, &mdtest::Facts { tasks: 3, ..Default::default() }));
+                    }
+                    Work::Timestamp | Work::Find(_) => {}
+                }
+            }
+            let again = Config::parse("again.ini", &given.plan.config.text_of_all());
+            proptest::prop_assert_eq!(again.map(|config| config.hash()), Ok(given.plan.config.hash()));
+        }
+    }
+}

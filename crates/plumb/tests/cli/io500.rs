@@ -1,0 +1,243 @@
+//! `plumb as io500` from outside.
+
+use crate::common::{Home, Said};
+use std::path::{Path, PathBuf};
+
+const SMALL: &str = "[global]\ndatadir = data\nresultdir = results\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\
+                     [debug]\nstonewall-time = 1\n[ior-easy]\ntransferSize = 64k\nblockSize = 256k\n[ior-hard]\n\
+                     segmentCount = 10\n[mdtest-easy]\nn = 120\n[mdtest-hard]\nn = 120\n";
+
+const PHASES: [&str; 14] = [
+    "ior-easy-write",
+    "mdtest-easy-write",
+    "timestamp",
+    "ior-hard-write",
+    "mdtest-hard-write",
+    "find",
+    "ior-easy-read",
+    "mdtest-easy-stat",
+    "ior-hard-read",
+    "mdtest-hard-stat",
+    "mdtest-easy-delete",
+    "mdtest-hard-read",
+    "mdtest-hard-delete",
+    "ior-rnd4K-easy-read",
+];
+
+fn run(home: &Home, config: &str, line: &str) -> Said {
+    home.file("c.ini", config);
+    home.plumb(&format!("as io500 c.ini {line}"))
+}
+
+fn results(home: &Home, name: &str) -> String {
+    let path: PathBuf = home.work().join("results").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The lines of phases: name, score, and the rest.
+fn lines(out: &str) -> Vec<(String, f64, String)> {
+    let of_phase = |line: &str| {
+        let (kind, rest) = line.strip_prefix('[')?.split_once(']')?;
+        let mut words = rest.split_whitespace().map(str::to_owned);
+        let named = kind == "RESULT" || kind.trim().is_empty();
+        named.then(|| {
+            (words.next().unwrap(), words.next().unwrap().parse().unwrap(), words.collect::<Vec<_>>().join(" "))
+        })
+    };
+    out.lines().filter_map(of_phase).collect()
+}
+
+/// A value of a section of `result.txt`.
+fn value(text: &str, section: &str, key: &str) -> String {
+    let (_, rest) = text.split_once(&format!("[{section}]\n")).unwrap_or_else(|| panic!("no [{section}]: {text}"));
+    let line = rest
+        .lines()
+        .take_while(|line| !line.starts_with('['))
+        .find(|line| line.split(" = ").next().unwrap().trim() == key);
+    line.unwrap_or_else(|| panic!("no {key} in [{section}]: {text}")).split_once(" = ").unwrap().1.to_owned()
+}
+
+/// IO500's hash, written here a second time.
+fn hash(pairs: &[(&str, &str)]) -> String {
+    let of = |text: String| text.bytes().fold(0u32, |hash, byte| hash.rotate_left(2).wrapping_add(byte.into()));
+    format!("{:X}", pairs.iter().fold(0, |all, (key, value)| all ^ of(format!("{key}{value}"))))
+}
+
+/// Protects the whole way: all phases run in their order, each has a result and its files, the score and the hash are those of the
+/// printed numbers, and no data is left.
+#[test]
+fn all_phases_run_and_leave_their_results() {
+    let home = Home::new();
+    let said = run(&home, SMALL, "--plumb-ranks=2").expect(0);
+    let said = said.says(&[
+        "io500-style-plumb-",
+        "not an IO500 result",
+        "ERROR INVALID stonewall-time 1s != 300s",
+        "The result files are stored",
+    ]);
+    let lines = lines(&said.out);
+    assert_eq!(lines.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(), PHASES, "{}", said.out);
+    for (name, score, rest) in &lines {
+        assert_eq!(*score > 0.0, name != "timestamp", "{name}: {}", said.out);
+        assert!(
+            rest.starts_with(if name.starts_with("ior") { "GiB/s : time " } else { "kIOPS : time " }),
+            "{name}: {rest}"
+        );
+        // Phases that write are too short, and nothing else is wrong.
+        assert_eq!(rest.ends_with("[INVALID]"), name.ends_with("-write"), "{name}: {rest}");
+    }
+    let result = results(&home, "result.txt");
+    let geometric = |unit: &str| {
+        let counted = lines
+            .iter()
+            .filter(|(name, score, rest)| rest.starts_with(unit) && *score > 0.0 && name != "ior-rnd4K-easy-read");
+        let scores: Vec<f64> = counted.map(|(_, score, _)| *score).collect();
+        scores.iter().product::<f64>().powf(1.0 / scores.len() as f64)
+    };
+    let score = |key: &str| value(&result, "SCORE", key);
+    let number = |key: &str| score(key).split(' ').next().unwrap().parse::<f64>().unwrap();
+    for (key, wanted) in [("BW", geometric("GiB/s")), ("MD", geometric("kIOPS"))] {
+        assert!((number(key) / wanted - 1.0).abs() < 1e-3, "{key}: {wanted}: {result}");
+    }
+    assert!((number("SCORE") / (number("BW") * number("MD")).sqrt() - 1.0).abs() < 1e-3, "{result}");
+    assert!(score("SCORE").ends_with(" [INVALID]"), "{result}");
+    let version = value(&result, "run", "version");
+    let scores: Vec<(&str, String)> = PHASES
+        .into_iter()
+        .filter(|&name| name != "timestamp" && name != "ior-rnd4K-easy-read")
+        .map(|name| (name, value(&result, name, "score")))
+        .chain(["MD", "BW"].map(|key| (key, score(key))))
+        .collect();
+    let total = score("SCORE").replace(" [INVALID]", "");
+    let mut pairs: Vec<(&str, &str)> = scores.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    pairs.extend([("version", version.as_str()), ("SCORE", &total), ("valid", "NO")]);
+    assert_eq!(score("hash"), hash(&pairs), "{result}");
+
+    assert_eq!(results(&home, "config-orig.ini"), SMALL);
+    assert!(results(&home, "config.ini").contains("\ntransferSize = 64k\n"));
+    assert!(said.out.starts_with(results(&home, "result_summary.txt").lines().next().unwrap()));
+    for name in PHASES.into_iter().filter(|name| !["timestamp", "find"].contains(name)) {
+        let (text, head) =
+            (results(&home, &format!("{name}.txt")), if name.starts_with("ior") { "IOR-" } else { "-- started" });
+        assert!(text.starts_with(head), "{name}: {text}");
+        assert!(results(&home, &format!("{name}.csv")).lines().count() >= 3, "{name}");
+    }
+    // The command line of a phase is one.
+    assert!(value(&result, "ior-hard-read", "exe").starts_with("ior --dataPacketType=timestamp -g -G "), "{result}");
+    assert!(!home.work().join("data").exists(), "data is left");
+    let stored = home.query("select count(*), count(distinct name) from run where dialect = 'io500'");
+    assert_eq!(stored, [[serde_json::json!(12), serde_json::json!(12)]]);
+}
+
+/// Protects the find phase: its count is that of the files of the two mdtest phases and of IOR, its matches those that are named so.
+#[test]
+fn find_counts_what_was_written() {
+    let home = Home::new();
+    run(&home, SMALL, "--plumb-ranks=3").expect(0);
+    let result = results(&home, "result.txt");
+    let find = |key: &str| value(&result, "find", key);
+    // 120 empty files and 120 of 3901 bytes of each rank, a file of IOR for each, and one for all; 101 alone has 01 in its name.
+    assert_eq!((find("total-files"), find("found"), find("nproc")), ("724".into(), "3".into(), "3".into()), "{result}");
+    let csv = results(&home, "find.csv");
+    let found: u64 = csv.lines().skip(2).map(|line| line.split(", ").nth(2).unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!((found, csv.lines().count()), (3, 5), "{csv}");
+}
+
+/// Protects the stonewall of all four kinds: what comes behind it goes as far as it let through, and verifies.
+#[test]
+fn phases_behind_the_stonewall_go_as_far() {
+    let home = Home::new();
+    // Small enough for memory, and more than a second of it at any rate.
+    let config = "[global]\ndatadir = data\nresultdir = results\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\
+                  [debug]\nstonewall-time = 1\n[ior-easy]\ntransferSize = 64k\nblockSize = 16m\n[ior-hard]\nsegmentCount = 20\n\
+                  [mdtest-easy]\nn = 100000000\n[mdtest-hard]\nn = 400\n";
+    let said = run(&home, config, "--plumb-ranks=2").expect(0);
+    let result = results(&home, "result.txt");
+    assert!(value(&result, "mdtest-easy-write", "rate-stonewall").parse::<f64>().unwrap() > 0.0, "{result}");
+    for (name, score, rest) in lines(&said.out) {
+        assert_eq!(rest.ends_with("[INVALID]"), name.ends_with("-write"), "{name} {score} {rest}: {result}");
+    }
+    assert!(results(&home, "mdtest-easy-write.txt").contains("Continue stonewall hit min: "));
+    // What did not meet the stonewall has no rate at it, and the items of a rank are those that there were.
+    assert!(!results(&home, "result.txt").contains("throughput-stonewall"), "{result}");
+    let csv = results(&home, "mdtest-easy-write.csv");
+    let items: u64 = csv.lines().nth(1).unwrap().split(',').nth(1).unwrap().parse().unwrap();
+    assert!((1..100_000_000).contains(&items), "{csv}");
+    assert!(!Path::new(&home.work().join("data")).exists());
+}
+
+/// Protects what must not pass for a result: a phase that is left out is invalid, and its kind's data stays where it is.
+#[test]
+fn a_phase_that_is_left_out_is_invalid() {
+    let home = Home::new();
+    let said = run(&home, &format!("{SMALL}[find]\nrun = FALSE\n[ior-rnd4K-easy-read]\nrun = FALSE\n"), "").expect(0);
+    for (name, score, rest) in lines(&said.out) {
+        let is_left_out = name == "find" || name == "ior-rnd4K-easy-read";
+        assert_eq!(score == 0.0, is_left_out || name == "timestamp", "{name}: {}", said.out);
+        assert_eq!(rest.ends_with("[INVALID]"), is_left_out || name.ends_with("-write"), "{name}: {rest}");
+    }
+    // The mean of the others.
+    assert!(value(&results(&home, "result.txt"), "SCORE", "MD").parse::<f64>().unwrap() > 0.0);
+}
+
+/// Protects other people's files: what is not of this run stays, and a file in the way is not overwritten.
+#[test]
+fn other_files_stay() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.work().join("data/ior-hard")).unwrap();
+    home.file("data/mine", "mine");
+    home.file("data/ior-hard/mine", "mine");
+    run(&home, SMALL, "").expect(0);
+    for name in ["data/mine", "data/ior-hard/mine"] {
+        assert_eq!(std::fs::read_to_string(home.work().join(name)).unwrap(), "mine");
+    }
+    assert!(!home.work().join("data/ior-easy").exists() && !home.work().join("data/ior-hard/file").exists());
+    home.file("data/ior-hard/file", "mine");
+    let said = run(&home, SMALL, "");
+    assert_eq!(said.code, 5, "{} {}", said.out, said.err);
+    let said = said.complains(&["ended early", "results", "data"]);
+    assert!(said.out.contains("[INVALID]"), "{}", said.out);
+    assert_eq!(std::fs::read_to_string(home.work().join("data/ior-hard/file")).unwrap(), "mine");
+    // What was measured before is kept.
+    assert!(value(&results(&home, "result.txt"), "ior-easy-write", "score").parse::<f64>().unwrap() > 0.0);
+    assert!(value(&results(&home, "result.txt"), "SCORE", "SCORE").ends_with("[INVALID]"));
+}
+
+/// Protects from data that is not what was written: the phase that reads it says how much, and is invalid.
+#[test]
+fn wrong_data_is_invalid() {
+    let home = Home::new();
+    // First only what writes, then only what reads.
+    let off = |names: &[&str]| names.iter().map(|name| format!("[{name}]\nrun = FALSE\n")).collect::<String>();
+    let later = ["mdtest-easy", "mdtest-hard", "find", "ior-easy", "ior-hard-read", "ior-rnd4K-easy-read"];
+    run(&home, &format!("{SMALL}{}", off(&later)), "--timestamp=t1").expect(0);
+    // Its data was removed; IOR's own words write it again.
+    let exe = value(&results(&home, "result.txt"), "ior-hard-write", "exe");
+    std::fs::create_dir_all(home.work().join("data/ior-hard")).unwrap();
+    home.plumb(&format!("as {exe}")).expect(0);
+    let path = home.work().join("data/ior-hard/file");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[3 * 47008 + 100] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let reads = ["mdtest-easy", "mdtest-hard", "find", "ior-easy", "ior-hard-write", "ior-rnd4K-easy-read"];
+    let said = run(&home, &format!("{SMALL}{}", off(&reads)), "--timestamp=t1").expect(0);
+    said.says(&["ERROR INVALID Transfers that were not what was written: 1"]);
+    assert!(path.exists(), "data of another run is removed");
+}
+
+/// Protects users who type: errors with their line and the way out, and nothing is made for them.
+#[test]
+fn mistakes_are_told_with_the_way_out() {
+    let home = Home::new();
+    let wrong = run(&home, "[global]\ndatdir = x\n", "").expect(1);
+    wrong.complains(&["io500: c.ini:2: unknown key `datdir` in [global]; did you mean `datadir`?"]);
+    run(&home, "[find]\nexternal-script = ./x\n", "").expect(1).complains(&["c.ini:2: ", "runs no programs"]);
+    run(&home, SMALL, "--mode=extended").expect(1).complains(&["standard mode only"]);
+    home.plumb("as io500 none.ini").expect(1).complains(&["none.ini"]);
+    home.plumb("as io500").expect(1).complains(&["give a configuration"]);
+    home.plumb("as io500 -h").expect(0).says(&["not an IO500 result", "--plumb-ranks"]);
+    home.plumb("as io500 --list").expect(0).says(&["[ior-easy]", "transferSize = 2m"]);
+    run(&home, SMALL, "--dry-run").expect(0).says(&["[ior-hard-write]", "exe = ior --dataPacketType=timestamp"]);
+    run(&home, SMALL, "--config-hash").expect(0).says(&["config-hash"]);
+    assert!(!home.work().join("results").exists() && !home.work().join("data").exists());
+}
