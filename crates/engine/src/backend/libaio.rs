@@ -220,7 +220,7 @@ impl Libaio {
             return Ok(());
         }
         let timeout = timeout_ns.map(|ns| libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
+            tv_sec: (ns / 1_000_000_000) as _,
             tv_nsec: (ns % 1_000_000_000) as _,
         });
         let free = &mut self.events[self.last_event..];

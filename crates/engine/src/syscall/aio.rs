@@ -92,7 +92,7 @@ impl AioBlocks {
         self.watched.clear();
         self.watched.extend(slots.map(|slot| &raw const self.blocks[slot]));
         let timeout = timeout_ns.map(|ns| libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
+            tv_sec: (ns / 1_000_000_000) as _,
             tv_nsec: (ns % 1_000_000_000) as _,
         });
         // SAFETY: blocks in flight; a timeout that lives through the call, or none.
