@@ -219,10 +219,8 @@ impl Libaio {
         if wanted == 0 && (self.modes.userspace_reap || self.in_flight == 0) {
             return Ok(());
         }
-        let timeout = timeout_ns.map(|ns| libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as _,
-            tv_nsec: (ns % 1_000_000_000) as _,
-        });
+        let timeout = timeout_ns
+            .map(|ns| libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ });
         let free = &mut self.events[self.last_event..];
         // SAFETY: as many events as there is room for; a timeout that lives through the call, or none.
         let taken = unsafe {

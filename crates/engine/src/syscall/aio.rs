@@ -91,10 +91,8 @@ impl AioBlocks {
     pub(crate) fn suspend(&mut self, slots: impl Iterator<Item = usize>, timeout_ns: Option<u64>) {
         self.watched.clear();
         self.watched.extend(slots.map(|slot| &raw const self.blocks[slot]));
-        let timeout = timeout_ns.map(|ns| libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as _,
-            tv_nsec: (ns % 1_000_000_000) as _,
-        });
+        let timeout = timeout_ns
+            .map(|ns| libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ });
         // SAFETY: blocks in flight; a timeout that lives through the call, or none.
         unsafe {
             libc::aio_suspend(

@@ -329,8 +329,8 @@ fn a_job_keeps_its_single_ops_and_its_queue() {
 #[test]
 fn parts_of_a_workload_are_the_whole() {
     let text = "name = \"w\"\n[target.nothing.null]\nsize = \"1MiB\"\n[[phase]]\nname = \"p\"\n\
-                [[phase.workers]]\nname = \"a\"\ntarget = \"nothing\"\ncount = 3\nlimit.ops = 4\n\
-                [[phase.workers]]\nname = \"b\"\ntarget = \"nothing\"\ncount = 2\nlimit.ops = 4\n";
+                [[phase.workers]]\nname = \"a\"\ntarget = \"nothing\"\ncount = 3\nlimit.ops = 4\nwork.blocks.mix.read = 1\n\
+                [[phase.workers]]\nname = \"b\"\ntarget = \"nothing\"\ncount = 2\nlimit.ops = 4\nwork.blocks.mix.read = 1\n";
     let names = |part: Part| {
         let mut place = Place::new();
         place.part = part;
