@@ -21,8 +21,8 @@ cargo xtask test [ARGS…]   install the Debian packages that the tests need (as
 cargo xtask bench NAME     time Plumb and its peers alternately and print ratios; NAME is `engine` (the hot loop
                            against fio), `fio` (fio's command lines in both), `classic` (those of dd, IOzone,
                            Bonnie++ and PostMark), `fidelity` (whether both measure the same), `flows` (file sets
-                           against bare calls), `start` (commands that hardly do anything) or `scaling` (jobs and
-                           depth, with fio's beside); --rounds N; --binary FILE instead of a release build;
+                           against bare calls), `trees` (mdtest and IOR), `start` (commands that hardly do
+                           anything) or `scaling` (jobs and depth, with fio's beside); --rounds N; --binary FILE instead of a release build;
                            --only TEXT: cases whose names contain TEXT, not in `engine` and `flows`
 cargo xtask calibrate      how often Plumb is right and wrong on simulated devices, against its bars;
                            --scale small|full, --seed N, --only SCENARIO, --tell N (explain N trials)
@@ -52,6 +52,7 @@ fn main() -> Result<()> {
         ["bench", "fidelity", rest @ ..] => bench::fidelity(&bench::Options::parse(rest)?),
         ["bench", "start", rest @ ..] => bench::start(&bench::Options::parse(rest)?),
         ["bench", "scaling", rest @ ..] => bench::scaling(&bench::Options::parse(rest)?),
+        ["bench", "trees", rest @ ..] => bench::trees(&bench::Options::parse(rest)?),
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
         ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),
         ["aa", "gate", rest @ ..] => aa::run(&aa::Options::of_gates(rest)?),

@@ -17,6 +17,7 @@ mod plumb;
 mod rounds;
 mod scaling;
 mod start;
+mod trees;
 
 pub use classic::classic;
 pub use dialect::dialect;
@@ -26,3 +27,4 @@ pub use flows::flows;
 pub use options::Options;
 pub use scaling::scaling;
 pub use start::start;
+pub use trees::trees;
