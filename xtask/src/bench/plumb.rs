@@ -15,7 +15,8 @@ pub struct Plumb {
 impl Plumb {
     /// The binary that was named, or the release build, made now.
     pub fn get(options: &Options) -> Result<Plumb> {
-        Ok(Plumb { binary: crate::tools::plumb(options.binary.as_deref())? })
+        // Benches start it in other directories.
+        Ok(Plumb { binary: std::path::absolute(crate::tools::plumb(options.binary.as_deref())?)? })
     }
 
     /// The command that speaks another tool's language.
