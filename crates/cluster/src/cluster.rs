@@ -5,11 +5,11 @@ use crate::error::ClusterError;
 use crate::tree;
 use std::time::Duration;
 
-/// Whether to wait on for another rank; asked again and again, with how long it has been waited.
-pub type Patience<'a> = dyn Fn(Duration) -> bool + 'a;
+/// Whether to wait on for this rank; asked again and again, with how long it has been waited.
+pub type Patience<'a> = dyn Fn(u32, Duration) -> bool + 'a;
 
 /// Waits for as long as it takes.
-pub fn wait_forever(_waited: Duration) -> bool {
+pub fn wait_forever(_rank: u32, _waited: Duration) -> bool {
     true
 }
 

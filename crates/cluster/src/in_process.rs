@@ -55,7 +55,7 @@ impl Cluster for Thread {
         loop {
             match receiver.recv_timeout(Duration::from_millis(1)) {
                 Ok(message) => return Ok(message),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) if !patience(start.elapsed()) => {
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) if !patience(from, start.elapsed()) => {
                     return Err(silent());
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_silent_rank_is_named() {
         let ended = together(5, |thread| {
-            let patience = |waited: Duration| waited < Duration::from_secs(1);
+            let patience = |_rank: u32, waited: Duration| waited < Duration::from_secs(1);
             match thread.rank() {
                 3 => None,
                 0 => Some(thread.barrier(Arrival::Ready, &patience).unwrap()),

@@ -42,7 +42,7 @@ pub(crate) struct PhaseMemory {
     io_workers: usize,
     /// No group starts after another.
     waits_for_look: bool,
-    /// Whom the workers meet besides each other.
+    /// The processes that run the other workers of the phase.
     pub(crate) others: Option<Arc<dyn OtherProcesses>>,
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct PhaseRun {
     pub(crate) flush_inside_clock: bool,
     /// The statistics of single steps, where there are any.
     pub(crate) board: Option<Arc<Board>>,
-    /// Whom the workers meet besides each other.
+    /// The processes that run the other workers of the phase.
     pub(crate) others: Option<Arc<dyn OtherProcesses>>,
 }
 

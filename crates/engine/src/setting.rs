@@ -42,6 +42,6 @@ pub struct Setting<'a> {
     pub copy_listener: Option<SharedListener>,
     /// Which workers this process runs.
     pub part: Part,
-    /// Whom these meet; nobody where this process runs all.
+    /// The processes that run the other workers; `None` where this one runs all.
     pub others: Option<Arc<dyn OtherProcesses>>,
 }

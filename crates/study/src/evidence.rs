@@ -129,7 +129,7 @@ impl<'a> Evidence<'a> {
         Evidence { ranks, ..self }
     }
 
-    /// Whom the workers of this process meet.
+    /// The processes that run the other workers.
     pub(crate) fn others(&self) -> Option<Arc<dyn OtherProcesses>> {
         self.ranks.and_then(RanksRun::others)
     }

@@ -122,7 +122,7 @@ impl Mpi {
 
     /// Whether to wait on for a rank that has not answered for so long.
     fn waits_on(&self, rank: u32, waited: Duration, patience: &Patience<'_>) -> bool {
-        patience(waited) && !self.shared.vital.is_gone(rank)
+        patience(rank, waited) && !self.shared.vital.is_gone(rank)
     }
 
     /// Waits until a request is done. On an error it may not be: the library may still use its memory.

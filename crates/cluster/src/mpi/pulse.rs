@@ -65,7 +65,7 @@ impl VitalSigns {
 
     fn hear(&self, rank: u32, sign: u8) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        // A rank that has left sends nothing more; that is no failure, but nobody may wait for it.
+        // A rank that has left sends nothing more. That is no failure, but waiting for it would never end.
         if sign == LEAVES[0] {
             heard.remove(&rank);
             self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(rank);
@@ -206,7 +206,7 @@ mod tests {
         left.hear(0, LEAVES[0]);
         left.miss();
         assert_eq!((left.is_to_end(), left.neighbours()), (None, Vec::new()));
-        assert!(left.is_gone(0), "nobody waits for it");
+        assert!(left.is_gone(0), "waiting for it would never end");
     }
 
     #[test]

@@ -412,8 +412,8 @@ fn hostile_scripts_are_errors() {
     }
 }
 
-/// Sets so large that nobody could make them are found before anything is made, and as many flowops as a script may have
-/// are lowered in no time, whatever they are called.
+/// Protects against hostile numbers: sets that are too large are refused before any file is made, and 90,000 flowops of one
+/// name are lowered without a search of all for each.
 #[test]
 fn large_numbers_are_no_danger() {
     let sets = "define fileset name=s,path=/t,entries=99999999999,size=17179869183g,leafdirs=18446744073709551615\n\

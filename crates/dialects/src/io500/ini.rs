@@ -204,7 +204,7 @@ fn meant(key: &Key, value: &str) -> Result<String, Problem> {
             Ok(_) => return Err(wrong("is too small; use a size such as 2m")),
             Err(error) => return Err(wrong(&error.to_string())),
         },
-        Takes::Api => api(value).map_err(|problem| wrong(&problem))?,
+        Takes::Api => api(value, wrong)?,
         Takes::Packets => {
             if !["timestamp", "offset", "incompressible", "random", "t", "o", "i", "r"].contains(&value) {
                 return Err(wrong("names unknown packets; use timestamp, offset, incompressible or random"));
@@ -241,13 +241,13 @@ fn supported(key: &Key, value: &str) -> Result<(), Problem> {
 }
 
 /// A back end's name, and options that are its own: no others of the tool can be slipped in.
-fn api(value: &str) -> Result<(), String> {
+fn api(value: &str, wrong: impl Fn(&str) -> Problem) -> Result<(), Problem> {
     let mut words = value.split_whitespace();
     let name = words.next().unwrap_or_default().to_ascii_lowercase();
     match words.find(|word| !word.to_ascii_lowercase().starts_with(&format!("--{name}."))) {
         None => Ok(()),
         Some(other) => {
-            Err(format!("holds `{}`, which is not an option of {name}; use --{name}.NAME=VALUE", shown(other)))
+            Err(wrong(&format!("holds `{}`, which is not an option of {name}; use --{name}.NAME=VALUE", shown(other))))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Configurations as sites write them and as nobody should, the phases that come of them, and the golden's numbers.
+//! Valid and hostile configurations, the phases that they give, and the numbers of a real run.
 
 use super::score::Scores;
 use super::*;

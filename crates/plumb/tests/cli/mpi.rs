@@ -244,6 +244,34 @@ fn a_signal_to_one_rank_keeps_what_all_measured() {
     }
 }
 
+// Protects: when a rank dies, it is named, and what the others measured is stored before the launcher kills them. Only Open MPI leaves
+// time for that; here more than its second, so that a busy machine does not matter.
+#[test]
+fn a_rank_that_dies_is_named_and_the_rest_is_stored() {
+    for launcher in launchers().filter(|launcher| launcher.program == "mpirun.openmpi") {
+        for work in ["run long.toml", "as mdtest -F -n 100000000 -W 600 -d out"] {
+            let home = Home::new();
+            home.file("long.toml", LONG);
+            let mut command = launcher.command_after(&[], &home, 3, work);
+            command.env("OMPI_MCA_odls_base_sigkill_timeout", "8");
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            wait_until("three ranks work", || {
+                let works = files_below(&home.work(), &is_written) == 3 || made_files(&home.work()) > 30;
+                works || child.try_wait().unwrap().is_some()
+            });
+            let process = process_of_rank(child.id(), 2).expect("the rank runs");
+            rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+            let said = Said::of_output(work.to_owned(), child.wait_with_output().unwrap());
+            let stored = home.plumb("show last --json");
+            let result = stored.json();
+            let ended_by = result["ranks"]["ended_by"].to_string();
+            assert!(ended_by.contains("rank 2 on ") && ended_by.contains("does not answer"), "{said:?}\n{ended_by}");
+            let last = result["phases"].as_array().unwrap().last().unwrap();
+            assert_eq!(last["ranks"]["ranks"], 2, "{said:?}\n{last}");
+        }
+    }
+}
+
 // Protects: whatever ends a command, the other ranks end too, and say nothing of their own.
 #[test]
 fn every_end_is_the_end_of_all() {

@@ -6,17 +6,12 @@
 use super::patience::AfterSignal;
 use plumb_cluster::{Cluster, ClusterError, Reduction};
 use plumb_engine::OtherProcesses;
-use plumb_engine::signals::StopFlag;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// After a signal, a rank waits this long for those that may have died: less than the engine waits for a worker.
-const AFTER_SIGNAL: Duration = Duration::from_secs(1);
 
 /// The meetings of a run.
 pub(super) struct Meetings {
     cluster: Arc<dyn Cluster>,
-    patience: AfterSignal,
+    after_signal: AfterSignal,
     phase: Mutex<PhaseMeetings>,
 }
 
@@ -29,8 +24,8 @@ struct PhaseMeetings {
 }
 
 impl Meetings {
-    pub(super) fn new(cluster: Arc<dyn Cluster>, stop: StopFlag) -> Meetings {
-        Meetings { cluster, patience: AfterSignal::new(stop), phase: Mutex::default() }
+    pub(super) fn new(cluster: Arc<dyn Cluster>, after_signal: AfterSignal) -> Meetings {
+        Meetings { cluster, after_signal, phase: Mutex::default() }
     }
 
     fn phase(&self) -> MutexGuard<'_, PhaseMeetings> {
@@ -42,32 +37,16 @@ impl Meetings {
     /// # Errors
     /// A rank did not come.
     pub(super) fn finish(&self, all: usize) -> Result<(), ClusterError> {
-        while self.phase().met < all && self.meet_with(None).is_some() {}
+        while self.phase().met < all && self.meet(0).is_some() {}
         match std::mem::take(&mut *self.phase()).failed {
             Some(error) => Err(error),
             None => Ok(()),
         }
     }
 
-    /// Meets the others; the answer is how far the furthest came, and nothing where somebody is missing.
-    fn meet_with(&self, count: Option<u64>) -> Option<u64> {
-        let mut phase = self.phase();
-        if phase.failed.is_some() {
-            return None;
-        }
-        phase.met += 1;
-        match self.furthest(count) {
-            Ok(count) => Some(count),
-            Err(error) => {
-                phase.failed = Some(error);
-                None
-            }
-        }
-    }
-
-    fn furthest(&self, count: Option<u64>) -> Result<u64, ClusterError> {
-        let patience = |_waited| self.patience.waits_on(AFTER_SIGNAL);
-        let mut furthest = Furthest { count: count.unwrap_or(0), missing: None };
+    fn furthest(&self, count: u64) -> Result<u64, ClusterError> {
+        let patience = self.after_signal.patience();
+        let mut furthest = Furthest { count, missing: None };
         self.cluster.reduce(&mut furthest, &patience)?;
         // Those below wait for an answer, whether somebody is missing or not.
         let answer = self.cluster.broadcast(furthest.count.to_le_bytes().to_vec(), &patience)?;
@@ -80,7 +59,18 @@ impl Meetings {
 
 impl OtherProcesses for Meetings {
     fn meet(&self, count: u64) -> Option<u64> {
-        self.meet_with(Some(count))
+        let mut phase = self.phase();
+        if phase.failed.is_some() {
+            return None;
+        }
+        phase.met += 1;
+        match self.furthest(count) {
+            Ok(count) => Some(count),
+            Err(error) => {
+                phase.failed = Some(error);
+                None
+            }
+        }
     }
 }
 
@@ -112,11 +102,13 @@ impl Reduction for Furthest {
 mod tests {
     use super::*;
     use plumb_cluster::in_process::threads;
+    use plumb_engine::signals::StopFlag;
 
     /// Each rank by itself, in a thread.
     fn together<T: Send>(ranks: u32, body: impl Fn(u32, &Meetings) -> T + Sync) -> Vec<T> {
-        let all: Vec<Meetings> =
-            threads(ranks).into_iter().map(|rank| Meetings::new(Arc::new(rank), StopFlag::detached())).collect();
+        let meetings =
+            |(number, rank)| Meetings::new(Arc::new(rank), AfterSignal::new(StopFlag::detached(), number, ranks));
+        let all: Vec<Meetings> = (0..).zip(threads(ranks)).map(meetings).collect();
         std::thread::scope(|scope| {
             let body = &body;
             let running: Vec<_> =

@@ -14,7 +14,6 @@ use plumb_workload::files::Names;
 use plumb_workload::{Target, Workload};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// One run, as every rank runs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -167,11 +166,9 @@ impl RunOrder {
 /// Rank 0, or whoever passes on what it says, is gone.
 pub fn follow(bench: &mut Bench, ranks: &JoinedRanks) -> Result<u8, ClusterError> {
     // Rank 0 is told of a signal by the same launcher, and says what becomes of it.
-    const LAST_WORD: Duration = Duration::from_secs(2);
-    let after_signal = AfterSignal::new(bench.stop);
-    let patience = |_waited| after_signal.waits_on(LAST_WORD);
+    let after_signal = AfterSignal::new(bench.stop, ranks.rank(), ranks.size());
     loop {
-        let order = ranks.cluster.broadcast(Vec::new(), &patience);
+        let order = ranks.cluster.broadcast(Vec::new(), &after_signal.patience());
         let order = order.and_then(|order| json::from_slice::<Order>(&order).map_err(|_| UNREADABLE));
         // Whoever cannot go on must not leave as if all were well: the others would wait for it.
         match order.inspect_err(|_| ranks.broken.set(true))? {

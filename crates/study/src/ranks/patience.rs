@@ -1,22 +1,33 @@
 //! How long a rank waits for others once a signal has come.
 
+use plumb_cluster::tree;
 use plumb_engine::signals::{StopFlag, StopSignal, signalled_alone};
-use std::sync::OnceLock;
+use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
+/// After a signal to all ranks, each step that they make together waits this long for the ranks below, which may have died. Launchers
+/// kill a second after they have asked: by then, what was measured must be stored. A rank waits longer by [`EACH_LEVEL`] for each level
+/// of ranks below it, which do the same.
+const AFTER_SIGNAL: Duration = Duration::from_millis(200);
+/// See [`AFTER_SIGNAL`].
+const EACH_LEVEL: Duration = Duration::from_millis(50);
+/// The rank above answers when it has waited for all that are below it. A rank that gave up before and ended would make launchers kill
+/// rank 0, which has to store what there is.
+const FOR_AN_ANSWER: Duration = Duration::from_secs(5);
 /// After a signal to this rank alone, no launcher kills, and the others hear of it at their next sign of life.
 const AFTER_OWN_SIGNAL: Duration = Duration::from_secs(10);
 
 /// Waits for as long as it takes, but for a while only once a signal has come.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct AfterSignal {
     stop: StopFlag,
-    /// Since when it has been known.
-    since: OnceLock<Instant>,
+    rank: u32,
+    size: u32,
 }
 
 impl AfterSignal {
-    pub(super) fn new(stop: StopFlag) -> AfterSignal {
-        AfterSignal { stop, since: OnceLock::new() }
+    pub(super) fn new(stop: StopFlag, rank: u32, size: u32) -> AfterSignal {
+        AfterSignal { stop, rank, size }
     }
 
     /// A signal has come, to this rank at least. Where another rank ended the run, that one says why.
@@ -24,12 +35,43 @@ impl AfterSignal {
         self.stop.signal().is_some_and(|signal| signal != StopSignal::Program)
     }
 
-    /// Whether to wait on: for at most this long after a signal to all ranks, which may be the launcher's last word before it kills.
-    pub(super) fn waits_on(&self, most: Duration) -> bool {
-        if !self.is_signalled() {
-            return true;
+    /// For one step that all ranks make together.
+    pub(super) fn patience(&self) -> impl Fn(u32, Duration) -> bool {
+        let (own, since) = (*self, OnceCell::new());
+        move |rank, _waited| {
+            let most = || if signalled_alone() { AFTER_OWN_SIGNAL } else { own.most(rank) };
+            !own.is_signalled() || since.get_or_init(Instant::now).elapsed() < most()
         }
-        let since = self.since.get_or_init(Instant::now);
-        since.elapsed() < if signalled_alone() { AFTER_OWN_SIGNAL } else { most }
+    }
+
+    /// After a signal to all ranks.
+    fn most(&self, rank: u32) -> Duration {
+        match tree::parent(self.rank) == Some(rank) {
+            true => FOR_AN_ANSWER,
+            false => AFTER_SIGNAL + EACH_LEVEL * tree::height(self.rank, self.size),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects what was measured when a rank dies: no rank gives up before those above it have decided without the dead one, and
+    // rank 0 has time left of the second that launchers give.
+    #[test]
+    fn no_rank_gives_up_before_the_ranks_above() {
+        for size in [2, 33, 34, 1057, 1058, 40_000] {
+            let of = |rank: u32| AfterSignal::new(StopFlag::detached(), rank, size);
+            for rank in 1..size {
+                let parent = tree::parent(rank).unwrap();
+                assert!(of(rank).most(parent) > of(0).most(1), "{rank} of {size}");
+                if tree::height(rank, size) > 0 {
+                    let child = tree::children(rank, size).next().unwrap();
+                    assert!(of(rank).most(child) < of(parent).most(rank), "{rank} of {size}");
+                }
+            }
+            assert!(of(0).most(1) * 2 < Duration::from_millis(900), "{size}");
+        }
     }
 }

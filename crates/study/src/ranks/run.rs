@@ -5,7 +5,7 @@ use super::meet::Meetings;
 use super::order::{Division, WorkloadOfRank};
 use super::patience::AfterSignal;
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
-use plumb_cluster::{Arrival, Ending, EndingKind, Release, monotonic_ns, tree, wait_until_ns};
+use plumb_cluster::{Arrival, ClusterError, Ending, EndingKind, Release, monotonic_ns, wait_until_ns};
 use plumb_engine::OtherProcesses;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
@@ -15,7 +15,6 @@ use plumb_workload::{Phase, Program, Target, Workload};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What all do together next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,12 +28,6 @@ enum Next {
     /// Add up what was measured.
     Sum,
 }
-
-/// After a signal, barriers and sums wait this long for ranks that may have died. Launchers kill a second after they have asked:
-/// by then, what was measured must be stored. A rank that has ranks below it waits longer, by [`EACH_LEVEL`].
-const AFTER_SIGNAL: Duration = Duration::from_millis(250);
-/// See [`AFTER_SIGNAL`].
-const EACH_LEVEL: Duration = Duration::from_millis(100);
 
 /// Why a rank ends that a signal ended.
 pub(crate) const INTERRUPTED: &str = "interrupted";
@@ -87,6 +80,7 @@ impl<'a> RanksRun<'a> {
     ) -> RanksRun<'a> {
         // Of the whole: a rank without work of its own makes the same barriers as the others.
         let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
+        let after_signal = AfterSignal::new(stop, ranks.rank(), ranks.size());
         RanksRun {
             ranks,
             stop,
@@ -100,9 +94,9 @@ impl<'a> RanksRun<'a> {
             start_ns: Cell::new(0),
             ends: Cell::new(false),
             last_is_summed: Cell::new(false),
-            after_signal: AfterSignal::new(stop),
+            after_signal,
             meetings: (division != Division::Each).then(|| {
-                let meetings = Meetings::new(Arc::clone(&ranks.cluster), stop);
+                let meetings = Meetings::new(Arc::clone(&ranks.cluster), after_signal);
                 (Arc::new(meetings), workload.phase.iter().map(meetings_of).collect())
             }),
             reasons: RefCell::new(Vec::new()),
@@ -135,12 +129,6 @@ impl<'a> RanksRun<'a> {
         }
     }
 
-    /// Waits on, but for a while only once a signal has come.
-    fn patience(&self, part: u32) -> impl Fn(Duration) -> bool {
-        let after_all = (AFTER_SIGNAL + EACH_LEVEL * tree::height(self.ranks.rank(), self.ranks.size())) * part;
-        move |_waited| self.after_signal.waits_on(after_all)
-    }
-
     fn end(&self, reasons: Vec<String>) {
         self.ends.set(true);
         self.learn(reasons.into_iter());
@@ -161,7 +149,7 @@ impl<'a> RanksRun<'a> {
         if arrival != Arrival::Ready {
             self.ranks.cluster.announce_end();
         }
-        match self.ranks.cluster.barrier(arrival, &self.patience(1)) {
+        match self.ranks.cluster.barrier(arrival, &self.after_signal.patience()) {
             Ok(Release::At(at)) => Some(at),
             Ok(Release::End(endings)) => {
                 if endings.iter().any(|ending| ending.kind == EndingKind::Silent) {
@@ -229,10 +217,13 @@ impl<'a> RanksRun<'a> {
                 // Others may be on their way to a meeting.
                 self.ranks.cluster.announce_end();
             }
-            if let Err(error) = meetings.finish(numbers.get(self.summed.get()).copied().unwrap_or(0)) {
-                self.ranks.broken.set(true);
-                self.end(vec![error.to_string()]);
-                return;
+            match meetings.finish(numbers.get(self.summed.get()).copied().unwrap_or(0)) {
+                // Who is silent is missed at the barrier too.
+                Ok(()) | Err(ClusterError::Silent { .. }) => {}
+                Err(error) => {
+                    self.barrier(Arrival::Ends(error.to_string()));
+                    return;
+                }
             }
         }
         self.barrier(self.arrival());
@@ -265,7 +256,7 @@ impl<'a> RanksRun<'a> {
         self.summed.set(self.summed.get() + 1);
         let name = |rank: u32| self.name(rank);
         let mut sum = PhaseSum { phase: own, workers: self.workers, files: self.files, name: &name };
-        if let Err(error) = self.ranks.cluster.reduce(&mut sum, &self.patience(2)) {
+        if let Err(error) = self.ranks.cluster.reduce(&mut sum, &self.after_signal.patience()) {
             self.ranks.broken.set(true);
             self.end(vec![error.to_string()]);
         }

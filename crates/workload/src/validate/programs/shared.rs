@@ -125,7 +125,7 @@ fn meetings(check: &mut Checker, workload: &Workload, group: &WorkerGroup, progr
     for (name, step) in program.shared_names() {
         if own.insert(name.clone(), step).is_some() {
             let message = format!("two steps have the name `{name}`");
-            check.problem(["steps"], message, "give each its own; its statistics bear it");
+            check.problem(["steps"], message, "give each a name of its own: statistics are listed by it");
         }
     }
     // Workers meet in their phase.
@@ -169,7 +169,7 @@ fn one(check: &mut Checker, workload: &Workload, step: &SharedStep, nesting: usi
         return check.problem([], "steps are nested too deeply", format!("use at most {NESTING_MAX} levels"));
     }
     if step.name.is_empty() {
-        check.problem(["name"], "the step has no name", "give it one; its statistics bear it");
+        check.problem(["name"], "the step has no name", "give it one: statistics are listed by it");
     }
     if step.file.handle > HANDLE_MAX {
         let message = format!("the handle {} is too high", step.file.handle);

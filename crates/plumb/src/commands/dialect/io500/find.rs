@@ -93,7 +93,7 @@ impl Search<'_> {
         self.stop.is_some_and(StopFlag::requested)
     }
 
-    /// What one thread does: a directory after another, until nobody has any.
+    /// Reads directories, in one thread, until none is left and no other thread can find more.
     fn directories(&self) -> Found {
         let mut found = Found::default();
         let mut inside = Vec::new();
