@@ -245,7 +245,8 @@ fn a_signal_to_one_rank_keeps_what_all_measured() {
 }
 
 // Protects: when a rank dies, it is named, and what the others measured is stored before the launcher kills them. Only Open MPI leaves
-// time for that; here more than its second, so that a busy machine does not matter.
+// time for that; here more than its second, so that a busy machine does not matter. That no rank leaves early, which makes mpirun kill
+// at once, is for the unit test of `study/src/ranks/patience.rs`.
 #[test]
 fn a_rank_that_dies_is_named_and_the_rest_is_stored() {
     for launcher in launchers().filter(|launcher| launcher.program == "mpirun.openmpi") {
