@@ -12,6 +12,9 @@ const KTHREADD: u32 = 2;
 /// another would have to wait until tens of thousands of processes were made.
 const SAME_NUMBER: Duration = Duration::from_secs(1);
 
+/// For so long, nobody calls what was listed old.
+const FRESH: Duration = Duration::from_millis(100);
+
 /// The processes of one moment: that of the first question.
 #[derive(Debug, Clone)]
 pub struct Census {
@@ -46,6 +49,18 @@ impl Census {
     /// As [`Census::new`], of the machine that a tree of files describes.
     pub fn of(sys: &Sysroot) -> Census {
         Census { sys: sys.clone(), listed: OnceCell::new(), known: Vec::new() }
+    }
+
+    /// As [`Census::new`], already read, and so to be had from another thread.
+    pub fn listed_now() -> Census {
+        let census = Census::new();
+        census.listed();
+        census
+    }
+
+    /// Whether it is of a moment that has just passed. One that nobody has asked yet is of the moment to come.
+    pub fn is_fresh(&self) -> bool {
+        self.listed.get().is_none_or(|listed| listed.at.elapsed() < FRESH)
     }
 
     /// A new one for a later moment, which reads the names of new kernel threads only if that is soon.

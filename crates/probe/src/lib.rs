@@ -6,6 +6,7 @@
 //! tree of files that describes another machine. System calls that only the running machine can answer are in one
 //! private module per platform, and elsewhere answer "not on this platform".
 
+mod beside;
 pub mod blocks;
 pub mod census;
 mod cgroup;
@@ -28,6 +29,7 @@ mod testtree;
 pub mod throttle;
 mod uuid;
 
+pub use beside::Beside;
 pub use environment::environment;
 pub use error::ProbeError;
 pub use sysroot::Sysroot;

@@ -5,6 +5,7 @@ use crate::progress::{Progress, Second};
 use crate::ranks::RanksRun;
 use plumb_engine::{FileSetStep, JobFilesError, Live, LoggedOp, Observer, OtherProcesses, PhaseNow, TargetView};
 use plumb_lab::agent::RunLooks;
+use plumb_probe::Beside;
 use plumb_probe::census::Census;
 use plumb_probe::clock::ClockWatch;
 use plumb_probe::conditions::ConditionWatch;
@@ -38,12 +39,15 @@ pub(crate) struct EvidenceLog<'a> {
 pub(crate) struct Evidence<'a> {
     workload: &'a Workload,
     base: &'a Path,
+    environment: &'a Beside<Environment>,
     observations: Observations,
     /// The phases that are over, for checks that look back.
     measured: Measurement,
     judge: LiveJudge,
     samples: SampleSet,
     conditions: ConditionWatch,
+    /// The processes there are when the first phase begins, unless what comes before takes long.
+    census: Option<Beside<Census>>,
     around: Option<Around>,
     /// Of the phase that runs, or has just ended.
     lanes: LaneLog,
@@ -95,7 +99,7 @@ pub(crate) struct SeenInPhase {
 impl<'a> Evidence<'a> {
     pub(crate) fn new(
         workload: &'a Workload,
-        environment: &'a Environment,
+        environment: &'a Beside<Environment>,
         base: &'a Path,
         evidence_log: Option<EvidenceLog<'a>>,
         progress: &'a mut dyn Progress,
@@ -103,11 +107,13 @@ impl<'a> Evidence<'a> {
         Evidence {
             workload,
             base,
-            observations: Observations { environment: environment.clone(), ..Observations::default() },
+            environment,
+            observations: Observations::default(),
             measured: Measurement::default(),
             judge: LiveJudge::new(),
             samples: SampleSet::of([]),
             conditions: ConditionWatch::of([]),
+            census: has_storage(workload).then(|| Beside::begin(Census::listed_now)),
             around: None,
             lanes: LaneLog::default(),
             first_found: BTreeMap::new(),
@@ -233,6 +239,11 @@ fn read_on(log: &mut KernelLog, lines: &mut Seen<Vec<String>>) {
     }
 }
 
+/// Whether it works on anything but simulated devices and nothing.
+pub(crate) fn has_storage(workload: &Workload) -> bool {
+    workload.target.values().any(|target| !matches!(target, Target::Sim(_) | Target::Null(_)))
+}
+
 fn residency_of(targets: &[TargetView<'_>]) -> BTreeMap<String, Seen<Residency>> {
     of_files(targets, |target| {
         let seen = residency::sum(target.files.iter().map(|&file| residency::of_fd(file)));
@@ -293,6 +304,7 @@ impl Observer for Evidence<'_> {
             short_list::keyed(targets.iter().map(|target| (target.name.to_owned(), self.facts(target))));
         self.samples = SampleSet::of(self.observations.targets.values());
         self.conditions = ConditionWatch::of(self.observations.targets.values());
+        self.observations.environment.clone_from(self.environment.get());
         let workload = self.workload;
         let Observations { environment, targets, .. } = &self.observations;
         let begun = self.evidence_log.as_mut().map(|evidence_log| {
@@ -312,7 +324,8 @@ impl Observer for Evidence<'_> {
 
     fn phase_begins(&mut self, phase: &str, targets: &[TargetView<'_>]) {
         self.progress.phase_begins(phase);
-        let census = Census::new();
+        let listed = self.census.take().map(Beside::into_inner);
+        let census = listed.filter(Census::is_fresh).unwrap_or_default();
         let observations = PhaseObservations {
             name: phase.to_owned(),
             resident_before: residency_of(targets),

@@ -1,6 +1,6 @@
 //! One run with its evidence: probe before, engine, probe after, trust, store.
 
-use crate::evidence::{Evidence, EvidenceLog, LastLook};
+use crate::evidence::{Evidence, EvidenceLog, LastLook, has_storage};
 use crate::fit::{Policies, fit};
 use crate::not_stored::NotStored;
 use crate::place::free_bytes;
@@ -16,6 +16,7 @@ use plumb_engine::testdir::{KeptFiles, TestDirs};
 use plumb_engine::trace::Recordings;
 use plumb_engine::{DropCaches, EngineError, Part, Setting, Unopened};
 use plumb_lab::agent::RunLooks;
+use plumb_probe::Beside;
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tool};
@@ -63,7 +64,7 @@ pub struct Bench {
     pub division: Division,
     /// What the store did not take of all runs so far, and of what was made of them.
     pub not_stored: Option<NotStored>,
-    environment: Environment,
+    environment: Rc<Beside<Environment>>,
     null_ceilings: BTreeMap<u32, Seen<f64>>,
 }
 
@@ -220,20 +221,20 @@ impl Bench {
             ranks: None,
             division: Division::Each,
             not_stored: None,
-            environment: plumb_probe::environment(),
+            environment: Rc::new(Beside::begin(plumb_probe::environment)),
             null_ceilings: BTreeMap::new(),
         }
     }
 
     /// The machine.
     pub fn environment(&self) -> &Environment {
-        &self.environment
+        self.environment.get()
     }
 
     /// Memory that a run may use: the machine's, or the control group's where that is less.
     pub fn ram_bytes(&self) -> u64 {
-        let limit = self.environment.cgroup.memory_bytes.unwrap_or(u64::MAX);
-        self.environment.ram_bytes.min(limit)
+        let environment = self.environment();
+        environment.ram_bytes.min(environment.cgroup.memory_bytes.unwrap_or(u64::MAX))
     }
 
     /// What the null backend reaches with this workload's workers. It is measured when the run is over, once a process, and only
@@ -243,7 +244,7 @@ impl Bench {
             return Seen::no("so few ops per second, or so short a phase, that it says nothing");
         }
         let most = |phase: &plumb_workload::Phase| phase.workers.iter().map(|group| group.count).sum::<u32>();
-        let workers = workload.phase.iter().map(most).max().unwrap_or(1).clamp(1, self.environment.cpus.max(1));
+        let workers = workload.phase.iter().map(most).max().unwrap_or(1).clamp(1, self.environment().cpus.max(1));
         self.null_ceilings
             .entry(workers)
             .or_insert_with(|| plumb_engine::null_ceiling_ops(workers).map_err(|error| error.to_string()).into())
@@ -258,7 +259,7 @@ impl Bench {
         // Ranks have files of their own: a share of the memory, or of the free space, is divided among them.
         let (on_host, all) = self.ranks.as_ref().map_or((1, 1), |ranks| (ranks.on_this_host(), ranks.size()));
         let sharers = Sharers { of_memory: u64::from(on_host.max(1)), of_space: u64::from(all.max(1)) };
-        resolved(workload, self.ram_bytes(), base, sharers)
+        resolved(workload, || self.ram_bytes(), base, sharers)
     }
 
     /// Runs a workload once, with all its evidence; stores it and judges it. Where there are several ranks, all of them do so
@@ -287,7 +288,7 @@ impl Bench {
         progress.run_begins(&RunBegun { id: &id, workload: &workload, base: request.base });
         let started_at = Timestamp::now().to_string();
         let tool = tool();
-        let environment = self.environment.clone();
+        let environment = Rc::clone(&self.environment);
         let (mut store, mut queue) = (self.store.take(), self.queue.take());
         let evidence_log = run_log(&mut store, &mut queue).map(|to| EvidenceLog {
             to,
@@ -330,8 +331,7 @@ impl Bench {
             _ => None,
         };
         let mut hosts = of_ranks.as_ref().map_or_else(Vec::new, |of_ranks| of_ranks.hosts.clone());
-        let is_real = |target: &Target| !matches!(target, Target::Sim(_) | Target::Null(_));
-        if workload.target.values().any(is_real) {
+        if has_storage(&workload) {
             let ceiling = self.null_ceiling(hosts.first().map_or(&workload, |host| &host.workload), &measurement);
             let all = hosts.iter_mut().flat_map(|host| &mut host.observations.phases);
             all.chain(&mut observations.phases).for_each(|phase| phase.null_ceiling_ops = ceiling.clone());
@@ -368,6 +368,7 @@ impl Bench {
                 observations = first.observations;
             }
         }
+        let environment = environment.get().clone();
         let result = RunResult {
             schema: RESULT_SCHEMA.to_owned(),
             id,
@@ -403,7 +404,7 @@ impl Bench {
             .inspect_err(|_| ranks.break_off())?;
         let together = RanksRun::new(ranks, self.stop, &order.workload, &own, order.division);
         let work = Work { workload: &own.workload, ..order.work(ranks.rank(), ranks.size()) };
-        let environment = self.environment.clone();
+        let environment = Rc::clone(&self.environment);
         let mut silent = Silent;
         let mut evidence =
             Evidence::new(work.workload, &environment, work.base, None, &mut silent).with_ranks(Some(&together));
@@ -500,8 +501,15 @@ impl Sharers {
 }
 
 /// The workload with every size in bytes.
-fn resolved(workload: &Workload, ram_bytes: u64, base: &Path, sharers: Sharers) -> Result<Workload, RunError> {
+fn resolved(
+    workload: &Workload,
+    ram_bytes: impl Fn() -> u64,
+    base: &Path,
+    sharers: Sharers,
+) -> Result<Workload, RunError> {
     let mut workload = workload.clone();
+    // It is being read meanwhile, and most workloads need not wait for it.
+    let memory = |size: Size, sharers: u64| if size.fixed().is_some() { 0 } else { ram_bytes() / sharers };
     for (name, target) in &mut workload.target {
         let Sharers { of_memory, of_space } = if is_named(target) { Sharers::ONE } else { sharers };
         let sizes: Vec<&mut Size> = match target {
@@ -523,12 +531,12 @@ fn resolved(workload: &Workload, ram_bytes: u64, base: &Path, sharers: Sharers) 
                 }
                 Size::Bytes(_) | Size::Ram(_) => 0,
             };
-            *size = Size::Bytes(size.resolve(ram_bytes / of_memory, free));
+            *size = Size::Bytes(size.resolve(memory(*size, of_memory), free));
         }
     }
     for phase in &mut workload.phase {
         if let Some(pressure) = &mut phase.memory_pressure {
-            *pressure = Size::Bytes(pressure.resolve(ram_bytes / sharers.of_memory, 0));
+            *pressure = Size::Bytes(pressure.resolve(memory(*pressure, sharers.of_memory), 0));
         }
     }
     Ok(workload)
