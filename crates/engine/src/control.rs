@@ -78,8 +78,14 @@ unsafe impl Shareable for WorkerWords {}
 /// A deadline that is always over.
 const STOPPED: Ticks = 0;
 
-/// Longest sleep of a worker that waits for its start.
-const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+/// Longest sleep of a worker that waits for news. All news wakes it; ten thousand that looked up ten times a second would keep those from
+/// starting that are to come.
+#[cfg(target_os = "linux")]
+const LONGEST_SLEEP: Duration = Duration::from_secs(10);
+
+/// Where nothing wakes it, it looks up.
+#[cfg(not(target_os = "linux"))]
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// What one worker sees of its phase, and says to it.
 #[derive(Clone, Copy)]
@@ -250,13 +256,13 @@ impl Control {
         }
         #[cfg(target_os = "linux")]
         {
-            let longest = futex::Timespec { tv_sec: 0, tv_nsec: LONGEST_SLEEP.subsec_nanos().into() };
+            let longest = futex::Timespec { tv_sec: LONGEST_SLEEP.as_secs() as i64, tv_nsec: 0 };
             // That the word has changed, a signal and the time-out all end in another look.
             let _ = futex::wait(&self.news, futex::Flags::empty(), seen, Some(&longest));
         }
         #[cfg(not(target_os = "linux"))]
         if self.news.load(Acquire) == seen {
-            std::thread::sleep(LONGEST_SLEEP / 100);
+            std::thread::sleep(LONGEST_SLEEP);
         }
     }
 

@@ -184,7 +184,7 @@ impl Queue {
     /// Takes in what waits where it has become much. What cannot be taken in now waits on, and what is damaged waits for a command that
     /// can say so.
     fn keep_short(&self) {
-        let is_long = files_in(&self.directory).is_ok_and(|files| !files.is_empty() && files.len() % WAITING_MAX == 0);
+        let is_long = count_in(&self.directory).is_ok_and(|files| files > 0 && files % WAITING_MAX == 0);
         if is_long && let Ok(mut store) = Store::open_beside_queue(&self.database) {
             store.take_in_queue(Damaged::Stays);
         }
@@ -501,6 +501,19 @@ fn file_name(id: &str) -> String {
     format!("{id}.{EXTENSION}")
 }
 
+/// How many files of runs there are. Each short run asks, so that nothing is sorted for it.
+fn count_in(directory: &Path) -> io::Result<usize> {
+    let mut count = 0;
+    for entry in fs::read_dir(directory)? {
+        count += usize::from(is_of_run(Path::new(&entry?.file_name())));
+    }
+    Ok(count)
+}
+
+fn is_of_run(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == EXTENSION)
+}
+
 /// The files of runs, the oldest first: their names are UUIDv7.
 fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
@@ -510,7 +523,7 @@ fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     };
     let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
     let mut paths = paths?;
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
+    paths.retain(|path| is_of_run(path));
     paths.sort();
     Ok(paths)
 }

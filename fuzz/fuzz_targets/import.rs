@@ -1,0 +1,14 @@
+//! Other tools' results, each read as every tool's.
+#![no_main]
+
+use jiff::Timestamp;
+use libfuzzer_sys::fuzz_target;
+use plumb_import::{ForeignFile, TOOLS, read};
+
+fuzz_target!(|data: &[u8]| {
+    let file = ForeignFile { name: "results", bytes: data, changed_at: Timestamp::UNIX_EPOCH };
+    let _ = read(&file, None);
+    for tool in TOOLS {
+        let _ = read(&file, Some(tool.name));
+    }
+});

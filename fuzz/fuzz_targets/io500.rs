@@ -1,0 +1,9 @@
+//! The configuration of the IO500.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plumb_dialects::io500::read;
+
+fuzz_target!(|data: &str| {
+    let _ = read(&["config.ini".to_owned()], None, "2026-01-01T00-00-00", &mut |_| Ok(data.to_owned()));
+});
