@@ -493,7 +493,7 @@ mod tests {
     #[test]
     fn a_finding_has_the_time_at_which_it_became_true() {
         let workload = select("random-read").unwrap()[0].workload(&Scale::moderate(RunPlace::Directory));
-        let environment = Environment::default();
+        let environment = Beside::begin(Environment::default);
         for (fails_from, expected) in [(5, Some(5_000_000_000)), (1, None)] {
             let mut silent = Silent;
             let mut evidence = Evidence::new(&workload, &environment, Path::new("/"), None, &mut silent);
