@@ -5,7 +5,8 @@ use anyhow::{Context, Result, bail};
 use plumb_workload::library_random::LibraryRandom;
 use std::ffi::OsString;
 use std::fmt;
-use std::os::unix::fs::symlink;
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -131,6 +132,19 @@ impl Site {
         for program in PROGRAMS.iter().take(2) {
             symlink(&binary, site.path("bin").join(program))?;
         }
+        std::fs::create_dir(site.path("iors"))?;
+        for program in ["ior", "md-workbench"] {
+            symlink(site.source.join("src").join(program), site.path("iors").join(program))?;
+        }
+        // The other ranks' remarks come in the middle of rank 0's lines.
+        let mdtest = site.source.join("src/mdtest");
+        let alone = format!(
+            "#!/bin/sh\n[ \"${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}\" = 0 ] || exec >/dev/null 2>&1\nexec '{}' \"$@\"\n",
+            mdtest.display()
+        );
+        let wrapper = site.path("iors/mdtest");
+        std::fs::write(&wrapper, alone)?;
+        std::fs::set_permissions(&wrapper, Permissions::from_mode(0o755))?;
         run(Command::new("cp").arg("-r").arg(site.source.join("testing")).arg(site.path("testing")))?;
         // Published with an `exit` behind its second test.
         let basic = site.path("testing/basic-tests.sh");
@@ -147,7 +161,7 @@ impl Site {
 
     fn programs(&self, whose: Whose) -> PathBuf {
         match whose {
-            Whose::Iors => self.source.join("src"),
+            Whose::Iors => self.path("iors"),
             Whose::Plumbs => self.path("bin"),
         }
     }
@@ -230,7 +244,8 @@ struct Mix {
 }
 
 impl Mix {
-    /// What mdtest itself can do: with `-c` it does not find trees of `-u`, and with `-N` none below their tops.
+    /// What mdtest itself can do: with `-c` it does not find trees of `-u`, with `-N` none below their tops, and `-R` draws
+    /// from the items of all directories of `-n` and `-I` for each of them.
     fn draw(numbers: &mut LibraryRandom) -> Mix {
         let mut below = |bound: u32| numbers.draw() % bound;
         let ranks = 1 + below(3);
@@ -275,7 +290,7 @@ impl Mix {
             2 => ["-w=32", "-e=16"].map(str::to_owned).into_iter().for_each(&mut say),
             _ => {}
         }
-        if below(4) == 0 {
+        if below(4) == 0 && (items == 0 || per_directory == 0) {
             say(format!("--random-seed={}", 1 + below(1000)));
             say("-R".to_owned());
         }

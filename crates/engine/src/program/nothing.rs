@@ -107,7 +107,7 @@ mod tests {
     fn calls(step: TreeWork) -> NullCalls {
         let [create, close, sync, transfer] = [1, 20, 300, 4000].map(Nanos);
         let mut calls = NullCalls::new(NullDelays { create, close, sync, transfer });
-        calls.use_rules(&Arc::new(vec![StepRules::Tree(TreeStep::new(step))]));
+        calls.use_rules(&Arc::new(vec![StepRules::Tree(Box::new(TreeStep::new(step)))]));
         calls
     }
 
