@@ -1,10 +1,11 @@
-//! Development tasks: `cargo xtask test | bench NAME | calibrate | aa | musl | dist | schema`.
+//! Development tasks: `cargo xtask test | bench NAME | calibrate | aa | musl | dist | ior DIR | schema`.
 
 mod aa;
 mod bench;
 mod binomial;
 mod calibrate;
 mod dist;
+mod ior;
 mod kernels;
 mod mount;
 mod packages;
@@ -38,6 +39,9 @@ cargo xtask musl           build the static binary
 cargo xtask dist           make the files of a release in target/dist: .deb, .rpm, wheel, static tarball, image,
                            SBOM, sums; --machine x86-64|aarch64 for one machine; --check installs and runs what
                            was made (as root; --suite NAME: in that Debian)
+cargo xtask ior DIR        run the test scripts of a fetched and built IOR (DIR) with Plumb in its place, and compare
+                           mdtest's traces of random option mixes; needs mpiexec; --mixes N [40], --seed N,
+                           --binary FILE
 cargo xtask schema         write the JSON Schemas that `plumb schema` prints, from the types";
 
 fn main() -> Result<()> {
@@ -58,6 +62,7 @@ fn main() -> Result<()> {
         ["aa", "gate", rest @ ..] => aa::run(&aa::Options::of_gates(rest)?),
         ["aa", "power", rest @ ..] => aa::power::run(&aa::power::Options::parse(rest)?),
         ["aa", rest @ ..] => aa::run(&aa::Options::parse(rest)?),
+        ["ior", rest @ ..] => ior::compare(&ior::Options::parse(rest)?),
         ["musl"] => musl(),
         ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),
         ["schema"] => schema::write(),

@@ -278,7 +278,7 @@ fn lengths_of_nothing(
 ) -> Result<Lengths, WorkerPlanError> {
     match (target, group.work.stream()) {
         (OpenTarget::Sim(sim), Some(stream)) if !stream.is_plumb() => simulated_lengths(seat, group, stream, sim),
-        (OpenTarget::Null { bytes }, Some(stream)) => Ok(null_lengths(stream, *bytes)),
+        (OpenTarget::Null { bytes, .. }, Some(stream)) => Ok(null_lengths(stream, *bytes)),
         (target, _) => Ok(Lengths::from_each(target.lengths())),
     }
 }

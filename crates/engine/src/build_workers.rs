@@ -92,6 +92,10 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                     let stream = seat.stream(workload.seed);
                     crate::program::plan(&seat, program, NamedTarget::Files(files), stream, stream)?;
                 }
+                (Work::Program(program), Some(OpenTarget::Null { files: Some(files), .. })) if seat.number == 0 => {
+                    let stream = seat.stream(workload.seed);
+                    crate::program::plan(&seat, program, NamedTarget::Nothing(files), stream, stream)?;
+                }
                 (Work::Program(program), Some(OpenTarget::Sim(sim))) if !program.is_over_file_set() => {
                     let stream = seat.stream(workload.seed);
                     crate::program::plan(&seat, program, sim.named(), stream, stream)?;
@@ -175,6 +179,13 @@ pub(crate) fn build_workers(
                     let content_stream = content_stream(workload, setting, seat.phase_number, seat.worker);
                     let target = NamedTarget::Files(files);
                     let worker = crate::program::plan(&seat, program, target, stream, content_stream)?;
+                    working_sets.add(&seat.group.target, worker.working_set_bytes, worker.target_bytes);
+                    worker.body()
+                }
+                Some(OpenTarget::Null { files: Some(files), .. }) => {
+                    let stream = seat.stream(workload.seed);
+                    let target = NamedTarget::Nothing(files);
+                    let worker = crate::program::plan(&seat, program, target, stream, stream)?;
                     working_sets.add(&seat.group.target, worker.working_set_bytes, worker.target_bytes);
                     worker.body()
                 }

@@ -14,7 +14,7 @@ use crate::observer::TargetView;
 use crate::plan::WorkerSeat;
 use crate::prepare::TargetFiles;
 use crate::program::shared::SharedSet;
-use crate::program::{NamedRun, NamedTarget, ScratchFiles, TreeState};
+use crate::program::{NamedRun, NamedTarget, NamesOnly, ScratchFiles, TreeState};
 use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::sim::run::{SimDevice, Simulation};
@@ -53,6 +53,8 @@ pub(crate) enum OpenTarget {
     Scratch(ScratchFiles),
     Null {
         bytes: u64,
+        /// What programs name.
+        files: Option<NamesOnly>,
     },
     Sim(OpenSim),
 }
@@ -66,7 +68,7 @@ impl OpenTarget {
                 Vec::new()
             }
             OpenTarget::Job(target) => target.lengths.to_vec(),
-            OpenTarget::Null { bytes } => vec![*bytes],
+            OpenTarget::Null { bytes, .. } => vec![*bytes],
             OpenTarget::Sim(sim) => vec![sim.bytes],
         }
     }

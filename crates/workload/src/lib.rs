@@ -44,7 +44,8 @@ pub use phase::{
 pub use program::{Pick, Program, ScratchTarget, SharedTree, Step};
 pub use sim::{SimDevice, SimModel};
 pub use target::{
-    DeviceTarget, Distribution, FileTarget, FilesTarget, NullTarget, Prepare, SimTarget, Target, TreeTarget,
+    DeviceTarget, Distribution, FileTarget, FilesTarget, NullDelays, NullFiles, NullTarget, Prepare, SimTarget, Target,
+    TreeTarget,
 };
 pub use units::{Bytes, Nanos, PerSecond, Share, Size};
 pub use validate::Problem;

@@ -1,10 +1,10 @@
 //! Where operations go.
 
 use crate::content::Content;
-use crate::files::JobFiles;
+use crate::files::{JobFiles, Names};
 use crate::program::{ScratchTarget, SharedTree};
 use crate::sim::SimDevice;
-use crate::units::{Bytes, Size};
+use crate::units::{Bytes, Nanos, Size};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -32,6 +32,18 @@ pub enum Target {
     SharedTree(SharedTree),
     /// A simulated device on a virtual clock.
     Sim(SimTarget),
+}
+
+impl Target {
+    /// The names of its files, where programs and jobs use names.
+    pub fn names(&self) -> Option<&Names> {
+        match self {
+            Target::JobFiles(files) => Some(&files.names),
+            Target::Scratch(scratch) => Some(&scratch.names),
+            Target::Null(null) => null.files.as_ref().map(|files| &files.names),
+            _ => None,
+        }
+    }
 }
 
 /// How a file gets its blocks before the first phase.
@@ -180,6 +192,49 @@ pub struct DeviceTarget {
 pub struct NullTarget {
     /// The range of offsets.
     pub size: Bytes,
+    /// Files that programs name; block I/O needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Box<NullFiles>>,
+}
+
+impl NullTarget {
+    /// A range of offsets without files.
+    pub fn of(size: Bytes) -> NullTarget {
+        NullTarget { size, files: None }
+    }
+}
+
+/// Files that only their names exist of: every call on them succeeds and does nothing, and data is not kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct NullFiles {
+    /// What they are called.
+    pub names: Names,
+    /// How long calls take.
+    #[serde(default, skip_serializing_if = "NullDelays::is_none")]
+    pub delays: NullDelays,
+}
+
+/// How long calls on null files sleep, ns; 0 is not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct NullDelays {
+    /// Creating a file.
+    pub create: Nanos,
+    /// Closing one.
+    pub close: Nanos,
+    /// `sync`.
+    pub sync: Nanos,
+    /// Reading or writing a record.
+    pub transfer: Nanos,
+}
+
+impl NullDelays {
+    fn is_none(&self) -> bool {
+        *self == NullDelays::default()
+    }
 }
 
 /// A simulated device.

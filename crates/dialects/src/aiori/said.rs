@@ -6,6 +6,7 @@ use super::options::{Opt, Support, Takes};
 use super::size::size;
 use plumb_workload::program::PacketKind;
 use plumb_workload::suggest::nearest;
+use plumb_workload::{Nanos, NullDelays};
 use std::collections::BTreeMap;
 
 /// Most ranks of one process: a thread each.
@@ -65,7 +66,8 @@ impl Said {
             };
             return self.option(row, rows, value.map(str::to_owned), next);
         }
-        for (at, letter) in name.char_indices() {
+        // The tools pass over a dash among letters: `-z-k` is `-z -k`.
+        for (at, letter) in name.char_indices().filter(|(_, letter)| *letter != '-') {
             let Some(row) = all().find(|row| row.letter == Some(letter)) else {
                 let long = all().filter_map(|row| row.name).find(|long| *long == name);
                 let nearest = long.map(|name| format!("--{name}"));
@@ -247,6 +249,23 @@ impl Said {
             true => Ok(ranks),
             false => Err(wrong("plumb-ranks", ranks.to_string(), &format!("is not possible; use 1 to {RANKS_MAX}"))),
         }
+    }
+
+    /// How long calls of the back end DUMMY take.
+    ///
+    /// # Errors
+    /// A delay is negative.
+    pub fn dummy_delays(&self) -> Result<NullDelays, OptionError> {
+        let delay = |call: &str| {
+            let us = self.small_count(&format!("dummy.delay-{call}"), 0)?;
+            Ok(Nanos(u64::from(us) * 1000))
+        };
+        Ok(NullDelays {
+            create: delay("create")?,
+            close: delay("close")?,
+            sync: delay("sync")?,
+            transfer: delay("xfer")?,
+        })
     }
 
     /// Data packets, by the first letter of their name.

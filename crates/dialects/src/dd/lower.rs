@@ -38,7 +38,7 @@ pub fn lower(dd: &Dd) -> Workload {
         (Some(_), _) => INPUT,
         (None, Some(_)) => OUTPUT,
         (None, None) => {
-            target.insert(STREAMS.to_owned(), Target::Null(NullTarget { size: Bytes(copy.read_block.0) }));
+            target.insert(STREAMS.to_owned(), Target::Null(NullTarget::of(Bytes(copy.read_block.0))));
             STREAMS
         }
     };

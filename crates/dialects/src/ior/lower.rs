@@ -9,7 +9,9 @@ use plumb_workload::program::{
     Advice, MapStep, MissingFile, Moves, OpenStep, Packets, Pauses, Pick, Program, ProgramContent, RecordOrder,
     ScratchTarget, SegmentOrder, Segments, Step, Transfer, Via, Wall,
 };
-use plumb_workload::{Bytes, ClockScope, End, Flush, Nanos, Phase, Target, Work, WorkerGroup, Workload};
+use plumb_workload::{
+    Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, Phase, Target, Work, WorkerGroup, Workload,
+};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -63,11 +65,18 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
         phases.push(lowering.removal());
     }
     let names = Names::Said(files.iter().map(PathBuf::from).collect());
+    let target = match test.api {
+        Api::Posix | Api::Mmap => Target::Scratch(ScratchTarget { path: PathBuf::new(), names }),
+        Api::Dummy(delays) => Target::Null(NullTarget {
+            size: Bytes(test.all_bytes()),
+            files: Some(Box::new(NullFiles { names, delays })),
+        }),
+    };
     let workload = Workload {
         name: "ior".to_owned(),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: BTreeMap::from([(TARGET.to_owned(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names }))]),
+        target: BTreeMap::from([(TARGET.to_owned(), target)]),
         phase: phases,
     };
     Lowered { workload, repetition: facts.repetition }
@@ -190,8 +199,8 @@ impl Lowering<'_> {
         let mut steps = vec![Step::Open(OpenStep {
             file: Pick::Nth(file),
             handle: HANDLE,
-            // A mapping for stores needs both.
-            read: !writes || test.api == Api::Mmap || test.api == Api::Posix,
+            // A mapping for stores needs both, and IOR opens so whatever it does.
+            read: true,
             write: writes,
             create: writes,
             direct: test.direct,
@@ -272,7 +281,7 @@ impl Lowering<'_> {
             } else {
                 Via::Plain
             },
-            flushes: test.flushes_each && does == Moves::Write && test.api == Api::Posix,
+            flushes: test.flushes_each && does == Moves::Write && test.api != Api::Mmap,
             pauses: (test.transfer_delay_us > 0)
                 .then_some(Pauses { time: Nanos(u64::from(test.transfer_delay_us) * 1000), every: 1 }),
             wall: match (test.wall_s, does) {

@@ -19,7 +19,7 @@ const GPU: Support = Never("Plumb does not transfer GPU data");
 /// All of them but those of the back ends. Source: IOR 4.1.0+dev, its `-h` and user guide.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
-    short('a', "api", Text, "POSIX", "Back end: POSIX or MMAP"),
+    short('a', "api", Text, "POSIX", "Back end: POSIX, MMAP or DUMMY"),
     short('A', "refNum", Number, "0", "Number to print"),
     short('b', "blockSize", Size, "1048576", "Contiguous bytes to write per task and segment"),
     Opt { support: NotYet("it needs MPI-IO"), ..short('c', "collective", Flag, "", "Collective I/O") },

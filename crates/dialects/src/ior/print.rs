@@ -241,7 +241,11 @@ impl Summary {
 }
 
 fn api_name(test: &Test) -> &'static str {
-    if test.api == Api::Mmap { "MMAP" } else { "POSIX" }
+    match test.api {
+        Api::Posix => "POSIX",
+        Api::Mmap => "MMAP",
+        Api::Dummy(_) => "DUMMY",
+    }
 }
 
 /// Flags of a reordering, as the summary has them: constant, random.

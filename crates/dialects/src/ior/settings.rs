@@ -1,6 +1,7 @@
 //! Settings of one test: what was said, with defaults, and the rules of what goes together.
 
 use crate::aiori::{Launched, OptionError, Said, more_ranks, wrong};
+use plumb_workload::NullDelays;
 use plumb_workload::program::PacketKind;
 
 /// How files are accessed.
@@ -10,6 +11,8 @@ pub enum Api {
     Posix,
     /// `mmap`.
     Mmap,
+    /// No calls: nothing is written or read.
+    Dummy(NullDelays),
 }
 
 /// Where transfers lie.
@@ -140,7 +143,8 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
     let api = match said.text("a").unwrap_or("POSIX") {
         posix if posix.eq_ignore_ascii_case("POSIX") => Api::Posix,
         mmap if mmap.eq_ignore_ascii_case("MMAP") => Api::Mmap,
-        other => return Err(wrong("a", other, "is a back end that is not yet supported; use POSIX or MMAP")),
+        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Api::Dummy(said.dummy_delays()?),
+        other => return Err(wrong("a", other, "is a back end that is not yet supported; use POSIX, MMAP or DUMMY")),
     };
     let ranks = said.ranks(launched)?;
     let tasks = match said.number("N") {
@@ -247,6 +251,9 @@ impl Test {
             }
             () if self.random != Random::No && self.reorder != Reorder::No && !self.file_per_rank && self.reads => {
                 conflict("-z with -C or -Z needs -F: choose one, or a file per task")
+            }
+            () if (self.checks_read || self.checks_write) && matches!(self.api, Api::Dummy(_)) => {
+                conflict("-R and -W need data, which -a DUMMY does not keep; leave them out")
             }
             () if self.checks_read && !self.writes && self.data_seed.is_none() => {
                 conflict("-R alone needs the seed of the data that was written: give -G")

@@ -2,7 +2,7 @@
 
 use super::*;
 use plumb_workload::program::{RecordOrder, Segments, Step, Transfer, Wall};
-use plumb_workload::{Pick, Work};
+use plumb_workload::{Pick, Target, Work};
 use proptest::prelude::Strategy;
 
 fn tests(line: &str, script: &str) -> Result<Vec<Test>, IorError> {
@@ -350,4 +350,32 @@ proptest::proptest! {
             }
         }
     }
+}
+
+// Protects DUMMY: its files are names alone, with the delays that were said; the phases are those of real files.
+#[test]
+fn dummy_files_are_names_alone() {
+    let line = "-F -e -Y --plumb-ranks 2 -o f";
+    let dummy = lowered(&format!("-a DUMMY {line} --dummy.delay-xfer=9 --dummy.delay-close=2"));
+    let Some(Target::Null(null)) = dummy.workload.target.get("files") else { panic!("{:?}", dummy.workload.target) };
+    let files = null.files.as_ref().unwrap();
+    assert_eq!((files.delays.transfer.0, files.delays.close.0, files.delays.create.0), (9000, 2000, 0));
+    assert_eq!(dummy.workload.phase, lowered(line).workload.phase);
+    for check in ["-W", "-R -w"] {
+        assert!(wrong(&format!("-a DUMMY {check}")).contains("-a DUMMY does not keep"), "{check}");
+    }
+    assert!(wrong("-a HDF5").contains("use POSIX, MMAP or DUMMY"));
+}
+
+// Protects IOR's own tests: a dash among letters is passed over, and a script that goes on behind its last `RUN` has one
+// more test, here of another back end.
+#[test]
+fn ior_s_own_tests_are_read() {
+    let dash = test("-r -z-k -t 100k -b 200k");
+    assert!(dash.keeps && dash.reads && !dash.writes && dash.random == Random::InBlock);
+    let script = "IOR START\n\treorderTasks=1\nRUN\n--dummy.delay-create=1000\nuseo_direct=0\napi=dummy\n  ior stop\n";
+    let both = tests("-f s", script).unwrap();
+    assert_eq!((both[0].api, both[0].reorder), (Api::Posix, Reorder::Constant));
+    let Api::Dummy(delays) = both[1].api else { panic!("{:?}", both[1].api) };
+    assert_eq!(delays.create.0, 1_000_000);
 }

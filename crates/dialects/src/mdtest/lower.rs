@@ -8,7 +8,8 @@ use plumb_workload::program::{
     TreeWork, Wall,
 };
 use plumb_workload::{
-    Bytes, ClockScope, End, Flush, Nanos, OnError, Phase, Start, Target, Work, WorkerGroup, Workload,
+    Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, OnError, Phase, Start, Target, Work, WorkerGroup,
+    Workload,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,10 +40,8 @@ pub struct Facts {
 pub struct Lowered {
     /// What is done.
     pub workload: Workload,
-    /// Number of the iteration.
-    pub iteration: u32,
-    /// Tasks that take part.
-    pub tasks: u32,
+    /// What it was made from.
+    pub facts: Facts,
     /// Items of each task.
     pub items: u64,
     /// Directories of a tree.
@@ -77,24 +76,48 @@ pub(super) fn names(settings: &Settings, tasks: u32, iteration: u32) -> TreeName
     TreeNames { per_directory: settings.per_directory_of(&names), ..names }
 }
 
+/// In which order directories are asked about.
+pub(super) fn directory_order(settings: &Settings, facts: &Facts) -> ItemOrder {
+    match settings.random_seed {
+        // With a seed of its own, mdtest counts the ranks from it.
+        Some(0) => ItemOrder::Shuffled { seed: facts.seed.cast_unsigned() },
+        Some(seed) => ItemOrder::Shuffled { seed },
+        None => ItemOrder::Numbered,
+    }
+}
+
+/// The same of files, which are also read.
+pub(super) fn file_order(settings: &Settings, facts: &Facts, names: &TreeNames) -> ItemOrder {
+    let has_wall = settings.wall_s > 0 || facts.items_at_wall.is_some();
+    match directory_order(settings, facts) {
+        // What a wall let through of a tree with branches are its first items in the order in which they were made.
+        ItemOrder::Numbered if has_wall && names.branch > 1 && names.depth > 0 => ItemOrder::DepthFirst,
+        order => order,
+    }
+}
+
 /// The workload of an iteration.
 pub fn lower(settings: &Settings, facts: &Facts) -> Lowered {
     let names = names(settings, facts.tasks, facts.iteration);
     let lowering = Lowering { settings, facts, names: &names };
+    let named = Names::Trees(Box::new(names.clone()));
+    let target = match settings.dummy {
+        None => Target::Scratch(ScratchTarget { path: PathBuf::new(), names: named }),
+        Some(delays) => Target::Null(NullTarget {
+            size: Bytes(settings.write_bytes.max(1)),
+            files: Some(Box::new(NullFiles { names: named, delays })),
+        }),
+    };
     let workload = Workload {
         name: "mdtest".to_owned(),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: BTreeMap::from([(
-            TARGET.to_owned(),
-            Target::Scratch(ScratchTarget { path: PathBuf::new(), names: Names::Trees(Box::new(names.clone())) }),
-        )]),
+        target: BTreeMap::from([(TARGET.to_owned(), target)]),
         phase: lowering.phases(),
     };
     Lowered {
         workload,
-        iteration: facts.iteration,
-        tasks: facts.tasks,
+        facts: facts.clone(),
         items: facts.items_at_wall.unwrap_or(u64::MAX).min(settings.items_each(&names)),
         tree_directories: names.directories(),
     }
@@ -190,21 +213,6 @@ impl Lowering<'_> {
         }
     }
 
-    fn order(&self) -> ItemOrder {
-        match self.settings.random_seed {
-            // With a seed of its own, mdtest counts the ranks from it.
-            Some(0) => ItemOrder::Shuffled { seed: self.facts.seed.cast_unsigned() },
-            Some(seed) => ItemOrder::Shuffled { seed },
-            // What a wall let through of a tree with branches are its first items in the order in which they were made.
-            None if self.has_wall() && self.names.branch > 1 && self.names.depth > 0 => ItemOrder::DepthFirst,
-            None => ItemOrder::Numbered,
-        }
-    }
-
-    fn has_wall(&self) -> bool {
-        self.settings.wall_s > 0 || self.facts.items_at_wall.is_some()
-    }
-
     fn directories(&self, phases: &mut Vec<Phase>) {
         let settings = self.settings;
         let first = phases.len();
@@ -213,10 +221,7 @@ impl Lowering<'_> {
             true => self.alone(test, step(does)),
             false => self.items(test, shifts, step(does)),
         };
-        let order = match settings.random_seed {
-            None => ItemOrder::Numbered,
-            Some(_) => self.order(),
-        };
+        let order = directory_order(settings, self.facts);
         if settings.creates {
             phases.push(rank_0_or_all(Test::DirectoryCreation, 0, TreeWork::Mkdir));
         }
@@ -245,7 +250,8 @@ impl Lowering<'_> {
         if settings.creates {
             phases.push(self.file_creation(step));
         }
-        let ordered = |does| TreeStep { order: self.order(), ..step(does) };
+        let order = file_order(settings, self.facts, self.names);
+        let ordered = |does| TreeStep { order, ..step(does) };
         if settings.stats {
             phases.push(self.items(Test::FileStat, 1, limited(ordered(TreeWork::Stat))));
         }

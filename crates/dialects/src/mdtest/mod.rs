@@ -2,13 +2,14 @@
 //!
 //! 1. [`read`]: reads a command line into [`Settings`], by the table of [`options`].
 //! 2. [`lower::lower`]: the workload of one iteration: its phases over trees of directories and items.
-//! 3. [`print`]: the report, from the [`IterationResult`]s of all iterations.
+//! 3. [`print`]: the report, from the [`IterationResult`]s of all iterations; [`trace`]: the paths, for `-v -v -v`.
 
 pub mod lower;
 pub mod options;
 pub mod print;
 mod result;
 mod settings;
+pub mod trace;
 
 pub use crate::aiori::OptionError;
 pub use lower::{Facts, Lowered, lower};

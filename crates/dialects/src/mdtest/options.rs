@@ -18,7 +18,7 @@ const COMMANDS: Support =
 /// All of them but those of the back ends. Source: mdtest 4.1.0+dev, its `-h`.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
-    short('a', Text, "POSIX", "Back end: POSIX"),
+    short('a', Text, "POSIX", "Back end: POSIX or DUMMY"),
     short('b', Number, "1", "Branches of the tree: directories in each directory"),
     Opt { support: NotYet("mdtest itself refuses it"), ..short('B', Number, "0", "No barriers between phases") },
     short('c', Flag, "", "Rank 0 creates and removes for all"),

@@ -42,7 +42,7 @@ pub fn place(settings: &Settings, file_system: &FileSystem, seed: i32) -> String
 
 /// How many tasks do how much.
 pub fn tasks(settings: &Settings, lowered: &Lowered) -> String {
-    let (tasks, items) = (lowered.tasks, u64::from(lowered.tasks).saturating_mul(lowered.items));
+    let (tasks, items) = (lowered.facts.tasks, u64::from(lowered.facts.tasks).saturating_mul(lowered.items));
     match (settings.files_too, settings.directories_too) {
         (true, true) => format!("{tasks} tasks, {items} files/directories\n"),
         (true, false) if settings.shared => format!("{tasks} tasks, 1 file\n"),

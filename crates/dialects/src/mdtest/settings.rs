@@ -1,6 +1,7 @@
 //! Settings: what was said, with defaults, and the rules of what goes together.
 
 use crate::aiori::{Launched, OptionError, Said, more_ranks, wrong};
+use plumb_workload::NullDelays;
 use plumb_workload::program::{PacketKind, TreeNames};
 
 /// What is printed of each test.
@@ -17,6 +18,8 @@ pub enum Prints {
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
+    /// Nothing is called: every op succeeds, and takes so long.
+    pub dummy: Option<NullDelays>,
     /// Directories that hold the trees.
     pub directories: Vec<String>,
     /// Directories in each directory of a tree.
@@ -103,10 +106,11 @@ pub struct Settings {
 
 /// The settings of what was said.
 pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Settings, OptionError> {
-    let api = said.text("a").unwrap_or("POSIX");
-    if !api.eq_ignore_ascii_case("posix") {
-        return Err(wrong("a", api, "is not supported: only POSIX is"));
-    }
+    let dummy = match said.text("a").unwrap_or("POSIX") {
+        posix if posix.eq_ignore_ascii_case("POSIX") => None,
+        dummy if dummy.eq_ignore_ascii_case("DUMMY") => Some(said.dummy_delays()?),
+        other => return Err(wrong("a", other, "is a back end that is not yet supported; use POSIX or DUMMY")),
+    };
     let phases = ["C", "T", "E", "r", "U"].map(|key| said.is_set(key));
     let all = phases.iter().all(|said| !said);
     let [creates, stats, reads, removes, renames] = phases.map(|said| said || all);
@@ -121,6 +125,7 @@ pub(super) fn settings(said: &Said, launched: Option<&Launched>) -> Result<Setti
     let random_seed = (said.is_set("R") || random_seed > 0).then_some(random_seed);
     let directories: Vec<String> = said.text("d").unwrap_or("./out").split('@').map(str::to_owned).collect();
     let settings = Settings {
+        dummy,
         directories: directories.into_iter().filter(|directory| !directory.is_empty()).collect(),
         branch: said.small_count("b", 1)?,
         depth: said.small_count("z", 0)?,
@@ -192,6 +197,9 @@ impl Settings {
                 conflict("-n must be a multiple of -I")
             }
             () if self.write_bytes > 0 && self.makes_nodes => conflict("-k and -w do not go together"),
+            () if (self.verifies_reads || self.verifies_writes) && self.dummy.is_some() => {
+                conflict("-X and --verify-write need data, which -a DUMMY does not keep; leave them out")
+            }
             () if self.verifies_reads && !self.reads => conflict("-X needs the read phase, -E"),
             () if self.verifies_reads && self.read_bytes == 0 => conflict("-X needs bytes to read, -e"),
             () if self.creates && self.reads && self.read_bytes > self.write_bytes => {

@@ -3,7 +3,7 @@
 use super::*;
 use plumb_result::PhaseMeasurement;
 use plumb_workload::program::{ItemOrder, TreeStep, TreeWork, Wall};
-use plumb_workload::{Step, Work};
+use plumb_workload::{Step, Target, Work};
 
 fn settings(line: &str) -> Settings {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -171,7 +171,7 @@ fn conflicts_are_refused() {
         ("-X", "-X needs bytes"),
         ("-e 10", "-e exceeds -w"),
         ("-B 1", "-B is not yet supported"),
-        ("-a HDFS", "only POSIX"),
+        ("-a HDFS", "use POSIX or DUMMY"),
         ("-l 2", "raise --plumb-ranks"),
         ("-f 3 -l 2 --plumb-ranks 4", "-f exceeds -l"),
         ("-n 99999999999p", "exceeds 64 bits"),
@@ -280,4 +280,103 @@ proptest::proptest! {
             print::tasks(&settings, &lowered);
         }
     }
+}
+
+/// The lines of a run of one iteration, without their beginning, in which every test ended.
+fn traced(line: &str, at_wall: &[u64]) -> Vec<String> {
+    let settings = settings(line);
+    let facts = Facts { tasks: settings.ranks, ..Facts::default() };
+    let mut trace = trace::Trace::new(&settings, &facts).unwrap();
+    let mut result = IterationResult::default();
+    result.at_wall.extend(at_wall);
+    let mut text = String::new();
+    for phase in &lower(&settings, &facts).workload.phase {
+        trace.print(Test::of_phase(&phase.name), &result, &mut |lines| text.push_str(lines));
+    }
+    trace.print(None, &result, &mut |lines| text.push_str(lines));
+    let begins = |line: &str| line.strip_prefix("V-3: Rank   0 Line     0 ").map(str::to_owned);
+    text.lines().map(|line| begins(line).unwrap_or_else(|| panic!("{line}"))).collect()
+}
+
+// Protects mdtest's words and order: a whole iteration, as the real one prints it with the same options.
+#[test]
+fn traces_are_mdtest_s() {
+    let tree = "create_remove_items (start): temp_path is 'o/test-dir.0-0/mdtest_tree.0.0'";
+    let below = "o/test-dir.0-0/mdtest_tree.0.0/mdtest_tree.0.1/";
+    let walk = |does: &str, item: &str| {
+        [
+            tree.to_owned(),
+            tree.to_owned(),
+            format!("create_remove_items (for loop): temp_path is '{below}'"),
+            format!("create_remove_items_helper (non-dirs {does}): curr_item is '{below}/{item}'"),
+        ]
+    };
+    let end = format!("create_remove_items (start): temp_path is '{below}'");
+    let made = walk("create", "file.mdtest.0.1");
+    let removed = walk("remove", "file.mdtest.0.1");
+    let root = "o/test-dir.0-0";
+    let all = [
+        &[format!(
+            "main (create hierarchical directory loop-!collective_creates): Calling create_remove_directory_tree with '{root}'"
+        )],
+        &["i 1 nstride 0", "V-3: main: Copied unique_mk_dir, 'mdtest_tree.0.0', to topdir"].map(str::to_owned)[..],
+        &["will file_test on mdtest_tree.0.0", "Entering file_test on mdtest_tree.0.0"].map(str::to_owned),
+        &[format!("file_test: create path is '{root}/mdtest_tree.0.0'")],
+        &made,
+        &["create_remove_items_helper (non-collective, shared): open...", "create_remove_items_helper: close..."]
+            .map(str::to_owned),
+        std::slice::from_ref(&end),
+        &[
+            format!("file_test: stat path is '{root}/mdtest_tree.0.0'"),
+            format!("mdtest_stat file: {below}file.mdtest.0.1"),
+            format!("file_test: rm directories path is '{root}/mdtest_tree.0.0'"),
+            format!("gonna remove {root}/mdtest_tree.0.0"),
+        ],
+        &removed,
+        std::slice::from_ref(&end),
+        &[
+            format!("file_test: rm unique directories path is '{root}/'"),
+            format!(
+                "main (remove hierarchical directory loop-!collective): Calling create_remove_directory_tree with '{root}'"
+            ),
+        ],
+    ]
+    .concat();
+    assert_eq!(traced("-C -T -r -F -I 1 -z 1 -b 1 -L -u -V=4 -d o", &[]), all);
+}
+
+// Protects the trace behind a stonewall: rank 0 goes on from where it was, and later tests go as far as the fastest.
+#[test]
+fn traces_go_as_far_as_the_wall() {
+    let lines = traced("-n 100 -F -C -T -W 1 -v -v -v -d o --plumb-ranks 2", &[3, 5]);
+    let items = |words: &str| -> Vec<String> {
+        let after = |line: &String| line.strip_prefix(words).map(|path| path.trim_end_matches('\'').to_owned());
+        lines.iter().filter_map(after).map(|path| path.rsplit('.').next().unwrap().to_owned()).collect()
+    };
+    let created = "create_remove_items_helper (non-dirs create): curr_item is '";
+    assert_eq!(items(created), ["0", "1", "2", "3", "4"]);
+    assert_eq!(items("mdtest_stat file: "), ["0", "1", "2", "3", "4"]);
+    assert_eq!(lines.iter().filter(|line| line.starts_with("create_remove_items (start)")).count(), 2);
+}
+
+// Protects runs whose lines nobody asked for.
+#[test]
+fn traces_need_verbosity_3() {
+    let of = |line: &str| trace::Trace::new(&settings(line), &Facts { tasks: 1, ..Facts::default() }).is_some();
+    assert_eq!(["-v -v", "-V=2", "-v -v -v", "-V=3"].map(of), [false, false, true, true]);
+    assert_eq!(trace::place(&settings("-n 1")), ["", ""]);
+}
+
+// Protects DUMMY: its files are names alone, with the delays that were said, and nothing can be compared with what is not kept.
+#[test]
+fn dummy_files_are_names_alone() {
+    let dummy = lowered("-a DUMMY -I 20 -W 1 --dummy.delay-create=7 --dummy.delay-sync=3 -Y --plumb-ranks 2");
+    let Some(Target::Null(null)) = dummy.workload.target.get("trees") else { panic!("{:?}", dummy.workload.target) };
+    let files = null.files.as_ref().unwrap();
+    assert_eq!((files.delays.create.0, files.delays.sync.0, files.delays.close.0), (7000, 3000, 0));
+    assert_eq!(phases(&dummy), phases(&lowered("-I 20 -W 1 -Y --plumb-ranks 2")));
+    assert!(wrong("-a dummy -w 8 -e 8 -X").contains("-X and --verify-write need data"));
+    assert!(wrong("-a dummy -w 8 --verify-write").contains("DUMMY does not keep"));
+    assert!(wrong("-a dummy --dummy.delay-only-rank0").contains("delay-only-rank0 is not yet supported"));
+    assert!(wrong("-a MPIIO").contains("use POSIX or DUMMY"));
 }

@@ -182,7 +182,7 @@ fn a_file_elsewhere_is_removed_when_the_run_is_done() {
 #[test]
 fn trees_have_no_files_to_open_and_pipes_are_not_waited_for() {
     let bench = Bench::new();
-    let null = Target::Null(plumb_workload::NullTarget { size: Bytes(1) });
+    let null = Target::Null(plumb_workload::NullTarget::of(Bytes(1)));
     assert!(matches!(bench.open(&null, None, Access::Read), Err(PrepareError::NoFiles { kind: "null" })));
     let pipe = bench.base.path().join("pipe");
     if crate::guard::testing::run("mkfifo", &[pipe.to_str().unwrap()]) {

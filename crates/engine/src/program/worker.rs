@@ -5,6 +5,7 @@ use super::compile::Compiled;
 use super::content::RecordMemory;
 use super::file_set::{SetPlace, SetState};
 use super::files::{FileTable, NamedRun, ScratchFiles};
+use super::nothing::{NamesOnly, NullCalls};
 use super::op::CallOp;
 use super::postmark::FileMemory;
 use super::rules::{Over, StepRules};
@@ -137,6 +138,8 @@ enum NamedFiles {
     Names(Arc<FileTable>),
     /// In trees.
     Trees(Arc<TreeFiles>),
+    /// Nowhere.
+    Nothing(NamesOnly),
     /// On a simulated device, one after another by number.
     Sim(SimDevice),
 }
@@ -171,6 +174,12 @@ impl NamedCalls for Calls {
     }
 }
 
+impl NamedCalls for NullCalls {
+    fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
+        NullCalls::use_rules(self, rules);
+    }
+}
+
 impl NamedCalls for SimulatedCalls {
     fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
         SimulatedCalls::use_rules(self, rules);
@@ -197,6 +206,8 @@ pub(crate) struct NamedWorker {
 pub(crate) enum NamedTarget<'a> {
     /// Files.
     Files(&'a ScratchFiles),
+    /// Names alone.
+    Nothing(&'a NamesOnly),
     /// A simulated device of this many equal parts.
     Sim { device: &'a SimDevice, files: u64, bytes: u64, postmark: Option<&'a NamedRun> },
 }
@@ -223,6 +234,7 @@ pub(crate) fn plan(
     let touched = program.transfers().map(Transfer::touched_bytes).max().unwrap_or(0);
     let mark = match &target {
         NamedTarget::Files(files) => Arc::clone(&files.mark),
+        NamedTarget::Nothing(files) => Arc::clone(&files.mark),
         NamedTarget::Sim { .. } => Arc::default(),
     };
     let (files, count, named) = match target {
@@ -230,6 +242,7 @@ pub(crate) fn plan(
         NamedTarget::Files(files) => {
             (NamedFiles::Names(Arc::clone(&files.table)), files.count() as u64, files.postmark.as_ref())
         }
+        NamedTarget::Nothing(files) => (NamedFiles::Nothing(files.clone()), files.count, None),
         NamedTarget::Sim { device, files, bytes, postmark } => {
             // Files that are not opened to move records may be small, and lie wherever there is a place.
             let (reach, opened) = match postmark {
@@ -299,6 +312,11 @@ impl NamedWorker {
                 let read_back = self.program.trees().map(TreeStep::read_back_bytes).max().unwrap_or(0);
                 Files::Trees(Box::new(TreeCalls::new(Arc::clone(files), read_back)?))
             }
+            NamedFiles::Nothing(files) => {
+                barrier.report().backend.write(b"null");
+                let calls = NullCalls::new(files.delays);
+                return self.run_on(barrier, calls);
+            }
             NamedFiles::Sim(device) => {
                 barrier.report().backend.write(b"sim");
                 let calls = SimulatedCalls::new(device.clone(), self.handles());
@@ -328,6 +346,7 @@ impl NamedWorker {
         let [before, steps, after] = &self.parts;
         let trees = match &self.files {
             NamedFiles::Trees(trees) => Some(trees),
+            NamedFiles::Nothing(files) => files.trees.as_ref(),
             NamedFiles::Names(_) | NamedFiles::Sim(_) => None,
         };
         let source = |part: &Arc<Compiled>, passes, meeting: Option<WallMeeting>| {

@@ -13,6 +13,7 @@ use crate::guard::{Access, IoMode};
 use crate::observer::Observer;
 use crate::plan::{seats, stamping};
 use crate::prepare::{LayoutProgress, LayoutRequest, PrepareError, open_target};
+use crate::program::NamesOnly;
 use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::sim::run::Simulation;
@@ -20,8 +21,8 @@ use crate::testdir::{FilesFrom, LaidOut, TestDir};
 use crate::tree::{self, TreeShape};
 use plumb_workload::files::JobFiles;
 use plumb_workload::{
-    BufferContent, Bytes, Content, Distribution, Prepare, SimTarget, Size, Target, TreeTarget, Work, WorkerGroup,
-    Workload,
+    BufferContent, Bytes, Content, Distribution, NullTarget, Prepare, SimTarget, Size, Target, TreeTarget, Work,
+    WorkerGroup, Workload,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -130,7 +131,7 @@ impl OpenTargets {
         }
         for (name, target) in &workload.target {
             if let Target::Null(null) = target {
-                targets.insert(name.clone(), OpenTarget::Null { bytes: null.size.0 });
+                targets.insert(name.clone(), open_null(null));
             }
         }
         let guard = guard.clone();
@@ -145,12 +146,16 @@ impl OpenTargets {
         observer: &mut dyn Observer,
     ) -> Result<OpenTarget, EngineError> {
         match (target, &self.dir) {
-            (Target::Null(null), _) => Ok(OpenTarget::Null { bytes: null.size.0 }),
+            (Target::Null(null), _) => Ok(open_null(null)),
             (Target::Tree(tree), Some(dir)) => open_tree(name, tree, dir, surroundings, observer),
             (_, Some(dir)) => open_files(name, target, dir, surroundings, observer),
             (_, None) => Err(EngineError::plan(format!("target `{name}` cannot be opened here"))),
         }
     }
+}
+
+fn open_null(null: &NullTarget) -> OpenTarget {
+    OpenTarget::Null { bytes: null.size.0, files: null.files.as_deref().map(NamesOnly::new) }
 }
 
 /// The file set that a simulated target stands for: its size, in equal files of one directory.

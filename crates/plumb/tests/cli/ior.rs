@@ -137,3 +137,28 @@ fn what_is_not_plumb_s_is_left_alone() {
     home.plumb("as ior -b 1m -t 300k").expect(255).complains(&["multiple of"]);
     home.plumb("as ior -h").expect(0).says(&["Synopsis ior", "--plumb-ranks"]);
 }
+
+/// Protects -a DUMMY, with IOR's own test of it: a stonewall's status file is written and read, JSON is valid, and no file is
+/// touched.
+#[test]
+fn dummy_touches_no_file() {
+    let home = Home::new();
+    let wall = "as ior -a DUMMY -t 1000 -b 1000 -k -o data --plumb-ranks 2 -O stoneWallingStatusFile=wall";
+    home.plumb(&format!("{wall} -w -O stoneWallingWearOut=1 -D 1 -s 15")).expect(0);
+    assert_eq!(std::fs::read_to_string(home.work().join("wall")).unwrap().trim(), "15");
+    for line in ["-r -D 1 -s 30", "-r -s 30"] {
+        home.plumb(&format!("{wall} {line}")).expect(0);
+        let result = home.plumb("show --json").expect(0).json();
+        assert_eq!(result["phases"][0]["done"]["read"]["ops"], 2 * 15, "{line}: no more than were written");
+        assert!(result["workload"]["target"]["files"]["null"].is_object(), "{}", result["workload"]["target"]);
+    }
+    let json = "-e -F -t 1m -b 1m -A 328883 -O summaryFormat=JSON -O summaryFile=out.json";
+    home.plumb(&format!("as ior -a DUMMY {json} --plumb-ranks 2 -o data")).expect(0);
+    let text = std::fs::read_to_string(home.work().join("out.json")).unwrap();
+    let said: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(said["tests"][0]["Parameters"]["api"], "DUMMY", "{said:#}");
+    let mut left: Vec<_> = std::fs::read_dir(home.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["out.json", "wall"]);
+    home.plumb("as ior -a DUMMY -w -W").expect(255).complains(&["DUMMY does not keep"]);
+}

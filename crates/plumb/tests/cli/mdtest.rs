@@ -173,3 +173,53 @@ fn wrong_words_are_refused() {
     assert_ne!(said.code, 0);
     assert_eq!(read(&home, "file"), "mine");
 }
+
+/// Protects -v -v -v: what it prints is what is made, no more and no less, and nobody who did not ask sees it.
+#[test]
+fn traces_are_of_what_is_made() {
+    let home = Home::new();
+    let words = "-C -I 3 -b 2 -z 2 -w 8 -i 2 --plumb-ranks 1";
+    let run = home.plumb(&format!("as mdtest {words} -v -v -v -d out")).expect(0);
+    let made = |line: &str| {
+        let path = line.split_once("create): curr_item is 'out/")?.1.trim_end_matches('\'');
+        Some(path.replace("//", "/"))
+    };
+    let traced: BTreeSet<String> = run.out.lines().filter_map(made).collect();
+    let items = |path: &String| path.contains("dir.mdtest") || path.contains("file.mdtest");
+    let there: BTreeSet<String> = tree(&home.work().join("out")).into_iter().filter(items).collect();
+    assert_eq!(traced.len(), 2 * 2 * 21);
+    assert_eq!(traced, there);
+    let quiet = home.plumb(&format!("as mdtest {words} -v -v -d other")).expect(0);
+    assert!(!quiet.out.contains("V-3"), "{}", quiet.out);
+}
+
+/// Protects -a DUMMY: all phases run and make no file, the status file apart, and the result is of nothing.
+#[test]
+fn dummy_touches_no_file() {
+    let home = Home::new();
+    let wall = home.plumb("as mdtest -a DUMMY -I 20 -W 1 -x wall -C -d out --plumb-ranks 2").expect(0);
+    assert!(row(&wall.out, "File creation")[0] > 0.0, "{}", wall.out);
+    assert_eq!(read(&home, "wall").trim(), "20");
+    let later = home.plumb("as mdtest -a DUMMY -I 20 -x wall -T -r -V=4 -d out --plumb-ranks 2").expect(0);
+    assert_eq!(later.out.matches("mdtest_stat file: out/").count(), 20);
+    assert!(!home.work().join("out").exists());
+    let result = home.plumb("show --json").expect(0).json();
+    assert!(result["workload"]["target"]["trees"]["null"].is_object(), "{}", result["workload"]["target"]);
+    for phase in result["phases"].as_array().unwrap() {
+        let tiers = phase["metrics"].as_object().unwrap().values().filter_map(|metric| metric["tier"].as_str());
+        assert!(tiers.clone().count() > 0 && tiers.clone().all(|tier| tier == "unknown"), "{phase}");
+    }
+    home.plumb("as mdtest -a DUMMY -n 5 -w 8 -e 8 -X -d out").expect(1).complains(&["DUMMY does not keep"]);
+}
+
+/// Protects the delays of DUMMY: every call sleeps at least as long, and its latency says so.
+#[test]
+fn dummy_calls_take_their_delay() {
+    let home = Home::new();
+    let run =
+        home.plumb("as mdtest -a DUMMY -n 5 -F -C --dummy.delay-create=2000 --dummy.delay-close=1000 -d out").expect(0);
+    let latency = run.out.split("LATENCY").nth(1).unwrap();
+    let created = latency.lines().find(|line| line.contains("File creation")).unwrap();
+    let p50_ms: f64 = created.split_whitespace().nth(2).unwrap().parse().unwrap();
+    assert!(p50_ms >= 2.9, "{created}");
+}

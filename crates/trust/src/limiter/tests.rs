@@ -118,7 +118,7 @@ fn workers_that_wait_for_each_other() {
 #[test]
 fn against_nothing_there_is_only_the_generator() {
     let mut scene = reading().cpu(0.9, 0.05);
-    scene.workload.target.insert("data".to_owned(), Target::Null(NullTarget { size: plumb_workload::Bytes(MIB) }));
+    scene.workload.target.insert("data".to_owned(), Target::Null(NullTarget::of(plumb_workload::Bytes(MIB))));
     assert_eq!(what(&scene), Bound::Generator);
     // 25 600 ops/s.
     assert_eq!(what(&reading().null_ceiling(32_000.0)), Bound::Generator);

@@ -216,6 +216,11 @@ impl Program {
         })
     }
 
+    /// Whether it compares what it reads with what was written.
+    pub fn compares(&self) -> bool {
+        self.checks || self.trees().any(|step| step.read_back_bytes() > 0)
+    }
+
     /// How often it waits for all workers of its phase: at `meet` steps, and at walls behind which all go on.
     pub fn meetings(&self) -> usize {
         let waits = |step: &&Step| match step {

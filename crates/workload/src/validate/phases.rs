@@ -182,7 +182,8 @@ fn ends(stop: &Stop, group: &WorkerGroup, target: Option<&Target>) -> bool {
         || group.limit.passes.is_some();
     // Over named files, a program's steps are made once.
     let by_itself = group.work.program().is_none_or(|program| !program.is_over_file_set())
-        || matches!(target, Some(Target::Scratch(_) | Target::JobFiles(_) | Target::SharedTree(_)));
+        || matches!(target, Some(Target::SharedTree(_)))
+        || target.is_some_and(|target| target.names().is_some());
     by_itself || always || (by_bytes && group.work.moves_bytes_of_set())
 }
 

@@ -114,7 +114,12 @@ fn one(check: &mut Checker, target: &Target) {
                 check.problem(["destroy-serial"], "the serial is empty", "copy it from `lsblk -o NAME,SERIAL`");
             }
         }
-        Target::Null(target) => check.length(["size"], target.size.0),
+        Target::Null(target) => {
+            check.length(["size"], target.size.0);
+            if let Some(files) = &target.files {
+                check.inside("files", |check| super::names::names(check, &files.names));
+            }
+        }
         Target::Sim(target) => sim(check, target),
         Target::JobFiles(target) => streams::files(check, target),
         Target::Scratch(target) => programs::target(check, target),
@@ -311,7 +316,13 @@ pub(super) fn facts(target: &Target) -> Facts {
         Target::Scratch(target) => Facts { kind: Kind::Files, shape: Shape::Named { files: target.names.count() } },
         Target::SharedTree(_) => Facts { kind: Kind::Files, shape: Shape::Shared },
         Target::Device(target) => Facts { kind: Kind::Device, shape: range(target.size.and_then(fixed)) },
-        Target::Null(target) => Facts { kind: Kind::Null, shape: range(Some(target.size.0)) },
+        Target::Null(target) => Facts {
+            kind: Kind::Null,
+            shape: match &target.files {
+                Some(files) => Shape::Named { files: files.names.count() },
+                None => range(Some(target.size.0)),
+            },
+        },
         Target::Sim(target) => Facts {
             kind: Kind::Sim,
             shape: match target.files {

@@ -321,7 +321,7 @@ impl Lowering<'_> {
         let (target, name) = if on_nothing {
             let end = |range: &plumb_workload::blocks::fio::FileRange| range.start.0.saturating_add(range.length.0);
             let size = layout.ranges.iter().map(end).max().unwrap_or(0).max(1);
-            (Target::Null(NullTarget { size: Bytes(size) }), "null".to_owned())
+            (Target::Null(NullTarget::of(Bytes(size))), "null".to_owned())
         } else {
             let files = JobFiles { names: copy.names.clone(), lengths: layout.lengths.clone() };
             let name = match (copy.job.identity.numjobs, copy.job.files.filenames.is_empty()) {

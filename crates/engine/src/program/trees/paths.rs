@@ -17,7 +17,7 @@ pub(crate) struct TreeFiles {
 }
 
 impl TreeFiles {
-    pub(super) fn new(names: TreeNames, base: &Path) -> TreeFiles {
+    pub(in crate::program) fn new(names: TreeNames, base: &Path) -> TreeFiles {
         let places = Paths::new(&Names::Made(names.places.clone()), base);
         let places = (0..places.count()).map(|number| places.path(number)).collect();
         TreeFiles { names: TreeNames { places, ..names } }

@@ -5,7 +5,6 @@ use super::wall::{self, AtWall, WallMark, WallMeeting};
 use crate::program::op::{Call, CallOp};
 use crate::worker_error::WorkerError;
 use plumb_workload::OpKind;
-use plumb_workload::library_random::LibraryRandom;
 use plumb_workload::program::{ItemOrder, TreeEntry, TreeName, TreeNames, TreeStep, TreeWork, Wall};
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -63,7 +62,12 @@ impl TreeWalk {
         // What the wall left out does not exist, and so has no place in an order.
         let all = if step.wall == Some(Wall::AsFar) { all.min(mark.get()) } else { all };
         let shuffled = match step.order {
-            ItemOrder::Shuffled { seed } => shuffled(all, seed.wrapping_add(worker))?,
+            ItemOrder::Shuffled { seed } => {
+                ItemOrder::shuffled(all, seed.wrapping_add(worker)).ok_or_else(|| WorkerError::Memory {
+                    bytes: usize::try_from(all.saturating_mul(8)).unwrap_or(usize::MAX),
+                    source: ErrorKind::OutOfMemory.into(),
+                })?
+            }
             _ => Vec::new(),
         };
         let op = CallOp { rules, ..CallOp::of(kind, Call::Tree) };
@@ -233,22 +237,6 @@ fn dealt(count: u64, worker: u32, workers: u32) -> u64 {
     count.saturating_sub(worker.into()).div_ceil(workers.max(1).into())
 }
 
-/// As mdtest shuffles: from the last number down, each changes places with one that is drawn in floating point.
-fn shuffled(count: u64, seed: u32) -> Result<Vec<u64>, WorkerError> {
-    let mut order = Vec::new();
-    order.try_reserve_exact(usize::try_from(count).unwrap_or(usize::MAX)).map_err(|_| WorkerError::Memory {
-        bytes: usize::try_from(count.saturating_mul(8)).unwrap_or(usize::MAX),
-        source: ErrorKind::OutOfMemory.into(),
-    })?;
-    order.extend(0..count);
-    let mut numbers = LibraryRandom::seeded(seed);
-    for last in (1..order.len()).rev() {
-        let drawn = f64::from(numbers.draw()) / f64::from(LibraryRandom::MAX) * last as f64;
-        order.swap(drawn as usize, last);
-    }
-    Ok(order)
-}
-
 /// A walk through the directories of a tree, by their numbers alone.
 #[derive(Debug, Clone, Copy, Default)]
 struct DirectoryWalk {
@@ -369,17 +357,6 @@ mod tests {
         };
         assert_eq!(owners(&TreeStep { shift: 1, ..stat.clone() }, 1), [0, 0]);
         assert_eq!(owners(&TreeStep { all_owners: true, ..stat }, 0), [0, 0, 1, 1]);
-    }
-
-    // Protects -R: `mdtest -n 100 -F -R --random-seed=5` asks about these files first, as strace shows.
-    #[test]
-    fn shuffled_orders_go_to_every_item_once() {
-        let mut order = shuffled(100, 5).unwrap();
-        assert_eq!(order[..8], [40, 83, 61, 12, 64, 94, 88, 68]);
-        assert_ne!(order, shuffled(100, 6).unwrap());
-        order.sort_unstable();
-        assert_eq!(order, (0..100).collect::<Vec<_>>());
-        assert!(shuffled(1 << 62, 5).is_err(), "more than any memory");
     }
 
     // Protects the items behind a renaming: all names but the aside one are there again.

@@ -6,8 +6,9 @@ use super::runner::{Dialect, Load, RunEnded, Step, page};
 use crate::exit::End;
 use crate::output::{error_line, error_text};
 use plumb_dialects::FileError;
+use plumb_dialects::aiori::FileSystem;
 use plumb_dialects::ior::print::{self, Done, Session};
-use plumb_dialects::ior::{self, Access, AccessKind, Asked, Facts, Form, IorError, Lowered, Test, lower};
+use plumb_dialects::ior::{self, Access, AccessKind, Api, Asked, Facts, Form, IorError, Lowered, Test, lower};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Division, Progress};
@@ -104,7 +105,10 @@ impl Dialect for Ior {
             let done = Done {
                 test: test.clone(),
                 began: hpc::ctime(),
-                file_system: hpc::file_system(Path::new(&file)),
+                file_system: match test.api {
+                    Api::Dummy(_) => FileSystem::default(),
+                    Api::Posix | Api::Mmap => hpc::file_system(Path::new(&file)),
+                },
                 file,
                 accesses: Vec::new(),
             };

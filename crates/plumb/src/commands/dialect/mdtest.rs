@@ -5,7 +5,9 @@ use super::hpc::{self, Report};
 use super::runner::{Dialect, Load, RunEnded, Step, page, refuse};
 use crate::exit::End;
 use crate::output::error_line;
-use plumb_dialects::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, lower, print};
+use plumb_dialects::aiori::FileSystem;
+use plumb_dialects::mdtest::trace::{self, Trace};
+use plumb_dialects::mdtest::{self, Asked, Facts, IterationResult, Lowered, Settings, Test, lower, print};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Division, Progress, RunError};
@@ -30,7 +32,7 @@ pub struct Mdtest {
 impl Dialect for Mdtest {
     const NAME: &'static str = "mdtest";
     type Run = Lowered;
-    type Listener<'a> = Watching;
+    type Listener<'a> = Watching<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Mdtest> {
         let settings = match mdtest::read(call.words, hpc::launched().as_ref()) {
@@ -81,7 +83,11 @@ impl Dialect for Mdtest {
                 return Ok(lowered);
             }
             // Nothing to do: a single directory cannot be renamed, and 0 items are none.
-            self.keep(IterationResult::default(), &lowered, false)?;
+            let none = IterationResult::default();
+            if let Some(mut trace) = Trace::new(&self.settings, &lowered.facts) {
+                trace.print(None, &none, &mut |lines| self.report.print(lines));
+            }
+            self.keep(none, &lowered, false)?;
         }
     }
 
@@ -89,13 +95,17 @@ impl Dialect for Mdtest {
         Load::here(&run.workload)
     }
 
-    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching> {
+    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
         bench.division = Division::Workers;
-        Ok(Watching { result: IterationResult::default(), tasks: run.tasks })
+        let trace = Trace::new(&self.settings, &run.facts);
+        Ok(Watching { result: IterationResult::default(), tasks: run.facts.tasks, trace, report: &self.report })
     }
 
-    fn print<'a>(&'a self, run: &'a Lowered, watching: Watching, ended: &RunEnded) -> Step<()> {
-        let Watching { result, .. } = watching;
+    fn print<'a>(&'a self, run: &'a Lowered, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
+        let Watching { result, trace, .. } = watching;
+        if let (Some(mut trace), Ok(_), None) = (trace, &ended.result, ended.signal) {
+            trace.print(None, &result, &mut |lines| self.report.print(lines));
+        }
         if let Some(wall) = print::wall(&result, run.items) {
             self.report.print(&wall);
         }
@@ -132,7 +142,12 @@ impl Mdtest {
         let seed = settings.data_seed.unwrap_or_else(hpc::seed_by_clock);
         report.print(&print::head(&settings, command, &hpc::now()));
         let place = Path::new(&settings.directories[0]);
-        report.print(&print::place(&settings, &hpc::file_system(place), seed));
+        let [before, after] = trace::place(&settings);
+        let file_system = match settings.dummy {
+            None => hpc::file_system(place),
+            Some(_) => FileSystem::default(),
+        };
+        report.print(&format!("{before}{}{after}", print::place(&settings, &file_system, seed)));
         if let Some(path) = &settings.rank_csv {
             hpc::or_report(
                 hpc::write("--saveRankPerformanceDetails", path, &print::csv_head()),
@@ -140,7 +155,8 @@ impl Mdtest {
                 End::DialectFailed,
             )?;
         }
-        let makes_places = settings.directories.iter().all(|directory| !Path::new(directory).exists());
+        let makes_places =
+            settings.dummy.is_none() && settings.directories.iter().all(|directory| !Path::new(directory).exists());
         Ok(Mdtest { settings, seed, makes_places, tasks: 0, iteration: 0, results: RefCell::default(), report })
     }
 
@@ -157,7 +173,7 @@ impl Mdtest {
     /// Keeps what an iteration came to, and prints the report behind the last.
     fn keep(&self, result: IterationResult, run: &Lowered, ends: bool) -> Step<()> {
         self.results.borrow_mut().push(result);
-        if run.iteration + 1 < self.settings.iterations && !ends {
+        if run.facts.iteration + 1 < self.settings.iterations && !ends {
             return Ok(());
         }
         let results = self.results.borrow();
@@ -183,13 +199,18 @@ impl Mdtest {
 }
 
 /// Gathers what was measured.
-pub struct Watching {
+pub struct Watching<'a> {
     result: IterationResult,
     tasks: u32,
+    trace: Option<Trace<'a>>,
+    report: &'a Report,
 }
 
-impl Progress for Watching {
+impl Progress for Watching<'_> {
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
         self.result.add(measured, self.tasks);
+        if let (Some(trace), Some(test)) = (&mut self.trace, Test::of_phase(&measured.name)) {
+            trace.print(Some(test), &self.result, &mut |lines| self.report.print(lines));
+        }
     }
 }

@@ -287,7 +287,7 @@ mod tests {
                 name: "counting".to_owned(),
                 description: String::new(),
                 seed: 1,
-                target: BTreeMap::from([("nothing".to_owned(), Target::Null(NullTarget { size: Bytes(1 << 20) }))]),
+                target: BTreeMap::from([("nothing".to_owned(), Target::Null(NullTarget::of(Bytes(1 << 20))))]),
                 phase: vec![Phase::new("only", vec![group])],
             })
         }

@@ -4,6 +4,7 @@ mod names;
 
 pub use names::{ItemName, TreeEntry, TreeName, TreeNames, put_number};
 
+use crate::library_random::LibraryRandom;
 use crate::op::OpKind;
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -124,6 +125,22 @@ pub enum ItemOrder {
     },
 }
 
+impl ItemOrder {
+    /// `count` numbers as mdtest shuffles them: from the last one down, each changes places with one that is drawn in
+    /// floating point. `None` where they do not fit into memory.
+    pub fn shuffled(count: u64, seed: u32) -> Option<Vec<u64>> {
+        let mut order = Vec::new();
+        order.try_reserve_exact(usize::try_from(count).ok()?).ok()?;
+        order.extend(0..count);
+        let mut numbers = LibraryRandom::seeded(seed);
+        for last in (1..order.len()).rev() {
+            let drawn = f64::from(numbers.draw()) / f64::from(LibraryRandom::MAX) * last as f64;
+            order.swap(drawn as usize, last);
+        }
+        Some(order)
+    }
+}
+
 /// A stonewall: workers that go on for a time, and perhaps then until all have done as much as the one that came furthest.
 /// Items of trees, and records of a transfer, are what is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,5 +217,21 @@ impl TreeStep {
     /// Whether it flushes what it writes.
     pub fn flushes(&self) -> bool {
         matches!(self.does, TreeWork::Make(MakeItem { flush: true, .. }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects -R: `mdtest -n 100 -F -R --random-seed=5` asks about these files first, as strace shows.
+    #[test]
+    fn shuffled_orders_go_to_every_item_once() {
+        let mut order = ItemOrder::shuffled(100, 5).unwrap();
+        assert_eq!(order[..8], [40, 83, 61, 12, 64, 94, 88, 68]);
+        assert_ne!(order, ItemOrder::shuffled(100, 6).unwrap());
+        order.sort_unstable();
+        assert_eq!(order, (0..100).collect::<Vec<_>>());
+        assert!(ItemOrder::shuffled(1 << 62, 5).is_none(), "more than any memory");
     }
 }

@@ -81,10 +81,17 @@ pub(super) fn check(
         _ => true,
     };
     let direct = is_set && cache == CachePolicy::Direct;
-    let items_each = match target {
-        Target::Scratch(ScratchTarget { names: Names::Trees(names), .. }) => names.items_each(),
+    let items_each = match target.names() {
+        Some(Names::Trees(names)) => names.items_each(),
         _ => 0,
     };
+    if matches!(target, Target::Null(_)) && program.compares() {
+        check.problem(
+            ["checks"],
+            format!("the target `{}` does not store data, so nothing can be verified", group.target),
+            "leave `checks` and `reads-back` out, or use a real target",
+        );
+    }
     let rules = Rules { over, workers: group.count, direct, whole_is_aligned, items_each };
     let mut walk = Walk::new(check, rules);
     let mut state = State::default();

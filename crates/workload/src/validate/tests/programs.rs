@@ -436,3 +436,39 @@ fn programs_over_trees() {
     over_trees(&mut workload, 1 << 33, vec![stat(SHUFFLED, Some(Wall::AsFar)), stat(ItemOrder::Numbered, AFTER)]);
     assert_eq!(validate(&workload), []);
 }
+
+/// `data` as [`named`], of names alone.
+fn named_null(workload: &mut Workload, names: crate::files::Names, program: Program) {
+    let files = Some(Box::new(crate::NullFiles { names, delays: crate::NullDelays::default() }));
+    workload
+        .target
+        .insert("named".into(), Target::Null(crate::NullTarget { files, ..crate::NullTarget::of(Bytes(1)) }));
+    workload.phase[1].workers[0] = WorkerGroup::new("named", Work::Program(Box::new(program)));
+}
+
+/// Protects null files: a program over them is sound where it would be over real ones, but has nothing to compare.
+#[test]
+fn programs_over_null_files() {
+    let said = || crate::files::Names::Said(vec!["f".into()]);
+    none_fires(&[|w| named_null(w, crate::files::Names::Said(vec!["f".into()]), Program::new(opened(CLOSE)))]);
+    each_fires(&[
+        (
+            |w| {
+                let names = crate::files::Names::Said(vec!["f".into()]);
+                named_null(w, names, Program { checks: true, ..Program::new(opened(CLOSE)) });
+            },
+            "phase[1].workers[0].work.program.checks",
+            "does not store data",
+            "a real target",
+        ),
+        (
+            |w| named_null(w, crate::files::Names::Said(Vec::new()), Program::new(opened(CLOSE))),
+            "target.named.null.files.names.said",
+            "the list of files is empty",
+            "name at least one",
+        ),
+    ]);
+    assert_eq!(Target::Null(crate::NullTarget::of(Bytes(1))).names(), None);
+    let files = Some(Box::new(crate::NullFiles { names: said(), delays: crate::NullDelays::default() }));
+    assert_eq!(Target::Null(crate::NullTarget { size: Bytes(1), files }).names(), Some(&said()));
+}

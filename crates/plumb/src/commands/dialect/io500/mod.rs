@@ -73,7 +73,7 @@ pub enum Watching<'a> {
     /// IOR's.
     Ior(ior::Watching<'a>),
     /// mdtest's.
-    Mdtest(mdtest::Watching),
+    Mdtest(mdtest::Watching<'a>),
 }
 
 impl Progress for Watching<'_> {

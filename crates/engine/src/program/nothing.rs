@@ -1,0 +1,134 @@
+//! Calls of a program over files that only their names exist of: each succeeds, does nothing, and takes as long as it is
+//! said to.
+
+use super::op::{Call, CallOp};
+use super::rules::StepRules;
+use super::trees::{TreeFiles, WallMark};
+use crate::backend::{Completion, SyncBackend};
+use plumb_workload::files::Names;
+use plumb_workload::program::{TreeStep, TreeWork};
+use plumb_workload::{NullDelays, NullFiles, OpKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The files of a null target.
+#[derive(Clone)]
+pub(crate) struct NamesOnly {
+    /// Trees, where these are their names: workers walk through them as through real ones.
+    pub(super) trees: Option<Arc<TreeFiles>>,
+    pub(super) count: u64,
+    pub(super) delays: NullDelays,
+    /// How far workers came behind the last wall.
+    pub(super) mark: Arc<WallMark>,
+}
+
+impl NamesOnly {
+    pub(crate) fn new(files: &NullFiles) -> NamesOnly {
+        let trees = match &files.names {
+            Names::Trees(names) => Some(Arc::new(TreeFiles::new((**names).clone(), Path::new("")))),
+            _ => None,
+        };
+        NamesOnly { trees, count: files.names.count() as u64, delays: files.delays, mark: Arc::default() }
+    }
+}
+
+/// A worker's calls.
+pub(super) struct NullCalls {
+    delays: NullDelays,
+    rules: Arc<Vec<StepRules>>,
+}
+
+impl NullCalls {
+    pub(super) fn new(delays: NullDelays) -> NullCalls {
+        NullCalls { delays, rules: Arc::default() }
+    }
+
+    /// The rules of the steps that come next.
+    pub(super) fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
+        self.rules = Arc::clone(rules);
+    }
+
+    /// How long the calls of an op take together, and the bytes that they move.
+    fn of(&self, op: &CallOp) -> (u64, u64) {
+        let delays = &self.delays;
+        match (op.call, self.rules.get(usize::from(op.rules))) {
+            (Call::Tree, Some(StepRules::Tree(step))) => self.of_item(step),
+            (Call::Open, _) if op.kind == OpKind::Create => (delays.create.0, 0),
+            (Call::Close, _) => (delays.close.0, 0),
+            (Call::Sync, _) => (delays.sync.0, 0),
+            _ if op.kind.moves_bytes() => (delays.transfer.0, op.length),
+            _ => (0, 0),
+        }
+    }
+
+    /// The same of an item of a tree: it is opened, written or read, and closed in one op.
+    fn of_item(&self, step: &TreeStep) -> (u64, u64) {
+        let NullDelays { create, close, transfer, .. } = self.delays;
+        let opened = match step.does {
+            TreeWork::Make(item) if !item.exists => create.0,
+            TreeWork::Make(_) | TreeWork::Read { .. } => 0,
+            _ => return (0, 0),
+        };
+        let bytes = step.item_bytes();
+        let moved = if bytes > 0 { transfer.0 } else { 0 };
+        (opened.saturating_add(moved).saturating_add(close.0), bytes)
+    }
+}
+
+impl SyncBackend for NullCalls {
+    type Op = CallOp;
+
+    #[inline]
+    fn execute(&mut self, op: &CallOp) -> Completion {
+        let (sleep_ns, moved) = self.of(std::hint::black_box(op));
+        if sleep_ns > 0 {
+            std::thread::sleep(Duration::from_nanos(sleep_ns));
+        }
+        Ok(moved)
+    }
+
+    #[inline(always)]
+    fn works_between_ops(&self) -> bool {
+        false
+    }
+
+    fn path_of(&self, _op: &CallOp) -> PathBuf {
+        PathBuf::from("null")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::program::MakeItem;
+    use plumb_workload::{Bytes, Nanos};
+
+    fn calls(step: TreeWork) -> NullCalls {
+        let [create, close, sync, transfer] = [1, 20, 300, 4000].map(Nanos);
+        let mut calls = NullCalls::new(NullDelays { create, close, sync, transfer });
+        calls.use_rules(&Arc::new(vec![StepRules::Tree(Box::new(TreeStep::new(step)))]));
+        calls
+    }
+
+    // Protects IOR's and mdtest's DUMMY: each call sleeps as long as its own delay says, and data counts as moved.
+    #[test]
+    fn each_call_takes_its_own_delay() {
+        let of = |kind, call| calls(TreeWork::Stat).of(&CallOp { length: 7, ..CallOp::of(kind, call) });
+        assert_eq!(of(OpKind::Create, Call::Open), (1, 0));
+        assert_eq!(of(OpKind::Open, Call::Open), (0, 0));
+        assert_eq!(of(OpKind::Close, Call::Close), (20, 0));
+        assert_eq!(of(OpKind::Sync, Call::Sync), (300, 0));
+        assert_eq!(of(OpKind::Fsync, Call::Fsync), (0, 0));
+        assert_eq!(of(OpKind::Write, Call::Write), (4000, 7));
+        let item = |step, kind| calls(step).of(&CallOp::of(kind, Call::Tree));
+        let make =
+            |bytes, exists| TreeWork::Make(MakeItem { bytes: Bytes(bytes), flush: false, exists, reads_back: false });
+        assert_eq!(item(make(0, false), OpKind::Create), (21, 0));
+        assert_eq!(item(make(9, false), OpKind::Create), (4021, 9));
+        assert_eq!(item(make(9, true), OpKind::Create), (4020, 9));
+        assert_eq!(item(TreeWork::Read { bytes: Bytes(5) }, OpKind::Read), (4020, 5));
+        assert_eq!(item(TreeWork::Stat, OpKind::Stat), (0, 0));
+        assert_eq!(item(TreeWork::Unlink, OpKind::Unlink), (0, 0));
+    }
+}
