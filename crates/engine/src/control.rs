@@ -78,14 +78,18 @@ unsafe impl Shareable for WorkerWords {}
 /// A deadline that is always over.
 const STOPPED: Ticks = 0;
 
-/// Longest sleep of a worker that waits for news. All news wakes it; ten thousand that looked up ten times a second would keep those from
-/// starting that are to come.
-#[cfg(target_os = "linux")]
-const LONGEST_SLEEP: Duration = Duration::from_secs(10);
+/// Longest sleep of a worker that waits for news.
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// Where nothing wakes it, it looks up.
-#[cfg(not(target_os = "linux"))]
-const LONGEST_SLEEP: Duration = Duration::from_millis(1);
+/// This many may look up so often before they start.
+const FREQUENT_SLEEPERS: u32 = 64;
+
+/// Longest sleep of one of `workers` that waits for its start, of which it is told. Where there are many, each looks up less often: ten
+/// thousand would otherwise keep those from starting that are to come.
+fn longest_before_start(workers: usize) -> Duration {
+    let workers = u32::try_from(workers).unwrap_or(u32::MAX);
+    LONGEST_SLEEP.saturating_mul(workers.div_ceil(FREQUENT_SLEEPERS).max(1))
+}
 
 /// What one worker sees of its phase, and says to it.
 #[derive(Clone, Copy)]
@@ -140,7 +144,7 @@ impl WorkerControl<'_> {
             {
                 return Some(self.phase.furthest.load(Acquire));
             }
-            self.phase.wait_for_news(news);
+            self.phase.wait_for_news(news, LONGEST_SLEEP);
         }
     }
 
@@ -162,7 +166,7 @@ impl WorkerControl<'_> {
             {
                 return;
             }
-            self.phase.wait_for_news(news);
+            self.phase.wait_for_news(news, LONGEST_SLEEP);
         }
     }
 
@@ -202,7 +206,7 @@ impl WorkerControl<'_> {
                 return None;
             }
             match self.own.go_at.load(Acquire) {
-                0 => self.phase.wait_for_news(news),
+                0 => self.phase.wait_for_news(news, longest_before_start(self.workers.len())),
                 at => return Some(at),
             }
         }
@@ -249,20 +253,20 @@ impl Control {
         let _ = futex::wake(&self.news, futex::Flags::empty(), i32::MAX.unsigned_abs());
     }
 
-    /// Waits until there is other news than `seen`, but not for long.
-    fn wait_for_news(&self, seen: u32) {
+    /// Waits until there is other news than `seen`, and no longer than that.
+    fn wait_for_news(&self, seen: u32, longest: Duration) {
         if virtual_time::in_worker() {
             return virtual_time::wait_for_news();
         }
         #[cfg(target_os = "linux")]
         {
-            let longest = futex::Timespec { tv_sec: LONGEST_SLEEP.as_secs() as i64, tv_nsec: 0 };
+            let longest = futex::Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
             // That the word has changed, a signal and the time-out all end in another look.
             let _ = futex::wait(&self.news, futex::Flags::empty(), seen, Some(&longest));
         }
         #[cfg(not(target_os = "linux"))]
         if self.news.load(Acquire) == seen {
-            std::thread::sleep(LONGEST_SLEEP);
+            std::thread::sleep(longest / 100);
         }
     }
 
@@ -295,7 +299,7 @@ impl Control {
             if self.looked.load(Acquire) != 0 {
                 break;
             }
-            self.wait_for_news(news);
+            self.wait_for_news(news, LONGEST_SLEEP);
         }
         self.awaiting_look.fetch_sub(1, Release);
     }

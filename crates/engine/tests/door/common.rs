@@ -230,7 +230,8 @@ pub fn consistent(phase: &PhaseMeasurement) {
     }
     assert!(phase.first_done_ns.unwrap_or(0) <= phase.wall_ns);
     assert!(phase.workers.iter().all(|worker| worker.wall_ns <= phase.wall_ns));
-    assert!(phase.fault_count >= phase.faults.len() as u64, "{name}: all faults are counted");
+    let (counted, listed) = (phase.fault_count, &phase.faults);
+    assert!(counted >= listed.len() as u64, "{name}: all faults are counted: {counted} of {listed:?}");
 }
 
 /// Far more than anything may take, on a machine that does much else.
