@@ -81,11 +81,11 @@ const STOPPED: Ticks = 0;
 /// Longest sleep of a worker that waits for news.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// This many may look up so often before they start.
+/// Up to this many workers look up every [`LONGEST_SLEEP`] while they wait for their start.
 const FREQUENT_SLEEPERS: u32 = 64;
 
-/// Longest sleep of one of `workers` that waits for its start, of which it is told. Where there are many, each looks up less often: ten
-/// thousand would otherwise keep those from starting that are to come.
+/// Longest sleep of a worker that waits for its start. The start wakes it, so that it can look up less often where there are many
+/// workers: ten thousand that woke ten times a second took the processors from those still to be started.
 fn longest_before_start(workers: usize) -> Duration {
     let workers = u32::try_from(workers).unwrap_or(u32::MAX);
     LONGEST_SLEEP.saturating_mul(workers.div_ceil(FREQUENT_SLEEPERS).max(1))
@@ -253,7 +253,7 @@ impl Control {
         let _ = futex::wake(&self.news, futex::Flags::empty(), i32::MAX.unsigned_abs());
     }
 
-    /// Waits until there is other news than `seen`, and no longer than that.
+    /// Waits until there is other news than `seen`, but no longer than `longest`.
     fn wait_for_news(&self, seen: u32, longest: Duration) {
         if virtual_time::in_worker() {
             return virtual_time::wait_for_news();
@@ -469,6 +469,14 @@ pub(crate) struct Departure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Protects many workers from those that wait: few look up as often as ever, and ten thousand not a thousand times a second.
+    #[test]
+    fn many_that_wait_for_their_start_look_up_seldom() {
+        assert_eq!([1, 64].map(longest_before_start), [LONGEST_SLEEP; 2]);
+        let looks_per_s = 10_000.0 / longest_before_start(10_000).as_secs_f64();
+        assert!(looks_per_s < 1_000.0, "{looks_per_s}");
+    }
 
     #[test]
     fn a_common_limit_is_used_up_exactly() {

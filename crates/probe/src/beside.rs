@@ -1,5 +1,5 @@
-//! What is read in a thread of its own, beside what else there is to do before it is needed: hundreds of small files of `/proc` and
-//! `/sys` are a quarter of what a command costs that moves one block.
+//! Reading in a thread of its own while other work goes on: hundreds of small files of `/proc` and `/sys` are a quarter of the time of a
+//! command that moves one block.
 
 use std::cell::{Cell, OnceCell};
 use std::thread::{self, JoinHandle};

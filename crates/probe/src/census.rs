@@ -12,7 +12,7 @@ const KTHREADD: u32 = 2;
 /// another would have to wait until tens of thousands of processes were made.
 const SAME_NUMBER: Duration = Duration::from_secs(1);
 
-/// For so long, nobody calls what was listed old.
+/// A list that is older describes another moment.
 const FRESH: Duration = Duration::from_millis(100);
 
 /// The processes of one moment: that of the first question.
@@ -144,6 +144,17 @@ mod tests {
         assert_eq!(census.kernel_threads().map(<[_]>::len), Some(2), "a census is of one moment");
         let later = census.later();
         assert_eq!(later.kernel_threads(), Some([thread(3, "kswapd0"), thread(12, "md0_resync")].as_slice()));
+    }
+
+    // Protects the look before a phase: a list that was read before long preparations is not taken for it.
+    #[test]
+    fn an_old_list_is_not_fresh() {
+        let mut census = Census::of(&Tree::new().sys());
+        assert!(census.is_fresh(), "it will be of the moment in which it is asked");
+        census.programs();
+        assert!(census.is_fresh());
+        census.listed.get_mut().unwrap().at -= FRESH;
+        assert!(!census.is_fresh());
     }
 
     // Protects: where process 2 is somebody else, as in a container, no program is left out.

@@ -46,7 +46,7 @@ pub(crate) struct Evidence<'a> {
     judge: LiveJudge,
     samples: SampleSet,
     conditions: ConditionWatch,
-    /// The processes there are when the first phase begins, unless what comes before takes long.
+    /// The list of processes for the first phase, read early. It is used if it is still fresh then.
     census: Option<Beside<Census>>,
     around: Option<Around>,
     /// Of the phase that runs, or has just ended.

@@ -18,7 +18,7 @@ pub enum Prints {
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Nothing is called: every op succeeds, and takes so long.
+    /// The delays of `-a DUMMY`, which makes no call; `None` for POSIX.
     pub dummy: Option<NullDelays>,
     /// Directories that hold the trees.
     pub directories: Vec<String>,

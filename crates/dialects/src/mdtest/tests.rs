@@ -359,7 +359,7 @@ fn traces_go_as_far_as_the_wall() {
     assert_eq!(lines.iter().filter(|line| line.starts_with("create_remove_items (start)")).count(), 2);
 }
 
-// Protects runs whose lines nobody asked for.
+// Protects plain output: traces are printed from -v -v -v on, and not before.
 #[test]
 fn traces_need_verbosity_3() {
     let of = |line: &str| trace::Trace::new(&settings(line), &Facts { tasks: 1, ..Facts::default() }).is_some();

@@ -11,7 +11,7 @@ use plumb_workload::program::{ItemOrder, TreeNames, put_number};
 /// Verbosity from which they are printed.
 const VERBOSITY: u32 = 3;
 
-/// Every so many items, mdtest says how far it is.
+/// Items between two of the lines in which mdtest reports its progress.
 const ITEMS_BETWEEN_COUNTS: u64 = 25_000;
 
 /// Lines are handed over in pieces of this length, bytes.
@@ -110,7 +110,7 @@ struct Walk {
     to: u64,
 }
 
-/// Lines, and whither they go.
+/// Lines that are collected, and how they are printed.
 struct Lines<'a> {
     text: String,
     print: &'a mut dyn FnMut(&str),
@@ -475,13 +475,13 @@ impl<'a> Trace<'a> {
         at_wall.iter().max().copied().or(earlier).unwrap_or(u64::MAX)
     }
 
-    /// Whose items a rank works on, so many phases on.
+    /// The rank whose items `rank` works on: its own, moved on by the stride (`-N`) `shifts` times.
     fn owner_of(&self, rank: u32, shifts: u32) -> u32 {
         let distance = u64::from(self.settings.stride) * u64::from(shifts);
         ((u64::from(rank) + distance) % u64::from(self.facts.tasks.max(1))) as u32
     }
 
-    /// Whose tree rank 0 works in then: items lie one stride on.
+    /// The rank whose tree rank 0 works in after `shifts` strides; its items lie in the tree one stride further on.
     fn tree_owner(&self, shifts: u32) -> u32 {
         if self.settings.unique { self.owner_of(0, shifts + 1) } else { 0 }
     }

@@ -174,7 +174,7 @@ fn wrong_words_are_refused() {
     assert_eq!(read(&home, "file"), "mine");
 }
 
-/// Protects -v -v -v: what it prints is what is made, no more and no less, and nobody who did not ask sees it.
+/// Protects -v -v -v: it prints exactly the paths that are made; with less verbosity, none is printed.
 #[test]
 fn traces_are_of_what_is_made() {
     let home = Home::new();
