@@ -7,12 +7,16 @@ use plumb_engine::testdir::TestDirs;
 use plumb_engine::trace::Recordings;
 use plumb_engine::{DropCaches, EngineError, Live, Nobody, Observer, Part, Setting, TargetView};
 use plumb_result::{Measurement, PhaseMeasurement, PhaseObservations};
-use plumb_workload::{OpKind, Workload};
+use plumb_workload::{OpKind, RunAs, Workload};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::mpsc;
+use std::sync::{PoisonError, RwLock, mpsc};
 use std::time::Duration;
 use tempfile::TempDir;
+
+/// Held for writing by a run that forks. Its workers inherit every open descriptor of this program, so that they would
+/// hold the devices and listeners of other tests' runs, and the guard would see another process with their files open.
+static FORKS: RwLock<()> = RwLock::new(());
 
 /// A place to run workloads in, which is gone afterwards.
 pub struct Place {
@@ -50,6 +54,11 @@ impl Place {
     /// Runs a workload whose text is right, watched by `observer`.
     pub fn try_run(&self, text: &str, observer: &mut dyn Observer) -> Result<Measurement, EngineError> {
         let workload = workload(text);
+        let forks = workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| group.run_as == RunAs::Process);
+        let (_alone, _beside) = match forks {
+            true => (Some(FORKS.write().unwrap_or_else(PoisonError::into_inner)), None),
+            false => (None, Some(FORKS.read().unwrap_or_else(PoisonError::into_inner))),
+        };
         let test_dirs = TestDirs::new(self.state.path());
         let setting = Setting {
             kept: None,

@@ -360,7 +360,6 @@ fn parts_of_service_times_add_up() {
 #[test]
 fn both_ends_of_a_link_can_be_jobs_of_one_phase() {
     for ramp in ["", "\nramp = \"150ms\""] {
-        // Another one each time: a process that another test forks meanwhile has inherited the listener of the first.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let end = |name, stream: &str, more: &str, link: &str| {
             let group = format!("{more}\nbackend.socket = {{ kind = \"tcp\", port = {port}, {link} }}");
