@@ -34,7 +34,8 @@ cargo xtask aa             how often Plumb claims a difference between equals on
 cargo xtask aa gate        the same of gates: how often one of equals on ext4 and tmpfs answers `regression` (200
                            gates of at most 20 s, about an hour)
 cargo xtask aa power       how often gates on simulated devices find a regression, answer falsely, and decide in the
-                           time that they ask for; --trials N [200], --only TEXT, --binary FILE
+                           time that they ask for; --trials N [200], --only TEXT, --binary FILE; with --real as root:
+                           on tmpfs, an overlay and ext4 (40 gates of each)
 cargo xtask musl           build the static binary
 cargo xtask dist           make the files of a release in target/dist: .deb, .rpm, wheel, static tarball, image,
                            SBOM, sums; --machine x86-64|aarch64 for one machine; --check installs and runs what
@@ -85,6 +86,11 @@ fn test(arguments: &[&str], breadth: Breadth) -> Result<()> {
     let mut tests = cargo();
     if breadth == Breadth::Long {
         tests.env("PLUMB_TEST_LONG", "1");
+    }
+    // Most tests wait: for devices, virtual machines, and times that must pass.
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        tests.env("RUST_TEST_THREADS", (2 * processors).to_string());
     }
     // One failure must not hide another in a crate that comes later.
     run(tests.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(arguments))

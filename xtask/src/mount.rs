@@ -196,3 +196,33 @@ impl Drop for Tmpfs {
         let _ = Command::new("umount").arg(&self.place).status();
     }
 }
+
+/// An overlay over directories of a tmpfs: the same memory, behind a file system that adds a little to every op.
+pub struct Overlay {
+    place: PathBuf,
+}
+
+impl Overlay {
+    /// Over empty directories of `memory`; `None` where nothing can be mounted.
+    pub fn on(memory: &Tmpfs) -> Result<Option<Overlay>> {
+        let [lower, upper, work, place] = ["lower", "upper", "work", "merged"].map(|name| memory.place().join(name));
+        for directory in [&lower, &upper, &work, &place] {
+            std::fs::create_dir(directory)?;
+        }
+        let layers = format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
+        let mut command = Command::new("mount");
+        command.args(["-t", "overlay", "-o", &layers, "overlay"]).arg(&place);
+        Ok(command.output()?.status.success().then_some(Overlay { place }))
+    }
+
+    /// Where it is mounted.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+}
+
+impl Drop for Overlay {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.place).status();
+    }
+}

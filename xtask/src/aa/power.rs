@@ -1,6 +1,9 @@
-//! `cargo xtask aa power`: gates on simulated devices, whose truth is known, against the bars that they promise.
+//! `cargo xtask aa power`: gates against the bars that they promise, on simulated devices, whose truth is known, and on
+//! real storage.
 
+use super::places::{self, Mounted, Storage, TRIAL};
 use crate::binomial::{Interval, exact_interval};
+use crate::mount::{FileSystem, Overlay, Tmpfs};
 use anyhow::{Context, Result, bail, ensure};
 use plumb_result::{Gate, GateAnswer};
 use std::path::{Path, PathBuf};
@@ -12,20 +15,26 @@ pub struct Options {
     trials: u64,
     only: String,
     binary: Option<PathBuf>,
+    /// On real storage: where file systems are made. Otherwise devices are simulated.
+    real: Option<PathBuf>,
 }
 
 impl Options {
     /// Reads the arguments after `aa power`.
     pub fn parse(arguments: &[&str]) -> Result<Options> {
-        let mut options = Options { trials: 200, only: String::new(), binary: None };
+        let mut options = Options { trials: 200, only: String::new(), binary: None, real: None };
         let mut arguments = arguments.iter();
         while let Some(&argument) = arguments.next() {
+            if argument == "--real" {
+                (options.trials, options.real) = (40, Some(crate::target_directory().join("aa")));
+                continue;
+            }
             let value = arguments.next().copied().with_context(|| format!("{argument} needs a value"))?;
             match argument {
                 "--trials" => options.trials = value.parse().context("--trials takes a number")?,
                 "--only" => options.only = value.to_owned(),
                 "--binary" => options.binary = Some(PathBuf::from(value)),
-                other => bail!("aa power knows no `{other}`; there are --trials, --only and --binary"),
+                other => bail!("aa power knows no `{other}`; there are --real, --trials, --only and --binary"),
             }
         }
         Ok(options)
@@ -45,23 +54,31 @@ enum Counted {
 
 struct Scenario {
     name: &'static str,
-    /// Faults of both devices.
-    both: &'static str,
-    /// Faults of the candidate alone.
-    candidate: &'static str,
+    sides: Sides,
     /// Of the (first) gate, by the devices' own clocks.
     budget: &'static str,
     time: &'static str,
     counted: Counted,
 }
 
+/// What a gate is of.
+#[derive(Debug, Clone, Copy)]
+enum Sides {
+    /// Simulated devices: faults of both, faults of the candidate alone.
+    Simulated([&'static str; 2]),
+    /// A directory of a tmpfs, and an overlay over directories of the same tmpfs.
+    Overlay,
+    /// Two new file systems of one kind.
+    Twins(Storage),
+}
+
 const fn scenario(
     name: &'static str,
-    [both, candidate]: [&'static str; 2],
+    faults: [&'static str; 2],
     [budget, time]: [&'static str; 2],
     counted: Counted,
 ) -> Scenario {
-    Scenario { name, both, candidate, budget, time, counted }
+    Scenario { name, sides: Sides::Simulated(faults), budget, time, counted }
 }
 
 /// A device that is slower by 10 % takes 1.1 times as long, and has 9.1 % less of a rate.
@@ -86,14 +103,52 @@ const SCENARIOS: &[Scenario] = &[
     scenario("5 % slower, spread 6 %, asks", ["cv=6%", "slow=5%"], ["3s", SHORT], Counted::Decided(70)),
 ];
 
+/// How much slower the overlay is depends on machine and kernel: the last column says what was seen.
+const REAL: &[Scenario] = &[
+    Scenario {
+        name: "tmpfs against an overlay on it, 5 min",
+        sides: Sides::Overlay,
+        budget: "5min",
+        time: "1s",
+        counted: Counted::Found(80),
+    },
+    Scenario {
+        name: "equal ext4, asks",
+        sides: Sides::Twins(Storage::Disk(FileSystem::Ext4)),
+        budget: "18s",
+        time: "500ms",
+        counted: Counted::Decided(70),
+    },
+    Scenario {
+        name: "equal tmpfs, asks",
+        sides: Sides::Twins(Storage::Memory),
+        budget: "18s",
+        time: "500ms",
+        counted: Counted::Decided(70),
+    },
+];
+
+/// Of the files of gates on real storage: two of them, and what a file system needs, fit into the smallest of those made here.
+const REAL_SIZE: &str = "64MiB";
+const MEMORY_BYTES: u64 = 400 << 20;
+
 /// Runs every scenario, prints what came of it, and fails where a bar is missed beyond chance.
 pub fn run(options: &Options) -> Result<()> {
     let plumb = crate::tools::plumb(options.binary.as_deref())?;
-    println!("| scenario | gates | counted | rate | exact 95 % interval | bar | pass | regression | cannot tell |");
-    println!("|---|---:|---:|---:|---|---|---:|---:|---:|");
+    if let Some(work) = &options.real {
+        ensure!(crate::packages::is_root(), "--real makes file systems and mounts them: run it as root");
+        std::fs::create_dir_all(work).with_context(|| format!("making {}", work.display()))?;
+        places::take_down_what_was_left(&work.canonicalize()?)?;
+    }
+    let scenarios = if options.real.is_some() { REAL } else { SCENARIOS };
+    println!(
+        "| scenario | gates | counted | rate | exact 95 % interval | bar | pass | regression | cannot tell | median ratio (least–most) |"
+    );
+    println!("|---|---:|---:|---:|---|---|---:|---:|---:|---|");
     let mut missed = Vec::new();
-    for scenario in SCENARIOS.iter().filter(|scenario| scenario.name.contains(&options.only)) {
-        let counts = trials(&plumb, scenario, options.trials)?;
+    for scenario in scenarios.iter().filter(|scenario| scenario.name.contains(&options.only)) {
+        let site = Site { plumb: &plumb, work: options.real.as_deref() };
+        let counts = trials(&site, scenario, options.trials)?;
         let Interval { lo, hi } = exact_interval(counts.hits, counts.of);
         let (bar, is_missed) = match scenario.counted {
             Counted::Found(least) | Counted::Decided(least) => (format!("≥ {least} %"), hi < f64::from(least) / 100.0),
@@ -101,13 +156,14 @@ pub fn run(options: &Options) -> Result<()> {
         };
         let [pass, regression, open] = counts.answers;
         println!(
-            "| {} | {} | {} | {:.1} % | {:.1}–{:.1} % | {bar} | {pass} | {regression} | {open} |",
+            "| {} | {} | {} | {:.1} % | {:.1}–{:.1} % | {bar} | {pass} | {regression} | {open} | {} |",
             scenario.name,
             counts.of,
             counts.hits,
             100.0 * counts.hits as f64 / counts.of.max(1) as f64,
             lo * 100.0,
-            hi * 100.0
+            hi * 100.0,
+            counts.ratios_line()
         );
         if is_missed {
             missed.push(scenario.name);
@@ -123,22 +179,41 @@ struct Counts {
     of: u64,
     /// Of the last gate of each trial: pass, regression, cannot tell.
     answers: [u64; 3],
+    /// How much of the baseline the candidate has, as the last gate of each trial saw it.
+    ratios: Vec<f64>,
 }
 
-fn trials(plumb: &Path, scenario: &Scenario, trials: u64) -> Result<Counts> {
+impl Counts {
+    fn ratios_line(&self) -> String {
+        let least = self.ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = self.ratios.iter().copied().fold(0.0, f64::max);
+        let Some(median) = plumb_stats::summary::median(&self.ratios) else { return "—".to_owned() };
+        format!("{median:.3}× ({least:.3}–{most:.3})")
+    }
+}
+
+/// What gates run with.
+struct Site<'a> {
+    plumb: &'a Path,
+    /// Where real file systems are made.
+    work: Option<&'a Path>,
+}
+
+fn trials(site: &Site<'_>, scenario: &Scenario, trials: u64) -> Result<Counts> {
     let mut counts = Counts::default();
     for trial in 0..trials {
-        let first = gate(plumb, scenario, &["--budget", scenario.budget], 2 * trial + 1)?;
+        let first = gate(site, scenario, &["--budget", scenario.budget], 2 * trial + 1)?;
         let last = match (scenario.counted, &first.needed) {
             (Counted::Decided(_), Some(needed)) => {
                 let options = needed.options.clone().unwrap_or_default();
-                gate(plumb, scenario, &options.split(' ').collect::<Vec<_>>(), 2 * trial + 2)?
+                gate(site, scenario, &options.split(' ').collect::<Vec<_>>(), 2 * trial + 2)?
             }
             // Decided at once, or no time is named: neither is a time that was spent.
             (Counted::Decided(_), None) => continue,
             _ => first,
         };
         counts.of += 1;
+        counts.ratios.extend(last.numbers.first().and_then(|number| number.ratio));
         counts.answers[match last.answer {
             GateAnswer::Pass => 0,
             GateAnswer::Regression => 1,
@@ -152,19 +227,70 @@ fn trials(plumb: &Path, scenario: &Scenario, trials: u64) -> Result<Counts> {
     Ok(counts)
 }
 
-fn gate(plumb: &Path, scenario: &Scenario, budget: &[&str], seed: u64) -> Result<Gate> {
-    let device = |faults: &[&str]| {
-        let faults: Vec<&str> = faults.iter().copied().filter(|fault| !fault.is_empty()).collect();
-        format!("sim:ssd?{}", faults.join("&"))
-    };
-    let (a, b, seed) = (device(&[scenario.both]), device(&[scenario.both, scenario.candidate]), seed.to_string());
-    let words = ["gate", "--baseline", &a, "--candidate", &b, "--seed", &seed, "--json", "--no-store"];
-    let mut command = Command::new(plumb);
+/// Both sides of a gate, and what is taken down with them.
+struct Pair {
+    baseline: String,
+    candidate: String,
+    _overlay: Option<Overlay>,
+    _memory: Option<Tmpfs>,
+    _mounted: Vec<Mounted>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Pair {
+    fn of(sides: Sides, work: Option<&Path>) -> Result<Pair> {
+        let folder = work.map(|work| tempfile::Builder::new().prefix(TRIAL).tempdir_in(work)).transpose()?;
+        let word = |path: &Path| path.to_string_lossy().into_owned();
+        let mut pair = Pair {
+            baseline: String::new(),
+            candidate: String::new(),
+            _overlay: None,
+            _memory: None,
+            _mounted: Vec::new(),
+            _folder: None,
+        };
+        match (sides, &folder, work) {
+            (Sides::Simulated([both, candidate]), ..) => {
+                let device = |faults: &[&str]| {
+                    let faults: Vec<&str> = faults.iter().copied().filter(|fault| !fault.is_empty()).collect();
+                    format!("sim:ssd?{}", faults.join("&"))
+                };
+                (pair.baseline, pair.candidate) = (device(&[both]), device(&[both, candidate]));
+            }
+            (Sides::Overlay, Some(folder), _) => {
+                let memory = Tmpfs::below(folder.path(), MEMORY_BYTES)?.context("no tmpfs can be mounted here")?;
+                let overlay = Overlay::on(&memory)?.context("no overlay can be mounted here")?;
+                let plain = memory.place().join("plain");
+                std::fs::create_dir(&plain)?;
+                (pair.baseline, pair.candidate) = (word(&plain), word(overlay.place()));
+                (pair._memory, pair._overlay) = (Some(memory), Some(overlay));
+            }
+            (Sides::Twins(storage), Some(folder), Some(work)) => {
+                let [a, b] = ['a', 'b'].map(|letter| Mounted::of(storage, work, folder.path(), letter));
+                let (a, b) = (a?, b?);
+                (pair.baseline, pair.candidate) = (word(a.place()), word(b.place()));
+                pair._mounted = vec![a, b];
+            }
+            (Sides::Overlay | Sides::Twins(_), ..) => bail!("real storage needs a place"),
+        }
+        pair._folder = folder;
+        Ok(pair)
+    }
+}
+
+fn gate(site: &Site<'_>, scenario: &Scenario, budget: &[&str], seed: u64) -> Result<Gate> {
+    let pair = Pair::of(scenario.sides, site.work)?;
+    let (a, b, seed) = (&pair.baseline, &pair.candidate, seed.to_string());
+    let words = ["gate", "--baseline", a, "--candidate", b, "--seed", &seed, "--json", "--no-store"];
+    let mut command = Command::new(site.plumb);
     command.args(words).args(budget);
     if !budget.contains(&"--time") {
         command.args(["--time", scenario.time]);
     }
-    let output = command.output().with_context(|| format!("cannot start {}", plumb.display()))?;
+    if site.work.is_some() {
+        command.args(["--size", REAL_SIZE]);
+    }
+    let output = command.output().with_context(|| format!("cannot start {}", site.plumb.display()))?;
     serde_json::from_slice(&output.stdout)
         .with_context(|| format!("no answer in JSON: {}", String::from_utf8_lossy(&output.stderr)))
 }
