@@ -7,12 +7,19 @@ use crate::plan::{Ends, GroupRun};
 /// From the decision to start to the start, so that every worker sees it in time.
 const RELEASE_DELAY_NS: u64 = 300_000;
 
+/// The same where one worker has nobody to start with: about what it takes to wake it.
+const RELEASE_DELAY_ALONE_NS: u64 = 60_000;
+
 /// The same for each worker beyond: to wake them takes so long.
 const RELEASE_DELAY_EACH_NS: u64 = 5_000;
 
 /// From the decision that this many workers start to their start. On virtual time everybody sees everything at once.
 pub(crate) fn release_delay(clock: &Clock, workers: usize) -> Ticks {
-    if clock.is_virtual() { 0 } else { clock.ticks(RELEASE_DELAY_NS + RELEASE_DELAY_EACH_NS * workers as u64) }
+    match workers {
+        _ if clock.is_virtual() => 0,
+        1 => clock.ticks(RELEASE_DELAY_ALONE_NS),
+        _ => clock.ticks(RELEASE_DELAY_NS + RELEASE_DELAY_EACH_NS * workers as u64),
+    }
 }
 
 /// How a worker stands.

@@ -1,11 +1,11 @@
 //! The loops that have a type of their own, by name: the one place where it is decided which combinations of source,
 //! backend and pacer are compiled apart.
 //!
-//! | | null, psync, null queue, io_uring | any other backend |
-//! |---|---|---|
-//! | sequential, random or permuted ops of one size and kind on one file, Plumb's own or fio's; as soon as there is room | a loop each | through tables |
-//! | any other source; as soon as there is room | a loop each, the source through a table | through tables |
-//! | any other pace | through tables | through tables |
+//! | | null, psync | null queue, io_uring | any other backend |
+//! |---|---|---|---|
+//! | sequential, random or permuted ops of one size and kind on one file, Plumb's own or fio's; as soon as there is room | a loop each | a loop for each backend | through tables |
+//! | any other source; as soon as there is room | a loop for each backend | a loop for each backend | through tables |
+//! | any other pace | through tables | through tables | through tables |
 //!
 //! These carry the speed bars: on the fastest storage, the loop is a good part of what an op costs. "Through tables" is
 //! one loop for all of it, which calls source, backend and pacer by tables of functions, a nanosecond or two each. The
@@ -149,12 +149,8 @@ pub(crate) fn run_any_queued(
     queue: Queue,
 ) -> io::Result<Ended> {
     match (backend, pacer) {
-        (AnyQueued::Null(null), AnyPacer::Closed(closed)) => {
-            by_source!(source, |source| run_queued(context, source, null, closed, queue))
-        }
-        (AnyQueued::Ring(ring), AnyPacer::Closed(closed)) => {
-            by_source!(source, |source| run_queued(context, source, ring, closed, queue))
-        }
+        (AnyQueued::Null(null), AnyPacer::Closed(closed)) => run_queued(context, source.table(), null, closed, queue),
+        (AnyQueued::Ring(ring), AnyPacer::Closed(closed)) => run_queued(context, source.table(), ring, closed, queue),
         (backend, pacer) => run_queued(context, source.table(), backend.table(), pacer.table(), queue),
     }
 }

@@ -125,7 +125,7 @@ impl Coordinator {
                 text.lines().map(str::to_owned).collect::<Vec<_>>()
             })
             .collect();
-        fallbacks.sort();
+        fallbacks.sort_unstable();
         fallbacks.dedup();
         let over = self
             .io_workers()

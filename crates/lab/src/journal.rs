@@ -102,7 +102,7 @@ impl UndoJournal {
         };
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
-        paths.sort();
+        paths.sort_unstable();
         for path in paths {
             match UndoJournal::open(&path) {
                 Ok(Some(journal)) => found.push(journal),

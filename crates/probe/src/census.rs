@@ -1,6 +1,7 @@
 //! Which processes there are: listed once for everybody who asks about them at the same moment. Source: proc(5),
 //! proc_pid_task(5) (`children`), `kthreadd` of kernel/kthread.c.
 
+use crate::others::Snapshot;
 use crate::sysroot::Sysroot;
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
@@ -19,18 +20,19 @@ const FRESH: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone)]
 pub struct Census {
     sys: Sysroot,
-    listed: OnceCell<Listed>,
+    threads: OnceCell<Threads>,
+    /// Programs; where kernel threads cannot be told from them, those too.
+    programs: OnceCell<Vec<u32>>,
+    io: OnceCell<Snapshot>,
     /// Kernel threads that were seen a moment before.
     known: Vec<KernelThread>,
 }
 
 #[derive(Debug, Clone)]
-struct Listed {
+struct Threads {
     at: Instant,
-    /// Programs; where kernel threads cannot be told from them, those too.
-    programs: Vec<u32>,
     /// `None` where they cannot be told from programs.
-    kernel_threads: Option<Vec<KernelThread>>,
+    listed: Option<Vec<KernelThread>>,
 }
 
 /// A kernel thread, which keeps its name as long as it lives, unless it is a worker for anybody.
@@ -48,54 +50,58 @@ impl Census {
 
     /// As [`Census::new`], of the machine that a tree of files describes.
     pub fn of(sys: &Sysroot) -> Census {
-        Census { sys: sys.clone(), listed: OnceCell::new(), known: Vec::new() }
+        Census::knowing(sys.clone(), Vec::new())
     }
 
-    /// As [`Census::new`], already read, and so to be had from another thread.
-    pub fn listed_now() -> Census {
+    fn knowing(sys: Sysroot, known: Vec<KernelThread>) -> Census {
+        Census { sys, threads: OnceCell::new(), programs: OnceCell::new(), io: OnceCell::new(), known }
+    }
+
+    /// As [`Census::new`], already read with everybody's I/O, and so to be had from another thread.
+    pub fn read_now() -> Census {
         let census = Census::new();
-        census.listed();
+        census.io();
         census
     }
 
     /// Whether it is of a moment that has just passed. One that nobody has asked yet is of the moment to come.
     pub fn is_fresh(&self) -> bool {
-        self.listed.get().is_none_or(|listed| listed.at.elapsed() < FRESH)
+        self.threads.get().is_none_or(|threads| threads.at.elapsed() < FRESH)
     }
 
     /// A new one for a later moment, which reads the names of new kernel threads only if that is soon.
     #[must_use]
     pub fn later(self) -> Census {
-        let listed = self.listed.into_inner().filter(|listed| listed.at.elapsed() < SAME_NUMBER);
-        let known = listed.and_then(|listed| listed.kernel_threads).unwrap_or_default();
-        Census { sys: self.sys, listed: OnceCell::new(), known }
+        let threads = self.threads.into_inner().filter(|threads| threads.at.elapsed() < SAME_NUMBER);
+        Census::knowing(self.sys, threads.and_then(|threads| threads.listed).unwrap_or_default())
     }
 
     /// Programs; and kernel threads, where [`Census::kernel_threads`] has none.
     pub(crate) fn programs(&self) -> &[u32] {
-        &self.listed().programs
+        self.programs.get_or_init(|| {
+            let threads = self.kernel_threads();
+            let mut programs = pids(&self.sys);
+            if let Some(threads) = threads {
+                programs.retain(|pid| *pid != KTHREADD && threads.binary_search_by_key(pid, |one| one.pid).is_err());
+            }
+            programs
+        })
     }
 
     /// Kernel threads, `None` where they cannot be told from programs: in a namespace of processes they are not in sight,
     /// and some kernels do not list children.
     pub(crate) fn kernel_threads(&self) -> Option<&[KernelThread]> {
-        self.listed().kernel_threads.as_deref()
+        let threads = self.threads.get_or_init(|| Threads { at: Instant::now(), listed: self.read_threads() });
+        threads.listed.as_deref()
     }
 
-    fn listed(&self) -> &Listed {
-        self.listed.get_or_init(|| {
-            let at = Instant::now();
-            let mut programs = pids(&self.sys);
-            let kernel_threads = self.threads();
-            if let Some(threads) = &kernel_threads {
-                programs.retain(|pid| *pid != KTHREADD && threads.binary_search_by_key(pid, |one| one.pid).is_err());
-            }
-            Listed { at, programs, kernel_threads }
-        })
+    /// What programs, and kernel threads that work for themselves, have read and written so far.
+    pub(crate) fn io(&self) -> &Snapshot {
+        self.io.get_or_init(|| Snapshot::of_movers(&self.sys, self))
     }
 
     /// By number. A thread that the kernel's list skips, as it may while another one ends, is among the programs.
-    fn threads(&self) -> Option<Vec<KernelThread>> {
+    fn read_threads(&self) -> Option<Vec<KernelThread>> {
         let sys = &self.sys;
         sys.line(format!("/proc/{KTHREADD}/comm")).filter(|name| name == "kthreadd")?;
         let children = sys.read(format!("/proc/{KTHREADD}/task/{KTHREADD}/children")).ok()?;
@@ -153,7 +159,7 @@ mod tests {
         assert!(census.is_fresh(), "it will be of the moment in which it is asked");
         census.programs();
         assert!(census.is_fresh());
-        census.listed.get_mut().unwrap().at -= FRESH;
+        census.threads.get_mut().unwrap().at -= FRESH;
         assert!(!census.is_fresh());
     }
 

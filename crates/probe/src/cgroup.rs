@@ -39,7 +39,7 @@ pub(crate) fn limits(sys: &Sysroot) -> CgroupLimits {
         }
     };
     let mounts = match sys.read("/proc/self/mountinfo") {
-        Ok(text) => mounts::parse(&text),
+        Ok(text) => mounts::control_groups(&text),
         Err(error) => {
             limits.unseen.push(error.to_string());
             return limits;

@@ -176,7 +176,7 @@ fn governor(sys: &Sysroot) -> Seen<String> {
         .filter(|name| name.strip_prefix("cpu").is_some_and(|rest| rest.parse::<u32>().is_ok()))
         .filter_map(|name| sys.line(format!("/sys/devices/system/cpu/{name}/cpufreq/scaling_governor")))
         .collect();
-    governors.sort();
+    governors.sort_unstable();
     governors.dedup();
     if governors.is_empty() {
         return Seen::no("this kernel does not control the processor frequency");

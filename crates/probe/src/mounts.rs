@@ -32,7 +32,7 @@ impl Mount {
     /// All options once, sorted.
     pub(crate) fn options(&self) -> Vec<String> {
         let mut all: Vec<String> = self.mount_options.iter().chain(&self.super_options).cloned().collect();
-        all.sort();
+        all.sort_unstable();
         all.dedup();
         all
     }
@@ -41,6 +41,11 @@ impl Mount {
 /// Parses `mountinfo`. Lines that do not have the documented shape are left out.
 pub(crate) fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
+}
+
+/// The control groups among them, of both versions.
+pub(crate) fn control_groups(text: &str) -> Vec<Mount> {
+    text.lines().filter(|line| line.contains(" - cgroup")).filter_map(parse_line).collect()
 }
 
 fn parse_line(line: &str) -> Option<Mount> {

@@ -25,8 +25,10 @@ struct Bytes {
 }
 
 /// Everyone's I/O at one moment.
-#[derive(Debug, Default)]
-struct Snapshot {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Snapshot {
+    /// In ticks since boot, as the start times of processes are.
+    at_ticks: Option<u64>,
     by_pid: BTreeMap<u32, Bytes>,
     unreadable: usize,
 }
@@ -39,8 +41,6 @@ struct Snapshot {
 pub struct IoWatch {
     sys: Sysroot,
     before: Snapshot,
-    /// In ticks since boot, as the start times of processes are.
-    started_ticks: Option<u64>,
     /// Parents, by their children.
     parents: BTreeMap<u32, u32>,
     /// Only what is done on these leaf devices is of interest, where it was said.
@@ -55,18 +55,16 @@ impl IoWatch {
 
     /// As [`IoWatch::start`], on the machine that a tree of files describes.
     pub fn start_in(sys: &Sysroot) -> IoWatch {
-        let (before, started_ticks) = (snapshot(sys, census::pids(sys)), uptime_ticks(sys));
-        IoWatch { sys: sys.clone(), before, started_ticks, parents: BTreeMap::new(), devices: None }
+        let before = Snapshot::of(sys, census::pids(sys));
+        IoWatch { sys: sys.clone(), before, parents: BTreeMap::new(), devices: None }
     }
 
     /// Begins to watch for I/O on these leaf devices. The kernel counts a process's bytes, and not where they went: where
     /// nobody who moved any has a file on one of the devices, they went elsewhere. Kernel threads that work on behalf of
     /// others are not read, and nobody is where there is no device.
     pub fn start_on(leaves: &[String], census: &Census) -> IoWatch {
-        let sys = Sysroot::real();
-        let before = if leaves.is_empty() { Snapshot::default() } else { snapshot(&sys, movers(census)) };
-        let started_ticks = uptime_ticks(&sys);
-        IoWatch { sys, before, started_ticks, parents: BTreeMap::new(), devices: Some(leaves.to_vec()) }
+        let before = if leaves.is_empty() { Snapshot::default() } else { census.io().clone() };
+        IoWatch { sys: Sysroot::real(), before, parents: BTreeMap::new(), devices: Some(leaves.to_vec()) }
     }
 
     /// Who did I/O since the last such call, or since the start; the next counts from here. Everybody is named, Plumb and the
@@ -75,8 +73,7 @@ impl IoWatch {
     /// When a parent has waited for a child, the kernel counts the child's I/O to the parent. What was told of the child
     /// already is not told again; what remains is of children that nobody saw.
     pub fn advance(&mut self) -> Everyone {
-        let now_ticks = uptime_ticks(&self.sys);
-        let after = snapshot(&self.sys, census::pids(&self.sys));
+        let after = Snapshot::of(&self.sys, census::pids(&self.sys));
         let inherited = self.inherited(&after);
         let mut processes: Vec<ProcessIo> = after
             .by_pid
@@ -100,7 +97,7 @@ impl IoWatch {
             std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes))
         });
         let seen = Everyone { processes, readable: after.by_pid.len(), closed: after.unreadable };
-        (self.before, self.started_ticks) = (after, now_ticks);
+        self.before = after;
         self.learn_parents();
         seen
     }
@@ -147,7 +144,7 @@ impl IoWatch {
         if self.devices.as_ref().is_some_and(Vec::is_empty) {
             return Seen::no("no block device is below the targets");
         }
-        let after = snapshot(&self.sys, movers(census));
+        let after = census.io();
         let moved: Vec<Moved> = after
             .by_pid
             .iter()
@@ -189,7 +186,7 @@ impl IoWatch {
             return None;
         }
         let stat = parse_stat(&self.sys.read_one_piece(format!("/proc/{pid}/stat")).ok()?)?;
-        let is_new = self.started_ticks.is_some_and(|started| stat.start_ticks > started);
+        let is_new = self.before.at_ticks.is_some_and(|started| stat.start_ticks > started);
         let shrank = now.read < before.read || now.written < before.written;
         let before = if is_new || shrank { Bytes { read: 0, written: 0 } } else { before };
         let (read_bytes, write_bytes) =
@@ -253,19 +250,27 @@ fn works_for_itself(name: &str) -> bool {
     BACKGROUND.iter().any(|word| name.contains(word))
 }
 
-fn snapshot(sys: &Sysroot, pids: impl IntoIterator<Item = u32>) -> Snapshot {
-    let mut seen = Snapshot::default();
-    for pid in pids {
-        match sys.read_one_piece(format!("/proc/{pid}/io")).and_then(|text| process_io(&text)) {
-            Ok(io) => {
-                seen.by_pid.insert(pid, Bytes { read: io.read_bytes, written: io.write_bytes });
+impl Snapshot {
+    /// Of these processes. What starts while they are read counts as new.
+    fn of(sys: &Sysroot, pids: impl IntoIterator<Item = u32>) -> Snapshot {
+        let mut seen = Snapshot { at_ticks: uptime_ticks(sys), ..Snapshot::default() };
+        for pid in pids {
+            match sys.read_one_piece(format!("/proc/{pid}/io")).and_then(|text| process_io(&text)) {
+                Ok(io) => {
+                    seen.by_pid.insert(pid, Bytes { read: io.read_bytes, written: io.write_bytes });
+                }
+                // One that has just ended is not closed to us.
+                Err(_) if !sys.exists(format!("/proc/{pid}")) => {}
+                Err(_) => seen.unreadable += 1,
             }
-            // One that has just ended is not closed to us.
-            Err(_) if !sys.exists(format!("/proc/{pid}")) => {}
-            Err(_) => seen.unreadable += 1,
         }
+        seen
     }
-    seen
+
+    /// Of programs, and of kernel threads that work for themselves.
+    pub(crate) fn of_movers(sys: &Sysroot, census: &Census) -> Snapshot {
+        Snapshot::of(sys, movers(census))
+    }
 }
 
 #[derive(Debug, PartialEq)]

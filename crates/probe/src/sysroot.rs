@@ -75,7 +75,7 @@ impl Sysroot {
         let Ok(entries) = std::fs::read_dir(self.locate(path)) else { return Vec::new() };
         let mut names: Vec<String> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort();
+        names.sort_unstable();
         names
     }
 

@@ -81,7 +81,7 @@ impl LimitWatch {
 /// The `cpu.stat` of every group that this process is in, of v2 or of the v1 controller `cpu`.
 fn quota_files(sys: &Sysroot) -> Result<Vec<PathBuf>, ProbeError> {
     let own = memberships(&sys.read("/proc/self/cgroup")?);
-    let mounts = mounts::parse(&sys.read("/proc/self/mountinfo")?);
+    let mounts = mounts::control_groups(&sys.read("/proc/self/mountinfo")?);
     let mut files = Vec::new();
     for membership in &own {
         let is_v2 = membership.controllers.is_empty();

@@ -64,6 +64,10 @@ pub struct StudyReport {
     pub published: Vec<Published>,
     /// Absolute speeds mean nothing: the machines were emulated (C14).
     pub emulated: bool,
+    /// Where machines were emulated: what the devices did for each op, and how long a model of a disk would take for it. A line
+    /// for each cell, below one that says what the model assumes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modelled: Vec<String>,
     /// What else must be known.
     pub notes: Vec<String>,
 }

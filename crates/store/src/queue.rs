@@ -524,7 +524,7 @@ fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
     let mut paths = paths?;
     paths.retain(|path| is_of_run(path));
-    paths.sort();
+    paths.sort_unstable();
     Ok(paths)
 }
 

@@ -113,7 +113,7 @@ impl<'a> Evidence<'a> {
             judge: LiveJudge::new(),
             samples: SampleSet::of([]),
             conditions: ConditionWatch::of([]),
-            census: has_storage(workload).then(|| Beside::begin(Census::listed_now)),
+            census: has_storage(workload).then(|| Beside::begin(Census::read_now)),
             around: None,
             lanes: LaneLog::default(),
             first_found: BTreeMap::new(),
@@ -430,12 +430,16 @@ impl Observer for Evidence<'_> {
         let after: Counters = counters::sample(&self.samples);
         self.samples.set_workers(Vec::new());
         let Some(mut around) = self.around.take() else { return };
+        let others_can_matter = plumb_trust::others_can_matter(&around.observations.before, &after);
         around.observations.after = after;
         around.observations.dirty_after = residency_of(targets);
         let census = around.census.later();
         around.observations.conditions = self.conditions.finish(&census);
         let own = self.ranks.map_or_else(|| vec![std::process::id()], RanksRun::processes);
-        around.observations.other_io = around.others.finish(&[&own, processes].concat(), &census);
+        around.observations.other_io = match others_can_matter {
+            true => around.others.finish(&[&own, processes].concat(), &census),
+            false => Seen::no("the devices moved too little for others to matter"),
+        };
         read_on(&mut around.kernel_log, &mut around.kernel_lines);
         around.observations.kernel_log = around.kernel_lines;
         around.observations.clock_step_ns = around.clock.finish();

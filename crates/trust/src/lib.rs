@@ -30,7 +30,7 @@ pub mod text;
 mod tier;
 
 pub use check::{Check, Found, Judge, Outcome, Scope};
-pub use checks::CHECKS;
+pub use checks::{CHECKS, others_can_matter};
 pub use comparison::{
     DialectPrint, LatencyView, NumberFinding as NumberFound, NumberView, Planned, RunValue, SideRecord, Stated,
     ToolPrint, number_name,

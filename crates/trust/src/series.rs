@@ -135,7 +135,7 @@ fn step(points: &[f64]) -> Option<ChangePoint> {
 fn lie_apart(one: &[f64], other: &[f64]) -> bool {
     let range = |values: &[f64]| {
         let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         let cut = (values.len() as f64 * TRIMMED) as usize;
         let kept = &sorted[cut..sorted.len() - cut];
         Some((*kept.first()?, *kept.last()?))

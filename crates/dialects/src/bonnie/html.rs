@@ -120,7 +120,7 @@ fn colour(rows: &mut [Row], column: usize) {
     let kind = holds(column);
     let ranks: Vec<f64> = rows.iter().map(|row| row.rank(column)).collect();
     let mut told: Vec<f64> = ranks.iter().copied().filter(|&rank| rank != 0.0).collect();
-    told.sort_by(f64::total_cmp);
+    told.sort_unstable_by(f64::total_cmp);
     told.dedup();
     let wide = (kind == Holds::Latency).then(|| "colspan=\"2\"".to_owned());
     let (Some(&least), Some(&most), true) = (told.first(), told.last(), told.len() > 1) else {

@@ -16,6 +16,10 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+/// A copy of no more blocks keeps the table of open files that threads share: one of its own takes a thread to make, some
+/// 200 µs, and saves 20 ns a block.
+const SHORT_BLOCKS: u64 = 10_000;
+
 /// A copy, ready to run.
 pub(crate) struct CopyWorker {
     copy: CopySpec,
@@ -46,7 +50,8 @@ impl CopyWorker {
     fn run(self, barrier: &Barrier) -> Ended {
         let CopyWorker { copy, ends, listener, stop } = self;
         let _woken = WokenBySignals::this_thread();
-        if barrier.is_alone() && !barrier.clock().is_virtual() {
+        let is_short = copy.count.is_some_and(|count| count.blocks <= SHORT_BLOCKS);
+        if barrier.is_alone() && !barrier.clock().is_virtual() && !is_short {
             let ends = [&ends.input, &ends.output];
             let held = ends.into_iter().filter_map(|end| end.held.as_ref()).map(AsFd::as_fd);
             let moved: Vec<_> = ends.into_iter().filter_map(|end| end.fd()).chain(held).collect();

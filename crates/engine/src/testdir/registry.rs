@@ -141,7 +141,7 @@ impl TestDirs {
                 paths.push(entry.path());
             }
         }
-        paths.sort();
+        paths.sort_unstable();
         Ok(paths)
     }
 }
@@ -191,7 +191,7 @@ fn candidates(base: &Path) -> io::Result<Vec<PathBuf>> {
             paths.push(entry.path());
         }
     }
-    paths.sort();
+    paths.sort_unstable();
     Ok(paths)
 }
 

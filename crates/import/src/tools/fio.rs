@@ -298,7 +298,7 @@ fn of_log(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         if values.is_empty() {
             continue;
         }
-        values.sort_by(f64::total_cmp);
+        values.sort_unstable_by(f64::total_cmp);
         let count = values.len();
         let phase = run.phase(kind.name());
         phase.wall_ns = Some(last_ms * NS_PER_MS);

@@ -113,7 +113,7 @@ fn find_system(disk: &str) -> Result<(), RootError> {
         .filter(|entry| entry.path().join("partition").exists())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
-    parts.sort();
+    parts.sort_unstable();
     let mut tried = Vec::new();
     for name in std::iter::once(disk.to_owned()).chain(parts) {
         let device = format!("/dev/{name}");

@@ -29,7 +29,7 @@ pub(super) fn places() -> Vec<PathBuf> {
     for parent in [Some(PathBuf::from(UNPACKED)), data.map(|data| data.join("plumb/kernels"))].into_iter().flatten() {
         let mut inside: Vec<PathBuf> =
             std::fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-        inside.sort();
+        inside.sort_unstable();
         places.extend(inside);
     }
     places

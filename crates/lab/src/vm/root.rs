@@ -3,6 +3,7 @@
 
 use super::error::VmError;
 use super::image::in_path;
+use plumb_result::short_list;
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io::{self, Read};
@@ -115,7 +116,7 @@ impl RootTree {
         while let Some(dir) = waiting.pop() {
             let entries = std::fs::read_dir(&dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
             let mut entries = entries.map_err(failed(&dir))?;
-            entries.sort_by_key(std::fs::DirEntry::file_name);
+            short_list::sort_by_key(&mut entries, std::fs::DirEntry::file_name);
             for entry in entries {
                 let facts = entry.metadata().map_err(failed(&dir))?;
                 add(&mut hash, entry.path().as_os_str(), &facts);

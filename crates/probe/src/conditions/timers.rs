@@ -29,7 +29,7 @@ fn without_systemd(sys: &Sysroot) -> String {
     let directories = ["/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"];
     let mut jobs: Vec<String> =
         directories.iter().flat_map(|directory| sys.names(directory)).filter(|name| !name.starts_with('.')).collect();
-    jobs.sort();
+    jobs.sort_unstable();
     jobs.dedup();
     match jobs.as_slice() {
         [] => "systemd does not run here, and there are no cron jobs".to_owned(),

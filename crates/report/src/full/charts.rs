@@ -2,7 +2,7 @@
 
 use crate::format;
 use plumb_chart::{Axis, Body, Chart, Forest, ForestRow, Format, Mark, Scale};
-use plumb_result::{Contrast, ContrastVerdict, Metric, Unit};
+use plumb_result::{Contrast, ContrastVerdict, Metric, Unit, short_list};
 
 /// How an axis prints a metric.
 pub(super) fn format_of(metric: Metric) -> Format {
@@ -73,8 +73,36 @@ pub(super) fn forest_row(label: String, contrast: &Contrast, is_judged: bool) ->
     ForestRow { label, value: contrast.ratio, interval, mark, words }
 }
 
+/// More rows than these bury what follows; the tables have all.
+const FOREST_ROWS_MAX: usize = 40;
+
+/// The rows that say most, in their order: what is better or worse, then what is equal, then the narrowest intervals.
+fn clearest(rows: Vec<ForestRow>) -> Vec<ForestRow> {
+    let width = |row: &ForestRow| row.interval.map_or(f64::INFINITY, |(lo, hi)| (hi / lo).ln().abs());
+    let rank = |row: &ForestRow| match row.mark {
+        Mark::Better | Mark::Worse => 0,
+        Mark::Equal => 1,
+        Mark::Open | Mark::Unjudged => 2,
+    };
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    short_list::sort_by(&mut order, |&one, &other| {
+        let (one, other) = (&rows[one], &rows[other]);
+        rank(one).cmp(&rank(other)).then(width(one).total_cmp(&width(other)))
+    });
+    order.truncate(FOREST_ROWS_MAX);
+    order.sort_unstable();
+    let mut rows: Vec<Option<ForestRow>> = rows.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|index| rows[index].take()).collect()
+}
+
 /// Ratios with their intervals and the band of equivalence.
 pub(super) fn forest(title: &str, better: &str, band: Option<f64>, rows: Vec<ForestRow>) -> Chart {
+    let all = rows.len();
+    let rows = clearest(rows);
+    let left_out = match all - rows.len() {
+        0 => String::new(),
+        _ => format!(" These are the {} clearest of {all}; the tables have all.", rows.len()),
+    };
     let said: Vec<String> = rows.iter().take(12).map(|row| format!("{}: {}", row.label, row.words)).collect();
     let band_says = band.map_or(String::new(), |margin| {
         format!(" The band is ± {}: equal for practical purposes.", format::percent(margin))
@@ -84,7 +112,7 @@ pub(super) fn forest(title: &str, better: &str, band: Option<f64>, rows: Vec<For
         title: title.to_owned(),
         says: format!(
             "Each line is the interval of a ratio: 95 %, unless it says otherwise. Disc: better, diamond: worse, square: equivalent, triangle: cannot tell, \
-             cross: no verdict asked.{band_says}"
+             cross: no verdict asked.{band_says}{left_out}"
         ),
         alt: format!("{title}. {}.", said.join("; ")),
         body: Body::Forest(Forest {
@@ -116,6 +144,26 @@ mod tests {
         assert!(count.words.starts_with("2.00× as many (1.60 – 2.50)"), "{}", count.words);
         let rate = forest_row("x".to_owned(), &contrast("write.bw", 0.94), true);
         assert!(rate.words.starts_with("0.50× (94 %: 0.40 – 0.62)"), "{}", rate.words);
+    }
+
+    // Protects: a study of many cells keeps its verdicts on the picture, in their order, and says what it leaves out.
+    #[test]
+    fn of_many_ratios_the_clearest_are_drawn() {
+        let row = |number: usize| ForestRow {
+            label: format!("row {number}"),
+            value: Some(1.0),
+            interval: Some((1.0, 1.0 + number as f64)),
+            mark: if number == 99 { Mark::Worse } else { Mark::Open },
+            words: String::new(),
+        };
+        let chart = forest("b against a", "better", None, (0..100).map(row).collect());
+        let Body::Forest(drawn) = &chart.body else { panic!("a forest") };
+        let labels: Vec<&str> = drawn.rows.iter().map(|row| row.label.as_str()).collect();
+        assert_eq!(labels.len(), FOREST_ROWS_MAX);
+        assert_eq!((labels[0], labels[38], labels[39]), ("row 0", "row 38", "row 99"));
+        assert!(chart.says.ends_with("These are the 40 clearest of 100; the tables have all."), "{}", chart.says);
+        let few = forest("b against a", "better", None, (0..40).map(row).collect());
+        assert!(!few.says.contains("clearest"), "{}", few.says);
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub(super) fn of_bars(chart: &Chart, bars: &Bars) -> Vec<Chart> {
 
 fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     sorted
 }
 

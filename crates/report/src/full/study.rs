@@ -90,7 +90,11 @@ fn verdicts(report: &StudyReport) -> Vec<Chart> {
     pairs.into_iter().map(chart).collect()
 }
 
-/// Values by level, a chart for each number that has a verdict: rows are the works with the levels of all other factors.
+/// More charts by level than these are no overview.
+const BY_LEVEL_MAX: usize = 8;
+
+/// Values by level, a chart for each number that has a verdict, and for others as far as there is room: rows are the works with the
+/// levels of all other factors.
 fn by_level(report: &StudyReport, table: &TidyTable) -> Vec<Chart> {
     let numbers = accepted(table);
     let mut levels: Vec<&str> = Vec::new();
@@ -99,9 +103,12 @@ fn by_level(report: &StudyReport, table: &TidyTable) -> Vec<Chart> {
             levels.push(level);
         }
     }
+    let judged = report.contrasts.iter().filter(|one| one.is_judged());
+    let others = report.contrasts.iter().filter(|one| !one.is_judged());
     let mut metrics: Vec<Metric> = Vec::new();
-    for one in report.contrasts.iter().filter(|one| one.is_judged()) {
-        if !metrics.contains(&one.contrast.metric) {
+    for one in judged.chain(others) {
+        let has_room = one.is_judged() || metrics.len() < BY_LEVEL_MAX;
+        if has_room && !metrics.contains(&one.contrast.metric) {
             metrics.push(one.contrast.metric);
         }
     }

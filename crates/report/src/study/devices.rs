@@ -1,7 +1,7 @@
 //! What the block devices did in a run of each cell.
 
 use super::{factors, level, without_empty};
-use crate::document::{ColumnHead, ReportPart, ReportTable};
+use crate::document::{ColumnHead, Item, ReportPart, ReportTable};
 use crate::format;
 use crate::style::Ink;
 use crate::table::Align;
@@ -61,6 +61,20 @@ pub(super) fn devices(report: &StudyReport) -> Vec<ReportPart> {
              out its files."
                 .to_owned(),
         ),
+    ]
+}
+
+/// How long a model of a disk would take for what the devices did, where the machines' own times mean nothing.
+pub(super) fn modelled(report: &StudyReport) -> Vec<ReportPart> {
+    let [assumptions, cells @ ..] = report.modelled.as_slice() else { return Vec::new() };
+    let item = |cell: &String| {
+        let (head, text) = cell.split_once(": ").unwrap_or(("", cell));
+        Item { ink: Ink::Faint, head: head.to_owned(), text: text.to_owned() }
+    };
+    vec![
+        ReportPart::Heading("Device operations per op, and a model's times".to_owned()),
+        ReportPart::Text(Ink::Faint, assumptions.clone()),
+        ReportPart::List(cells.iter().map(item).collect()),
     ]
 }
 

@@ -53,6 +53,7 @@ fn parts(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     parts.extend(cells::cells(report, detail));
     parts.extend(published::published(report));
     parts.extend(devices::devices(report));
+    parts.extend(devices::modelled(report));
     parts.extend(systems::systems(report, detail));
     parts.extend(had(report, detail));
     parts

@@ -272,6 +272,7 @@ fn report() -> StudyReport {
         systems: ["4", "5"].map(system).into(),
         published: vec![published()],
         emulated: false,
+        modelled: Vec::new(),
         notes: vec!["plot 3 was built 2 times (lost under run 9)".to_owned()],
     }
 }
@@ -354,6 +355,20 @@ fn values_under_emulation_are_in_brackets_and_counts_are_not() {
     let page = page(&report, Detail::Brief, &Style { width: 160, ..Style::PLAIN });
     assert!(page.contains("[300 MB/s]") && !page.contains(" 300 MB/s"), "{page}");
     assert!(page.contains(" 512 ") && page.contains("mean nothing"), "{page}");
+}
+
+// Protects: the answer stays short where there are many cells; what a model says stands below what was counted, with its
+// assumptions above it.
+#[test]
+fn a_models_times_stand_below_the_counts() {
+    let mut report = report();
+    report.emulated = true;
+    report.modelled = vec!["These are estimates.".to_owned(), "write (size 4k): 0.1 to 0.2 s a run".to_owned()];
+    let page = page(&report, Detail::Brief, &Style { width: 160, ..Style::PLAIN });
+    let (above, below) = page.split_once("a model's times").unwrap();
+    assert!(above.contains("Device operations per run") && !above.contains("0.1 to 0.2 s"), "{above}");
+    assert!(below.find("These are estimates.") < below.find("write (size 4k)"), "{below}");
+    assert!(below.contains("0.1 to 0.2 s a run"), "{below}");
 }
 
 // Protects: what means nothing under emulation is not put beside what others published.

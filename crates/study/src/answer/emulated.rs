@@ -17,8 +17,8 @@ const UNEVEN: f64 = 1.2;
 /// The model that times are estimated with: what published studies of RAID and file systems measured.
 const MODEL: SimModel = SimModel::Hdd;
 
-/// What stands once above all estimates.
-const ASSUMPTIONS: &str = "Times below are estimates of a model, no measurements: each disk is a `sim:hdd` (7200 rpm, 210 MB/s) that serves \
+/// What stands above the estimates.
+const ASSUMPTIONS: &str = "These are estimates of a model, no measurements: each disk is a `sim:hdd` (7200 rpm, 210 MB/s) that serves \
      the counted requests one by one; all disks work at once, so the busiest decides; processors cost nothing. Counters do not say \
      where requests lie: the first time is for contiguous ones, the second for scattered ones.";
 

@@ -57,10 +57,7 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
         checks.extend(judged::judged(evidence, &compared));
     }
     short_list::sort_by(&mut checks, |one, other| other.level.cmp(&one.level).then_with(|| one.code.cmp(&other.code)));
-    let mut answer = messages::answer(plan, &contrasts, &counts, emulated);
-    if emulated {
-        answer.extend(emulated::counted(evidence));
-    }
+    let answer = messages::answer(plan, &contrasts, &counts, emulated);
     let mut notes = notes(evidence);
     notes.extend(about_one_provisioning(plan, &contrasts));
     StudyReport {
@@ -86,6 +83,7 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
         systems: systems::systems(evidence),
         published: published::published(evidence, emulated),
         emulated,
+        modelled: if emulated { emulated::counted(evidence) } else { Vec::new() },
         notes,
     }
 }

@@ -655,11 +655,11 @@ fn under_emulation_counts_per_op_and_a_models_time_are_the_answer() {
         answer(&evidence)
     };
     let found = parity(true);
-    let line = found.answer.iter().find(|line| line.starts_with("write (size 4k, system a): each write of")).unwrap();
+    let line = found.modelled.iter().find(|line| line.starts_with("write (size 4k, system a): each write of")).unwrap();
     assert!(line.contains("makes 2.00 reads, 2.00 writes and 0.00 flushes of 3 disks together"), "{line}");
     assert!(line.contains("1.00 of the writes on @disks.3 and 0.50 on each other"), "{line}");
     assert!(line.contains("Model `sim:hdd`: ") && line.ends_with("decided by @disks.3"), "{line}");
-    assert!(found.answer.iter().any(|line| line.starts_with("Times below are estimates of a model")));
+    assert!(found.modelled[0].starts_with("These are estimates of a model"));
     // The plan names no count: under emulation bytes and flushes are compared all the same.
     assert!(of(&found, "device.written-bytes").primary && of(&found, "device.read-bytes").primary);
     let real = parity(false);

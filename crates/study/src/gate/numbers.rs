@@ -36,7 +36,7 @@ pub fn planned(workloads: &[&'static NamedWorkload], metrics: &[String]) -> Resu
     let means = |name: &String, metric: Metric| is_meant(name, metric);
     if let Some(name) = wanted.iter().find(|name| !all.iter().any(|one| means(name, one.metric))) {
         let mut known: Vec<String> = all.iter().map(|one| one.metric.to_string()).collect();
-        known.sort();
+        known.sort_unstable();
         known.dedup();
         return Err(WantedError { name: name.clone(), known });
     }

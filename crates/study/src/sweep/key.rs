@@ -131,7 +131,7 @@ pub fn parse(argument: &str, points: Option<u32>, ram_bytes: u64) -> Result<Aske
     for level in &mut levels {
         *level = rounded(key, *level);
     }
-    levels.sort_by(f64::total_cmp);
+    levels.sort_unstable_by(f64::total_cmp);
     levels.dedup();
     Ok(Asked::Levels(Axis { key, levels }))
 }

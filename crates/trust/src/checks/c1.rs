@@ -3,7 +3,7 @@ use crate::evidence::{Ground, PhaseView, Traffic, is_virtual_disk, share};
 use crate::text::{bytes, percent};
 use crate::tier::CACHE_SHARE;
 use plumb_result::Level;
-use plumb_result::observe::{DeviceCounters, LayerKind};
+use plumb_result::observe::{Counters, DeviceCounters, LayerKind, Seen};
 use plumb_workload::{CachePolicy, OpKind};
 
 /// Above this share of the device's time, others were part of the number.
@@ -39,7 +39,8 @@ pub(crate) static CHECK: Check = Check {
           thousandth of its time on a disk, while many small writes are few bytes compared with a large stream and \
           each of them is a seek. So each request counts as the bytes the device could have moved in that time.",
     how: "Bytes the leaf devices moved, less what was charged to Plumb; `/proc/*/io` of the most active processes, \
-          which do not count where none of the active ones has a file on the devices; requests from /proc/diskstats. Ops of up to 64 KiB under O_DIRECT, and a write before each fsync, are the \
+          which do not count where none of the active ones has a file on the devices, and are read behind a phase only if \
+          the devices moved more than 1 MiB; requests from /proc/diskstats. Ops of up to 64 KiB under O_DIRECT, and a write before each fsync, are the \
           load's own; the other requests are divided by bytes. A request counts as 1 MiB on a disk that seeks and as \
           64 KiB, divided by the ops in flight, on flash; all of it times the share of the phase in which the device \
           was busy.",
@@ -54,6 +55,18 @@ pub(crate) static CHECK: Check = Check {
     judges: &[Judge::Phase(look)],
 };
 
+/// Whether anybody else's I/O between two moments can matter to this check. Where the devices moved no more than what is
+/// tolerated, nobody's can, and processes need not be read.
+pub fn others_can_matter(before: &Counters, after: &Counters) -> bool {
+    let moved = |(name, after): (&String, &Seen<DeviceCounters>)| {
+        let (after, before) = (after.value()?, before.devices.get(name)?.value()?);
+        let read_bytes = after.read_bytes.saturating_sub(before.read_bytes);
+        Some(read_bytes.saturating_add(after.write_bytes.saturating_sub(before.write_bytes)))
+    };
+    let moved: Option<u64> = after.devices.iter().map(moved).sum();
+    after.devices.is_empty() || moved.is_none_or(|bytes| bytes > TOLERATED_BYTES)
+}
+
 fn look(view: &PhaseView<'_>) -> Outcome {
     match &view.ground {
         Ground::Nothing => return Outcome::NotApplicable,
@@ -67,6 +80,9 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Ok(device) => device,
         Err(reason) => return Outcome::skipped(reason.clone()),
     };
+    if !others_can_matter(&view.seen.before, &view.seen.after) {
+        return Outcome::pass("the devices moved too little for others to matter");
+    }
     let named = view.seen.other_io.as_result();
     let (named_reads, named_writes) = named.as_ref().map_or((0, 0), |list| {
         (list.iter().map(|other| other.read_bytes).sum(), list.iter().map(|other| other.write_bytes).sum())
@@ -213,8 +229,10 @@ fn reads_by_itself(view: &PhaseView<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::{TOLERATED_BYTES, others_can_matter};
     use crate::fixture::{MIB, Scene};
     use plumb_result::Level;
+    use plumb_result::observe::{Counters, DeviceCounters, Seen};
     use plumb_workload::CachePolicy;
 
     #[test]
@@ -228,6 +246,26 @@ mod tests {
         );
         assert_eq!(Scene::writing(MIB).device_write(5 * MIB).level("C1"), Some(Level::Pass));
         assert_eq!(Scene::stats(1000).device_write(4 * MIB).level("C1"), Some(Level::Pass));
+    }
+
+    // Protects: what the processes did is asked only where it can change the answer, and is never called missing otherwise.
+    #[test]
+    fn where_devices_hardly_moved_nobody_is_asked_for() {
+        let little = Scene::writing(MIB).device_write(MIB / 2).unseen_others("not looked at");
+        assert_eq!(little.level("C1"), Some(Level::Pass));
+        let much = Scene::writing(MIB).device_write(5 * MIB).unseen_others("not looked at");
+        assert_eq!(much.level("C1"), Some(Level::Skipped), "what others wrote cannot be seen");
+        let devices = |bytes: u64| {
+            let counters = DeviceCounters { write_bytes: bytes, ..DeviceCounters::default() };
+            Counters { devices: [("vda".to_owned(), Seen::Yes(counters))].into(), ..Counters::default() }
+        };
+        assert!(!others_can_matter(&devices(0), &devices(TOLERATED_BYTES)));
+        assert!(others_can_matter(&devices(0), &devices(TOLERATED_BYTES + 1)));
+        assert!(
+            others_can_matter(&Counters::default(), &devices(0)),
+            "a device that was not seen before may have moved"
+        );
+        assert!(others_can_matter(&Counters::default(), &Counters::default()), "no device is known");
     }
 
     #[test]
@@ -361,7 +399,7 @@ mod tests {
 
     #[test]
     fn writers_that_were_not_seen_are_not_absent() {
-        assert_eq!(Scene::writing(MIB).unseen_others("EPERM").level("C1"), Some(Level::Skipped));
+        assert_eq!(Scene::writing(2 * MIB).unseen_others("EPERM").level("C1"), Some(Level::Skipped));
         assert_eq!(Scene::reading(MIB).unseen_devices("x").level("C1"), Some(Level::Skipped));
     }
 }

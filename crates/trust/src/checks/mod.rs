@@ -62,6 +62,8 @@ mod e7;
 pub(crate) mod e8;
 mod e9;
 
+pub use c1::others_can_matter;
+
 /// Every check, in the order of the codes.
 pub static CHECKS: &[&Check] = &[
     &a1::CHECK,

@@ -17,6 +17,7 @@ use crate::fio::options::files::FILES_MAX;
 use crate::fio::options::job::JOBS_MAX;
 use crate::fio::options::stop::ExitWhat;
 use crate::fio::value::distribution::RandomDistribution;
+use plumb_result::short_list;
 use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
 use plumb_workload::validate::{QUEUE_DEPTH_MAX, validate};
@@ -455,10 +456,11 @@ impl Lowering<'_> {
             }
         }
         if !self.errors.is_empty() {
-            self.errors.sort_by_key(|error| {
+            let mut errors = std::mem::take(&mut self.errors);
+            short_list::sort_by_key(&mut errors, |error| {
                 self.fio.jobs.iter().position(|job| job.place == error.place && job.name == error.name)
             });
-            return Err(LowerErrors(self.errors));
+            return Err(LowerErrors(errors));
         }
         plan::add_order(&mut self.plan, &self.jobs, &self.workload);
         Ok(Lowered {

@@ -70,7 +70,7 @@ pub(super) const PERCENTILES_MAX: usize = 20;
 /// The requested percentiles, in order; invalid ones are dropped.
 pub(super) fn wanted(percentiles: &[f64]) -> Vec<f64> {
     let mut wanted: Vec<f64> = percentiles.iter().copied().filter(|p| *p > 0.0 && *p <= 100.0).collect();
-    wanted.sort_by(f64::total_cmp);
+    wanted.sort_unstable_by(f64::total_cmp);
     wanted.truncate(PERCENTILES_MAX);
     wanted
 }

@@ -18,7 +18,7 @@ fn linked(link: impl AsRef<Path>) -> Option<String> {
 fn names_in(directory: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
+    names.sort_unstable();
     names
 }
 
