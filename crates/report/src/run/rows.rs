@@ -84,12 +84,11 @@ impl<'a> Row<'a> {
     /// That a server answered, which may have had it in its memory.
     pub(super) fn from_server(&self) -> Option<&'static str> {
         let is_server = self.tier()?.tier == Some(TierName::Server);
-        let words = if self.kind == OpKind::Write {
-            "to the server: its memory or its storage"
-        } else {
-            "from the server: its memory or its storage"
-        };
-        is_server.then_some(words)
+        match self.kind {
+            OpKind::Read if is_server => Some("from the server's memory or storage"),
+            OpKind::Write if is_server => Some("into the server's memory or storage"),
+            _ => None,
+        }
     }
 
     /// What answered, where that is this machine's memory or unknown.
@@ -244,11 +243,11 @@ mod tests {
         assert_eq!(said(OpKind::Read, TierName::Device, Some(1.0)), (None, None));
         assert_eq!(
             said(OpKind::Read, TierName::Server, Some(1.0)),
-            (None, Some("from the server: its memory or its storage"))
+            (None, Some("from the server's memory or storage"))
         );
         assert_eq!(
             said(OpKind::Write, TierName::Server, Some(1.0)),
-            (None, Some("to the server: its memory or its storage"))
+            (None, Some("into the server's memory or storage"))
         );
         assert_eq!(said(OpKind::Read, TierName::Mixed, Some(0.39)), memory("61 % from memory"));
         assert_eq!(said(OpKind::Write, TierName::Cache, None), memory("into memory"));

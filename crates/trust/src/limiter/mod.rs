@@ -219,8 +219,9 @@ fn processors(view: &PhaseView<'_>) -> Option<Limiter> {
     }
     let used = busiest.total.min(1.0);
     if busiest.system > busiest.user && comes_from_memory(view) {
+        let below = if view.ground == Ground::Remote { "server" } else { "device" };
         let text = format!(
-            "no device was involved; worker {} used {} of a processor, {} of that copying in the kernel",
+            "no {below} was involved; worker {} used {} of a processor, {} of that copying in the kernel",
             busiest.name,
             percent(busiest.total),
             percent(busiest.system / busiest.total)
