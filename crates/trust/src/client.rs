@@ -4,7 +4,7 @@ use crate::evidence::share;
 use crate::not_seen::NotSeen;
 use crate::tier::DEVICE_SHARE;
 use plumb_result::Seen;
-use plumb_result::client::{ClientCounters, ClientRequests};
+use plumb_result::client::ClientCounters;
 use plumb_result::observe::{FileSystem, PhaseObservations, TargetFacts};
 use plumb_workload::OpKind;
 
@@ -93,11 +93,11 @@ pub(crate) fn traffic(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Resul
             continue;
         }
         counted.push([before, after]);
-        let moved = since(&before, &after);
+        let moved = after.since(&before);
         let witness = if fs.kind == "lustre" { "the statistics of llite and osc" } else { "/proc/self/mountstats" };
         sum = Some(match sum {
             None => ClientTraffic { moved, witness },
-            Some(sum) => ClientTraffic { moved: together(&sum.moved, &moved), witness: sum.witness },
+            Some(sum) => ClientTraffic { moved: sum.moved.plus(&moved), witness: sum.witness },
         });
     }
     sum.ok_or(NotSeen::NoClient)
@@ -109,52 +109,5 @@ fn counters(seen: Option<&Seen<ClientCounters>>, fs: &FileSystem) -> Result<Clie
         Some(Seen::Yes(counters)) => Ok(*counters),
         Some(Seen::No(reason)) => Err(NotSeen::Refused { what: what(), reason: reason.clone() }),
         None => Err(NotSeen::UnknownClient { kind: fs.kind.clone() }),
-    }
-}
-
-fn since(before: &ClientCounters, after: &ClientCounters) -> ClientCounters {
-    let requests = |of: fn(&ClientCounters) -> Option<ClientRequests>| {
-        let (before, after) = of(before).zip(of(after))?;
-        Some(ClientRequests {
-            count: after.count.saturating_sub(before.count),
-            sent_bytes: after.sent_bytes.saturating_sub(before.sent_bytes),
-            received_bytes: after.received_bytes.saturating_sub(before.received_bytes),
-            queued_us: after.queued_us.saturating_sub(before.queued_us),
-            answered_us: after.answered_us.saturating_sub(before.answered_us),
-        })
-    };
-    ClientCounters {
-        asked_read_bytes: after.asked_read_bytes.saturating_sub(before.asked_read_bytes),
-        asked_write_bytes: after.asked_write_bytes.saturating_sub(before.asked_write_bytes),
-        server_read_bytes: after.server_read_bytes.saturating_sub(before.server_read_bytes),
-        server_write_bytes: after.server_write_bytes.saturating_sub(before.server_write_bytes),
-        // What there is now, not a count: what there was before may have been committed meanwhile.
-        uncommitted_bytes: after.uncommitted_bytes,
-        reads: requests(|counters| counters.reads),
-        writes: requests(|counters| counters.writes),
-        commits: requests(|counters| counters.commits),
-    }
-}
-
-fn together(one: &ClientCounters, other: &ClientCounters) -> ClientCounters {
-    let requests = |of: fn(&ClientCounters) -> Option<ClientRequests>| {
-        let (one, other) = of(one).zip(of(other))?;
-        Some(ClientRequests {
-            count: one.count + other.count,
-            sent_bytes: one.sent_bytes + other.sent_bytes,
-            received_bytes: one.received_bytes + other.received_bytes,
-            queued_us: one.queued_us + other.queued_us,
-            answered_us: one.answered_us + other.answered_us,
-        })
-    };
-    ClientCounters {
-        asked_read_bytes: one.asked_read_bytes + other.asked_read_bytes,
-        asked_write_bytes: one.asked_write_bytes + other.asked_write_bytes,
-        server_read_bytes: one.server_read_bytes + other.server_read_bytes,
-        server_write_bytes: one.server_write_bytes + other.server_write_bytes,
-        uncommitted_bytes: one.uncommitted_bytes.max(other.uncommitted_bytes),
-        reads: requests(|counters| counters.reads),
-        writes: requests(|counters| counters.writes),
-        commits: requests(|counters| counters.commits),
     }
 }

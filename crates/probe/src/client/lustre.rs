@@ -40,8 +40,8 @@ pub(super) fn counters(sys: &Sysroot, source: &str) -> Result<ClientCounters, Pr
             add(&mut sum.server_read_bytes, stats.sum("read_bytes")?);
             add(&mut sum.server_write_bytes, stats.sum("write_bytes")?);
             for (sum, of) in requests.iter_mut().zip(["ost_read", "ost_write", "ost_sync"]) {
-                add(&mut sum.count, stats.count(of)?);
-                add(&mut sum.answered_us, stats.sum(of)?);
+                let (count, answered_us) = (stats.count(of)?, stats.sum(of)?);
+                *sum = sum.plus(ClientRequests { count, answered_us, ..ClientRequests::default() });
             }
         }
     }

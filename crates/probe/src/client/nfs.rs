@@ -103,14 +103,10 @@ impl<'a> Block<'a> {
 
 /// Reads of NFS 4.2 are READ or READ_PLUS, as the kernel was built (`CONFIG_NFS_V4_2_READ_PLUS`).
 fn sum(one: Option<ClientRequests>, other: Option<ClientRequests>) -> Option<ClientRequests> {
-    let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
-    Some(ClientRequests {
-        count: one.count.saturating_add(other.count),
-        sent_bytes: one.sent_bytes.saturating_add(other.sent_bytes),
-        received_bytes: one.received_bytes.saturating_add(other.received_bytes),
-        queued_us: one.queued_us.saturating_add(other.queued_us),
-        answered_us: one.answered_us.saturating_add(other.answered_us),
-    })
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.plus(other)),
+        (one, other) => one.or(other),
+    }
 }
 
 /// The first line about a mount; `no device` where it has no name.

@@ -82,7 +82,7 @@ impl<'a> Row<'a> {
     }
 
     /// That a server answered, which may have had it in its memory.
-    pub(super) fn from_server(&self) -> Option<&'static str> {
+    pub(super) fn server_words(&self) -> Option<&'static str> {
         let is_server = self.tier()?.tier == Some(TierName::Server);
         match self.kind {
             OpKind::Read if is_server => Some("from the server's memory or storage"),
@@ -115,7 +115,7 @@ impl<'a> Row<'a> {
         let ended_by_time = self.plan.and_then(|plan| plan.stop.time).is_some_and(|time| self.phase.wall_ns >= time.0);
         let longer = if ended_by_time { "use a longer time" } else { "use a larger file" };
         let burst = || format!("burst, too short to compare ({longer})");
-        let server = self.from_server().map(str::to_owned);
+        let server = self.server_words().map(str::to_owned);
         Aside { cautions: self.cautions(), remarks: server.into_iter().chain(self.is_burst().then(burst)).collect() }
     }
 
@@ -237,7 +237,7 @@ mod tests {
                 MetricValue { value: Some(1.0), unit: Unit::OpsPerSecond, tier: Some(tier), device_share: share };
             let phase = PhaseResult { metrics: [(Metric::rate(kind), value)].into(), ..phase(1) };
             let row = Row { phase: &phase, plan: None, kind, rate: String::new(), also: String::new() };
-            (row.not_device(), row.from_server())
+            (row.not_device(), row.server_words())
         };
         let memory = |words: &str| (Some(words.to_owned()), None);
         assert_eq!(said(OpKind::Read, TierName::Device, Some(1.0)), (None, None));

@@ -158,7 +158,7 @@ impl<'a> Line<'a> {
             let mut aside = row.aside();
             aside.cautions.retain(|said| Some(said) != tier.as_ref());
             if everywhere == Some(TierName::Server) {
-                aside.remarks.retain(|said| Some(said.as_str()) != row.from_server());
+                aside.remarks.retain(|said| Some(said.as_str()) != row.server_words());
             }
             is_caution |= !aside.cautions.is_empty();
             let Some(words) = aside.words() else { continue };

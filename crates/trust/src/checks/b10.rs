@@ -18,8 +18,8 @@ pub(crate) static CHECK: Check = Check {
     how: "Whether this run wrote what the phase reads (preparation or an earlier phase), its cache policy, and how \
           much of the files was resident in this client when the clock started. On NFS and Lustre the client's counters \
           decide (see A1): what the server sent did not come from this client's memory.",
-    threshold: "where the client counts, up to 2 % from its memory passes; else reading `as-is` what this client wrote warns; noted with `warm`; `cold` with at most 1 % resident, or \
-                `direct`, passes",
+    threshold: "where the client counts, up to 2 % from its memory passes; else reading `as-is` what this client wrote \
+                warns; noted with `warm`; `cold` with at most 1 % resident, or `direct`, passes",
     settled: "By reasoning: 1 % resident as in A2, 2 % of the bytes as in A1.",
     fix: "Read what another client wrote (rotate by one node), or use `cache = \"cold\"` or O_DIRECT.",
     judges: &[Judge::Phase(look)],

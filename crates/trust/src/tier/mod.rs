@@ -99,7 +99,11 @@ pub fn live_tier<'a>(
         && leaves.is_empty()
     {
         let moved = |counters: &Counters| {
-            counters.clients.get(mount)?.value().map(|client| client.server_read_bytes + client.server_write_bytes)
+            counters
+                .clients
+                .get(mount)?
+                .value()
+                .map(|client| client.server_read_bytes.saturating_add(client.server_write_bytes))
         };
         return match (moved(before), moved(after)) {
             (Some(before), Some(after)) if app > 0 => {
