@@ -244,7 +244,7 @@ impl Progress for LiveLine {
             format::sparkline(self.history.iter().copied().map(Some)),
             live.in_flight,
             match tier {
-                Tier::Mixed { device_share } => format!("device {}", format::percent(device_share)),
+                Tier::Mixed { device_share } => format!("memory {}", format::percent(1.0 - device_share)),
                 tier => tier.name().to_owned(),
             }
         ));

@@ -2,6 +2,7 @@
 //! Documentation/block/stat.rst, proc_pid_io(5), proc_stat(5), proc_meminfo(5), proc_vmstat(5),
 //! Documentation/accounting/psi.rst.
 
+use crate::client::{self, ClientMount};
 use crate::error::ProbeError;
 use crate::platform;
 use crate::sysroot::Sysroot;
@@ -20,6 +21,8 @@ pub struct SampleSet {
     sys: Sysroot,
     /// Devices by the kernel's name; the reason for those whose counters are known not to move.
     devices: BTreeMap<String, Seen<()>>,
+    /// Network file systems whose clients count.
+    clients: Vec<ClientMount>,
     /// Processes that work for this one.
     workers: Vec<u32>,
     ticks_per_second: u64,
@@ -33,8 +36,9 @@ impl SampleSet {
 
     /// As [`SampleSet::of`], for the machine that a tree of files describes.
     pub fn of_in<'a>(sys: &Sysroot, targets: impl IntoIterator<Item = &'a TargetFacts>) -> SampleSet {
+        let targets: Vec<&TargetFacts> = targets.into_iter().collect();
         let mut devices = BTreeMap::new();
-        for layer in targets.into_iter().flat_map(|target| &target.stack) {
+        for layer in targets.iter().flat_map(|target| &target.stack) {
             let counted = match layer.settings.get("iostats").map(String::as_str) {
                 Some("0") => Seen::no(format!("queue/iostats of {} is 0, so it does not count", layer.name)),
                 _ => Seen::Yes(()),
@@ -44,6 +48,7 @@ impl SampleSet {
         SampleSet {
             sys: sys.clone(),
             devices,
+            clients: client::mounts(targets),
             workers: Vec::new(),
             ticks_per_second: platform::ticks_per_second().max(1),
         }
@@ -69,6 +74,7 @@ pub fn sample(set: &SampleSet) -> Counters {
         devices: short_list::keyed(
             set.devices.iter().map(|(name, counted)| (name.clone(), device(sys, name, counted))),
         ),
+        clients: client::sample(sys, &set.clients),
         own: own_io(sys, &set.workers).into(),
         cpu: cpu_times(sys, set.ticks_per_second).into(),
         memory: memory(sys, &set.workers).into(),

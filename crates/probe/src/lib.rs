@@ -10,6 +10,7 @@ mod beside;
 pub mod blocks;
 pub mod census;
 mod cgroup;
+mod client;
 pub mod clock;
 pub mod conditions;
 pub mod counters;

@@ -329,8 +329,9 @@ fn state(picture: &LivePicture, style: &Style) -> String {
     match second.tier {
         Some(Tier::Device) => parts.push("served by the device".to_owned()),
         Some(Tier::Cache) => parts.push("served by memory".to_owned()),
+        Some(Tier::Server) => parts.push("served by the server".to_owned()),
         Some(Tier::Mixed { device_share }) => {
-            parts.push(format!("{} served by the device", format::percent(device_share)))
+            parts.push(format!("{} served by memory", format::percent(1.0 - device_share)))
         }
         Some(Tier::Unknown) | None => {}
     }
@@ -474,7 +475,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        assert!(text.contains("in flight 1.5 of 2 · 25 % served by the device · steady: range 0.4"), "{text}");
+        assert!(text.contains("in flight 1.5 of 2 · 75 % served by memory · steady: range 0.4"), "{text}");
         assert!(text.contains("no findings so far"), "{text}");
         let found = finding(StreamEvent::Finding, "random-read", "The page cache served the reads.").finding.unwrap();
         picture.found(&found);

@@ -322,7 +322,7 @@ fn runs(point: &SweepPoint) -> String {
 fn tier(point: &SweepPoint) -> String {
     match (point.tier, point.device_share) {
         (None, _) => MISSING.to_owned(),
-        (Some(TierName::Mixed), Some(share)) => format!("mixed, {} device", format::percent(share)),
+        (Some(TierName::Mixed), Some(share)) => format!("mixed, {} memory", format::percent(1.0 - share)),
         (Some(tier), _) => tier.name().to_owned(),
     }
 }

@@ -64,11 +64,13 @@ pub struct Finding {
 pub enum Tier {
     /// The device moved the bytes.
     Device,
-    /// Memory did.
+    /// The server of a network file system did: from its memory or its storage, which a client cannot tell apart.
+    Server,
+    /// This machine's memory did.
     Cache,
-    /// Both; `device_share` (0–1) of the bytes came from the device.
+    /// Memory and the device or server; `device_share` (0–1) of the bytes came from there.
     Mixed {
-        /// Share of the bytes that the device moved.
+        /// Share of the bytes that the device moved, or that went to the server.
         device_share: f64,
     },
     /// It could not be seen.
@@ -76,10 +78,11 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// The word of the design: `device`, `cache`, `mixed`, `unknown`.
+    /// The word of the design: `device`, `server`, `cache`, `mixed`, `unknown`.
     pub const fn name(self) -> &'static str {
         match self {
             Tier::Device => "device",
+            Tier::Server => "server",
             Tier::Cache => "cache",
             Tier::Mixed { .. } => "mixed",
             Tier::Unknown => "unknown",

@@ -5,6 +5,7 @@
 pub mod assertion;
 pub mod audit;
 pub mod blocks;
+pub mod client;
 pub mod compare;
 pub mod conditions;
 pub mod copy;

@@ -4,6 +4,7 @@
 pub use crate::seen::Seen;
 
 use crate::blocks::{BlockOps, BlockStat};
+use crate::client::ClientCounters;
 use crate::conditions::PhaseConditions;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -224,6 +225,9 @@ pub struct Counters {
     pub at_ns: u64,
     /// Devices by name, of every layer under the targets; [`TargetFacts::leaves`] says which of them count.
     pub devices: BTreeMap<String, Seen<DeviceCounters>>,
+    /// Clients of network file systems under the targets, by mount point.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clients: BTreeMap<String, Seen<ClientCounters>>,
     /// Of Plumb's own processes.
     pub own: Seen<OwnIo>,
     /// Processor time of the machine by class, in seconds.

@@ -123,19 +123,21 @@ pub struct MetricValue {
     /// What it measured; on byte rates and rates of ops that move bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<TierName>,
-    /// Share of the bytes that the device moved, where known, 0–1.
+    /// Share of the bytes that the device moved, or that went to the server of a network file system, where known, 0–1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_share: Option<f64>,
 }
 
-/// The four words of [`Tier`], without the share: the form of the JSON contract.
+/// The words of [`Tier`], without the share: the form of the JSON contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TierName {
     /// The device moved the bytes.
     Device,
-    /// Memory did.
+    /// The server of a network file system did: from its memory or its storage, which a client cannot tell apart.
+    Server,
+    /// This machine's memory did.
     Cache,
     /// Both.
     Mixed,
@@ -147,6 +149,7 @@ impl From<Tier> for TierName {
     fn from(tier: Tier) -> TierName {
         match tier {
             Tier::Device => TierName::Device,
+            Tier::Server => TierName::Server,
             Tier::Cache => TierName::Cache,
             Tier::Mixed { .. } => TierName::Mixed,
             Tier::Unknown => TierName::Unknown,
@@ -159,6 +162,7 @@ impl TierName {
     pub const fn name(self) -> &'static str {
         match self {
             TierName::Device => "device",
+            TierName::Server => "server",
             TierName::Cache => "cache",
             TierName::Mixed => "mixed",
             TierName::Unknown => "unknown",

@@ -33,6 +33,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_take_down.sql"),
     include_str!("migrations/0006_built.sql"),
     include_str!("migrations/0007_over_time.sql"),
+    include_str!("migrations/0008_server_tier.sql"),
 ];
 
 /// The schema that this program writes.

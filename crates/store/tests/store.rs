@@ -461,6 +461,38 @@ fn a_database_without_noise_floors_and_studies_gains_them() {
     assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
 }
 
+/// A database of before network file systems had a tier keeps its values and takes the new word.
+#[test]
+fn a_database_without_the_tier_of_servers_gains_it() {
+    use plumb_result::run::TierName;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("old.db");
+    let mut store = Store::open(&path).unwrap();
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    drop(store);
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute_batch(
+        "DROP VIEW result; ALTER TABLE value RENAME TO kept;
+         CREATE TABLE value (run_id TEXT NOT NULL REFERENCES run ON DELETE CASCADE, phase INTEGER NOT NULL DEFAULT 0,
+           metric TEXT NOT NULL REFERENCES metric, scope TEXT NOT NULL DEFAULT 'all', value REAL, lo REAL, hi REAL,
+           source_tier TEXT CHECK (source_tier IN ('device', 'cache', 'mixed', 'unknown')), device_share REAL,
+           PRIMARY KEY (run_id, phase, metric, scope)) STRICT;
+         INSERT INTO value SELECT * FROM kept; DROP TABLE kept;
+         CREATE INDEX value_by_metric ON value (metric, run_id);
+         CREATE VIEW result AS SELECT run.id AS run FROM run LEFT JOIN value ON value.run_id = run.id;
+         PRAGMA user_version = 7;",
+    )
+    .unwrap();
+    drop(raw);
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
+    let mut served = result(SECOND, 2);
+    served.phases[0].metrics.values_mut().for_each(|value| value.tier = value.tier.and(Some(TierName::Server)));
+    store.finish_run(&served, &measurement()).unwrap();
+    assert_eq!(store.get(SECOND).unwrap(), served);
+    assert!(number(&store, "SELECT count(*) FROM result WHERE tier = 'server'") > 0);
+}
+
 #[test]
 fn a_time_that_is_none_is_named() {
     let wrong = plumb_result::RunResult { started_at: "yesterday".to_owned(), ..result(FIRST, 1) };

@@ -63,7 +63,9 @@ the verdict is `unknown` rather than `pass`. Codes are stable.
 Findings are listed with the most serious first: `fail`, `warn`, `note`, then in the order of this page.
 
 Every rate of bytes carries a tier, from the bytes that the devices moved against the bytes that the program moved:
-`device` from 95 % on, `cache` up to 5 %, `mixed` between, `unknown` where the counters are not available.
+`device` from 95 % on, `cache` up to 5 %, `mixed` between, `unknown` where the counters are not available. On NFS and Lustre
+the server takes the device's place, and the tier is `server` from 95 % on: its own memory may have answered, which no client
+can see.
 
 Each check says where its threshold comes from: an experiment here (with its numbers), a calculation, or reasoning, where
 no experiment could tell one value from its neighbour. How often Plumb found what simulated devices were made to show is

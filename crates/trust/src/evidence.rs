@@ -1,5 +1,6 @@
 //! What the checks examine: one view of a phase, of a run, of a comparison, with the counters already subtracted.
 
+use crate::client::{self, ClientTraffic};
 use crate::compressibility;
 use crate::not_seen::NotSeen;
 use crate::plan;
@@ -54,7 +55,7 @@ pub enum Ground {
     Device,
     /// Memory: tmpfs, ramfs, zram, a RAM disk.
     Memory,
-    /// A network file system.
+    /// A network file system: its client's counters tell what went to the server.
     Remote,
     /// Nothing: the null target.
     Nothing,
@@ -77,6 +78,8 @@ pub(crate) struct Traffic {
     pub(crate) top: Option<DeviceCounters>,
     /// What the kernel charged to Plumb's own processes.
     pub(crate) own: Result<OwnIo, NotSeen>,
+    /// What the clients of network file systems moved.
+    pub(crate) client: Result<ClientTraffic, NotSeen>,
     /// How many copies of a byte the file system itself writes (btrfs profiles).
     pub(crate) copies: u64,
 }
@@ -482,6 +485,7 @@ fn traffic(
         device: device_delta(seen, &facts),
         top: top_delta(seen, &facts),
         own: own_delta(seen, &facts),
+        client: client::traffic(seen, &facts),
         copies: facts.iter().map(|facts| copies(facts)).min().unwrap_or(1),
     }
 }

@@ -1,7 +1,7 @@
 //! Judges a run of several hosts: each by its own evidence, and what is a matter of numbers alone by the sum.
 
 use crate::judge::{Judgement, judge, verdict, worst_first};
-use crate::tier::{PhaseTiers, RateTier};
+use crate::tier::{Beyond, PhaseTiers, RateTier};
 use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseMeasurement};
 use plumb_workload::{OpKind, Workload};
 
@@ -134,7 +134,10 @@ fn tiers(number: usize, judged: &[(&str, &Judgement)], phases: &[Option<&PhaseMe
         let shares = of_hosts.iter().map(|(_, tier, amount)| {
             tier.and_then(|tier| tier.device_share).unwrap_or(0.0) * *amount as f64 / total.max(1) as f64
         });
-        *tier = RateTier::of_share(
+        let any_server = of_hosts.iter().any(|(_, tier, _)| tier.is_some_and(|tier| tier.beyond == Beyond::Server));
+        let beyond = if any_server { Beyond::Server } else { Beyond::Device };
+        *tier = RateTier::of_share_beyond(
+            beyond,
             shares.sum::<f64>().clamp(0.0, 1.0),
             format!("{}; {} of them together", tier.because, judged.len()),
         );

@@ -7,6 +7,7 @@
 
 mod check;
 pub mod checks;
+mod client;
 mod comparison;
 mod compressibility;
 mod docs;

@@ -12,6 +12,20 @@ pub(crate) enum NotSeen {
     /// Two sources, and neither has it.
     #[error("{0}; {1}")]
     Neither(Box<NotSeen>, Box<NotSeen>),
+    /// The client of this network file system does not say what it sent.
+    #[error(
+        "what a {kind} client sends to its server is not counted, or not where Plumb looks (it knows NFS and Lustre)"
+    )]
+    UnknownClient { kind: String },
+    /// No network file system below the target.
+    #[error("no client of a network file system was found below the target")]
+    NoClient,
+    /// Others used the same mount.
+    #[error(
+        "others on this machine used the same mount ({}), so what Plumb's own ops got from the server cannot be told",
+        crate::text::bytes(*others_bytes)
+    )]
+    SharedMount { others_bytes: u64 },
     /// Nothing below the target counts what it moves.
     #[error("no device was found below the target")]
     NoDevice,

@@ -67,6 +67,7 @@ pub(super) fn counters(devices: &[SimDevice], now_ns: u64) -> Counters {
     Counters {
         at_ns: now_ns,
         devices: by_name,
+        clients: BTreeMap::new(),
         own: Seen::Yes(own),
         cpu: Seen::no(SIMULATED),
         memory: Seen::<MemoryCounters>::no(SIMULATED),

@@ -81,16 +81,24 @@ impl<'a> Row<'a> {
         value(Metric::bandwidth(self.kind)).or_else(|| value(Metric::rate(self.kind)))
     }
 
-    /// What answered, where that is not the device.
+    /// That a server answered, which may have had it in its memory.
+    pub(super) fn server_words(&self) -> Option<&'static str> {
+        let is_server = self.tier()?.tier == Some(TierName::Server);
+        match self.kind {
+            OpKind::Read if is_server => Some("from the server's memory or storage"),
+            OpKind::Write if is_server => Some("into the server's memory or storage"),
+            _ => None,
+        }
+    }
+
+    /// What answered, where that is this machine's memory or unknown.
     pub(super) fn not_device(&self) -> Option<String> {
         let value = self.tier()?;
         let way = if self.kind == OpKind::Write { "into" } else { "from" };
         match (value.tier?, value.device_share) {
-            (TierName::Device, _) => None,
+            (TierName::Device | TierName::Server, _) => None,
             (TierName::Cache, _) => Some(format!("{way} memory")),
-            (TierName::Mixed, Some(share)) => {
-                Some(format!("{} {way} the device, the rest {way} memory", format::percent(share)))
-            }
+            (TierName::Mixed, Some(share)) => Some(format!("{} {way} memory", format::percent(1.0 - share))),
             (TierName::Mixed, None) => Some(format!("partly {way} memory")),
             (TierName::Unknown, _) => Some("memory or device unknown".to_owned()),
         }
@@ -107,7 +115,8 @@ impl<'a> Row<'a> {
         let ended_by_time = self.plan.and_then(|plan| plan.stop.time).is_some_and(|time| self.phase.wall_ns >= time.0);
         let longer = if ended_by_time { "use a longer time" } else { "use a larger file" };
         let burst = || format!("burst, too short to compare ({longer})");
-        Aside { cautions: self.cautions(), remarks: self.is_burst().then(burst).into_iter().collect() }
+        let server = self.server_words().map(str::to_owned);
+        Aside { cautions: self.cautions(), remarks: server.into_iter().chain(self.is_burst().then(burst)).collect() }
     }
 
     /// What keeps its rate from being taken at its face, each in a few words.
@@ -218,6 +227,30 @@ mod tests {
         assert_eq!(rate, format::per_second(1500.0));
         assert!(until_first_done(&phase(990_000_000), OpKind::Stat).is_none());
         assert!(until_first_done(&phase(500_000_000), OpKind::Unlink).is_none());
+    }
+
+    // Protects: what a server answered is not called a device's, and a share of memory is not called the device's either.
+    #[test]
+    fn each_tier_is_said_in_its_words() {
+        let said = |kind, tier, share| {
+            let value =
+                MetricValue { value: Some(1.0), unit: Unit::OpsPerSecond, tier: Some(tier), device_share: share };
+            let phase = PhaseResult { metrics: [(Metric::rate(kind), value)].into(), ..phase(1) };
+            let row = Row { phase: &phase, plan: None, kind, rate: String::new(), also: String::new() };
+            (row.not_device(), row.server_words())
+        };
+        let memory = |words: &str| (Some(words.to_owned()), None);
+        assert_eq!(said(OpKind::Read, TierName::Device, Some(1.0)), (None, None));
+        assert_eq!(
+            said(OpKind::Read, TierName::Server, Some(1.0)),
+            (None, Some("from the server's memory or storage"))
+        );
+        assert_eq!(
+            said(OpKind::Write, TierName::Server, Some(1.0)),
+            (None, Some("into the server's memory or storage"))
+        );
+        assert_eq!(said(OpKind::Read, TierName::Mixed, Some(0.39)), memory("61 % from memory"));
+        assert_eq!(said(OpKind::Write, TierName::Cache, None), memory("into memory"));
     }
 
     // Protects: large ops are compared by bytes, small ones by number, and files are not I/O operations.

@@ -79,6 +79,9 @@ pub(super) fn survey(result: &RunResult, style: &Style) -> Option<String> {
     }
     if let Some(tier) = everywhere {
         let said = match tier {
+            TierName::Server => {
+                "The server answered all of it, from its memory or its storage: a client cannot see which."
+            }
             TierName::Cache => "⚠ Memory answered all of it. This says nothing about a device.",
             _ => "⚠ No counters of a device: whether memory or a device answered is unknown.",
         };
@@ -95,7 +98,7 @@ fn same_tier(result: &RunResult) -> Option<TierName> {
         .flat_map(|phase| phase.metrics.values())
         .filter(|value| value.value.is_some())
         .filter_map(|value| value.tier);
-    let first = tiers.next().filter(|tier| matches!(tier, TierName::Cache | TierName::Unknown))?;
+    let first = tiers.next().filter(|tier| matches!(tier, TierName::Server | TierName::Cache | TierName::Unknown))?;
     tiers.all(|tier| tier == first).then_some(first)
 }
 
@@ -154,6 +157,9 @@ impl<'a> Line<'a> {
             let tier = row.not_device().filter(|_| everywhere.is_some());
             let mut aside = row.aside();
             aside.cautions.retain(|said| Some(said) != tier.as_ref());
+            if everywhere == Some(TierName::Server) {
+                aside.remarks.retain(|said| Some(said.as_str()) != row.server_words());
+            }
             is_caution |= !aside.cautions.is_empty();
             let Some(words) = aside.words() else { continue };
             match said.last_mut() {

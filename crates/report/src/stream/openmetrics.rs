@@ -237,12 +237,13 @@ fn set_load(out: &mut Text, key: &PhaseKey, measured: &StreamMeasured) {
     out.family("plumb_depth_asked", "gauge", "", "Asked ops in flight.");
     out.sample("plumb_depth_asked", &labels, f64::from(measured.depth_asked));
     let share = match measured.tier {
-        Some(Tier::Device) => 1.0,
+        Some(Tier::Device | Tier::Server) => 1.0,
         Some(Tier::Cache) => 0.0,
         Some(Tier::Mixed { device_share }) => device_share,
         Some(Tier::Unknown) | None => return,
     };
-    let help = "Share of the last second's bytes that the devices moved; the rest was served by memory.";
+    let help =
+        "Share of the last second's bytes that the devices, or a file server, moved; the rest was served by memory.";
     out.family("plumb_device_share_ratio", "gauge", "ratio", help);
     out.sample("plumb_device_share_ratio", &labels, share);
 }

@@ -274,7 +274,8 @@ pub fn edge(levels: &[LevelRuns], facts: &[SizeFacts]) -> Option<CacheEdge> {
     // Where the bytes came from was seen, however much the rates vary.
     let by_tier = |pair: &Neighbours<'_>, ratio: &RunSpread| {
         let [before, after] = [pair[0].1.tier, pair[1].1.tier];
-        let left = before == Some(TierName::Cache) && matches!(after, Some(TierName::Mixed | TierName::Device));
+        let left = before == Some(TierName::Cache)
+            && matches!(after, Some(TierName::Mixed | TierName::Device | TierName::Server));
         left && ratio.value <= EDGE_RATIO
     };
     let (pair, ratio) = largest(&by_rate).or_else(|| largest(&by_tier))?;

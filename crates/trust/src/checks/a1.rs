@@ -1,6 +1,7 @@
 use crate::check::{Check, Judge, Outcome, grade};
+use crate::client::{ClientTraffic, SERVER_UNSEEN};
 use crate::evidence::{Ground, PhaseView, ReadSources, share};
-use crate::text::percent;
+use crate::text::{bytes, percent};
 use plumb_result::Level;
 use plumb_result::observe::LayerKind;
 use plumb_workload::CachePolicy;
@@ -18,7 +19,9 @@ pub(crate) static CHECK: Check = Check {
     what: "Whether the bytes that reads returned came from the device or from the page cache. The policy decides how \
            serious that is. A `cold` or `direct` read must come from the device. A read `as-is` or `warm` may come \
            from memory: this check then only notes it, and the rate carries the tier `cache`. A file system in memory \
-           is reported once. What a phase reads back of its own writes warns at most.",
+           is reported once. What a phase reads back of its own writes warns at most. On NFS and Lustre it is the server \
+           that must have answered, and not the memory of this client; what the server's own memory answered no client \
+           can see.",
     why: "A cached read is memory speed under a disk's name: on one ext4 the same 128 MiB read at 8.3 GB/s from the \
           cache and 0.6 GB/s from the disk (measured on ext4 over virtio, Linux 6.18). Tarasov et al., \"Benchmarking \
           File System Benchmarking: It *IS* Rocket Science\", HotOS 2011: the simplest benchmark varies by orders of \
@@ -26,7 +29,10 @@ pub(crate) static CHECK: Check = Check {
     how: "Bytes that reads returned, less `read_bytes` of /proc/self/io (what the kernel fetched for Plumb), checked \
           against the leaf devices' sectors in /proc/diskstats. The smaller of the two counts, because other \
           processes' reads inflate the device's counter. Over a loop device the finding names three shares: page \
-          cache, cached backing file (A7) and device. They add up to 100 %, and the last one is the tier's.",
+          cache, cached backing file (A7) and device. They add up to 100 %, and the last one is the tier's. On NFS: bytes that \
+          the server sent against bytes that programs read, of the mount in /proc/self/mountstats. On Lustre: \
+          `read_bytes` of `osc.*.stats` (and `mdc`) against that of `llite.*.stats`, which only root may read. If \
+          others use the mount so much that the share is not certain, the check is skipped.",
     threshold: "cold or direct: more than 2 % from memory warns, more than 10 % fails; otherwise noted",
     settled: "By reasoning: where memory is at least ten times as fast, a share s from memory makes a rate up to 1/(1 \
               − s) too high. 2 % is well inside the 5 % that comparisons treat as equal; 10 % is twice that. On \
@@ -47,7 +53,12 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     match &view.ground {
         Ground::Nothing => return Outcome::NotApplicable,
         Ground::Memory => return memory(view),
-        Ground::Remote => return Outcome::skipped("the counters of a network file system's client are not read"),
+        Ground::Remote => {
+            return match &view.traffic.client {
+                Ok(client) => over_network(view, client),
+                Err(reason) => Outcome::skipped(reason.clone()),
+            };
+        }
         Ground::Unseen(reason) => return Outcome::skipped(reason.clone()),
         Ground::Device => {}
     }
@@ -87,6 +98,21 @@ fn over_loop(view: &PhaseView<'_>, sources: ReadSources) -> Outcome {
     let observed = format!("{} from the page cache{beneath}, {device} ({})", percent(cached), sources.witness);
     let message = format!("{} of the bytes read came from the page cache{beneath}, {device}", percent(cached));
     graded(view, cached, observed, &message)
+}
+
+/// What the server did not send came from this client's memory (or from its disk, under the mount option `fsc`).
+fn over_network(view: &PhaseView<'_>, client: &ClientTraffic) -> Outcome {
+    let app = view.traffic.app_read;
+    let served = match client.of_reads(app) {
+        Ok(served) => served,
+        Err(reason) => return Outcome::skipped(reason),
+    };
+    let from_memory = served.from_cache;
+    let observed =
+        format!("the server sent {} of {} ({}); {SERVER_UNSEEN}", bytes(served.bytes), bytes(app), client.witness);
+    let message =
+        format!("{} of the bytes read came from this client's cache, not from the server", percent(from_memory));
+    graded(view, from_memory, observed, &message)
 }
 
 /// The level of a share from memory, by what was asked for.
@@ -183,6 +209,46 @@ mod tests {
     fn memory_file_systems_are_named_and_not_rejected() {
         assert_eq!(Scene::reading(MIB).in_memory().cache(CachePolicy::Direct).level("A1"), Some(Level::Warn));
         assert_eq!(Scene::reading(MIB).in_memory().cache(CachePolicy::AsIs).level("A1"), Some(Level::Note));
+    }
+
+    /// The same limits on NFS, where the server takes the device's place: IOzone's and IOR's reads of what they have just
+    /// written are the client's memory, whatever the network could carry.
+    #[test]
+    fn on_a_network_file_system_the_server_must_have_sent_it() {
+        let read = |sent: u64| Scene::reading(1000 * MIB).nfs().server_read(sent * MIB);
+        for (sent, level) in [(1000, Level::Pass), (980, Level::Pass), (979, Level::Warn), (899, Level::Fail)] {
+            assert_eq!(read(sent).level("A1"), Some(level), "{sent}");
+        }
+        let finding = read(380).finding("A1").unwrap();
+        assert!(
+            finding.message.starts_with("62 % of the bytes read came from this client's cache, not from the server")
+        );
+        assert!(finding.observed.contains("/proc/self/mountstats") && finding.observed.contains("cannot be seen"));
+        assert_eq!(read(0).cache(CachePolicy::AsIs).level("A1"), Some(Level::Note));
+        assert_eq!(read(2000).level("A1"), Some(Level::Pass), "readahead beyond what was asked for");
+    }
+
+    /// What others read through the same mount must neither make a cached read look sent, nor the other way round.
+    #[test]
+    fn others_on_the_mount_leave_it_open_where_they_matter() {
+        let shared = |others: u64, sent: u64| {
+            Scene::reading(1000 * MIB).nfs().others_read(others * MIB).server_read(sent * MIB).finding("A1").unwrap()
+        };
+        let open = shared(1000, 1000);
+        assert_eq!(open.level, Level::Skipped);
+        assert!(open.message.contains("1000 MiB"), "{}", open.message);
+        assert_eq!(shared(1000, 2000).level, Level::Pass, "all of both was sent");
+        assert_eq!(shared(1000, 0).level, Level::Fail, "nothing was");
+        assert_eq!(shared(20, 1000).level, Level::Pass, "a little does not matter");
+    }
+
+    #[test]
+    fn a_client_that_does_not_count_is_skipped_with_its_name() {
+        let finding = Scene::reading(MIB).remote().filesystem("cifs").finding("A1").unwrap();
+        assert_eq!(finding.level, Level::Skipped);
+        assert!(finding.message.contains("cifs"), "{}", finding.message);
+        let refused = Scene::reading(MIB).nfs().unseen_client("permission denied").finding("A1").unwrap();
+        assert!(refused.message.contains("permission denied"), "{}", refused.message);
     }
 
     #[test]

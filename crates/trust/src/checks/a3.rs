@@ -1,9 +1,11 @@
 use crate::check::{Check, Judge, Outcome};
+use crate::client::ClientTraffic;
 use crate::evidence::{Ground, PhaseView, share};
+use crate::not_seen::NotSeen;
 use crate::plan;
 use crate::text::{bytes, percent};
 use crate::tier::{CACHE_SHARE, DEVICE_SHARE};
-use plumb_workload::{ClockScope, Flush};
+use plumb_workload::{CachePolicy, ClockScope, Flush};
 
 /// Above this share still in memory at the stop, the device was not waited for.
 const UNFLUSHED_SHARE: f64 = 1.0 - DEVICE_SHARE;
@@ -17,13 +19,16 @@ pub(crate) static CHECK: Check = Check {
            declares nothing and fails like any other. Bytes that were flushed and still never reached the device, \
            because they were overwritten, removed or compressed in memory first, are durable but not the device's \
            rate: that warns, or is noted where the workload removes files by design. If hardly any byte reached the \
-           device, it fails.",
+           device, it fails. On NFS and Lustre the server takes the device's place, and must also \
+           have been told to commit what it received; whether its storage did is out of a client's sight.",
     why: "A buffered write returns once the data is in memory: 2.7 GB/s without one sector written, on a disk that \
           does 0.6 GB/s (measured on ext4 over virtio, Linux 6.18). `write_bytes` of /proc/self/io counts pages made \
           dirty and is no evidence. IOR on Lustre showed 146 GB/s until it read from another node and synced (2.7 \
           GB/s).",
     how: "Dirty and writeback pages of the files when the clock stopped (cachestat(2)); sectors that the leaf devices \
-          wrote meanwhile (/proc/diskstats), mirrors counted once.",
+          wrote meanwhile (/proc/diskstats), mirrors counted once. On NFS: the dirty pages, bytes that the server was \
+          sent (/proc/self/mountstats) and, where nothing flushed inside the clock, pages that it holds uncommitted \
+          (/proc/meminfo, of the whole machine). On Lustre: `write_bytes` of `osc.*.stats`, and `unstable_stats`.",
     threshold: "more than 5 % of the bytes still in memory at the stop fails; flushed, but less than 95 % written by \
                 the device, warns, and 5 % or less fails; declared writing into the cache is noted",
     settled: "By reasoning: the tier `device` begins at 95 %, which leaves 5 %. The rate is then at most 5.3 % too \
@@ -44,7 +49,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             return Outcome::note("no device below it", "This storage is memory: no write reaches a device.")
                 .remedy("Name a path on the storage you want to measure.");
         }
-        Ground::Remote => return Outcome::skipped("the counters of a network file system's client are not read"),
+        Ground::Remote => return over_network(view, &view.traffic.client),
         Ground::Unseen(reason) => return Outcome::skipped(reason.clone()),
         Ground::Device => {}
     }
@@ -82,6 +87,43 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     absorbed(view, written_share, observed)
 }
 
+/// The server takes the device's place. Its answer to a write says nothing of its storage: what it was sent is durable
+/// when it was committed. Source: RFC 8881, 18.32.3 (WRITE) and 18.3.3 (COMMIT).
+fn over_network(view: &PhaseView<'_>, client: &Result<ClientTraffic, NotSeen>) -> Outcome {
+    let app = view.traffic.app_write;
+    let dirty = view.dirty().map(|pages| (pages.dirty_bytes + pages.writeback_bytes).min(app));
+    if let Ok(dirty) = dirty
+        && share(dirty, app).is_some_and(|share| share > UNFLUSHED_SHARE)
+    {
+        let observed = format!("{} of {} in this client's memory at the stop", bytes(dirty), bytes(app));
+        let message = format!("{} was still in this client's memory when the clock stopped", bytes(dirty));
+        return unflushed(view, observed, message);
+    }
+    let (client, sent) = match client.as_ref().map_err(NotSeen::clone).and_then(|it| Ok((it, it.of_writes(app)?))) {
+        Ok(known) => known,
+        Err(reason) => return Outcome::skipped(reason),
+    };
+    let sent_share = percent(sent.share);
+    let commits = client.commits().map_or(String::new(), |commits| format!(" and {commits} COMMIT"));
+    let observed = format!("{sent_share} of the bytes{commits} went to the server ({})", client.witness);
+    if sent.share < DEVICE_SHARE {
+        if dirty.is_err() && !flushed_inside(view) {
+            let message = format!("only {sent_share} of the bytes were sent to the server while the clock ran");
+            return unflushed(view, observed, message);
+        }
+        return absorbed(view, sent.share, observed);
+    }
+    // A flush waits until the server has committed; so does a write with O_DIRECT.
+    let uncommitted = client.uncommitted_bytes().map_or(0, |uncommitted| uncommitted.min(app));
+    let waited = flushed_inside(view) || plan::cache(view.plan) == CachePolicy::Direct;
+    if !waited && share(uncommitted, app).is_some_and(|share| share > UNFLUSHED_SHARE) {
+        let message =
+            format!("{} was sent to the server, and not committed when the clock stopped", bytes(uncommitted));
+        return unflushed(view, observed, message);
+    }
+    Outcome::pass(observed)
+}
+
 /// A flush of everything that was written happened while the clock ran.
 fn flushed_inside(view: &PhaseView<'_>) -> bool {
     let by_phase = view.measured.end.flush_ns.is_some() && view.measured.end.inside_clock;
@@ -99,7 +141,7 @@ fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome
     if declared_into_cache(view) {
         return Outcome::note(observed, format!("The workload writes into the cache by design: {message}."));
     }
-    let outcome = Outcome::fail(observed, format!("Not the device's write rate: {message}."));
+    let outcome = Outcome::fail(observed, format!("Not the {}'s write rate: {message}.", below(view)));
     if plan::sweeps(view.plan) {
         outcome.remedy(
             "Use `--direct`, or write much more than memory holds: elbencho's `--sync` comes after the clock. A native \
@@ -124,9 +166,14 @@ fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome
     }
 }
 
+/// Where written bytes go.
+fn below(view: &PhaseView<'_>) -> &'static str {
+    if view.ground == Ground::Remote { "server" } else { "device" }
+}
+
 /// Nothing is left in memory, and yet the device wrote less than it was given.
 fn absorbed(view: &PhaseView<'_>, written_share: f64, observed: String) -> Outcome {
-    let seen = format!("Only {} of the bytes written reached the device", percent(written_share));
+    let seen = format!("Only {} of the bytes written reached the {}", percent(written_share), below(view));
     if declared_into_cache(view) {
         return Outcome::note(
             observed,
@@ -256,6 +303,35 @@ mod tests {
         let scene = |written: u64| Scene::writing(1000 * MIB).unseen_files("no cachestat").mirror(written * MIB);
         assert_eq!(scene(1000).level("A3"), Some(Level::Pass));
         assert_eq!(scene(500).level("A3"), Some(Level::Warn));
+    }
+
+    /// On NFS, bytes that stay in the client or that the server holds uncommitted are no rate of the server.
+    #[test]
+    fn on_a_network_file_system_it_must_be_sent_and_committed() {
+        let wrote = || Scene::writing(1000 * MIB).nfs();
+        assert_eq!(wrote().level("A3"), Some(Level::Pass));
+        let observed = wrote().finding("A3").unwrap().observed;
+        assert_eq!(observed, "100 % of the bytes and 1 COMMIT went to the server (/proc/self/mountstats)");
+        let dirty = wrote().dirty(600 * MIB).server_write(400 * MIB).finding("A3").unwrap();
+        assert_eq!(dirty.level, Level::Fail);
+        assert!(dirty.message.contains("Not the server's write rate: 600 MiB was still in this client's memory"));
+        let declared = wrote().flush(Flush::None).dirty(600 * MIB).server_write(400 * MIB);
+        assert_eq!(declared.level("A3"), Some(Level::Note));
+        let outside = || wrote().flush_clock(ClockScope::Outside);
+        let uncommitted = outside().uncommitted(51 * MIB).finding("A3").unwrap();
+        assert_eq!(uncommitted.level, Level::Fail);
+        assert!(uncommitted.message.contains("was sent to the server, and not committed"), "{}", uncommitted.message);
+        assert_eq!(outside().uncommitted(50 * MIB).level("A3"), Some(Level::Pass));
+        assert_eq!(wrote().uncommitted(900 * MIB).level("A3"), Some(Level::Pass), "the flush waited for it");
+        let unseen = outside().unseen_files("no cachestat").server_write(949 * MIB);
+        assert_eq!(unseen.level("A3"), Some(Level::Fail), "the client's counters alone");
+    }
+
+    #[test]
+    fn a_client_that_does_not_count_is_judged_by_its_dirty_pages_alone() {
+        let wrote = || Scene::writing(1000 * MIB).remote().filesystem("cifs");
+        assert_eq!(wrote().level("A3"), Some(Level::Skipped));
+        assert_eq!(wrote().dirty(51 * MIB).level("A3"), Some(Level::Fail));
     }
 
     #[test]

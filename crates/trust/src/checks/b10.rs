@@ -3,7 +3,9 @@ use crate::evidence::{Ground, PhaseView, share};
 use crate::text::percent;
 use plumb_workload::{CachePolicy, OpKind, Prepare, Target};
 
-/// Up to this share in the client's memory, a read came over the network.
+/// Up to this share from the client's memory, a read came over the network.
+const CACHED_SHARE: f64 = 0.02;
+/// The same of files that are in the client's memory when the clock starts.
 const RESIDENT_SHARE: f64 = 0.01;
 
 pub(crate) static CHECK: Check = Check {
@@ -14,10 +16,11 @@ pub(crate) static CHECK: Check = Check {
     why: "IOR on Lustre showed reads of 146 GB/s, which became 3.3 when each client read what another had written \
           (`-C`), and 2.7 with fsync (`-e`). A client keeps what it wrote, and the protocol lets it.",
     how: "Whether this run wrote what the phase reads (preparation or an earlier phase), its cache policy, and how \
-          much of the files was resident in this client when the clock started.",
-    threshold: "reading `as-is` what this client wrote warns; noted with `warm`; `cold` with at most 1 % resident, or \
-                `direct`, passes",
-    settled: "By reasoning: 1 % resident as in A2.",
+          much of the files was resident in this client when the clock started. On NFS and Lustre the client's counters \
+          decide (see A1): what the server sent did not come from this client's memory.",
+    threshold: "where the client counts, up to 2 % from its memory passes; else reading `as-is` what this client wrote \
+                warns; noted with `warm`; `cold` with at most 1 % resident, or `direct`, passes",
+    settled: "By reasoning: 1 % resident as in A2, 2 % of the bytes as in A1.",
     fix: "Read what another client wrote (rotate by one node), or use `cache = \"cold\"` or O_DIRECT.",
     judges: &[Judge::Phase(look)],
 };
@@ -29,21 +32,31 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let Some(name) = view.target_names().into_iter().find(|name| written_here(view, name)) else {
         return Outcome::pass("this run did not write what it read");
     };
+    let cached = view.traffic.client.as_ref().ok().and_then(|client| client.of_reads(view.traffic.app_read).ok());
+    let cached = cached.map(|served| served.from_cache);
+    if let Some(cached) = cached.filter(|cached| *cached <= CACHED_SHARE) {
+        return Outcome::pass(format!("the server sent all but {} of it", percent(cached)));
+    }
     let resident = view.resident().ok().and_then(|pages| share(pages.resident_bytes, pages.total_bytes));
     match (view.cache(), resident) {
-        (CachePolicy::Direct, _) => Outcome::pass("read past this client's memory"),
-        (CachePolicy::Cold, Some(resident)) if resident <= RESIDENT_SHARE => {
+        (CachePolicy::Direct, _) if cached.is_none() => Outcome::pass("read past this client's memory"),
+        (CachePolicy::Cold, Some(resident)) if cached.is_none() && resident <= RESIDENT_SHARE => {
             Outcome::pass("none of it was in this client's memory")
         }
         (CachePolicy::Warm, _) => {
             Outcome::note("read warm", format!("This client read its own writes (`{name}`) from memory, as requested."))
         }
         (_, resident) => {
-            let observed = match resident {
-                Some(resident) => format!("{} of it resident in this client", percent(resident)),
-                None => "how much was resident in this client is not known".to_owned(),
+            let observed = match (cached, resident) {
+                (Some(cached), _) => format!("{} from this client's memory", percent(cached)),
+                (None, Some(resident)) => format!("{} of it resident in this client", percent(resident)),
+                (None, None) => "how much was resident in this client is not known".to_owned(),
             };
-            let message = format!("This client read its own writes (`{name}`): its memory may have answered.");
+            let answered = match cached {
+                Some(cached) => format!("{} of it came from its memory", percent(cached)),
+                None => "its memory may have answered".to_owned(),
+            };
+            let message = format!("This client read its own writes (`{name}`): {answered}.");
             Outcome::warn(observed, message)
         }
     }
@@ -90,6 +103,19 @@ mod tests {
         assert_eq!(remote(CachePolicy::Cold).level("B10"), Some(Level::Pass));
         assert_eq!(remote(CachePolicy::Direct).level("B10"), Some(Level::Pass));
         assert_eq!(remote(CachePolicy::AsIs).prepare(Prepare::Nothing).level("B10"), Some(Level::Pass));
+    }
+
+    /// Counters are better evidence than who wrote what: NFS drops what it wrote when a file is opened again and has changed.
+    #[test]
+    fn where_the_client_counts_its_counters_decide() {
+        let read = |policy, sent: u64| remote(policy).nfs().server_read(sent * MIB).finding("B10").unwrap();
+        assert_eq!(read(CachePolicy::AsIs, 98).level, Level::Pass);
+        let cached = read(CachePolicy::AsIs, 40);
+        assert_eq!(cached.level, Level::Warn);
+        assert!(cached.message.ends_with("60 % of it came from its memory."), "{}", cached.message);
+        assert_eq!(read(CachePolicy::Cold, 40).level, Level::Warn, "nothing was resident, and yet");
+        assert_eq!(read(CachePolicy::Direct, 40).level, Level::Warn);
+        assert_eq!(read(CachePolicy::Warm, 0).level, Level::Note);
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<ShortPhase<'a>> {
     if view.ops(OpKind::Write) > 0 && left_in_memory(view) && wall_ns < EXPIRIES * expiry_ns && !view.is_virtual_time()
     {
         match rate_tier(view, OpKind::Write).tier {
-            Tier::Device => {}
+            Tier::Device | Tier::Server => {}
             Tier::Mixed { device_share } => {
                 return found(
                     Level::Warn,

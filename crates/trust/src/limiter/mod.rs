@@ -219,8 +219,9 @@ fn processors(view: &PhaseView<'_>) -> Option<Limiter> {
     }
     let used = busiest.total.min(1.0);
     if busiest.system > busiest.user && comes_from_memory(view) {
+        let below = if view.ground == Ground::Remote { "server" } else { "device" };
         let text = format!(
-            "no device was involved; worker {} used {} of a processor, {} of that copying in the kernel",
+            "no {below} was involved; worker {} used {} of a processor, {} of that copying in the kernel",
             busiest.name,
             percent(busiest.total),
             percent(busiest.system / busiest.total)
@@ -332,7 +333,7 @@ fn depth(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
     });
     let behind = match (device, &view.ground) {
         (Some(device), _) => format!("; {}", device.said()),
-        (None, Ground::Remote) => "; the rest of the time is the server's and the network's".to_owned(),
+        (None, Ground::Remote) => server_answers(view),
         (None, _) => String::new(),
     };
     let crowded = match used::machine_cpu(view) {
@@ -342,6 +343,16 @@ fn depth(view: &PhaseView<'_>, device: Option<&LayerUse>) -> Option<Limiter> {
         _ => String::new(),
     };
     bound(Bound::Depth, used.min(1.0), format!("{who}, {} each{slowest}{behind}{crowded}", nanos(each)))
+}
+
+/// How long the server and the network took, where the client counts it.
+fn server_answers(view: &PhaseView<'_>) -> String {
+    let longest = view.measured.ops.iter().max_by_key(|(_, op)| op.service.sum());
+    let client = view.traffic.client.as_ref().ok();
+    match longest.zip(client).and_then(|((kind, _), client)| client.answered_ns(*kind)) {
+        Some(ns) => format!("; the server and the network answered a request after {} on average", nanos(ns)),
+        None => "; the rest of the time is the server's and the network's".to_owned(),
+    }
 }
 
 /// What was seen, where nothing of it was at its limit.

@@ -4,7 +4,7 @@
 //! flush is the device's when the device wrote or flushed; looking things up is the memory's when nothing was read; and a
 //! change is in memory until something makes it durable, which is the device's only when that counts in the clock.
 
-use super::RateTier;
+use super::{Beyond, RateTier};
 use crate::evidence::PhaseView;
 use crate::text::bytes;
 use plumb_result::Tier;
@@ -22,6 +22,22 @@ pub(super) fn metadata_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
     }
 }
 
+/// Of a network file system the client counts no names: whether its own memory answered a look-up is not known. A flush
+/// is the server's when something went there.
+pub(super) fn server_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
+    let is_flush = matches!(kind, OpKind::Fsync | OpKind::Fdatasync | OpKind::EndFsync);
+    match &view.traffic.client {
+        Err(reason) => RateTier::unknown(reason.clone()),
+        Ok(_) if !is_flush => RateTier::unknown("which ops on names went to the server is not counted by op"),
+        Ok(client) => {
+            let (sent, commits) = (client.server_write_bytes(), client.commits().unwrap_or(0));
+            let share = if sent == 0 && commits == 0 { 0.0 } else { 1.0 };
+            let said = format!("{} went to the server, with {commits} requests to commit", bytes(sent));
+            RateTier { device_share: None, ..RateTier::of_share_beyond(Beyond::Server, share, said) }
+        }
+    }
+}
+
 fn flush_tier(view: &PhaseView<'_>) -> RateTier {
     match &view.traffic.device {
         Err(reason) => RateTier::unknown(reason.clone()),
@@ -31,6 +47,7 @@ fn flush_tier(view: &PhaseView<'_>) -> RateTier {
         Ok(device) => RateTier {
             tier: Tier::Device,
             device_share: None,
+            beyond: Beyond::Device,
             because: format!(
                 "the device wrote {}{}",
                 bytes(device.write_bytes),
@@ -68,6 +85,7 @@ fn change_tier(view: &PhaseView<'_>) -> RateTier {
         Ok(device) if durable && device.write_bytes > 0 => RateTier {
             tier: Tier::Device,
             device_share: None,
+            beyond: Beyond::Device,
             because: format!("the clock waited until it was durable; the device wrote {}", bytes(device.write_bytes)),
         },
         Ok(_) if durable => {

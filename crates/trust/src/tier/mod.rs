@@ -1,7 +1,8 @@
-//! The tier of every rate: which part of the bytes a device moved.
+//! The tier of every rate: which part of the bytes a device moved, or a server answered.
 
 mod metadata;
 
+use crate::client::SERVER_UNSEEN;
 use crate::evidence::{Ground, PhaseView, RunView, ground_of_facts, share};
 use crate::text::{bytes, percent};
 use plumb_result::observe::{Counters, TargetFacts};
@@ -20,27 +21,48 @@ pub const CACHE_SHARE: f64 = 0.05;
 /// What a rate measured, and the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RateTier {
-    /// Device, cache, mixed or unknown.
+    /// Device, server, cache, mixed or unknown.
     pub tier: Tier,
-    /// Share of the bytes that the device moved, 0–1; `None` where it could not be seen.
+    /// Share of the bytes that the device moved, or that went to the server of a network file system, 0–1; `None` where it
+    /// could not be seen.
     pub device_share: Option<f64>,
+    /// What the rest of the bytes, those not from this machine's memory, came from.
+    #[serde(skip)]
+    pub(crate) beyond: Beyond,
     /// The evidence, or why there is none, in words.
     pub because: String,
 }
 
+/// What lies beyond this machine's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Beyond {
+    /// A device whose counters are known.
+    #[default]
+    Device,
+    /// A server, whose memory and storage cannot be told apart from here.
+    Server,
+}
+
 impl RateTier {
     pub(crate) fn unknown(because: impl Into<String>) -> RateTier {
-        RateTier { tier: Tier::Unknown, device_share: None, because: because.into() }
+        RateTier { tier: Tier::Unknown, device_share: None, beyond: Beyond::Device, because: because.into() }
     }
 
     pub(crate) fn of_share(share: f64, because: String) -> RateTier {
-        RateTier { tier: tier_of(share), device_share: Some(share), because }
+        RateTier::of_share_beyond(Beyond::Device, share, because)
+    }
+
+    pub(crate) fn of_share_beyond(beyond: Beyond, share: f64, because: String) -> RateTier {
+        RateTier { tier: tier_of(beyond, share), device_share: Some(share), beyond, because }
     }
 }
 
-fn tier_of(device_share: f64) -> Tier {
+fn tier_of(beyond: Beyond, device_share: f64) -> Tier {
     if device_share >= DEVICE_SHARE {
-        Tier::Device
+        match beyond {
+            Beyond::Device => Tier::Device,
+            Beyond::Server => Tier::Server,
+        }
     } else if device_share <= CACHE_SHARE {
         Tier::Cache
     } else {
@@ -57,10 +79,11 @@ pub fn live_tier<'a>(
     targets: impl IntoIterator<Item = &'a TargetFacts>,
 ) -> Tier {
     let mut leaves: Vec<&str> = Vec::new();
+    let mut mounts: Vec<&str> = Vec::new();
     for target in targets {
         match ground_of_facts("target", target) {
             Ground::Memory => return Tier::Cache,
-            Ground::Remote => return Tier::Unknown,
+            Ground::Remote => mounts.extend(target.filesystem.value().map(|fs| fs.mount_point.as_str())),
             Ground::Unseen(_) if !target.leaves.is_empty() => return Tier::Unknown,
             Ground::Device | Ground::Nothing | Ground::Unseen(_) => {
                 leaves.extend(target.leaves.iter().map(String::as_str))
@@ -69,16 +92,35 @@ pub fn live_tier<'a>(
     }
     leaves.sort_unstable();
     leaves.dedup();
+    mounts.sort_unstable();
+    mounts.dedup();
+    let app: u64 = interval.ops.values().map(|ops| ops.bytes).sum();
+    if let [mount] = mounts[..]
+        && leaves.is_empty()
+    {
+        let moved = |counters: &Counters| {
+            counters
+                .clients
+                .get(mount)?
+                .value()
+                .map(|client| client.server_read_bytes.saturating_add(client.server_write_bytes))
+        };
+        return match (moved(before), moved(after)) {
+            (Some(before), Some(after)) if app > 0 => {
+                tier_of(Beyond::Server, (after.saturating_sub(before) as f64 / app as f64).min(1.0))
+            }
+            _ => Tier::Unknown,
+        };
+    }
     let moved = |counters: &Counters| -> Option<u64> {
         leaves
             .iter()
             .map(|leaf| Some(counters.devices.get(*leaf)?.value()?).map(|d| d.read_bytes + d.write_bytes))
             .sum()
     };
-    let app: u64 = interval.ops.values().map(|ops| ops.bytes).sum();
     match (moved(before), moved(after)) {
-        (Some(before), Some(after)) if app > 0 && !leaves.is_empty() => {
-            tier_of((after.saturating_sub(before) as f64 / app as f64).min(1.0))
+        (Some(before), Some(after)) if app > 0 && !leaves.is_empty() && mounts.is_empty() => {
+            tier_of(Beyond::Device, (after.saturating_sub(before) as f64 / app as f64).min(1.0))
         }
         _ => Tier::Unknown,
     }
@@ -109,11 +151,16 @@ pub(crate) fn phase_tiers(view: &PhaseView<'_>) -> PhaseTiers {
 pub(crate) fn rate_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
     match &view.ground {
         Ground::Nothing => RateTier::unknown("a null target has no storage; this is Plumb's own speed"),
-        Ground::Remote => RateTier::unknown("the counters of a network file system's client are not read"),
+        Ground::Remote => match kind {
+            OpKind::Read | OpKind::Write => server_tier(view, kind),
+            OpKind::Trim => RateTier::unknown("what a server does to punch a hole cannot be seen from a client"),
+            kind => metadata::server_tier(view, kind),
+        },
         Ground::Unseen(reason) => RateTier::unknown(reason.clone()),
         Ground::Memory => RateTier {
             tier: Tier::Cache,
             device_share: Some(0.0),
+            beyond: Beyond::Device,
             because: "this storage is memory; there is no device".to_owned(),
         },
         Ground::Device => match kind {
@@ -164,6 +211,35 @@ fn write_tier(view: &PhaseView<'_>) -> RateTier {
         return RateTier::unknown(format!("{because}, but the file system compresses, so the two cannot be compared"));
     }
     RateTier::of_share(share, because)
+}
+
+/// How much went to the server; the rest came from the client's memory, or was still in it when the clock stopped.
+fn server_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
+    let client = match &view.traffic.client {
+        Ok(client) => client,
+        Err(reason) => return RateTier::unknown(reason.clone()),
+    };
+    let app = if kind == OpKind::Read { view.traffic.app_read } else { view.traffic.app_write };
+    let served = if kind == OpKind::Read { client.of_reads(app) } else { client.of_writes(app) };
+    let served = match served {
+        Ok(served) => served,
+        Err(reason) => return RateTier::unknown(reason),
+    };
+    let witness = client.witness;
+    if kind == OpKind::Read {
+        let said =
+            format!("the server sent {} of the {} read ({witness}); {SERVER_UNSEEN}", bytes(served.bytes), bytes(app));
+        return RateTier::of_share_beyond(Beyond::Server, served.share, said);
+    }
+    // What is still dirty has not been sent, however often the server was sent what was overwritten since.
+    let dirty = view.dirty().map_or(0, |pages| (pages.dirty_bytes + pages.writeback_bytes).min(app));
+    let sent = served.bytes.min(app - dirty);
+    let mut said = format!("{} of the {} written went to the server ({witness})", bytes(sent), bytes(app));
+    if dirty > 0 {
+        said.push_str(&format!("; {} was still in this client's memory when the clock stopped", bytes(dirty)));
+    }
+    said.push_str("; whether it is in the server's memory or storage cannot be seen from a client");
+    RateTier::of_share_beyond(Beyond::Server, share(sent, app).unwrap_or(0.0), said)
 }
 
 fn trim_tier(view: &PhaseView<'_>) -> RateTier {
@@ -250,6 +326,64 @@ mod tests {
     #[test]
     fn a_journal_that_writes_more_than_was_given_is_the_device() {
         assert_eq!(tier(&Scene::writing(1000 * MIB).device_write(2500 * MIB), OpKind::Write), Tier::Device);
+    }
+
+    /// The same shares on NFS, and the word is not the device's: a server may answer from its memory.
+    #[test]
+    fn what_a_server_answered_is_no_device() {
+        let read = |sent: u64| tier(&Scene::reading(1000 * MIB).nfs().server_read(sent * MIB), OpKind::Read);
+        assert_eq!(read(950), Tier::Server);
+        assert_eq!(read(949), Tier::Mixed { device_share: 0.949 });
+        assert_eq!(read(50), Tier::Cache);
+        let wrote = || Scene::writing(1000 * MIB).nfs();
+        assert_eq!(tier(&wrote(), OpKind::Write), Tier::Server);
+        assert_eq!(tier(&wrote().dirty(600 * MIB), OpKind::Write), Tier::Mixed { device_share: 0.4 });
+        assert_eq!(tier(&wrote().server_write(0).dirty(1000 * MIB), OpKind::Write), Tier::Cache);
+        let judged = wrote().judge();
+        assert!(judged.tiers[0].tiers[&OpKind::Write].because.contains("cannot be seen from a client"));
+    }
+
+    /// What is asked of one file system through two mount points is counted once for each, and must not be added.
+    #[test]
+    fn one_file_system_at_two_mount_points_counts_once() {
+        let mut scene = Scene::reading(1000 * MIB).nfs().server_read(500 * MIB);
+        let (mut second, target) = (scene.observations.targets["data"].clone(), scene.workload.target["data"].clone());
+        if let plumb_result::Seen::Yes(fs) = &mut second.filesystem {
+            fs.mount_point = "/again".to_owned();
+        }
+        let seen = &mut scene.observations.phases[0];
+        for counters in [&mut seen.before, &mut seen.after] {
+            let first = counters.clients["/mnt"].clone();
+            counters.clients.insert("/again".to_owned(), first);
+        }
+        scene.observations.targets.insert("again".to_owned(), second);
+        scene.workload.target.insert("again".to_owned(), target);
+        let mut group = scene.workload.phase[0].workers[0].clone();
+        group.target = "again".to_owned();
+        scene.workload.phase[0].workers.push(group);
+        assert_eq!(tier(&scene, OpKind::Read), Tier::Mixed { device_share: 0.5 });
+    }
+
+    #[test]
+    fn a_second_on_a_network_file_system_is_the_servers() {
+        use plumb_result::OpCounts;
+        use plumb_result::client::ClientCounters;
+        use plumb_result::observe::FileSystem;
+        let counters = |server_read_bytes: u64| Counters {
+            clients: [(
+                "/mnt".to_owned(),
+                plumb_result::Seen::Yes(ClientCounters { server_read_bytes, ..ClientCounters::default() }),
+            )]
+            .into(),
+            ..Counters::default()
+        };
+        let fs = FileSystem { mount_point: "/mnt".to_owned(), remote: true, ..FileSystem::default() };
+        let targets = [TargetFacts { filesystem: plumb_result::Seen::Yes(fs), ..TargetFacts::default() }];
+        let ops = [(OpKind::Read, OpCounts { bytes: 1000, ..OpCounts::default() })].into();
+        let interval = Interval { ops, ..Interval::default() };
+        let tier = |moved: u64| live_tier(&interval, &counters(5), &counters(5 + moved), &targets);
+        assert_eq!((tier(1000), tier(0)), (Tier::Server, Tier::Cache));
+        assert_eq!(live_tier(&interval, &Counters::default(), &counters(9), &targets), Tier::Unknown);
     }
 
     /// Somebody else's writes must not make dirty pages look written.
