@@ -7,7 +7,7 @@ use crate::plan::{Ends, GroupRun};
 /// From the decision to start to the start, so that every worker sees it in time.
 const RELEASE_DELAY_NS: u64 = 300_000;
 
-/// The same where one worker has nobody to start with: about what it takes to wake it.
+/// The delay where there is only one worker, which is to be woken and has no other to start at the same time as.
 const RELEASE_DELAY_ALONE_NS: u64 = 60_000;
 
 /// The same for each worker beyond: to wake them takes so long.

@@ -15,7 +15,7 @@ pub struct ClientCounters {
     pub server_read_bytes: u64,
     /// Bytes of file data that the servers acknowledged. They may be in the server's memory.
     pub server_write_bytes: u64,
-    /// Bytes that the servers acknowledged and may not have made durable; `None` where nobody counts them. On NFS an upper
+    /// Bytes that the servers acknowledged and may not have made durable; `None` where they are not counted. On NFS an upper
     /// bound, because the kernel counts them for the whole machine, together with pages that are on their way.
     pub uncommitted_bytes: Option<u64>,
     /// Requests to read; `None` where they are not counted.

@@ -30,12 +30,12 @@ pub(crate) struct Served {
 }
 
 impl ClientTraffic {
-    /// Of bytes that the phase's reads returned. Readahead that nobody asked for does not make it more.
+    /// How much of what the phase's reads returned came from the server: at most all of it, although readahead may fetch more.
     pub(crate) fn of_reads(&self, app: u64) -> Result<Served, NotSeen> {
         served(app, self.moved.asked_read_bytes, self.moved.server_read_bytes)
     }
 
-    /// Of bytes that the phase's writes gave.
+    /// How much of what the phase wrote went to the server.
     pub(crate) fn of_writes(&self, app: u64) -> Result<Served, NotSeen> {
         served(app, self.moved.asked_write_bytes, self.moved.server_write_bytes)
     }

@@ -160,8 +160,8 @@ pub fn run(options: &Options) -> Result<()> {
     println!("|---|---:|---:|---:|---|---|---:|---:|---:|---|");
     let mut missed = Vec::new();
     for scenario in scenarios.iter().filter(|scenario| scenario.name.contains(&options.only)) {
-        let site = Site { plumb: &plumb, work: options.real.as_deref() };
-        let counts = trials(&site, scenario, options.trials)?;
+        let setup = Setup { plumb: &plumb, work: options.real.as_deref() };
+        let counts = trials(&setup, scenario, options.trials)?;
         let Interval { lo, hi } = exact_interval(counts.hits, counts.of);
         let (bar, is_missed) = match scenario.counted {
             Counted::Found(least) | Counted::Decided(least) => (format!("≥ {least} %"), hi < f64::from(least) / 100.0),
@@ -206,20 +206,20 @@ impl Counts {
 }
 
 /// What gates run with.
-struct Site<'a> {
+struct Setup<'a> {
     plumb: &'a Path,
     /// Where real file systems are made.
     work: Option<&'a Path>,
 }
 
-fn trials(site: &Site<'_>, scenario: &Scenario, trials: u64) -> Result<Counts> {
+fn trials(setup: &Setup<'_>, scenario: &Scenario, trials: u64) -> Result<Counts> {
     let mut counts = Counts::default();
     for trial in 0..trials {
-        let first = gate(site, scenario, &["--budget", scenario.budget], 2 * trial + 1)?;
+        let first = gate(setup, scenario, &["--budget", scenario.budget], 2 * trial + 1)?;
         let last = match (scenario.counted, &first.needed) {
             (Counted::Decided(_), Some(needed)) => {
                 let options = needed.options.clone().unwrap_or_default();
-                gate(site, scenario, &options.split(' ').collect::<Vec<_>>(), 2 * trial + 2)?
+                gate(setup, scenario, &options.split(' ').collect::<Vec<_>>(), 2 * trial + 2)?
             }
             // Decided at once, or no time is named: neither is a time that was spent.
             (Counted::Decided(_), None) => continue,
@@ -241,7 +241,7 @@ fn trials(site: &Site<'_>, scenario: &Scenario, trials: u64) -> Result<Counts> {
 }
 
 /// Both sides of a gate, and what is taken down with them.
-struct Pair {
+struct GatePlaces {
     baseline: String,
     candidate: String,
     _overlay: Option<Overlay>,
@@ -250,11 +250,11 @@ struct Pair {
     _folder: Option<tempfile::TempDir>,
 }
 
-impl Pair {
-    fn of(sides: Sides, work: Option<&Path>) -> Result<Pair> {
+impl GatePlaces {
+    fn of(sides: Sides, work: Option<&Path>) -> Result<GatePlaces> {
         let folder = work.map(|work| tempfile::Builder::new().prefix(TRIAL).tempdir_in(work)).transpose()?;
         let word = |path: &Path| path.to_string_lossy().into_owned();
-        let mut pair = Pair {
+        let mut places = GatePlaces {
             baseline: String::new(),
             candidate: String::new(),
             _overlay: None,
@@ -268,42 +268,42 @@ impl Pair {
                     let faults: Vec<&str> = faults.iter().copied().filter(|fault| !fault.is_empty()).collect();
                     format!("sim:ssd?{}", faults.join("&"))
                 };
-                (pair.baseline, pair.candidate) = (device(&[both]), device(&[both, candidate]));
+                (places.baseline, places.candidate) = (device(&[both]), device(&[both, candidate]));
             }
             (Sides::Overlay, Some(folder), _) => {
                 let memory = Tmpfs::below(folder.path(), MEMORY_BYTES)?.context("no tmpfs can be mounted here")?;
                 let overlay = Overlay::on(&memory)?.context("no overlay can be mounted here")?;
                 let plain = memory.place().join("plain");
                 std::fs::create_dir(&plain)?;
-                (pair.baseline, pair.candidate) = (word(&plain), word(overlay.place()));
-                (pair._memory, pair._overlay) = (Some(memory), Some(overlay));
+                (places.baseline, places.candidate) = (word(&plain), word(overlay.place()));
+                (places._memory, places._overlay) = (Some(memory), Some(overlay));
             }
             (Sides::Twins(storage), Some(folder), Some(work)) => {
                 let [a, b] = ['a', 'b'].map(|letter| Mounted::of(storage, work, folder.path(), letter));
                 let (a, b) = (a?, b?);
-                (pair.baseline, pair.candidate) = (word(a.place()), word(b.place()));
-                pair._mounted = vec![a, b];
+                (places.baseline, places.candidate) = (word(a.place()), word(b.place()));
+                places._mounted = vec![a, b];
             }
             (Sides::Overlay | Sides::Twins(_), ..) => bail!("real storage needs a place"),
         }
-        pair._folder = folder;
-        Ok(pair)
+        places._folder = folder;
+        Ok(places)
     }
 }
 
-fn gate(site: &Site<'_>, scenario: &Scenario, budget: &[&str], seed: u64) -> Result<Gate> {
-    let pair = Pair::of(scenario.sides, site.work)?;
-    let (a, b, seed) = (&pair.baseline, &pair.candidate, seed.to_string());
+fn gate(setup: &Setup<'_>, scenario: &Scenario, budget: &[&str], seed: u64) -> Result<Gate> {
+    let places = GatePlaces::of(scenario.sides, setup.work)?;
+    let (a, b, seed) = (&places.baseline, &places.candidate, seed.to_string());
     let words = ["gate", "--baseline", a, "--candidate", b, "--seed", &seed, "--json", "--no-store"];
-    let mut command = Command::new(site.plumb);
+    let mut command = Command::new(setup.plumb);
     command.args(words).args(scenario.work).args(budget);
     if !budget.contains(&"--time") {
         command.args(["--time", scenario.time]);
     }
-    if site.work.is_some() {
+    if setup.work.is_some() {
         command.args(["--size", REAL_SIZE]);
     }
-    let output = command.output().with_context(|| format!("cannot start {}", site.plumb.display()))?;
+    let output = command.output().with_context(|| format!("cannot start {}", setup.plumb.display()))?;
     serde_json::from_slice(&output.stdout)
         .with_context(|| format!("no answer in JSON: {}", String::from_utf8_lossy(&output.stderr)))
 }

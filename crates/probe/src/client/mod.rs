@@ -1,5 +1,5 @@
-//! What the client of a network file system counts: NFS and Lustre. Others do not say how many bytes they sent for one
-//! mount, or say it where nobody may read it.
+//! What the client of a network file system counts: NFS and Lustre. Other clients do not count
+//! bytes by mount, or only in files that programs cannot read.
 
 mod lustre;
 mod nfs;

@@ -61,7 +61,7 @@ fn recordings_of_three_versions() {
     assert_eq!((v4_2.server_read_bytes, v4_2.server_write_bytes), (64 * MIB, 48 * MIB));
     let reads = v4_2.reads.unwrap();
     assert_eq!((reads.count, reads.received_bytes, reads.answered_us), (1024, 67_231_744, 21_190_000));
-    assert_eq!(v3.uncommitted_bytes, None, "without /proc/meminfo nobody knows");
+    assert_eq!(v3.uncommitted_bytes, None, "without /proc/meminfo it is unknown");
 }
 
 // Protects: pages that a server holds uncommitted are found on kernels of before and after Linux 5.8.

@@ -55,8 +55,8 @@ pub(crate) static CHECK: Check = Check {
     judges: &[Judge::Phase(look)],
 };
 
-/// Whether anybody else's I/O between two moments can matter to this check. Where the devices moved no more than what is
-/// tolerated, nobody's can, and processes need not be read.
+/// Whether I/O of other processes between two samples can change the answer of this check. It cannot where the devices moved no
+/// more than is tolerated; then the counters of processes need not be read.
 pub fn others_can_matter(before: &Counters, after: &Counters) -> bool {
     let moved = |(name, after): (&String, &Seen<DeviceCounters>)| {
         let (after, before) = (after.value()?, before.devices.get(name)?.value()?);
