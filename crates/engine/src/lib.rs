@@ -1,4 +1,4 @@
-//! Generates load: sources, backends, pacers, recorders, barriers, the write guard, the simulated device.
+//! Generates load: sources, backends, pacers, recorders, barriers, the simulated device.
 //!
 //! [`run`] is the door. Inside, a workload becomes open [`targets`], each phase gets [workers](build_workers) who are
 //! [bound](bind) to a [`source`], a [`backend`](bound) and a [`pacer`], a coordinator ([`phase`]) releases them together
@@ -25,8 +25,8 @@ mod fault;
 mod files;
 mod first_finisher;
 mod group_scheduler;
-pub mod guard;
 mod instances;
+mod kept_files;
 pub mod math;
 mod observer;
 pub mod op;
@@ -60,7 +60,6 @@ mod summary;
 mod syscall;
 mod targets;
 mod terms;
-pub mod testdir;
 pub mod tree;
 mod unshare_fds;
 mod virtual_time;
@@ -74,14 +73,17 @@ pub use build_workers::null_ceiling_ops;
 pub use engine_error::EngineError;
 pub use files::JobFilesError;
 pub use files::failed::Unopened;
+pub use kept_files::KeptFiles;
 pub use observer::{FileSetStep, INTERVAL_NS, Live, Nobody, Observer, PhaseNow, TargetView, WorkerNow, WorkerState};
 pub use oplog::LoggedOp;
 pub use os::{ram_bytes, sync_file_system};
 pub use others::OtherProcesses;
 pub use phase_error::PhaseError;
 pub use plan::{Part, Process, WorkerPlanError};
+pub use plumb_guard as guard;
+pub use plumb_guard::testdir;
 pub use prepare::DropCaches;
 pub use program::shared::TreeFacts;
-pub use run::run;
+pub use run::{run, write_guard};
 pub use setting::Setting;
 pub use source::trace;

@@ -119,64 +119,7 @@ mod here {
         Ok(libc::SHM_HUGETLB | ((page_bytes.trailing_zeros() as i32) << libc::MAP_HUGE_SHIFT))
     }
 
-    /// Device and inode of a loop device's image. Source: loop(4), `LOOP_GET_STATUS64`; include/uapi/linux/loop.h.
-    ///
-    /// # Errors
-    /// The system's own: `ENOTTY` for what is no loop device, `ENXIO` for one without an image.
-    pub(crate) fn loop_image(device: BorrowedFd<'_>) -> rustix::io::Result<(u64, u64)> {
-        const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
-        /// `struct loop_info64` has 232 bytes and begins with these two numbers.
-        #[repr(C)]
-        struct Status {
-            device: u64,
-            inode: u64,
-            rest: [u64; 27],
-        }
-        let mut status = Status { device: 0, inode: 0, rest: [0; 27] };
-        // SAFETY: the kernel writes 232 bytes, which is the length of the structure.
-        let code = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64 as _, &raw mut status) };
-        match code {
-            0 => Ok((status.device, status.inode)),
-            _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
-        }
-    }
-
-    /// The signal of a lease. Not in the C library's headers of every architecture. Source: fcntl(2), `F_SETSIG`.
-    const F_SETSIG: libc::c_int = 10;
-
-    fn fcntl(file: BorrowedFd<'_>, command: libc::c_int, value: libc::c_int) -> rustix::io::Result<libc::c_int> {
-        // SAFETY: the descriptor is open, and the commands used here take a number.
-        match unsafe { libc::fcntl(file.as_raw_fd(), command, value) } {
-            -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
-            answer => Ok(answer),
-        }
-    }
-
-    /// A lease for writing, which the kernel grants only where this is the file's one open description anywhere:
-    /// no process, mapping, loop device or swap space has another. Whoever opens it later waits until it is returned, and
-    /// this process gets `signal`. Source: fcntl(2), "Leases".
-    ///
-    /// # Errors
-    /// `EAGAIN` where somebody else has it open; `EACCES` for another user's file; what a file system without leases says.
-    pub(crate) fn take_lease(file: BorrowedFd<'_>, signal: libc::c_int) -> rustix::io::Result<()> {
-        fcntl(file, F_SETSIG, signal)?;
-        fcntl(file, libc::F_SETLEASE, libc::F_WRLCK as libc::c_int).map(drop)
-    }
-
-    /// Whether nobody has asked for the file since the lease was taken.
-    pub(crate) fn has_lease(file: BorrowedFd<'_>) -> bool {
-        fcntl(file, libc::F_GETLEASE, 0) == Ok(libc::F_WRLCK as libc::c_int)
-    }
-
-    /// Gives a lease back.
-    pub(crate) fn return_lease(file: BorrowedFd<'_>) {
-        // One that was broken is gone already.
-        let _ = fcntl(file, libc::F_SETLEASE, libc::F_UNLCK as libc::c_int);
-        let _ = fcntl(file, F_SETSIG, 0);
-    }
-
     pub(crate) use libc::{preadv2, pwritev2};
-    pub(crate) use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -295,41 +238,6 @@ mod here {
         // SAFETY: this thread's own errno.
         unsafe { *libc::__error() = libc::EOPNOTSUPP };
         -1
-    }
-
-    /// There are no loop devices.
-    pub(crate) fn loop_image(_: BorrowedFd<'_>) -> Result<(u64, u64)> {
-        Err(Errno::NOTTY)
-    }
-
-    /// There are no leases: who else has a file open is not known.
-    pub(crate) fn take_lease(_: BorrowedFd<'_>, _: c_int) -> Result<()> {
-        Err(Errno::OPNOTSUPP)
-    }
-
-    pub(crate) fn has_lease(_: BorrowedFd<'_>) -> bool {
-        false
-    }
-
-    pub(crate) fn return_lease(_: BorrowedFd<'_>) {}
-
-    /// Files keep no marks of Plumb's here; those who ask keep a register instead.
-    pub(crate) fn fsetxattr(_: BorrowedFd<'_>, _: &str, _: &[u8], _: XattrFlags) -> Result<()> {
-        Err(Errno::OPNOTSUPP)
-    }
-
-    /// As above: none was set.
-    pub(crate) fn fgetxattr(_: BorrowedFd<'_>, _: &str, _: &mut [u8]) -> Result<usize> {
-        Err(Errno::OPNOTSUPP)
-    }
-
-    /// The flags of setxattr(2): none, since there is no such call.
-    pub(crate) struct XattrFlags;
-
-    impl XattrFlags {
-        pub(crate) fn empty() -> XattrFlags {
-            XattrFlags
-        }
     }
 }
 

@@ -2,10 +2,11 @@
 
 use crate::build_workers::{BuiltPhase, build_workers, check};
 use crate::clock::Clock;
+use crate::content::test_block;
 use crate::control::CommonLimit;
 use crate::engine_error::{EngineError, keep_finished};
 use crate::files::look::{self, Look};
-use crate::guard::Guard;
+use crate::guard::{Guard, Permissions};
 use crate::observer::{Live, Observer, PhaseNow};
 use crate::oplog::LoggedOp;
 use crate::phase::{PhaseRun, PhaseWatcher, run_phase};
@@ -18,6 +19,11 @@ use plumb_result::Measurement;
 use plumb_result::measurement::Fault;
 use plumb_workload::{ClockScope, Flush, Phase, Size, Workload};
 
+/// The write guard of runs, which knows the test data that the engine writes, and fio's.
+pub fn write_guard(permissions: Permissions) -> Guard {
+    Guard::new(permissions, test_block)
+}
+
 /// Runs a workload whose sizes are all in bytes. A signal ends it early, with what was measured before; so does an error
 /// after the first phase, which is then named in the measurement.
 pub fn run(
@@ -25,7 +31,7 @@ pub fn run(
     setting: &Setting<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Measurement, EngineError> {
-    let guard = Guard::new(setting.permissions.clone()).patient(setting.say, setting.stop);
+    let guard = write_guard(setting.permissions.clone()).patient(setting.say, setting.stop.cell());
     let measured = run_phases(workload, &guard, setting, observer);
     guard.give_back();
     match measured {

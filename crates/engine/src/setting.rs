@@ -3,13 +3,14 @@
 use crate::copy::SharedListener;
 use crate::files::failed::Unopened;
 use crate::guard::Permissions;
+use crate::kept_files::KeptFiles;
 use crate::others::OtherProcesses;
 use crate::plan::Part;
 use crate::prepare::DropCaches;
 use crate::signals::StopFlag;
 use crate::sim::SimRun;
 use crate::source::trace::Recordings;
-use crate::testdir::{KeptFiles, TestDirs};
+use crate::testdir::TestDirs;
 use std::path::Path;
 use std::sync::Arc;
 

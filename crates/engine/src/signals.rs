@@ -90,6 +90,11 @@ impl StopFlag {
         self.0.load(Ordering::Relaxed) != 0
     }
 
+    /// 0 until it is raised.
+    pub(crate) fn cell(self) -> &'static AtomicI32 {
+        self.0
+    }
+
     /// Why to stop: the first reason there was.
     pub fn signal(self) -> Option<StopSignal> {
         StopSignal::from_raw(self.0.load(Ordering::Relaxed))

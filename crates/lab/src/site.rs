@@ -9,8 +9,9 @@ use crate::system;
 use crate::tool::version;
 use crate::transcript::BuildLine;
 use crate::undo::{OWN_PREFIX, Undo};
-use plumb_engine::guard::{self, Expendable, Guard, Permissions, Refusal, Right};
+use plumb_engine::guard::{self, Expendable, Permissions, Refusal, Right};
 use plumb_engine::signals::StopFlag;
+use plumb_engine::write_guard;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -134,7 +135,7 @@ impl Site<'_> {
     /// Asks the write guard for devices whose content is about to be destroyed; they are the lab's own from here on, and what
     /// is not the lab's in the first place is wiped in the end.
     pub(crate) fn claim(&mut self, devices: &[PathBuf]) -> Result<(), Cause> {
-        let guard = Guard::new(Permissions::parse(&self.safety.typed));
+        let guard = write_guard(Permissions::parse(&self.safety.typed));
         let list = listed(self.safety);
         for (index, device) in devices.iter().enumerate() {
             let number = system::device_number(device);

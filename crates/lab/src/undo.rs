@@ -3,7 +3,8 @@
 use crate::command::{Command, CommandError, NoWitness};
 use crate::system;
 use crate::tool::{lvm, nfs};
-use plumb_engine::guard::{self, Allow, Guard, IoMode, Permissions, Refusal};
+use plumb_engine::guard::{self, Allow, IoMode, Permissions, Refusal};
+use plumb_engine::write_guard;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
@@ -297,7 +298,7 @@ fn wipe(device: &Path, serial: &str) -> Result<Gone, UndoError> {
     if !is_same(device, serial) {
         return Ok(Gone::Already);
     }
-    let guard = Guard::new(Permissions { allow: vec![Allow::Serial(serial.to_owned())], ..Permissions::default() });
+    let guard = write_guard(Permissions { allow: vec![Allow::Serial(serial.to_owned())], ..Permissions::default() });
     let open = || guard.open_device(device, None, IoMode::Buffered);
     let mut opened = open();
     system::wait_until(PATIENCE, || {

@@ -41,7 +41,7 @@ pub use headers::{
 };
 pub(crate) use mismatch::Mismatch;
 pub(crate) use premade::{Pool, Premade};
-pub(crate) use recognise::{TestBlock, test_block};
+pub(crate) use recognise::test_block;
 pub(crate) use rules::Writers;
 
 use crate::op::{BlockOp, Role};

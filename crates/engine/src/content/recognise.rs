@@ -11,21 +11,11 @@ use super::checksum::{sha512_unfinished, sum, sum_bytes};
 use super::headers;
 use super::random;
 use super::stamp::{Header, HeaderLayout, MOST_BYTES, header_bytes, method};
+use plumb_guard::TestBlock;
 use plumb_workload::verify::VerifyMethod;
 
 /// A checksum of this many bytes shows that a block is whole.
 const PROOF_BYTES: usize = 4;
-
-/// What lies at a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TestBlock {
-    /// A block of test data of this many bytes.
-    Whole(usize),
-    /// Perhaps a block of test data of this many bytes, more than were given.
-    Longer(u64),
-    /// Something else.
-    None,
-}
 
 /// Looks at what lies at an offset of a file; `bytes` begins there.
 pub(crate) fn test_block(bytes: &[u8], offset: u64) -> TestBlock {
@@ -80,6 +70,7 @@ fn is_whole(header: &Header, block: &[u8]) -> bool {
 mod tests {
     use super::super::stamp::code;
     use super::*;
+    use plumb_guard::{FileOpening, Intent, IoMode, Permissions};
 
     fn fios(method: VerifyMethod, offset: u64, length: usize) -> Vec<u8> {
         fios_write(method, offset, length, length)
@@ -201,6 +192,23 @@ mod tests {
             }
         }
         assert_eq!(test_block(b"SQLite format 3", 0), TestBlock::None);
+    }
+
+    // Protects: the guard of runs knows this test data, and nothing else, from other people's files.
+    #[test]
+    fn the_guard_lets_pass_what_is_recognised() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
+        let passes = || crate::write_guard(Permissions::none()).open_file(&path, opening).is_ok();
+        let mut blocks = [ours(0, 4096), fios(VerifyMethod::Crc32c, 4096, 4096)].concat();
+        std::fs::write(&path, &blocks).unwrap();
+        assert!(passes());
+        blocks[8191] ^= 1;
+        // Another file: the guard has marked the first.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, &blocks).unwrap();
+        assert!(!passes());
     }
 
     #[test]

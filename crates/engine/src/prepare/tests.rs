@@ -3,6 +3,7 @@
 use super::*;
 use crate::guard::Permissions;
 use crate::guard::testing::{LoopDevice, Mounted, is_root, once_released, skipped};
+use crate::write_guard;
 use plumb_workload::{Bytes, Content, Size};
 use std::fs;
 
@@ -24,7 +25,7 @@ impl Bench {
     fn on(path: &Path) -> Bench {
         let base = tempfile::tempdir_in(path).unwrap();
         let dir = TestDir::create(base.path(), "prepare").unwrap();
-        Bench { base, dir, guard: Guard::new(Permissions::none()), stop: StopFlag::detached() }
+        Bench { base, dir, guard: write_guard(Permissions::none()), stop: StopFlag::detached() }
     }
 
     fn open(&self, target: &Target, size_bytes: Option<u64>, access: Access) -> Result<TargetFiles, PrepareError> {

@@ -10,6 +10,7 @@ use crate::files::failed::JobFault;
 use crate::files::layout::{FailedMember, JobLayout, Laid, lay_out};
 use crate::files::{HeldDevice, JobFilesError};
 use crate::guard::{Access, IoMode};
+use crate::kept_files::{FilesFrom, LaidOut};
 use crate::observer::Observer;
 use crate::plan::{seats, stamping};
 use crate::prepare::{LayoutProgress, LayoutRequest, PrepareError, open_target};
@@ -17,7 +18,7 @@ use crate::program::NamesOnly;
 use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::sim::run::Simulation;
-use crate::testdir::{FilesFrom, LaidOut, TestDir};
+use crate::testdir::TestDir;
 use crate::tree::{self, TreeShape};
 use plumb_workload::files::JobFiles;
 use plumb_workload::{

@@ -1,10 +1,11 @@
 //! Files that several runs share are laid out once, and only where that changes nothing for the later runs.
 
 use super::common::*;
+use plumb_engine::KeptFiles;
 use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
-use plumb_engine::testdir::{KeptFiles, TestDirs};
+use plumb_engine::testdir::TestDirs;
 use plumb_engine::{DropCaches, Part, Setting};
 
 const READ: &str = r#"

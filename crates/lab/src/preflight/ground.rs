@@ -8,7 +8,8 @@ use crate::recipe::mount;
 use crate::site::{expendable, listed, patiently};
 use crate::step::Safety;
 use crate::system;
-use plumb_engine::guard::{Guard, Permissions, Right};
+use plumb_engine::guard::{Permissions, Right};
+use plumb_engine::write_guard;
 use std::path::{Path, PathBuf};
 
 /// A block driver, by its names.
@@ -80,7 +81,7 @@ pub(crate) struct Here<'a>(pub(crate) &'a Safety);
 
 impl Here<'_> {
     fn may_destroy(&self, device: &Path) -> Result<Option<u64>, Cause> {
-        let guard = Guard::new(Permissions::parse(&self.0.typed));
+        let guard = write_guard(Permissions::parse(&self.0.typed));
         let list = listed(self.0);
         patiently(|| guard.may_destroy(device, Right::Study(&list)))?;
         Ok(system::device_bytes(device).ok())

@@ -5,8 +5,9 @@ use crate::error::Cause;
 use crate::site::{MadePaths, Site};
 use crate::step::Precondition;
 use crate::system;
-use plumb_engine::guard::{self, Allow, Guard, IoMode, Permissions};
+use plumb_engine::guard::{self, Allow, IoMode, Permissions};
 use plumb_engine::rng::{Rng, splitmix64};
+use plumb_engine::write_guard;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -47,7 +48,7 @@ fn overwrite(device: &Path, block: usize, mut rng: Rng, pass: u64, site: &mut Si
     let serials = guard::serials(device).map_err(Cause::io(format!("read the serial of {}", device.display())))?;
     // It was claimed a moment ago.
     let guard =
-        Guard::new(Permissions { allow: serials.into_iter().map(Allow::Serial).collect(), ..Permissions::default() });
+        write_guard(Permissions { allow: serials.into_iter().map(Allow::Serial).collect(), ..Permissions::default() });
     let opened = guard.open_device(device, None, IoMode::Direct)?;
     let bytes = system::device_bytes(device).map_err(Cause::io(format!("see how large {} is", device.display())))?;
     let mut buffer = vec![0; block + ALIGN];

@@ -4,7 +4,7 @@ use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
-use plumb_engine::guard::Guard;
+use plumb_engine::write_guard;
 use plumb_report::{facts, run};
 use plumb_result::{Finding, Level, RunVerdict};
 use std::path::Path;
@@ -17,7 +17,8 @@ pub fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
             path.display()
         )));
     }
-    let outcome = plumb_study::check::look(path, &Guard::new(session::permissions(common)?)).map_err(Stopped::usage)?;
+    let outcome =
+        plumb_study::check::look(path, &write_guard(session::permissions(common)?)).map_err(Stopped::usage)?;
     if common.json {
         session::print_json(&outcome)?;
     } else {

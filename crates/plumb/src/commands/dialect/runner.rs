@@ -15,6 +15,7 @@ use crate::stream::{StandardOutput, Streams};
 use plumb_engine::guard::Guard;
 use plumb_engine::signals::{self, StopFlag, StopSignal};
 use plumb_engine::sim::SimRun;
+use plumb_engine::write_guard;
 use plumb_study::{Bench, Both, Policies, Progress, RunError, RunOutcome, RunRequest};
 use plumb_workload::Workload;
 use std::path::Path;
@@ -167,7 +168,7 @@ fn runs<D: Dialect>(call: &ToolCall<'_>, bench: &mut Option<Bench>) -> Step<std:
             Some(bench) => bench,
             none => none.insert(fitted(dialect.bench(call.common)?, call.common)?),
         };
-        dialect.fit(&mut run, &Guard::new(bench.permissions.clone()))?;
+        dialect.fit(&mut run, &write_guard(bench.permissions.clone()))?;
         let load = dialect.load(&run);
         let on_devices = on_devices(&load, D::NAME)?;
         let load = on_devices.as_ref().map_or(load, Load::here);

@@ -144,7 +144,11 @@ impl AsFd for GuardedDir {
     }
 }
 
-pub(crate) fn set_mode(fd: BorrowedFd<'_>, path: &Path, mode: IoMode) -> Result<(), Refusal> {
+/// Sets whether an open file's reads and writes go around the page cache.
+///
+/// # Errors
+/// [`Refusal::NoDirect`], [`Refusal::Io`].
+pub fn set_mode(fd: BorrowedFd<'_>, path: &Path, mode: IoMode) -> Result<(), Refusal> {
     let flags = rustix::fs::fcntl_getfl(fd).map_err(Refusal::io(path, "read its flags"))?;
     let wanted = match mode {
         IoMode::Buffered => flags - OFlags::DIRECT,
@@ -156,7 +160,11 @@ pub(crate) fn set_mode(fd: BorrowedFd<'_>, path: &Path, mode: IoMode) -> Result<
     })
 }
 
-pub(crate) fn open_again(fd: BorrowedFd<'_>, path: &Path, access: Access, mode: IoMode) -> Result<File, Refusal> {
+/// Opens an open file once more.
+///
+/// # Errors
+/// [`Refusal::NoDirect`], [`Refusal::Io`].
+pub fn open_again(fd: BorrowedFd<'_>, path: &Path, access: Access, mode: IoMode) -> Result<File, Refusal> {
     let flags = match access {
         Access::Read => OFlags::RDONLY,
         Access::ReadWrite => OFlags::RDWR,
@@ -169,7 +177,10 @@ pub(crate) fn open_again(fd: BorrowedFd<'_>, path: &Path, access: Access, mode: 
 }
 
 /// Opens an open file once more, with flags that have to be given when it is opened.
-pub(crate) fn open_again_as(fd: BorrowedFd<'_>, path: &Path, access: Access, flags: OFlags) -> Result<File, Refusal> {
+///
+/// # Errors
+/// [`Refusal::NoDirect`], [`Refusal::Io`].
+pub fn open_again_as(fd: BorrowedFd<'_>, path: &Path, access: Access, flags: OFlags) -> Result<File, Refusal> {
     let access = match access {
         Access::Read => OFlags::RDONLY,
         Access::ReadWrite => OFlags::RDWR,

@@ -5,7 +5,7 @@ use super::device::SystemDevices;
 use super::permissions::{escaped, split_names};
 use super::quoted::shell_quoted;
 use super::{Guard, occupied_bytes};
-use crate::guard::Refusal;
+use crate::Refusal;
 use rustix::fs::{FileType, Mode, OFlags, StatFs, StatVfs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -165,7 +165,7 @@ pub enum InMemory {
 
 impl InMemory {
     /// The kind, if the file behind `fd` lives in memory alone. A device's node may, its content does not.
-    pub(crate) fn of(fd: impl AsFd) -> rustix::io::Result<Option<InMemory>> {
+    pub fn of(fd: impl AsFd) -> rustix::io::Result<Option<InMemory>> {
         let fd = fd.as_fd();
         if FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::BlockDevice {
             return Ok(None);
@@ -250,7 +250,7 @@ impl Space {
 
 /// Memory of the machine. Source: proc_meminfo(5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MachineMemory {
+pub struct MachineMemory {
     /// `MemTotal`, bytes.
     pub total_bytes: u64,
     /// `MemAvailable`, bytes.
@@ -259,7 +259,7 @@ pub(crate) struct MachineMemory {
 
 impl MachineMemory {
     /// As it is now; `None` without /proc.
-    pub(crate) fn now() -> Option<MachineMemory> {
+    pub fn now() -> Option<MachineMemory> {
         MachineMemory::parse(&std::fs::read_to_string("/proc/meminfo").ok()?)
     }
 

@@ -1,9 +1,9 @@
 //! Why the guard said no, and what would make it say yes.
 
-use crate::guard::blank::NotBlank;
-use crate::guard::quoted::shell_quoted;
-use crate::guard::signature::Signature;
-use crate::guard::space::{FLOOR_PERCENT, FillHint, Space, TooFull};
+use crate::blank::NotBlank;
+use crate::quoted::shell_quoted;
+use crate::signature::Signature;
+use crate::space::{FLOOR_PERCENT, FillHint, Space, TooFull};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -370,7 +370,7 @@ impl Refusal {
     }
 
     /// Shapes an error of the system for `map_err`.
-    pub(crate) fn io<E: Into<io::Error>>(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(E) -> Refusal {
+    pub fn io<E: Into<io::Error>>(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(E) -> Refusal {
         let path = path.into();
         move |source| Refusal::Io { path, action, source: source.into() }
     }

@@ -278,8 +278,7 @@ mod tests {
             assert_eq!(find(&blank(size), size).unwrap(), None, "{size}");
         }
         let random = blank(SIZE);
-        let mut rng = crate::rng::Rng::new(1);
-        let bytes: Vec<u8> = (0..SIZE / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
+        let bytes = crate::testing::random_bytes(SIZE as usize);
         random.write_all_at(&bytes, 0).unwrap();
         assert_eq!(find(&random, SIZE).unwrap(), None);
     }

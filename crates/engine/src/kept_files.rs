@@ -1,6 +1,6 @@
 //! Test data that outlives a run, so that many runs over the same file lay it out once.
 
-use super::{TestDir, TestDirError, TestDirs};
+use plumb_guard::testdir::{TestDir, TestDirError, TestDirs};
 use plumb_workload::Content;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

@@ -6,17 +6,14 @@
 
 mod dir;
 mod error;
-mod kept;
 mod marker;
 mod owner;
 mod registry;
 mod remove;
 
-pub use kept::KeptFiles;
-pub(crate) use kept::{FilesFrom, LaidOut};
 pub use registry::{CleanReport, KeptDirectory, Living, TestDirs};
 pub use remove::Leftover;
-pub(crate) use remove::contents as remove_contents;
+pub use remove::contents as remove_contents;
 
 #[cfg(test)]
 mod tests;

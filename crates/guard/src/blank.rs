@@ -2,17 +2,15 @@
 //!
 //! Three proofs, none of them a sample: it is empty; the file system itself says that nothing was ever written to it (holes
 //! and unwritten extents); or what was written has been read to the last byte, at most [`READ_MAX_BYTES`], and is zeros or
-//! test data that says of itself what it is ([`crate::content::test_block`]).
+//! test data that says of itself what it is ([`Recognise`]).
 //!
 //! Reading goes around the page cache, so that a run finds there what it would have found. Where a file system has no
 //! `O_DIRECT`, a file of which nothing was cached is dropped from the cache again; one that was cached in part is then cached
 //! whole.
 
 use super::opened::{IoMode, set_mode};
+use super::test_data::{Recognise, TestBlock};
 use super::users::Program;
-use crate::backend::region::Region;
-use crate::content::{TestBlock, test_block};
-use crate::signals::StopFlag;
 use plumb_probe::{ProbeError, extents, residency};
 use rustix::fs::{Advice, SeekFrom};
 use rustix::io::Errno;
@@ -20,6 +18,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 /// No more than this is read to see whether it matters.
@@ -99,8 +98,8 @@ impl From<Errno> for NotBlank {
 pub(super) struct Patience {
     /// Receives a line when it is slow.
     pub(super) say: fn(&str),
-    /// Ends it early.
-    pub(super) stop: Option<StopFlag>,
+    /// Ends it early, once it is not 0.
+    pub(super) stop: Option<&'static AtomicI32>,
     /// The most that is read, bytes.
     pub(super) bytes_max: u64,
 }
@@ -113,16 +112,16 @@ impl Default for Patience {
 
 /// A first look, by which most files with data are told without opening them for writing. That it finds nothing proves
 /// nothing.
-pub(super) fn may_be(file: BorrowedFd<'_>, path: &Path) -> Result<(), NotBlank> {
+pub(super) fn may_be(file: BorrowedFd<'_>, path: &Path, recognise: Recognise) -> Result<(), NotBlank> {
     let at = match rustix::fs::seek(file, SeekFrom::Data(0)) {
         Ok(at) => at,
         Err(Errno::NXIO) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
     rustix::fs::seek(file, SeekFrom::Start(0))?;
-    let mut window = Window::new(file, path, ALIGN_BYTES as usize)?;
+    let mut window = Window::new(file, path, ALIGN_BYTES as usize);
     let at = at / ALIGN_BYTES * ALIGN_BYTES;
-    let outcome = window.read(at).and_then(|_| match first_data(window.seen(), at, true) {
+    let outcome = window.read(at).and_then(|_| match first_data(window.seen(), at, true, recognise) {
         Stretch::Blank(_) | Stretch::Cut { .. } => Ok(()),
         Stretch::Data { offset_bytes } => Err(NotBlank::Data { offset_bytes }),
     });
@@ -131,7 +130,12 @@ pub(super) fn may_be(file: BorrowedFd<'_>, path: &Path) -> Result<(), NotBlank> 
 }
 
 /// Whether a file is blank: `Ok` is the proof, for as long as nobody writes to it.
-pub(super) fn prove(file: BorrowedFd<'_>, path: &Path, patience: Patience) -> Result<(), NotBlank> {
+pub(super) fn prove(
+    file: BorrowedFd<'_>,
+    path: &Path,
+    patience: Patience,
+    recognise: Recognise,
+) -> Result<(), NotBlank> {
     let written = extents::written(file, patience.bytes_max)?;
     let total_bytes: u64 = written.iter().map(|range| range.end - range.start).sum();
     if total_bytes > patience.bytes_max {
@@ -140,8 +144,8 @@ pub(super) fn prove(file: BorrowedFd<'_>, path: &Path, patience: Patience) -> Re
     if total_bytes == 0 {
         return Ok(());
     }
-    let mut window = Window::new(file, path, WINDOW_BYTES)?;
-    let outcome = read_through(&mut window, &written, total_bytes, path, patience);
+    let mut window = Window::new(file, path, WINDOW_BYTES);
+    let outcome = read_through(&mut window, &written, total_bytes, patience, recognise);
     window.close()?;
     outcome
 }
@@ -155,8 +159,8 @@ fn read_through(
     window: &mut Window<'_>,
     written: &[Range<u64>],
     total_bytes: u64,
-    path: &Path,
     patience: Patience,
+    recognise: Recognise,
 ) -> Result<(), NotBlank> {
     let (began, mut is_said, mut done_bytes) = (Instant::now(), false, 0);
     // A block may reach beyond what was written.
@@ -164,14 +168,14 @@ fn read_through(
     for range in written {
         at = at.max(range.start);
         while at < range.end {
-            if patience.stop.is_some_and(|stop| stop.requested()) {
+            if patience.stop.is_some_and(|stop| stop.load(Ordering::Relaxed) != 0) {
                 return Err(NotBlank::Stopped);
             }
             if !is_said && began.elapsed() > SLOW {
                 is_said = true;
                 (patience.say)(&format!(
                     "reading {} to see whether it holds only zeros or test data: {} of {} MiB so far",
-                    path.display(),
+                    window.path.display(),
                     done_bytes >> 20,
                     total_bytes >> 20
                 ));
@@ -180,7 +184,7 @@ fn read_through(
             if read == ReadTo::Nothing {
                 return Err(NotBlank::Changed);
             }
-            match first_data(window.seen(), at, read == ReadTo::Room) {
+            match first_data(window.seen(), at, read == ReadTo::Room, recognise) {
                 Stretch::Blank(blank_bytes) => {
                     at += blank_bytes;
                     done_bytes += blank_bytes;
@@ -208,7 +212,7 @@ enum Stretch {
 }
 
 /// Looks at bytes that lie at an offset of a file. `goes_on`: the file is longer, so that a block may be cut.
-fn first_data(bytes: &[u8], offset: u64, goes_on: bool) -> Stretch {
+fn first_data(bytes: &[u8], offset: u64, goes_on: bool, recognise: Recognise) -> Stretch {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         let here = offset + at as u64;
@@ -219,7 +223,7 @@ fn first_data(bytes: &[u8], offset: u64, goes_on: bool) -> Stretch {
             at += zeros.len();
             continue;
         }
-        match test_block(rest, here) {
+        match recognise(rest, here) {
             TestBlock::Whole(length) => at += length,
             TestBlock::Longer(wanted_bytes) if goes_on && wanted_bytes <= BLOCK_MAX_BYTES => {
                 return Stretch::Cut { blank_bytes: at as u64, wanted_bytes };
@@ -249,11 +253,34 @@ fn is_zero(bytes: &[u8]) -> bool {
     bytes.chunks(ZEROS.len()).all(|chunk| chunk == &ZEROS[..chunk.len()])
 }
 
+/// Memory that begins where direct reads may put what they read.
+struct AlignedMemory {
+    memory: Vec<u8>,
+    start: usize,
+}
+
+impl AlignedMemory {
+    fn new(bytes: usize) -> AlignedMemory {
+        let memory = vec![0; bytes + ALIGN_BYTES as usize];
+        let start = memory.as_ptr().align_offset(ALIGN_BYTES as usize);
+        AlignedMemory { memory, start }
+    }
+
+    fn bytes(&self) -> usize {
+        self.memory.len() - ALIGN_BYTES as usize
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [u8] {
+        let bytes = self.bytes();
+        &mut self.memory[self.start..][..bytes]
+    }
+}
+
 /// A part of a file in memory, read around the page cache where that is possible.
 struct Window<'a> {
     file: BorrowedFd<'a>,
     path: &'a Path,
-    memory: Region,
+    memory: AlignedMemory,
     is_direct: bool,
     /// Nothing of the file was in the page cache.
     was_cold: bool,
@@ -262,10 +289,10 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    fn new(file: BorrowedFd<'a>, path: &'a Path, length: usize) -> io::Result<Window<'a>> {
+    fn new(file: BorrowedFd<'a>, path: &'a Path, length: usize) -> Window<'a> {
         let was_cold = residency::of_fd(file).as_result().is_ok_and(|seen| seen.resident_bytes == 0);
         let is_direct = set_mode(file, path, IoMode::Direct).is_ok();
-        Ok(Window { file, path, memory: Region::new(length)?, is_direct, was_cold, seen: 0..0 })
+        Window { file, path, memory: AlignedMemory::new(length), is_direct, was_cold, seen: 0..0 }
     }
 
     /// Reads the file from an offset on, as much as there is room for and there is.
@@ -316,7 +343,7 @@ impl<'a> Window<'a> {
             // There was room, and the file ends within the block.
             return Err(NotBlank::Data { offset_bytes: offset });
         }
-        self.memory = Region::new(wanted)?;
+        self.memory = AlignedMemory::new(wanted);
         Ok(())
     }
 
@@ -333,6 +360,7 @@ impl<'a> Window<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{recognised, test_data};
     use std::fs::File;
     use std::os::fd::AsFd;
     use std::os::unix::fs::FileExt;
@@ -348,9 +376,9 @@ mod tests {
     fn ask(file: &File, bytes_max: u64) -> Result<(), NotBlank> {
         let patience = Patience { bytes_max, ..Patience::default() };
         let (path, fd) = (Path::new("file"), file.as_fd());
-        let proved = prove(fd, path, patience);
+        let proved = prove(fd, path, patience, recognised);
         if proved.is_ok() {
-            may_be(fd, path).unwrap();
+            may_be(fd, path, recognised).unwrap();
         }
         assert!(!rustix::fs::fcntl_getfl(fd).unwrap().contains(rustix::fs::OFlags::DIRECT));
         assert_eq!(rustix::fs::tell(fd).unwrap(), 0);
@@ -410,14 +438,6 @@ mod tests {
         assert_eq!(READ_MAX_BYTES, 1 << 30, "the limit that the documentation states");
     }
 
-    /// A block of Plumb's own.
-    fn block(offset: u64, length: usize) -> Vec<u8> {
-        use crate::content::{BlockIdentity, Checksum, stamp};
-        let mut block = vec![7; length];
-        stamp(&mut block, &BlockIdentity { file: 0, offset, sequence: 1, seed: 2 }, Checksum::Xxh3);
-        block
-    }
-
     #[test]
     fn test_data_throughout_is_blank_with_zeros_between_and_blocks_longer_than_a_read() {
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
@@ -425,7 +445,7 @@ mod tests {
         for (offset, length) in
             [(0u64, 4096), (4096, 128 << 10), (1 << 20, 6 << 20), ((7 << 20) + 512, 1536), (64 << 20, 5 << 20)]
         {
-            file.write_all_at(&block(offset, length), offset).unwrap();
+            file.write_all_at(&test_data(offset, length), offset).unwrap();
             ends.push(offset + length as u64);
         }
         assert_eq!(data_at(&file), None);
@@ -436,7 +456,7 @@ mod tests {
             assert_eq!(data_at(&file), None);
         }
         // A copy of a block to another place is a copy that somebody made.
-        file.write_all_at(&block(0, 4096), 16 << 20).unwrap();
+        file.write_all_at(&test_data(0, 4096), 16 << 20).unwrap();
         assert_eq!(data_at(&file), Some(16 << 20));
     }
 
@@ -445,7 +465,7 @@ mod tests {
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         for length in [4096usize, 6 << 20] {
             file.set_len(0).unwrap();
-            file.write_all_at(&block(0, length)[..length - 100], 0).unwrap();
+            file.write_all_at(&test_data(0, length)[..length - 100], 0).unwrap();
             assert_eq!(data_at(&file), Some(0), "{length}");
         }
     }
@@ -470,9 +490,8 @@ mod tests {
     fn a_signal_ends_the_reading() {
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         file.write_all_at(&vec![0; 4 << 20], 0).unwrap();
-        let stop = StopFlag::detached();
-        stop.request();
-        let patience = Patience { stop: Some(stop), ..Patience::default() };
-        assert!(matches!(prove(file.as_fd(), Path::new("file"), patience), Err(NotBlank::Stopped)));
+        static RAISED: AtomicI32 = AtomicI32::new(15);
+        let patience = Patience { stop: Some(&RAISED), ..Patience::default() };
+        assert!(matches!(prove(file.as_fd(), Path::new("file"), patience, recognised), Err(NotBlank::Stopped)));
     }
 }

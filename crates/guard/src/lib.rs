@@ -1,6 +1,7 @@
-//! The write guard: the one door through which every path goes that Plumb opens for writing.
+//! The write guard: the one door through which every path goes that Plumb opens for writing; and the test directories that Plumb makes,
+//! marks and removes ([`testdir`]).
 //!
-//! What may pass: a new file, a file in a test directory that Plumb made and marked ([`crate::testdir`]), a file that
+//! What may pass: a new file, a file in a test directory that Plumb made and marked ([`testdir`]), a file that
 //! Plumb made earlier and marked, a file or a device that the user named ([`Permissions`]), a file or a loop device that
 //! provably holds nothing ([`blank`], [`lent`]). What never may: a mounted or held device, a file in use as a device, a path
 //! through a symbolic link, the last 5 % of a file system unless the user gave it away ([`space`]). Nothing is truncated
@@ -10,7 +11,7 @@
 //! what was opened is compared with what was checked. From then on only the descriptor counts; workers that need a
 //! descriptor of their own get it by [`GuardedFile::again`].
 
-pub(crate) mod beneath;
+mod beneath;
 mod blank;
 mod device;
 mod door;
@@ -18,34 +19,38 @@ mod expendable;
 mod foresee;
 mod generated;
 mod lent;
-pub(crate) mod made;
+mod made;
 mod mark;
 mod opened;
+mod os;
 mod output;
 mod pass;
 mod permissions;
 mod quoted;
-pub(crate) mod refusal;
+mod refusal;
 pub mod signature;
 pub mod space;
+mod test_data;
+pub mod testdir;
 mod users;
 
 pub(crate) use beneath::Identity;
 pub use blank::{NotBlank, READ_MAX_BYTES};
 pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};
+pub use generated::GeneratedDir;
 pub use made::MadeFiles;
-pub use opened::{Access, GuardedDir, GuardedFile, IoMode, PassReason};
-pub(crate) use opened::{open_again, open_again_as, set_mode};
+pub use opened::{Access, GuardedDir, GuardedFile, IoMode, PassReason, open_again, open_again_as, set_mode};
 pub use output::OutputOpening;
 pub use permissions::{Allow, Permissions};
 pub use refusal::{NotBelow, Refusal};
+pub use test_data::{Recognise, TestBlock};
 pub use users::Program;
 
 #[cfg(test)]
 mod disasters;
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 
@@ -53,5 +58,4 @@ use pass::{
     FILE_MODE, FileLocation, is_sink, kind_name, occupied_bytes, read_only_device, read_only_file_system, signature_of,
     wrong_kind,
 };
-pub use pass::{FileOpening, Guard, Intent, MountedDevice};
-pub(crate) use pass::{drop_page_cache, mark_lent, mark_made};
+pub use pass::{FileOpening, Guard, Intent, MountedDevice, drop_page_cache, mark_lent, mark_made};

@@ -2,7 +2,7 @@
 
 use super::remove;
 use super::remove::Leftover;
-use crate::guard::refusal::Refusal;
+use crate::refusal::Refusal;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;

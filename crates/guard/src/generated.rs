@@ -17,12 +17,13 @@ const LEVELS_MAX: usize = 64;
 const FIRST_NAME: &[u8] = b"00000001";
 
 /// A directory of generated names, opened.
-pub(crate) struct GeneratedDir {
-    pub(crate) dir: GuardedDir,
+pub struct GeneratedDir {
+    /// It.
+    pub dir: GuardedDir,
     /// Whether anything is in it.
-    pub(crate) is_empty: bool,
+    pub is_empty: bool,
     /// Whether its file system may be written to until nothing is left.
-    pub(crate) may_be_filled: bool,
+    pub may_be_filled: bool,
 }
 
 impl Guard {
@@ -34,7 +35,7 @@ impl Guard {
     /// [`Refusal::NotTestData`] where anything else is in it and the user did not name the directory, or where a file that
     /// would be written to has a second name; [`Refusal::NoDirectory`], [`Refusal::Symlink`], [`Refusal::WrongKind`],
     /// [`Refusal::ReadOnly`], [`Refusal::Space`], [`Refusal::Io`].
-    pub(crate) fn open_numbered_tree(
+    pub fn open_numbered_tree(
         &self,
         path: &Path,
         needed_bytes: u64,
@@ -155,7 +156,8 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::Permissions;
+    use crate::Permissions;
+    use crate::testing::guard;
     use std::fs;
 
     /// Only a tree of numbers is test data: anything else in it, at any depth, keeps all of it from being removed.
@@ -163,15 +165,15 @@ mod tests {
     fn only_numbered_trees_are_test_data() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("set");
-        let guard = Guard::new(Permissions::none());
-        assert!(guard.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty, "it is made");
+        let nobody = guard(Permissions::none());
+        assert!(nobody.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty, "it is made");
         fs::create_dir_all(root.join("00000001/00000002")).unwrap();
         fs::write(root.join("00000001/00000002/00000001"), "test").unwrap();
-        assert!(!guard.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty);
+        assert!(!nobody.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty);
         fs::write(root.join("00000001/00000002/thesis.tex"), "precious").unwrap();
-        let refusal = guard.open_numbered_tree(&root, 0, ExistingTree::Remove).err().unwrap().to_string();
+        let refusal = nobody.open_numbered_tree(&root, 0, ExistingTree::Remove).err().unwrap().to_string();
         assert!(refusal.contains("thesis.tex") && refusal.contains("PLUMB_ALLOW="), "{refusal}");
-        let allowed = Guard::new(Permissions::parse(root.to_str().unwrap()));
+        let allowed = guard(Permissions::parse(root.to_str().unwrap()));
         assert!(!allowed.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty);
     }
 
@@ -179,18 +181,18 @@ mod tests {
     #[test]
     fn what_is_no_directory_is_refused() {
         let place = tempfile::tempdir().unwrap();
-        let guard = Guard::new(Permissions::none());
+        let nobody = guard(Permissions::none());
         fs::create_dir(place.path().join("real")).unwrap();
         std::os::unix::fs::symlink("real", place.path().join("link")).unwrap();
         fs::write(place.path().join("file"), "").unwrap();
         for (name, says) in [("link", "symbolic link"), ("file", "a file"), ("no/where", "mkdir -p")] {
             let refusal =
-                guard.open_numbered_tree(&place.path().join(name), 0, ExistingTree::Remove).err().unwrap().to_string();
+                nobody.open_numbered_tree(&place.path().join(name), 0, ExistingTree::Remove).err().unwrap().to_string();
             assert!(refusal.contains(says), "{name}: {refusal}");
         }
-        assert!(guard.open_numbered_tree(Path::new("/"), 0, ExistingTree::Remove).is_err());
+        assert!(nobody.open_numbered_tree(Path::new("/"), 0, ExistingTree::Remove).is_err());
         assert!(
-            guard.open_numbered_tree(&place.path().join("set"), u64::MAX, ExistingTree::Remove).is_err(),
+            nobody.open_numbered_tree(&place.path().join("set"), u64::MAX, ExistingTree::Remove).is_err(),
             "no room for that"
         );
     }
@@ -200,7 +202,7 @@ mod tests {
     #[test]
     fn other_numbered_names_are_kept() {
         let place = tempfile::tempdir().unwrap();
-        let guard = Guard::new(Permissions::none());
+        let nobody = guard(Permissions::none());
         let refused = |name: &str, guard: &Guard, existing| {
             let refusal = guard.open_numbered_tree(&place.path().join(name), 0, existing).err();
             refusal.unwrap_or_else(|| panic!("{name}, {existing:?}")).to_string()
@@ -212,11 +214,11 @@ mod tests {
         fs::write(place.path().join("precious"), "precious").unwrap();
         fs::hard_link(place.path().join("precious"), place.path().join("linked/00000001/00000001")).unwrap();
         for existing in every {
-            assert!(refused("photos", &guard, existing).contains("no directory `00000001`"));
-            assert!(refused("linked", &guard, existing).contains("a hard link"));
+            assert!(refused("photos", &nobody, existing).contains("no directory `00000001`"));
+            assert!(refused("linked", &nobody, existing).contains("a hard link"));
         }
         // A named directory covers no file with a second name: it may be removed there, and not be written to.
-        let named = Guard::new(Permissions::parse(place.path().join("linked").to_str().unwrap()));
+        let named = guard(Permissions::parse(place.path().join("linked").to_str().unwrap()));
         assert!(refused("linked", &named, ExistingTree::Reuse).contains("a hard link"));
         assert!(named.open_numbered_tree(&place.path().join("linked"), 0, ExistingTree::Remove).is_ok());
     }
@@ -225,12 +227,12 @@ mod tests {
     #[test]
     fn what_is_there_is_not_counted_again() {
         let place = tempfile::tempdir().unwrap();
-        let (root, guard) = (place.path().join("set"), Guard::new(Permissions::none()));
+        let (root, nobody) = (place.path().join("set"), guard(Permissions::none()));
         fs::create_dir_all(root.join("00000001")).unwrap();
         fs::write(root.join("00000001/00000001"), vec![1; 4 << 20]).unwrap();
         fs::File::open(root.join("00000001/00000001")).unwrap().sync_all().unwrap();
-        let fits = |needed: u64, existing| guard.open_numbered_tree(&root, needed, existing).is_ok();
-        let free = crate::guard::space::Space::of(fs::File::open(&root).unwrap()).unwrap().unwrap().headroom_bytes();
+        let fits = |needed: u64, existing| nobody.open_numbered_tree(&root, needed, existing).is_ok();
+        let free = crate::space::Space::of(fs::File::open(&root).unwrap()).unwrap().unwrap().headroom_bytes();
         assert!(!fits(u64::MAX, ExistingTree::Reuse) && fits(u64::MAX, ExistingTree::Trust));
         // Others write to the file system meanwhile: half of it is far from both edges.
         assert!(fits(free / 2, ExistingTree::Remove) && fits(4 << 20, ExistingTree::Reuse));

@@ -8,7 +8,7 @@
 //! such files get a moment to go.
 
 use super::marker::MARKER;
-use crate::guard::beneath::{Identity, open_entry};
+use crate::beneath::{Identity, open_entry};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};
@@ -84,7 +84,7 @@ pub(super) fn whole(
 }
 
 /// Removes all that is in the directory `dir`, and leaves it. The caller has made sure that it may go. Returns what stayed.
-pub(crate) fn contents(dir: BorrowedFd<'_>, path: &Path) -> Vec<Leftover> {
+pub fn contents(dir: BorrowedFd<'_>, path: &Path) -> Vec<Leftover> {
     let mut removal = Removal { root: dir, path, moved: 0, pauses: 0, leftovers: vec![] };
     removal.empty_root();
     removal.leftovers

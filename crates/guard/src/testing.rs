@@ -1,17 +1,63 @@
-//! Loop devices and mounts for tests: made by root, taken apart on drop.
+//! For tests: loop devices and mounts, made by root and taken apart on drop; and test data.
 
+use super::test_data::TestBlock;
+use super::{Guard, Permissions};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Says aloud why a test does nothing; under CI it fails instead.
-pub(crate) fn skipped(why: &str) {
+pub fn skipped(why: &str) {
     assert!(std::env::var_os("CI").is_none(), "{why}");
     eprintln!("SKIPPED: {why}");
 }
 
+/// Bytes without a pattern, the same each time.
+pub fn random_bytes(length: usize) -> Vec<u8> {
+    let mut state: u64 = 1;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+/// How test data of these tests begins.
+const TEST_DATA: &[u8; 8] = b"PLUMBTST";
+
+/// What follows its offset and its length.
+const FILLING: u8 = 7;
+
+/// A block of test data for [`recognised`].
+pub fn test_data(offset: u64, length: usize) -> Vec<u8> {
+    let mut block = vec![FILLING; length];
+    block[..8].copy_from_slice(TEST_DATA);
+    block[8..16].copy_from_slice(&offset.to_le_bytes());
+    block[16..24].copy_from_slice(&(length as u64).to_le_bytes());
+    block
+}
+
+/// Knows [`test_data`], whole and at its place.
+pub fn recognised(bytes: &[u8], offset: u64) -> TestBlock {
+    let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let length = match (bytes.starts_with(TEST_DATA), number(8) == Some(offset), number(16)) {
+        (true, true, Some(length)) => length,
+        _ => return TestBlock::None,
+    };
+    match bytes.get(..length as usize) {
+        None => TestBlock::Longer(length),
+        Some(block) if block[24..].iter().all(|byte| *byte == FILLING) => TestBlock::Whole(block.len()),
+        Some(_) => TestBlock::None,
+    }
+}
+
+/// A guard that knows this test data.
+pub fn guard(permissions: Permissions) -> Guard {
+    Guard::new(permissions, recognised)
+}
+
 /// Whether this is root; says aloud if it is not.
-pub(crate) fn is_root() -> bool {
+pub fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
         skipped("loop devices and mounts need root");
@@ -20,13 +66,13 @@ pub(crate) fn is_root() -> bool {
 }
 
 /// Runs a program; whether it succeeded.
-pub(crate) fn run(program: &str, arguments: &[&str]) -> bool {
+pub fn run(program: &str, arguments: &[&str]) -> bool {
     Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
 /// Tries again while a device or lock is still held. A child that another test is just starting has copies of all
 /// descriptors until it runs its program, so that a close takes effect a moment later.
-pub(crate) fn once_released<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+pub fn once_released<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     for _ in 0..500 {
         match attempt() {
             Some(done) => return done,
@@ -37,24 +83,28 @@ pub(crate) fn once_released<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
 }
 
 /// A loop device over a sparse image.
-pub(crate) struct LoopDevice {
+pub struct LoopDevice {
+    /// Its node.
     pub path: PathBuf,
+    /// Its image.
     pub image: PathBuf,
     is_attached: bool,
     _dir: tempfile::TempDir,
 }
 
 impl LoopDevice {
-    pub(crate) fn new(size_bytes: u64) -> LoopDevice {
+    /// Of this size, all of it a hole.
+    pub fn new(size_bytes: u64) -> LoopDevice {
         LoopDevice::with(size_bytes, &[])
     }
 
-    pub(crate) fn with(size_bytes: u64, options: &[&str]) -> LoopDevice {
+    /// As [`LoopDevice::new`], with options of losetup(8).
+    pub fn with(size_bytes: u64, options: &[&str]) -> LoopDevice {
         LoopDevice::over(|image| image.set_len(size_bytes).unwrap(), options)
     }
 
     /// Over an image that `make` makes.
-    pub(crate) fn made(make: impl FnOnce(&File)) -> LoopDevice {
+    pub fn made(make: impl FnOnce(&File)) -> LoopDevice {
         LoopDevice::over(make, &[])
     }
 
@@ -66,18 +116,19 @@ impl LoopDevice {
     }
 
     /// Once only: afterwards the number may be somebody else's.
-    pub(crate) fn detach(&mut self) {
+    pub fn detach(&mut self) {
         if std::mem::replace(&mut self.is_attached, false) {
             run("losetup", &["-d", self.path.to_str().unwrap()]);
         }
     }
 
-    pub(crate) fn serial(&self) -> String {
+    /// As a user names it.
+    pub fn serial(&self) -> String {
         format!("loop:{}", self.image.display())
     }
 
     /// Whether it could be formatted; says aloud if not.
-    pub(crate) fn format(&self, tool: &str, options: &[&str]) -> bool {
+    pub fn format(&self, tool: &str, options: &[&str]) -> bool {
         let path = self.path.to_str().unwrap();
         // Once more, since it wants the device for itself.
         let done = (0..20).any(|attempt| {
@@ -92,7 +143,7 @@ impl LoopDevice {
 }
 
 /// Attaches an image to a free loop device, of which others may be just taking the same.
-pub(crate) fn attach(image: &Path, options: &[&str]) -> PathBuf {
+pub fn attach(image: &Path, options: &[&str]) -> PathBuf {
     for _ in 0..20 {
         let output = Command::new("losetup").args(options).args(["-f", "--show"]).arg(image).output().unwrap();
         if output.status.success() {
@@ -110,20 +161,21 @@ impl Drop for LoopDevice {
 }
 
 /// A mount, with a directory of its own for its mount point.
-pub(crate) struct Mounted {
+pub struct Mounted {
     point: tempfile::TempDir,
 }
 
 impl Mounted {
     /// `mount ARGUMENTS POINT`.
-    pub(crate) fn new(arguments: &[&str]) -> Mounted {
+    pub fn new(arguments: &[&str]) -> Mounted {
         let point = tempfile::tempdir().unwrap();
         let all = [arguments, &[point.path().to_str().unwrap()]].concat();
         assert!(run("mount", &all), "mount {all:?}");
         Mounted { point }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
         self.point.path()
     }
 }

@@ -1,7 +1,7 @@
 //! Removal takes all of the test directory and nothing else.
 
 use super::*;
-use crate::guard::testing::{Mounted, is_root, once_released, run, skipped};
+use crate::testing::{Mounted, is_root, once_released, run, skipped};
 use rustix::fs::FlockOperation;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

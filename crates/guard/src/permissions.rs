@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn root_a_directory_does_not_cover_what_is_mounted_below_it() {
-        if !crate::guard::testing::is_root() {
+        if !crate::testing::is_root() {
             return;
         }
         let dir = tempfile::tempdir().unwrap();
@@ -272,14 +272,14 @@ mod tests {
             std::fs::create_dir_all(directory).unwrap();
         }
         std::fs::write(outside.join("precious"), "x").unwrap();
-        let mount = |words: &[&str]| assert!(crate::guard::testing::run("mount", words));
+        let mount = |words: &[&str]| assert!(crate::testing::run("mount", words));
         let point = named.join("mount");
         for source in [["--bind", outside.to_str().unwrap()], ["-ttmpfs", "tmpfs"]] {
             mount(&[source[0], source[1], point.to_str().unwrap()]);
             let file = point.join("precious");
             std::fs::write(&file, "x").unwrap();
             let covered = (covers(&path(&named), &file), covers(&path(&point), &file));
-            assert!(crate::guard::testing::run("umount", &[point.to_str().unwrap()]));
+            assert!(crate::testing::run("umount", &[point.to_str().unwrap()]));
             assert_eq!(covered, (false, true), "{source:?}");
         }
     }

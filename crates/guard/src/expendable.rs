@@ -150,11 +150,11 @@ impl Guard {
 #[cfg(test)]
 mod tests {
     use super::super::Permissions;
-    use super::super::testing::{LoopDevice, Mounted, is_root, once_released};
+    use super::super::testing::{LoopDevice, Mounted, guard, is_root, once_released};
     use super::*;
 
     fn nobody() -> Guard {
-        Guard::new(Permissions::none())
+        guard(Permissions::none())
     }
 
     // Protects: a study destroys what it lists, both parts of an entry being true, and nothing else.
@@ -208,7 +208,7 @@ mod tests {
             })
         };
         assert!(matches!(look(&nobody(), Right::Study(&list)), Err(Refusal::Signed { .. })));
-        let typed = Guard::new(Permissions::parse(&disk.serial()));
+        let typed = guard(Permissions::parse(&disk.serial()));
         look(&typed, Right::Study(&list)).unwrap();
         look(&nobody(), Right::Made).unwrap();
         let mounted = Mounted::new(&[disk.path.to_str().unwrap()]);

@@ -1,7 +1,7 @@
 //! What a block device is called and who uses it, read from /sys and /proc.
 
-use crate::guard::Refusal;
-use crate::guard::beneath::Identity;
+use crate::Refusal;
+use crate::beneath::Identity;
 use rustix::fs::{FileType, RawMode};
 use std::ffi::OsString;
 use std::fmt;

@@ -53,7 +53,7 @@ impl Guard {
         refuse_links(looked_at).map_err(existing)?;
         let is_as_left = self.is_as_left(judged.as_fd(), looked_at, path, place.made);
         if !is_as_left {
-            blank::may_be(judged.as_fd(), path).map_err(existing)?;
+            blank::may_be(judged.as_fd(), path, self.recognise).map_err(existing)?;
         }
         SystemDevices::this().refuse_if_image(path, Identity::of(looked_at))?;
         let file = place.open(looked_at, OFlags::RDWR)?;
@@ -63,7 +63,7 @@ impl Guard {
         refuse_links(&before).map_err(existing)?;
         let alone = users::alone(file.as_fd(), &before, path).map_err(existing)?;
         if !(is_as_left && LeftAs::of(&before) == LeftAs::of(looked_at)) {
-            blank::prove(file.as_fd(), path, self.patience).map_err(existing)?;
+            blank::prove(file.as_fd(), path, self.patience, self.recognise).map_err(existing)?;
         }
         let after = rustix::fs::fstat(&file).map_err(Refusal::io(path, "check the opened file"))?;
         if state(&before) != state(&after) {
@@ -93,7 +93,7 @@ impl Guard {
 
     /// Gives back what this guard has taken: each file's mark says from now on how it was left. Called when all that the run
     /// had open is closed. A run that is killed does not come here, and its files must be named next time.
-    pub(crate) fn give_back(&self) {
+    pub fn give_back(&self) {
         let lent = std::mem::take(&mut *self.lent.0.lock().unwrap_or_else(PoisonError::into_inner));
         for LentFile { path, made } in lent {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -136,7 +136,7 @@ impl Guard {
             Scan { .. } => Ok(()),
         })?;
         if !self.is_as_left(file.as_fd(), &before, &path, None) {
-            blank::prove(file.as_fd(), &path, self.patience)?;
+            blank::prove(file.as_fd(), &path, self.patience, self.recognise)?;
         }
         let after = rustix::fs::fstat(&file)?;
         if state(&before) != state(&after) || os::loop_image(device)? != (identity.device, identity.inode) {

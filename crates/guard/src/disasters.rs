@@ -3,9 +3,8 @@
 
 use super::blank::Patience;
 use super::mark::MARK;
-use super::testing::{LoopDevice, Mounted, is_root, once_released, run, skipped};
+use super::testing::{self, LoopDevice, Mounted, guard, is_root, once_released, run, skipped};
 use super::*;
-use crate::content::{BlockIdentity, Checksum, stamp};
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -17,7 +16,7 @@ const TRUNCATE: FileOpening = FileOpening { intent: Intent::Truncate, ..OVERWRIT
 const MIB: u64 = 1 << 20;
 
 fn nobody() -> Guard {
-    Guard::new(Permissions::none())
+    guard(Permissions::none())
 }
 
 /// A directory on the disk, whose file system has holes and unwritten blocks.
@@ -39,13 +38,10 @@ fn reserve(file: &File, length: u64) {
     rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length).unwrap();
 }
 
-/// Blocks with Plumb's own headers.
+/// Blocks of test data.
 fn test_data(file: &File, count: u64) {
     for number in 0..count {
-        let mut block = vec![5; 4096];
-        let identity = BlockIdentity { file: 0, offset: number * 4096, sequence: number, seed: 9 };
-        stamp(&mut block, &identity, Checksum::Crc32c);
-        at(file, number * 4096, &block);
+        at(file, number * 4096, &testing::test_data(number * 4096, 4096));
     }
 }
 
@@ -335,7 +331,7 @@ fn root_swap_space_and_the_image_of_a_loop_device_are_in_use() {
         return skipped("no swap files here");
     }
     let result = nobody().open_file(&path, OVERWRITE);
-    let named = Guard::new(Permissions::parse(name)).open_file(&path, OVERWRITE);
+    let named = guard(Permissions::parse(name)).open_file(&path, OVERWRITE);
     assert!(run("swapoff", &[name]));
     // Its signature is data, so that nobody asks further.
     assert!(matches!(result, Err(Refusal::ExistingFile { .. } | Refusal::FileInUse { .. })), "{result:?}");
@@ -458,7 +454,7 @@ fn a_file_that_replaces_a_lent_one_is_its_owners_too() {
     let _old = File::open(&path).unwrap();
     fs::remove_file(&path).unwrap();
     let new = File::create_new(&path).unwrap();
-    crate::guard::mark_lent(new.as_fd(), &path, &crate::guard::MadeFiles::new(state.path().join("made")));
+    crate::mark_lent(new.as_fd(), &path, &crate::MadeFiles::new(state.path().join("made")));
     at(&new, 0, b"measured");
     drop(new);
     guard.give_back();
@@ -604,13 +600,13 @@ fn an_input_without_content_takes_nothing_from_anybody_who_was_not_named() {
         assert_eq!(path.metadata().unwrap().len(), 8192);
     }
     output(&nobody(), to(8192, Some("/dev/null"))).unwrap();
-    let beside = Guard::new(Permissions::parse(&dir.path().display().to_string()));
+    let beside = guard(Permissions::parse(&dir.path().display().to_string()));
     assert!(
         matches!(output(&beside, to(0, Some("/dev/null"))), Err(Refusal::Exchanged { .. })),
         "only the file's name"
     );
     assert_eq!(path.metadata().unwrap().len(), 8192);
-    let named = Guard::new(Permissions::parse(&path.display().to_string()));
+    let named = guard(Permissions::parse(&path.display().to_string()));
     output(&named, to(0, Some("/dev/null"))).unwrap();
     assert_eq!(path.metadata().unwrap().len(), 0);
     // With something to write it is made anew, as ever.

@@ -1,7 +1,7 @@
 //! Case by case: each refusal fires, and its opposite does not.
 
 use super::space::{FillHint, FillPlaces, Space, WhenFull};
-use super::testing::{LoopDevice, Mounted, attach, is_root, once_released, run, skipped};
+use super::testing::{LoopDevice, Mounted, attach, guard, is_root, once_released, run, skipped};
 use super::*;
 use crate::testdir::TestDir;
 use rustix::fs::OFlags;
@@ -14,11 +14,11 @@ const OVERWRITE: FileOpening = FileOpening { intent: Intent::Overwrite, mode: Io
 const TRUNCATE: FileOpening = FileOpening { intent: Intent::Truncate, ..OVERWRITE };
 
 fn nobody() -> Guard {
-    Guard::new(Permissions::none())
+    guard(Permissions::none())
 }
 
 fn allowing(text: &str) -> Guard {
-    Guard::new(Permissions::parse(text))
+    guard(Permissions::parse(text))
 }
 
 /// The value of a printed setting as the program would get it from a shell.
@@ -303,7 +303,7 @@ fn root_a_file_system_is_filled_only_where_that_was_said_and_never_one_that_the_
     let filling = |at: &[&Path], never: &[&Path]| {
         let all = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect();
         let when_full = WhenFull::FilledAt(FillPlaces { at: all(at), never: all(never) });
-        Guard::new(Permissions { when_full, ..Permissions::none() })
+        guard(Permissions { when_full, ..Permissions::none() })
     };
     let path = tmpfs.path().join("below/file");
     fs::create_dir(tmpfs.path().join("below")).unwrap();
@@ -427,7 +427,7 @@ fn root_a_mounted_device_is_refused_whatever_was_typed() {
         if !device.format(tool, &options) {
             continue;
         }
-        let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())], ..Permissions::default() });
+        let typed = guard(Permissions { allow: vec![Allow::Named(device.serial())], ..Permissions::default() });
         let mounted = Mounted::new(&[device.path.to_str().unwrap()]);
         let result = open(&typed, &device, Some(&device.serial()));
         assert!(
@@ -446,7 +446,7 @@ fn root_a_held_device_is_refused_whatever_was_typed() {
     }
     let device = LoopDevice::new(16 << 20);
     let path = device.path.to_str().unwrap();
-    let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())], ..Permissions::default() });
+    let typed = guard(Permissions { allow: vec![Allow::Named(device.serial())], ..Permissions::default() });
     let held = |what: &str| {
         let result = open(&typed, &device, None);
         assert!(matches!(result, Err(Refusal::Held { .. })), "{what}: {result:?}");

@@ -8,7 +8,6 @@
 use super::beneath::Identity;
 use super::blank::NotBlank;
 use crate::os;
-use crate::signals::WAKE_SIGNAL;
 use rustix::fs::Stat;
 use rustix::io::Errno;
 use std::fmt;
@@ -18,6 +17,9 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
+
+/// Comes where somebody asks for a leased file. By default it is ignored, unlike the kernel's choice for leases, which ends a program.
+const LEASE_SIGNAL: libc::c_int = libc::SIGURG;
 
 /// A program that looks at every file for a moment (an indexer, udev) is waited for this often, this long each time.
 const ATTEMPTS_MAX: u32 = 50;
@@ -91,7 +93,7 @@ impl Alone<'_> {
 /// empty one passes then: it has nothing to lose.
 pub(super) fn alone<'a>(file: BorrowedFd<'a>, stat: &Stat, path: &Path) -> Result<Alone<'a>, NotBlank> {
     let identity = Identity::of(stat);
-    let why = match once_released(|| match os::take_lease(file, WAKE_SIGNAL) {
+    let why = match once_released(|| match os::take_lease(file, LEASE_SIGNAL) {
         Err(Errno::AGAIN) => Err(NotBlank::InUse { by: None }),
         outcome => Ok(outcome),
     }) {

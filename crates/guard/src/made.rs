@@ -22,7 +22,7 @@ pub struct MadeFiles {
 
 impl MadeFiles {
     /// With its entries in a directory, which is made when it is needed.
-    pub(crate) fn new(directory: PathBuf) -> MadeFiles {
+    pub fn new(directory: PathBuf) -> MadeFiles {
         MadeFiles { directory }
     }
 

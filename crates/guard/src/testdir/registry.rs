@@ -5,8 +5,8 @@ use super::marker::Marker;
 use super::owner::Life;
 use super::remove::{self, Leftover};
 use super::{PREFIX, TestDir, TestDirError};
-use crate::guard::beneath::{Identity, open_entry};
-use crate::guard::made::MadeFiles;
+use crate::beneath::{Identity, open_entry};
+use crate::made::MadeFiles;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -75,7 +75,7 @@ impl TestDirs {
     }
 
     /// The registry of files that were made under names of the user's, beside that of directories.
-    pub(crate) fn made_files(&self) -> MadeFiles {
+    pub fn made_files(&self) -> MadeFiles {
         MadeFiles::new(self.state_dir.join("made"))
     }
 

@@ -1,7 +1,7 @@
 //! Opening what lies below a directory, and nothing else: no symbolic link is followed, no mount is entered, `..` does
 //! not exist. By `openat2(2)` where the kernel has it (Linux 5.6), else step by step.
 
-use crate::guard::refusal::NotBelow;
+use crate::refusal::NotBelow;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;

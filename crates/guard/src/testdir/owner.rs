@@ -138,6 +138,6 @@ mod tests {
         let gone = Owner { pid: 0, ..Owner::this() };
         assert_eq!(gone.life(&other), Life::Alive);
         drop(file.into_file());
-        crate::guard::testing::once_released(|| (gone.life(&other) == Life::Dead).then_some(()));
+        crate::testing::once_released(|| (gone.life(&other) == Life::Dead).then_some(()));
     }
 }

@@ -12,7 +12,7 @@ use super::opened::{GuardedDir, GuardedFile, IoMode, PassReason};
 use super::permissions::Permissions;
 use super::refusal::{NotBelow, Refusal};
 use super::signature;
-use crate::signals::StopFlag;
+use super::test_data::Recognise;
 use crate::testdir::TestDir;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
@@ -21,6 +21,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::atomic::AtomicI32;
 
 /// What is to happen with the content that a file already has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,22 +71,24 @@ pub(super) enum DeviceRight {
 }
 
 /// The guard: what the user has allowed, and what it has taken that held nothing.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Guard {
     pub(super) permissions: Permissions,
     pub(super) patience: Patience,
     pub(super) lent: LentFiles,
+    /// What test data looks like.
+    pub(super) recognise: Recognise,
 }
 
 impl Guard {
     /// A guard that lets pass what the user has named, besides test data and what holds nothing.
-    pub fn new(permissions: Permissions) -> Guard {
+    pub fn new(permissions: Permissions, recognise: Recognise) -> Guard {
         mark::name_run();
-        Guard { permissions, ..Guard::default() }
+        Guard { permissions, patience: Patience::default(), lent: LentFiles::default(), recognise }
     }
 
-    /// Says through `say` what takes it long, and gives up when a signal asks it to.
-    pub fn patient(self, say: fn(&str), stop: StopFlag) -> Guard {
+    /// Says through `say` what takes it long, and gives up once `stop` is not 0.
+    pub fn patient(self, say: fn(&str), stop: &'static AtomicI32) -> Guard {
         Guard { patience: Patience { say, stop: Some(stop), ..self.patience }, ..self }
     }
 
@@ -364,14 +367,14 @@ impl Guard {
 }
 
 /// Makes a file known that was just made under a name that the user said.
-pub(crate) fn mark_made(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
+pub fn mark_made(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
     if let Ok(stat) = rustix::fs::fstat(file) {
         Mark::Made.put(file, Identity::of(&stat), path, Some(made));
     }
 }
 
 /// Makes a file known that replaces, in this run, one that was lent to it.
-pub(crate) fn mark_lent(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
+pub fn mark_lent(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
     if let Ok(stat) = rustix::fs::fstat(file) {
         Mark::Lent.put(file, Identity::of(&stat), path, Some(made));
     }
@@ -462,7 +465,10 @@ impl FileLocation<'_> {
 
 /// Drops clean pages of the whole machine from the page cache: the one knob of the kernel that Plumb turns, and only if
 /// the user said that it may. Source: Documentation/admin-guide/sysctl/vm.rst, `drop_caches`.
-pub(crate) fn drop_page_cache() -> io::Result<()> {
+///
+/// # Errors
+/// The system's own: only root may.
+pub fn drop_page_cache() -> io::Result<()> {
     std::fs::write("/proc/sys/vm/drop_caches", "1\n")
 }
 
