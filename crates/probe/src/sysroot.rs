@@ -1,8 +1,9 @@
 //! Where `/proc`, `/sys` and `/etc` are looked for.
 
 use crate::error::ProbeError;
-use std::fs::File;
-use std::io::{self, Read};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// Whether this system has `/proc` and `/sys`.
@@ -52,7 +53,7 @@ impl Sysroot {
 
     fn read_until(&self, path: &Path, is_enough: fn(&[u8]) -> bool) -> Result<String, ProbeError> {
         match read_file(&self.locate(path), is_enough) {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(bytes) => Ok(text_of(bytes)),
             Err(_) if self.is_real() && !HAS_PROC => Err(ProbeError::NotHere),
             Err(error) => Err(ProbeError::read(path)(error)),
         }
@@ -90,6 +91,18 @@ impl Sysroot {
         Some(target.file_name()?.to_str()?.to_owned())
     }
 
+    /// What a link of sysfs leads to, as an absolute path inside the tree; `None` where nothing is there. The link's directory is one
+    /// without links above it, as `/sys/class/block`, and so is what the link says: one call tells, where [`Sysroot::resolve`]
+    /// makes one for each name on the way.
+    pub(crate) fn follow(&self, link: impl AsRef<Path>) -> Option<PathBuf> {
+        let link = link.as_ref();
+        match std::fs::read_link(self.locate(link)) {
+            Ok(target) => Some(lexical(&link.parent()?.join(target))),
+            // A tree of files may have the directory itself there.
+            Err(_) => self.resolve(link),
+        }
+    }
+
     /// The path with every symbolic link followed, as an absolute path inside the tree; `None` where nothing is there.
     pub(crate) fn resolve(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         let real = self.locate(path).canonicalize().ok()?;
@@ -97,18 +110,24 @@ impl Sysroot {
     }
 }
 
+/// Nearly always it is UTF-8, and need not be copied.
+fn text_of(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
 /// A file's content, or its beginning where that is enough. The kernel's own files say that they are 0 bytes long, so that
 /// `std::fs::read` would ask for 32 bytes at a time.
 fn read_file(path: &Path, is_enough: fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    // Not by `File`: some C libraries make a second call to have the file closed in other programs, as it is without.
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut piece = [0; 4096];
     let mut content = Vec::new();
     loop {
-        match file.read(&mut piece) {
+        match rustix::io::read(&file, &mut piece) {
             Ok(0) => return Ok(content),
             Ok(got) => content.extend_from_slice(&piece[..got]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
         }
         if is_enough(&content) {
             return Ok(content);
@@ -156,6 +175,9 @@ mod tests {
         let sys = tree.sys();
         assert!(!sys.is_real());
         assert_eq!(sys.resolve("/sys/block/vda").unwrap(), Path::new("/sys/devices/x/vda"));
+        assert_eq!(sys.follow("/sys/block/vda").unwrap(), Path::new("/sys/devices/x/vda"));
+        assert_eq!(sys.follow("/sys/devices/x/vda").unwrap(), Path::new("/sys/devices/x/vda"), "no link");
+        assert_eq!(sys.follow("/sys/block/sda"), None);
         assert_eq!(sys.number::<u64>("/sys/block/vda/size"), Some(8));
         assert!(sys.read("/proc/version").unwrap_err().to_string().contains("/proc/version"));
         assert_eq!(lexical(Path::new("/a/./b/../c")), Path::new("/a/c"));

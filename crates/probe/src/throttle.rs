@@ -22,8 +22,7 @@ pub enum Network {
 #[derive(Debug)]
 pub struct LimitWatch {
     sys: Sysroot,
-    /// `cpu.stat` of this process' group and of those above it.
-    stats: Result<Vec<PathBuf>, ProbeError>,
+    stats: QuotaFiles,
     quota: Vec<CpuQuota>,
     network: Network,
     links: Vec<NetworkLink>,
@@ -31,22 +30,20 @@ pub struct LimitWatch {
 
 impl LimitWatch {
     /// Begins to watch. Reads a few small files: call it as the clock starts.
-    pub fn start(network: Network) -> LimitWatch {
-        LimitWatch::start_in(&Sysroot::real(), network)
+    pub fn start(files: QuotaFiles, network: Network) -> LimitWatch {
+        LimitWatch::start_in(&Sysroot::real(), files, network)
     }
 
-    /// As [`LimitWatch::start`], on the machine that a tree of files describes.
-    pub fn start_in(sys: &Sysroot, network: Network) -> LimitWatch {
-        let stats = quota_files(sys);
-        let quota = stats.iter().flatten().map(|file| quota_of(sys, file)).collect();
+    fn start_in(sys: &Sysroot, stats: QuotaFiles, network: Network) -> LimitWatch {
+        let quota = stats.0.iter().flatten().map(|file| quota_of(sys, file)).collect();
         let links = if network == Network::Watched { links(sys) } else { Vec::new() };
         LimitWatch { sys: sys.clone(), stats, quota, network, links }
     }
 
     /// What has happened since.
     pub fn finish(self) -> LimitsSeen {
-        let cpu_quota = match &self.stats {
-            Err(error) => Seen::no(error.to_string()),
+        let cpu_quota = match &self.stats.0 {
+            Err(reason) => Seen::no(reason),
             Ok(files) => {
                 let since = files.iter().zip(&self.quota).map(|(file, before)| {
                     let now = quota_of(&self.sys, file);
@@ -75,6 +72,21 @@ impl LimitWatch {
             }
         };
         LimitsSeen { cpu_quota, network }
+    }
+}
+
+/// Where the quotas of this process are: `cpu.stat` of its control group and of those above it, or why there is none.
+#[derive(Debug, Clone)]
+pub struct QuotaFiles(Result<Vec<PathBuf>, String>);
+
+impl QuotaFiles {
+    /// Looks for them. It stays so for a run: reads a list of mounts, before the clock starts.
+    pub fn find() -> QuotaFiles {
+        QuotaFiles::find_in(&Sysroot::real())
+    }
+
+    fn find_in(sys: &Sysroot) -> QuotaFiles {
+        QuotaFiles(quota_files(sys).map_err(|error| error.to_string()))
     }
 }
 
@@ -158,7 +170,7 @@ mod tests {
                 .file("/proc/self/mountinfo", mount)
                 .file(&format!("{directory}/a/b/cpu.stat"), "usage_usec 12\n")
                 .file(&format!("{directory}/a/cpu.stat"), &at("1"));
-            let watch = LimitWatch::start_in(&tree.sys(), Network::Ignored);
+            let watch = LimitWatch::start_in(&tree.sys(), QuotaFiles::find_in(&tree.sys()), Network::Ignored);
             tree.file(&format!("{directory}/a/cpu.stat"), &at("3"));
             let seen = watch.finish();
             let quota = seen.cpu_quota.value().unwrap();
@@ -172,7 +184,7 @@ mod tests {
     fn without_control_groups_nothing_is_claimed() {
         let tree = Tree::new();
         let reason = |tree: &Tree| {
-            let seen = LimitWatch::start_in(&tree.sys(), Network::Ignored).finish();
+            let seen = LimitWatch::start_in(&tree.sys(), QuotaFiles::find_in(&tree.sys()), Network::Ignored).finish();
             seen.cpu_quota.as_result().unwrap_err().to_owned()
         };
         assert!(reason(&tree).contains("/proc/self/cgroup"));
@@ -195,7 +207,7 @@ mod tests {
                 tree.file(&format!("/sys/class/net/{name}/device/vendor"), "x");
             }
         }
-        let watch = LimitWatch::start_in(&tree.sys(), Network::Watched);
+        let watch = LimitWatch::start_in(&tree.sys(), QuotaFiles::find_in(&tree.sys()), Network::Watched);
         link("eth0", "1000", "350");
         let seen = watch.finish();
         let links = seen.network.value().unwrap();

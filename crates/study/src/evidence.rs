@@ -12,7 +12,7 @@ use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
 use plumb_probe::kernel_log::KernelLog;
 use plumb_probe::others::IoWatch;
-use plumb_probe::throttle::{LimitWatch, Network};
+use plumb_probe::throttle::{LimitWatch, Network, QuotaFiles};
 use plumb_probe::{extents, residency, stack};
 use plumb_result::observe::{Counters, Environment, Extents, PhaseObservations, Residency, TargetFacts};
 use plumb_result::short_list;
@@ -46,8 +46,8 @@ pub(crate) struct Evidence<'a> {
     judge: LiveJudge,
     samples: SampleSet,
     conditions: ConditionWatch,
-    /// The list of processes for the first phase, read early. It is used if it is still fresh then.
-    census: Option<Beside<Census>>,
+    early: Option<Beside<Early>>,
+    quota_files: Option<QuotaFiles>,
     around: Option<Around>,
     /// Of the phase that runs, or has just ended.
     lanes: LaneLog,
@@ -55,10 +55,34 @@ pub(crate) struct Evidence<'a> {
     /// Of the phases that are over.
     seen: Vec<SeenInPhase>,
     evidence_log: Option<EvidenceLog<'a>>,
+    log_begun: LogBegun,
     device_looks: Option<(&'a RunLooks, LastLook)>,
     /// The run of several ranks that this is a part of.
     ranks: Option<&'a RanksRun<'a>>,
     progress: &'a mut dyn Progress,
+}
+
+/// Whether the log knows of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LogBegun {
+    /// Its targets are not known yet.
+    NotYet,
+    /// It is to be told, once the machine has been read.
+    Due,
+    Yes,
+}
+
+/// What is read for the first phase while it is prepared.
+struct Early {
+    /// It is used if it is still fresh then.
+    census: Census,
+    quota_files: QuotaFiles,
+}
+
+impl Early {
+    fn read() -> Early {
+        Early { quota_files: QuotaFiles::find(), census: Census::read_now() }
+    }
 }
 
 /// Who looks at the devices last.
@@ -113,12 +137,14 @@ impl<'a> Evidence<'a> {
             judge: LiveJudge::new(),
             samples: SampleSet::of([]),
             conditions: ConditionWatch::of([]),
-            census: has_storage(workload).then(|| Beside::begin(Census::read_now)),
+            early: has_storage(workload).then(|| Beside::begin(Early::read)),
+            quota_files: None,
             around: None,
             lanes: LaneLog::default(),
             first_found: BTreeMap::new(),
             seen: Vec::new(),
             evidence_log,
+            log_begun: LogBegun::NotYet,
             device_looks: None,
             ranks: None,
             progress,
@@ -141,8 +167,35 @@ impl<'a> Evidence<'a> {
     }
 
     /// What the checks read, and what was seen besides, phase by phase.
-    pub(crate) fn collected(self) -> (Observations, Vec<SeenInPhase>) {
+    pub(crate) fn collected(mut self) -> (Observations, Vec<SeenInPhase>) {
+        // The preparations of the first phase may have failed.
+        self.begin_log();
         (self.observations, self.seen)
+    }
+
+    /// Tells the log of the run. The machine is read beside the preparations; where these take long, the log does not wait for their
+    /// end.
+    fn begin_log(&mut self) {
+        if self.log_begun != LogBegun::Due {
+            return;
+        }
+        self.log_begun = LogBegun::Yes;
+        self.observations.environment.clone_from(self.environment.get());
+        let Observations { environment, targets, .. } = &self.observations;
+        let workload = self.workload;
+        let begun = self.evidence_log.as_mut().map(|evidence_log| {
+            evidence_log.to.begin_run(&RunStart {
+                id: evidence_log.id,
+                started_at: evidence_log.started_at,
+                tool: evidence_log.tool,
+                command: evidence_log.command,
+                dialect: evidence_log.dialect,
+                workload,
+                environment,
+                targets,
+            })
+        });
+        self.note(begun.unwrap_or(Ok(())));
     }
 
     fn facts(&self, target: &TargetView<'_>) -> TargetFacts {
@@ -288,10 +341,12 @@ fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> See
 
 impl Observer for Evidence<'_> {
     fn file_set(&mut self, name: &str, step: FileSetStep<'_>) {
+        self.begin_log();
         self.progress.file_set(name, step);
     }
 
     fn preparing(&mut self, what: &str) {
+        self.begin_log();
         self.progress.preparing(what);
     }
 
@@ -304,27 +359,15 @@ impl Observer for Evidence<'_> {
             short_list::keyed(targets.iter().map(|target| (target.name.to_owned(), self.facts(target))));
         self.samples = SampleSet::of(self.observations.targets.values());
         self.conditions = ConditionWatch::of(self.observations.targets.values());
-        self.observations.environment.clone_from(self.environment.get());
-        let workload = self.workload;
-        let Observations { environment, targets, .. } = &self.observations;
-        let begun = self.evidence_log.as_mut().map(|evidence_log| {
-            evidence_log.to.begin_run(&RunStart {
-                id: evidence_log.id,
-                started_at: evidence_log.started_at,
-                tool: evidence_log.tool,
-                command: evidence_log.command,
-                dialect: evidence_log.dialect,
-                workload,
-                environment,
-                targets,
-            })
-        });
-        self.note(begun.unwrap_or(Ok(())));
+        self.log_begun = LogBegun::Due;
     }
 
     fn phase_begins(&mut self, phase: &str, targets: &[TargetView<'_>]) {
         self.progress.phase_begins(phase);
-        let listed = self.census.take().map(Beside::into_inner);
+        let listed = self.early.take().map(Beside::into_inner).map(|Early { census, quota_files }| {
+            self.quota_files = Some(quota_files);
+            census
+        });
         let census = listed.filter(Census::is_fresh).unwrap_or_default();
         let observations = PhaseObservations {
             name: phase.to_owned(),
@@ -347,6 +390,7 @@ impl Observer for Evidence<'_> {
             so_far: SoFar::new(phase),
             last_second: None,
         });
+        self.begin_log();
     }
 
     fn workers_ready(&mut self, _phase: &str, targets: &[TargetView<'_>]) {
@@ -370,8 +414,10 @@ impl Observer for Evidence<'_> {
     fn clock_starts(&mut self, phase: &str) {
         let remote =
             self.observations.targets.values().any(|facts| facts.filesystem.value().is_some_and(|fs| fs.remote));
+        let quota_files = self.quota_files.get_or_insert_with(QuotaFiles::find).clone();
         if let Some(around) = &mut self.around {
-            around.limits = Some(LimitWatch::start(if remote { Network::Watched } else { Network::Ignored }));
+            let network = if remote { Network::Watched } else { Network::Ignored };
+            around.limits = Some(LimitWatch::start(quota_files, network));
             around.observations.before = counters::sample(&self.samples);
             self.lanes = LaneLog::new(around.observations.before.clone());
         }
@@ -450,6 +496,7 @@ impl Observer for Evidence<'_> {
     }
 
     fn simulated_counters(&mut self, elapsed_ns: u64, now: &Counters) {
+        self.begin_log();
         match elapsed_ns {
             0 => self.lanes = LaneLog::new(now.clone()),
             _ => self.lanes.push(elapsed_ns, now),

@@ -44,7 +44,7 @@ fn look(sys: &Sysroot, leaf: &str) -> Result<DeviceHealth, ProbeError> {
 
 fn interface(sys: &Sysroot, leaf: &str) -> Result<Interface, ProbeError> {
     let directory = sys
-        .resolve(format!("/sys/class/block/{}", leaf.replace('/', "!")))
+        .follow(format!("/sys/class/block/{}", leaf.replace('/', "!")))
         .ok_or_else(|| ProbeError::lacks("/sys/class/block", leaf))?;
     let is_ata_port = |part: &str| part.strip_prefix("ata").is_some_and(|port| port.parse::<u32>().is_ok());
     if leaf.starts_with("nvme") {

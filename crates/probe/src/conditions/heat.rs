@@ -18,12 +18,12 @@ pub(super) fn of(sys: &Sysroot, leaf: &str) -> Seen<Heat> {
 
 fn look(sys: &Sysroot, leaf: &str) -> Result<Heat, ProbeError> {
     let block = sys
-        .resolve(format!("/sys/class/block/{}", leaf.replace('/', "!")))
+        .follow(format!("/sys/class/block/{}", leaf.replace('/', "!")))
         .ok_or_else(|| ProbeError::lacks("/sys/class/block", leaf))?;
     let chip = sys.names(DIRECTORY).into_iter().find(|chip| {
-        let of_disk = matches!(sys.line(format!("{DIRECTORY}/{chip}/name")).as_deref(), Some("nvme" | "drivetemp"));
-        let device = sys.resolve(format!("{DIRECTORY}/{chip}/device"));
-        of_disk && device.is_some_and(|device| block.starts_with(device))
+        let name = sys.line(format!("{DIRECTORY}/{chip}/name"));
+        matches!(name.as_deref(), Some("nvme" | "drivetemp"))
+            && sys.resolve(format!("{DIRECTORY}/{chip}/device")).is_some_and(|device| block.starts_with(device))
     });
     let chip = chip.ok_or_else(|| ProbeError::lacks(leaf, "temperature in /sys/class/hwmon"))?;
     let chip = Path::new(DIRECTORY).join(chip);

@@ -57,8 +57,9 @@ impl Places {
         // On no device of this machine nothing is rebuilt; to look takes longer than a whole simulated run.
         let devices = if names.is_empty() { Vec::new() } else { sys.names(BLOCK) };
         for name in devices {
-            let is_md = sys.exists(format!("{BLOCK}/{name}/md"));
-            let mapped = sys.line(format!("{BLOCK}/{name}/dm/name"));
+            let is_md = name.starts_with("md") && sys.exists(format!("{BLOCK}/{name}/md"));
+            let is_mapped = name.starts_with("dm-");
+            let mapped = is_mapped.then(|| sys.line(format!("{BLOCK}/{name}/dm/name"))).flatten();
             if (is_md || mapped.is_some()) && !shares(&name) {
                 continue;
             }
@@ -151,7 +152,7 @@ fn is_move(mapped: &str) -> bool {
 
 /// Names of the disks at the bottom of a device.
 fn below(sys: &Sysroot, name: &str, depth: u32, disks: &mut BTreeSet<PathBuf>) {
-    let Some(directory) = sys.resolve(Path::new(BLOCK).join(name.replace('/', "!"))) else { return };
+    let Some(directory) = sys.follow(Path::new(BLOCK).join(name.replace('/', "!"))) else { return };
     let slaves = sys.names(directory.join("slaves"));
     if depth == 0 {
         return;

@@ -15,7 +15,7 @@ fn uuid_with(sys: &Sysroot, device: &str) -> Option<String> {
 /// Numbers of all devices of the file system that one of `numbers` belongs to.
 pub(super) fn devices(sys: &Sysroot, numbers: &[String]) -> Vec<String> {
     let of_number = |number: &String| {
-        let directory = sys.resolve(format!("/sys/dev/block/{number}"))?;
+        let directory = sys.follow(format!("/sys/dev/block/{number}"))?;
         uuid_with(sys, directory.file_name()?.to_str()?)
     };
     let Some(uuid) = numbers.iter().find_map(of_number) else { return Vec::new() };

@@ -52,6 +52,9 @@ pub(super) fn describe(sys: &Sysroot, directory: &Path, serials: Serials) -> Opt
     let sectors = sys.number::<u64>(directory.join("size"))?;
     let queue = directory.join("queue");
     let kind = kind(sys, directory, &name);
+    let is_disk = matches!(kind, LayerKind::Disk | LayerKind::Stacked);
+    let model = if is_disk { model(sys, directory) } else { None };
+    let driver = if is_disk { sys.link_name(directory.join("device/driver")) } else { None };
     let mut settings = BTreeMap::new();
     let mut set = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -87,22 +90,22 @@ pub(super) fn describe(sys: &Sysroot, directory: &Path, serials: Serials) -> Opt
             set("state", line("bcache/state"));
         }
         LayerKind::Disk => {
-            disk_settings(sys, directory, &mut set);
-            set("medium", medium(sys, directory, &name).map(str::to_owned));
+            disk_settings(sys, directory, &name, driver.as_deref(), &mut set);
+            set("medium", medium(&name, driver.as_deref(), model.as_deref()).map(str::to_owned));
         }
         LayerKind::Partition | LayerKind::Sim => {}
     }
     let bytes = |file: &str| sys.number::<u64>(queue.join(file));
-    let is_disk = matches!(kind, LayerKind::Disk | LayerKind::Stacked);
     Some(BlockLayer {
         number: line("dev").unwrap_or_default(),
         size_bytes: sectors.saturating_mul(SECTOR_BYTES),
         below: Vec::new(),
-        model: if is_disk { model(sys, directory) } else { None },
+        model,
         serial: if is_disk { serial(sys, directory).map(|serial| told(&serial, serials)) } else { None },
         firmware: ["device/firmware_rev", "device/rev", "device/fwrev"]
             .iter()
-            .filter(|_| is_disk)
+            // A hypervisor's disks have none.
+            .filter(|_| is_disk && !is_virtual(driver.as_deref()))
             .find_map(|file| line(file)),
         rotational: sys.line(queue.join("rotational")).map(|value| value != "0"),
         scheduler: sys.line(queue.join("scheduler")).map(|list| bracketed(&list).to_owned()),
@@ -112,7 +115,7 @@ pub(super) fn describe(sys: &Sysroot, directory: &Path, serials: Serials) -> Opt
         optimal_io_bytes: bytes("optimal_io_size"),
         start_bytes: sys.number::<u64>(directory.join("start")).map(|start| start.saturating_mul(SECTOR_BYTES)),
         alignment_offset_bytes: sys.number(directory.join("alignment_offset")),
-        backing_file: line("loop/backing_file"),
+        backing_file: if kind == LayerKind::Loop { line("loop/backing_file") } else { None },
         settings,
         name,
         kind,
@@ -125,7 +128,7 @@ pub(super) fn outline(sys: &Sysroot, directory: &Path) -> Option<BlockLayer> {
     sys.number::<u64>(directory.join("size"))?;
     let kind = kind(sys, directory, &name);
     Some(BlockLayer {
-        backing_file: sys.line(directory.join("loop/backing_file")),
+        backing_file: if kind == LayerKind::Loop { sys.line(directory.join("loop/backing_file")) } else { None },
         name,
         kind,
         ..BlockLayer::default()
@@ -135,15 +138,15 @@ pub(super) fn outline(sys: &Sysroot, directory: &Path) -> Option<BlockLayer> {
 fn kind(sys: &Sysroot, directory: &Path, name: &str) -> LayerKind {
     if sys.exists(directory.join("partition")) {
         LayerKind::Partition
-    } else if sys.exists(directory.join("md")) {
+    } else if name.starts_with("md") && sys.exists(directory.join("md")) {
         LayerKind::Md
-    } else if sys.exists(directory.join("dm")) {
+    } else if name.starts_with("dm-") {
         match sys.line(directory.join("dm/uuid")) {
             Some(uuid) if uuid.starts_with("LVM-") => LayerKind::Lvm,
             Some(uuid) if uuid.starts_with("CRYPT-") => LayerKind::Crypt,
             _ => LayerKind::Dm,
         }
-    } else if sys.exists(directory.join("loop")) || name.starts_with("loop") {
+    } else if name.starts_with("loop") {
         LayerKind::Loop
     } else if name.starts_with("zram") {
         LayerKind::Zram
@@ -169,7 +172,7 @@ pub(super) fn below(sys: &Sysroot, directory: &Path) -> Vec<PathBuf> {
     let slaves: Vec<PathBuf> = sys
         .names(directory.join("slaves"))
         .iter()
-        .filter_map(|name| sys.resolve(directory.join("slaves").join(name)))
+        .filter_map(|name| sys.follow(directory.join("slaves").join(name)))
         .collect();
     if slaves.is_empty() { nvme_paths(sys, directory) } else { slaves }
 }
@@ -189,7 +192,7 @@ fn nvme_paths(sys: &Sysroot, directory: &Path) -> Vec<PathBuf> {
     names
         .iter()
         .filter(|other| is_path(other))
-        .filter_map(|other| sys.resolve(format!("/sys/class/block/{other}")))
+        .filter_map(|other| sys.follow(format!("/sys/class/block/{other}")))
         .collect()
 }
 
@@ -270,7 +273,11 @@ const VIRTUAL_DRIVERS: [&str; 3] = ["virtio_blk", "vbd", "xen-blkfront"];
 const VIRTUAL_MODELS: [&str; 7] =
     ["QEMU", "VMware", "Msft Virtual", "VBOX", "Google PersistentDisk", "Google EphemeralDisk", "Amazon Elastic Block"];
 
-fn medium(sys: &Sysroot, directory: &Path, name: &str) -> Option<&'static str> {
+fn is_virtual(driver: Option<&str>) -> bool {
+    driver.is_some_and(|driver| VIRTUAL_DRIVERS.contains(&driver))
+}
+
+fn medium(name: &str, driver: Option<&str>, model: Option<&str>) -> Option<&'static str> {
     let numbered = |prefix: &str| {
         name.strip_prefix(prefix)
             .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -279,11 +286,9 @@ fn medium(sys: &Sysroot, directory: &Path, name: &str) -> Option<&'static str> {
     if numbered("ram") {
         return Some(MEMORY);
     }
-    let driver = sys.link_name(directory.join("device/driver"));
-    let model = model(sys, directory);
-    let is_virtual = driver.is_some_and(|driver| VIRTUAL_DRIVERS.contains(&driver.as_str()))
-        || model.is_some_and(|model| VIRTUAL_MODELS.iter().any(|virtual_one| model.starts_with(virtual_one)));
-    is_virtual.then_some(VIRTUAL_DISK)
+    let is_virtual_model =
+        model.is_some_and(|model| VIRTUAL_MODELS.iter().any(|virtual_one| model.starts_with(virtual_one)));
+    (is_virtual(driver) || is_virtual_model).then_some(VIRTUAL_DISK)
 }
 
 /// A file of the namespace, or of the controller that it belongs to.
@@ -292,12 +297,24 @@ fn line_above(sys: &Sysroot, directory: &Path, file: &str) -> Option<String> {
     [Some(directory), controller].into_iter().flatten().find_map(|place| sys.line(place.join(file)))
 }
 
+/// Whether a directory is named as functions of PCI are: `0000:00:1f.2`.
+fn is_pci_function(directory: &Path) -> bool {
+    let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.split(':').count() == 3 && name.contains('.')
+}
+
 /// The driver, and how fast the link is: a rate above it is impossible.
-fn disk_settings(sys: &Sysroot, directory: &Path, set: &mut impl FnMut(&str, Option<String>)) {
-    set("driver", sys.link_name(directory.join("device/driver")));
+fn disk_settings(
+    sys: &Sysroot,
+    directory: &Path,
+    name: &str,
+    driver: Option<&str>,
+    set: &mut impl FnMut(&str, Option<String>),
+) {
+    set("driver", driver.map(str::to_owned));
     set("cache_type", sys.line(directory.join("cache_type")));
     // The nearest PCI function above the device; a virtual machine's often has no link.
-    for above in directory.ancestors().take_while(|above| above.starts_with("/sys/devices")) {
+    for above in directory.ancestors().filter(|above| is_pci_function(above)) {
         if let Some(speed) = sys.line(above.join("current_link_speed")) {
             set("pci_link_speed", Some(speed));
             set("pci_link_width", sys.line(above.join("current_link_width")));
@@ -306,9 +323,11 @@ fn disk_settings(sys: &Sysroot, directory: &Path, set: &mut impl FnMut(&str, Opt
             break;
         }
     }
-    set("metadata_bytes", line_above(sys, directory, "metadata_bytes"));
-    // 0 keeps the drive awake. Source: Documentation/ABI/testing/sysfs-devices-power.
-    set("apst_latency_tolerance_us", line_above(sys, directory, "power/pm_qos_latency_tolerance_us"));
+    if name.starts_with("nvme") {
+        set("metadata_bytes", line_above(sys, directory, "metadata_bytes"));
+        // 0 keeps the drive awake. Source: Documentation/ABI/testing/sysfs-devices-power.
+        set("apst_latency_tolerance_us", line_above(sys, directory, "power/pm_qos_latency_tolerance_us"));
+    }
     let parts = directory.iter().filter_map(|part| part.to_str());
     for part in parts {
         if part.strip_prefix("host").is_some_and(|number| number.parse::<u32>().is_ok()) {

@@ -168,7 +168,7 @@ impl<'a> Walk<'a> {
 
     /// A device by its number, and all below it; its name.
     pub(super) fn device(&mut self, number: &str) -> Option<String> {
-        match self.sys.resolve(format!("/sys/dev/block/{number}")) {
+        match self.sys.follow(format!("/sys/dev/block/{number}")) {
             Some(directory) => self.layer(&directory),
             None => {
                 self.unseen.push(format!("the block device {number}: not in /sys/dev/block"));
