@@ -100,7 +100,8 @@ pub(crate) fn run_phase(
     watcher: &mut dyn PhaseWatcher,
 ) -> Result<PhaseOutcome, PhaseError> {
     let memory = || PhaseMemory::new(clock, &run.workers, &run.groups, run.ramp_ns);
-    let memory = if clock.is_virtual() { shared::for_this_thread(memory) } else { memory() };
+    let has_processes = run.run_as.contains(&RunAs::Process);
+    let memory = if has_processes { memory() } else { shared::for_this_process(memory) };
     let memory = memory.map_err(|source| PhaseError::Start { what: format!("phase `{}`", run.name), source })?;
     let memory = memory.with_others(run.others.clone());
     Coordinator::new(clock, Arc::new(memory), &run).run(run, stop, watcher)

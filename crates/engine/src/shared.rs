@@ -1,5 +1,5 @@
 //! Memory that workers and their coordinator share, whether workers are threads or processes: one anonymous shared
-//! mapping, zeroed by the kernel, of types that are plain atomics. Where all of them are on one thread, it is the process's
+//! mapping, zeroed by the kernel, of types that are plain atomics. Where all of them are in one process, it is that process's
 //! own, which costs less to make.
 #![allow(unsafe_code)]
 
@@ -40,16 +40,19 @@ enum Memory {
 /// Up to here, clearing memory of the heap costs less than a mapping and its pages, bytes.
 const HEAP_BYTES_MAX: usize = 64 << 10;
 
+/// Nothing else of the heap is in a cache line with what threads share, nor in the one that processors read with it.
+const HEAP_ALIGN_BYTES: usize = 128;
+
 thread_local! {
-    /// Whether slices that are made now are for this thread only.
-    static FOR_THIS_THREAD: Cell<bool> = const { Cell::new(false) };
+    /// Whether slices that this thread makes now are for this process only.
+    static FOR_THIS_PROCESS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Makes slices that no other process will use.
-pub(crate) fn for_this_thread<R>(make: impl FnOnce() -> R) -> R {
-    let before = FOR_THIS_THREAD.replace(true);
+pub(crate) fn for_this_process<R>(make: impl FnOnce() -> R) -> R {
+    let before = FOR_THIS_PROCESS.replace(true);
     let made = make();
-    FOR_THIS_THREAD.set(before);
+    FOR_THIS_PROCESS.set(before);
     made
 }
 
@@ -62,7 +65,7 @@ impl<T: Shareable> SharedSlice<T> {
     /// Maps `length` zeroed values. Pages come into being when they are first written.
     pub(crate) fn new(length: usize) -> io::Result<SharedSlice<T>> {
         let bytes = (length * size_of::<T>()).max(1);
-        let shared = if FOR_THIS_THREAD.get() { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
+        let shared = if FOR_THIS_PROCESS.get() { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
         if shared == libc::MAP_PRIVATE && bytes <= HEAP_BYTES_MAX {
             return Ok(SharedSlice::on_heap(length, bytes));
         }
@@ -85,7 +88,8 @@ impl<T: Shareable> SharedSlice<T> {
     }
 
     fn on_heap(length: usize, bytes: usize) -> SharedSlice<T> {
-        let Ok(layout) = Layout::from_size_align(bytes, align_of::<T>()) else {
+        let bytes = bytes.next_multiple_of(HEAP_ALIGN_BYTES);
+        let Ok(layout) = Layout::from_size_align(bytes, align_of::<T>().max(HEAP_ALIGN_BYTES)) else {
             unreachable!("{HEAP_BYTES_MAX} bytes fit anywhere")
         };
         // SAFETY: of at least one byte.
@@ -125,7 +129,7 @@ mod tests {
     fn slices_are_zeroed_wherever_they_lie() {
         for length in [0, 1, 1000, 100_000] {
             let make = || SharedSlice::<AtomicU64>::new(length).unwrap();
-            for slice in [make(), for_this_thread(make)] {
+            for slice in [make(), for_this_process(make)] {
                 assert_eq!(slice.len(), length);
                 assert!(slice.iter().all(|word| word.load(Relaxed) == 0));
                 slice.iter().for_each(|word| word.store(7, Relaxed));

@@ -300,6 +300,9 @@ impl SystemDevices {
         let mut found = vec![];
         for entry in fs::read_dir(self.sys.join("block"))? {
             let entry = entry?;
+            if !entry.file_name().as_encoded_bytes().starts_with(b"loop") {
+                continue;
+            }
             if let Some(image) = read_path(&entry.path().join("loop/backing_file")) {
                 found.push(LoopDevice { name: entry.file_name().to_string_lossy().into_owned(), image });
             }

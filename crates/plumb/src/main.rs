@@ -27,19 +27,19 @@ use commands::store::ExportForm;
 use commands::study::StudyCommand;
 use exit::{End, Stopped};
 use plumb_engine::clock::Clock;
+use plumb_engine::signals;
 use plumb_result::tidy::TidyTable;
-use std::process::ExitCode;
 
 /// musl's own maps and unmaps memory for each block of medium size: see `Cargo.toml`.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() -> ExitCode {
+fn main() {
     Clock::begin_calibration();
     let code = command();
     ranks::dismiss(code);
-    ExitCode::from(code)
+    signals::leave(code)
 }
 
 /// Runs what the command line asks for; the exit code.

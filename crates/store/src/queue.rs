@@ -1,8 +1,8 @@
 //! Runs of short commands: each waits in a file beside the database until a command opens the database.
 //!
 //! Opening SQLite, finding its statements and writing a run into a dozen tables takes some ten times as long as one file, and scripts
-//! call `dd` a thousand times. What is promised of a run is the same: its file is there before its first op, a kill leaves it, and its
-//! result is flushed. A run that lasts for a second goes to the database at its first heartbeat.
+//! call `dd` a thousand times. A run's file is there before its first op, and a kill leaves it. Its result is not flushed: a script measures
+//! on, and a flush of a journal writes what the command before it left in memory. A run that lasts for a second goes to the database at its first heartbeat.
 //!
 //! A file has a line of JSON for the beginning of its run and two more for its end. `docs/store.md` tells users of it.
 
@@ -147,8 +147,7 @@ impl Queue {
         }
         let directory = directory_of(database);
         match fs::create_dir(&directory) {
-            // The names in it are flushed with the files; its own is flushed once.
-            Ok(()) => flush_directory(parent_of(database)).ok()?,
+            Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(_) => return None,
         }
@@ -172,11 +171,10 @@ impl Queue {
     }
 
     /// Writes to the run's file. What cannot be written is cut off again: the run goes to the database then.
-    fn append(&mut self, lines: &[u8], flush: bool) -> io::Result<()> {
+    fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         let Some((_, file)) = &mut self.run else { return Err(io::ErrorKind::NotFound.into()) };
         let length = file.metadata()?.len();
-        let written = file.write_all(lines).and_then(|()| if flush { file.sync_all() } else { Ok(()) });
-        written.inspect_err(|_| {
+        file.write_all(lines).inspect_err(|_| {
             let _ = file.set_len(length);
         })
     }
@@ -213,7 +211,7 @@ impl RunLog for Queue {
         let made = OpenOptions::new().append(true).create_new(true).open(&path);
         let written = made.and_then(|file| {
             self.run = Some((start.id.to_owned(), file));
-            self.append(&line, false)
+            self.append(&line)
         });
         written.or_else(|_| {
             self.run = None;
@@ -229,10 +227,9 @@ impl RunLog for Queue {
     fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError> {
         let is_begun = self.run.as_ref().is_some_and(|(id, _)| *id == result.id);
         if is_begun {
-            // The file is new: on ext4, XFS and btrfs a flush of it makes its name durable too, which POSIX does not promise.
             let lines =
                 [line("the result", result)?, line("what was measured", &what_is_stored(measurement))?].concat();
-            if self.append(&lines, true).is_ok() {
+            if self.append(&lines).is_ok() {
                 self.run = None;
                 self.keep_short();
                 return Ok(());
@@ -243,7 +240,7 @@ impl RunLog for Queue {
 
     fn fail_run(&mut self, run: &str, reason: &str) -> Result<(), StoreError> {
         let is_begun = self.run.as_ref().is_some_and(|(id, _)| id == run);
-        if is_begun && self.append(&line("why a run failed", &Failed { failed: reason.to_owned() })?, true).is_ok() {
+        if is_begun && self.append(&line("why a run failed", &Failed { failed: reason.to_owned() })?).is_ok() {
             self.run = None;
             return Ok(());
         }
@@ -487,14 +484,6 @@ fn line(what: &'static str, value: &impl Serialize) -> Result<Vec<u8>, StoreErro
 
 fn directory_of(database: &Path) -> PathBuf {
     with_suffix(database, "-queue")
-}
-
-fn parent_of(database: &Path) -> &Path {
-    database.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-fn flush_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
 }
 
 fn file_name(id: &str) -> String {
