@@ -249,8 +249,8 @@ enum ReadTo {
 const STRIDE_BYTES: usize = 64 << 10;
 
 fn is_zero(bytes: &[u8]) -> bool {
-    static ZEROS: [u8; 4096] = [0; 4096];
-    bytes.chunks(ZEROS.len()).all(|chunk| chunk == &ZEROS[..chunk.len()])
+    let (words, rest) = bytes.as_chunks();
+    words.iter().all(|word| u64::from_ne_bytes(*word) == 0) && rest.iter().all(|byte| *byte == 0)
 }
 
 /// Memory that begins where direct reads may put what they read.
