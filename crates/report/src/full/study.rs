@@ -103,19 +103,29 @@ fn by_level(report: &StudyReport, table: &TidyTable) -> Vec<Chart> {
             levels.push(level);
         }
     }
-    let judged = report.contrasts.iter().filter(|one| one.is_judged());
-    let others = report.contrasts.iter().filter(|one| !one.is_judged());
-    let mut metrics: Vec<Metric> = Vec::new();
-    for one in judged.chain(others) {
-        let has_room = one.is_judged() || metrics.len() < BY_LEVEL_MAX;
-        if has_room && !metrics.contains(&one.contrast.metric) {
-            metrics.push(one.contrast.metric);
-        }
-    }
     if levels.is_empty() {
         return Vec::new();
     }
-    metrics.into_iter().filter_map(|metric| level_chart(report, (table, &numbers), &levels, metric)).collect()
+    let contrasts: Vec<(Metric, bool)> =
+        report.contrasts.iter().map(|one| (one.contrast.metric, one.is_judged())).collect();
+    drawn_by_level(&contrasts)
+        .into_iter()
+        .filter_map(|metric| level_chart(report, (table, &numbers), &levels, metric))
+        .collect()
+}
+
+/// Of numbers, each with whether it has a verdict: those that are drawn, each once.
+fn drawn_by_level(contrasts: &[(Metric, bool)]) -> Vec<Metric> {
+    let judged = contrasts.iter().filter(|(_, is_judged)| *is_judged);
+    let others = contrasts.iter().filter(|(_, is_judged)| !*is_judged);
+    let mut drawn: Vec<Metric> = Vec::new();
+    for (metric, is_judged) in judged.chain(others) {
+        let has_room = *is_judged || drawn.len() < BY_LEVEL_MAX;
+        if has_room && !drawn.contains(metric) {
+            drawn.push(*metric);
+        }
+    }
+    drawn
 }
 
 /// A row of the chart: the work, the phase, and the levels of the other factors.
@@ -299,5 +309,25 @@ mod tests {
     fn a_phase_is_said_once() {
         let metric: Metric = "write.bw".parse().unwrap();
         assert!(says_phase(metric, "write") && !says_phase(metric, "write-64KiB") && !says_phase(metric, "read"));
+    }
+
+    // Protects: what has a verdict always has its chart, however many there are; the rest fills up what is left of eight.
+    #[test]
+    fn numbers_with_a_verdict_are_drawn_before_the_others() {
+        let all: Vec<Metric> = ["read", "write", "seek"]
+            .iter()
+            .flat_map(|kind| ["iops", "bw", "lat.p50", "lat.p99", "lat.mean"].map(|name| format!("{kind}.{name}")))
+            .filter_map(|name| name.parse().ok())
+            .collect();
+        assert!(all.len() >= 10, "{all:?}");
+        let with = |judged: usize| -> Vec<(Metric, bool)> {
+            let is_judged = |number: usize| number >= all.len() - judged;
+            let once = all.iter().enumerate().map(|(number, metric)| (*metric, is_judged(number)));
+            once.clone().chain(once).collect()
+        };
+        let few = drawn_by_level(&with(3));
+        assert_eq!((few.len(), &few[..3]), (BY_LEVEL_MAX, &all[all.len() - 3..]));
+        assert_eq!(drawn_by_level(&with(10)), all[all.len() - 10..], "no room for others");
+        assert!(drawn_by_level(&[]).is_empty());
     }
 }
