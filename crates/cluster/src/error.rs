@@ -61,6 +61,41 @@ pub enum StartError {
         /// Each library that was tried, with the loader's message.
         tried: String,
     },
+    /// The same, of a process that was started alone and wants one.
+    #[error(
+        "MPI-IO needs an MPI library, which the static binary cannot load\n\
+         Use the binary of the .deb or .rpm package, which is linked with glibc; or another back end, such as POSIX."
+    )]
+    StaticAlone,
+    /// The user wants none.
+    #[error("MPI-IO needs an MPI library, and PLUMB_MPI=off leaves it out: unset PLUMB_MPI, or use another back end")]
+    Off,
+    /// A process that was started alone wants a library, and there is none where the loader looks.
+    #[error(
+        "MPI-IO needs an MPI library, and none can be loaded: {tried}\n\
+         Load the site's MPI module, or name the library: PLUMB_MPI=/path/to/libmpi.so"
+    )]
+    NoLibraryAlone {
+        /// Each library that was tried, with the loader's message.
+        tried: String,
+    },
+    /// A process that was started alone, as far as its variables say, is one of several to the library.
+    #[error("{library} counts {counted} processes where one was expected: start it with the launcher of that library")]
+    NotAlone {
+        /// The library.
+        library: String,
+        /// How many it counts.
+        counted: u32,
+    },
+    /// The library does not let threads call it at the same time.
+    #[error(
+        "{library} was built to be called by one thread at a time, and MPI-IO of several ranks needs MPI_THREAD_MULTIPLE\n\
+         Name another MPI library: PLUMB_MPI=/path/to/libmpi.so; or use another back end, such as POSIX."
+    )]
+    Threads {
+        /// The library, with its version.
+        library: String,
+    },
     /// The library lacks a function, or its handles are not known.
     #[error(
         "{library} cannot be used: {reason}\nPlumb knows Open MPI 4 and 5, MPICH 3.1 and later and its relatives, and the MPI 5 ABI."

@@ -48,15 +48,23 @@ pub(crate) fn launched() -> Option<Launched> {
 
 /// What the variables say; nothing for a process that was started alone, whoever started it.
 fn launched_by(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
+    started_as(variable).filter(|launched| launched.size != Some(1))
+}
+
+/// Whose variables a process has, also one that was started alone.
+pub(crate) fn started_by() -> Option<Launcher> {
+    started_as(|name| std::env::var(name).ok()).map(|launched| launched.launcher)
+}
+
+fn started_as(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
     let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
     let found = |launcher, rank: &str, size: Option<u32>| Some(Launched { launcher, size, rank: number(rank)? });
     let tasks = || number("SLURM_STEP_NUM_TASKS");
-    let launched = found(Launcher::OpenMpi, "OMPI_COMM_WORLD_RANK", number("OMPI_COMM_WORLD_SIZE"))
+    found(Launcher::OpenMpi, "OMPI_COMM_WORLD_RANK", number("OMPI_COMM_WORLD_SIZE"))
         .or_else(|| found(Launcher::Pmix, "PMIX_RANK", tasks()))
         .or_else(|| found(Launcher::Pmi, "PMI_RANK", number("PMI_SIZE")))
         // Batch scripts have `SLURM_PROCID` too; only steps have a number of tasks of their own.
-        .or_else(|| found(Launcher::Slurm, "SLURM_PROCID", Some(tasks().unwrap_or(1))));
-    launched.filter(|launched| launched.size != Some(1))
+        .or_else(|| found(Launcher::Slurm, "SLURM_PROCID", Some(tasks().unwrap_or(1))))
 }
 
 /// Rank and launcher of a process that was started as one of several, before any library is opened: who is not rank 0 prints

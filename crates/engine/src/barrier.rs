@@ -266,6 +266,13 @@ impl Barrier {
         }
     }
 
+    /// Those of other processes are to end: see [`OtherProcesses::give_up`].
+    pub(crate) fn give_up(&self) {
+        if let Some(others) = &self.memory.others {
+            others.give_up();
+        }
+    }
+
     /// The last that is heard of the worker.
     fn leave(&self) {
         self.report().ends_at(self.memory.clock.now());

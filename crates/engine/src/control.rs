@@ -170,6 +170,23 @@ impl WorkerControl<'_> {
         }
     }
 
+    /// Comes to the wall where other processes wait, whether the worker is stopped or not; it is the only one of this process.
+    pub(crate) fn keep_appointment_at_wall(&self, others: Option<&dyn OtherProcesses>) {
+        self.has_met(others, &self.phase.wall_led, &self.phase.wall_passed, 1);
+    }
+
+    /// The same at their `number`th barrier step.
+    pub(crate) fn keep_appointment_at_step(&self, number: u64, others: Option<&dyn OtherProcesses>) {
+        // With those before it that a stopped worker has passed over.
+        loop {
+            let led = self.phase.steps_led.load(Acquire);
+            if led >= number {
+                return;
+            }
+            self.has_met(others, &self.phase.steps_led, &self.phase.steps_passed, led + 1);
+        }
+    }
+
     /// Whether the `number`th meeting with other processes is over, now that all workers of this one are there. One of them
     /// goes to it.
     fn has_met(&self, others: Option<&dyn OtherProcesses>, led: &AtomicU64, passed: &AtomicU64, number: u64) -> bool {

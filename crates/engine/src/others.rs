@@ -6,4 +6,8 @@ pub trait OtherProcesses: Send + Sync {
     /// Waits until the workers of all processes have come to a meeting, those of this one to `count`: how far the furthest came. `None`
     /// where a process does not come.
     fn meet(&self, count: u64) -> Option<u64>;
+
+    /// A worker of this process cannot go on in step with the others, which may wait for it where nothing but their own process
+    /// can end that: all are to end.
+    fn give_up(&self);
 }

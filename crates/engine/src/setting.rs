@@ -4,6 +4,7 @@ use crate::copy::SharedListener;
 use crate::files::failed::Unopened;
 use crate::guard::Permissions;
 use crate::kept_files::KeptFiles;
+use crate::mpi_io::MpiIo;
 use crate::others::OtherProcesses;
 use crate::plan::Part;
 use crate::prepare::DropCaches;
@@ -45,4 +46,6 @@ pub struct Setting<'a> {
     pub part: Part,
     /// The processes that run the other workers; `None` where this one runs all.
     pub others: Option<Arc<dyn OtherProcesses>>,
+    /// Opens the files of programs that want MPI-IO; `None` where no MPI library was started.
+    pub mpi_io: Option<Arc<dyn MpiIo>>,
 }

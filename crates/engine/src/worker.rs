@@ -411,7 +411,8 @@ where
                 if errno == Errno::ENDED || self.context.is_end(op, errno) {
                     return Some(Ended::Done);
                 }
-                let fails = self.context.fault(op, self.backend.path_of(op), Some(errno.0), errno.text());
+                let message = self.backend.explain(errno);
+                let fails = self.context.fault(op, self.backend.path_of(op), Some(errno.0), message);
                 fails.then_some(Ended::Failed)
             }
         }

@@ -92,7 +92,8 @@ pub fn complain(text: std::fmt::Arguments<'_>) {
         let _ = std::fmt::Write::write_fmt(held, text);
         return;
     }
-    let _ = io::stderr().lock().write_fmt(text);
+    // In one piece: launchers of several processes print what comes from each as it comes.
+    let _ = io::stderr().lock().write_all(text.to_string().as_bytes());
 }
 
 /// [`complain`], in the form of `eprint`.

@@ -4,14 +4,18 @@
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::session;
-use plumb_cluster::{launcher, start};
+use plumb_cluster::mpi::{self, Alone, MpiIo};
+use plumb_cluster::{StartError, launcher, start};
 use plumb_study::{JoinedRanks, follow};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 thread_local! {
     /// Of the main thread, where every command runs: most MPI libraries want to be called by the thread that started them.
     static JOINED: RefCell<Option<Rc<JoinedRanks>>> = const { RefCell::new(None) };
+    /// The MPI library of a process that was started alone, where something wants one.
+    static ALONE: RefCell<Option<Alone>> = const { RefCell::new(None) };
 }
 
 /// Joins the others, where there are any. A process that is not the first works for that one, and has an exit code then.
@@ -53,8 +57,29 @@ pub fn joined() -> Option<Rc<JoinedRanks>> {
     JOINED.with(|joined| joined.borrow().clone())
 }
 
+/// MPI-IO of the library that joins the processes, or of one that is started for this process alone.
+///
+/// # Errors
+/// There is none, or it cannot be used for that.
+pub fn mpi_io() -> Result<Arc<MpiIo>, StartError> {
+    if let Some(ranks) = joined()
+        && let Some(library) = ranks.mpi_io()?
+    {
+        return Ok(library);
+    }
+    ALONE.with(|alone| {
+        let mut alone = alone.borrow_mut();
+        let started = match alone.take() {
+            Some(started) => started,
+            None => mpi::alone()?,
+        };
+        Ok(Arc::clone(alone.insert(started).io()))
+    })
+}
+
 /// Ends the other ranks. Nothing may use them afterwards.
 pub fn dismiss(code: u8) {
+    ALONE.with(|alone| alone.borrow_mut().take());
     if let Some(ranks) = JOINED.with(|joined| joined.borrow_mut().take()) {
         ranks.dismiss(code);
     }

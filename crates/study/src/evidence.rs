@@ -3,7 +3,7 @@
 use crate::live::{SeldomOthers, SoFar};
 use crate::progress::{Progress, Second};
 use crate::ranks::RanksRun;
-use plumb_engine::{FileSetStep, JobFilesError, Live, LoggedOp, Observer, OtherProcesses, PhaseNow, TargetView};
+use plumb_engine::{FileSetStep, JobFilesError, Live, LoggedOp, MpiIo, Observer, OtherProcesses, PhaseNow, TargetView};
 use plumb_lab::agent::RunLooks;
 use plumb_probe::Beside;
 use plumb_probe::census::Census;
@@ -164,6 +164,11 @@ impl<'a> Evidence<'a> {
     /// The processes that run the other workers.
     pub(crate) fn others(&self) -> Option<Arc<dyn OtherProcesses>> {
         self.ranks.and_then(RanksRun::others)
+    }
+
+    /// What the workers of several ranks open files with by MPI-IO.
+    pub(crate) fn mpi_io(&self) -> Option<Arc<dyn MpiIo>> {
+        self.ranks.and_then(RanksRun::mpi_io)
     }
 
     /// What the checks read, and what was seen besides, phase by phase.

@@ -14,7 +14,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
 use plumb_engine::trace::Recordings;
-use plumb_engine::{DropCaches, EngineError, KeptFiles, Part, Setting, Unopened};
+use plumb_engine::{DropCaches, EngineError, KeptFiles, MpiIo, Part, Setting, Unopened};
 use plumb_lab::agent::RunLooks;
 use plumb_probe::Beside;
 use plumb_result::observe::Environment;
@@ -27,6 +27,7 @@ use plumb_workload::{Size, Target, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a run waits for the database after the run before it has waited in vain.
@@ -62,6 +63,8 @@ pub struct Bench {
     pub ranks: Option<Rc<JoinedRanks>>,
     /// Which part of a workload each of them runs.
     pub division: Division,
+    /// What opens files by MPI-IO in a process that is alone; ranks have that of the library that joins them.
+    pub mpi_io: Option<Arc<dyn MpiIo>>,
     /// What the store did not take of all runs so far, and of what was made of them.
     pub not_stored: Option<NotStored>,
     environment: Rc<Beside<Environment>>,
@@ -220,6 +223,7 @@ impl Bench {
             device_looks: RunLooks::asked(),
             ranks: None,
             division: Division::Each,
+            mpi_io: None,
             not_stored: None,
             environment: Rc::new(Beside::begin(plumb_probe::environment)),
             null_ceilings: BTreeMap::new(),
@@ -430,6 +434,7 @@ impl Bench {
             copy_listener: self.copy_listener.clone(),
             part: work.part,
             others: evidence.others(),
+            mpi_io: self.mpi_io.clone().or_else(|| evidence.mpi_io()),
         };
         plumb_engine::run(work.workload, &setting, evidence)
     }

@@ -1,12 +1,14 @@
-//! The MPI library, opened at run time. The only module of this crate that calls foreign code.
+//! The MPI library, opened at run time. The only module of this crate that calls foreign code, with [`files`] below it.
 //!
 //! No header of an MPI is compiled in. What differs between libraries is how a handle looks: an address in Open MPI, a number in
 //! MPICH and in the MPI 5 ABI. Both are passed in a register, so that a `usize` is either. Functions used are those of MPI-1, with
 //! `MPI_Init_thread` of MPI-2 and `MPI_Get_library_version` of MPI-3.
 //!
-//! Sources of the numbers: `mpi.h` of MPICH, whose values are fixed by the MPICH ABI Compatibility Initiative; chapter 20 of the
+//! Sources of the numbers: `mpi.h` of Open MPI and of MPICH, whose values are fixed by the MPICH ABI Compatibility Initiative; chapter 20 of the
 //! MPI 5.0 standard, "Application Binary Interface (ABI)". Open MPI's are the addresses of its exported variables.
 #![allow(unsafe_code)]
+
+pub(super) mod files;
 
 use crate::error::StartError;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -63,18 +65,52 @@ struct Functions {
     abort: Abort,
 }
 
-/// What a header would define: `MPI_COMM_WORLD`, `MPI_BYTE`, `MPI_ERRORS_RETURN` and `MPI_THREAD_SERIALIZED`.
+/// Whose numbers a library has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    OpenMpi,
+    /// With its relatives.
+    Mpich,
+    /// The standard's own.
+    Mpi5,
+}
+
+/// What a header would define: `MPI_COMM_WORLD`, `MPI_COMM_SELF`, `MPI_BYTE`, `MPI_INFO_NULL`, `MPI_ERRORS_RETURN`,
+/// `MPI_THREAD_SERIALIZED` and `MPI_THREAD_MULTIPLE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Abi {
+    kind: Kind,
     world: Handle,
+    own: Handle,
     byte: Handle,
+    no_info: Handle,
     errors_return: Handle,
     /// No two threads are in the library at once, but any may be.
     serialized: c_int,
+    /// Any number of threads is.
+    multiple: c_int,
 }
 
-const MPICH: Abi = Abi { world: 0x4400_0000, byte: 0x4c00_010d, errors_return: 0x5400_0001, serialized: 2 };
-const MPI_5: Abi = Abi { world: 0x101, byte: 0x247, errors_return: 0x142, serialized: 2048 };
+const MPICH: Abi = Abi {
+    kind: Kind::Mpich,
+    world: 0x4400_0000,
+    own: 0x4400_0001,
+    byte: 0x4c00_010d,
+    no_info: 0x1c00_0000,
+    errors_return: 0x5400_0001,
+    serialized: 2,
+    multiple: 3,
+};
+const MPI_5: Abi = Abi {
+    kind: Kind::Mpi5,
+    world: 0x101,
+    own: 0x102,
+    byte: 0x247,
+    no_info: 0x130,
+    errors_return: 0x142,
+    serialized: 2048,
+    multiple: 4096,
+};
 
 /// What libraries with the numbers of MPICH call themselves.
 const MPICH_KIND: [&str; 4] = ["MPICH", "MVAPICH", "Intel(R) MPI", "ParaStation"];
@@ -87,15 +123,19 @@ pub(super) struct Library {
     pub(super) version: String,
     functions: Functions,
     abi: Abi,
+    /// As the loader knows it: an address.
+    loaded: usize,
 }
 
 /// Which threads may call a library that was started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Threads {
     /// The one that started it.
     One,
     /// Any, one at a time.
     Several,
+    /// Any, at the same time.
+    AtOnce,
 }
 
 /// What failed, in the library's words.
@@ -154,10 +194,14 @@ impl Library {
         // SAFETY: as in `function`; only the addresses are used.
         let address = |name: &'static CStr| unsafe { libc::dlsym(library, name.as_ptr()) } as usize;
         let open_mpi = Abi {
+            kind: Kind::OpenMpi,
             world: address(c"ompi_mpi_comm_world"),
+            own: address(c"ompi_mpi_comm_self"),
             byte: address(c"ompi_mpi_byte"),
+            no_info: address(c"ompi_mpi_info_null"),
             errors_return: address(c"ompi_mpi_errors_return"),
             serialized: 2,
+            multiple: 3,
         };
         let version = version(functions.version);
         let abi = if file.contains("mpi_abi") {
@@ -170,18 +214,23 @@ impl Library {
             let reason = format!("it calls itself `{}`", version.lines().next().unwrap_or_default());
             return Err(StartError::Unknown { library: file.to_owned(), reason }.into());
         };
-        Ok(Library { name: file.to_owned(), functions, abi, version })
+        Ok(Library { name: file.to_owned(), functions, abi, version, loaded: library as usize })
     }
 
-    /// Starts MPI in this process, and says which threads may call it. It must be the first call, and the only one.
+    /// Starts MPI in this process, and says which threads may call it. It must be the first call, and the only one. Workers that
+    /// wait in a call of MPI-IO do so at the same time as signs of life are sent.
     pub(super) fn init(&self) -> Result<Threads, CallError> {
         let mut provided = 0;
         // SAFETY: MPI takes null for both arguments of `main`.
-        let code = (self.functions.init)(ptr::null_mut(), ptr::null_mut(), self.abi.serialized, &raw mut provided);
+        let code = (self.functions.init)(ptr::null_mut(), ptr::null_mut(), self.abi.multiple, &raw mut provided);
         self.checked("MPI_Init_thread", code)?;
         // Until here an error ends the process; from here on it is returned.
         self.checked("MPI_Comm_set_errhandler", (self.functions.set_handler)(self.abi.world, self.abi.errors_return))?;
-        Ok(if provided >= self.abi.serialized { Threads::Several } else { Threads::One })
+        Ok(match provided {
+            level if level >= self.abi.multiple => Threads::AtOnce,
+            level if level >= self.abi.serialized => Threads::Several,
+            _ => Threads::One,
+        })
     }
 
     /// This process.
@@ -271,11 +320,16 @@ impl Library {
         if code == 0 {
             return Ok(());
         }
-        let mut text = vec![0_u8; TEXT_MAX];
-        let mut length = 0;
-        (self.functions.error_text)(code, text.as_mut_ptr().cast(), &raw mut length);
-        Err(CallError { function, reason: text_of(&text, length) })
+        Err(CallError { function, reason: error_text(self.functions.error_text, code) })
     }
+}
+
+/// What an error code means, in the library's words.
+fn error_text(function: ErrorText, code: c_int) -> String {
+    let mut text = vec![0_u8; TEXT_MAX];
+    let mut length = 0;
+    function(code, text.as_mut_ptr().cast(), &raw mut length);
+    text_of(&text, length)
 }
 
 /// What a library says of itself. It may be asked before it is started.
@@ -305,12 +359,21 @@ fn loader_message() -> String {
     message.unwrap_or_else(|| "the loader gives no reason".to_owned())
 }
 
+/// Who has the last word about a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sets {
+    /// Whoever set it before.
+    Default,
+    /// Plumb.
+    Always,
+}
+
 /// Sets a variable of this process' environment, for the library that is about to be started.
-pub(super) fn set_variable(name: &CStr, value: &CStr) {
+pub(super) fn set_variable(name: &CStr, value: &CStr, sets: Sets) {
     // SAFETY: both end with a zero. It is called before MPI is started, by the only thread of this process that uses the
-    // environment; what is set already stays.
+    // environment.
     unsafe {
-        libc::setenv(name.as_ptr(), value.as_ptr(), 0);
+        libc::setenv(name.as_ptr(), value.as_ptr(), (sets == Sets::Always).into());
     }
 }
 

@@ -1,15 +1,19 @@
 //! MPI as a site has it: the launcher's own library, opened at run time.
 //!
-//! Only messages between two ranks are used, each begun and then asked after: a call of MPI that waits by itself waits for ever
-//! where the other rank has died. MPI's own collective functions do.
+//! Of what ranks tell each other, only messages between two of them are used, each begun and then asked after: a call of MPI that
+//! waits by itself waits for ever where the other rank has died. MPI's own collective functions do, and so does [MPI-IO](io), which
+//! is what is measured there.
 
+mod io;
 mod library;
 mod pulse;
 
+pub use io::{Alone, MpiBlocks, MpiFile, MpiIo, MpiIoError, MpiOpening};
+
 use crate::cluster::{Cluster, EndCause, Leave, Patience};
 use crate::error::{ClusterError, StartError};
-use crate::launcher::{Launched, Launcher};
-use library::{CallError, Library, OpenError, Request, Tag, Threads};
+use crate::launcher::{Launched, Launcher, SETTING, started_by};
+use library::{CallError, Library, OpenError, Request, Sets, Tag, Threads};
 use pulse::VitalSigns;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -19,6 +23,7 @@ use std::time::{Duration, Instant};
 pub struct Mpi {
     rank: u32,
     size: u32,
+    threads: Threads,
     transport: String,
     shared: Arc<Shared>,
     pulse: Mutex<Option<JoinHandle<()>>>,
@@ -48,39 +53,70 @@ pub(crate) fn join(launched: Launched, named: Option<&str>) -> Result<Mpi, Start
     if cfg!(target_feature = "crt-static") {
         return Err(StartError::Static { launcher, size: size.unwrap_or(0) });
     }
-    let library = open(launched, named)?;
+    let names = named.as_ref().map_or_else(|| candidates(launcher), std::slice::from_ref);
+    let library = open(names)?.map_err(|tried| StartError::NoLibrary { launcher, size: size.unwrap_or(0), tried })?;
+    let mpi = begin(library)?;
+    if let Some(size) = size.filter(|&size| size != mpi.size) {
+        let library = mpi.library().name.clone();
+        return Err(StartError::OtherMpi { launcher, size, library, counted: mpi.size });
+    }
+    Ok(mpi)
+}
+
+/// Starts the MPI library of a process that was started alone, for what a library does without other processes.
+///
+/// # Errors
+/// There is none, or it fails.
+pub fn alone() -> Result<Alone, StartError> {
+    if cfg!(target_feature = "crt-static") {
+        return Err(StartError::StaticAlone);
+    }
+    let named = std::env::var(SETTING).ok().filter(|setting| !setting.is_empty());
+    if named.as_deref() == Some("off") {
+        return Err(StartError::Off);
+    }
+    let names =
+        named.as_deref().map_or_else(|| candidates(started_by().unwrap_or(Launcher::Pmix)).to_vec(), |name| vec![name]);
+    let library = open(&names)?.map_err(|tried| StartError::NoLibraryAlone { tried })?;
+    let mpi = begin(library)?;
+    match mpi.size {
+        1 => Alone::of(mpi),
+        counted => Err(StartError::NotAlone { library: mpi.library().name.clone(), counted }),
+    }
+}
+
+/// Starts a library that was opened.
+fn begin(library: Library) -> Result<Mpi, StartError> {
     // Workers may be processes of their own, which never call MPI: Open MPI's warning against that is not meant for them.
-    library::set_variable(c"OMPI_MCA_mpi_warn_on_fork", c"0");
+    library::set_variable(c"OMPI_MCA_mpi_warn_on_fork", c"0", Sets::Default);
+    // Two of Open MPI's ways to share a file pointer, which nobody here does, make files of their own beside the one that is opened,
+    // over whatever bears their names, as soon as it is opened. No write guard sees them: they are left out.
+    library::set_variable(c"OMPI_MCA_sharedfp", c"^lockedfile,individual", Sets::Always);
     let failed = |error: CallError| StartError::Failed {
         library: library.name.clone(),
         function: error.function,
         reason: error.reason,
     };
     let threads = library.init().map_err(failed)?;
-    let (rank, counted) = (library.rank().map_err(failed)?, library.size().map_err(failed)?);
-    if let Some(size) = size.filter(|&size| size != counted) {
-        let library = library.name.clone();
-        return Err(StartError::OtherMpi { launcher, size, library, counted });
-    }
+    let (rank, size) = (library.rank().map_err(failed)?, library.size().map_err(failed)?);
     let transport = short(&library.version);
-    let vital = VitalSigns::of(rank, counted);
+    let vital = VitalSigns::of(rank, size);
     let shared = Arc::new(Shared { library: Mutex::new(library), vital });
-    let pulse = (threads == Threads::Several && counted > 1).then(|| pulse::start(Arc::clone(&shared))).flatten();
-    Ok(Mpi { rank, size: counted, transport, shared, pulse: Mutex::new(pulse) })
+    let pulse = (threads >= Threads::Several && size > 1).then(|| pulse::start(Arc::clone(&shared))).flatten();
+    Ok(Mpi { rank, size, threads, transport, shared, pulse: Mutex::new(pulse) })
 }
 
-fn open(launched: Launched, named: Option<&str>) -> Result<Library, StartError> {
-    let names = named.as_ref().map_or_else(|| candidates(launched.launcher), std::slice::from_ref);
+/// The first of these libraries that can be opened, or what the loader says of all of them.
+fn open(names: &[&str]) -> Result<Result<Library, String>, StartError> {
     let mut tried: Vec<String> = Vec::new();
     for name in names {
         match Library::open(name) {
-            Ok(library) => return Ok(library),
+            Ok(library) => return Ok(Ok(library)),
             Err(OpenError::Unusable(error)) => return Err(error),
             Err(OpenError::NotFound(message)) => tried.push(message),
         }
     }
-    let Launched { launcher, size, .. } = launched;
-    Err(StartError::NoLibrary { launcher, size: size.unwrap_or(0), tried: tried.join("; ") })
+    Ok(Err(tried.join("; ")))
 }
 
 /// The name and version in what a library says of itself: `Open MPI 4.1.4` of `Open MPI v4.1.4, package: …`, `MPICH 4.0.2` of
@@ -116,6 +152,11 @@ impl Shared {
 }
 
 impl Mpi {
+    /// Its MPI-IO.
+    fn io(&self) -> Result<MpiIo, StartError> {
+        MpiIo::of(&self.library(), self.threads, self.size)
+    }
+
     fn library(&self) -> MutexGuard<'_, Library> {
         self.shared.library()
     }
@@ -193,6 +234,10 @@ impl Cluster for Mpi {
                 Err(error)
             }
         }
+    }
+
+    fn mpi_io(&self) -> Option<Result<MpiIo, StartError>> {
+        Some(self.io())
     }
 
     fn is_to_end(&self) -> Option<EndCause> {

@@ -87,8 +87,6 @@ const fn long(name: &'static str, takes: Takes, default: &'static str, what: &'s
     Opt { letter: None, name: Some(name), takes, default, what, support }
 }
 
-const ROMIO: Support = Support::Ignored("it is of MPI-IO");
-
 /// Options of the back ends, which both tools take.
 #[rustfmt::skip]
 pub const BACKENDS: &[Opt] = &[
@@ -99,11 +97,11 @@ pub const BACKENDS: &[Opt] = &[
     long("dummy.delay-close", Takes::Number, "0", "Delay of a close of DUMMY, µs", Support::Works),
     long("dummy.delay-sync", Takes::Number, "0", "Delay of a sync of DUMMY, µs", Support::Works),
     long("dummy.delay-xfer", Takes::Number, "0", "Delay of a transfer of DUMMY, µs", Support::Works),
-    long("mpiio.showHints", Takes::Flag, "", "Show MPI hints", ROMIO),
-    long("mpiio.preallocate", Takes::Flag, "", "Preallocate files", ROMIO),
-    long("mpiio.useStridedDatatype", Takes::Flag, "", "Strided data types", ROMIO),
-    long("mpiio.useFileView", Takes::Flag, "", "File views", ROMIO),
-    long("mpiio.hintsFileName", Takes::Text, "", "A file of hints", ROMIO),
+    long("mpiio.showHints", Takes::Flag, "", "Show MPI hints", Support::NotYet("MPI libraries print them: ROMIO_PRINT_HINTS=1, or mpirun --mca io_ompio_verbose_info_parsing 1")),
+    long("mpiio.preallocate", Takes::Flag, "", "Reserve the space of a file as it is opened for writing", Support::Works),
+    long("mpiio.useStridedDatatype", Takes::Flag, "", "All segments in one call", Support::NotYet("IOR counts such a call as one transfer, whatever it moves; use --mpiio.useFileView alone")),
+    long("mpiio.useFileView", Takes::Flag, "", "Show each task only its own blocks (MPI_File_set_view)", Support::Works),
+    long("mpiio.hintsFileName", Takes::Text, "", "A file of hints, a line each: IOR_HINT__MPI__NAME=VALUE", Support::Works),
     long("mmap.madv_dont_need", Takes::Flag, "", "Advise MADV_DONTNEED", Support::Works),
     long("mmap.madv_pattern", Takes::Flag, "", "Advise the pattern: random or sequential", Support::Works),
     long("plumb-ranks", Takes::Number, "1", "Ranks, as threads of this process (Plumb's own option)", Support::Works),

@@ -6,8 +6,8 @@ use plumb_workload::files::Names;
 use plumb_workload::library_random::LibraryRandom;
 use plumb_workload::phase::ErrorRules;
 use plumb_workload::program::{
-    Advice, MapStep, MissingFile, Moves, OpenStep, Packets, Pauses, Pick, Program, ProgramContent, RecordOrder,
-    ScratchTarget, SegmentOrder, Segments, Step, Transfer, Via, Wall,
+    Advice, MapStep, MissingFile, Moves, MpiOpen, MpiView, OpenStep, Packets, Pauses, Pick, Program, ProgramContent,
+    RecordOrder, ScratchTarget, SegmentOrder, Segments, Step, Transfer, Via, Wall,
 };
 use plumb_workload::{
     Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, Phase, Target, Work, WorkerGroup, Workload,
@@ -36,6 +36,8 @@ pub struct Facts {
     pub transfers_at_wall: Option<u64>,
     /// Length of the file to read, where it is there.
     pub file_bytes: Option<u64>,
+    /// Hints to MPI-IO, by name.
+    pub hints: BTreeMap<String, String>,
 }
 
 /// A repetition.
@@ -66,7 +68,7 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
     }
     let names = Names::Said(files.iter().map(PathBuf::from).collect());
     let target = match test.api {
-        Api::Posix | Api::Mmap => Target::Scratch(ScratchTarget { path: PathBuf::new(), names }),
+        Api::Posix | Api::Mmap | Api::MpiIo(_) => Target::Scratch(ScratchTarget { path: PathBuf::new(), names }),
         Api::Dummy(delays) => Target::Null(NullTarget {
             size: Bytes(test.all_bytes()),
             files: Some(Box::new(NullFiles { names, delays })),
@@ -205,6 +207,7 @@ impl Lowering<'_> {
             create: writes,
             direct: test.direct,
             mode: MODE,
+            mpi: self.mpi_open(writes, of).map(Box::new),
             ..OpenStep::default()
         })];
         let meets = |steps: &mut Vec<Step>| steps.extend(test.barriers.then_some(Step::Meet {}));
@@ -246,13 +249,38 @@ impl Lowering<'_> {
         }
     }
 
+    /// How MPI-IO opens the file of a rank.
+    fn mpi_open(&self, writes: bool, of: u32) -> Option<MpiOpen> {
+        let test = self.test;
+        let Api::MpiIo(options) = test.api else { return None };
+        let (first, stride) = self.blocks(of);
+        // IOR counts all ranks' data, in a file of one rank as well.
+        let preallocate = if options.preallocates && writes { test.all_bytes() } else { 0 };
+        Some(MpiOpen {
+            ranks: if test.file_per_rank { 1 } else { test.tasks },
+            hints: self.facts.hints.clone(),
+            preallocate: Bytes(preallocate),
+            view: options.view.then_some(MpiView {
+                first: Bytes(first),
+                record: Bytes(test.transfer_bytes),
+                block: Bytes(test.block_bytes),
+                stride: Bytes(stride),
+            }),
+        })
+    }
+
+    /// Where the first block of a rank lies, and from one of its blocks to the next.
+    fn blocks(&self, of: u32) -> (u64, u64) {
+        let test = self.test;
+        match test.file_per_rank {
+            true => (0, test.block_bytes),
+            false => (u64::from(of) * test.block_bytes, u64::from(test.tasks.max(1)).saturating_mul(test.block_bytes)),
+        }
+    }
+
     fn transfer(&self, kind: AccessKind, of: u32) -> Transfer {
         let (test, facts) = (self.test, self.facts);
-        let tasks = u64::from(test.tasks.max(1));
-        let (first, stride) = match test.file_per_rank {
-            true => (0, test.block_bytes),
-            false => (u64::from(of) * test.block_bytes, tasks.saturating_mul(test.block_bytes)),
-        };
+        let (first, stride) = self.blocks(of);
         // Each rank has an order of its own, the same in every phase.
         let seed = u64::from(test.random_seed.unwrap_or(facts.seed).cast_unsigned()) << 32 | u64::from(of);
         let order = match test.random {
@@ -276,10 +304,10 @@ impl Lowering<'_> {
         let does = if kind == AccessKind::Write { Moves::Write } else { Moves::Read };
         Transfer {
             order: RecordOrder::Segments(segments),
-            via: if test.api == Api::Mmap {
-                Via::Mapped { sync: test.flushes_each.then_some(true) }
-            } else {
-                Via::Plain
+            via: match test.api {
+                Api::Mmap => Via::Mapped { sync: test.flushes_each.then_some(true) },
+                Api::MpiIo(_) => Via::Mpi { together: test.collective },
+                Api::Posix | Api::Dummy(_) => Via::Plain,
             },
             flushes: test.flushes_each && does == Moves::Write && test.api != Api::Mmap,
             pauses: (test.transfer_delay_us > 0)

@@ -5,6 +5,7 @@
 //! 3. [`print`]: the table, JSON and CSV, from the [`Access`]es of all repetitions.
 
 mod error;
+pub mod hints;
 pub mod lower;
 pub mod options;
 pub mod print;
@@ -16,7 +17,7 @@ pub use crate::aiori::OptionError;
 pub use error::IorError;
 pub use lower::{Facts, Lowered, lower};
 pub use result::{Access, AccessKind};
-pub use settings::{Api, Form, Random, Reorder, Test};
+pub use settings::{Api, Form, MpiIoOptions, Random, Reorder, Test};
 
 use crate::FileError;
 use crate::aiori::{Launched, Said, help as help_of};
@@ -60,6 +61,14 @@ pub fn read(
         for row in &said.ignored {
             if !ignored.contains(row) {
                 ignored.push(row.clone());
+            }
+        }
+    }
+    for said in tests.iter().filter(|said| !said.text("a").is_some_and(|api| api.eq_ignore_ascii_case("MPIIO"))) {
+        for option in ["mpiio.preallocate", "mpiio.useFileView", "mpiio.hintsFileName"] {
+            let row = (format!("--{option}"), "it is of -a MPIIO");
+            if (said.is_set(option) || said.named(option).is_some()) && !ignored.contains(&row) {
+                ignored.push(row);
             }
         }
     }

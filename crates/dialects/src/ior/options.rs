@@ -19,10 +19,10 @@ const GPU: Support = Never("Plumb does not transfer GPU data");
 /// All of them but those of the back ends. Source: IOR 4.1.0+dev, its `-h` and user guide.
 #[rustfmt::skip]
 pub const OPTIONS: &[Opt] = &[
-    short('a', "api", Text, "POSIX", "Back end: POSIX, MMAP or DUMMY"),
+    short('a', "api", Text, "POSIX", "Back end: POSIX, MMAP, MPIIO or DUMMY"),
     short('A', "refNum", Number, "0", "Number to print"),
     short('b', "blockSize", Size, "1048576", "Contiguous bytes to write per task and segment"),
-    Opt { support: NotYet("it needs MPI-IO"), ..short('c', "collective", Flag, "", "Collective I/O") },
+    short('c', "collective", Flag, "", "Collective I/O, with -a MPIIO"),
     short('C', "reorderTasksConstant", Flag, "", "Read what another task wrote: a constant distance away"),
     short('d', "interTestDelay", Number, "0", "Delay before each phase, seconds"),
     short('D', "deadlineForStonewalling", Number, "0", "Stonewall: stop each phase after N seconds"),

@@ -30,6 +30,8 @@ pub struct Done {
     pub file: String,
     /// Where that lies.
     pub file_system: FileSystem,
+    /// What the back end says of its version.
+    pub api_version: String,
     /// Writes and reads of all repetitions, in order.
     pub accesses: Vec<Access>,
 }
@@ -63,7 +65,8 @@ fn size(bytes: u64) -> String {
 }
 
 /// What a test is, by IOR's words.
-fn options(test: &Test, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
+fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
+    let test = &done.test;
     let ordering = match test.random {
         Random::No => "sequential",
         Random::InBlock | Random::Anywhere => "random",
@@ -75,10 +78,10 @@ fn options(test: &Test, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
     };
     let mut options = vec![
         ("api", json!(api_name(test))),
-        ("apiVersion", json!("")),
+        ("apiVersion", json!(done.api_version)),
         ("test filename", json!(test.files.join("@"))),
         ("access", json!(if test.file_per_rank { "file-per-process" } else { "single-shared-file" })),
-        ("type", json!("independent")),
+        ("type", json!(if test.collective { "collective" } else { "independent" })),
         ("segments", json!(test.segments)),
         ("ordering in a file", json!(ordering)),
         ("ordering inter file", json!(between)),
@@ -118,7 +121,7 @@ pub fn test_head(done: &Done, ranks_per_node: u32) -> String {
     let mut text = format!("{:<20}: {}\n{:<20}: {}\n", "TestID", test.id, "StartTime", done.began);
     text.push_str(&done.file_system.lines(&done.file));
     text.push_str("\nOptions: \n");
-    for (name, value) in options(test, ranks_per_node) {
+    for (name, value) in options(done, ranks_per_node) {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         text.push_str(&format!("{name:<20}: {value}\n"));
     }
@@ -244,6 +247,7 @@ fn api_name(test: &Test) -> &'static str {
     match test.api {
         Api::Posix => "POSIX",
         Api::Mmap => "MMAP",
+        Api::MpiIo(_) => "MPIIO",
         Api::Dummy(_) => "DUMMY",
     }
 }
@@ -378,7 +382,7 @@ pub fn json(session: &Session, all: &[Done], ended: &str, ranks_per_node: u32) -
                 })
             });
             let options: serde_json::Map<String, Value> =
-                options(&done.test, ranks_per_node).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+                options(done, ranks_per_node).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
             json!({
                 "TestID": done.test.id,
                 "StartTime": done.began,
@@ -478,7 +482,7 @@ fn parameters(test: &Test, ranks_per_node: u32) -> Value {
         "keepFileWithError": 0,
         "verbose": test.verbosity,
         "setTimeStampSignature/incompressibleSeed": test.data_seed.unwrap_or(0),
-        "collective": 0,
+        "collective": flag(test.collective),
         "segmentCount": test.segments,
         "transferSize": test.transfer_bytes,
         "blockSize": test.block_bytes,

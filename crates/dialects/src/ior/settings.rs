@@ -11,8 +11,19 @@ pub enum Api {
     Posix,
     /// `mmap`.
     Mmap,
+    /// `MPI_File_open`, `MPI_File_read_at`, `MPI_File_write_at`.
+    MpiIo(MpiIoOptions),
     /// No calls: nothing is written or read.
     Dummy(NullDelays),
+}
+
+/// What MPI-IO does besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MpiIoOptions {
+    /// The space of a file is reserved as it is opened for writing.
+    pub preallocates: bool,
+    /// Each rank sees only its own blocks.
+    pub view: bool,
 }
 
 /// Where transfers lie.
@@ -89,6 +100,10 @@ pub struct Test {
     pub flushes_each: bool,
     /// Barriers inside of a phase.
     pub barriers: bool,
+    /// All ranks make each transfer together.
+    pub collective: bool,
+    /// A file of hints to MPI-IO.
+    pub hints_file: Option<String>,
     /// Where transfers lie.
     pub random: Random,
     /// Seed of that.
@@ -144,7 +159,14 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
         posix if posix.eq_ignore_ascii_case("POSIX") => Api::Posix,
         mmap if mmap.eq_ignore_ascii_case("MMAP") => Api::Mmap,
         dummy if dummy.eq_ignore_ascii_case("DUMMY") => Api::Dummy(said.dummy_delays()?),
-        other => return Err(wrong("a", other, "is a back end that is not yet supported; use POSIX, MMAP or DUMMY")),
+        mpi_io if mpi_io.eq_ignore_ascii_case("MPIIO") => Api::MpiIo(MpiIoOptions {
+            preallocates: said.is_set("mpiio.preallocate"),
+            view: said.is_set("mpiio.useFileView"),
+        }),
+        other => {
+            let problem = "is a back end that is not yet supported; use POSIX, MMAP, MPIIO or DUMMY";
+            return Err(wrong("a", other, problem));
+        }
     };
     let ranks = said.ranks(launched)?;
     let tasks = match said.number("N") {
@@ -184,6 +206,8 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
         flushes: said.is_set("e"),
         flushes_each: said.is_set("Y"),
         barriers: said.is_set("g"),
+        collective: said.is_set("c"),
+        hints_file: said.named("mpiio.hintsFileName"),
         random: match said.number("z").unwrap_or(0) {
             0 => Random::No,
             1 => Random::InBlock,
@@ -225,6 +249,9 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
         verbosity: said.small_count("v", 0)?,
     };
     test.rules()?;
+    if let Api::MpiIo(options) = test.api {
+        test.rules_of_mpi_io(options, launched.is_some())?;
+    }
     match launched {
         Some(_) => test.rules_of_processes().map(|()| test),
         None => Ok(test),
@@ -255,6 +282,9 @@ impl Test {
             () if (self.checks_read || self.checks_write) && matches!(self.api, Api::Dummy(_)) => {
                 conflict("-R and -W need data, which -a DUMMY does not keep; leave them out")
             }
+            () if self.collective && !matches!(self.api, Api::MpiIo(_)) => {
+                conflict("-c needs MPI-IO: add -a MPIIO, or leave it out")
+            }
             () if self.checks_read && !self.writes && self.data_seed.is_none() => {
                 conflict("-R alone needs the seed of the data that was written: give -G")
             }
@@ -268,6 +298,36 @@ impl Test {
             () if self.file_bytes().and_then(|bytes| bytes.checked_mul(self.tasks.into())).is_none() => {
                 conflict("-b × -s × tasks exceeds 64 bits; use smaller sizes")
             }
+            () => Ok(()),
+        }
+    }
+
+    /// What goes together under MPI-IO.
+    fn rules_of_mpi_io(&self, options: MpiIoOptions, are_processes: bool) -> Result<(), OptionError> {
+        let conflict = |text| Err(OptionError::Conflict(text));
+        let is_shared = !self.file_per_rank && self.tasks > 1;
+        match () {
+            () if self.ranks > 1 && !are_processes => {
+                conflict("-a MPIIO needs a process for each rank: use mpirun -n N in the place of --plumb-ranks N")
+            }
+            () if self.direct => conflict(
+                "--posix.odirect is of -a POSIX; with -a MPIIO, hints say it: IOR_HINT__MPI__direct_write=true, and direct_read",
+            ),
+            () if self.random != Random::No && self.collective => conflict("-z and -c do not go together: choose one"),
+            () if self.random != Random::No && options.view => {
+                conflict("-z and --mpiio.useFileView do not go together: choose one")
+            }
+            () if i32::try_from(self.transfer_bytes).is_err() => {
+                conflict("-t: MPI-IO moves less than 2 GiB in a call; use a smaller transfer size")
+            }
+            () if is_shared && self.wall_s > 0 && self.collective => conflict(
+                "-D with -c: tasks that move each record together cannot stop one by one; use -F, leave one of them out, or \
+                 limit the test by -s",
+            ),
+            () if is_shared && self.wall_s > 0 && self.flushes_each => conflict(
+                "-D with -Y: MPI-IO flushes a shared file by all tasks together, and these stop one by one; use -F, or leave \
+                 one of them out",
+            ),
             () => Ok(()),
         }
     }

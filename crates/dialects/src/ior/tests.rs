@@ -1,7 +1,7 @@
 //! Command lines and scripts as users write them, what they lower to, and the forms of the reports.
 
 use super::*;
-use plumb_workload::program::{RecordOrder, Segments, Step, Transfer, Wall};
+use plumb_workload::program::{RecordOrder, Segments, Step, Transfer, Via, Wall};
 use plumb_workload::{Pick, Target, Work};
 use proptest::prelude::Strategy;
 
@@ -168,9 +168,14 @@ fn conflicts_are_refused() {
         ("-k -D 1 -O stoneWallingStatusFile=x", "needs stoneWallingWearOut"),
         ("-O stoneWallingWearOut=1", "give -D"),
         ("-b 8p -t 8k -s 2048", "exceeds 64 bits"),
-        ("-a MPIIO", "not yet supported"),
+        ("-a MPIIO --plumb-ranks 2", "use mpirun -n N in the place of --plumb-ranks N"),
+        ("-a MPIIO --posix.odirect", "IOR_HINT__MPI__direct_write=true"),
+        ("-a MPIIO -c -z", "-z and -c do not go together"),
+        ("-a MPIIO -z --mpiio.useFileView", "-z and --mpiio.useFileView do not go together"),
+        ("-a MPIIO -t 2g -b 2g", "less than 2 GiB in a call"),
+        ("-a MPIIO --mpiio.useStridedDatatype", "use --mpiio.useFileView alone"),
         ("-a HDFS", "not yet supported"),
-        ("-c", "not yet supported: it needs MPI-IO"),
+        ("-c", "add -a MPIIO"),
         ("-N 2", "raise --plumb-ranks"),
         ("-O summaryFormat=XML", "default, JSON or CSV"),
         ("-O nosuch=1", "unknown option `nosuch=1`"),
@@ -226,6 +231,7 @@ fn done(line: &str) -> print::Done {
         began: "Fri Nov 20 18:49:16 2026".to_owned(),
         file: "testFile".to_owned(),
         file_system: crate::aiori::FileSystem::default(),
+        api_version: String::new(),
         accesses: vec![access("write"), access("read")],
         test,
     }
@@ -364,7 +370,60 @@ fn dummy_files_are_names_alone() {
     for check in ["-W", "-R -w"] {
         assert!(wrong(&format!("-a DUMMY {check}")).contains("-a DUMMY does not keep"), "{check}");
     }
-    assert!(wrong("-a HDF5").contains("use POSIX, MMAP or DUMMY"));
+    assert!(wrong("-a HDF5").contains("use POSIX, MMAP, MPIIO or DUMMY"));
+}
+
+/// A test by MPI-IO, whose ranks are processes.
+fn by_mpi(line: &str, ranks: u32) -> Result<Test, IorError> {
+    let words: Vec<String> = format!("-a MPIIO {line}").split_whitespace().map(str::to_owned).collect();
+    let launched = Launched { ranks, nodes: 1, beside_rank_0: (0..ranks).collect() };
+    match read(&words, Some(&launched), &mut |_| Ok(String::new()))? {
+        Asked::Run(mut tests, _) => Ok(tests.remove(0)),
+        Asked::Help => panic!("{line} asks for help"),
+    }
+}
+
+// Protects MPI-IO: who opens a file together, which calls move records, where views lie, and that hints and space go where IOR has
+// them.
+#[test]
+fn mpi_io_opens_and_moves_as_ior_does() {
+    let hints = std::collections::BTreeMap::from([("cb_nodes".to_owned(), "2".to_owned())]);
+    let facts = Facts { seed: 7, hints: hints.clone(), ..Facts::default() };
+    let lowered = |line: &str| {
+        let lowered = lower(&by_mpi(line, 4).unwrap(), &facts);
+        assert_eq!(plumb_workload::validate::validate(&lowered.workload), [], "{line}");
+        lowered
+    };
+    let opened = |lowered: &Lowered, phase: usize, rank: usize| match &steps(lowered, phase, rank)[0] {
+        Step::Open(open) => open.mpi.as_deref().unwrap().clone(),
+        step => panic!("{step:?}"),
+    };
+    let shared = lowered("-c -s 2 -N 3 --mpiio.useFileView --mpiio.preallocate");
+    let (write, read) = (opened(&shared, 0, 2), opened(&shared, 1, 2));
+    assert_eq!((write.ranks, &write.hints), (3, &hints));
+    assert_eq!((write.preallocate.0, read.preallocate.0), (6 << 20, 0), "of all ranks, and to write only");
+    let view = write.view.unwrap();
+    assert_eq!((view.first.0, view.block.0, view.stride.0, view.record.0), (2 << 20, 1 << 20, 3 << 20, 256 << 10));
+    assert_eq!(transfer(&shared, 0, 2).via, Via::Mpi { together: true });
+    let own = lowered("-F -e");
+    assert_eq!((opened(&own, 0, 1).ranks, opened(&own, 0, 1).view), (1, None));
+    assert_eq!(transfer(&own, 0, 1).via, Via::Mpi { together: false });
+    assert_eq!(steps(&own, 0, 1).iter().map(Step::key).collect::<Vec<_>>(), ["open", "transfer", "fsync", "close"]);
+
+    for (line, told) in [("-w -c -D 1", "-D with -c"), ("-w -Y -D 1", "-D with -Y")] {
+        assert!(by_mpi(line, 2).unwrap_err().to_string().contains(told), "{line}");
+        assert!(by_mpi(&format!("-F {line}"), 2).is_ok(), "{line}: each rank has a file of its own");
+    }
+}
+
+// Protects the table of MPI-IO: how tasks move data, and the library's version.
+#[test]
+fn the_table_says_which_mpi_io() {
+    let done = print::Done { api_version: "(3.1)".to_owned(), ..done("-a MPIIO -c") };
+    let head = print::test_head(&done, 1);
+    for line in ["api                 : MPIIO", "apiVersion          : (3.1)", "type                : collective"] {
+        assert!(head.lines().any(|other| other == line), "{line}: {head}");
+    }
 }
 
 // Protects IOR's own tests: a dash among letters is passed over, and a script that goes on behind its last `RUN` has one

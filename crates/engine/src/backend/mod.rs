@@ -153,6 +153,12 @@ pub(crate) trait SyncBackend {
         self.context_mut().map(|context| context.payload.finish()).unwrap_or_default()
     }
 
+    /// What is wrong where an op has just failed, in words.
+    #[cold]
+    fn explain(&mut self, errno: Errno) -> String {
+        errno.text()
+    }
+
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf {
         match (self.context(), op.as_block()) {

@@ -1,5 +1,6 @@
 //! Makes each call of a program: what a system call is here, it is once.
 
+mod mpi;
 mod records;
 
 use super::aio::Aio;
@@ -19,6 +20,8 @@ use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
 use crate::op::Seek;
 use crate::syscall::mapping::Mapping;
+pub(super) use mpi::MpiCalls;
+use mpi::OpenedByMpi;
 use plumb_workload::OpKind;
 use plumb_workload::program::Transfer;
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, RawMode, SeekFrom, Timespec, Timestamps, UTIME_NOW};
@@ -111,6 +114,9 @@ pub(super) struct Calls {
     pub(super) steps_ns: u64,
     /// What PostMark's files are moved from and to.
     whole: Option<FileMemory>,
+    mpi: Option<MpiCalls>,
+    /// A file was opened, or it was tried to.
+    has_opened: bool,
 }
 
 /// What is open under one number.
@@ -120,6 +126,7 @@ struct Handle {
     stream: Option<StdioStream>,
     mapping: Option<Mapping>,
     aio: Option<Aio>,
+    by_mpi: Option<OpenedByMpi>,
     /// Number of the file.
     number: u64,
 }
@@ -185,7 +192,7 @@ impl Calls {
         let directories = Directories::default();
         let longest_record = Duration::ZERO;
         let rules = Arc::default();
-        let (begun_at, steps_ns, record_began, whole) = (0, 0, None, None);
+        let (begun_at, steps_ns, record_began, whole, mpi, has_opened) = (0, 0, None, None, None, false);
         Calls {
             files,
             rules,
@@ -194,6 +201,8 @@ impl Calls {
             memory,
             checks,
             whole,
+            mpi,
+            has_opened,
             directories,
             record_began,
             longest_record,
@@ -229,6 +238,10 @@ impl Calls {
         let Some(StepRules::Open(opening)) = self.rules.get(usize::from(op.rules)) else {
             return Err(Errno(libc::EINVAL));
         };
+        if opening.step.mpi.is_some() {
+            self.has_opened = true;
+            return self.open_by_mpi(op);
+        }
         let (directory, path) = self.files.at(op.file)?;
         let file = rustix::fs::openat(directory, path, opening.flags, opening.mode).map_err(errno)?;
         let mut handle = Handle { number: op.file, ..Handle::default() };
@@ -246,7 +259,10 @@ impl Calls {
     }
 
     fn close_handle(&mut self, handle: Handle) -> Completion {
-        let Handle { file, stream, mapping, mut aio, .. } = handle;
+        let Handle { file, stream, mapping, mut aio, by_mpi, .. } = handle;
+        if let Some(opened) = by_mpi {
+            return self.close_by_mpi(opened);
+        }
         drop(mapping);
         let drained = aio.as_mut().map_or(Ok(()), Aio::drain);
         let closed = match (file, stream) {
@@ -259,6 +275,9 @@ impl Calls {
 
     fn fsync(&mut self, op: &CallOp, data_only: bool) -> Completion {
         let handle = self.handle(op)?;
+        if handle.by_mpi.is_some() {
+            return self.sync_by_mpi(op);
+        }
         if let Some(stream) = &mut handle.stream {
             stream.flush()?;
         }
@@ -431,7 +450,9 @@ impl Calls {
     }
 
     fn after_any(&mut self, op: &CallOp, moved: u64) -> Result<(), Box<Mismatch>> {
-        if op.kind == OpKind::Create && op.call == Call::Open {
+        if op.call == Call::Open && self.mpi.is_some() {
+            self.after_open(op);
+        } else if op.kind == OpKind::Create && op.call == Call::Open {
             let handle = &self.handles[usize::from(op.handle)];
             if let (Ok(fd), Files::Names(table)) = (handle.fd(), &self.files) {
                 table.made(op.file as u32, fd);
@@ -463,13 +484,17 @@ impl SyncBackend for Calls {
 
     #[inline(always)]
     fn samples(&self) -> bool {
-        matches!(self.files, Files::Names(_))
+        matches!(self.files, Files::Names(_)) && self.mpi.is_none()
     }
 
     #[inline]
     fn before(&mut self, op: &CallOp) {
         match &mut self.files {
-            Files::Names(_) => {}
+            Files::Names(_) => {
+                if op.call == Call::Open && self.mpi.is_some() {
+                    self.before_open(op);
+                }
+            }
             Files::Trees(trees) => {
                 if op.call == Call::Tree {
                     return trees.before(op, &self.rules, &mut self.memory);
@@ -541,6 +566,10 @@ impl SyncBackend for Calls {
             return self.after_any(&op, moved);
         }
         if self.checks && op.kind == OpKind::Read { self.memory.check_piece(moved, op.offset) } else { Ok(()) }
+    }
+
+    fn explain(&mut self, errno: Errno) -> String {
+        self.words_of(errno)
     }
 
     fn path_of(&self, op: &CallOp) -> PathBuf {

@@ -105,6 +105,7 @@ impl TransferPlan {
             Via::Bytes => (Call::ReadBytes, Call::WriteBytes),
             Via::Mapped { .. } => (Call::Load, Call::Store),
             Via::PosixAio { .. } => (Call::AioRead, Call::AioWrite),
+            Via::Mpi { .. } => (Call::MpiRead, Call::MpiWrite),
         };
         let length = transfer.record.0;
         let distance = length as i64;
@@ -152,7 +153,10 @@ impl TransferPlan {
             count,
             order,
             is_plain,
-            seeks: !matches!(transfer.via, Via::Positioned | Via::Mapped { .. } | Via::PosixAio { .. }),
+            seeks: !matches!(
+                transfer.via,
+                Via::Positioned | Via::Mapped { .. } | Via::PosixAio { .. } | Via::Mpi { .. }
+            ),
             flushes: transfer.flushes,
             pauses: transfer.pauses,
             spacing_ns: transfer.spacing.map(|spacing| spacing.0),

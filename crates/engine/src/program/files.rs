@@ -3,6 +3,7 @@
 use super::trees::{self, TreeFiles, WallMark};
 use crate::files::paths::Paths;
 use crate::guard::{Create, Door, FoundName, Guard, MadeFiles, Naming, PassReason, Refusal, mark_lent, mark_made};
+use crate::mpi_io::MpiIo;
 use crate::setting::Setting;
 use plumb_workload::files::Names;
 use plumb_workload::program::{Postmark, RecordOrder, Transfer};
@@ -25,6 +26,8 @@ pub(crate) struct ScratchFiles {
     pub(super) trees: Option<Arc<TreeFiles>>,
     /// How far workers came behind the last wall.
     pub(super) mark: Arc<WallMark>,
+    /// What opens them where MPI-IO is to.
+    pub(super) mpi_io: Option<Arc<dyn MpiIo>>,
 }
 
 /// A run of PostMark, reckoned once.
@@ -174,6 +177,7 @@ pub(crate) fn open(
             postmark: None,
             trees,
             mark: Arc::default(),
+            mpi_io: None,
         });
     }
     let base = match target.path.as_os_str().is_empty() {
@@ -244,6 +248,7 @@ pub(crate) fn open(
         postmark,
         trees: None,
         mark: Arc::default(),
+        mpi_io: setting.mpi_io.clone(),
     })
 }
 

@@ -95,6 +95,8 @@ pub(crate) enum Call {
     Store,
     AioRead,
     AioWrite,
+    MpiRead,
+    MpiWrite,
     ReadWhole,
     WriteWhole,
     /// All that is done of an entry of a tree.

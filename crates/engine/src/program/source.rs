@@ -11,7 +11,7 @@
 //! [`OpKind::Delay`]; shared rates belong to the pacer.
 
 use super::compile::{Chance, Choose, Compiled, Instruction};
-use super::cursor::Cursor;
+use super::cursor::{Cursor, TransferPlan};
 use super::file_set::{SetState, SetWalk};
 use super::op::{Call, CallOp};
 use super::postmark::Mill;
@@ -21,7 +21,7 @@ use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
 use crate::worker_error::WorkerError;
 use plumb_workload::OpKind;
-use plumb_workload::program::TreeStep;
+use plumb_workload::program::{TreeStep, Wall};
 use std::sync::Arc;
 
 /// This many instructions in a row without an op end a program with a mix.
@@ -56,6 +56,8 @@ pub(crate) struct ProgramSource {
     at: usize,
     cursor: Cursor,
     transfers: bool,
+    /// Where others are met that cannot go on without this worker, although it has ended.
+    keeps_appointments: bool,
     /// Of a file set, where the worker stands in it.
     set: Option<Box<SetWalk>>,
     /// Places in the file lists of the surrounding `each`.
@@ -113,6 +115,7 @@ impl ProgramSource {
             at: 0,
             cursor: Cursor::default(),
             transfers: true,
+            keeps_appointments: false,
             set: set.map(|state| Box::new(SetWalk::new(program, state, stream))),
             places: Vec::new(),
             mill: program.postmark.as_ref().map(|part| Box::new(Mill::new(&part.0, part.1, worker))),
@@ -189,6 +192,24 @@ impl ProgramSource {
     /// From here on, without transfers and without what PostMark's part would do.
     pub(super) fn leave_out_transfers(&mut self) {
         self.transfers = false;
+    }
+
+    /// The worker has ended before its steps have, and makes only what others wait for: their meetings, and calls that are made
+    /// together. With or without its transfers.
+    pub(super) fn take_part_only(&mut self, with_transfers: bool) {
+        self.transfers = with_transfers;
+        self.keeps_appointments = true;
+    }
+
+    /// Comes to the wall of a transfer that is left out, where others wait there.
+    fn keep_appointment_at_wall(&mut self, number: u32) {
+        let waits = |plan: &TransferPlan| matches!(plan.wall(), Some(Wall::After(_)));
+        if self.keeps_appointments
+            && self.program.transfers.get(number as usize).is_some_and(waits)
+            && let Some(meeting) = &self.walls.meeting
+        {
+            meeting.keep_appointment_at_wall();
+        }
     }
 
     /// How far it came, so that another process can go the same way again.
@@ -296,8 +317,10 @@ impl ProgramSource {
             | Instruction::Trees(_)
             | Instruction::Postmark => return Came::Nothing,
             Instruction::Meet => {
-                if let Some(meeting) = self.walls.meeting.as_mut().filter(|_| self.transfers) {
-                    meeting.meet_at_step();
+                match self.walls.meeting.as_mut() {
+                    Some(meeting) if self.keeps_appointments => meeting.keep_appointment_at_step(),
+                    Some(meeting) if self.transfers => meeting.meet_at_step(),
+                    _ => {}
                 }
                 return Came::Nothing;
             }
@@ -382,7 +405,11 @@ impl Source for ProgramSource {
                 }
                 Some(&Instruction::TransferToWall(number)) if self.transfers => Some(self.next_before_wall(number)),
                 Some(&Instruction::Trees(number)) if self.transfers => Some(self.next_of_trees(number)),
-                Some(Instruction::TransferToWall(_) | Instruction::Trees(_)) => Some(None),
+                Some(&Instruction::TransferToWall(number)) => {
+                    self.keep_appointment_at_wall(number);
+                    Some(None)
+                }
+                Some(Instruction::Trees(_)) => Some(None),
                 Some(Instruction::Postmark) => Some(self.mill.as_mut().and_then(|mill| mill.next())),
                 _ => None,
             };

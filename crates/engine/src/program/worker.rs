@@ -1,6 +1,6 @@
 //! The workers of programs.
 
-use super::calls::{Calls, Files, LINK_BYTES};
+use super::calls::{Calls, Files, LINK_BYTES, MpiCalls};
 use super::compile::Compiled;
 use super::content::RecordMemory;
 use super::file_set::{SetPlace, SetState};
@@ -18,6 +18,7 @@ use crate::barrier::{Barrier, Body};
 use crate::bind::{bind_pacer, run_to_end};
 use crate::clock::Clock;
 use crate::fault::Yielded;
+use crate::mpi_io::MpiIo;
 use crate::op::Operation;
 use crate::pacer::{AnyPacer, Closed, Pacing};
 use crate::plan::{WorkerPlanError, WorkerSeat};
@@ -149,6 +150,14 @@ trait NamedCalls: SyncBackend<Op = CallOp> {
     /// The rules of the steps that come next.
     fn use_rules(&mut self, _rules: &Arc<Vec<StepRules>>) {}
 
+    /// Makes of an op what workers of other processes wait for, although this one has ended.
+    fn take_part(&mut self, _op: &CallOp) {}
+
+    /// Whether a call failed that was made together with them.
+    fn has_failed_together(&self) -> bool {
+        false
+    }
+
     /// Longest time of all calls that were made of one record, ns.
     fn longest_record_ns(&self) -> Option<u64> {
         None
@@ -163,6 +172,14 @@ trait NamedCalls: SyncBackend<Op = CallOp> {
 impl NamedCalls for Calls {
     fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
         Calls::use_rules(self, rules);
+    }
+
+    fn take_part(&mut self, op: &CallOp) {
+        Calls::take_part(self, op);
+    }
+
+    fn has_failed_together(&self) -> bool {
+        Calls::has_failed_together(self)
     }
 
     fn longest_record_ns(&self) -> Option<u64> {
@@ -198,6 +215,7 @@ pub(crate) struct NamedWorker {
     passes: u64,
     /// How far workers came behind the last wall of the target.
     mark: Arc<WallMark>,
+    mpi_io: Option<Arc<dyn MpiIo>>,
     pub(crate) working_set_bytes: u64,
     pub(crate) target_bytes: u64,
 }
@@ -236,6 +254,10 @@ pub(crate) fn plan(
         NamedTarget::Files(files) => Arc::clone(&files.mark),
         NamedTarget::Nothing(files) => Arc::clone(&files.mark),
         NamedTarget::Sim { .. } => Arc::default(),
+    };
+    let mpi_io = match &target {
+        NamedTarget::Files(files) if program.opened_by_mpi().next().is_some() => Some(mpi_io(seat, program, files)?),
+        _ => None,
     };
     let (files, count, named) = match target {
         NamedTarget::Files(ScratchFiles { trees: Some(trees), .. }) => (NamedFiles::Trees(Arc::clone(trees)), 0, None),
@@ -278,9 +300,33 @@ pub(crate) fn plan(
         content_stream,
         passes: seat.passes().unwrap_or(1),
         mark,
+        mpi_io,
         working_set_bytes: touched.max(peak_bytes / threads.max(1)),
         target_bytes: reach.saturating_mul(count).max(peak_bytes),
     })
+}
+
+/// What opens the files of a program that wants MPI-IO.
+fn mpi_io(seat: &WorkerSeat<'_>, program: &Program, files: &ScratchFiles) -> Result<Arc<dyn MpiIo>, WorkerPlanError> {
+    let Some(mpi_io) = &files.mpi_io else {
+        return Err(
+            seat.error("its files are opened by MPI-IO, but no MPI library was started; start it with `mpirun`")
+        );
+    };
+    let ranks = program.opened_by_mpi().map(|open| open.ranks).max().unwrap_or(1);
+    if ranks > mpi_io.ranks() {
+        let there_are = mpi_io.ranks();
+        return Err(seat.error(format!("{ranks} ranks open its files together, but there are {there_are}; start more")));
+    }
+    // MPI-IO takes what stands before a colon for a kind of file system, and would open another file than the guard has seen.
+    let is_wrong = |path: &PathBuf| path.as_os_str().as_encoded_bytes().contains(&b':');
+    match (0..files.count()).map(|number| files.path(number)).find(is_wrong) {
+        Some(path) => Err(seat.error(format!(
+            "{} has a colon, and MPI-IO takes what stands before it for a kind of file system; use a name without one",
+            path.display()
+        ))),
+        None => Ok(Arc::clone(mpi_io)),
+    }
 }
 
 impl NamedWorker {
@@ -302,7 +348,7 @@ impl NamedWorker {
         let reads = self.program.transfers().any(Transfer::reads) || self.program.trees().any(|step| !step.changes());
         let checks = self.program.checks && reads;
         let calls = Calls::new(files, self.handles(), Streams::of(&self.program), memory, checks, *barrier.clock());
-        Ok(calls.with_whole(whole))
+        Ok(calls.with_whole(whole).with_mpi(self.mpi_io.clone().map(MpiCalls::new)))
     }
 
     fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {
@@ -329,7 +375,8 @@ impl NamedWorker {
             .program
             .all_steps()
             .any(|step| matches!(step, Step::Transfer(transfer) if matches!(transfer.via, Via::PosixAio { .. })));
-        if barrier.is_alone() && !has_helpers {
+        // Nor has a library of MPI's one thread only.
+        if barrier.is_alone() && !has_helpers && self.mpi_io.is_none() {
             unshare_fds::take(&[]);
         }
         let calls = self.calls(barrier, files)?;
@@ -369,11 +416,20 @@ impl NamedWorker {
         if let Some(done) = timed.at_wall() {
             barrier.report().at_wall.store(done + 1, Relaxed);
         }
+        if calls.has_failed_together() {
+            barrier.give_up();
+        } else if ended != Ended::Done && self.mpi_io.is_some() {
+            // Before anything that waits: others may wait for this one in a call of MPI, and their ranks for them.
+            timed.take_part_only(self.program.moves_together());
+            while let Some(op) = timed.next() {
+                calls.take_part(&op);
+            }
+        }
         // What no clock sees must not pass for what it saw.
         if self.program.changes_in_clock() && (ended == Ended::Stopped || !self.program.after.is_empty()) {
             barrier.await_look();
         }
-        if ended == Ended::Stopped {
+        if ended == Ended::Stopped && self.mpi_io.is_none() {
             if self.program.rest == Rest::Calls {
                 timed.leave_out_transfers();
             }

@@ -5,12 +5,12 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
 use plumb_engine::trace::Recordings;
-use plumb_engine::{DropCaches, EngineError, Live, Nobody, Observer, Part, Setting, TargetView};
+use plumb_engine::{DropCaches, EngineError, Live, MpiIo, Nobody, Observer, Part, Setting, TargetView};
 use plumb_result::{Measurement, PhaseMeasurement, PhaseObservations};
 use plumb_workload::{OpKind, RunAs, Workload};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{PoisonError, RwLock, mpsc};
+use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -29,6 +29,7 @@ pub struct Place {
     pub permissions: Permissions,
     pub recordings: Option<&'static dyn Recordings>,
     pub part: Part,
+    pub mpi_io: Option<Arc<dyn MpiIo>>,
 }
 
 impl Place {
@@ -48,6 +49,7 @@ impl Place {
             permissions: Permissions::none(),
             recordings: None,
             part: Part::All,
+            mpi_io: None,
         }
     }
 
@@ -75,6 +77,7 @@ impl Place {
             copy_listener: None,
             part: self.part,
             others: None,
+            mpi_io: self.mpi_io.clone(),
         };
         let outcome = plumb_engine::run(&workload, &setting, observer);
         assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed, however a run ends");

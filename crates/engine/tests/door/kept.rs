@@ -45,6 +45,7 @@ fn run(texts: &[&str]) -> Vec<(bool, u64)> {
             copy_listener: None,
             part: Part::All,
             others: None,
+            mpi_io: None,
         };
         let mut spy = Spy::default();
         let measured = plumb_engine::run(&workload(text), &setting, &mut spy).unwrap();

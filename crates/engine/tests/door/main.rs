@@ -16,6 +16,7 @@ mod groups;
 mod jobs;
 mod jobs_guard;
 mod kept;
+mod mpi_io;
 mod pacing;
 mod replays;
 mod scripts;

@@ -256,6 +256,7 @@ pub const TOPICS: &[Topic] = &[
                 "plumb as mdtest -n 1000 -F -d out --plumb-ranks 4",
             ),
             example("Write and read a shared file, 4 ranks", "plumb as ior -b 16m -t 1m -o file --plumb-ranks 4"),
+            example("The same by collective MPI-IO", "mpirun -n 4 plumb as ior -a MPIIO -c -b 16m -t 1m -o file"),
             example(
                 "Run the phases of IO500 on 64 ranks; its result is \"io500-style\"",
                 "mpirun -n 64 plumb as io500 config.ini",

@@ -132,7 +132,7 @@ fn what_is_not_plumb_s_is_left_alone() {
     home.file("mine", "text");
     home.plumb("as ior -b 64k -t 64k -o mine").expect(5).complains(&["mine", "PLUMB_ALLOW"]);
     assert_eq!(read(&home, "mine"), "text");
-    home.plumb("as ior -a MPIIO").expect(255).complains(&["not yet supported"]);
+    home.plumb("as ior -a HDF5").expect(255).complains(&["not yet supported"]);
     home.plumb("as ior --nosuch").expect(1).complains(&["unknown option `--nosuch`"]);
     home.plumb("as ior -b 1m -t 300k").expect(255).complains(&["multiple of"]);
     home.plumb("as ior -h").expect(0).says(&["Synopsis ior", "--plumb-ranks"]);

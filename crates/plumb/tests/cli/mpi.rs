@@ -10,6 +10,7 @@ struct Launcher {
     program: &'static str,
     options: &'static [&'static str],
     transport: &'static str,
+    library: &'static str,
 }
 
 const LAUNCHERS: [Launcher; 2] = [
@@ -17,8 +18,9 @@ const LAUNCHERS: [Launcher; 2] = [
         program: "mpirun.openmpi",
         options: &["--allow-run-as-root", "--oversubscribe"],
         transport: "Open MPI ",
+        library: "libmpi.so.40",
     },
-    Launcher { program: "mpiexec.hydra", options: &[], transport: "MPICH " },
+    Launcher { program: "mpiexec.hydra", options: &[], transport: "MPICH ", library: "libmpich.so.12" },
 ];
 
 /// Those that are here.
@@ -352,6 +354,83 @@ fn iors_tasks_are_processes() {
     }
 }
 
+/// Names in a directory, in order.
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+// Protects IOR's MPI-IO: whichever way MPI moves the data, it lies where the other back end puts it, and is read as what was written;
+// and the library leaves no other file behind, and writes over none that Plumb did not make.
+#[test]
+fn mpi_io_puts_data_where_posix_does() {
+    for launcher in launchers() {
+        let home = Home::new();
+        let layout = "-G 7 -k -b 64k -t 16k -s 2";
+        launcher.plumb(&home, 3, &format!("as ior -w {layout} -o posix")).ran();
+        let posix = std::fs::read(home.work().join("posix")).unwrap();
+        for options in
+            ["-e", "-c -g -Y", "--mpiio.useFileView --mpiio.preallocate", "-c --mpiio.useFileView", "-c -N 3"]
+        {
+            let said =
+                launcher.plumb(&home, 4, &format!("as ior -a MPIIO -N 3 {options} -w -r -R {layout} -o mpi")).ran();
+            let kind = if options.contains("-c") { "collective" } else { "independent" };
+            said.says(&["api : MPIIO", "tasks : 3", &format!("type : {kind}"), "Max(MiB)"]);
+            assert!(std::fs::read(home.work().join("mpi")).unwrap() == posix, "{options}");
+        }
+        let own = "-F -C -w -r -R -W -e -i 2";
+        launcher.plumb(&home, 2, &format!("as ior -a MPIIO {own} -G 7 -b 64k -t 16k -o own")).ran();
+        std::fs::write(home.work().join("mine"), "precious").unwrap();
+        let refused = launcher.plumb(&home, 2, &format!("as ior -a MPIIO -w {layout} -o mine")).expect(5);
+        refused.complains(&["mine", "PLUMB_ALLOW="]);
+        assert_eq!(std::fs::read_to_string(home.work().join("mine")).unwrap(), "precious");
+        assert_eq!(names_in(&home.work()), ["mine", "mpi", "posix"]);
+    }
+}
+
+// Protects: where calls of MPI fail on all ranks, the run ends with the library's words, and none waits for another for ever.
+#[test]
+fn mpi_io_that_fails_ends_the_run() {
+    for launcher in launchers() {
+        let home = Home::new();
+        let missing = launcher.plumb(&home, 3, "as ior -a MPIIO -r -b 64k -t 16k -o missing");
+        assert_ne!(missing.code, 0);
+        missing.says(&["MPI_File_open"]);
+    }
+}
+
+// Protects: a process that was started alone opens an MPI library for MPI-IO, and says what to do where it cannot.
+#[test]
+fn mpi_io_works_alone_with_a_library() {
+    let home = Home::new();
+    let ran = |library: &str, line: &str| {
+        let mut command = home.command(line.split_whitespace());
+        command.env("PLUMB_MPI", library);
+        Said::of(command)
+    };
+    for launcher in launchers() {
+        let said = ran(launcher.library, "as ior -a MPIIO -c -w -r -R -b 64k -t 16k -o file").ran();
+        said.says(&["apiVersion : (", "clients per node : 1"]);
+        let hint = home.file("hints", "IOR_HINT__MPI__cb_buffer_size=65536\n");
+        ran(
+            launcher.library,
+            &format!("as ior -a MPIIO -b 64k -t 16k -o file --mpiio.hintsFileName={}", hint.display()),
+        )
+        .ran();
+    }
+    for (library, told) in [("/no/such/libmpi.so", "PLUMB_MPI="), ("off", "unset PLUMB_MPI")] {
+        ran(library, "as ior -a MPIIO -o f")
+            .expect(255)
+            .complains(&["ior: -a MPIIO: MPI-IO needs an MPI library", told]);
+    }
+    home.file("hints", "IOR_HINT__MPI__cb_nodes\n");
+    let wrong = "as ior -a MPIIO -o f --mpiio.hintsFileName=hints";
+    ran("off", wrong).expect(255).complains(&["hints: `IOR_HINT__MPI__cb_nodes` is no hint"]);
+    assert!(!home.work().join("f").exists());
+}
+
 // Protects: what processes cannot do together is refused with a way out, before anything is written.
 #[test]
 fn what_tasks_in_processes_cannot_do_is_refused() {
@@ -361,6 +440,7 @@ fn what_tasks_in_processes_cannot_do_is_refused() {
             ("as ior --plumb-ranks 2 -o f", "leave it out under mpirun"),
             ("as ior -N 3 -o f", "start more with mpirun -n"),
             ("as ior -D 1 -o f", "stoneWallingWearOut=1"),
+            ("as ior -a MPIIO -c -w -D 1 -o f", "-D with -c"),
             ("as mdtest -c -n 3 -d out", "use --plumb-ranks without mpirun"),
             ("as mdtest -l 3 -n 3 -d out", "start more with mpirun -n"),
         ] {

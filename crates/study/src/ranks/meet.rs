@@ -58,6 +58,10 @@ impl Meetings {
 }
 
 impl OtherProcesses for Meetings {
+    fn give_up(&self) {
+        self.cluster.announce_end();
+    }
+
     fn meet(&self, count: u64) -> Option<u64> {
         let mut phase = self.phase();
         if phase.failed.is_some() {

@@ -14,19 +14,24 @@
 
 mod found;
 mod meet;
+mod mpi_io;
 mod order;
 mod patience;
 mod run;
 mod share;
 
 pub(crate) use found::OfRanks;
+pub use mpi_io::mpi_io_of;
 pub use order::{Division, follow};
 pub(crate) use order::{RunOrder, WorkloadOfRank, is_named};
 pub(crate) use run::RanksRun;
 
-use plumb_cluster::{ClockOffset, Cluster, ClusterError, Leave, Member, Roster, clock_offset, wait_forever};
+use plumb_cluster::mpi::MpiIo;
+use plumb_cluster::{
+    ClockOffset, Cluster, ClusterError, Leave, Member, Roster, StartError, clock_offset, wait_forever,
+};
 use plumb_result::{RankHost, Ranks};
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 /// The processes that measure together, as one of them sees it.
@@ -37,6 +42,8 @@ pub struct JoinedRanks {
     offset: Cell<ClockOffset>,
     /// Somebody does not answer: whoever waits for all of them waits for ever.
     broken: Cell<bool>,
+    /// MPI-IO of the library that carries their messages, once it was asked for.
+    mpi_io: OnceCell<Option<Arc<MpiIo>>>,
 }
 
 impl JoinedRanks {
@@ -47,7 +54,7 @@ impl JoinedRanks {
     pub fn meet(cluster: Box<dyn Cluster>) -> Result<JoinedRanks, ClusterError> {
         let cluster: Arc<dyn Cluster> = cluster.into();
         let roster = Roster::of_all(&*cluster, Member::this(), &wait_forever)?;
-        Ok(JoinedRanks { cluster, roster, offset: Cell::default(), broken: Cell::new(false) })
+        Ok(JoinedRanks { cluster, roster, offset: Cell::default(), broken: Cell::new(false), mpi_io: OnceCell::new() })
     }
 
     /// Compares the clocks of hosts, before each run: they drift apart by milliseconds an hour. Collective.
@@ -61,6 +68,18 @@ impl JoinedRanks {
         let offset = clock_offset(&*self.cluster, &wait_forever)?;
         self.offset.set(if self.roster.same_clock(0, self.rank()) { ClockOffset::default() } else { offset });
         Ok(())
+    }
+
+    /// MPI-IO of the library that carries the ranks' messages; `None` where they have another transport.
+    ///
+    /// # Errors
+    /// The library cannot be used for it.
+    pub fn mpi_io(&self) -> Result<Option<Arc<MpiIo>>, StartError> {
+        if let Some(known) = self.mpi_io.get() {
+            return Ok(known.clone());
+        }
+        let found = self.cluster.mpi_io().transpose()?.map(Arc::new);
+        Ok(self.mpi_io.get_or_init(|| found).clone())
     }
 
     /// This rank does nothing more with the others.

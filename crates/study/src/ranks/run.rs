@@ -2,12 +2,13 @@
 
 use super::JoinedRanks;
 use super::meet::Meetings;
+use super::mpi_io::mpi_io_of;
 use super::order::{Division, WorkloadOfRank};
 use super::patience::AfterSignal;
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
 use plumb_cluster::{Arrival, ClusterError, Ending, EndingKind, Release, monotonic_ns, wait_until_ns};
-use plumb_engine::OtherProcesses;
 use plumb_engine::signals::StopFlag;
+use plumb_engine::{MpiIo, OtherProcesses};
 use plumb_result::PhaseMeasurement;
 use plumb_result::merge::{FilesOfRanks, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
@@ -37,6 +38,12 @@ fn meetings_of(phase: &Phase) -> usize {
     phase.workers.iter().filter_map(|group| group.work.program()).map(Program::meetings).max().unwrap_or(0)
 }
 
+/// Whether any worker opens files by MPI-IO.
+fn opens_by_mpi(workload: &Workload) -> bool {
+    let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
+    groups.filter_map(|group| group.work.program()).any(|program| program.opened_by_mpi().next().is_some())
+}
+
 /// One run of several ranks.
 pub(crate) struct RanksRun<'a> {
     ranks: &'a JoinedRanks,
@@ -54,6 +61,8 @@ pub(crate) struct RanksRun<'a> {
     /// That last sum is made.
     last_is_summed: Cell<bool>,
     after_signal: AfterSignal,
+    /// Workers may be in calls of MPI's that nothing ends.
+    uses_mpi_io: bool,
     /// Of the workers of all ranks inside a phase, and how many each phase has; none where every rank runs all workers by itself.
     meetings: Option<(Arc<Meetings>, Vec<usize>)>,
     reasons: RefCell<Vec<String>>,
@@ -95,6 +104,7 @@ impl<'a> RanksRun<'a> {
             ends: Cell::new(false),
             last_is_summed: Cell::new(false),
             after_signal,
+            uses_mpi_io: opens_by_mpi(workload),
             meetings: (division != Division::Each).then(|| {
                 let meetings = Meetings::new(Arc::clone(&ranks.cluster), after_signal);
                 (Arc::new(meetings), workload.phase.iter().map(meetings_of).collect())
@@ -120,6 +130,11 @@ impl<'a> RanksRun<'a> {
     /// What the workers of this rank ask those of the others.
     pub(crate) fn others(&self) -> Option<Arc<dyn OtherProcesses>> {
         self.meetings.as_ref().map(|(meetings, _)| Arc::clone(meetings) as Arc<dyn OtherProcesses>)
+    }
+
+    /// What the workers of this rank open files with that they open by MPI-IO. Rank 0 says why there is none.
+    pub(crate) fn mpi_io(&self) -> Option<Arc<dyn MpiIo>> {
+        Some(mpi_io_of(&self.ranks.mpi_io().ok()??))
     }
 
     /// Ends a phase that is under way where another rank cannot go on, or no longer answers. Once a second will do.
@@ -284,6 +299,10 @@ impl<'a> RanksRun<'a> {
                 self.barrier(Arrival::Ends(why.to_owned()));
             }
             self.sum(RankPhase::nothing(format!("{}: {why}", self.name(own))));
+        }
+        // A library that a worker is still in cannot be left as if all were well.
+        if self.uses_mpi_io && self.ranks.cluster.is_to_end().is_some() {
+            self.ranks.broken.set(true);
         }
         RanksFound { phases: self.found.take(), ended_by: self.reasons.take() }
     }

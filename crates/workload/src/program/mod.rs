@@ -10,6 +10,7 @@ mod amount;
 mod content;
 mod facts;
 mod files;
+mod mpi;
 pub mod postmark;
 mod shared;
 mod step;
@@ -20,6 +21,7 @@ pub use amount::{Amount, Draw, TableRow, Variable};
 pub use content::{PacketKind, Packets, ProgramContent, ProgramMemory};
 pub use facts::Needs;
 pub use files::{FileStep, FileWork, Held, Pick, ScratchTarget};
+pub use mpi::{MpiOpen, MpiView};
 pub use postmark::{Postmark, PostmarkLocation, PostmarkPart, PostmarkStep};
 pub use shared::{
     EventUnit, ExistingTree, FinishUnit, SharedFile, SharedPick, SharedStep, SharedTransfer, SharedTree, SharedWork,
@@ -228,6 +230,21 @@ impl Program {
             step => matches!(step.wall(), Some(Wall::After(_))),
         };
         self.all_steps().filter(waits).count()
+    }
+
+    /// How the files are opened that it opens by MPI-IO.
+    pub fn opened_by_mpi(&self) -> impl Iterator<Item = &MpiOpen> {
+        self.all_steps().filter_map(|step| match step {
+            Step::Open(open) => open.mpi.as_deref(),
+            _ => None,
+        })
+    }
+
+    /// Whether it moves records, or flushes each of them, only where all ranks that opened the file do.
+    pub fn moves_together(&self) -> bool {
+        let is_shared = self.opened_by_mpi().any(|open| open.ranks > 1);
+        let together = |transfer: &Transfer| matches!(transfer.via, Via::Mpi { together: true }) || transfer.flushes;
+        is_shared && self.transfers().any(together)
     }
 
     /// Whether it waits in its clock.

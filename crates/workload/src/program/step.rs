@@ -1,6 +1,7 @@
 //! The steps of a program.
 
 use super::files::{FileStep, Held, Pick};
+use super::mpi::MpiOpen;
 use super::postmark::PostmarkStep;
 use super::shared::SharedStep;
 use super::transfer::Transfer;
@@ -328,6 +329,9 @@ pub struct OpenStep {
     /// As a stream of the C library.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<StdioBuffer>,
+    /// By MPI-IO.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpi: Option<Box<MpiOpen>>,
 }
 
 fn is_first(handle: &u16) -> bool {
@@ -349,6 +353,7 @@ impl Default for OpenStep {
             promise: OpenPromise::Plain,
             mode: 0o666,
             stream: None,
+            mpi: None,
         }
     }
 }

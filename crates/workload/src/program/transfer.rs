@@ -330,4 +330,10 @@ pub enum Via {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         copies: bool,
     },
+    /// `MPI_File_read_at`/`MPI_File_write_at` of a file that MPI-IO opened.
+    Mpi {
+        /// `MPI_File_read_at_all`/`MPI_File_write_at_all`, in which all ranks take part that opened it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        together: bool,
+    },
 }

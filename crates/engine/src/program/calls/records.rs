@@ -131,6 +131,7 @@ impl Calls {
             | Call::PutCharactersUnlocked => self.streamed(op),
             Call::ReadWhole | Call::WriteWhole => self.moved_whole(op),
             Call::Load | Call::Store => self.mapped(op),
+            Call::MpiRead | Call::MpiWrite => self.move_by_mpi(op),
             Call::Tree => self.without_data(op),
             _ => self.asynchronous(op),
         }

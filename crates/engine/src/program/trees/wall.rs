@@ -72,6 +72,19 @@ impl WallMeeting {
         self.memory.control.worker(self.worker).meet_at_wall(count, self.workers, others).unwrap_or(count)
     }
 
+    /// Comes to the wall although the worker has ended: those of other processes wait for it. This worker is the only one of its
+    /// process.
+    pub(in crate::program) fn keep_appointment_at_wall(&self) {
+        self.memory.control.worker(self.worker).keep_appointment_at_wall(self.memory.others.as_deref());
+    }
+
+    /// The same at a step.
+    pub(in crate::program) fn keep_appointment_at_step(&mut self) {
+        self.meetings += 1;
+        let others = self.memory.others.as_deref();
+        self.memory.control.worker(self.worker).keep_appointment_at_step(self.meetings, others);
+    }
+
     /// Waits until all workers of the phase are at the same step.
     pub(in crate::program) fn meet_at_step(&mut self) {
         self.meetings += 1;

@@ -1,19 +1,23 @@
 //! `plumb as ior`.
 
 use super::ToolCall;
+use super::error::DialectError;
 use super::hpc::{self, Report};
 use super::runner::{Dialect, Load, RunEnded, Step, page};
 use crate::exit::End;
 use crate::output::{error_line, error_text};
+use plumb_cluster::mpi::MpiIo;
 use plumb_dialects::FileError;
 use plumb_dialects::aiori::FileSystem;
 use plumb_dialects::ior::print::{self, Done, Session};
 use plumb_dialects::ior::{self, Access, AccessKind, Api, Asked, Facts, Form, IorError, Lowered, Test, lower};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Bench, Division, Progress};
+use plumb_study::{Bench, Division, Progress, mpi_io_of};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// IOR's tests; the code is the number of transfers that were not what was written, or 255 after an error.
@@ -99,6 +103,7 @@ impl Dialect for Ior {
             ranks_per_node: self.ranks_per_node,
             transfers_at_wall: self.transfers_at_wall(test)?,
             file_bytes: std::fs::metadata(&file).ok().map(|metadata| metadata.len()),
+            hints: hints(test)?,
         };
         let lowered = lower(test, &facts);
         if repetition == 0 {
@@ -107,9 +112,16 @@ impl Dialect for Ior {
                 began: hpc::ctime(),
                 file_system: match test.api {
                     Api::Dummy(_) => FileSystem::default(),
-                    Api::Posix | Api::Mmap => hpc::file_system(Path::new(&file)),
+                    Api::Posix | Api::Mmap | Api::MpiIo(_) => hpc::file_system(Path::new(&file)),
                 },
                 file,
+                api_version: match mpi_io(test)? {
+                    Some(library) => {
+                        let (version, subversion) = library.standard();
+                        format!("({version}.{subversion})")
+                    }
+                    None => String::new(),
+                },
                 accesses: Vec::new(),
             };
             if test.form != Form::Json {
@@ -126,6 +138,7 @@ impl Dialect for Ior {
 
     fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<Watching<'a>> {
         bench.division = Division::Groups;
+        bench.mpi_io = mpi_io(&self.tests[run.test])?.map(|library| mpi_io_of(&library));
         let (test, repetition) = (&self.tests[run.test], run.lowered.repetition);
         Ok(Watching { test, repetition, accesses: Vec::new(), report: &self.report })
     }
@@ -241,6 +254,42 @@ impl Ior {
             }
         }
     }
+}
+
+/// The MPI library of a test by MPI-IO. It is started where this process is alone.
+fn mpi_io(test: &Test) -> Step<Option<Arc<MpiIo>>> {
+    if !matches!(test.api, Api::MpiIo(_)) {
+        return Ok(None);
+    }
+    crate::ranks::mpi_io().map(Some).map_err(|error| {
+        error_line!("ior: -a MPIIO: {error}");
+        FAILED.into()
+    })
+}
+
+/// Hints to MPI-IO: of the environment, and of the test's file of hints, which holds where both have one.
+fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
+    if !matches!(test.api, Api::MpiIo(_)) {
+        return Ok(BTreeMap::new());
+    }
+    let wrong = |place: &str, line: &str| {
+        error_line!("ior: {place}: `{line}` is no hint; write it as IOR_HINT__MPI__NAME=VALUE");
+        FAILED
+    };
+    let variables = std::env::vars_os().filter_map(|(name, value)| {
+        let line = format!("{}={}", name.to_str()?, value.to_str()?);
+        line.starts_with("IOR_HINT").then_some(line)
+    });
+    let variables: Vec<String> = variables.collect();
+    let of_variables = ior::hints::hints(variables.iter().map(String::as_str));
+    let mut all = of_variables.map_err(|line| wrong("environment", line))?;
+    if let Some(path) = &test.hints_file {
+        let option = "--mpiio.hintsFileName";
+        let text = std::fs::read_to_string(path).map_err(DialectError::file(format!("{option}: cannot read {path}")));
+        let text = hpc::or_report(text, "ior", FAILED)?;
+        all.extend(ior::hints::hints(text.lines()).map_err(|line| wrong(path, line))?);
+    }
+    Ok(all)
 }
 
 /// Prints each result as it is there.

@@ -1,5 +1,6 @@
 //! What is known of a program's handles at a step: open, closed, or unsure, where ways through the steps differ.
 
+use crate::program::MpiView;
 use std::collections::BTreeMap;
 
 /// What is known of something that may differ between ways through a flow.
@@ -23,9 +24,20 @@ pub(super) struct Handle {
     pub(super) writable: Known,
     pub(super) stream: bool,
     pub(super) mapped_bytes: u64,
+    /// Of a file that MPI-IO opened.
+    pub(super) mpi: Option<MpiHandle>,
 }
 
-pub(super) const CLOSED: Handle = Handle { open: Known::No, writable: Known::Unsure, stream: false, mapped_bytes: 0 };
+/// What is known of a file that MPI-IO opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MpiHandle {
+    /// Ranks that opened it.
+    pub(super) ranks: u32,
+    pub(super) view: Option<MpiView>,
+}
+
+pub(super) const CLOSED: Handle =
+    Handle { open: Known::No, writable: Known::Unsure, stream: false, mapped_bytes: 0, mpi: None };
 
 /// The file that `same` means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,6 +1,7 @@
 //! Rules of programs: what is asked of one as a whole. Its steps are followed by a [`walk`].
 
 mod handles;
+mod mpi;
 mod records;
 mod shared;
 mod walk;

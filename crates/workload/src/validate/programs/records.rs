@@ -83,6 +83,8 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
         }
     }
     let (fits, help) = match transfer.via {
+        Via::Mpi { .. } => (handle.mpi.is_some(), "open it with `mpi = {}`"),
+        _ if handle.mpi.is_some() => (false, "use `via.mpi = {}`, or open it without `mpi`"),
         Via::Plain | Via::Positioned | Via::Bytes => (!handle.stream, "open it without `stream`"),
         Via::Stdio | Via::Characters | Via::UnlockedCharacters => (handle.stream, "open it with `stream = {}`"),
         Via::Mapped { .. } => (handle.mapped_bytes >= transfer.end(), "put a `map` of its whole length before it"),
@@ -94,6 +96,19 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
             (!handle.stream, "open it without `stream`")
         }
     };
+    if let (Via::Mpi { together }, Some(mpi)) = (transfer.via, handle.mpi) {
+        if mpi.ranks > 1 && (together || transfer.flushes) && transfer.wall.is_some() {
+            let message = "ranks that move or flush each record together cannot stop at a wall by themselves";
+            check.problem(["wall"], message, "leave `wall` out, or `together` and `flushes`");
+        }
+        if transfer.locks {
+            check.problem(["locks"], "MPI-IO locks by itself what it wants to", "leave `locks` out");
+        }
+        if mpi.view.is_some_and(|view| !view.shows(&transfer.order)) {
+            let message = "the file was opened with a view of other blocks";
+            check.problem(["order"], message, "use `segments` with the same `first`, `block` and `stride`");
+        }
+    }
     if transfer.pauses.is_some_and(|pauses| pauses.every == 0) {
         check.problem(["pauses", "every"], "the number of records between pauses is 0", "use at least 1");
     }

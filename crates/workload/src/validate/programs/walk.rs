@@ -1,8 +1,8 @@
 //! Follows a program through its steps, with handles open, closed or unsure. One that repeats, or a loop, is followed
 //! twice.
 
-use super::handles::{CLOSED, Handle, Known, Same, State, Wants};
-use super::{aligned, picked, postmark, records};
+use super::handles::{CLOSED, Handle, Known, MpiHandle, Same, State, Wants};
+use super::{aligned, mpi, picked, postmark, records};
 use crate::program::{Each, FileOrder, Needs, OpenStep, Pick, PostmarkStep, Step};
 use crate::target::Distribution;
 use crate::units::Bytes;
@@ -176,7 +176,8 @@ impl Walk<'_> {
             Step::Open(open) => {
                 let writable = if open.write { Known::Yes } else { Known::No };
                 let stream = open.stream.is_some();
-                self.opens(open.handle, Handle { open: Known::Yes, writable, stream, mapped_bytes: 0 }, state);
+                let mpi = open.mpi.as_ref().map(|mpi| MpiHandle { ranks: mpi.ranks, view: mpi.view });
+                self.opens(open.handle, Handle { open: Known::Yes, writable, stream, mapped_bytes: 0, mpi }, state);
                 self.open(open);
             }
             Step::Close { handle } => {
@@ -209,13 +210,17 @@ impl Walk<'_> {
                 self.offset(*offset);
                 self.sizes(size);
             }
-            Step::Fsync { handle }
-            | Step::Fdatasync { handle }
+            Step::Fsync { handle } => self.uses(*handle, Wants::Any, state),
+            Step::Fdatasync { handle }
             | Step::Flush { handle }
             | Step::Seek { handle, .. }
-            | Step::Lock { handle, .. } => self.uses(*handle, Wants::Any, state),
+            | Step::Lock { handle, .. } => {
+                self.uses(*handle, Wants::Any, state);
+                self.has_descriptor(*handle, state);
+            }
             Step::Truncate { handle, size } | Step::Fallocate { handle, size } => {
                 self.uses(*handle, Wants::Writing, state);
+                self.has_descriptor(*handle, state);
                 let empty_is_fine = matches!(step, Step::Truncate { .. });
                 self.check.inside("size", |check| {
                     check.distribution(size, |check, keys, size| {
@@ -230,6 +235,7 @@ impl Walk<'_> {
             }
             Step::Map(map) => {
                 self.uses(map.handle, Wants::Any, state);
+                self.has_descriptor(map.handle, state);
                 self.check.length(["length"], map.length.0);
                 state.change(map.handle, |handle| handle.mapped_bytes = map.length.0);
             }
@@ -393,6 +399,17 @@ impl Walk<'_> {
         }
         if open.mode > 0o7777 {
             self.check.problem(["mode"], format!("{:o} is not a valid file mode", open.mode), "use at most 0o7777");
+        }
+        if let Some(mpi) = &open.mpi {
+            mpi::opened(self.check, open, mpi);
+        }
+    }
+
+    /// MPI-IO has the descriptor of its file for itself.
+    fn has_descriptor(&mut self, handle: u16, state: &State) {
+        if state.handle(handle).mpi.is_some() {
+            let message = format!("handle {handle} was opened by MPI-IO, which has no such call");
+            self.check.problem([], message, "leave the step out, or open the file without `mpi`");
         }
     }
 

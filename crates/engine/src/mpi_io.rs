@@ -1,0 +1,58 @@
+//! MPI-IO, as whoever has an MPI library offers it to workers.
+
+use plumb_workload::program::OpenStep;
+use std::ffi::CStr;
+
+/// Why a call of MPI-IO failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MpiIoError {
+    /// MPI's function with the library's words.
+    pub message: String,
+    /// The closest number of the system's.
+    pub errno: i32,
+}
+
+/// Opens files. Its callers are workers, one of each process; calls may wait for those of other processes.
+pub trait MpiIo: Send + Sync {
+    /// How many processes there are.
+    fn ranks(&self) -> u32;
+
+    /// Makes ready for files that the first `ranks` processes open together, each of which calls this.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn prepare(&self, ranks: u32) -> Result<(), MpiIoError>;
+
+    /// Opens a file as the step's `mpi` says, reserves its space and sets its view, together with the other processes.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn open(&self, path: &CStr, step: &OpenStep) -> Result<Box<dyn MpiFile>, MpiIoError>;
+}
+
+/// A file that MPI-IO opened. `together`: all processes that opened it make the call, and each waits for the others.
+pub trait MpiFile: Send {
+    /// Reads at a place of what the process sees of the file; the bytes that were read.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn read(&mut self, offset: u64, into: &mut [u8], together: bool) -> Result<u64, MpiIoError>;
+
+    /// Writes there; the bytes that were written.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn write(&mut self, offset: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError>;
+
+    /// Makes durable what was written, together.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn sync(&mut self) -> Result<(), MpiIoError>;
+
+    /// Closes it, together.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn close(self: Box<Self>) -> Result<(), MpiIoError>;
+}

@@ -1,0 +1,213 @@
+//! Files that MPI-IO opens. The library opens them by their names: what it opened is compared with what the guard admitted before
+//! anything is written.
+//!
+//! Each call that all ranks make together is made by each of them: a worker that has failed by itself or was stopped goes on to take
+//! part, with nothing to move ([`Calls::take_part`]). Others would wait for it for ever, within the library. Where such a call itself
+//! fails, nobody knows what the library makes of the next one, and the run ends.
+
+use super::{Calls, Files, Handle, of};
+use crate::backend::{Completion, Errno};
+use crate::mpi_io::{MpiFile, MpiIo, MpiIoError};
+use crate::program::op::{Call, CallOp};
+use crate::program::rules::{OpenRules, StepRules};
+use plumb_workload::OpKind;
+use plumb_workload::program::{MpiView, Via};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat};
+use std::ffi::CStr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Where a process sees its own open files.
+const DESCRIPTORS: &str = "/proc/self/fd";
+
+/// A worker's calls of MPI-IO.
+pub(in crate::program) struct MpiCalls {
+    io: Arc<dyn MpiIo>,
+    /// Numbers of the descriptors that were open before a file was opened.
+    before: Vec<u32>,
+    /// Why the last call failed.
+    words: Option<String>,
+    /// Ranks that opened the file at hand.
+    ranks: u32,
+    /// A call failed that all of several ranks make.
+    failed_together: bool,
+}
+
+impl MpiCalls {
+    pub(in crate::program) fn new(io: Arc<dyn MpiIo>) -> MpiCalls {
+        MpiCalls { io, before: Vec::new(), words: None, ranks: 1, failed_together: false }
+    }
+
+    fn failed(&mut self, MpiIoError { message, errno }: MpiIoError, together: bool) -> Errno {
+        self.words = Some(message);
+        self.failed_together |= together && self.ranks > 1;
+        Errno(errno)
+    }
+}
+
+/// A file that MPI-IO opened.
+pub(super) struct OpenedByMpi {
+    file: Box<dyn MpiFile>,
+    view: Option<MpiView>,
+    /// What was opened is not what was admitted.
+    is_refused: bool,
+}
+
+impl Calls {
+    /// With MPI-IO, for programs that want it.
+    pub(in crate::program) fn with_mpi(self, mpi: Option<MpiCalls>) -> Calls {
+        Calls { mpi, ..self }
+    }
+
+    fn open_rules(&self, op: &CallOp) -> Option<&OpenRules> {
+        match self.rules.get(usize::from(op.rules)) {
+            Some(StepRules::Open(rules)) => Some(rules),
+            _ => None,
+        }
+    }
+
+    /// Before a file is opened, in no op's time.
+    #[cold]
+    pub(super) fn before_open(&mut self, op: &CallOp) {
+        let Some(ranks) = self.open_rules(op).and_then(|rules| Some(rules.step.mpi.as_ref()?.ranks)) else { return };
+        let Some(mpi) = &mut self.mpi else { return };
+        // Opening says what is wrong, where anything is.
+        let _ = mpi.io.prepare(ranks);
+        mpi.before = descriptors();
+    }
+
+    #[cold]
+    pub(super) fn open_by_mpi(&mut self, op: &CallOp) -> Completion {
+        let rules = Arc::clone(&self.rules);
+        let (Some(StepRules::Open(rules)), Some(mpi)) = (rules.get(usize::from(op.rules)), &mut self.mpi) else {
+            return Err(Errno(libc::EINVAL));
+        };
+        let (_, path) = self.files.at(op.file)?;
+        let view = rules.step.mpi.as_ref().and_then(|mpi| mpi.view);
+        mpi.ranks = rules.step.mpi.as_ref().map_or(1, |mpi| mpi.ranks);
+        let file = mpi.io.open(path, &rules.step).map_err(|error| mpi.failed(error, true))?;
+        let opened = Some(OpenedByMpi { file, view, is_refused: false });
+        *self.handle(op)? = Handle { number: op.file, by_mpi: opened, ..Handle::default() };
+        Ok(0)
+    }
+
+    /// Behind it, in no op's time: nothing may be written to what the guard has not admitted.
+    #[cold]
+    pub(super) fn after_open(&mut self, op: &CallOp) {
+        let Some(step) = self.open_rules(op).map(|rules| &rules.step) else { return };
+        let (changes, Some(mpi), Files::Names(table)) = (step.changes(), &self.mpi, &self.files) else { return };
+        let Some(path) = table.path(op.file as u32).filter(|_| changes) else { return };
+        match opened_again(path, &mpi.before) {
+            Some(file) => {
+                if op.kind == OpKind::Create {
+                    table.made(op.file as u32, std::os::fd::AsFd::as_fd(&file));
+                }
+            }
+            None => {
+                if let Ok(Handle { by_mpi: Some(opened), .. }) = of(&mut self.handles, op) {
+                    opened.is_refused = true;
+                }
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn close_by_mpi(&mut self, opened: OpenedByMpi) -> Completion {
+        let closed = opened.file.close();
+        match (closed, &mut self.mpi) {
+            (Ok(()), _) => Ok(0),
+            (Err(error), Some(mpi)) => Err(mpi.failed(error, true)),
+            (Err(error), None) => Err(Errno(error.errno)),
+        }
+    }
+
+    /// Flushes the file of a handle, where MPI-IO opened it.
+    #[cold]
+    pub(super) fn sync_by_mpi(&mut self, op: &CallOp) -> Completion {
+        let Calls { handles, mpi: Some(mpi), .. } = self else { return Err(Errno(libc::EINVAL)) };
+        let opened = of(handles, op)?.by_mpi.as_mut().ok_or(Errno(libc::EBADF))?;
+        opened.file.sync().map(|()| 0).map_err(|error| mpi.failed(error, true))
+    }
+
+    pub(super) fn move_by_mpi(&mut self, op: &CallOp) -> Completion {
+        let together = matches!(self.transfer(op)?.via, Via::Mpi { together: true });
+        let Calls { handles, memory, mpi: Some(mpi), .. } = self else { return Err(Errno(libc::EINVAL)) };
+        let opened = of(handles, op)?.by_mpi.as_mut().ok_or(Errno(libc::EBADF))?;
+        let offset = opened.view.map_or(op.offset, |view| view.place_of(op.offset));
+        let piece = memory.piece(op.length);
+        if op.call == Call::MpiRead {
+            return opened.file.read(offset, piece, together).map_err(|error| mpi.failed(error, together));
+        }
+        if opened.is_refused {
+            let what =
+                "MPI-IO did not open the file that the write guard admitted, or not by a descriptor of this process";
+            return Err(mpi.failed(MpiIoError { message: what.to_owned(), errno: libc::EPERM }, false));
+        }
+        let moved = opened.file.write(offset, piece, together).map_err(|error| mpi.failed(error, together))?;
+        if moved < op.length {
+            // Open MPI's says no more of a full disk.
+            let message = format!("MPI-IO wrote {moved} of {} bytes; is the file system full?", op.length);
+            return Err(mpi.failed(MpiIoError { message, errno: libc::EIO }, together));
+        }
+        Ok(moved)
+    }
+
+    /// Whether a call failed that all of several ranks make.
+    pub(in crate::program) fn has_failed_together(&self) -> bool {
+        self.mpi.as_ref().is_some_and(|mpi| mpi.failed_together)
+    }
+
+    /// Makes of an op what other ranks wait for, for a worker that has ended before its program has.
+    pub(in crate::program) fn take_part(&mut self, op: &CallOp) {
+        let is_open = matches!(of(&mut self.handles, op), Ok(Handle { by_mpi: Some(_), .. }));
+        let _ = match op.call {
+            // One that never started does not open anything: neither do the others, or they are ended.
+            Call::Open if self.begun_at > 0 && !self.has_opened => self.open_by_mpi(op),
+            Call::Fsync if is_open => self.sync_by_mpi(op),
+            Call::Close if is_open => self.close(op),
+            Call::MpiRead | Call::MpiWrite if is_open => self.move_nothing(op),
+            _ => Ok(0),
+        };
+    }
+
+    fn move_nothing(&mut self, op: &CallOp) -> Completion {
+        let together = matches!(self.transfer(op)?.via, Via::Mpi { together: true });
+        if let (true, Some(opened)) = (together, &mut of(&mut self.handles, op)?.by_mpi) {
+            let moved = match op.call {
+                Call::MpiRead => opened.file.read(0, &mut [], true),
+                _ => opened.file.write(0, &[], true),
+            };
+            return moved.map_err(|error| Errno(error.errno));
+        }
+        Ok(0)
+    }
+
+    /// What is wrong where a call has just failed.
+    #[cold]
+    pub(super) fn words_of(&mut self, errno: Errno) -> String {
+        match self.mpi.as_mut().and_then(|mpi| mpi.words.take()) {
+            Some(words) => words,
+            None => errno.text(),
+        }
+    }
+}
+
+/// Numbers of the descriptors of this process.
+fn descriptors() -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(DESCRIPTORS) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The file that bears a name, opened to be marked, where one of the descriptors that came since `before` is of that very file: a
+/// regular one, which no symbolic link stands for. `None` where MPI-IO has no descriptor here, or another file's.
+fn opened_again(path: &CStr, before: &[u32]) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut now = descriptors();
+    now.retain(|number| !before.contains(number));
+    let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+    let named = rustix::fs::fstat(&file).ok()?;
+    let is_same = |other: &Stat| (other.st_dev, other.st_ino) == (named.st_dev, named.st_ino);
+    let is_open =
+        now.iter().any(|number| rustix::fs::stat(format!("{DESCRIPTORS}/{number}")).is_ok_and(|other| is_same(&other)));
+    (is_open && FileType::from_raw_mode(named.st_mode) == FileType::RegularFile).then_some(file)
+}

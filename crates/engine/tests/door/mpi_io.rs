@@ -1,0 +1,176 @@
+//! Files that a library of MPI-IO opens, with one in its place that makes the calls on real files and writes them down.
+
+use super::common::*;
+use plumb_engine::{MpiFile, MpiIo, MpiIoError, Nobody};
+use plumb_workload::OpKind;
+use plumb_workload::program::OpenStep;
+use std::ffi::{CStr, OsStr};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// A library, as it is to behave.
+#[derive(Clone)]
+struct Library {
+    /// What is opened in place of the file that is named.
+    opens: Option<PathBuf>,
+    /// The write that fails, from 0.
+    fails_at: Option<usize>,
+    calls: Arc<Mutex<Vec<String>>>,
+}
+
+impl Library {
+    fn new() -> Library {
+        Library { opens: None, fails_at: None, calls: Arc::default() }
+    }
+
+    fn note(&self, call: &str) {
+        self.calls.lock().unwrap().push(call.to_owned());
+    }
+
+    fn calls(&self) -> String {
+        self.calls.lock().unwrap().join(" ")
+    }
+}
+
+impl MpiIo for Library {
+    fn ranks(&self) -> u32 {
+        2
+    }
+
+    fn prepare(&self, ranks: u32) -> Result<(), MpiIoError> {
+        self.note(&format!("prepare{ranks}"));
+        Ok(())
+    }
+
+    fn open(&self, path: &CStr, step: &OpenStep) -> Result<Box<dyn MpiFile>, MpiIoError> {
+        self.note("open");
+        let named = PathBuf::from(OsStr::from_bytes(path.to_bytes()));
+        let path = self.opens.clone().unwrap_or(named);
+        let opened = File::options().read(step.read).write(step.write).create(step.create).truncate(false).open(path);
+        Ok(Box::new(Opened { library: self.clone(), file: opened.unwrap(), writes: 0 }))
+    }
+}
+
+struct Opened {
+    library: Library,
+    file: File,
+    writes: usize,
+}
+
+impl MpiFile for Opened {
+    fn read(&mut self, offset: u64, into: &mut [u8], together: bool) -> Result<u64, MpiIoError> {
+        self.library.note(&format!("read{}{}", into.len(), if together { "-all" } else { "" }));
+        Ok(self.file.read_at(into, offset).unwrap() as u64)
+    }
+
+    fn write(&mut self, offset: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError> {
+        self.library.note(&format!("write{}{}", from.len(), if together { "-all" } else { "" }));
+        self.writes += 1;
+        if self.library.fails_at == Some(self.writes - 1) {
+            return Err(MpiIoError { message: "MPI_File_write_at: the disk is tired".to_owned(), errno: 28 });
+        }
+        Ok(self.file.write_at(from, offset).unwrap() as u64)
+    }
+
+    fn sync(&mut self) -> Result<(), MpiIoError> {
+        self.library.note("sync");
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), MpiIoError> {
+        self.library.note("close");
+        Ok(())
+    }
+}
+
+/// Two blocks of two records, every other block of a file that two ranks share.
+fn workload(does: &str, open: &str, mpi: &str, via: &str, rest: &str) -> String {
+    format!(
+        "name = \"mpi\"\n[target.data.scratch]\nnames = {{ said = [\"f\"] }}\n[[phase]]\nname = \"p\"\n\
+         [[phase.workers]]\ntarget = \"data\"\n[phase.workers.work.script]\n\
+         steps = [{{ open = {{ read = true, {open} mpi = {{ ranks = 2, {mpi} }} }} }}, {{ transfer = {{ does = \"{does}\", \
+         record = 4096, count = 4, via = {{ mpi = {{ {via} }} }}, {rest} order = {{ segments = {{ first = 8192, block = 8192, \
+         stride = 16384, count = 2 }} }} }} }}, {{ fsync = {{}} }}, \"close\"]\ncontent = {{ told = {{ seed = 7 }} }}\nchecks = true\n"
+    )
+}
+
+const MADE: &str = "write = true, create = true,";
+const VIEW: &str = "view = { first = 8192, record = 4096, block = 8192, stride = 16384 }";
+
+fn place(library: &Library) -> Place {
+    let mut place = Place::new();
+    place.mpi_io = Some(Arc::new(library.clone()));
+    place
+}
+
+/// What is written is where it belongs, and what is read is what was written, whether by view or by offset; the file is then known
+/// for one that Plumb made.
+#[test]
+fn records_move_by_the_library() {
+    for (mpi, via) in [("", ""), ("", "together = true"), (VIEW, "")] {
+        let library = Library::new();
+        let place = place(&library);
+        let together = if via.is_empty() { "" } else { "-all" };
+        let measured = place.phase(&workload("write", MADE, mpi, via, ""));
+        assert_eq!((measured.ops[&OpKind::Write].bytes, measured.fault_count), (16384, 0));
+        let write = format!("write4096{together}");
+        assert_eq!(library.calls(), format!("prepare2 open {write} {write} {write} {write} sync close"));
+        let written = std::fs::metadata(place.base().join("f")).unwrap().len();
+        // The library in place of a real one has no views: the blocks lie one behind the other.
+        assert_eq!(written, if mpi.is_empty() { 32768 } else { 16384 });
+        let read = place.phase(&workload("read", "", mpi, via, ""));
+        assert_eq!((read.ops[&OpKind::Read].bytes, read.fault_count), (16384, 0), "{:?}", read.faults);
+        // Again, over what is there.
+        assert_eq!(place.phase(&workload("write", MADE, mpi, via, "")).fault_count, 0);
+    }
+}
+
+/// Nothing is written to a file that the guard has not admitted, whatever the library opens under its name; others still find this
+/// worker where they wait for it.
+#[test]
+fn another_file_than_the_one_admitted_is_never_written() {
+    let library = Library::new();
+    let mut place = place(&library);
+    let other = place.base().join("precious");
+    std::fs::write(&other, "precious").unwrap();
+    place.mpi_io = Some(Arc::new(Library { opens: Some(other.clone()), ..library.clone() }));
+    let measured = place.phase(&workload("write", MADE, "", "", ""));
+    assert!(measured.faults[0].message.contains("write guard"), "{:?}", measured.faults);
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
+    assert_eq!(library.calls(), "prepare2 open sync close", "no write");
+}
+
+/// A worker that fails by itself goes on to take part in what all ranks do together, with nothing to move; one whose joint call fails
+/// does not.
+#[test]
+fn a_failed_worker_still_takes_part() {
+    for (via, rest, calls) in [
+        ("", "", "write4096 write4096 sync close"),
+        ("", "flushes = true,", "write4096 sync write4096 sync sync sync sync close"),
+        ("together = true", "", "write4096-all write4096-all"),
+    ] {
+        let library = Library { fails_at: Some(1), ..Library::new() };
+        let measured = place(&library).phase(&workload("write", MADE, "", via, rest));
+        assert_eq!(measured.faults[0].message, "MPI_File_write_at: the disk is tired");
+        assert_eq!(library.calls(), format!("prepare2 open {calls}"), "{via} {rest}");
+    }
+}
+
+/// Without a library, with too few ranks, and with a name that MPI-IO would take for another one, nothing starts.
+#[test]
+fn what_cannot_be_opened_is_said_before_anything_starts() {
+    let told = |place: &Place, text: &str| place.try_run(text, &mut Nobody).unwrap_err().to_string();
+    let text = workload("write", MADE, "", "", "");
+    assert!(told(&Place::new(), &text).contains("no MPI library was started"));
+    let library = Library::new();
+    let place = place(&library);
+    assert!(
+        told(&place, &text.replace("ranks = 2", "ranks = 3"))
+            .contains("3 ranks open its files together, but there are 2")
+    );
+    assert!(told(&place, &text.replace("[\"f\"]", "[\"ufs:f\"]")).contains("has a colon"));
+    assert_eq!(library.calls(), "");
+}
