@@ -3,6 +3,7 @@
 use crate::finding::Finding;
 use crate::metric::Metric;
 use crate::run::TierName;
+use crate::short_list;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -65,7 +66,8 @@ impl Comparison {
             return BTreeMap::new();
         }
         let in_order = self.order.iter().flat_map(|block| (0..works).flat_map(|_| block.chars()));
-        self.runs.iter().map(String::as_str).zip(in_order.map(|letter| usize::from(letter == 'B'))).collect()
+        let sides = in_order.map(|letter| usize::from(letter == 'B'));
+        short_list::keyed(self.runs.iter().map(String::as_str).zip(sides))
     }
 }
 

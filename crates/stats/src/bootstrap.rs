@@ -180,7 +180,7 @@ fn resample(sides: &[Drawn], resampling: &Resampling) -> Result<ConfidenceInterv
             (drawn.mean - whole.mean) / drawn.squared_error.sqrt().max(f64::MIN_POSITIVE)
         })
         .collect();
-    distances.sort_by(f64::total_cmp);
+    distances.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| {
         // Quantile at share × (B + 1), as is usual for studentised intervals.
         let position = share * f64::from(resamples + 1) - 1.0;

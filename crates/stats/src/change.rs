@@ -52,7 +52,7 @@ pub fn within_run(values: &[f64]) -> Result<Option<ChangePoint>, StatsError> {
     }
     let n = values.len() as f64;
     let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     let (mut sum, mut farthest, mut at) = (0.0, 0.0, 0);
     for (i, value) in values[..values.len() - 1].iter().enumerate() {
         // Twice the middle rank among equals, less its mean.

@@ -54,7 +54,7 @@ pub fn equal_counts<'a>(mut likes: impl Iterator<Item = &'a [f64]>, units: u32, 
 /// many large counts it is next to nothing.
 pub fn granularity(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0);
     steps.reduce(f64::min).unwrap_or(0.0)
 }

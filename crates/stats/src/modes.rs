@@ -54,7 +54,7 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
         return None;
     }
     let mut sorted = logs(values).ok()?;
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     let (gap_at, score) = widest_gap(&sorted);
     let gap_p = tail(&GAP_CHANCE, &GAP_VALUES, sorted.len(), score, |n| n);
     let dip_p = dip(&sorted).ok()?.p;
@@ -142,7 +142,7 @@ pub fn dip(values: &[f64]) -> Result<Dip, StatsError> {
         return Err(StatsError::TooFew { needed: 4, found: values.len() });
     }
     let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     let n = sorted.len() as f64;
     let dip = dip_counts(&sorted) / (2.0 * n);
     let p = tail(&DIP_CHANCE, &DIP_VALUES, sorted.len(), dip * n.sqrt(), f64::sqrt);

@@ -35,7 +35,7 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Result<ConfidenceInte
         best = Some((k, 1.0 - 2.0 * tail));
     }
     let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     match (best, median(values)) {
         (Some((k, confidence)), Some(value)) => {
             Ok(ConfidenceInterval { value, lo: sorted[k], hi: sorted[n - 1 - k], confidence })

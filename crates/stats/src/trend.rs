@@ -80,7 +80,7 @@ pub(crate) fn mann_kendall_inflated(values: &[f64], inflation: f64) -> Result<Tr
 /// Sizes of the groups of equal values, as numbers to reckon with; single values are groups of 1.
 fn tie_groups(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     sorted.chunk_by(|a, b| a == b).map(|group| group.len() as f64).collect()
 }
 

@@ -7,7 +7,7 @@ use plumb_result::{Better, Metric};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -273,7 +273,7 @@ impl Store {
     fn fill_metrics(&mut self) -> Result<(), StoreError> {
         let failed = self.failed("reading the metrics");
         let mut statement = self.connection.prepare("SELECT name FROM metric").map_err(&failed)?;
-        let known: BTreeSet<String> =
+        let known: HashSet<String> =
             statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(&failed)?;
         drop(statement);
         let mut metrics = Metric::all();

@@ -22,6 +22,7 @@ pub mod pace;
 pub mod phase;
 pub mod process;
 pub mod program;
+pub mod short_list;
 pub mod sim;
 pub mod suggest;
 pub mod target;

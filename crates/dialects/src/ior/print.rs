@@ -381,8 +381,10 @@ pub fn json(session: &Session, all: &[Done], ended: &str, ranks_per_node: u32) -
                     "latencyPercentiles": percentiles(&access.latency),
                 })
             });
-            let options: serde_json::Map<String, Value> =
-                options(done, ranks_per_node).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            let mut named = serde_json::Map::new();
+            for (name, value) in options(done, ranks_per_node) {
+                named.insert(name.to_owned(), value);
+            }
             json!({
                 "TestID": done.test.id,
                 "StartTime": done.began,
@@ -392,7 +394,7 @@ pub fn json(session: &Session, all: &[Done], ended: &str, ranks_per_node: u32) -
                 "Inodes": format!("{:.1} Mi", done.file_system.inodes_mi()),
                 "Used Inodes": format!("{:.1}%", done.file_system.used_inodes_percent()),
                 "Parameters": parameters(&done.test, ranks_per_node),
-                "Options": options,
+                "Options": named,
                 "Results": results.collect::<Vec<_>>(),
             })
         })

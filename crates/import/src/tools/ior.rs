@@ -7,6 +7,7 @@ use crate::input::{Input, list_at, number_at, text_at};
 use crate::run::Run;
 use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
+use plumb_result::short_list;
 use plumb_workload::OpKind;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -97,7 +98,7 @@ fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
             columns.clear();
         } else if let Some(kind) = words.first().and_then(|word| kind_of(word)).filter(|_| words.len() == columns.len())
         {
-            let access = Access { kind, of: columns.iter().copied().zip(words).collect() };
+            let access = Access { kind, of: short_list::keyed(columns.iter().copied().zip(words)) };
             let of_line = access.of.get("iter").copied().unwrap_or_default();
             let again = runs.last().is_some_and(|run| run.phases.iter().any(|phase| phase.name == kind.name()));
             if iteration.is_empty() || of_line != iteration || again {
@@ -162,7 +163,7 @@ fn of_csv(text: &str) -> Result<Vec<Run>, Unread> {
             return Err(unread(format!("line {number}"), message, "give the file as IOR wrote it"));
         }
         let of: BTreeMap<&str, &str> =
-            columns.iter().map(String::as_str).zip(fields.iter().map(String::as_str)).collect();
+            short_list::keyed(columns.iter().map(String::as_str).zip(fields.iter().map(String::as_str)));
         let of_line = of.get("iter").copied().unwrap_or_default();
         let again = runs.last().is_some_and(|run| run.phases.iter().any(|phase| phase.name == kind.name()));
         if runs.is_empty() || of_line != iteration || again {

@@ -3,6 +3,7 @@
 
 use super::elf::module_facts;
 use super::error::VmError;
+use plumb_result::short_list;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -76,7 +77,7 @@ impl ModuleTree {
             return Err(VmError::NoModules { dir: dir.to_owned() });
         }
         let builtin = std::fs::read_to_string(dir.join("modules.builtin")).unwrap_or_default();
-        let builtin = builtin.lines().filter_map(|line| module_name(Path::new(line))).collect();
+        let builtin = short_list::set(builtin.lines().filter_map(|line| module_name(Path::new(line))));
         Ok(ModuleTree { dir: dir.to_owned(), files, builtin })
     }
 

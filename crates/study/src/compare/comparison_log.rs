@@ -244,8 +244,10 @@ impl ComparisonLog {
         }
         if let Some(imported) = &result.imported {
             // What a file does not say is not known to be the same.
-            let settings: serde_json::Map<String, serde_json::Value> =
-                imported.work().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+            let mut settings = serde_json::Map::new();
+            for (name, value) in imported.work() {
+                settings.insert(name.clone(), value.as_str().into());
+            }
             let print = serde_json::json!({ "settings": settings });
             let known = WorkPrint { name: workload.clone(), asked: print.clone(), run: print };
             if !settings.is_empty() && !record.works.contains(&known) {

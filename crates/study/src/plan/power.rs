@@ -2,9 +2,10 @@
 
 use super::{Levels, Plan, PlannedRun};
 use crate::earlier::EarlierSpread;
+use plumb_result::short_list;
 use plumb_stats::power::{PlannedFamily, claimable_ratio};
 use plumb_stats::verdict::{ReplicationUnit, VerdictRule};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The spread of runs on which the difference that can be seen is planned, where no earlier study shows one.
 pub const ASSUMED_SPREAD: f64 = 0.05;
@@ -62,7 +63,7 @@ impl PlannedVerdicts {
         let certain = || plan.runs.iter().filter(|run| run.repeat < plan.repeats_least());
         let level_of = |run: &PlannedRun| plan.cells[run.cell as usize].levels.get(&compare.by);
         let context = |run: &PlannedRun| (plan.cells[run.cell as usize].workload.as_str(), plan.context(run.cell));
-        let plots: BTreeSet<u32> = certain().filter(|run| level_of(run).is_some()).map(|run| run.plot).collect();
+        let plots = short_list::set(certain().filter(|run| level_of(run).is_some()).map(|run| run.plot));
         let unit = if plan.compares_hard() {
             PlannedUnit::Plot
         } else if plots.len() > 1 && plan.provisions_anew() {

@@ -299,7 +299,7 @@ fn run_stages(
                 let stage = MeasuredTogether { label: "", settings, repeats: request.repeats, budget };
                 let (points, ended) = sweeper.run(bench, stage, progress)?;
                 flow = ended;
-                let fixed = room.into_iter().collect();
+                let fixed = short_list::keyed(room);
                 curves.push(sweeper.curve(&axis, fixed, Arrivals::Poisson, Some(closed_loop_max), &points));
             }
             Some(_) => {}

@@ -5,6 +5,7 @@ use super::given::Override;
 use super::{merge, wording};
 use crate::former;
 use crate::keypath::{KeyPath, Segment};
+use crate::short_list;
 use crate::validate::Problem;
 use plumb_document::toml::{self, SyntaxError};
 use plumb_document::{Node, ReadError, Spanned, Table, Value};
@@ -116,7 +117,7 @@ impl<'a> Document<'a> {
 
     /// Errors of meaning at places of the common space, in their order; the same one twice is told once.
     pub fn failures(&self, mut failures: Vec<LocatedFailure>) -> NativeError {
-        failures.sort_by(|a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
+        short_list::sort_by(&mut failures, |a, b| (a.span.start, &a.message).cmp(&(b.span.start, &b.message)));
         failures.dedup();
         self.failed(
             failures
@@ -214,7 +215,7 @@ impl<'a> Document<'a> {
                 (span.start, self.diagnostic(span, problem.message, Some(problem.help)))
             })
             .collect();
-        diagnostics.sort_by_key(|(start, _)| *start);
+        short_list::sort_by_key(&mut diagnostics, |(start, _)| *start);
         self.failed(diagnostics.into_iter().map(|(_, diagnostic)| diagnostic).collect())
     }
 }

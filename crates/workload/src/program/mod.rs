@@ -35,6 +35,7 @@ pub use transfer::{Detours, ListedRecord, Moves, Pauses, RecordOrder, SegmentOrd
 pub use trees::{ItemName, ItemOrder, MakeItem, TreeEntry, TreeName, TreeNames, TreeStep, TreeWork, Wall, put_number};
 
 use crate::op::OpKind;
+use crate::short_list;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -148,7 +149,7 @@ impl Program {
 
     /// The targets that its steps over shared file sets name.
     pub fn shared_sets(&self) -> BTreeSet<&str> {
-        self.shared_steps().into_iter().filter_map(|step| step.file.set.as_deref()).collect()
+        short_list::set(self.shared_steps().into_iter().filter_map(|step| step.file.set.as_deref()))
     }
 
     /// Whether any of its steps, in the clock or out of it, changes a file or a directory.
