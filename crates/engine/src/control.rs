@@ -148,6 +148,16 @@ impl WorkerControl<'_> {
         }
     }
 
+    /// Comes to the next meeting with a count.
+    pub(crate) fn bring(&self, count: u64) {
+        self.phase.furthest.fetch_max(count, AcqRel);
+    }
+
+    /// The highest count that anybody came with so far.
+    pub(crate) fn furthest(&self) -> u64 {
+        self.phase.furthest.load(Acquire)
+    }
+
     /// Waits until all `workers` that do I/O, and those of `others`, have reached their `number`th barrier step, counted from
     /// 1, or the run stops.
     pub(crate) fn meet_at_step(&self, number: u64, workers: u64, others: Option<&dyn OtherProcesses>) {

@@ -1,7 +1,7 @@
 //! Lowers one repetition to a workload: a worker for each rank, and phases of open, transfers and close.
 
 use super::result::AccessKind;
-use super::settings::{Api, Random, Reorder, Test};
+use super::settings::{Api, Hog, Random, Reorder, Test};
 use plumb_workload::files::Names;
 use plumb_workload::library_random::LibraryRandom;
 use plumb_workload::phase::ErrorRules;
@@ -10,16 +10,24 @@ use plumb_workload::program::{
     RecordOrder, ScratchTarget, SegmentOrder, Segments, Step, Transfer, Via, Wall,
 };
 use plumb_workload::{
-    Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, Phase, Target, Work, WorkerGroup, Workload,
+    Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, Phase, Size, Target, Work, WorkerGroup, Workload,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 const TARGET: &str = "files";
 /// Permissions of a new file, before the umask. Source: IOR, as strace shows.
 const MODE: u32 = 0o664;
+/// The same of a directory.
+const DIRECTORY_MODE: u32 = 0o700;
+/// The phase in which files are filled before random writes.
+const PREFILL: &str = "prefill";
+/// What files are filled with. Source: IOR.
+const PREFILL_BYTE: u8 = 0xff;
 /// The phase in which files are removed.
 const REMOVE: &str = "remove";
+/// What names of workers begin with, before the number of their rank.
+pub const RANK_PREFIX: &str = "rank-";
 /// The only open file of a rank.
 const HANDLE: u16 = 0;
 
@@ -38,6 +46,8 @@ pub struct Facts {
     pub file_bytes: Option<u64>,
     /// Hints to MPI-IO, by name.
     pub hints: BTreeMap<String, String>,
+    /// Ranks whose directory is to be made: of [`directories`].
+    pub missing_directories: BTreeSet<u32>,
 }
 
 /// A repetition.
@@ -52,8 +62,11 @@ pub struct Lowered {
 /// The workload of a repetition.
 pub fn lower(test: &Test, facts: &Facts) -> Lowered {
     let lowering = Lowering { test, facts };
-    let files = lowering.files();
+    let names: Vec<String> = lowering.directories().into_iter().chain(lowering.files()).collect();
     let mut phases = Vec::new();
+    if test.writes && test.prefill_bytes.is_some() {
+        phases.push(lowering.prefill());
+    }
     if test.writes {
         phases.push(lowering.phase(AccessKind::Write));
     }
@@ -66,7 +79,14 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
     if !test.keeps {
         phases.push(lowering.removal());
     }
-    let names = Names::Said(files.iter().map(PathBuf::from).collect());
+    if let Some(hog) = test.hog {
+        let pressure = match hog {
+            Hog::Process(bytes) => Size::Bytes(Bytes(bytes)),
+            Hog::ShareOfNode(share) => Size::Ram(share),
+        };
+        phases.iter_mut().for_each(|phase| phase.memory_pressure = Some(pressure));
+    }
+    let names = Names::Said(names.iter().map(PathBuf::from).collect());
     let target = match test.api {
         Api::Posix | Api::Mmap | Api::MpiIo(_) => Target::Scratch(ScratchTarget { path: PathBuf::new(), names }),
         Api::Dummy(delays) => Target::Null(NullTarget {
@@ -82,6 +102,11 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
         phase: phases,
     };
     Lowered { workload, repetition: facts.repetition }
+}
+
+/// The directories of ranks, where each has one.
+pub fn directories(test: &Test) -> Vec<String> {
+    Lowering { test, facts: &Facts::default() }.directories()
 }
 
 /// The name of the first file of a repetition.
@@ -101,9 +126,34 @@ impl Lowering<'_> {
         let repetition = if test.multi_file { format!(".{}", self.facts.repetition) } else { String::new() };
         let name = |rank: u32| test.files.get(rank as usize % test.files.len().max(1)).cloned().unwrap_or_default();
         match test.file_per_rank {
+            true if test.unique_dirs => {
+                let file = self.split_name().1;
+                let of_rank = |(rank, directory)| format!("{directory}/{file}.{rank:08}{repetition}");
+                (0..test.tasks).zip(self.directories()).map(of_rank).collect()
+            }
             true => (0..test.tasks).map(|rank| format!("{}.{rank:08}{repetition}", name(rank))).collect(),
             false => vec![format!("{}{repetition}", name(0))],
         }
+    }
+
+    /// What stands before the last part of the file's name, and that part.
+    fn split_name(&self) -> (&str, &str) {
+        let name = self.test.files.first().map_or("", String::as_str);
+        name.rsplit_once('/').map_or(("", name), |(_, file)| (&name[..name.len() - file.len()], file))
+    }
+
+    /// One for each rank, beside the file, where each has one.
+    fn directories(&self) -> Vec<String> {
+        let before = self.split_name().0;
+        let ranks = if self.test.unique_dirs { self.test.tasks } else { 0 };
+        (0..ranks).map(|rank| format!("{before}{rank}")).collect()
+    }
+
+    /// The file of a rank among the names of the target, where directories come first.
+    fn file_of(&self, rank: u32) -> Pick {
+        let test = self.test;
+        let file = if test.file_per_rank { rank } else { 0 };
+        Pick::Nth(file + if test.unique_dirs { test.tasks } else { 0 })
     }
 
     fn ranks_per_node(&self) -> u32 {
@@ -158,10 +208,9 @@ impl Lowering<'_> {
     }
 
     fn unlink(&self, rank: u32) -> Option<Step> {
-        let file = if self.test.file_per_rank { rank } else { 0 };
         // Rank 0 removes what all share.
         let removes = self.test.file_per_rank || rank == 0;
-        removes.then_some(Step::Unlink { file: Pick::Nth(file), missing: MissingFile::Passes })
+        removes.then_some(Step::Unlink { file: self.file_of(rank), missing: MissingFile::Passes })
     }
 
     fn phase(&self, kind: AccessKind) -> Phase {
@@ -171,14 +220,93 @@ impl Lowering<'_> {
     /// Behind a barrier: nobody's file goes while another rank still reads it.
     fn removal(&self) -> Phase {
         let group = |rank: u32| {
-            let unlink = self.unlink(rank)?;
-            let program = Program::new(vec![unlink]);
-            Some(WorkerGroup {
-                name: Some(format!("rank-{rank}")),
-                ..WorkerGroup::new(TARGET, Work::Program(Box::new(program)))
-            })
+            // Where files may stay, every rank says what it has read.
+            let asks = self.test.keeps_wrong.then_some(Step::EndIfWrong {});
+            let steps: Vec<Step> = asks.into_iter().chain(self.unlink(rank)).collect();
+            (!steps.is_empty()).then(|| self.group(rank, Program::new(steps)))
         };
         self.barrier(REMOVE, (0..self.test.tasks).filter_map(group).collect())
+    }
+
+    /// What a rank makes ready before its clock starts.
+    fn before(&self, rank: u32, makes: bool) -> Vec<Step> {
+        let test = self.test;
+        let mut before = Vec::new();
+        if test.delay_s > 0 {
+            before.push(Step::Delay { time: Nanos(u64::from(test.delay_s) * 1_000_000_000) });
+        }
+        if makes && self.facts.missing_directories.contains(&rank) {
+            before.push(Step::Mkdir { file: Pick::Nth(rank), mode: Some(DIRECTORY_MODE) });
+        }
+        if makes && !test.uses_existing {
+            before.extend(self.unlink(rank));
+        }
+        before
+    }
+
+    fn group(&self, rank: u32, program: Program) -> WorkerGroup {
+        WorkerGroup {
+            name: Some(format!("{RANK_PREFIX}{rank}")),
+            errors: ErrorRules { go_on_after_verify: true, ..ErrorRules::default() },
+            ..WorkerGroup::new(TARGET, Work::Program(Box::new(program)))
+        }
+    }
+
+    /// Fills each rank's blocks before they are written to at random.
+    fn prefill(&self) -> Phase {
+        let group = |rank: u32| {
+            let bytes = self.test.prefill_bytes.unwrap_or(self.test.transfer_bytes);
+            let Transfer { order, via, .. } = self.transfer(AccessKind::Write, rank);
+            let order = match order {
+                RecordOrder::Segments(segments) => {
+                    RecordOrder::Segments(Segments { order: SegmentOrder::Forward, ..segments })
+                }
+                order => order,
+            };
+            let count = (self.test.block_bytes / bytes).saturating_mul(self.test.segments);
+            let fills = Transfer { order, via, ..Transfer::forward(Moves::Write, Bytes(bytes), count) };
+            let steps = self.opened(rank, true).into_iter().chain([Step::Transfer(fills)]);
+            let program = Program {
+                before: self.before(rank, true),
+                content: ProgramContent::Words { byte: PREFILL_BYTE, every: Bytes(8) },
+                ..Program::new(steps.chain(self.closed()).collect())
+            };
+            self.group(rank, program)
+        };
+        self.barrier(PREFILL, (0..self.test.tasks).map(group).collect())
+    }
+
+    /// Opens the file of a rank, and maps it where it is mapped.
+    fn opened(&self, of: u32, writes: bool) -> Vec<Step> {
+        let test = self.test;
+        let mut steps = vec![Step::Open(OpenStep {
+            file: self.file_of(of),
+            handle: HANDLE,
+            // A mapping for stores needs both, and IOR opens so whatever it does.
+            read: true,
+            write: writes,
+            create: writes,
+            direct: test.direct,
+            mode: MODE,
+            mpi: self.mpi_open(writes, of).map(Box::new),
+            ..OpenStep::default()
+        })];
+        if test.api == Api::Mmap {
+            let length = if test.file_per_rank { test.file_bytes().unwrap_or(0) } else { test.all_bytes() };
+            let advice = match (test.advises_dont_need, test.advises_pattern, test.random) {
+                (true, _, _) => Advice::DontNeed,
+                (false, true, Random::No) => Advice::Sequential,
+                (false, true, _) => Advice::Random,
+                (false, false, _) => Advice::None,
+            };
+            steps.push(Step::Map(MapStep { handle: HANDLE, length: Bytes(length), write: writes, advice }));
+        }
+        steps
+    }
+
+    fn closed(&self) -> Vec<Step> {
+        let unmap = (self.test.api == Api::Mmap).then_some(Step::Unmap { handle: HANDLE });
+        unmap.into_iter().chain([Step::Close { handle: HANDLE }]).collect()
     }
 
     fn barrier(&self, name: &str, workers: Vec<WorkerGroup>) -> Phase {
@@ -190,37 +318,13 @@ impl Lowering<'_> {
         let tasks = test.tasks.max(1);
         let of = (rank + self.distance(kind, rank)) % tasks;
         let writes = kind == AccessKind::Write;
-        let mut before = Vec::new();
-        if test.delay_s > 0 {
-            before.push(Step::Delay { time: Nanos(u64::from(test.delay_s) * 1_000_000_000) });
-        }
-        if writes && !test.uses_existing {
-            before.extend(self.unlink(rank));
-        }
-        let file = if test.file_per_rank { of } else { 0 };
-        let mut steps = vec![Step::Open(OpenStep {
-            file: Pick::Nth(file),
-            handle: HANDLE,
-            // A mapping for stores needs both, and IOR opens so whatever it does.
-            read: true,
-            write: writes,
-            create: writes,
-            direct: test.direct,
-            mode: MODE,
-            mpi: self.mpi_open(writes, of).map(Box::new),
-            ..OpenStep::default()
-        })];
+        // Behind a filled file, what is there stays.
+        let before = match writes && test.prefill_bytes.is_some() {
+            true => Vec::new(),
+            false => self.before(rank, writes),
+        };
+        let mut steps = self.opened(of, writes);
         let meets = |steps: &mut Vec<Step>| steps.extend(test.barriers.then_some(Step::Meet {}));
-        if test.api == Api::Mmap {
-            let length = if test.file_per_rank { test.file_bytes().unwrap_or(0) } else { test.all_bytes() };
-            let advice = match (test.advises_dont_need, test.advises_pattern, test.random) {
-                (true, _, _) => Advice::DontNeed,
-                (false, true, Random::No) => Advice::Sequential,
-                (false, true, _) => Advice::Random,
-                (false, false, _) => Advice::None,
-            };
-            steps.push(Step::Map(MapStep { handle: HANDLE, length: Bytes(length), write: writes, advice }));
-        }
         meets(&mut steps);
         steps.push(Step::Transfer(self.transfer(kind, of)));
         if writes && test.flushes {
@@ -231,22 +335,16 @@ impl Lowering<'_> {
             });
         }
         meets(&mut steps);
-        if test.api == Api::Mmap {
-            steps.push(Step::Unmap { handle: HANDLE });
-        }
-        steps.push(Step::Close { handle: HANDLE });
+        steps.extend(self.closed());
         let packets = Packets { kind: test.packets, seed: test.data_seed.unwrap_or(self.facts.seed), worker: of };
         let program = Program {
             before,
             content: ProgramContent::Packets(packets),
             checks: kind == AccessKind::WriteCheck || (kind == AccessKind::Read && test.checks_read),
+            log_ops: test.op_csv.is_some(),
             ..Program::new(steps)
         };
-        WorkerGroup {
-            name: Some(format!("rank-{rank}")),
-            errors: ErrorRules { go_on_after_verify: true, ..ErrorRules::default() },
-            ..WorkerGroup::new(TARGET, Work::Program(Box::new(program)))
-        }
+        self.group(rank, program)
     }
 
     /// How MPI-IO opens the file of a rank.
@@ -319,6 +417,7 @@ impl Lowering<'_> {
                 _ if test.wear_out => Some(Wall::After(wall_time)),
                 _ => Some(Wall::Ends(wall_time)),
             },
+            repeats_for: (test.time_min_s > 0).then_some(Nanos(u64::from(test.time_min_s) * 1_000_000_000)),
             ..Transfer::forward(does, Bytes(test.transfer_bytes), count)
         }
     }

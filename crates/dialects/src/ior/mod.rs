@@ -12,12 +12,13 @@ pub mod print;
 mod result;
 mod script;
 mod settings;
+mod tables;
 
 pub use crate::aiori::OptionError;
 pub use error::IorError;
 pub use lower::{Facts, Lowered, lower};
 pub use result::{Access, AccessKind};
-pub use settings::{Api, Form, MpiIoOptions, Random, Reorder, Test};
+pub use settings::{Api, Form, Hog, MpiIoOptions, Random, Reorder, Test};
 
 use crate::FileError;
 use crate::aiori::{Launched, Said, help as help_of};

@@ -13,7 +13,6 @@ const fn long(name: &'static str, takes: Takes, default: &'static str, what: &'s
 }
 
 const PRINTED: Support = Ignored("it is only printed");
-const HOG: Support = NotYet("limit memory with `plumb run` and `memory-pressure`");
 const GPU: Support = Never("Plumb does not transfer GPU data");
 
 /// All of them but those of the back ends. Source: IOR 4.1.0+dev, its `-h` and user guide.
@@ -35,10 +34,10 @@ pub const OPTIONS: &[Opt] = &[
     short('i', "repetitions", Number, "1", "Repetitions"),
     Opt { support: Ignored("`plumb show` finds stragglers"), ..short('j', "outlierThreshold", Number, "0", "Warn of tasks that are this many seconds off the mean") },
     short('k', "keepFile", Flag, "", "Keep the files"),
-    Opt { support: NotYet("use -k"), ..short('K', "keepFileWithError", Flag, "", "Keep the files after an error of the data") },
+    short('K', "keepFileWithError", Flag, "", "Keep the files where data was wrong"),
     short('l', "dataPacketType", Text, "t", "Data packets: offset, incompressible, timestamp or random"),
     short('m', "multiFile", Flag, "", "Another file for each repetition"),
-    Opt { support: HOG, ..short('M', "memoryPerNode", Text, "", "Use up memory of the node") },
+    short('M', "memoryPerNode", Text, "", "Memory of each node to use up: 2g, 75%"),
     short('N', "numTasks", Number, "-1", "Number of tasks that take part"),
     short('o', "testFile", Text, "testFile", "The file, or files with @ between them"),
     short('O', "directives", Directives, "", "Directives, as in scripts: name=value, with commas between them"),
@@ -48,7 +47,7 @@ pub const OPTIONS: &[Opt] = &[
     short('s', "segmentCount", Size, "1", "Segments of the file"),
     short('t', "transferSize", Size, "262144", "Bytes of a transfer"),
     short('T', "maxTimeDuration", Number, "0", "Start no repetition after N minutes"),
-    Opt { support: NotYet("name a directory with -o"), ..short('u', "uniqueDir", Flag, "", "A directory for each task") },
+    short('u', "uniqueDir", Flag, "", "A directory for each task's file, with -F"),
     short('v', "verbose", Flag, "", "Verbosity, one more each time"),
     short('w', "writeFile", Flag, "", "Write"),
     short('W', "checkWrite", Flag, "", "Read and verify after writing"),
@@ -64,14 +63,14 @@ pub const OPTIONS: &[Opt] = &[
     Opt { support: Ignored("Plumb prints its own findings"), ..long("debug", Text, "", "A word to print") },
     Opt { support: NotYet("-D and -i limit a test"), ..long("dryRun", Flag, "", "Do nothing, and print") },
     long("interIODelay", Number, "0", "Delay after each transfer, µs"),
-    Opt { support: HOG, ..long("memoryPerTask", Size, "0", "Use up memory of the task") },
-    Opt { support: NotYet("use -D"), ..long("minTimeDuration", Number, "0", "Repeat transfers for at least N seconds") },
+    long("memoryPerTask", Size, "0", "Memory to use up for each task"),
+    long("minTimeDuration", Number, "0", "Repeat transfers for at least N seconds"),
     Opt { support: PRINTED, ..long("numNodes", Number, "-1", "Number of nodes") },
     Opt { support: PRINTED, ..long("numTasksOnNode0", Number, "-1", "Tasks of the first node") },
     Opt { support: PRINTED, ..long("platform", Text, "", "Name of the platform") },
     long("random-offset-seed", Number, "-1", "Seed of -z"),
-    Opt { support: NotYet("write the file first"), ..long("randomPrefill", Size, "0", "Fill the file before random writes") },
-    Opt { support: NotYet("`plumb show --json` has the latencies"), ..long("savePerOpDataCSV", Text, "", "Write every op to CSV files that begin so") },
+    long("randomPrefill", Size, "0", "Fill the file before random writes, by blocks of this size"),
+    long("savePerOpDataCSV", Text, "", "Write each transfer's time to CSV files whose names begin so"),
     long("saveRankPerformanceDetailsCSV", Text, "", "Write the times of each task to this CSV file"),
     long("stoneWallingStatusFile", Text, "", "File that keeps how many transfers a stonewall let through"),
     long("stoneWallingWearOut", Flag, "", "Behind the stonewall, go on until all tasks did as many transfers as the fastest"),

@@ -1,7 +1,9 @@
 //! IOR's reports: the table, CSV and JSON.
 
+pub use super::tables::{op_csv_head, op_csv_name, op_csv_row, rank_csv, rank_csv_head};
+
 use super::result::{Access, AccessKind};
-use super::settings::{Api, Form, Random, Reorder, Test};
+use super::settings::{Api, Form, Hog, Random, Reorder, Test};
 use crate::aiori::{Divisor, FileSystem, Spread, VERSION, percentiles_ms};
 use plumb_result::histogram::Histogram;
 use serde_json::{Value, json};
@@ -97,6 +99,13 @@ fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
         ("nodes", json!(nodes)),
         ("tasks", json!(test.tasks)),
         ("clients per node", json!(ranks_per_node)),
+    ]);
+    match test.hog {
+        Some(Hog::Process(bytes)) => options.push(("memoryPerProcess", json!(size(bytes)))),
+        Some(Hog::ShareOfNode(share)) => options.push(("memoryPerNode", json!(format!("{} %", share * 100.0)))),
+        None => {}
+    }
+    options.extend([
         ("memoryBuffer", json!("CPU")),
         ("dataAccess", json!("CPU")),
         ("GPUDirect", json!("0")),
@@ -149,7 +158,7 @@ fn number(value: f64) -> String {
     format!("{value:<10.digits$}")
 }
 
-fn access_name(access: &Access) -> &'static str {
+pub(super) fn access_name(access: &Access) -> &'static str {
     if access.kind == AccessKind::Write { "write" } else { "read" }
 }
 
@@ -341,24 +350,6 @@ pub fn tail(all: &[Done], ended: &str) -> String {
     }
 }
 
-/// Times of each rank: what `saveRankPerformanceDetailsCSV` appends.
-pub fn rank_csv(access: &Access) -> String {
-    let mut text = String::new();
-    for (rank, times) in access.ranks.iter().enumerate() {
-        let total_s = times.open_s + times.transfer_s + times.close_s;
-        let rate = |seconds: f64| if seconds > 0.0 { times.bytes as f64 / seconds } else { 0.0 };
-        let values = [total_s, times.transfer_s, rate(total_s), rate(times.transfer_s)];
-        let values: String = values.iter().map(|value| format!(",{}", crate::aiori::exponent(*value, 10))).collect();
-        text.push_str(&format!("{},{rank}{values}\n", access_name(access)));
-    }
-    text
-}
-
-/// The line before it.
-pub fn rank_csv_head() -> &'static str {
-    "access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput\n"
-}
-
 /// Everything as JSON.
 pub fn json(session: &Session, all: &[Done], ended: &str, ranks_per_node: u32) -> String {
     let round = |value: f64| (value * 1e4).round() / 1e4;
@@ -481,7 +472,7 @@ fn parameters(test: &Test, ranks_per_node: u32) -> Value {
         "checkWrite": flag(test.checks_write),
         "checkRead": flag(test.checks_read),
         "keepFile": flag(test.keeps),
-        "keepFileWithError": 0,
+        "keepFileWithError": flag(test.keeps_wrong),
         "verbose": test.verbosity,
         "setTimeStampSignature/incompressibleSeed": test.data_seed.unwrap_or(0),
         "collective": flag(test.collective),

@@ -1,6 +1,6 @@
 //! Settings of one test: what was said, with defaults, and the rules of what goes together.
 
-use crate::aiori::{Launched, OptionError, Said, more_ranks, wrong};
+use crate::aiori::{Launched, OptionError, Said, more_ranks, size, wrong};
 use plumb_workload::NullDelays;
 use plumb_workload::program::PacketKind;
 
@@ -24,6 +24,15 @@ pub struct MpiIoOptions {
     pub preallocates: bool,
     /// Each rank sees only its own blocks.
     pub view: bool,
+}
+
+/// Memory that each process uses up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Hog {
+    /// Bytes of each.
+    Process(u64),
+    /// A share of a node's memory, of all its processes together.
+    ShareOfNode(f64),
 }
 
 /// Where transfers lie.
@@ -92,6 +101,18 @@ pub struct Test {
     pub checks_read: bool,
     /// Keep the files.
     pub keeps: bool,
+    /// Keep them where what was read was wrong.
+    pub keeps_wrong: bool,
+    /// A directory for each rank's file.
+    pub unique_dirs: bool,
+    /// Memory that is used up meanwhile.
+    pub hog: Option<Hog>,
+    /// Seconds for which transfers are repeated.
+    pub time_min_s: u32,
+    /// Bytes of the blocks by which a file is filled before random writes.
+    pub prefill_bytes: Option<u64>,
+    /// What the names of files of single transfers begin with.
+    pub op_csv: Option<String>,
     /// The old file stays.
     pub uses_existing: bool,
     /// `fsync` behind the writes.
@@ -202,6 +223,12 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
         reads: reads || checks_read || none,
         checks_read,
         keeps: said.is_set("k"),
+        keeps_wrong: said.is_set("K"),
+        unique_dirs: said.is_set("u") && said.is_set("F"),
+        hog: hog(said, tasks, launched)?,
+        time_min_s: said.small_count("minTimeDuration", 0)?,
+        prefill_bytes: Some(said.count("randomPrefill", 0)?).filter(|&bytes| bytes > 0),
+        op_csv: said.named("savePerOpDataCSV"),
         uses_existing: said.is_set("E"),
         flushes: said.is_set("e"),
         flushes_each: said.is_set("Y"),
@@ -258,6 +285,31 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
     }
 }
 
+/// The memory to use up. IOR takes the number of `-M 64m` for per cent; here a size is a size.
+fn hog(said: &Said, tasks: u32, launched: Option<&Launched>) -> Result<Option<Hog>, OptionError> {
+    let processes = u64::from(launched.map_or(1, Launched::per_node).max(1));
+    let per_task = said.count("memoryPerTask", 0)?;
+    if per_task > 0 {
+        let tasks = if launched.is_some() { 1 } else { tasks };
+        return Ok(Some(Hog::Process(per_task.saturating_mul(tasks.into()))));
+    }
+    let Some(text) = said.named("M") else { return Ok(None) };
+    let invalid = |problem: &str| wrong("M", text.clone(), problem);
+    if let Some(percent) = text.trim().strip_suffix('%') {
+        let percent: f64 = percent.trim().parse().map_err(|_| invalid("is no share; use one such as 75%"))?;
+        return match (0.0..100.0).contains(&percent) {
+            true => Ok((percent > 0.0).then_some(Hog::ShareOfNode(percent / 100.0))),
+            false => Err(invalid("is no share of the memory; use one below 100%")),
+        };
+    }
+    if text.trim().bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(invalid("has no unit; use a size such as 2g, or a share such as 75%"));
+    }
+    let bytes = size(&text).map_err(|error| invalid(&error.to_string()))?;
+    let bytes = u64::try_from(bytes).map_err(|_| invalid("is negative; use 0 or more"))?;
+    Ok((bytes > 0).then_some(Hog::Process(bytes / processes)))
+}
+
 impl Test {
     fn rules(&self) -> Result<(), OptionError> {
         let conflict = |text| Err(OptionError::Conflict(text));
@@ -287,6 +339,21 @@ impl Test {
             }
             () if self.checks_read && !self.writes && self.data_seed.is_none() => {
                 conflict("-R alone needs the seed of the data that was written: give -G")
+            }
+            () if self.unique_dirs && self.files.len() > 1 => {
+                conflict("-u makes directories beside one file; name one with -o, or leave -u out")
+            }
+            () if self.prefill_bytes.is_some() && self.random == Random::No => {
+                conflict("randomPrefill is for random writes: add -z, or leave it out")
+            }
+            () if self.prefill_bytes.is_some_and(|bytes| !block.is_multiple_of(bytes)) => {
+                conflict("randomPrefill must divide the block size")
+            }
+            () if self.prefill_bytes.is_some() && self.wall_s > 0 => conflict(
+                "randomPrefill fills the whole file before the clock starts; leave -D out, or fill it in a run of its own",
+            ),
+            () if self.time_min_s > 0 && self.wall_s > 0 => {
+                conflict("minTimeDuration and -D do not go together: choose one")
             }
             () if self.status_file.is_some() && !self.keeps => {
                 conflict("a stoneWallingStatusFile is for tests that are split into several runs: use -k")
@@ -324,6 +391,10 @@ impl Test {
                 "-D with -c: tasks that move each record together cannot stop one by one; use -F, leave one of them out, or \
                  limit the test by -s",
             ),
+            () if is_shared && self.time_min_s > 0 && (self.collective || self.flushes_each) => conflict(
+                "minTimeDuration with -c or -Y: MPI-IO moves or flushes a shared file by all tasks together, and each repeats by its \
+                 own time; use -F, or leave one of them out",
+            ),
             () if is_shared && self.wall_s > 0 && self.flushes_each => conflict(
                 "-D with -Y: MPI-IO flushes a shared file by all tasks together, and these stop one by one; use -F, or leave \
                  one of them out",
@@ -334,6 +405,11 @@ impl Test {
 
     /// What ranks in processes of their own cannot do.
     fn rules_of_processes(&self) -> Result<(), OptionError> {
+        if self.op_csv.is_some() {
+            return Err(OptionError::Conflict(
+                "savePerOpDataCSV is for ranks in one process: use --plumb-ranks without mpirun; `plumb show` has the latencies of all",
+            ));
+        }
         if self.wall_s > 0 && !self.wear_out && self.writes && (self.reads || self.checks_write) {
             return Err(OptionError::Conflict(
                 "-D: processes read as far as all have written only where all wrote equally much; add \

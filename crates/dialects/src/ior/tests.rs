@@ -181,7 +181,14 @@ fn conflicts_are_refused() {
         ("-O nosuch=1", "unknown option `nosuch=1`"),
         ("--nosuch", "unknown option `--nosuch`"),
         ("-l x", "-l: `x` names unknown packets"),
-        ("-K", "use -k"),
+        ("-M 5", "use a size such as 2g, or a share such as 75%"),
+        ("-M 100%", "use one below 100%"),
+        ("-M 2x", "unknown suffix `x`"),
+        ("-u -F -o a@b", "name one with -o"),
+        ("--randomPrefill=64k", "add -z"),
+        ("-z --randomPrefill=96k", "must divide the block size"),
+        ("-z --randomPrefill=64k -D 1", "leave -D out"),
+        ("--minTimeDuration=2 -D 1", "choose one"),
         ("-O script=x", "script works on the command line only"),
         ("-O directives=segmentCount=2", "directives works on the command line only"),
         ("out", "unexpected argument `out`"),
@@ -371,6 +378,82 @@ fn dummy_files_are_names_alone() {
         assert!(wrong(&format!("-a DUMMY {check}")).contains("-a DUMMY does not keep"), "{check}");
     }
     assert!(wrong("-a HDF5").contains("use POSIX, MMAP, MPIIO or DUMMY"));
+}
+
+// Protects -u: each rank's file lies in a directory of its own, which is made where it is missing, and found by whoever reads it.
+#[test]
+fn each_rank_has_a_directory_of_its_own() {
+    let line = "-u -F -o /d/file --plumb-ranks 2 -C";
+    let facts = Facts { missing_directories: [1].into(), ranks_per_node: 1, ..Facts::default() };
+    let lowered = lower(&test(line), &facts);
+    assert_eq!(plumb_workload::validate::validate(&lowered.workload), []);
+    let Some(Target::Scratch(target)) = lowered.workload.target.get("files") else { panic!("files") };
+    let paths: Vec<_> = (0..4).map(|number| target.names.path(number).unwrap()).collect();
+    let expected = ["/d/0", "/d/1", "/d/0/file.00000000", "/d/1/file.00000001"].map(std::path::PathBuf::from);
+    assert_eq!(paths, expected);
+    assert_eq!(lower::first_file(&test(line), 0), "/d/0/file.00000000");
+    let before = |phase: usize, rank: usize| match &lowered.workload.phase[phase].workers[rank].work {
+        Work::Program(program) => program.before.iter().map(Step::key).collect::<Vec<_>>(),
+        work => panic!("{work:?}"),
+    };
+    assert_eq!((before(0, 0), before(0, 1)), (vec!["unlink"], vec!["mkdir", "unlink"]));
+    let Step::Open(open) = &steps(&lowered, 1, 0)[0] else { panic!("it opens first") };
+    assert_eq!(open.file, Pick::Nth(3), "the other rank's file");
+    assert_eq!(ior_names("-u -o file"), ["file"], "without -F there is nothing to keep apart");
+    assert_eq!(ior_names("-u -F -o file"), ["0", "0/file.00000000"]);
+}
+
+fn ior_names(line: &str) -> Vec<String> {
+    let lowered = lowered(line);
+    let Some(Target::Scratch(target)) = lowered.workload.target.get("files") else { panic!("files") };
+    (0..target.names.count()).map(|number| target.names.path(number).unwrap().display().to_string()).collect()
+}
+
+// Protects -K, -M, minTimeDuration and randomPrefill: what each adds to the phases, and where.
+#[test]
+fn further_options_lower_to_what_they_say() {
+    use plumb_workload::{Bytes, Size};
+    let phases = |lowered: &Lowered| {
+        lowered.workload.phase.iter().map(|phase| (phase.name.clone(), phase.workers.len())).collect::<Vec<_>>()
+    };
+    let named =
+        |phases: &[(&str, usize)]| phases.iter().map(|&(name, ranks)| (name.to_owned(), ranks)).collect::<Vec<_>>();
+    let keeps = lowered("-K -w -R --plumb-ranks 3");
+    assert_eq!(phases(&keeps), named(&[("write", 3), ("read", 3), ("remove", 3)]), "all ranks say what they have read");
+    let keys = |rank: usize| steps(&keeps, 2, rank).iter().map(Step::key).collect::<Vec<_>>();
+    assert_eq!((keys(0), keys(1)), (vec!["end-if-wrong", "unlink"], vec!["end-if-wrong"]));
+    let filled = lowered("-z -w --randomPrefill=512k -s 2 --plumb-ranks 2");
+    assert_eq!(phases(&filled), named(&[("prefill", 2), ("write", 2), ("remove", 1)]));
+    let fills = transfer(&filled, 0, 1);
+    assert_eq!((fills.record.0, fills.count, segments(&filled, 0, 1).first.0), (512 << 10, 4, 1 << 20));
+    let Work::Program(write) = &filled.workload.phase[1].workers[0].work else { panic!("a program") };
+    assert_eq!(write.before, [], "what was filled stays");
+    assert_eq!(transfer(&lowered("--minTimeDuration=3"), 0, 0).repeats_for.map(|time| time.0), Some(3_000_000_000));
+
+    let hog = |line: &str| lowered(line).workload.phase[0].memory_pressure;
+    assert_eq!(hog("-M 75%"), Some(Size::Ram(0.75)));
+    assert_eq!(hog("-M 64m --plumb-ranks 4"), Some(Size::Bytes(Bytes(64 << 20))), "one process has all of the node's");
+    assert_eq!(hog("--memoryPerTask=64m --plumb-ranks 4"), Some(Size::Bytes(Bytes(256 << 20))));
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let launched = Launched { ranks: 4, nodes: 2, beside_rank_0: vec![0, 1] };
+    let of_process = |line: &str| match read(&words(line), Some(&launched), &mut |_| Ok(String::new())).unwrap() {
+        Asked::Run(tests, _) => tests[0].hog,
+        Asked::Help => None,
+    };
+    assert_eq!(of_process("-M 64m"), Some(Hog::Process(32 << 20)), "two processes share a node");
+    assert_eq!(of_process("--memoryPerTask=64m"), Some(Hog::Process(64 << 20)));
+    let told = read(&words("-O savePerOpDataCSV=x"), Some(&launched), &mut |_| Ok(String::new())).unwrap_err();
+    assert!(told.to_string().contains("use --plumb-ranks without mpirun"), "{told}");
+}
+
+// Protects files of single transfers: IOR's names and form, and that no phase is lost to the next one.
+#[test]
+fn transfers_are_written_as_ior_does() {
+    let both = test("-O savePerOpDataCSV=op");
+    assert_eq!(print::op_csv_name("op", &both, "read", 0, 0), "op-0-00000.csv");
+    assert_eq!(print::op_csv_name("op", &both, "write", 2, 13), "op-write-2-00013.csv");
+    assert_eq!(print::op_csv_name("op", &test("-w"), "write", 0, 0), "op-0-00000.csv");
+    assert_eq!(print::op_csv_row(&both, 345_945, 123_024), "3.45945000e-04,1.23024000e-04,2.130836e+09\n");
 }
 
 /// A test by MPI-IO, whose ranks are processes.

@@ -14,7 +14,7 @@ use super::op::{Call, CallOp, RecordPart};
 use super::postmark::FileMemory;
 use super::rules::StepRules;
 use super::stream::{StdioStream, Streams};
-use super::trees::TreeCalls;
+use super::trees::{TreeCalls, WallMark};
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
@@ -115,6 +115,8 @@ pub(super) struct Calls {
     /// What PostMark's files are moved from and to.
     whole: Option<FileMemory>,
     mpi: Option<MpiCalls>,
+    /// Where it is noted that something read was not written.
+    mark: Arc<WallMark>,
     /// A file was opened, or it was tried to.
     has_opened: bool,
 }
@@ -202,6 +204,7 @@ impl Calls {
             checks,
             whole,
             mpi,
+            mark: Arc::default(),
             has_opened,
             directories,
             record_began,
@@ -210,6 +213,11 @@ impl Calls {
             begun_at,
             steps_ns,
         }
+    }
+
+    /// With the mark that the phases of its target share.
+    pub(super) fn with_mark(self, mark: &Arc<WallMark>) -> Calls {
+        Calls { mark: Arc::clone(mark), ..self }
     }
 
     /// With memory for PostMark's files.
@@ -561,11 +569,15 @@ impl SyncBackend for Calls {
 
     #[inline(always)]
     fn after(&mut self, op: &CallOp, moved: u64) -> Result<(), Box<Mismatch>> {
-        if !op.is_bare {
+        let checked = if !op.is_bare {
             let op = *op;
-            return self.after_any(&op, moved);
-        }
-        if self.checks && op.kind == OpKind::Read { self.memory.check_piece(moved, op.offset) } else { Ok(()) }
+            self.after_any(&op, moved)
+        } else if self.checks && op.kind == OpKind::Read {
+            self.memory.check_piece(moved, op.offset)
+        } else {
+            return Ok(());
+        };
+        checked.inspect_err(|_| self.mark.set_wrong())
     }
 
     fn explain(&mut self, errno: Errno) -> String {

@@ -76,6 +76,8 @@ pub(super) enum Instruction {
     Postmark,
     /// Waits for all other workers of the phase.
     Meet,
+    /// The same, and ends where any of them has read what was not written.
+    EndIfWrong,
     Delay {
         time_ns: u64,
     },
@@ -354,6 +356,7 @@ impl Compiler {
                 return Ok(Instruction::Postmark);
             }
             Step::Meet {} => return Ok(Instruction::Meet),
+            Step::EndIfWrong {} => return Ok(Instruction::EndIfWrong),
             Step::Delay { time } => return Ok(Instruction::Delay { time_ns: time.0 }),
             Step::Close { .. } => self.op(step, Call::Close),
             Step::Fsync { .. } => self.op(step, Call::Fsync),

@@ -8,7 +8,7 @@ use plumb_workload::OpKind;
 use plumb_workload::program::{
     Detours, ListedRecord, Moves, Pauses, RecordOrder, SegmentOrder, Segments, Transfer, Via, Wall,
 };
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A transfer with its order reckoned.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,7 @@ pub(super) struct TransferPlan {
     spacing_ns: Option<u64>,
     detours: Option<Detours>,
     wall: Option<Wall>,
+    repeats_for: Option<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -162,12 +163,19 @@ impl TransferPlan {
             spacing_ns: transfer.spacing.map(|spacing| spacing.0),
             detours: transfer.detours.clone(),
             wall: transfer.wall,
+            repeats_for: transfer.repeats_for.map(|time| Duration::from_nanos(time.0)),
         }
     }
 
     /// When all workers stop, whatever there is to do.
     pub(super) fn wall(&self) -> Option<Wall> {
         self.wall
+    }
+
+    /// How long it begins again behind its last record.
+    #[inline(always)]
+    pub(super) fn repeats_for(&self) -> Option<Duration> {
+        self.repeats_for
     }
 
     /// How many records there are.

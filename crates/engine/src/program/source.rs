@@ -23,6 +23,7 @@ use crate::worker_error::WorkerError;
 use plumb_workload::OpKind;
 use plumb_workload::program::{TreeStep, Wall};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// This many instructions in a row without an op end a program with a mix.
 const IDLE_INSTRUCTIONS_MAX: u32 = 1 << 20;
@@ -55,6 +56,8 @@ pub(crate) struct ProgramSource {
     worker: u32,
     at: usize,
     cursor: Cursor,
+    /// When a transfer began that repeats for a time.
+    rounds_began: Option<Instant>,
     transfers: bool,
     /// Where others are met that cannot go on without this worker, although it has ended.
     keeps_appointments: bool,
@@ -114,6 +117,7 @@ impl ProgramSource {
             worker,
             at: 0,
             cursor: Cursor::default(),
+            rounds_began: None,
             transfers: true,
             keeps_appointments: false,
             set: set.map(|state| Box::new(SetWalk::new(program, state, stream))),
@@ -165,6 +169,21 @@ impl ProgramSource {
         let op = walk.next(self.walls.meeting.as_ref(), &self.walls.mark, &mut self.at_wall);
         if op.is_none() {
             walk.start_over();
+        }
+        op
+    }
+
+    /// The next op of a transfer that begins again for so long.
+    fn next_in_rounds(&mut self, number: u32, time: Duration) -> Option<CallOp> {
+        let plan = self.program.transfers.get(number as usize)?;
+        let began = *self.rounds_began.get_or_insert_with(Instant::now);
+        let mut op = plan.next(&mut self.cursor);
+        if op.is_none() && self.transfers && began.elapsed() < time {
+            self.cursor = Cursor::default();
+            op = plan.next(&mut self.cursor);
+        }
+        if op.is_none() {
+            self.rounds_began = None;
         }
         op
     }
@@ -324,6 +343,11 @@ impl ProgramSource {
                 }
                 return Came::Nothing;
             }
+            Instruction::EndIfWrong => {
+                // Who is stopped knows nothing of the others.
+                let is_wrong = !self.transfers || self.is_anything_wrong();
+                return if is_wrong { Came::End } else { Came::Nothing };
+            }
             Instruction::Call { call, file, other } => {
                 let op = self.program.calls[call as usize];
                 match &mut self.set {
@@ -367,6 +391,15 @@ impl ProgramSource {
         }
     }
 
+    /// Whether any worker of the phase, here or elsewhere, has read what was not written.
+    fn is_anything_wrong(&mut self) -> bool {
+        let is_wrong = self.walls.mark.is_wrong();
+        match self.walls.meeting.as_mut() {
+            Some(meeting) => meeting.meet_with(is_wrong.into()) > 0,
+            None => is_wrong,
+        }
+    }
+
     /// An op on named files.
     fn named(&self, op: CallOp, file: Choose, other: Choose) -> CallOp {
         let within = self.places.last();
@@ -401,7 +434,11 @@ impl Source for ProgramSource {
             let moved = match self.program.code.get(self.at) {
                 _ if self.ended => None,
                 Some(&Instruction::Transfer(number)) => {
-                    Some(self.program.transfers[number as usize].next(&mut self.cursor))
+                    let plan = &self.program.transfers[number as usize];
+                    match plan.repeats_for() {
+                        None => Some(plan.next(&mut self.cursor)),
+                        Some(time) => Some(self.next_in_rounds(number, time)),
+                    }
                 }
                 Some(&Instruction::TransferToWall(number)) if self.transfers => Some(self.next_before_wall(number)),
                 Some(&Instruction::Trees(number)) if self.transfers => Some(self.next_of_trees(number)),

@@ -279,7 +279,7 @@ pub(crate) fn plan(
                     bytes / files.max(1)
                 )));
             }
-            if program.transfers().any(Transfer::waits) {
+            if program.transfers().any(|transfer| transfer.waits() || transfer.repeats_for.is_some()) {
                 return Err(seat.error("its transfers wait in real time; a simulated device has a virtual clock"));
             }
             (NamedFiles::Sim(device.clone()), files, postmark)
@@ -348,7 +348,7 @@ impl NamedWorker {
         let reads = self.program.transfers().any(Transfer::reads) || self.program.trees().any(|step| !step.changes());
         let checks = self.program.checks && reads;
         let calls = Calls::new(files, self.handles(), Streams::of(&self.program), memory, checks, *barrier.clock());
-        Ok(calls.with_whole(whole).with_mpi(self.mpi_io.clone().map(MpiCalls::new)))
+        Ok(calls.with_whole(whole).with_mark(&self.mark).with_mpi(self.mpi_io.clone().map(MpiCalls::new)))
     }
 
     fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {

@@ -138,6 +138,71 @@ fn what_is_not_plumb_s_is_left_alone() {
     home.plumb("as ior -h").expect(0).says(&["Synopsis ior", "--plumb-ranks"]);
 }
 
+/// Protects -u: each rank's file lies in a directory of its own, also where that is there already.
+#[test]
+fn each_rank_has_a_directory() {
+    let home = Home::new();
+    for options in ["-w -k", "-w -k", "-r -R -C"] {
+        home.plumb(&format!("as ior {options} -u -F -G 7 -b 64k -t 64k -o out --plumb-ranks 2")).expect(0);
+        let is_kept = options.contains("-k");
+        for file in ["0/out.00000000", "1/out.00000001"] {
+            assert_eq!(home.work().join(file).exists(), is_kept, "{options} {file}");
+        }
+    }
+}
+
+/// Protects -K: a file in which anything was wrong stays, and only such a one.
+#[test]
+fn a_file_with_wrong_data_stays() {
+    let home = Home::new();
+    let layout = "-G 7 -b 64k -t 64k -o out --plumb-ranks 2";
+    home.plumb(&format!("as ior -w -k {layout}")).expect(0);
+    let mut bytes = std::fs::read(home.work().join("out")).unwrap();
+    // Of the second rank; the first removes what all share.
+    bytes[100 << 10] ^= 1;
+    std::fs::write(home.work().join("out"), bytes).unwrap();
+    home.plumb(&format!("as ior -r -R -K {layout}")).expect(1).says(&["Incorrect data on read (1 transfers)"]);
+    assert!(home.work().join("out").exists());
+    home.plumb(&format!("as ior -r -K {layout}")).expect(0);
+    assert!(!home.work().join("out").exists(), "nobody looked");
+    home.plumb(&format!("as ior -w -r -R -K {layout}")).expect(0);
+    assert!(!home.work().join("out").exists(), "nothing was wrong");
+}
+
+/// Protects randomPrefill and minTimeDuration: what random writes leave out is filled, and transfers begin again until their time is
+/// over.
+#[test]
+fn files_are_filled_and_transfers_repeated() {
+    let home = Home::new();
+    let random = "-z -w -k -b 256k -t 64k --randomPrefill=128k -O stoneWallingWearOutIterations=1 -G 7 -o random";
+    home.plumb(&format!("as ior {random}")).expect(0);
+    let bytes = std::fs::read(home.work().join("random")).unwrap();
+    let filled = bytes.chunks(64 << 10).filter(|block| block.iter().all(|&byte| byte == 0xff)).count();
+    assert_eq!((bytes.len(), filled), (256 << 10, 3));
+    home.plumb("as ior -w -b 64k -t 32k -O minTimeDuration=1 -o repeated")
+        .expect(0)
+        .says(&["Using actual aggregate bytes"]);
+    let result = home.plumb("show --json").expect(0).json();
+    let ops = result["phases"][0]["done"]["write"]["ops"].as_u64().unwrap();
+    assert!(ops > 2 && ops.is_multiple_of(2), "whole rounds: {ops}");
+}
+
+/// Protects savePerOpDataCSV and -M: a file of single transfers for each rank and phase, with memory taken meanwhile.
+#[test]
+fn single_transfers_are_written_down() {
+    let home = Home::new();
+    let line = "as ior -F -b 128k -t 32k -i 2 -M 8m -O savePerOpDataCSV=op -o out --plumb-ranks 2";
+    home.plumb(line).expect(0).says(&["memoryPerProcess : 8 MiB"]);
+    for name in ["op-0-00000.csv", "op-1-00001.csv", "op-write-0-00001.csv", "op-write-1-00000.csv"] {
+        let text = read(&home, name);
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!((rows[0], rows.len()), ("time,runtime,tp", 5), "{name}: {text}");
+        assert!(rows[1].starts_with("0.00000000e+00,"), "{name}: {text}");
+    }
+    let result = home.plumb("show --json").expect(0).json();
+    assert_eq!(result["workload"]["phase"][0]["memory-pressure"], "8MiB", "{}", result["workload"]["phase"][0]);
+}
+
 /// Protects -a DUMMY, with IOR's own test of it: a stonewall's status file is written and read, JSON is valid, and no file is
 /// touched.
 #[test]

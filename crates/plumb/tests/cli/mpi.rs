@@ -362,6 +362,24 @@ fn names_in(directory: &Path) -> Vec<String> {
     names
 }
 
+// Protects -K over MPI: the rank that removes the file hears of what another one has read.
+#[test]
+fn a_file_that_another_task_found_wrong_stays() {
+    for launcher in launchers() {
+        let home = Home::new();
+        let layout = "-G 7 -b 64k -t 64k -o out";
+        launcher.plumb(&home, 3, &format!("as ior -w -k {layout}")).ran();
+        let mut bytes = std::fs::read(home.work().join("out")).unwrap();
+        bytes[100 << 10] ^= 1;
+        std::fs::write(home.work().join("out"), bytes).unwrap();
+        let wrong = launcher.plumb(&home, 3, &format!("as ior -r -R -K {layout}"));
+        wrong.says(&["Incorrect data on read (1 transfers)"]);
+        assert!(home.work().join("out").exists());
+        launcher.plumb(&home, 3, &format!("as ior -w -r -R -K -E {layout}")).ran();
+        assert!(!home.work().join("out").exists(), "nothing was wrong");
+    }
+}
+
 // Protects IOR's MPI-IO: whichever way MPI moves the data, it lies where the other back end puts it, and is read as what was written;
 // and the library leaves no other file behind, and writes over none that Plumb did not make.
 #[test]

@@ -85,6 +85,7 @@ impl Step {
             Step::Postmark(_) => "postmark",
             Step::Trees(_) => "trees",
             Step::Meet {} => "meet",
+            Step::EndIfWrong {} => "end-if-wrong",
             Step::Delay { .. } => "delay",
             Step::Each(_) => "each",
             Step::Loop { .. } => "loop",
@@ -126,6 +127,7 @@ impl Step {
             | Step::Postmark(_)
             | Step::Trees(_)
             | Step::Meet {}
+            | Step::EndIfWrong {}
             | Step::Each(_)
             | Step::Link { to: Some(_), .. }
             | Step::Symlink { to: Some(_), .. }
@@ -207,6 +209,7 @@ impl Step {
             | Step::Mix { .. }
             | Step::Delay { .. }
             | Step::Meet {}
+            | Step::EndIfWrong {}
             | Step::Shared(_) => &[],
         }
     }

@@ -227,7 +227,7 @@ impl Program {
     /// How often it waits for all workers of its phase: at `meet` steps, and at walls behind which all go on.
     pub fn meetings(&self) -> usize {
         let waits = |step: &&Step| match step {
-            Step::Meet {} => true,
+            Step::Meet {} | Step::EndIfWrong {} => true,
             step => matches!(step.wall(), Some(Wall::After(_))),
         };
         self.all_steps().filter(waits).count()

@@ -145,6 +145,8 @@ pub enum Step {
         /// Length.
         size: Distribution,
     },
+    /// Waits as `meet` does, and ends the program where verification found anything wrong in any worker's reads since the run began.
+    EndIfWrong {},
     /// `mmap`, shared.
     Map(MapStep),
     /// `munmap`.

@@ -42,6 +42,9 @@ pub struct Transfer {
     /// Stonewall: a time or count at which the transfer ends early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
+    /// It begins again behind its last record until so much time has passed since it began. A round that was begun is finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats_for: Option<Nanos>,
 }
 
 /// Reads of single bytes between records: the place is asked for, each byte is sought and read, and the place is sought
@@ -87,6 +90,7 @@ impl Transfer {
             spacing: None,
             detours: None,
             wall: None,
+            repeats_for: None,
         }
     }
 

@@ -4,29 +4,44 @@ use crate::barrier::PhaseMemory;
 use crate::clock::Ticks;
 use plumb_workload::program::Wall;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Items that every worker completed before the last stonewall; later phases stop there.
-pub(crate) struct WallMark(AtomicU64);
+/// What later phases of a target know of earlier ones.
+pub(crate) struct WallMark {
+    /// Items that every worker completed before the last stonewall; later phases stop there.
+    items: AtomicU64,
+    /// A worker read what was not written.
+    is_wrong: AtomicBool,
+}
 
 impl Default for WallMark {
     fn default() -> WallMark {
-        WallMark(AtomicU64::new(u64::MAX))
+        WallMark { items: AtomicU64::new(u64::MAX), is_wrong: AtomicBool::new(false) }
     }
 }
 
 impl WallMark {
     /// `u64::MAX` before the first wall.
     pub(in crate::program) fn get(&self) -> u64 {
-        self.0.load(Relaxed)
+        self.items.load(Relaxed)
     }
 
     pub(super) fn set(&self, count: u64) {
-        self.0.store(count, Relaxed);
+        self.items.store(count, Relaxed);
     }
 
     fn lower(&self, count: u64) {
-        self.0.fetch_min(count, Relaxed);
+        self.items.fetch_min(count, Relaxed);
+    }
+
+    /// Something was read that was not written.
+    pub(in crate::program) fn set_wrong(&self) {
+        self.is_wrong.store(true, Relaxed);
+    }
+
+    /// Whether anything was, in this process.
+    pub(in crate::program) fn is_wrong(&self) -> bool {
+        self.is_wrong.load(Relaxed)
     }
 }
 
@@ -83,6 +98,14 @@ impl WallMeeting {
         self.meetings += 1;
         let others = self.memory.others.as_deref();
         self.memory.control.worker(self.worker).keep_appointment_at_step(self.meetings, others);
+    }
+
+    /// Waits as [`meet_at_step`](Self::meet_at_step) does, and returns the highest count that anybody came with.
+    pub(in crate::program) fn meet_with(&mut self, count: u64) -> u64 {
+        let control = self.memory.control.worker(self.worker);
+        control.bring(count);
+        self.meet_at_step();
+        self.memory.control.worker(self.worker).furthest()
     }
 
     /// Waits until all workers of the phase are at the same step.

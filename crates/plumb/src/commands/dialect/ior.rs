@@ -9,13 +9,17 @@ use crate::output::{error_line, error_text};
 use plumb_cluster::mpi::MpiIo;
 use plumb_dialects::FileError;
 use plumb_dialects::aiori::FileSystem;
+use plumb_dialects::ior::lower::lower;
 use plumb_dialects::ior::print::{self, Done, Session};
-use plumb_dialects::ior::{self, Access, AccessKind, Api, Asked, Facts, Form, IorError, Lowered, Test, lower};
+use plumb_dialects::ior::{self, Access, AccessKind, Api, Asked, Facts, Form, IorError, Lowered, Test};
+use plumb_engine::LoggedOp;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Division, Progress, mpi_io_of};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -104,6 +108,10 @@ impl Dialect for Ior {
             transfers_at_wall: self.transfers_at_wall(test)?,
             file_bytes: std::fs::metadata(&file).ok().map(|metadata| metadata.len()),
             hints: hints(test)?,
+            missing_directories: (0..)
+                .zip(ior::lower::directories(test))
+                .filter_map(|(rank, path)| (!Path::new(&path).is_dir()).then_some(rank))
+                .collect(),
         };
         let lowered = lower(test, &facts);
         if repetition == 0 {
@@ -140,11 +148,14 @@ impl Dialect for Ior {
         bench.division = Division::Groups;
         bench.mpi_io = mpi_io(&self.tests[run.test])?.map(|library| mpi_io_of(&library));
         let (test, repetition) = (&self.tests[run.test], run.lowered.repetition);
-        Ok(Watching { test, repetition, accesses: Vec::new(), report: &self.report })
+        Ok(Watching { test, repetition, accesses: Vec::new(), report: &self.report, failed: None })
     }
 
     fn print<'a>(&'a self, run: &'a Run, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         let test = &self.tests[run.test];
+        if let Some(error) = watching.failed {
+            hpc::or_report(Err(error), "ior", FAILED)?;
+        }
         for access in &watching.accesses {
             if let Some(path) = test.rank_csv.as_deref().filter(|_| access.kind != AccessKind::WriteCheck) {
                 hpc::or_report(
@@ -298,9 +309,44 @@ pub struct Watching<'a> {
     repetition: u32,
     accesses: Vec<Access>,
     report: &'a Report,
+    /// A file of single transfers could not be written.
+    failed: Option<DialectError>,
+}
+
+impl Watching<'_> {
+    /// Writes the transfers of one rank in a phase.
+    fn write_ops(
+        &self,
+        prefix: &str,
+        phase: &str,
+        rank: u32,
+        ops: &mut dyn Iterator<Item = LoggedOp>,
+    ) -> io::Result<()> {
+        let path = print::op_csv_name(prefix, self.test, phase, self.repetition, rank);
+        let mut file = BufWriter::new(File::create(path)?);
+        file.write_all(print::op_csv_head().as_bytes())?;
+        let mut began = None;
+        for op in ops.filter(|op| op.kind.moves_bytes()) {
+            let began = *began.get_or_insert(op.submit_ns);
+            let row = print::op_csv_row(self.test, op.submit_ns - began, op.complete_ns.saturating_sub(op.submit_ns));
+            file.write_all(row.as_bytes())?;
+        }
+        file.flush()
+    }
 }
 
 impl Progress for Watching<'_> {
+    fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        // `GROUP/NUMBER`, and each rank is a group.
+        let group = worker.split('/').next().unwrap_or(worker);
+        let rank = group.strip_prefix(ior::lower::RANK_PREFIX).and_then(|rank| rank.parse().ok());
+        let (Some(prefix), Some(rank)) = (&self.test.op_csv, rank) else { return };
+        if let Err(error) = self.write_ops(prefix, phase, rank, ops) {
+            let what = format!("savePerOpDataCSV: cannot write {prefix}");
+            self.failed.get_or_insert(DialectError::file(what)(error));
+        }
+    }
+
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
         let Some(access) = Access::of(measured, self.test, self.repetition) else { return };
         let remarks = print::remarks(self.test, &access);

@@ -96,7 +96,14 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
             (!handle.stream, "open it without `stream`")
         }
     };
+    if transfer.repeats_for.is_some() && transfer.wall.is_some() {
+        check.problem(["repeats-for"], "a transfer ends at its wall or goes on for its time", "leave one of them out");
+    }
     if let (Via::Mpi { together }, Some(mpi)) = (transfer.via, handle.mpi) {
+        if mpi.ranks > 1 && (together || transfer.flushes) && transfer.repeats_for.is_some() {
+            let message = "ranks that move or flush each record together cannot repeat by the time of each";
+            check.problem(["repeats-for"], message, "leave `repeats-for` out, or `together` and `flushes`");
+        }
         if mpi.ranks > 1 && (together || transfer.flushes) && transfer.wall.is_some() {
             let message = "ranks that move or flush each record together cannot stop at a wall by themselves";
             check.problem(["wall"], message, "leave `wall` out, or `together` and `flushes`");

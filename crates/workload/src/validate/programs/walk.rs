@@ -323,6 +323,7 @@ impl Walk<'_> {
             | Step::List { .. }
             | Step::EndList {}
             | Step::Meet {}
+            | Step::EndIfWrong {}
             | Step::Sync {}
             // Of another kind of target, which is a problem already.
             | Step::Shared(_) => {}

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod companions;
+mod mpi;
 mod phases;
 mod programs;
 mod shared;

@@ -1,0 +1,48 @@
+//! IOR's tables of ranks and of single transfers, as CSV.
+
+use super::print::access_name;
+use super::result::{Access, AccessKind};
+use super::settings::Test;
+use crate::aiori::exponent;
+
+/// Times of each rank: what `saveRankPerformanceDetailsCSV` appends.
+pub fn rank_csv(access: &Access) -> String {
+    let mut text = String::new();
+    for (rank, times) in access.ranks.iter().enumerate() {
+        let total_s = times.open_s + times.transfer_s + times.close_s;
+        let rate = |seconds: f64| if seconds > 0.0 { times.bytes as f64 / seconds } else { 0.0 };
+        let values = [total_s, times.transfer_s, rate(total_s), rate(times.transfer_s)];
+        let values: String = values.iter().map(|value| format!(",{}", exponent(*value, 10))).collect();
+        text.push_str(&format!("{},{rank}{values}\n", access_name(access)));
+    }
+    text
+}
+
+/// The line before it.
+pub fn rank_csv_head() -> &'static str {
+    "access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput\n"
+}
+
+/// The file of a rank's transfers: IOR's name, under which the last phase of a repetition replaces the others. These have their phase in
+/// it as well.
+pub fn op_csv_name(prefix: &str, test: &Test, phase: &str, repetition: u32, rank: u32) -> String {
+    let last = match (test.reads, test.checks_write) {
+        (true, _) => AccessKind::Read,
+        (false, true) => AccessKind::WriteCheck,
+        (false, false) => AccessKind::Write,
+    };
+    let phase = if phase == last.phase() { String::new() } else { format!("-{phase}") };
+    format!("{prefix}{phase}-{repetition}-{rank:05}.csv")
+}
+
+/// Its first line.
+pub fn op_csv_head() -> &'static str {
+    "time,runtime,tp\n"
+}
+
+/// The row of a transfer that began so long after the first, and took so long: s, s, B/s.
+pub fn op_csv_row(test: &Test, after_ns: u64, took_ns: u64) -> String {
+    let seconds = took_ns as f64 / 1e9;
+    let rate = if took_ns > 0 { test.transfer_bytes as f64 / seconds } else { 0.0 };
+    format!("{},{},{}\n", exponent(after_ns as f64 / 1e9, 8), exponent(seconds, 8), exponent(rate, 6))
+}
