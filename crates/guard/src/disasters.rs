@@ -274,7 +274,7 @@ fn a_file_of_another_user_is_somebodys_where_nobody_can_see_who_has_it_open() {
     for path in [dir.path(), &path] {
         run("chmod", &["a+rwx", path.to_str().unwrap()]);
     }
-    let test = "guard::disasters::child_that_asks_for_a_file";
+    let test = "disasters::child_that_asks_for_a_file";
     let ask = |owner: &str| {
         assert!(run("chown", &[owner, path.to_str().unwrap()]));
         let exe = dir.path().join("exe");
