@@ -23,6 +23,12 @@ pub trait MpiIo: Send + Sync {
     /// The library reports one.
     fn prepare(&self, ranks: u32) -> Result<(), MpiIoError>;
 
+    /// What the first process says, to the first `ranks` of them, each of which calls this.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn of_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError>;
+
     /// Opens a file as the step's `mpi` says, reserves its space and sets its view, together with the other processes.
     ///
     /// # Errors

@@ -135,6 +135,14 @@ impl MpiIo {
         Ok(made)
     }
 
+    /// What the first rank says, to the first `ranks` of them, each of which calls this.
+    ///
+    /// # Errors
+    /// The library reports one.
+    pub fn of_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError> {
+        Ok(self.library.of_first(self.communicator(ranks)?, says)?)
+    }
+
     /// Opens a file. Each of its ranks calls this, and waits for the others.
     ///
     /// # Errors

@@ -33,6 +33,10 @@ impl plumb_engine::MpiIo for OfLibrary {
         self.0.prepare(ranks).map_err(told)
     }
 
+    fn of_first(&self, ranks: u32, says: bool) -> Result<bool, EngineError> {
+        self.0.of_first(ranks, says).map_err(told)
+    }
+
     fn open(&self, path: &CStr, step: &OpenStep) -> Result<Box<dyn plumb_engine::MpiFile>, EngineError> {
         let Some(mpi) = &step.mpi else {
             return Err(EngineError { message: "the step asks for no MPI-IO".to_owned(), errno: EINVAL });
