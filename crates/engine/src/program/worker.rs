@@ -375,7 +375,7 @@ impl NamedWorker {
             .program
             .all_steps()
             .any(|step| matches!(step, Step::Transfer(transfer) if matches!(transfer.via, Via::PosixAio { .. })));
-        // Nor has a library of MPI's one thread only.
+        // An MPI library has threads too, which share what it opens.
         if barrier.is_alone() && !has_helpers && self.mpi_io.is_none() {
             unshare_fds::take(&[]);
         }

@@ -80,6 +80,12 @@ impl MpiFile for Opened {
         Ok(self.file.write_at(from, offset).unwrap() as u64)
     }
 
+    fn preallocate(&mut self, bytes: u64) -> Result<(), MpiIoError> {
+        self.library.note("preallocate");
+        self.file.set_len(bytes).unwrap();
+        Ok(())
+    }
+
     fn sync(&mut self) -> Result<(), MpiIoError> {
         self.library.note("sync");
         Ok(())
@@ -146,6 +152,10 @@ fn another_file_than_the_one_admitted_is_never_written() {
     assert!(measured.faults[0].message.contains("write guard"), "{:?}", measured.faults);
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
     assert_eq!(library.calls(), "prepare2 open sync close", "no write");
+    let measured = place.phase(&workload("write", MADE, "preallocate = \"1MiB\"", "", ""));
+    assert!(measured.faults[0].message.contains("write guard"), "{:?}", measured.faults);
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
+    assert!(library.calls().ends_with(" prepare2 open"), "no space reserved: {}", library.calls());
 }
 
 /// A worker that fails by itself goes on to take part in what all ranks do together, with nothing to move; one whose joint call fails
