@@ -23,7 +23,13 @@ pub trait MpiIo: Send + Sync {
     /// The library reports one.
     fn prepare(&self, ranks: u32) -> Result<(), MpiIoError>;
 
-    /// Opens a file as the step's `mpi` says, reserves its space and sets its view, together with the other processes.
+    /// What the first process says, to the first `ranks` of them, each of which calls this.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn of_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError>;
+
+    /// Opens a file as the step's `mpi` says and sets its view, together with the other processes. It writes nothing.
     ///
     /// # Errors
     /// The library reports one.
@@ -43,6 +49,12 @@ pub trait MpiFile: Send {
     /// # Errors
     /// The library reports one.
     fn write(&mut self, offset: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError>;
+
+    /// Reserves space up to this length, together.
+    ///
+    /// # Errors
+    /// The library reports one.
+    fn preallocate(&mut self, bytes: u64) -> Result<(), MpiIoError>;
 
     /// Makes durable what was written, together.
     ///

@@ -51,8 +51,6 @@ pub struct MpiOpening<'a> {
     pub exclusive: bool,
     /// Hints to the library, by name.
     pub hints: &'a BTreeMap<String, String>,
-    /// Space to reserve, bytes; 0 is none.
-    pub preallocate_bytes: u64,
     /// What the rank sees of it.
     pub view: Option<MpiBlocks>,
 }
@@ -135,6 +133,14 @@ impl MpiIo {
         Ok(made)
     }
 
+    /// What the first rank says, to the first `ranks` of them, each of which calls this.
+    ///
+    /// # Errors
+    /// The library reports one.
+    pub fn of_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError> {
+        Ok(self.library.of_first(self.communicator(ranks)?, says)?)
+    }
+
     /// Opens a file. Each of its ranks calls this, and waits for the others.
     ///
     /// # Errors
@@ -148,10 +154,6 @@ impl MpiIo {
         let MpiOpening { read, write, create, exclusive, .. } = *opening;
         let file = self.library.open(by, opening.path, Modes { read, write, create, exclusive }, &hints)?;
         let file = MpiFile { library: self.library, file };
-        if opening.preallocate_bytes > 0 {
-            let bytes = i64::try_from(opening.preallocate_bytes).unwrap_or(i64::MAX);
-            file.library.preallocate(&file.file, bytes)?;
-        }
         if let Some(view) = opening.view {
             let view = view.of_library().ok_or_else(|| invalid("MPI_File_set_view", "its blocks are too large"))?;
             file.library.view(&file.file, view)?;
@@ -182,6 +184,14 @@ impl MpiFile {
     /// The library reports one.
     pub fn write(&self, offset: u64, from: &[u8], together: bool) -> Result<u64, MpiIoError> {
         Ok(self.library.write(&self.file, place(offset)?, from, together)?)
+    }
+
+    /// Reserves space up to this length, with the other ranks that opened it.
+    ///
+    /// # Errors
+    /// The library reports one.
+    pub fn preallocate(&self, bytes: u64) -> Result<(), MpiIoError> {
+        Ok(self.library.preallocate(&self.file, place(bytes)?)?)
     }
 
     /// Makes durable what was written, with the other ranks that opened it.

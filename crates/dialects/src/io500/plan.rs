@@ -223,6 +223,8 @@ impl Plan {
             (false, _) => format!("-t 47008 -b 47008 -s {}", text("segmentCount")),
         }));
         words.extend(own_files.then(|| "-F".to_owned()));
+        let collective = self.config.text(phase.name(), "collective").or(self.config.text(kind, "collective"));
+        words.extend((collective == Some("TRUE")).then(|| "-c".to_owned()));
         if !is_random {
             words.extend(split("-C -Q 1 -O"));
             words.push(format!("stoneWallingStatusFile={}", self.stonewall(kind)));

@@ -66,8 +66,7 @@ const fn section(name: &'static str, keys: &'static [Key]) -> Section {
 const API: Key = key("API", None, Api, "Back end of this phase, and options of it: POSIX --posix.odirect");
 const RUN: Key = key("run", Some("TRUE"), Bool, "Run this phase");
 const VERBOSITY: Key = with(Ignored("the files hold all there is"), key("verbosity", None, Int, "Verbosity of IOR"));
-const COLLECTIVE: Key =
-    with(NotYet("it is of MPI-IO; leave it out"), key("collective", None, Bool, "Collective transfers"));
+const COLLECTIVE: Key = key("collective", None, Bool, "Collective transfers, with API = MPIIO");
 const EXTENDED: Support = Ignored("it is of the extended mode");
 const NO_PROGRAM: Support = Never("Plumb runs no programs that a configuration names; its own find is used");
 const OWN_FIND: Support = Ignored("Plumb's own find has no such queue");

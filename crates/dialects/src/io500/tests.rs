@@ -272,6 +272,11 @@ fn keys_change_what_they_say() {
     let direct = "[global]\napi = POSIX --posix.odirect\n[ior-hard-read]\nAPI = MMAP";
     assert!(words(direct, Phase::MdtestEasyStat).ends_with("-a POSIX --posix.odirect"));
     assert!(words(direct, Phase::IorHardRead).ends_with("-a MMAP"));
+    let together = "[ior-hard]\nAPI = MPIIO\ncollective = TRUE\n[ior-hard-read]\ncollective = FALSE";
+    assert!(words(together, Phase::IorHardWrite).contains(" -c "), "{}", words(together, Phase::IorHardWrite));
+    assert!(words(together, Phase::IorHardWrite).ends_with("-a MPIIO"));
+    assert!(!words(together, Phase::IorHardRead).contains(" -c "));
+    assert!(!words(together, Phase::IorEasyWrite).contains(" -c "));
     let several = plan("a.ini", "[mdtest-hard]\nn = 100\nfiles-per-dir = 10\n[global]\nscc = TRUE\n[find]\nnproc = 3");
     assert!(!task(&several, Phase::MdtestHardWrite).words.contains(&"-W".to_owned()));
     assert!(task(&several, Phase::MdtestHardWrite).words.contains(&"-I=10".to_owned()));
@@ -336,7 +341,7 @@ fn errors_have_their_line_and_the_way_out() {
             &["dbg.ini:2: external-script = ./find.sh is not supported", "runs no programs"],
         ),
         ("[global]\ndrop-caches = TRUE", &["dbg.ini:2: drop-caches = TRUE is not supported yet"]),
-        ("[ior-hard-read]\ncollective = TRUE", &["not supported yet", "MPI-IO"]),
+        ("[ior-hard-read]\ncollective = TRUE", &["[ior-hard-read]", "-c needs MPI-IO"]),
         ("[global]\ndataPacketType = zeros", &["dbg.ini:2: dataPacketType: `zeros` names unknown packets"]),
         ("[global]\napi = POSIX -o /etc/passwd", &["dbg.ini:2: api: ", "`-o`", "not an option of posix"]),
         ("[ior-easy]\nAPI = POSIX --posix.odirect=1 --testFile=/etc/passwd", &["dbg.ini:2: API: ", "--testFile"]),

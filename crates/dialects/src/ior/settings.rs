@@ -387,17 +387,9 @@ impl Test {
             () if i32::try_from(self.transfer_bytes).is_err() => {
                 conflict("-t: MPI-IO moves less than 2 GiB in a call; use a smaller transfer size")
             }
-            () if is_shared && self.wall_s > 0 && self.collective => conflict(
-                "-D with -c: tasks that move each record together cannot stop one by one; use -F, leave one of them out, or \
-                 limit the test by -s",
-            ),
             () if is_shared && self.time_min_s > 0 && (self.collective || self.flushes_each) => conflict(
                 "minTimeDuration with -c or -Y: MPI-IO moves or flushes a shared file by all tasks together, and each repeats by its \
                  own time; use -F, or leave one of them out",
-            ),
-            () if is_shared && self.wall_s > 0 && self.flushes_each => conflict(
-                "-D with -Y: MPI-IO flushes a shared file by all tasks together, and these stop one by one; use -F, or leave \
-                 one of them out",
             ),
             () => Ok(()),
         }
@@ -410,7 +402,9 @@ impl Test {
                 "savePerOpDataCSV is for ranks in one process: use --plumb-ranks without mpirun; `plumb show` has the latencies of all",
             ));
         }
-        if self.wall_s > 0 && !self.wear_out && self.writes && (self.reads || self.checks_write) {
+        let is_in_step =
+            matches!(self.api, Api::MpiIo(_)) && !self.file_per_rank && (self.collective || self.flushes_each);
+        if self.wall_s > 0 && !self.wear_out && !is_in_step && self.writes && (self.reads || self.checks_write) {
             return Err(OptionError::Conflict(
                 "-D: processes read as far as all have written only where all wrote equally much; add \
                  -O stoneWallingWearOut=1, or read in a test of its own",

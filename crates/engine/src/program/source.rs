@@ -15,7 +15,7 @@ use super::cursor::{Cursor, TransferPlan};
 use super::file_set::{SetState, SetWalk};
 use super::op::{Call, CallOp};
 use super::postmark::Mill;
-use super::trees::{AtWall, TreeFiles, TreeWalk, WallMark, WallMeeting, look};
+use super::trees::{AtWall, InStep, TreeFiles, TreeWalk, WallMark, WallMeeting, look, look_in_step};
 use crate::fault::Yielded;
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
@@ -94,6 +94,8 @@ pub(crate) struct ProgramSource {
 pub(super) struct Walls {
     pub(super) meeting: Option<WallMeeting>,
     pub(super) mark: Arc<WallMark>,
+    /// With whom it passes walls record by record.
+    pub(super) in_step: Option<InStep>,
 }
 
 /// What came of an instruction.
@@ -195,8 +197,15 @@ impl ProgramSource {
             && self.cursor.until().is_none()
             && !self.cursor.is_within()
         {
-            let done = self.cursor.done();
-            match look(wall, self.walls.meeting.as_ref(), &self.walls.mark, done, plan.count()) {
+            let (done, all) = (self.cursor.done(), plan.count());
+            let Walls { meeting, mark, in_step } = &self.walls;
+            let at_wall = match in_step {
+                None => look(wall, meeting.as_ref(), mark, done, all),
+                Some(in_step) => {
+                    look_in_step(in_step, wall, (meeting.as_ref(), mark), (done, all), self.keeps_appointments)
+                }
+            };
+            match at_wall {
                 AtWall::GoOn => {}
                 AtWall::Until(records) => self.cursor.ends_at(records),
                 AtWall::Met(records) => {

@@ -12,7 +12,7 @@ use super::rules::{Over, StepRules};
 use super::simulated::SimulatedCalls;
 use super::source::{ProgramSource, Walls};
 use super::stream::Streams;
-use super::trees::{TreeCalls, TreeFiles, WallMark, WallMeeting};
+use super::trees::{InStep, TreeCalls, TreeFiles, WallMark, WallMeeting};
 use crate::backend::SyncBackend;
 use crate::barrier::{Barrier, Body};
 use crate::bind::{bind_pacer, run_to_end};
@@ -375,7 +375,7 @@ impl NamedWorker {
             .program
             .all_steps()
             .any(|step| matches!(step, Step::Transfer(transfer) if matches!(transfer.via, Via::PosixAio { .. })));
-        // Nor has a library of MPI's one thread only.
+        // An MPI library has threads too, which share what it opens.
         if barrier.is_alone() && !has_helpers && self.mpi_io.is_none() {
             unshare_fds::take(&[]);
         }
@@ -389,6 +389,13 @@ impl NamedWorker {
         self.parts.iter().map(|part| part.handles).max().unwrap_or(0).max(1)
     }
 
+    /// With whom the worker moves or flushes each record.
+    fn in_step(&self) -> Option<InStep> {
+        let mpi_io = self.mpi_io.clone().filter(|_| self.program.moves_together())?;
+        let ranks = self.program.opened_by_mpi().map(|open| open.ranks).max().unwrap_or(1);
+        Some(InStep { mpi_io, ranks })
+    }
+
     fn run_on(self, barrier: &Barrier, mut calls: impl NamedCalls) -> Result<Ended, WorkerError> {
         let [before, steps, after] = &self.parts;
         let trees = match &self.files {
@@ -397,7 +404,7 @@ impl NamedWorker {
             NamedFiles::Names(_) | NamedFiles::Sim(_) => None,
         };
         let source = |part: &Arc<Compiled>, passes, meeting: Option<WallMeeting>| {
-            let walls = Walls { meeting, mark: Arc::clone(&self.mark) };
+            let walls = Walls { meeting, mark: Arc::clone(&self.mark), in_step: self.in_step() };
             let source = ProgramSource::new(part, self.number, None, self.stream, Some(passes));
             source.over_trees(trees, walls)
         };

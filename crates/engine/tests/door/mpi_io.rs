@@ -45,6 +45,11 @@ impl MpiIo for Library {
         Ok(())
     }
 
+    fn of_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError> {
+        self.note(&format!("first{ranks}"));
+        Ok(says)
+    }
+
     fn open(&self, path: &CStr, step: &OpenStep) -> Result<Box<dyn MpiFile>, MpiIoError> {
         self.note("open");
         let named = PathBuf::from(OsStr::from_bytes(path.to_bytes()));
@@ -73,6 +78,12 @@ impl MpiFile for Opened {
             return Err(MpiIoError { message: "MPI_File_write_at: the disk is tired".to_owned(), errno: 28 });
         }
         Ok(self.file.write_at(from, offset).unwrap() as u64)
+    }
+
+    fn preallocate(&mut self, bytes: u64) -> Result<(), MpiIoError> {
+        self.library.note("preallocate");
+        self.file.set_len(bytes).unwrap();
+        Ok(())
     }
 
     fn sync(&mut self) -> Result<(), MpiIoError> {
@@ -141,6 +152,10 @@ fn another_file_than_the_one_admitted_is_never_written() {
     assert!(measured.faults[0].message.contains("write guard"), "{:?}", measured.faults);
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
     assert_eq!(library.calls(), "prepare2 open sync close", "no write");
+    let measured = place.phase(&workload("write", MADE, "preallocate = \"1MiB\"", "", ""));
+    assert!(measured.faults[0].message.contains("write guard"), "{:?}", measured.faults);
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
+    assert!(library.calls().ends_with(" prepare2 open"), "no space reserved: {}", library.calls());
 }
 
 /// A worker that fails by itself goes on to take part in what all ranks do together, with nothing to move; one whose joint call fails
@@ -157,6 +172,19 @@ fn a_failed_worker_still_takes_part() {
         assert_eq!(measured.faults[0].message, "MPI_File_write_at: the disk is tired");
         assert_eq!(library.calls(), format!("prepare2 open {calls}"), "{via} {rest}");
     }
+}
+
+/// Ranks that move each record together pass a wall together: each asks the first before each record but the first.
+#[test]
+fn a_wall_is_met_in_step() {
+    let library = Library::new();
+    let rest = "wall = { ends = \"1m\" },";
+    place(&library).phase(&workload("write", MADE, "", "together = true", rest));
+    let record = "first2 write4096-all";
+    assert_eq!(library.calls(), format!("prepare2 open write4096-all {record} {record} {record} sync close"));
+    let apart = Library::new();
+    place(&apart).phase(&workload("write", MADE, "", "", rest));
+    assert_eq!(apart.calls(), "prepare2 open write4096 write4096 write4096 write4096 sync close");
 }
 
 /// Without a library, with too few ranks, and with a name that MPI-IO would take for another one, nothing starts.

@@ -408,6 +408,23 @@ fn mpi_io_puts_data_where_posix_does() {
     }
 }
 
+// Protects the stonewall of collective MPI-IO: all ranks stop at the same record, and read as far as they wrote.
+#[test]
+fn collective_mpi_io_stops_in_step() {
+    for launcher in launchers() {
+        for wear_out in ["", " -O stoneWallingWearOut=1"] {
+            let home = Home::new();
+            let walled = "as ior -a MPIIO -c -w -r -R -D 1 -b 4k -t 4k -s 1000000 --interIODelay=2000 -o walled";
+            launcher.plumb(&home, 3, &format!("{walled}{wear_out}")).ran();
+            let result = home.plumb("show last --json").expect(0).json();
+            let ops = |name: &str, kind: &str| phase(&result, name)["done"][kind]["ops"].as_u64().unwrap();
+            let written = ops("write", "write");
+            assert!(written > 0 && written.is_multiple_of(3), "{written}");
+            assert_eq!(ops("read", "read"), written);
+        }
+    }
+}
+
 // Protects: where calls of MPI fail on all ranks, the run ends with the library's words, and none waits for another for ever.
 #[test]
 fn mpi_io_that_fails_ends_the_run() {
@@ -458,7 +475,7 @@ fn what_tasks_in_processes_cannot_do_is_refused() {
             ("as ior --plumb-ranks 2 -o f", "leave it out under mpirun"),
             ("as ior -N 3 -o f", "start more with mpirun -n"),
             ("as ior -D 1 -o f", "stoneWallingWearOut=1"),
-            ("as ior -a MPIIO -c -w -D 1 -o f", "-D with -c"),
+            ("as ior -a MPIIO -c -w -O minTimeDuration=1 -o f", "minTimeDuration with -c"),
             ("as mdtest -c -n 3 -d out", "use --plumb-ranks without mpirun"),
             ("as mdtest -l 3 -n 3 -d out", "start more with mpirun -n"),
         ] {

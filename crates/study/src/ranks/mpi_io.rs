@@ -33,6 +33,10 @@ impl plumb_engine::MpiIo for OfLibrary {
         self.0.prepare(ranks).map_err(told)
     }
 
+    fn of_first(&self, ranks: u32, says: bool) -> Result<bool, EngineError> {
+        self.0.of_first(ranks, says).map_err(told)
+    }
+
     fn open(&self, path: &CStr, step: &OpenStep) -> Result<Box<dyn plumb_engine::MpiFile>, EngineError> {
         let Some(mpi) = &step.mpi else {
             return Err(EngineError { message: "the step asks for no MPI-IO".to_owned(), errno: EINVAL });
@@ -51,7 +55,6 @@ impl plumb_engine::MpiIo for OfLibrary {
             create: step.create,
             exclusive: step.exclusive,
             hints: &mpi.hints,
-            preallocate_bytes: mpi.preallocate.0,
             view,
         };
         Ok(Box::new(Opened(self.0.open(&opening).map_err(told)?)))
@@ -65,6 +68,10 @@ impl plumb_engine::MpiFile for Opened {
 
     fn write(&mut self, offset: u64, from: &[u8], together: bool) -> Result<u64, EngineError> {
         self.0.write(offset, from, together).map_err(told)
+    }
+
+    fn preallocate(&mut self, bytes: u64) -> Result<(), EngineError> {
+        self.0.preallocate(bytes).map_err(told)
     }
 
     fn sync(&mut self) -> Result<(), EngineError> {

@@ -22,6 +22,7 @@ type CreateOfGroup = extern "C" fn(Handle, Handle, c_int, *mut Handle) -> c_int;
 type Contiguous = extern "C" fn(c_int, Handle, *mut Handle) -> c_int;
 type Resized = extern "C" fn(Handle, isize, isize, *mut Handle) -> c_int;
 type Count = extern "C" fn(*const Status, Handle, *mut c_int) -> c_int;
+type Broadcast = extern "C" fn(*mut c_void, c_int, Handle, c_int, Handle) -> c_int;
 type ErrorClass = extern "C" fn(c_int, *mut c_int) -> c_int;
 type Version = extern "C" fn(*mut c_int, *mut c_int) -> c_int;
 
@@ -43,6 +44,7 @@ struct Functions {
     range: RangeOf,
     free_group: OfHandle,
     create_of_group: CreateOfGroup,
+    broadcast: Broadcast,
     contiguous: Contiguous,
     resized: Resized,
     commit: OfHandle,
@@ -151,6 +153,7 @@ impl Library {
                 range: function(library, c"MPI_Group_range_incl", file)?,
                 free_group: function(library, c"MPI_Group_free", file)?,
                 create_of_group: function(library, c"MPI_Comm_create_group", file)?,
+                broadcast: function(library, c"MPI_Bcast", file)?,
                 contiguous: function(library, c"MPI_Type_contiguous", file)?,
                 resized: function(library, c"MPI_Type_create_resized", file)?,
                 commit: function(library, c"MPI_Type_commit", file)?,
@@ -206,6 +209,13 @@ impl FileLibrary {
         free_group(&raw mut all);
         free_group(&raw mut some);
         self.checked("MPI_Comm_create_group", created).map(|()| Communicator(made))
+    }
+
+    /// What the first process of a communicator says; each of them calls this.
+    pub(in crate::mpi) fn of_first(&self, by: Communicator, says: bool) -> Result<bool, FileCallError> {
+        let mut byte = u8::from(says);
+        let code = (self.functions.broadcast)((&raw mut byte).cast(), 1, self.abi.byte, 0, by.0);
+        self.checked("MPI_Bcast", code).map(|()| byte != 0)
     }
 
     /// Opens a file. All processes of the communicator do, with the same modes; each waits for the others.

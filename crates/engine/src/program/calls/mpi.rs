@@ -23,8 +23,8 @@ const DESCRIPTORS: &str = "/proc/self/fd";
 /// A worker's calls of MPI-IO.
 pub(in crate::program) struct MpiCalls {
     io: Arc<dyn MpiIo>,
-    /// Numbers of the descriptors that were open before a file was opened.
-    before: Vec<u32>,
+    /// The descriptors that were open before a file was opened.
+    before: Vec<Descriptor>,
     /// Why the last call failed.
     words: Option<String>,
     /// Ranks that opened the file at hand.
@@ -43,6 +43,13 @@ impl MpiCalls {
         self.failed_together |= together && self.ranks > 1;
         Errno(errno)
     }
+}
+
+/// A descriptor of this process, with the file that it is of: numbers are used again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Descriptor {
+    number: u32,
+    file: (u64, u64),
 }
 
 /// A file that MPI-IO opened.
@@ -85,7 +92,15 @@ impl Calls {
         let (_, path) = self.files.at(op.file)?;
         let view = rules.step.mpi.as_ref().and_then(|mpi| mpi.view);
         mpi.ranks = rules.step.mpi.as_ref().map_or(1, |mpi| mpi.ranks);
-        let file = mpi.io.open(path, &rules.step).map_err(|error| mpi.failed(error, true))?;
+        let mut file = mpi.io.open(path, &rules.step).map_err(|error| mpi.failed(error, true))?;
+        let preallocate = rules.step.mpi.as_ref().map_or(0, |mpi| mpi.preallocate.0);
+        if preallocate > 0 {
+            // Space is reserved by writing, for one, in the time of the open: what was opened is looked at before.
+            if opened_again(path, &mpi.before).is_none() {
+                return Err(mpi.failed(not_admitted(), true));
+            }
+            file.preallocate(preallocate).map_err(|error| mpi.failed(error, true))?;
+        }
         let opened = Some(OpenedByMpi { file, view, is_refused: false });
         *self.handle(op)? = Handle { number: op.file, by_mpi: opened, ..Handle::default() };
         Ok(0)
@@ -139,9 +154,7 @@ impl Calls {
             return opened.file.read(offset, piece, together).map_err(|error| mpi.failed(error, together));
         }
         if opened.is_refused {
-            let what =
-                "MPI-IO did not open the file that the write guard admitted, or not by a descriptor of this process";
-            return Err(mpi.failed(MpiIoError { message: what.to_owned(), errno: libc::EPERM }, false));
+            return Err(mpi.failed(not_admitted(), false));
         }
         let moved = opened.file.write(offset, piece, together).map_err(|error| mpi.failed(error, together))?;
         if moved < op.length {
@@ -192,22 +205,33 @@ impl Calls {
     }
 }
 
-/// Numbers of the descriptors of this process.
-fn descriptors() -> Vec<u32> {
+fn not_admitted() -> MpiIoError {
+    let what = "MPI-IO did not open the file that the write guard admitted, or not by a descriptor of this process";
+    MpiIoError { message: what.to_owned(), errno: libc::EPERM }
+}
+
+fn identity(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// The descriptors of this process.
+fn descriptors() -> Vec<Descriptor> {
     let Ok(entries) = std::fs::read_dir(DESCRIPTORS) else { return Vec::new() };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let described = numbers.filter_map(|number| {
+        let stat = rustix::fs::stat(format!("{DESCRIPTORS}/{number}")).ok()?;
+        Some(Descriptor { number, file: identity(&stat) })
+    });
+    described.collect()
 }
 
 /// The file that bears a name, opened to be marked, where one of the descriptors that came since `before` is of that very file: a
 /// regular one, which no symbolic link stands for. `None` where MPI-IO has no descriptor here, or another file's.
-fn opened_again(path: &CStr, before: &[u32]) -> Option<OwnedFd> {
+fn opened_again(path: &CStr, before: &[Descriptor]) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut now = descriptors();
-    now.retain(|number| !before.contains(number));
+    let now = descriptors();
     let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
     let named = rustix::fs::fstat(&file).ok()?;
-    let is_same = |other: &Stat| (other.st_dev, other.st_ino) == (named.st_dev, named.st_ino);
-    let is_open =
-        now.iter().any(|number| rustix::fs::stat(format!("{DESCRIPTORS}/{number}")).is_ok_and(|other| is_same(&other)));
+    let is_open = now.iter().any(|open| open.file == identity(&named) && !before.contains(open));
     (is_open && FileType::from_raw_mode(named.st_mode) == FileType::RegularFile).then_some(file)
 }

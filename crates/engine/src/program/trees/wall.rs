@@ -2,6 +2,7 @@
 
 use crate::barrier::PhaseMemory;
 use crate::clock::Ticks;
+use crate::mpi_io::MpiIo;
 use plumb_workload::program::Wall;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -114,6 +115,41 @@ impl WallMeeting {
         let others = self.memory.others.as_deref();
         self.memory.control.worker(self.worker).meet_at_step(self.meetings, self.workers, others);
     }
+}
+
+/// Ranks that move or flush each record together: they pass or meet a wall together too, as the first of them says.
+#[derive(Clone)]
+pub(in crate::program) struct InStep {
+    pub(in crate::program) mpi_io: Arc<dyn MpiIo>,
+    pub(in crate::program) ranks: u32,
+}
+
+/// [`look`], for one of such ranks. `has_ended`: it only takes part any more, and wants the others to end.
+pub(in crate::program) fn look_in_step(
+    in_step: &InStep,
+    wall: Wall,
+    (meeting, mark): (Option<&WallMeeting>, &WallMark),
+    (done, all): (u64, u64),
+    has_ended: bool,
+) -> AtWall {
+    let (time_ns, meets) = match wall {
+        Wall::AsFar => return AtWall::Until(all.min(mark.get())),
+        Wall::After(time) => (time.0, true),
+        Wall::Ends(time) => (time.0, false),
+    };
+    let Some(meeting) = meeting else { return AtWall::Until(all) };
+    // At least one is done before it.
+    let is_due = has_ended || meeting.is_due(time_ns);
+    if done == 0 || (done < all && !in_step.mpi_io.of_first(in_step.ranks, is_due).unwrap_or(true)) {
+        return AtWall::GoOn;
+    }
+    match (meets, has_ended) {
+        (true, false) => _ = meeting.meet(done),
+        (true, true) => meeting.keep_appointment_at_wall(),
+        (false, _) => {}
+    }
+    mark.set(done);
+    AtWall::Met(done)
 }
 
 /// Looks at a wall before another item or record, of which `done` of `all` are done. At least one is done before it.

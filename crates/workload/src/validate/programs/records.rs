@@ -104,10 +104,6 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
             let message = "ranks that move or flush each record together cannot repeat by the time of each";
             check.problem(["repeats-for"], message, "leave `repeats-for` out, or `together` and `flushes`");
         }
-        if mpi.ranks > 1 && (together || transfer.flushes) && transfer.wall.is_some() {
-            let message = "ranks that move or flush each record together cannot stop at a wall by themselves";
-            check.problem(["wall"], message, "leave `wall` out, or `together` and `flushes`");
-        }
         if transfer.locks {
             check.problem(["locks"], "MPI-IO locks by itself what it wants to", "leave `locks` out");
         }

@@ -26,21 +26,12 @@ fn moves(via: Via) -> Transfer {
 
 const TOGETHER: Via = Via::Mpi { together: true };
 
-/// A rank that stopped by itself would leave the others waiting in the library for ever; a call that MPI-IO does not have would go to a
+/// A rank that repeated by itself would leave the others waiting in the library for ever; a call that MPI-IO does not have would go to a
 /// descriptor that is not there.
 #[test]
 fn files_that_mpi_io_opens() {
     const VIEW: MpiView = MpiView { first: Bytes(0), record: Bytes(4096), block: Bytes(8192), stride: Bytes(16384) };
     each_fires(&[
-        (
-            |w| {
-                let walled = Transfer { wall: Some(Wall::Ends(Nanos(1))), ..moves(TOGETHER) };
-                named(w, by_mpi(None, vec![Step::Transfer(walled)]));
-            },
-            "phase[1].workers[0].work.program.steps[1].transfer.wall",
-            "cannot stop at a wall by themselves",
-            "together",
-        ),
         (
             |w| {
                 let repeated = Transfer { repeats_for: Some(Nanos(1)), ..moves(TOGETHER) };
@@ -99,7 +90,7 @@ fn files_that_mpi_io_opens() {
     none_fires(&[
         |w| named(w, by_mpi(None, vec![Step::Transfer(moves(TOGETHER)), FSYNC])),
         |w| {
-            let walled = Transfer { wall: Some(Wall::Ends(Nanos(1))), ..moves(Via::Mpi { together: false }) };
+            let walled = Transfer { wall: Some(Wall::Ends(Nanos(1))), ..moves(TOGETHER) };
             named(w, by_mpi(None, vec![Step::Transfer(walled)]));
         },
         |w| {
