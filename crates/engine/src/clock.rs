@@ -349,9 +349,14 @@ mod tests {
     fn processors_read_the_clock_in_turn() {
         let cpus: Vec<u32> =
             (0..2).filter(|&cpu| cpu < std::thread::available_parallelism().unwrap().get() as u32).collect();
-        let found = Clock::monotonic().compare_processors(&cpus, Duration::from_millis(5)).unwrap();
-        assert_eq!((found.backwards, found.largest_step_back), (0, 0));
-        assert!(found.readings >= cpus.len() as u64, "{found:?}");
+        // On a busy machine a thread may not have had its turn when the time is over.
+        let all_read = (0..10).any(|doubled| {
+            let time = Duration::from_millis(5 << doubled);
+            let found = Clock::monotonic().compare_processors(&cpus, time).unwrap();
+            assert_eq!((found.backwards, found.largest_step_back), (0, 0));
+            found.readings >= cpus.len() as u64
+        });
+        assert!(all_read);
         assert!(Clock::monotonic().compare_processors(&[0, 1_000], Duration::from_secs(60)).is_err());
     }
 
