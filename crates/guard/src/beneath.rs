@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
 /// `openat2` asks to be called again when something was renamed meanwhile; after this many times it is no accident.
+#[cfg(target_os = "linux")]
 const ATTEMPTS_MAX: u32 = 100;
 
 /// Which file it is, whatever it is called.
