@@ -6,7 +6,9 @@
 //! ```
 //! `BYTES` is the length of each rank's report, 32768 by default.
 
-use plumb_cluster::{Arrival, Cluster, ClusterError, Member, Reduction, Roster, clock_offset, start, wait_forever};
+use plumb_cluster::{
+    Arrival, Cluster, ClusterError, Joined, Member, Reduction, Roster, clock_offset, start, wait_forever,
+};
 use std::time::Instant;
 
 struct Longest(Vec<u8>);
@@ -41,7 +43,7 @@ fn times_us(times: u32, mut once: impl FnMut()) -> String {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let length = std::env::args().nth(1).map_or(Ok(32_768), |text| text.parse())?;
     let begin = Instant::now();
-    let Some(cluster) = start()? else { return Err("start it with mpirun -n 2 or more".into()) };
+    let Some(Joined { cluster, .. }) = start()? else { return Err("start it with mpirun -n 2 or more".into()) };
     let started = begin.elapsed().as_secs_f64() * 1e3;
     let cluster: &dyn Cluster = cluster.as_ref();
     let met = Instant::now();

@@ -1,8 +1,7 @@
 //! The interface: what carries bytes, and what is made of it.
 
 use crate::clock;
-use crate::error::{ClusterError, StartError};
-use crate::mpi::MpiIo;
+use crate::error::ClusterError;
 use crate::tree;
 use std::time::Duration;
 
@@ -107,11 +106,6 @@ pub trait Cluster: Send + Sync {
     /// # Errors
     /// As [`Cluster::send`].
     fn receive(&self, from: u32, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError>;
-
-    /// The MPI-IO of the library that carries the messages, where that is one of MPI.
-    fn mpi_io(&self) -> Option<Result<MpiIo, StartError>> {
-        None
-    }
 
     /// Leaves. Nothing is sent or received afterwards.
     fn leave(&self, how: Leave);

@@ -27,4 +27,4 @@ pub use error::{ClusterError, StartError};
 pub use launcher::{Launcher, launcher};
 pub use offset::clock_offset;
 pub use roster::{Host, Member, Roster};
-pub use start::start;
+pub use start::{Joined, start};

@@ -218,7 +218,7 @@ pub(crate) fn questions() -> u32 {
 pub fn leave(code: u8) -> ! {
     // What cannot be printed any more was noticed before.
     let _ = io::stdout().flush();
-    // SAFETY: a number only. Nothing is registered with `atexit`, and no stream of the C library is open.
+    // SAFETY: a number only. Plumb registers nothing with `atexit` and has no stream of the C library open; an MPI library was left before.
     unsafe { libc::_exit(code.into()) }
 }
 

@@ -165,13 +165,13 @@ mod tests {
     fn only_numbered_trees_are_test_data() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("set");
-        let nobody = guard(Permissions::none());
-        assert!(nobody.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty, "it is made");
+        let unnamed = guard(Permissions::none());
+        assert!(unnamed.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty, "it is made");
         fs::create_dir_all(root.join("00000001/00000002")).unwrap();
         fs::write(root.join("00000001/00000002/00000001"), "test").unwrap();
-        assert!(!nobody.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty);
+        assert!(!unnamed.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty);
         fs::write(root.join("00000001/00000002/thesis.tex"), "precious").unwrap();
-        let refusal = nobody.open_numbered_tree(&root, 0, ExistingTree::Remove).err().unwrap().to_string();
+        let refusal = unnamed.open_numbered_tree(&root, 0, ExistingTree::Remove).err().unwrap().to_string();
         assert!(refusal.contains("thesis.tex") && refusal.contains("PLUMB_ALLOW="), "{refusal}");
         let allowed = guard(Permissions::parse(root.to_str().unwrap()));
         assert!(!allowed.open_numbered_tree(&root, 0, ExistingTree::Remove).unwrap().is_empty);
@@ -181,18 +181,21 @@ mod tests {
     #[test]
     fn what_is_no_directory_is_refused() {
         let place = tempfile::tempdir().unwrap();
-        let nobody = guard(Permissions::none());
+        let unnamed = guard(Permissions::none());
         fs::create_dir(place.path().join("real")).unwrap();
         std::os::unix::fs::symlink("real", place.path().join("link")).unwrap();
         fs::write(place.path().join("file"), "").unwrap();
         for (name, says) in [("link", "symbolic link"), ("file", "a file"), ("no/where", "mkdir -p")] {
-            let refusal =
-                nobody.open_numbered_tree(&place.path().join(name), 0, ExistingTree::Remove).err().unwrap().to_string();
+            let refusal = unnamed
+                .open_numbered_tree(&place.path().join(name), 0, ExistingTree::Remove)
+                .err()
+                .unwrap()
+                .to_string();
             assert!(refusal.contains(says), "{name}: {refusal}");
         }
-        assert!(nobody.open_numbered_tree(Path::new("/"), 0, ExistingTree::Remove).is_err());
+        assert!(unnamed.open_numbered_tree(Path::new("/"), 0, ExistingTree::Remove).is_err());
         assert!(
-            nobody.open_numbered_tree(&place.path().join("set"), u64::MAX, ExistingTree::Remove).is_err(),
+            unnamed.open_numbered_tree(&place.path().join("set"), u64::MAX, ExistingTree::Remove).is_err(),
             "no room for that"
         );
     }
@@ -202,7 +205,7 @@ mod tests {
     #[test]
     fn other_numbered_names_are_kept() {
         let place = tempfile::tempdir().unwrap();
-        let nobody = guard(Permissions::none());
+        let unnamed = guard(Permissions::none());
         let refused = |name: &str, guard: &Guard, existing| {
             let refusal = guard.open_numbered_tree(&place.path().join(name), 0, existing).err();
             refusal.unwrap_or_else(|| panic!("{name}, {existing:?}")).to_string()
@@ -214,8 +217,8 @@ mod tests {
         fs::write(place.path().join("precious"), "precious").unwrap();
         fs::hard_link(place.path().join("precious"), place.path().join("linked/00000001/00000001")).unwrap();
         for existing in every {
-            assert!(refused("photos", &nobody, existing).contains("no directory `00000001`"));
-            assert!(refused("linked", &nobody, existing).contains("a hard link"));
+            assert!(refused("photos", &unnamed, existing).contains("no directory `00000001`"));
+            assert!(refused("linked", &unnamed, existing).contains("a hard link"));
         }
         // A named directory covers no file with a second name: it may be removed there, and not be written to.
         let named = guard(Permissions::parse(place.path().join("linked").to_str().unwrap()));
@@ -227,11 +230,11 @@ mod tests {
     #[test]
     fn what_is_there_is_not_counted_again() {
         let place = tempfile::tempdir().unwrap();
-        let (root, nobody) = (place.path().join("set"), guard(Permissions::none()));
+        let (root, unnamed) = (place.path().join("set"), guard(Permissions::none()));
         fs::create_dir_all(root.join("00000001")).unwrap();
         fs::write(root.join("00000001/00000001"), vec![1; 4 << 20]).unwrap();
         fs::File::open(root.join("00000001/00000001")).unwrap().sync_all().unwrap();
-        let fits = |needed: u64, existing| nobody.open_numbered_tree(&root, needed, existing).is_ok();
+        let fits = |needed: u64, existing| unnamed.open_numbered_tree(&root, needed, existing).is_ok();
         let free = crate::space::Space::of(fs::File::open(&root).unwrap()).unwrap().unwrap().headroom_bytes();
         assert!(!fits(u64::MAX, ExistingTree::Reuse) && fits(u64::MAX, ExistingTree::Trust));
         // Others write to the file system meanwhile: half of it is far from both edges.

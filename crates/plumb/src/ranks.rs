@@ -27,7 +27,7 @@ pub fn join() -> Result<Option<u8>, Stopped> {
     let is_first = launcher().is_none_or(|(_, rank)| rank == 0);
     let joined = start()
         .map_err(Stopped::usage)
-        .and_then(|cluster| cluster.map(|cluster| JoinedRanks::meet(cluster).map_err(Stopped::io)).transpose());
+        .and_then(|joined| joined.map(|joined| JoinedRanks::meet(joined).map_err(Stopped::io)).transpose());
     let ranks = match joined {
         Ok(None) => return Ok(None),
         Ok(Some(ranks)) => Rc::new(ranks),

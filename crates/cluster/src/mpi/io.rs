@@ -60,7 +60,7 @@ pub struct MpiOpening<'a> {
 pub struct MpiBlocks {
     /// Where the first one lies, bytes.
     pub first: u64,
-    /// Bytes of a record; a block is so many whole ones.
+    /// Bytes of a record. A block consists of whole records.
     pub record: u64,
     /// Records of a block.
     pub records: u64,

@@ -386,6 +386,16 @@ pub(super) enum OpenError {
     Unusable(StartError),
 }
 
+impl OpenError {
+    /// As the error of whoever asked for a library; `not_found` makes it of the loader's messages.
+    pub(super) fn or_not_found(self, not_found: impl FnOnce(String) -> StartError) -> StartError {
+        match self {
+            OpenError::NotFound(tried) => not_found(tried),
+            OpenError::Unusable(error) => error,
+        }
+    }
+}
+
 impl From<StartError> for OpenError {
     fn from(error: StartError) -> OpenError {
         OpenError::Unusable(error)

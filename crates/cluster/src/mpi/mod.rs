@@ -54,7 +54,9 @@ pub(crate) fn join(launched: Launched, named: Option<&str>) -> Result<Mpi, Start
         return Err(StartError::Static { launcher, size: size.unwrap_or(0) });
     }
     let names = named.as_ref().map_or_else(|| candidates(launcher), std::slice::from_ref);
-    let library = open(names)?.map_err(|tried| StartError::NoLibrary { launcher, size: size.unwrap_or(0), tried })?;
+    let library = open(names).map_err(|error| {
+        error.or_not_found(|tried| StartError::NoLibrary { launcher, size: size.unwrap_or(0), tried })
+    })?;
     let mpi = begin(library)?;
     if let Some(size) = size.filter(|&size| size != mpi.size) {
         let library = mpi.library().name.clone();
@@ -77,7 +79,7 @@ pub fn alone() -> Result<Alone, StartError> {
     }
     let names =
         named.as_deref().map_or_else(|| candidates(started_by().unwrap_or(Launcher::Pmix)).to_vec(), |name| vec![name]);
-    let library = open(&names)?.map_err(|tried| StartError::NoLibraryAlone { tried })?;
+    let library = open(&names).map_err(|error| error.or_not_found(|tried| StartError::NoLibraryAlone { tried }))?;
     let mpi = begin(library)?;
     match mpi.size {
         1 => Alone::of(mpi),
@@ -89,8 +91,8 @@ pub fn alone() -> Result<Alone, StartError> {
 fn begin(library: Library) -> Result<Mpi, StartError> {
     // Workers may be processes of their own, which never call MPI: Open MPI's warning against that is not meant for them.
     library::set_variable(c"OMPI_MCA_mpi_warn_on_fork", c"0", Sets::Default);
-    // Two of Open MPI's ways to share a file pointer, which nobody here does, make files of their own beside the one that is opened,
-    // over whatever bears their names, as soon as it is opened. No write guard sees them: they are left out.
+    // Open MPI's components `lockedfile` and `individual` for shared file pointers, which Plumb does not use, create helper files beside
+    // each file that is opened, and overwrite files of the same names. The write guard does not see that, so both are disabled.
     library::set_variable(c"OMPI_MCA_sharedfp", c"^lockedfile,individual", Sets::Always);
     let failed = |error: CallError| StartError::Failed {
         library: library.name.clone(),
@@ -106,17 +108,19 @@ fn begin(library: Library) -> Result<Mpi, StartError> {
     Ok(Mpi { rank, size, threads, transport, shared, pulse: Mutex::new(pulse) })
 }
 
-/// The first of these libraries that can be opened, or what the loader says of all of them.
-fn open(names: &[&str]) -> Result<Result<Library, String>, StartError> {
+/// The first of these libraries that can be opened.
+///
+/// # Errors
+/// The first one that is there cannot be used; or none is there, with what the loader says of each.
+fn open(names: &[&str]) -> Result<Library, OpenError> {
     let mut tried: Vec<String> = Vec::new();
     for name in names {
         match Library::open(name) {
-            Ok(library) => return Ok(Ok(library)),
-            Err(OpenError::Unusable(error)) => return Err(error),
             Err(OpenError::NotFound(message)) => tried.push(message),
+            opened => return opened,
         }
     }
-    Ok(Err(tried.join("; ")))
+    Err(OpenError::NotFound(tried.join("; ")))
 }
 
 /// The name and version in what a library says of itself: `Open MPI 4.1.4` of `Open MPI v4.1.4, package: …`, `MPICH 4.0.2` of
@@ -153,7 +157,10 @@ impl Shared {
 
 impl Mpi {
     /// Its MPI-IO.
-    fn io(&self) -> Result<MpiIo, StartError> {
+    ///
+    /// # Errors
+    /// The library lacks a function, or its threads must not call it at the same time.
+    pub fn io(&self) -> Result<MpiIo, StartError> {
         MpiIo::of(&self.library(), self.threads, self.size)
     }
 
@@ -234,10 +241,6 @@ impl Cluster for Mpi {
                 Err(error)
             }
         }
-    }
-
-    fn mpi_io(&self) -> Option<Result<MpiIo, StartError>> {
-        Some(self.io())
     }
 
     fn is_to_end(&self) -> Option<EndCause> {

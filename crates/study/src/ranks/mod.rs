@@ -26,9 +26,9 @@ pub use order::{Division, follow};
 pub(crate) use order::{RunOrder, WorkloadOfRank, is_named};
 pub(crate) use run::RanksRun;
 
-use plumb_cluster::mpi::MpiIo;
+use plumb_cluster::mpi::{Mpi, MpiIo};
 use plumb_cluster::{
-    ClockOffset, Cluster, ClusterError, Leave, Member, Roster, StartError, clock_offset, wait_forever,
+    ClockOffset, Cluster, ClusterError, Joined, Leave, Member, Roster, StartError, clock_offset, wait_forever,
 };
 use plumb_result::{RankHost, Ranks};
 use std::cell::{Cell, OnceCell};
@@ -42,8 +42,10 @@ pub struct JoinedRanks {
     offset: Cell<ClockOffset>,
     /// Somebody does not answer: whoever waits for all of them waits for ever.
     broken: Cell<bool>,
-    /// MPI-IO of the library that carries their messages, once it was asked for.
-    mpi_io: OnceCell<Option<Arc<MpiIo>>>,
+    /// The library that carries their messages, where it is one of MPI.
+    mpi: Option<Arc<Mpi>>,
+    /// Its MPI-IO, once it was asked for.
+    mpi_io: OnceCell<Arc<MpiIo>>,
 }
 
 impl JoinedRanks {
@@ -51,10 +53,11 @@ impl JoinedRanks {
     ///
     /// # Errors
     /// A rank does not answer.
-    pub fn meet(cluster: Box<dyn Cluster>) -> Result<JoinedRanks, ClusterError> {
-        let cluster: Arc<dyn Cluster> = cluster.into();
+    pub fn meet(joined: Joined) -> Result<JoinedRanks, ClusterError> {
+        let Joined { cluster, mpi } = joined;
         let roster = Roster::of_all(&*cluster, Member::this(), &wait_forever)?;
-        Ok(JoinedRanks { cluster, roster, offset: Cell::default(), broken: Cell::new(false), mpi_io: OnceCell::new() })
+        let (offset, broken, mpi_io) = (Cell::default(), Cell::new(false), OnceCell::new());
+        Ok(JoinedRanks { cluster, roster, offset, broken, mpi, mpi_io })
     }
 
     /// Compares the clocks of hosts, before each run: they drift apart by milliseconds an hour. Collective.
@@ -75,11 +78,15 @@ impl JoinedRanks {
     /// # Errors
     /// The library cannot be used for it.
     pub fn mpi_io(&self) -> Result<Option<Arc<MpiIo>>, StartError> {
-        if let Some(known) = self.mpi_io.get() {
-            return Ok(known.clone());
-        }
-        let found = self.cluster.mpi_io().transpose()?.map(Arc::new);
-        Ok(self.mpi_io.get_or_init(|| found).clone())
+        let Some(mpi) = &self.mpi else { return Ok(None) };
+        let found = match self.mpi_io.get() {
+            Some(known) => known,
+            None => {
+                let found = Arc::new(mpi.io()?);
+                self.mpi_io.get_or_init(|| found)
+            }
+        };
+        Ok(Some(Arc::clone(found)))
     }
 
     /// This rank does nothing more with the others.

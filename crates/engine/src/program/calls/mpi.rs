@@ -3,7 +3,7 @@
 //!
 //! Each call that all ranks make together is made by each of them: a worker that has failed by itself or was stopped goes on to take
 //! part, with nothing to move ([`Calls::take_part`]). Others would wait for it for ever, within the library. Where such a call itself
-//! fails, nobody knows what the library makes of the next one, and the run ends.
+//! fails, MPI does not say in which state it leaves the file, and the run ends.
 
 use super::{Calls, Files, Handle, of};
 use crate::backend::{Completion, Errno};

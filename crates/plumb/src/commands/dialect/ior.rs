@@ -9,6 +9,7 @@ use crate::output::{error_line, error_text};
 use plumb_cluster::mpi::MpiIo;
 use plumb_dialects::FileError;
 use plumb_dialects::aiori::FileSystem;
+use plumb_dialects::ior::hints::{self, NotAHint};
 use plumb_dialects::ior::lower::lower;
 use plumb_dialects::ior::print::{self, Done, Session};
 use plumb_dialects::ior::{self, Access, AccessKind, Api, Asked, Facts, Form, IorError, Lowered, Test};
@@ -283,8 +284,8 @@ fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
     if !matches!(test.api, Api::MpiIo(_)) {
         return Ok(BTreeMap::new());
     }
-    let wrong = |place: &str, line: &str| {
-        error_line!("ior: {place}: `{line}` is no hint; write it as IOR_HINT__MPI__NAME=VALUE");
+    let wrong = |place: &str, error: &NotAHint| {
+        error_line!("ior: {place}: {error}");
         FAILED
     };
     let variables = std::env::vars_os().filter_map(|(name, value)| {
@@ -292,13 +293,13 @@ fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
         line.starts_with("IOR_HINT").then_some(line)
     });
     let variables: Vec<String> = variables.collect();
-    let of_variables = ior::hints::hints(variables.iter().map(String::as_str));
-    let mut all = of_variables.map_err(|line| wrong("environment", line))?;
+    let of_variables = hints::hints(variables.iter().map(String::as_str));
+    let mut all = of_variables.map_err(|error| wrong("environment", &error))?;
     if let Some(path) = &test.hints_file {
         let option = "--mpiio.hintsFileName";
         let text = std::fs::read_to_string(path).map_err(DialectError::file(format!("{option}: cannot read {path}")));
         let text = hpc::or_report(text, "ior", FAILED)?;
-        all.extend(ior::hints::hints(text.lines()).map_err(|line| wrong(path, line))?);
+        all.extend(hints::hints(text.lines()).map_err(|error| wrong(path, &error))?);
     }
     Ok(all)
 }
