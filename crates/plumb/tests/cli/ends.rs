@@ -196,6 +196,17 @@ fn an_error_in_a_later_phase_is_4_with_what_was_measured_before() {
     assert_no_test_data(&home.work());
 }
 
+/// A run that could not be prepared leaves a trace, although the log is told of runs only when their preparations are nearly over.
+#[test]
+fn a_first_phase_that_cannot_begin_is_stored_as_failed() {
+    let home = Home::new();
+    let text = WORKLOAD.replace("device = \"sim:ssd\"", "path = \"data\"").replace("data.sim", "data.file");
+    let text = text.replace("64MiB", "1MiB").replace("cache = \"cold\"", "memory-pressure = \"900TiB\"");
+    home.file("first.toml", &text);
+    home.plumb("run first.toml").expect(4).complains(&["phase `read`", "memory"]);
+    assert_eq!(home.query("SELECT status FROM run WHERE reason LIKE '%memory%' AND status = 'failed'").len(), 1);
+}
+
 /// What the checks find is said on standard error when it becomes true, one line each, and standard output stays what it
 /// was: JSON, and nothing else.
 #[test]
