@@ -69,7 +69,7 @@ mod tests {
     #[cfg(feature = "png")]
     #[test]
     fn widths_are_those_of_the_font() {
-        let face = ttf_parser::Face::parse(crate::png::FONT, 0).unwrap();
+        let face = ttf_parser::Face::parse(crate::picture::FONT, 0).unwrap();
         for c in ' '..='~' {
             let advance = face.glyph_hor_advance(face.glyph_index(c).unwrap()).unwrap();
             let theirs = f64::from(advance) / f64::from(face.units_per_em());

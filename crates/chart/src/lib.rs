@@ -6,18 +6,20 @@
 
 mod axis;
 mod draw;
+mod drawing;
 mod font;
 #[cfg(feature = "png")]
-mod png;
+mod picture;
 mod skin;
 mod svg;
 
 pub use axis::{Axis, Format, Scale};
 #[cfg(feature = "png")]
-pub use png::PngError;
+pub use picture::PngError;
 pub use skin::style_sheet;
 
-use svg::Svg;
+use drawing::Drawing;
+use skin::Skin;
 
 /// Width at which a chart is drawn for a page, a file and print, in px.
 pub const WIDE: f64 = 760.0;
@@ -274,20 +276,21 @@ pub struct DensityCell {
 impl Chart {
     /// SVG for the middle of a page: colours follow the page ([`style_sheet`]), title and words are the page's own.
     pub fn inline(&self, width: f64) -> String {
-        let mut svg = Svg::new(width, skin::Skin::Page);
-        draw::body(&mut svg, &self.body);
-        svg.finish(&self.alt)
+        let mut drawing = Drawing::new(width);
+        draw::body(&mut drawing, &self.body);
+        svg::print(&drawing, Skin::Page, &self.alt)
     }
 
     /// A whole SVG file.
     pub fn svg(&self) -> String {
-        self.whole(skin::Skin::Paper)
+        svg::print(&self.whole(), Skin::Paper, &self.alt)
     }
 
-    fn whole(&self, skin: skin::Skin) -> String {
-        let mut svg = Svg::new(WIDE, skin);
-        draw::head(&mut svg, self);
-        draw::body(&mut svg, &self.body);
-        svg.finish(&self.alt)
+    /// With title and words.
+    fn whole(&self) -> Drawing {
+        let mut drawing = Drawing::new(WIDE);
+        draw::head(&mut drawing, self);
+        draw::body(&mut drawing, &self.body);
+        drawing
     }
 }

@@ -33,9 +33,6 @@ pub(crate) enum Skin {
     Page,
     /// Onto white, by itself.
     Paper,
-    /// The same, with letters as outlines.
-    #[cfg_attr(not(feature = "png"), expect(dead_code, reason = "only pictures have no fonts"))]
-    Picture,
 }
 
 /// Colours of series on white and on black.
@@ -52,8 +49,8 @@ const SERIES: [(&str, &str); 7] = [
 /// Steps of the heat scale.
 pub(crate) const HEAT_STEPS: usize = 24;
 
-/// Dashes of lines, in the order of series.
-pub(crate) const DASHES: [&str; 7] = ["", "7 3", "2 3", "9 3 2 3", "5 2", "12 4", "1 2"];
+/// Dashes of lines and the gaps between them, px, in the order of series.
+pub(crate) const DASHES: [&[u8]; 7] = [&[], &[7, 3], &[2, 3], &[9, 3, 2, 3], &[5, 2], &[12, 4], &[1, 2]];
 
 impl Ink {
     /// For a drawing by itself, on white.

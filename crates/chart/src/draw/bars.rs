@@ -2,29 +2,29 @@
 
 use super::{SMALL, bottom_axis, legend, names_room, row_name};
 use crate::axis::Ruler;
+use crate::drawing::{Anchor, Drawing, Weight};
 use crate::font;
 use crate::skin::Ink;
-use crate::svg::{Anchor, Svg, Weight};
 use crate::{Bar, BarShape, Bars};
 
 const BAR: f64 = 18.0;
 
-pub(super) fn draw(svg: &mut Svg, bars: &Bars) {
+pub(super) fn draw(drawing: &mut Drawing, bars: &Bars) {
     let names: Vec<&str> = bars.series.iter().map(String::as_str).collect();
-    legend(svg, &names, |svg, index, (x, y)| match bars.shape {
-        BarShape::Bar => svg.rect([x + 4.0, y - 5.0, 16.0, 10.0], Ink::Series(index)),
-        BarShape::Point => svg.point((x + 12.0, y), 4.5, Ink::Series(index), index),
+    legend(drawing, &names, |drawing, index, (x, y)| match bars.shape {
+        BarShape::Bar => drawing.rect([x + 4.0, y - 5.0, 16.0, 10.0], Ink::Series(index)),
+        BarShape::Point => drawing.point((x + 12.0, y), 4.5, Ink::Series(index), index),
     });
-    let wide = svg.width() > 500.0;
+    let wide = drawing.width > 500.0;
     let values_room = bars
         .groups
         .iter()
         .flat_map(|group| &group.bars)
         .map(|bar| font::width(&said(bars, bar), SMALL))
         .fold(40.0, f64::max)
-        .min(svg.width() * 0.3);
-    let left = if wide { names_room(svg, bars.groups.iter().map(|group| group.label.as_str()), 0.3) } else { 6.0 };
-    let (left, right) = (left.max(6.0), svg.width() - values_room - 10.0);
+        .min(drawing.width * 0.3);
+    let left = if wide { names_room(drawing, bars.groups.iter().map(|group| group.label.as_str()), 0.3) } else { 6.0 };
+    let (left, right) = (left.max(6.0), drawing.width - values_room - 10.0);
     let values = bars.groups.iter().flat_map(|group| &group.bars).flat_map(|bar| {
         let ends = bar.interval.map_or(Vec::new(), |(lo, hi)| vec![lo, hi]);
         bar.value.into_iter().chain(bar.runs.iter().copied()).chain(ends)
@@ -33,27 +33,27 @@ pub(super) fn draw(svg: &mut Svg, bars: &Bars) {
     let head = if wide { 0.0 } else { 17.0 };
     let gap = 10.0;
     let height: f64 = bars.groups.iter().map(|group| head + gap + BAR * group.bars.len() as f64).sum();
-    let top = svg.y + 6.0;
+    let top = drawing.y + 6.0;
     let bottom = top + height.max(BAR);
-    bottom_axis(svg, &ruler, &bars.axis.title, (top, bottom), (left, right));
+    bottom_axis(drawing, &ruler, &bars.axis.title, (top, bottom), (left, right));
     let mut y = top;
     for group in &bars.groups {
         y += gap / 2.0;
         if wide {
             let middle = y + BAR * group.bars.len() as f64 / 2.0;
-            row_name(svg, &group.label, (left - 8.0, middle), left - 8.0);
+            row_name(drawing, &group.label, (left - 8.0, middle), left - 8.0);
         } else {
-            let label = font::fitted(&group.label, SMALL, svg.width() - 12.0);
-            svg.text((6.0, y + 12.0), &label, SMALL, Ink::Strong, Anchor::Start, Weight::Plain);
+            let label = font::fitted(&group.label, SMALL, drawing.width - 12.0);
+            drawing.text((6.0, y + 12.0), &label, SMALL, Ink::Strong, Anchor::Start, Weight::Plain);
             y += head;
         }
         for bar in &group.bars {
             let name = bars.series.get(bar.series).map_or("", String::as_str);
-            svg.open(&format!("{} {name}: {}", group.label, hover(bars, bar)).replace(" :", ":"));
-            one(svg, bars, bar, &ruler, y);
-            svg.close();
+            drawing.open(&format!("{} {name}: {}", group.label, hover(bars, bar)).replace(" :", ":"));
+            one(drawing, bars, bar, &ruler, y);
+            drawing.close();
             let words = font::fitted(&said(bars, bar), SMALL, values_room);
-            svg.text((right + 8.0, y + BAR / 2.0 + 4.0), &words, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
+            drawing.text((right + 8.0, y + BAR / 2.0 + 4.0), &words, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
             y += BAR;
         }
         y += gap / 2.0;
@@ -78,32 +78,32 @@ fn hover(bars: &Bars, bar: &Bar) -> String {
     text
 }
 
-fn one(svg: &mut Svg, bars: &Bars, bar: &Bar, ruler: &Ruler, y: f64) {
+fn one(drawing: &mut Drawing, bars: &Bars, bar: &Bar, ruler: &Ruler, y: f64) {
     let middle = y + BAR / 2.0;
     let ink = Ink::Series(bar.series);
     let Some(value) = bar.value else { return };
     let at = ruler.at(value);
     if bars.shape == BarShape::Bar {
         let zero = ruler.at(0.0);
-        svg.rect([zero, y + 2.0, at - zero, BAR - 4.0], ink);
+        drawing.rect([zero, y + 2.0, at - zero, BAR - 4.0], ink);
     }
     // Runs below, the interval above: neither hides the other.
     for run in &bar.runs {
         let at = (ruler.at(*run), middle + 4.5);
-        svg.point(at, 2.8, Ink::Ground, 0);
-        svg.point(at, 2.0, Ink::Strong, 0);
+        drawing.point(at, 2.8, Ink::Ground, 0);
+        drawing.point(at, 2.0, Ink::Strong, 0);
     }
     let height = if bars.shape == BarShape::Bar { middle - 3.0 } else { middle };
     if let Some((lo, hi)) = bar.interval {
         let (from, to) = (ruler.at(lo), ruler.at(hi));
         // A light edge keeps the interval visible on its bar.
-        svg.line([from, height, to, height], Ink::Ground, 4.0);
-        svg.line([from, height, to, height], Ink::Strong, 1.5);
+        drawing.line([from, height, to, height], Ink::Ground, 4.0);
+        drawing.line([from, height, to, height], Ink::Strong, 1.5);
         for x in [from, to] {
-            svg.line([x, height - 3.5, x, height + 3.5], Ink::Strong, 1.5);
+            drawing.line([x, height - 3.5, x, height + 3.5], Ink::Strong, 1.5);
         }
     }
     if bars.shape == BarShape::Point {
-        svg.point((at, middle), 4.5, ink, bar.series);
+        drawing.point((at, middle), 4.5, ink, bar.series);
     }
 }

@@ -4,32 +4,32 @@ use super::heat::{scale, step};
 use super::{SMALL, bottom_axis};
 use crate::Density;
 use crate::axis::Ruler;
+use crate::drawing::{Anchor, Drawing, Weight};
 use crate::font;
 use crate::skin::{HEAT_STEPS, Ink};
-use crate::svg::{Anchor, Svg, Weight};
 
 const HEIGHT: f64 = 220.0;
 
 /// The least value stands out from a place where there is none.
 const FIRST_STEP: usize = 4;
 
-pub(super) fn draw(svg: &mut Svg, density: &Density) {
+pub(super) fn draw(drawing: &mut Drawing, density: &Density) {
     let cells = || density.columns.iter().flat_map(|column| &column.cells);
     let counts = cells().map(|cell| cell.value).filter(|value| *value > 0.0 && value.is_finite());
     let ends = counts.fold((f64::MAX, f64::MIN), |(lo, hi), x| (lo.min(x), hi.max(x)));
-    scale(svg, &density.values_title, density.values, ends, FIRST_STEP);
-    let title = font::fitted(&density.y.title, SMALL, svg.width() - 12.0);
-    svg.text((4.0, svg.y + 13.0), &title, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
-    let (top, right) = (svg.y + 22.0, svg.width() - 14.0);
+    scale(drawing, &density.values_title, density.values, ends, FIRST_STEP);
+    let title = font::fitted(&density.y.title, SMALL, drawing.width - 12.0);
+    drawing.text((4.0, drawing.y + 13.0), &title, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
+    let (top, right) = (drawing.y + 22.0, drawing.width - 14.0);
     let bottom = top + HEIGHT;
     let y = Ruler::new(&density.y, cells().flat_map(|cell| [cell.from, cell.to]), bottom, top);
     let labels = y.ticks(6);
     let left = labels.iter().map(|(_, text)| font::width(text, SMALL)).fold(0.0, f64::max) + 12.0;
     let x = Ruler::new(&density.x, density.columns.iter().flat_map(|column| [column.from, column.to]), left, right);
-    svg.rect([left, top, right - left, HEIGHT], Ink::Heat(0));
+    drawing.rect([left, top, right - left, HEIGHT], Ink::Heat(0));
     for (at, label) in labels {
-        svg.line([left, at, right, at], Ink::Grid, 1.0);
-        svg.text((left - 6.0, at + 4.0), &label, SMALL, Ink::Faint, Anchor::End, Weight::Plain);
+        drawing.line([left, at, right, at], Ink::Grid, 1.0);
+        drawing.text((left - 6.0, at + 4.0), &label, SMALL, Ink::Faint, Anchor::End, Weight::Plain);
     }
     // A page holds thousands of cells: all of a colour are one shape, on whole pixels, which leave no seams between neighbours, and those
     // above one another are one.
@@ -48,12 +48,12 @@ pub(super) fn draw(svg: &mut Svg, density: &Density) {
             below = Some(step);
         }
     }
-    for (step, shapes) in by_step.iter().enumerate() {
-        svg.rects(shapes, Ink::Heat(step));
+    for (step, shapes) in by_step.into_iter().enumerate() {
+        drawing.rects(shapes, Ink::Heat(step));
     }
-    bottom_axis(svg, &x, &density.x.title, (bottom, bottom), (left, right));
+    bottom_axis(drawing, &x, &density.x.title, (bottom, bottom), (left, right));
     for column in &density.columns {
         let (from, to) = (x.at(column.from), x.at(column.to));
-        svg.hover([from, top, to - from, HEIGHT], &column.says);
+        drawing.hover([from, top, to - from, HEIGHT], &column.says);
     }
 }

@@ -2,15 +2,15 @@
 
 use super::{SMALL, bottom_axis, legend};
 use crate::axis::Ruler;
+use crate::drawing::{Anchor, Drawing, Weight};
 use crate::font;
 use crate::skin::Ink;
-use crate::svg::{Anchor, Svg, Weight};
 use crate::{Lines, Panel, Point, Series, SeriesShape};
 
 /// With more points than this, a curve has no signs on them.
 const SIGNED_POINTS: usize = 40;
 
-pub(super) fn draw(svg: &mut Svg, lines: &Lines) {
+pub(super) fn draw(drawing: &mut Drawing, lines: &Lines) {
     let mut names: Vec<&str> = Vec::new();
     for series in lines.panels.iter().flat_map(|panel| &panel.series) {
         if !names.contains(&series.name.as_str()) {
@@ -22,14 +22,14 @@ pub(super) fn draw(svg: &mut Svg, lines: &Lines) {
         let mut all = lines.panels.iter().flat_map(|panel| &panel.series);
         all.any(|series| series.name == name && series.shape != SeriesShape::Points)
     };
-    legend(svg, &names, |svg, index, (x, y)| {
+    legend(drawing, &names, |drawing, index, (x, y)| {
         if is_line(names[index]) {
-            svg.path(&[(x, y), (x + 22.0, y)], Ink::Series(index), 2.0, index);
+            drawing.path(&[(x, y), (x + 22.0, y)], Ink::Series(index), 2.0, index);
         }
-        svg.point((x + 11.0, y), 3.5, Ink::Series(index), index);
+        drawing.point((x + 11.0, y), 3.5, Ink::Series(index), index);
     });
-    let places = named_places(svg, lines);
-    let right = svg.width() - 14.0;
+    let places = named_places(drawing, lines);
+    let right = drawing.width - 14.0;
     let labels = lines.panels.iter().flat_map(|panel| y_ruler(panel, 0.0, panel.height).ticks(ticks_max(panel)));
     let widest = labels.map(|(_, text)| font::width(&text, SMALL)).fold(0.0, f64::max);
     let left = widest + 12.0;
@@ -38,35 +38,39 @@ pub(super) fn draw(svg: &mut Svg, lines: &Lines) {
         [] => Ruler::new(&lines.x, xs.chain(lines.marks.iter().map(|mark| mark.at)), left, right),
         names => Ruler::of_names(names, left, right),
     };
-    let first_top = svg.y;
+    let first_top = drawing.y;
     for (number, panel) in lines.panels.iter().enumerate() {
-        let title = font::fitted(&panel.y.title, SMALL, svg.width() - 12.0);
-        svg.text((4.0, svg.y + 13.0), &title, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
-        let top = svg.y + 22.0;
+        let title = font::fitted(&panel.y.title, SMALL, drawing.width - 12.0);
+        drawing.text((4.0, drawing.y + 13.0), &title, SMALL, Ink::Faint, Anchor::Start, Weight::Plain);
+        let top = drawing.y + 22.0;
         let bottom = top + panel.height;
         let y = y_ruler(panel, bottom, top);
         for (at, label) in y.ticks(ticks_max(panel)) {
-            svg.line([left, at, right, at], Ink::Grid, 1.0);
-            svg.text((left - 6.0, at + 4.0), &label, SMALL, Ink::Faint, Anchor::End, Weight::Plain);
+            drawing.line([left, at, right, at], Ink::Grid, 1.0);
+            drawing.text((left - 6.0, at + 4.0), &label, SMALL, Ink::Faint, Anchor::End, Weight::Plain);
         }
         let is_last = number + 1 == lines.panels.len();
         if is_last {
-            bottom_axis(svg, &x, &lines.x.title, (top, bottom), (left, right));
+            bottom_axis(drawing, &x, &lines.x.title, (top, bottom), (left, right));
         } else {
-            svg.y = bottom + 6.0;
+            drawing.y = bottom + 6.0;
         }
         for series in &panel.series {
-            curve(svg, lines, panel, series, place(&series.name), (&x, &y));
+            curve(drawing, lines, panel, series, place(&series.name), (&x, &y));
         }
         for at in &places {
             let at = x.at(*at);
-            svg.line([at, if number == 0 { first_top } else { top }, at, bottom], Ink::Mark(crate::Mark::Worse), 1.0);
+            drawing.line(
+                [at, if number == 0 { first_top } else { top }, at, bottom],
+                Ink::Mark(crate::Mark::Worse),
+                1.0,
+            );
         }
         if number == 0 {
-            signs(svg, lines, &x, (top, right));
+            signs(drawing, lines, &x, (top, right));
         }
     }
-    notes(svg, lines);
+    notes(drawing, lines);
 }
 
 /// As many labels as have room above one another.
@@ -83,17 +87,17 @@ fn y_ruler(panel: &Panel, bottom: f64, top: f64) -> Ruler {
 }
 
 /// Places, those at one spot once.
-fn named_places(svg: &mut Svg, lines: &Lines) -> Vec<f64> {
+fn named_places(drawing: &mut Drawing, lines: &Lines) -> Vec<f64> {
     let mut places: Vec<f64> = lines.marks.iter().map(|mark| mark.at).collect();
     places.dedup();
     if !places.is_empty() {
-        svg.y += 4.0;
+        drawing.y += 4.0;
     }
     places
 }
 
 /// The letters of named places beside their lines, each below the one that it would cover.
-fn signs(svg: &mut Svg, lines: &Lines, x: &Ruler, (top, right): (f64, f64)) {
+fn signs(drawing: &mut Drawing, lines: &Lines, x: &Ruler, (top, right): (f64, f64)) {
     let mut ends: Vec<f64> = Vec::new();
     for mark in lines.marks.iter().filter(|mark| !mark.sign.is_empty()) {
         let wide = font::width(&mark.sign, SMALL) + 6.0;
@@ -104,8 +108,8 @@ fn signs(svg: &mut Svg, lines: &Lines, x: &Ruler, (top, right): (f64, f64)) {
             None => ends.push(from + wide),
         }
         let y = top + 12.0 + 14.0 * row as f64;
-        svg.rect([from, y - 11.0, wide, 14.0], Ink::Ground);
-        svg.text((from + 3.0, y), &mark.sign, SMALL, Ink::Mark(crate::Mark::Worse), Anchor::Start, Weight::Bold);
+        drawing.rect([from, y - 11.0, wide, 14.0], Ink::Ground);
+        drawing.text((from + 3.0, y), &mark.sign, SMALL, Ink::Mark(crate::Mark::Worse), Anchor::Start, Weight::Bold);
     }
 }
 
@@ -115,17 +119,17 @@ fn x_text(lines: &Lines, x: f64) -> String {
 }
 
 /// What the named places are, below the axis: there they have room.
-fn notes(svg: &mut Svg, lines: &Lines) {
+fn notes(drawing: &mut Drawing, lines: &Lines) {
     for mark in &lines.marks {
         let text = format!("At {}: {}", x_text(lines, mark.at), mark.label);
-        svg.paragraph(&text, SMALL, Ink::Faint, Weight::Plain);
+        drawing.paragraph(&text, SMALL, Ink::Faint, Weight::Plain);
     }
     if !lines.marks.is_empty() {
-        svg.y += 8.0;
+        drawing.y += 8.0;
     }
 }
 
-fn curve(svg: &mut Svg, lines: &Lines, panel: &Panel, series: &Series, place: usize, (x, y): (&Ruler, &Ruler)) {
+fn curve(drawing: &mut Drawing, lines: &Lines, panel: &Panel, series: &Series, place: usize, (x, y): (&Ruler, &Ruler)) {
     let ink = Ink::Series(place);
     // Each stretch without a gap is a line of its own.
     let mut stretches: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
@@ -145,7 +149,7 @@ fn curve(svg: &mut Svg, lines: &Lines, panel: &Panel, series: &Series, place: us
         }
     }
     if series.shape != SeriesShape::Points {
-        stretches.iter().filter(|stretch| stretch.len() > 1).for_each(|stretch| svg.path(stretch, ink, 2.0, place));
+        stretches.iter().filter(|stretch| stretch.len() > 1).for_each(|stretch| drawing.path(stretch, ink, 2.0, place));
     }
     let has_signs = series.points.len() <= SIGNED_POINTS || series.shape == SeriesShape::Points;
     for (index, point) in series.points.iter().enumerate() {
@@ -161,14 +165,14 @@ fn curve(svg: &mut Svg, lines: &Lines, panel: &Panel, series: &Series, place: us
         if let Some((lo, hi)) = point.interval {
             says.push_str(&format!(", 95 % interval {} – {}", panel.y.format.text(lo), panel.y.format.text(hi)));
         }
-        svg.open(says.trim_start());
+        drawing.open(says.trim_start());
         if let Some((lo, hi)) = point.interval {
-            svg.line([at.0, y.at(lo), at.0, y.at(hi)], ink, 1.0);
+            drawing.line([at.0, y.at(lo), at.0, y.at(hi)], ink, 1.0);
             for end in [lo, hi] {
-                svg.line([at.0 - 3.0, y.at(end), at.0 + 3.0, y.at(end)], ink, 1.0);
+                drawing.line([at.0 - 3.0, y.at(end), at.0 + 3.0, y.at(end)], ink, 1.0);
             }
         }
-        svg.point(at, if series.points.len() > 200 { 1.6 } else { 3.2 }, ink, place);
-        svg.close();
+        drawing.point(at, if series.points.len() > 200 { 1.6 } else { 3.2 }, ink, place);
+        drawing.close();
     }
 }

@@ -1,4 +1,4 @@
-//! How each kind of chart is drawn: from its description onto an [`Svg`], downwards from its y.
+//! How each kind of chart is drawn: from its description into a [`Drawing`], downwards from its y.
 
 mod bars;
 mod density;
@@ -7,9 +7,9 @@ mod heat;
 mod lines;
 
 use crate::axis::Ruler;
+use crate::drawing::{Anchor, Drawing, Weight};
 use crate::font;
 use crate::skin::Ink;
-use crate::svg::{Anchor, Svg, Weight};
 use crate::{Body, Chart};
 
 /// Size of letters, px.
@@ -18,35 +18,35 @@ pub(crate) const LETTERS: f64 = 12.0;
 pub(crate) const SMALL: f64 = 11.0;
 
 /// Title and how to read it, of a chart by itself.
-pub(crate) fn head(svg: &mut Svg, chart: &Chart) {
-    svg.y += 4.0;
-    svg.paragraph(&chart.title, 16.0, Ink::Strong, Weight::Bold);
-    svg.y += 2.0;
-    svg.paragraph(&chart.says, SMALL, Ink::Faint, Weight::Plain);
-    svg.y += 8.0;
+pub(crate) fn head(drawing: &mut Drawing, chart: &Chart) {
+    drawing.y += 4.0;
+    drawing.paragraph(&chart.title, 16.0, Ink::Strong, Weight::Bold);
+    drawing.y += 2.0;
+    drawing.paragraph(&chart.says, SMALL, Ink::Faint, Weight::Plain);
+    drawing.y += 8.0;
 }
 
-pub(crate) fn body(svg: &mut Svg, body: &Body) {
+pub(crate) fn body(drawing: &mut Drawing, body: &Body) {
     match body {
-        Body::Forest(forest) => forest::draw(svg, forest),
-        Body::Bars(bars) => bars::draw(svg, bars),
-        Body::Lines(lines) => lines::draw(svg, lines),
-        Body::Heat(heat) => heat::draw(svg, heat),
-        Body::Density(density) => density::draw(svg, density),
+        Body::Forest(forest) => forest::draw(drawing, forest),
+        Body::Bars(bars) => bars::draw(drawing, bars),
+        Body::Lines(lines) => lines::draw(drawing, lines),
+        Body::Heat(heat) => heat::draw(drawing, heat),
+        Body::Density(density) => density::draw(drawing, density),
     }
 }
 
 /// How much room names at the left get: what they need, and at most a share of the width.
-fn names_room<'a>(svg: &Svg, names: impl Iterator<Item = &'a str>, share: f64) -> f64 {
+fn names_room<'a>(drawing: &Drawing, names: impl Iterator<Item = &'a str>, share: f64) -> f64 {
     let needed = names.map(|name| font::width(name, LETTERS)).fold(0.0, f64::max) + 10.0;
-    needed.min(svg.width() * share)
+    needed.min(drawing.width * share)
 }
 
 /// The name of a row, which ends at `right`: in two smaller lines where one has no room for it.
-fn row_name(svg: &mut Svg, name: &str, (right, middle): (f64, f64), room: f64) {
+fn row_name(drawing: &mut Drawing, name: &str, (right, middle): (f64, f64), room: f64) {
     let mut line = |text: &str, y: f64, size: f64| {
         let text = font::fitted(text, size, room);
-        svg.text((right, y), &text, size, Ink::Strong, Anchor::End, Weight::Plain);
+        drawing.text((right, y), &text, size, Ink::Strong, Anchor::End, Weight::Plain);
     };
     if font::width(name, LETTERS) <= room {
         return line(name, middle + 4.0, LETTERS);
@@ -62,30 +62,36 @@ fn row_name(svg: &mut Svg, name: &str, (right, middle): (f64, f64), room: f64) {
 }
 
 /// Names of series with their signs, in as many lines as they need.
-fn legend(svg: &mut Svg, names: &[&str], mut sign: impl FnMut(&mut Svg, usize, (f64, f64))) {
+fn legend(drawing: &mut Drawing, names: &[&str], mut sign: impl FnMut(&mut Drawing, usize, (f64, f64))) {
     if names.len() < 2 {
         return;
     }
     const SIGN: f64 = 26.0;
     let mut x = 4.0;
-    svg.y += 16.0;
+    drawing.y += 16.0;
     for (index, name) in names.iter().enumerate() {
-        let name = font::fitted(name, SMALL, svg.width() - SIGN - 12.0);
+        let name = font::fitted(name, SMALL, drawing.width - SIGN - 12.0);
         let wide = SIGN + font::width(&name, SMALL) + 16.0;
-        if x + wide > svg.width() && x > 4.0 {
+        if x + wide > drawing.width && x > 4.0 {
             x = 4.0;
-            svg.y += 16.0;
+            drawing.y += 16.0;
         }
-        let y = svg.y;
-        sign(svg, index, (x, y - 4.0));
-        svg.text((x + SIGN, y), &name, SMALL, Ink::Strong, Anchor::Start, Weight::Plain);
+        let y = drawing.y;
+        sign(drawing, index, (x, y - 4.0));
+        drawing.text((x + SIGN, y), &name, SMALL, Ink::Strong, Anchor::Start, Weight::Plain);
         x += wide;
     }
-    svg.y += 8.0;
+    drawing.y += 8.0;
 }
 
 /// Grid lines from `top` to `bottom` with labels below, as many as have room, and the axis' title. The drawing's y moves behind.
-fn bottom_axis(svg: &mut Svg, ruler: &Ruler, title: &str, (top, bottom): (f64, f64), (left, right): (f64, f64)) {
+fn bottom_axis(
+    drawing: &mut Drawing,
+    ruler: &Ruler,
+    title: &str,
+    (top, bottom): (f64, f64),
+    (left, right): (f64, f64),
+) {
     let widest = |ticks: &[(f64, String)]| ticks.iter().map(|(_, text)| font::width(text, SMALL)).fold(1.0, f64::max);
     let mut most = 12;
     let mut ticks = ruler.ticks(most);
@@ -95,22 +101,22 @@ fn bottom_axis(svg: &mut Svg, ruler: &Ruler, title: &str, (top, bottom): (f64, f
     }
     let mut free_from = f64::MIN;
     for (x, label) in &ticks {
-        svg.line([*x, top, *x, bottom], Ink::Grid, 1.0);
+        drawing.line([*x, top, *x, bottom], Ink::Grid, 1.0);
         let half = font::width(label, SMALL) / 2.0;
         // The outermost labels stay within the drawing.
-        let at = x.clamp(half, (svg.width() - half).max(half));
+        let at = x.clamp(half, (drawing.width - half).max(half));
         if at - half > free_from {
-            svg.text((at, bottom + 15.0), label, SMALL, Ink::Faint, Anchor::Middle, Weight::Plain);
+            drawing.text((at, bottom + 15.0), label, SMALL, Ink::Faint, Anchor::Middle, Weight::Plain);
             free_from = at + half + 4.0;
         }
     }
-    svg.y = bottom + 19.0;
+    drawing.y = bottom + 19.0;
     if !title.is_empty() {
         for line in font::wrapped(title, SMALL, right - left) {
-            svg.y += SMALL * 1.25;
-            let y = svg.y;
-            svg.text(((left + right) / 2.0, y), &line, SMALL, Ink::Faint, Anchor::Middle, Weight::Plain);
+            drawing.y += SMALL * 1.25;
+            let y = drawing.y;
+            drawing.text(((left + right) / 2.0, y), &line, SMALL, Ink::Faint, Anchor::Middle, Weight::Plain);
         }
     }
-    svg.y += 8.0;
+    drawing.y += 8.0;
 }
