@@ -10,6 +10,7 @@ mod kernels;
 mod mount;
 mod packages;
 mod schema;
+mod suites;
 mod tools;
 
 use anyhow::{Result, bail};
@@ -83,17 +84,22 @@ enum Breadth {
 fn test(arguments: &[&str], breadth: Breadth) -> Result<()> {
     packages::provide()?;
     kernels::provide();
-    let mut tests = cargo();
+    let mut environment = suites::Environment::new();
     if breadth == Breadth::Long {
-        tests.env("PLUMB_TEST_LONG", "1");
+        environment.push(("PLUMB_TEST_LONG", "1".to_owned()));
     }
     // Most tests wait: for devices, virtual machines, and times that must pass.
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        tests.env("RUST_TEST_THREADS", (2 * processors).to_string());
+        environment.push(("RUST_TEST_THREADS", (2 * processors).to_string()));
+    }
+    if arguments.is_empty() {
+        return suites::run(&environment);
     }
     // One failure must not hide another in a crate that comes later.
-    run(tests.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(arguments))
+    let mut tests = cargo();
+    tests.envs(environment).args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(arguments);
+    run(&mut tests)
 }
 
 /// Builds the binary that runs on any Linux. SQLite is C, so a compiler for musl is needed: Debian's musl-tools.
