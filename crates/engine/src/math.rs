@@ -9,7 +9,7 @@ use crate::rng::Rng;
 use std::f64::consts::{LN_2, LOG2_E, SQRT_2};
 
 /// Greatest common divisor; of a number and 0, the number.
-pub(crate) fn gcd(a: u64, b: u64) -> u64 {
+pub fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

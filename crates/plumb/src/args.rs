@@ -58,6 +58,8 @@ pub enum PlumbCommand {
         #[arg(default_value = ".")]
         path: PathBuf,
     },
+    /// Check that storage holds as many bytes as it claims: writes all of it, and reads it back. What a device holds is destroyed.
+    VerifyCapacity(CapacityArguments),
     /// Watch devices live: rates, latency, queue, utilisation, and which processes do the I/O. No load.
     Watch(WatchArguments),
     /// Explain a check: what it means, why it matters, what to do.
@@ -189,6 +191,17 @@ pub struct AgentArguments {
     /// The program, and its words.
     #[arg(last = true)]
     pub program: Vec<OsString>,
+}
+
+/// Arguments of `plumb verify-capacity`.
+#[derive(Debug, Args)]
+pub struct CapacityArguments {
+    /// A block device, which must be named with --destroy; or a directory, whose file system is filled as far as 5 % of it stay
+    /// free.
+    pub path: PathBuf,
+    /// Ask only a few hundred blocks, which takes seconds: most counterfeits are found by that.
+    #[arg(long)]
+    pub quick: bool,
 }
 
 /// Arguments of `plumb try`.

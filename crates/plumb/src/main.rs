@@ -127,6 +127,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Audit(arguments) => commands::audit::run(arguments, common),
         PlumbCommand::As { tool: Tool::Words(words) } => commands::dialect::run(words, common),
         PlumbCommand::Check { path } => commands::check::run(path, common),
+        PlumbCommand::VerifyCapacity(arguments) => commands::capacity::run(arguments, common),
         PlumbCommand::Watch(arguments) => commands::watch::run(arguments, common),
         PlumbCommand::Explain { code } => commands::explain::run(code.as_deref(), common),
         PlumbCommand::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),

@@ -53,6 +53,34 @@ impl LiveWarnings {
     }
 }
 
+/// A line that says what goes on, on standard error, when that is a terminal.
+pub struct StatusLine {
+    bar: ProgressBar,
+}
+
+impl StatusLine {
+    /// An empty one.
+    pub fn new() -> StatusLine {
+        StatusLine { bar: message_bar() }
+    }
+
+    /// Replaces what it says.
+    pub fn say(&self, text: String) {
+        self.bar.set_message(text);
+    }
+
+    /// Removes it.
+    pub fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn message_bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, where_lines_are_seen());
+    bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar
+}
+
 /// Which phase of how many runs, and what is left.
 #[derive(Debug, Default)]
 pub struct PhaseClock {
@@ -102,10 +130,8 @@ const HISTORY: usize = 16;
 impl LiveLine {
     /// A line, or nothing at all where standard error is no terminal.
     pub fn new() -> LiveLine {
-        let bar = ProgressBar::with_draw_target(None, where_lines_are_seen());
-        bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
         LiveLine {
-            bar,
+            bar: message_bar(),
             prefix: String::new(),
             history: Vec::new(),
             style: session::error_style(),

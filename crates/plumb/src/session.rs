@@ -9,7 +9,7 @@ use crate::ranks;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
 use plumb_engine::guard::{Allow, Permissions};
 use plumb_engine::private_directory::{PrivateDirectoryError, own_directory, user_directory};
-use plumb_engine::signals;
+use plumb_engine::signals::{self, StopFlag};
 use plumb_engine::testdir::TestDirs;
 use plumb_lab::Surroundings;
 use plumb_report::Style;
@@ -225,8 +225,13 @@ pub fn bench_of_other_user(store: Store, common: &Common) -> Result<Bench, Stopp
     bench_with(Some(store), TestDirs::new(own.join("plumb/testdirs")), permissions(common)?)
 }
 
+/// What SIGINT and the like ask for, from now on.
+pub fn stop_flag() -> Result<StopFlag, Stopped> {
+    signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))
+}
+
 fn bench_with(store: Option<Store>, test_dirs: TestDirs, permissions: Permissions) -> Result<Bench, Stopped> {
-    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
+    let stop = stop_flag()?;
     let mut bench = Bench::new(store, stop, permissions, test_dirs);
     bench.say = announce;
     bench.recordings = Some(&crate::recordings::OnDisk);

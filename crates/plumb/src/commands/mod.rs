@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod audit;
+pub mod capacity;
 pub mod check;
 pub mod clean;
 pub mod compare;

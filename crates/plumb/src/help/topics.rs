@@ -276,6 +276,22 @@ pub const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
+        command: "verify-capacity",
+        examples: &[
+            example("Look for a counterfeit in seconds", "plumb verify-capacity --quick --destroy SERIAL /dev/sdb"),
+            example("Prove that all of a device is there", "plumb verify-capacity --destroy SERIAL /dev/sdb"),
+            example("Check the free space of a file system", "plumb verify-capacity /media/stick"),
+        ],
+        exits: &[
+            exit("0", "all that was asked came back as written"),
+            exit("1", "it holds less than it claims, or is damaged"),
+            USAGE,
+            READ_IO,
+            REFUSED,
+            exit("130", "interrupted"),
+        ],
+    },
+    Topic {
         command: "watch",
         examples: &[
             example("Watch all devices", "plumb watch"),

@@ -5,9 +5,11 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod capacity;
 mod devices;
 mod filesystems;
 mod full;
+mod liar;
 mod limits;
 mod load;
 mod places;

@@ -29,7 +29,6 @@
 mod draw;
 mod general;
 pub(crate) mod permute;
-pub(crate) use permute::Permutation;
 mod plain;
 mod plan;
 mod shape;
@@ -41,6 +40,7 @@ use crate::op::BlockOp;
 use crate::source::Source;
 use draw::OffsetDistribution;
 pub use general::General;
+pub use permute::Permutation;
 use plain::Short;
 pub use plain::{Anywhere, Mixed, Plain, Shuffled, Upwards};
 use plan::BlockOrder;

@@ -13,7 +13,7 @@ use crate::rng::Rng;
 
 /// A keyed bijection of `0..count` onto itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Permutation {
+pub struct Permutation {
     rows: u64,
     columns: u64,
     count: u64,
@@ -46,7 +46,7 @@ fn add(a: u64, b: u64, modulus: u64) -> u64 {
 
 impl Permutation {
     /// One of the permutations of `0..count`, which is at least 1 and at most 2^63; the keys are drawn from `rng`.
-    pub(crate) fn new(count: u64, rng: &mut Rng) -> Permutation {
+    pub fn new(count: u64, rng: &mut Rng) -> Permutation {
         debug_assert!((1..=1 << 63).contains(&count));
         let root = count.isqrt();
         let rows = if root * root < count { root + 1 } else { root }.max(1);
@@ -95,7 +95,7 @@ impl Permutation {
 
     /// Where `index`, which is below the count, goes.
     #[inline]
-    pub(crate) fn of(&self, index: u64) -> u64 {
+    pub fn of(&self, index: u64) -> u64 {
         self.permute(Cell { row: index / self.columns, column: index % self.columns })
     }
 }

@@ -1,0 +1,66 @@
+//! Stamped blocks: making and judging them.
+
+use crate::tally::Found;
+use crate::{BLOCK_BYTES, TRANSFER_BYTES};
+use plumb_engine::content::{Checksum, ExpectedBlock, Filler, HeaderDifference, Stamper, check};
+use plumb_engine::rng::StreamId;
+use plumb_workload::Content;
+
+/// What direct I/O asks of memory at most.
+const ALIGNMENT: usize = 4096;
+
+/// Memory for a transfer, aligned for direct I/O.
+pub(crate) struct Buffer {
+    memory: Vec<u8>,
+    from: usize,
+}
+
+impl Buffer {
+    pub(crate) fn new() -> Buffer {
+        let memory = vec![0; TRANSFER_BYTES as usize + ALIGNMENT];
+        let from = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        Buffer { memory, from }
+    }
+
+    pub(crate) fn first(&mut self, bytes: u64) -> &mut [u8] {
+        let most = self.memory.len() - self.from;
+        &mut self.memory[self.from..][..(bytes as usize).min(most)]
+    }
+}
+
+/// Makes blocks of one run, which has a seed: those of earlier runs are told apart.
+pub(crate) struct Stamps {
+    stamper: Stamper,
+    filler: Filler,
+    seed: u64,
+}
+
+impl Stamps {
+    pub(crate) fn new(seed: u64) -> Stamps {
+        // A block has room for a stamp and content.
+        let stamper = match Stamper::new(Checksum::Xxh3, BLOCK_BYTES, seed, 0) {
+            Ok(stamper) => stamper,
+            Err(_) => unreachable!("a block of 4 KiB has room for a stamp"),
+        };
+        let filler = Filler::new(Content::Random, StreamId { seed, phase: 0, worker: 0 });
+        Stamps { stamper, filler, seed }
+    }
+
+    /// Fills the buffer with blocks that belong at `offset`.
+    pub(crate) fn make(&mut self, offset: u64, buffer: &mut [u8]) {
+        self.filler.fill(buffer);
+        self.stamper.stamp(0, offset, buffer);
+    }
+
+    /// What a block that was read at `offset` is.
+    pub(crate) fn judge(&self, offset: u64, block: &[u8]) -> Found {
+        let expected = ExpectedBlock { file: 0, offset, seed: Some(self.seed), sequence_min: None };
+        match check(block, &expected).map_err(|mismatch| mismatch.difference) {
+            Ok(()) => Found::Right,
+            Err(HeaderDifference::NeverWritten) => Found::Nothing,
+            Err(HeaderDifference::OtherOffset { found }) => Found::Elsewhere { belongs_at: found },
+            Err(HeaderDifference::OtherSeed { .. }) => Found::Old,
+            Err(_) => Found::Other,
+        }
+    }
+}

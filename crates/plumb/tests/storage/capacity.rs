@@ -1,0 +1,69 @@
+//! `plumb verify-capacity` on devices that lie, that tell the truth, and on a file system.
+
+use crate::alone;
+use crate::common::disks::{Loop, Mounted};
+use crate::common::{Home, needs};
+use crate::liar::{Liar, Lie};
+
+const MIB: u64 = 1 << 20;
+
+// Protects buyers: a device that claims more than it keeps is found by the probe and ends with 1, with what it really holds.
+#[test]
+fn a_device_that_lies_is_found() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mount", "umount"]) {
+        return;
+    }
+    let found = |lie: Lie, options: &str| {
+        let (liar, home) = (Liar::new(512 * MIB, 96 * MIB, lie), Home::new());
+        let said = home.plumb(&format!("verify-capacity {options} --json {}", liar.device.display())).expect(1);
+        let report = said.json();
+        (
+            report["verdict"].as_str().unwrap().to_owned(),
+            report["holds_bytes"].as_u64(),
+            report["claimed_bytes"].as_u64(),
+        )
+    };
+    for options in ["--quick", ""] {
+        assert_eq!(found(Lie::Drops, options), ("ends early".to_owned(), Some(96 * MIB), Some(512 * MIB)), "{options}");
+        assert_eq!(
+            found(Lie::Wraps, options),
+            ("wraps around".to_owned(), Some(96 * MIB), Some(512 * MIB)),
+            "{options}"
+        );
+    }
+}
+
+// Protects: an honest device is believed only once all of it was read back; one with data is refused.
+#[test]
+fn an_honest_device_holds_what_it_claims() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup"]) {
+        return;
+    }
+    let (disk, home) = (Loop::uncached(130 * MIB), Home::new());
+    let said = home.plumb(&format!("verify-capacity {}", disk.device())).expect(0);
+    assert!(said.out.contains("It holds what it claims: all"), "{}", said.out);
+    let said = home.plumb(&format!("verify-capacity --quick --json {}", disk.device())).expect(0);
+    assert_eq!(said.json()["verdict"], "nothing found");
+    std::fs::write(&disk.device, "precious").unwrap();
+    home.plumb(&format!("verify-capacity {}", disk.device())).expect(5).complains(&["--destroy"]);
+}
+
+// Protects somebody's file system: 5 % of it stay free, nothing stays behind, and what was not covered is said.
+#[test]
+fn a_directory_is_checked_within_the_reserve() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on_loop("ext4", 256 * MIB, ""), Home::new());
+    std::fs::write(mounted.path().join("precious"), "data").unwrap();
+    let said = home.plumb(&format!("verify-capacity {}", mounted.path().display())).expect(0);
+    assert!(said.out.contains("that could be written came back as written"), "{}", said.out);
+    assert!(said.out.contains("Not covered:"), "{}", said.out);
+    let left: Vec<_> = std::fs::read_dir(mounted.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| ["precious", "lost+found"].contains(&name.to_str().unwrap())), "{left:?}");
+    // Memory is no device.
+    home.plumb("verify-capacity /dev/shm").expect(2).complains(&["there is no device to check"]);
+}
