@@ -15,6 +15,7 @@ use super::postmark::FileMemory;
 use super::rules::StepRules;
 use super::stream::Streams;
 use super::trees::WallMark;
+use super::wait::WaitBehind;
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
@@ -55,6 +56,8 @@ pub(super) struct Calls {
     mark: Arc<WallMark>,
     /// A file was opened, or it was tried to.
     has_opened: bool,
+    /// What is waited behind the op at hand.
+    wait: WaitBehind,
 }
 
 impl Calls {
@@ -82,6 +85,7 @@ impl Calls {
             mpi,
             mark: Arc::default(),
             has_opened,
+            wait: WaitBehind::default(),
             directories,
             record_began,
             longest_record,
@@ -278,7 +282,11 @@ impl Calls {
             }
             Call::Tree => match (&mut self.files, self.rules.get(usize::from(op.rules))) {
                 (Files::Trees(trees), Some(StepRules::Tree(step))) => {
-                    trees.make(step, self.memory.piece(step.item_bytes()))
+                    let piece = self.memory.piece(step.item_bytes());
+                    match step.waits_ppm {
+                        0 => trees.make(step, op.kind, piece),
+                        ppm => self.wait.timed(ppm, &self.clock, || trees.make(step, op.kind, piece)),
+                    }
                 }
                 _ => Err(Errno(libc::EINVAL)),
             },
@@ -342,6 +350,13 @@ impl Calls {
                 table.made(op.file as u32, fd);
             }
         }
+        let wait = std::mem::take(&mut self.wait);
+        let checked = self.check_read(op, moved);
+        wait.wait(&self.clock);
+        checked
+    }
+
+    fn check_read(&mut self, op: &CallOp, moved: u64) -> Result<(), Box<Mismatch>> {
         if !self.checks || op.kind != OpKind::Read {
             return Ok(());
         }

@@ -1,0 +1,31 @@
+//! A wait behind each op that is a share of the op's own time.
+
+use crate::backend::Completion;
+use crate::clock::Clock;
+use crate::pacer::wait_out;
+
+/// How long is to be waited, ns.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct WaitBehind {
+    ns: u64,
+}
+
+impl WaitBehind {
+    /// Makes an op, behind which this many millionths of its time are waited.
+    #[cold]
+    pub(super) fn timed(&mut self, ppm: u64, clock: &Clock, make: impl FnOnce() -> Completion) -> Completion {
+        let began = clock.now();
+        let made = make();
+        let took_ns = clock.ns_between(began, clock.now());
+        self.ns = u64::try_from(u128::from(took_ns) * u128::from(ppm) / 1_000_000).unwrap_or(u64::MAX);
+        made
+    }
+
+    /// Waits.
+    #[inline]
+    pub(super) fn wait(self, clock: &Clock) {
+        if self.ns > 0 {
+            wait_out(clock, self.ns);
+        }
+    }
+}
