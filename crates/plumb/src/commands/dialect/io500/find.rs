@@ -1,5 +1,5 @@
 //! The phases that find: ranks that read the directories below one, and ask about the files whose names are looked for. Ranks are
-//! threads of this process, or the processes of a launcher; these deal out the directories anew in each round.
+//! threads of this process, or the processes of a launcher; these deal out the directories again in each round.
 
 use super::super::error::DialectError;
 use plumb_cluster::ClusterError;
