@@ -18,8 +18,8 @@ impl JoinedRanks {
         order::send_other(self.cluster.as_ref(), words).inspect_err(|_| self.break_off())
     }
 
-    /// Empties a queue, which begins with the tasks of rank 0. In each round, the first `workers` ranks get their parts of it, do as
-    /// much of them as they like, and return what is left and what has come to it. Collective.
+    /// Empties a queue, which begins with the tasks of rank 0. In each round, the first `workers` ranks get their parts of it, and how
+    /// many tasks all of them got, do as much as they like, and return what is left and what has come to it. Collective.
     ///
     /// # Errors
     /// A rank does not answer.
@@ -28,7 +28,7 @@ impl JoinedRanks {
         stop: StopFlag,
         first: Vec<Task>,
         workers: u32,
-        work: &mut dyn FnMut(Vec<Task>) -> Vec<Task>,
+        work: &mut dyn FnMut(Vec<Task>, usize) -> Vec<Task>,
     ) -> Result<(), ClusterError> {
         let workers = workers.clamp(1, self.size()) as usize;
         let mut waiting = first;
@@ -37,8 +37,9 @@ impl JoinedRanks {
             if all.is_empty() {
                 return Ok(());
             }
+            let count = all.len();
             let own = all.into_iter().skip(self.rank() as usize).step_by(workers);
-            let left = if (self.rank() as usize) < workers { work(own.collect()) } else { Vec::new() };
+            let left = if (self.rank() as usize) < workers { work(own.collect(), count) } else { Vec::new() };
             let left = self.gather(stop, packed(&left))?;
             waiting = left.iter().filter_map(|(_, packed)| unpacked(packed)).flatten().collect();
         }

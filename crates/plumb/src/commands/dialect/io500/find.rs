@@ -28,6 +28,9 @@ fn changed_ns(stat: &Stat) -> i128 {
 /// How long a rank goes on in a round before it gives back what is left. A round costs a broadcast and a sum, less than 1 ms.
 const ROUND: Duration = Duration::from_millis(50);
 
+/// With fewer directories than this for each rank, it reads its own and gives back what lies in them, so that all have some.
+const DIRECTORIES_OF_RANK: usize = 2;
+
 /// What a file is found by, besides its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Conditions {
@@ -134,9 +137,10 @@ fn share(
     stop: StopFlag,
 ) -> Result<Vec<(u32, Task)>, ClusterError> {
     let mut all = Found::default();
-    ranks.empty_queue(stop, first, workers, &mut |directories| {
+    ranks.empty_queue(stop, first, workers, &mut |directories, count| {
         let directories = directories.into_iter().map(|path| PathBuf::from(OsString::from_vec(path))).collect();
-        let search = Search::new(conditions, Some(stop), directories, Some(Instant::now() + ROUND));
+        let mut search = Search::new(conditions, Some(stop), directories, Some(Instant::now() + ROUND));
+        search.descends = count >= DIRECTORIES_OF_RANK * workers as usize;
         all.add(search.directories());
         // Whoever is interrupted leaves everything where it is.
         let left = if search.is_stopped() { Vec::new() } else { search.left() };
@@ -148,6 +152,8 @@ fn share(
 /// Directories that are still to be read.
 struct Queue {
     waiting: Vec<PathBuf>,
+    /// They are not to be read here.
+    later: Vec<PathBuf>,
     /// Threads that read one, and may find more.
     busy: u32,
 }
@@ -193,18 +199,24 @@ struct Search {
     stop: Option<StopFlag>,
     /// When it gives back what is left.
     until: Option<Instant>,
+    /// Directories in those that it reads are read too.
+    descends: bool,
     queue: Mutex<Queue>,
     more: Condvar,
 }
 
 impl Search {
     fn new(conditions: Conditions, stop: Option<StopFlag>, waiting: Vec<PathBuf>, until: Option<Instant>) -> Search {
-        Search { conditions, stop, until, queue: Mutex::new(Queue { waiting, busy: 0 }), more: Condvar::new() }
+        let queue = Mutex::new(Queue { waiting, later: Vec::new(), busy: 0 });
+        Search { conditions, stop, until, descends: true, queue, more: Condvar::new() }
     }
 
     /// Directories that were not read.
     fn left(&self) -> Vec<PathBuf> {
-        std::mem::take(&mut self.queue().waiting)
+        let mut queue = self.queue();
+        let mut left = std::mem::take(&mut queue.waiting);
+        left.append(&mut queue.later);
+        left
     }
 
     fn is_over(&self) -> bool {
@@ -229,7 +241,11 @@ impl Search {
             }
             let mut queue = self.queue();
             queue.busy -= 1;
-            queue.waiting.append(&mut inside);
+            if self.descends {
+                queue.waiting.append(&mut inside);
+            } else {
+                queue.later.append(&mut inside);
+            }
             self.more.notify_all();
         }
         found
@@ -329,6 +345,9 @@ mod tests {
         assert_eq!((over.directories(), over.left()), (Found::default(), vec![place.path().to_owned()]));
         let whole = Search::new(conditions, None, vec![place.path().to_owned()], None);
         assert_eq!((whole.directories().counts.names, whole.left()), (2, Vec::<PathBuf>::new()));
+        let mut level = Search::new(conditions, None, vec![place.path().to_owned()], None);
+        level.descends = false;
+        assert_eq!((level.directories().counts.names, level.left()), (1, vec![place.path().join("a")]));
     }
 
     // Protects what is found: by name, length and time, in every directory, whatever the number of threads.
