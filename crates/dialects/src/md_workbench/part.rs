@@ -133,6 +133,11 @@ impl Sums {
         }
     }
 
+    /// Whether an object was read that was not what was written, as far as the errors are known that were kept.
+    pub fn read_what_was_not_written(&self) -> bool {
+        self.faults.iter().any(|fault| fault.op == OpKind::Read && fault.errno.is_none())
+    }
+
     /// Times of single operations of a kind.
     pub fn latency(&self, kind: OpKind) -> Option<&Histogram> {
         self.latencies.iter().find(|(other, _)| *other == kind).map(|(_, latency)| latency)

@@ -131,7 +131,7 @@ impl SyncBackend for NullCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::program::MakeItem;
+    use plumb_workload::program::{MakeItem, Renewal};
     use plumb_workload::{Bytes, Nanos};
 
     fn calls(step: TreeWork) -> NullCalls {
@@ -160,5 +160,9 @@ mod tests {
         assert_eq!(item(TreeWork::Read { bytes: Bytes(5) }, OpKind::Read), (4020, 5));
         assert_eq!(item(TreeWork::Stat, OpKind::Stat), (0, 0));
         assert_eq!(item(TreeWork::Unlink, OpKind::Unlink), (0, 0));
+        let renewal = Renewal { bytes: Bytes(5), items: 1, stride: 0, reads_only: false };
+        let renewed = |kind| item(TreeWork::Renew(renewal), kind);
+        let kinds = [OpKind::Stat, OpKind::Read, OpKind::Unlink, OpKind::Create];
+        assert_eq!(kinds.map(renewed), [(0, 0), (4020, 5), (0, 0), (4021, 5)]);
     }
 }

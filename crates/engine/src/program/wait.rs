@@ -29,3 +29,26 @@ impl WaitBehind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    // Protects md-workbench's -t: behind an op its share of the op's own time is waited, and never less.
+    #[test]
+    fn waits_are_a_share_of_the_ops_time() {
+        let clock = Clock::monotonic();
+        let mut wait = WaitBehind::default();
+        let made = wait.timed(500_000, &clock, || {
+            clock.sleep(2_000_000);
+            Ok(7)
+        });
+        assert_eq!(made, Ok(7));
+        assert!(wait.ns >= 1_000_000, "{wait:?}");
+        let began = Instant::now();
+        wait.wait(&clock);
+        assert!(began.elapsed() >= Duration::from_nanos(wait.ns));
+        assert_eq!(WaitBehind::default().ns, 0);
+    }
+}

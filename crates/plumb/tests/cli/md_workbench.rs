@@ -85,7 +85,8 @@ fn single_phases_go_on_where_the_last_one_stopped() {
     run("-2").expect(1).complains(&["--run-info-file: cannot read at"]);
 }
 
-/// Protects -X, and from success that is none: an object that was changed and one that is missing are errors, and the code says so.
+/// Protects -X, and from success that is none: an object that was changed and one that is missing are errors; the code is that of the
+/// tool, but where data is wrong.
 #[test]
 fn what_is_wrong_is_an_error() {
     let home = Home::new();
@@ -105,12 +106,12 @@ fn what_is_wrong_is_an_error() {
     run("-1").expect(0);
     run("-1").expect(1).complains(&["0_0"]);
     std::fs::remove_file(home.work().join("out/0_0/file-0")).unwrap();
-    let missing = run("-2 -I 3 -R 1").expect(1);
+    let missing = run("-2 -I 3 -R 1").expect(0);
     let line = missing.out.lines().find(|line| line.starts_with("benchmark ")).unwrap();
     assert!(line.contains("(1 errs!!!)") && number(line, " objects:") == 2.0, "{line}");
     // Its place stays free.
     assert_eq!(objects(&home, "out"), ["0_0/file-3", "0_0/file-5", "0_0/file-6"].map(str::to_owned).into());
-    run("-3").expect(1).says(&["cleanup process", "(1 errs!!!)"]);
+    run("-3").expect(0).says(&["cleanup process", "(1 errs!!!)"]);
     assert!(!home.work().join("out").exists());
 }
 

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 const TOOL: &str = "md-workbench";
 
-/// md-workbench's phases, one run; the code is 1 where anything failed.
+/// md-workbench's phases, one run. The code is 0 where operations failed, as the tool's is, and 1 where -X found other data.
 pub struct MdWorkbench {
     settings: Settings,
     facts: Facts,
@@ -59,8 +59,8 @@ impl Dialect for MdWorkbench {
         }
         if self.has_run || self.parts.is_empty() {
             self.report.print(&print::tail(&self.settings, self.began.elapsed().as_secs_f64(), &now()));
-            let failed = self.results.borrow().iter().any(|(_, sums)| sums.errors > 0);
-            return Err(if failed { End::DialectCode(1) } else { End::Done }.into());
+            let is_wrong = self.results.borrow().iter().any(|(_, sums)| sums.read_what_was_not_written());
+            return Err(if is_wrong { End::DialectCode(1) } else { End::Done }.into());
         }
         self.has_run = true;
         Ok(lower(&self.settings, &self.facts))
