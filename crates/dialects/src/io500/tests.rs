@@ -274,11 +274,12 @@ fn transfers(workload: &Workload, phase: usize) -> Vec<Transfer> {
 // Protects what the phases do, below the words: one shared file in turns, and random reads until the wall.
 #[test]
 fn phases_lower_to_their_work() {
-    let plan = plan("dbg.ini --plumb-ranks 2", DEBUG_RUN);
+    let plan = plan("dbg.ini --plumb-ranks 2 --mode=extended", DEBUG_RUN);
     let facts = crate::ior::Facts { file_bytes: Some(1 << 30), ..Default::default() };
     let lowered = |phase: Phase| match &task(&plan, phase).work {
         Work::Ior(test) => crate::ior::lower(test, &facts).workload,
         Work::Mdtest(settings) => mdtest::lower(settings, &mdtest::Facts { tasks: 2, ..Default::default() }).workload,
+        Work::Workbench(settings) => crate::md_workbench::lower(settings, &crate::md_workbench::Facts::default()),
         other => panic!("{other:?}"),
     };
     let hard = transfers(&lowered(Phase::IorHardWrite), 0);

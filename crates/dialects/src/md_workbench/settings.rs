@@ -7,7 +7,7 @@ use plumb_workload::program::PacketKind;
 /// More phases than this are a mistake: each is kept until the end.
 const ITERATIONS_MAX: u32 = 10_000;
 /// Longest wait, as a share of the time of an operation.
-const WAIT_MAX: f64 = 1e6;
+const WAIT_MAX: f64 = 1000.0;
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +79,7 @@ fn ppm(text: &str) -> Result<u64, OptionError> {
     let share: Option<f64> = text.trim().parse().ok().filter(|share| (0.0..=WAIT_MAX).contains(share));
     share
         .map(|share| (share * 1e6).round() as u64)
-        .ok_or_else(|| wrong("t", text, "is no share of time; use a number such as 0.5, and 0 or more"))
+        .ok_or_else(|| wrong("t", text, "is no share of time; use a number such as 0.5, from 0 to 1000"))
 }
 
 /// The settings of what was said.

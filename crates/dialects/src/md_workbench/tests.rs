@@ -102,10 +102,10 @@ fn errors_name_the_option_and_the_way_out() {
         assert!(wrong(&format!("{option} 0")).contains("use at least 1"), "{option}");
     }
     assert!(wrong("-t fast").contains("no share of time"));
-    assert!(wrong("-t=-1").contains("0 or more"));
+    assert!(wrong("-t=-1").contains("from 0 to 1000"));
     assert!(wrong("-R 10001").contains("at most 10000"));
     assert!(wrong("--start-item 3000").contains("nothing would be created"));
-    assert!(wrong("-D 10000000 -P 2000000000 -I 2000000000").contains("more than can be numbered"));
+    assert!(wrong("-D 10000000 -P 2000000000 -I 2000000000 -R 10000").contains("more than can be numbered"));
     assert!(wrong("--process-report").contains("did you mean `--process-reports`"));
 }
 
