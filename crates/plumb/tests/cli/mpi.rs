@@ -115,7 +115,7 @@ fn io500_runs_its_phases_on_every_rank() {
     for launcher in launchers() {
         let home = Home::new();
         let config = "[global]\ndatadir = data\nresultdir = results\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\
-                      [debug]\nstonewall-time = 1\n[ior-easy]\ntransferSize = 64k\nblockSize = 256k\n[ior-hard]\n\
+                      [debug]\nstonewall-time = 4\n[ior-easy]\ntransferSize = 64k\nblockSize = 256k\n[ior-hard]\n\
                       segmentCount = 10\n[mdtest-easy]\nn = 120\n[mdtest-hard]\nn = 120\n";
         let config = format!("{config}[mdworkbench]\nprecreatePerSet = 6\nfilesPerProc = 4\n");
         home.file("c.ini", &config);
@@ -352,16 +352,17 @@ fn md_workbenchs_ranks_are_processes() {
         let home = Home::new();
         let line = "as md-workbench -D 2 -P 5 -I 4 -R 2 -X -G 3 -o out";
         let said = launcher.plumb(&home, 3, &format!("{line} --process-reports")).ran();
-        said.says(&["Nodemap: 111", "MD-Workbench total objects: 78 ", "2: cleanup process"]);
+        let said = said.says(&["Nodemap: 111", "MD-Workbench total objects: 78 ", "2: cleanup process"]);
         assert!(!said.out.contains("!!!") && !home.work().join("out").exists(), "{}", said.out);
         let result = home.plumb("show last --json").expect(0).json();
         assert_eq!(phase(&result, "benchmark-1")["done"]["read"]["ops"], 3 * 2 * 4);
 
         let walled = format!("{line} -w 1 -W -I 100000000 -R 1");
-        launcher.plumb(&home, 3, &format!("{walled} -1 -2")).ran().says(&["stonewall wear out", " stonewall-iter:"]);
+        // Of three ranks, one that is ahead would find that another one has not made its objects yet.
+        launcher.plumb(&home, 2, &format!("{walled} -1 -2")).ran().says(&["stonewall wear out", " stonewall-iter:"]);
         let left = files_below(&home.work().join("out"), &|_| true);
-        assert_eq!(left, 3 * 2 * 5);
-        let later = launcher.plumb(&home, 3, &format!("{walled} -3")).ran();
+        assert_eq!(left, 2 * 2 * 5);
+        let later = launcher.plumb(&home, 2, &format!("{walled} -3")).ran();
         assert!(!later.out.contains("!!!") && !home.work().join("out").exists(), "{}", later.out);
     }
 }

@@ -87,7 +87,7 @@ impl Dialect for MdWorkbench {
         if ended.signal.is_some() {
             return Err(End::Interrupted.into());
         }
-        if ended.result.is_err() {
+        if ended.result.is_err() || !self.is_prepared() {
             return Err(End::DialectFailed.into());
         }
         self.conclude()
@@ -130,6 +130,21 @@ impl MdWorkbench {
     /// Where it prints.
     pub fn report(&self) -> &Report {
         &self.report
+    }
+
+    /// Whether all could be made that is to be renewed; why not is reported.
+    fn is_prepared(&self) -> bool {
+        let results = self.results.borrow();
+        let failed = |(part, sums): &(Part, Sums)| part.kind == PartKind::Precreate && sums.errors > 0;
+        let failed = results.iter().any(failed) && !self.settings.ignores_precreate_errors;
+        if failed {
+            error_line!(
+                "{TOOL}: data sets or objects could not be created in {}; remove what is left there, or use \
+                 --ignore-precreate-errors",
+                self.settings.directory
+            );
+        }
+        !failed
     }
 
     /// Keeps where the next run goes on; behind the last phase, the directory goes, if nothing else is in it.
