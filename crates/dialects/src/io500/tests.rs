@@ -442,8 +442,6 @@ fn table_holds_together() {
 // Protects the find phase: what it takes for a match, and what its numbers come to.
 #[test]
 fn find_counts_files() {
-    let plan = plan("dbg.ini", DEBUG_RUN);
-    let Work::Find(find) = &task(&plan, Phase::Find).work else { panic!("a find") };
     assert!(
         Find::takes(b"file.mdtest.0.101")
             && Find::takes(b"01")
