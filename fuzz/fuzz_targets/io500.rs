@@ -5,5 +5,6 @@ use libfuzzer_sys::fuzz_target;
 use plumb_dialects::io500::read;
 
 fuzz_target!(|data: &str| {
-    let _ = read(&["config.ini".to_owned()], None, "2026-01-01T00-00-00", &mut |_| Ok(data.to_owned()));
+    let words = ["config.ini", "--mode=extended"].map(str::to_owned);
+    let _ = read(&words, None, "2026-01-01T00-00-00", &mut |_| Ok(data.to_owned()));
 });

@@ -22,3 +22,9 @@ impl Launched {
 pub(crate) fn more_ranks(launched: Option<&Launched>) -> &'static str {
     if launched.is_some() { "start more with mpirun -n" } else { "raise --plumb-ranks" }
 }
+
+/// Which ranks share rank 0's node, a digit for each.
+pub(crate) fn node_map(launched: Option<&Launched>, ranks: u32) -> String {
+    let is_beside_rank_0 = |rank| launched.is_none_or(|launched| launched.beside_rank_0.contains(&rank));
+    (0..ranks).map(|rank| if is_beside_rank_0(rank) { '1' } else { '0' }).collect()
+}

@@ -1,4 +1,4 @@
-//! What IOR and mdtest have in common: how their options are read, and what their first lines say.
+//! What IOR, mdtest and md-workbench have in common: how their options are read, and what their first lines say.
 
 mod error;
 mod file_system;
@@ -11,7 +11,7 @@ mod spread;
 pub use error::OptionError;
 pub use file_system::FileSystem;
 pub use launched::Launched;
-pub(crate) use launched::more_ranks;
+pub(crate) use launched::{more_ranks, node_map};
 pub use options::{BACKENDS, Opt, Support, Takes, help};
 pub(crate) use said::wrong;
 pub use said::{Said, SaidValue};

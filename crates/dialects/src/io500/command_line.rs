@@ -53,7 +53,7 @@ pub fn help() -> String {
      Synopsis io500 CONFIG.ini [options]\n\n\
      \x20 --plumb-ranks=N     Ranks, as threads of this process; under mpirun its processes are the ranks\n\
      \x20 --timestamp=TEXT    Name of the directories of this run, and seed of its data, instead of the time\n\
-     \x20 --mode=standard     The mode; there is no other\n\
+     \x20 --mode=MODE         standard, or extended: with the phases find-easy, find-hard and mdworkbench\n\
      \x20 --dry-run           Print the command line of each phase, and run nothing\n\
      \x20 --config-hash       Print the hash of the configuration\n\
      \x20 --list, -l          Print all keys of a configuration, with defaults\n\
@@ -75,7 +75,7 @@ pub fn read(
     let mut path: Option<&str> = None;
     let mut stamp = now.to_owned();
     let mut ranks = 1;
-    let (mut is_dry, mut hashes) = (false, false);
+    let (mut is_dry, mut hashes, mut is_extended) = (false, false, false);
     let mut rest = words.iter().map(String::as_str);
     while let Some(word) = rest.next() {
         let (name, attached) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
@@ -91,9 +91,10 @@ pub fn read(
             "--timestamp" => stamp = stamp_of(value()?)?,
             "--plumb-ranks" => ranks = ranks_of(value()?, launched)?,
             "--mode" => match value()? {
-                "standard" => {}
+                "standard" => is_extended = false,
+                "extended" => is_extended = true,
                 other => {
-                    let why = "Plumb has the standard mode only; leave it out";
+                    let why = "there are two modes: standard and extended";
                     return Err(Io500Error::Words(format!("--mode={other}: {why}")));
                 }
             },
@@ -126,8 +127,8 @@ pub fn read(
     if hashes {
         return Ok(Asked::ConfigHash(config.hash()));
     }
-    let ignored = config.ignored();
-    let plan = Plan::new(config, &Circumstances { stamp: &stamp, ranks, launched, is_dry })?;
+    let ignored = config.ignored(is_extended);
+    let plan = Plan::new(config, &Circumstances { stamp: &stamp, ranks, launched, is_dry, is_extended })?;
     Ok(Asked::Run(Box::new(Given { plan, text, ignored })))
 }
 

@@ -1,15 +1,15 @@
-//! The phase that finds: what it looks for, and what it prints.
+//! The phases that find: what it looks for, and what it prints.
 
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Find {
     /// Where: below this directory.
     pub root: String,
-    /// Files that were changed later than this one.
-    pub newer_than: String,
-    /// Files of this length, bytes.
-    pub bytes: u64,
-    /// Threads, at most.
+    /// Files that were changed later than this one, where it is said.
+    pub newer_than: Option<String>,
+    /// Files of this length, bytes, where it is said.
+    pub bytes: Option<u64>,
+    /// Threads or ranks, at most.
     pub threads: Option<u32>,
 }
 
@@ -18,20 +18,22 @@ const PART: &str = "01";
 
 impl Find {
     /// Whether a name is one that is looked for.
-    pub fn takes(&self, name: &[u8]) -> bool {
+    pub fn takes(name: &[u8]) -> bool {
         name.windows(PART.len()).any(|part| part == PART.as_bytes())
     }
 
     /// As words of a command line.
     pub(super) fn words(&self) -> Vec<String> {
         let Find { root, newer_than, bytes, .. } = self;
-        let size = format!("{bytes}c");
-        let name = format!("*{PART}*");
-        ["find", root, "-newer", newer_than, "-size", &size, "-name", &name].map(str::to_owned).to_vec()
+        let mut words = ["find", root].map(str::to_owned).to_vec();
+        words.extend(newer_than.iter().flat_map(|file| ["-newer".to_owned(), file.clone()]));
+        words.extend(bytes.iter().flat_map(|bytes| ["-size".to_owned(), format!("{bytes}c")]));
+        words.extend(["-name".to_owned(), format!("*{PART}*")]);
+        words
     }
 }
 
-/// What a thread found.
+/// What a thread or a rank found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FoundByThread {
     /// Directories and files that could not be read.
@@ -49,7 +51,7 @@ pub struct FoundByThread {
 pub struct FindResult {
     /// How long it took, s.
     pub time_s: f64,
-    /// By thread.
+    /// By thread, or by rank.
     pub threads: Vec<FoundByThread>,
     /// The first error.
     pub error: Option<String>,
@@ -80,7 +82,7 @@ impl FindResult {
         if self.time_s > 0.0 { self.files() as f64 / self.time_s / 1e3 } else { 0.0 }
     }
 
-    /// What `find.csv` holds: IO500's first line and columns, as far as they are of any find.
+    /// What `find.csv` and the like hold: IO500's first line and columns, as far as they are of any find.
     pub fn csv(&self) -> String {
         let mut text = format!(
             "runtime: {:.6} rate: {:.6}\nrank, errors, found, total, checked\n",

@@ -116,11 +116,15 @@ impl Config {
         ConfigError { name: self.name.clone(), line, problem }
     }
 
-    /// Keys that are set and have no effect, with the reason.
-    pub fn ignored(&self) -> Vec<(String, &'static str)> {
+    /// Keys that are set and have no effect in a mode, with the reason.
+    pub fn ignored(&self, is_extended: bool) -> Vec<(String, &'static str)> {
         let of = |(&(section, key), value): (&(usize, usize), &String)| {
             let (section, key) = (&SECTIONS[section], &SECTIONS[section].keys[key]);
-            let Support::Ignored(why) = key.support else { return None };
+            let why = match key.support {
+                _ if section.is_extended && !is_extended => "it is of the extended mode, --mode=extended",
+                Support::Ignored(why) => why,
+                _ => return None,
+            };
             (key.default != Some(value)).then(|| (format!("[{}] {}", section.name, key.name), why))
         };
         self.values.iter().filter_map(of).collect()

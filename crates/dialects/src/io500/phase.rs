@@ -9,14 +9,22 @@ pub enum Phase {
     IorEasyWrite,
     /// Empty files, each rank in its own directory.
     MdtestEasyWrite,
+    /// Data sets of files, of each rank.
+    WorkbenchCreate,
     /// A file that marks the time.
     Timestamp,
+    /// Looks through what mdtest's easy phase made.
+    FindEasy,
     /// Transfers of 47008 bytes to one file, in turns.
     IorHardWrite,
     /// Files of 3901 bytes in one directory.
     MdtestHardWrite,
     /// Looks through everything for some of these.
     Find,
+    /// Looks through the one directory.
+    FindHard,
+    /// Reads and removes other ranks' oldest files, and makes new ones.
+    WorkbenchBench,
     /// Reads what another rank wrote.
     IorEasyRead,
     /// Asks about another rank's files.
@@ -25,6 +33,8 @@ pub enum Phase {
     IorHardRead,
     /// Asks about another rank's files.
     MdtestHardStat,
+    /// Removes the data sets.
+    WorkbenchDelete,
     /// Removes another rank's files.
     MdtestEasyDelete,
     /// Reads another rank's files.
@@ -74,18 +84,23 @@ impl Unit {
 }
 
 impl Phase {
-    /// All of them, in their order. Source: IO500 isc26, standard mode.
-    pub const ALL: [Phase; 14] = [
+    /// All of them, in their order. Source: IO500 isc26, extended mode.
+    pub const ALL: [Phase; 19] = [
         Phase::IorEasyWrite,
         Phase::MdtestEasyWrite,
+        Phase::WorkbenchCreate,
         Phase::Timestamp,
+        Phase::FindEasy,
         Phase::IorHardWrite,
         Phase::MdtestHardWrite,
         Phase::Find,
+        Phase::FindHard,
+        Phase::WorkbenchBench,
         Phase::IorEasyRead,
         Phase::MdtestEasyStat,
         Phase::IorHardRead,
         Phase::MdtestHardStat,
+        Phase::WorkbenchDelete,
         Phase::MdtestEasyDelete,
         Phase::MdtestHardRead,
         Phase::MdtestHardDelete,
@@ -97,14 +112,19 @@ impl Phase {
         match self {
             Phase::IorEasyWrite => "ior-easy-write",
             Phase::MdtestEasyWrite => "mdtest-easy-write",
+            Phase::WorkbenchCreate => "mdworkbench-create",
             Phase::Timestamp => "timestamp",
+            Phase::FindEasy => "find-easy",
             Phase::IorHardWrite => "ior-hard-write",
             Phase::MdtestHardWrite => "mdtest-hard-write",
             Phase::Find => "find",
+            Phase::FindHard => "find-hard",
+            Phase::WorkbenchBench => "mdworkbench-bench",
             Phase::IorEasyRead => "ior-easy-read",
             Phase::MdtestEasyStat => "mdtest-easy-stat",
             Phase::IorHardRead => "ior-hard-read",
             Phase::MdtestHardStat => "mdtest-hard-stat",
+            Phase::WorkbenchDelete => "mdworkbench-delete",
             Phase::MdtestEasyDelete => "mdtest-easy-delete",
             Phase::MdtestHardRead => "mdtest-hard-read",
             Phase::MdtestHardDelete => "mdtest-hard-delete",
@@ -121,14 +141,20 @@ impl Phase {
             Phase::MdtestHardWrite | Phase::MdtestHardStat | Phase::MdtestHardRead | Phase::MdtestHardDelete => {
                 "mdtest-hard"
             }
-            Phase::Timestamp | Phase::Find => self.name(),
+            Phase::WorkbenchCreate | Phase::WorkbenchBench | Phase::WorkbenchDelete => "mdworkbench",
+            Phase::Timestamp | Phase::Find | Phase::FindEasy | Phase::FindHard => self.name(),
         }
     }
 
-    /// The score that it counts in; two phases count in none.
+    /// Whether only the extended mode has it.
+    pub fn is_extended(self) -> bool {
+        matches!(self, Phase::FindEasy | Phase::FindHard) || self.kind() == "mdworkbench"
+    }
+
+    /// The score that it counts in; some phases count in none.
     pub fn group(self) -> Option<Group> {
         match self {
-            Phase::Timestamp | Phase::IorRandomRead => None,
+            Phase::Timestamp | Phase::IorRandomRead | Phase::WorkbenchCreate | Phase::WorkbenchDelete => None,
             Phase::IorEasyWrite | Phase::IorHardWrite | Phase::IorEasyRead | Phase::IorHardRead => {
                 Some(Group::Bandwidth)
             }

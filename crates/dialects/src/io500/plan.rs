@@ -6,10 +6,17 @@ use super::hash::seed;
 use super::ini::Config;
 use super::phase::Phase;
 use crate::aiori::Launched;
-use crate::{ior, mdtest};
+use crate::{ior, md_workbench, mdtest};
 
 /// Bytes of the files that the last phases of mdtest use, and that are looked for. Source: IO500 isc26.
 const HARD_FILE_BYTES: u64 = 3901;
+
+/// Data sets of a rank in the phases of md-workbench. Source: IO500 isc26.
+const WORKBENCH_SETS: u64 = 10;
+/// How long creating them is to last at the rate of mdtest's easy phase, s. Source: IO500 isc26.
+const WORKBENCH_S: u64 = 60;
+/// That rate where the phase did not run, thousands per second. Source: IO500 isc26.
+const WORKBENCH_KIOPS: f64 = 10.0;
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +25,8 @@ pub enum Work {
     Ior(Box<ior::Test>),
     /// A run of mdtest.
     Mdtest(Box<mdtest::Settings>),
+    /// A run of md-workbench.
+    Workbench(Box<md_workbench::Settings>),
     /// A file is made.
     Timestamp,
     /// Files are found.
@@ -52,6 +61,8 @@ pub struct Plan {
     pub ranks: u32,
     /// Prints what would be run, and runs nothing.
     pub is_dry: bool,
+    /// With the phases of the extended mode.
+    pub is_extended: bool,
 }
 
 /// What a configuration does not say.
@@ -65,6 +76,24 @@ pub(super) struct Circumstances<'a> {
     pub(super) launched: Option<&'a Launched>,
     /// Nothing is to be run.
     pub(super) is_dry: bool,
+    /// With the phases of the extended mode.
+    pub(super) is_extended: bool,
+}
+
+impl Task {
+    /// The same with so many files in each data set, and as many to renew, where it is a run of md-workbench.
+    #[must_use]
+    pub fn with_files_per_set(mut self, count: u64) -> Task {
+        if let Work::Workbench(settings) = &mut self.work {
+            (settings.objects, settings.renewals) = (count, count);
+            for word in &mut self.words {
+                if let Some(option) = ["-P=", "-I="].into_iter().find(|option| word.starts_with(option)) {
+                    *word = format!("{option}{count}");
+                }
+            }
+        }
+        self
+    }
 }
 
 impl Plan {
@@ -76,10 +105,12 @@ impl Plan {
         };
         let (data, results) = (directory("datadir"), directory("resultdir"));
         directory_rules(&config, &data, &results)?;
-        let Circumstances { ranks, launched, is_dry, .. } = *circumstances;
+        workbench_rules(&config)?;
+        let Circumstances { ranks, launched, is_dry, is_extended, .. } = *circumstances;
         let ranks = launched.map_or(ranks, |launched| launched.ranks);
-        let mut plan = Plan { config, data, results, tasks: Vec::new(), ranks, is_dry };
-        plan.tasks = Phase::ALL.into_iter().map(|phase| plan.task(phase, circumstances)).collect::<Result<_, _>>()?;
+        let mut plan = Plan { config, data, results, tasks: Vec::new(), ranks, is_dry, is_extended };
+        let phases = Phase::ALL.into_iter().filter(|phase| is_extended || !phase.is_extended());
+        plan.tasks = phases.map(|phase| plan.task(phase, circumstances)).collect::<Result<_, _>>()?;
         Ok(plan)
     }
 
@@ -89,11 +120,18 @@ impl Plan {
             |message: String| Io500Error::Phase { name: config.name().to_owned(), phase: phase.name(), message };
         let (words, work) = match kind {
             "timestamp" => (Vec::new(), Work::Timestamp),
-            "find" => {
+            kind if kind.starts_with("find") => {
+                // Those of the easy phase are empty, and older than the timestamp.
+                let conditions = (phase != Phase::FindEasy).then(|| (self.timestamp_file(), HARD_FILE_BYTES));
+                let (newer_than, bytes) = conditions.unzip();
                 let find = Find {
-                    root: self.data.clone(),
-                    newer_than: self.timestamp_file(),
-                    bytes: HARD_FILE_BYTES,
+                    root: match phase {
+                        Phase::FindEasy => format!("{}/mdtest-easy", self.data),
+                        Phase::FindHard => format!("{}/mdtest-hard", self.data),
+                        _ => self.data.clone(),
+                    },
+                    newer_than,
+                    bytes,
                     threads: config.number(kind, "nproc").map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
                 };
                 (find.words(), Work::Find(find))
@@ -104,6 +142,15 @@ impl Plan {
                 let work = match read.map_err(|error| wrong(error.to_string()))? {
                     ior::Asked::Run(mut tests, _) if !tests.is_empty() => Work::Ior(Box::new(tests.swap_remove(0))),
                     _ => return Err(wrong("holds no test".to_owned())),
+                };
+                (words, work)
+            }
+            "mdworkbench" => {
+                let words = self.workbench(phase, circumstances);
+                let read = md_workbench::read(&words[1..], circumstances.launched);
+                let work = match read.map_err(|error| wrong(error.to_string()))? {
+                    md_workbench::Asked::Run(settings, _) => Work::Workbench(settings),
+                    md_workbench::Asked::Help => return Err(wrong("holds no run".to_owned())),
                 };
                 (words, work)
             }
@@ -149,6 +196,15 @@ impl Plan {
         wall.into_iter().chain(per_directory).collect()
     }
 
+    /// Files of each data set of md-workbench, where the configuration does not say it: as many as take a minute at the rate of
+    /// mdtest's easy phase, thousands per second.
+    pub fn files_per_set(&self, mdtest_kiops: f64) -> Option<u64> {
+        let kiops = if mdtest_kiops > 0.0 { mdtest_kiops } else { WORKBENCH_KIOPS };
+        let files = kiops * 1e3 * self.wall_s().min(WORKBENCH_S) as f64 / f64::from(self.ranks.max(1));
+        let is_said = self.config.number("mdworkbench", "precreatePerSet").is_some();
+        (!is_said).then_some((files as u64 / WORKBENCH_SETS).max(1))
+    }
+
     fn files_per_directory(&self) -> Option<u64> {
         self.config.number("mdtest-hard", "files-per-dir").filter(|&count| count > 0)
     }
@@ -183,7 +239,7 @@ impl Plan {
 
     /// Directories of data that no phase removes, the innermost first.
     pub fn directories_left(&self) -> Vec<String> {
-        let kinds = ["ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard"];
+        let kinds = ["ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard", "mdworkbench"];
         kinds.into_iter().map(|kind| format!("{}/{kind}", self.data)).chain([self.data.clone()]).collect()
     }
 
@@ -201,10 +257,8 @@ impl Plan {
 
     /// The last words of a command line: where the times of each rank go, the back end, and ranks that are threads.
     fn ending(&self, phase: Phase, csv: &str, circumstances: &Circumstances<'_>) -> Vec<String> {
-        let threads = (circumstances.launched.is_none() && circumstances.ranks != 1).then_some(circumstances.ranks);
         let csv = format!("{csv}={}", self.result(&format!("{}.csv", phase.name())));
-        let ranks = threads.map(|threads| format!("--plumb-ranks={threads}"));
-        std::iter::once(csv).chain(self.api(phase)).chain(ranks).collect()
+        std::iter::once(csv).chain(self.api(phase)).chain(threads(circumstances)).collect()
     }
 
     fn ior(&self, phase: Phase, circumstances: &Circumstances<'_>) -> Vec<String> {
@@ -268,6 +322,41 @@ impl Plan {
     }
 }
 
+/// Options of md-workbench.
+impl Plan {
+    fn workbench(&self, phase: Phase, circumstances: &Circumstances<'_>) -> Vec<String> {
+        let kind = phase.kind();
+        let text = |key: &str| self.config.text(kind, key);
+        let mut words = self.words("md-workbench");
+        words.push("--process-reports".to_owned());
+        words.extend(self.api(phase));
+        words.push(format!("-o={}/{kind}", self.data));
+        words.extend(split(&format!("-t={} -O=1", text("waitingTime").unwrap_or("0"))));
+        words.push(format!("--run-info-file={}", self.result(&format!("{kind}.status"))));
+        let by_rate = self.files_per_set(0.0).unwrap_or(0).to_string();
+        let (objects, renewals) = (text("precreatePerSet"), text("filesPerProc"));
+        words.extend(split(&format!(
+            "-D={WORKBENCH_SETS} -G={} -P={} -I={}",
+            seed("md-workbench", circumstances.stamp),
+            objects.unwrap_or(&by_rate),
+            renewals.unwrap_or(&by_rate)
+        )));
+        words.extend(split(match phase {
+            Phase::WorkbenchCreate => "-1",
+            Phase::WorkbenchBench => "-2 -R=2 -X",
+            _ => "-3",
+        }));
+        words.extend(threads(circumstances));
+        words
+    }
+}
+
+/// Ranks that are threads, where several are asked for.
+fn threads(circumstances: &Circumstances<'_>) -> Option<String> {
+    let threads = (circumstances.launched.is_none() && circumstances.ranks != 1).then_some(circumstances.ranks);
+    threads.map(|threads| format!("--plumb-ranks={threads}"))
+}
+
 /// Words with blanks between them, none of which is a path.
 fn split(words: &str) -> Vec<String> {
     words.split(' ').map(str::to_owned).collect()
@@ -287,6 +376,20 @@ fn directory_rules(config: &Config, data: &str, results: &str) -> Result<(), Con
             wrong("resultdir", "holds a comma, which IOR takes for a list of directives; use another directory")
         }
         () => Ok(()),
+    }
+}
+
+/// Both counts of files, or none.
+fn workbench_rules(config: &Config) -> Result<(), ConfigError> {
+    let is_said = |key: &str| config.text("mdworkbench", key).is_some();
+    match (is_said("precreatePerSet"), is_said("filesPerProc")) {
+        (true, false) => {
+            Err(config.wrong("mdworkbench", "precreatePerSet", "goes with filesPerProc; give both, or none"))
+        }
+        (false, true) => {
+            Err(config.wrong("mdworkbench", "filesPerProc", "goes with precreatePerSet; give both, or none"))
+        }
+        _ => Ok(()),
     }
 }
 

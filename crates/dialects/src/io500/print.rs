@@ -2,12 +2,18 @@
 
 use super::phase::{Outcome, Phase};
 use super::plan::Plan;
-use super::score::Scores;
+use super::score::{Counts, Scores};
 use super::{FOLLOWS, STYLE};
 
+/// The mode of a plan.
+fn mode(plan: &Plan) -> &'static str {
+    if plan.is_extended { "extended" } else { "standard" }
+}
+
 /// The first line: what this is, and what it is not.
-pub fn head(version: &str) -> String {
-    format!("{version} (standard, phases of {FOLLOWS}): measured by Plumb, not an IO500 result\n")
+pub fn head(plan: &Plan, version: &str) -> String {
+    let mode = mode(plan);
+    format!("{version} ({mode}, phases of {FOLLOWS}): measured by Plumb, not an IO500 result\n")
 }
 
 /// What stands where IO500 has its version: by it, and so by the hash, no result passes for one of IO500.
@@ -31,12 +37,12 @@ fn mark(is_valid: bool) -> &'static str {
 
 /// The beginning of `result.txt`.
 pub fn result_head(plan: &Plan, version: &str, began: &str) -> String {
-    let mut text = format!("; {}[run]\n", head(version));
+    let mut text = format!("; {}[run]\n", head(plan, version));
     text.push_str(&pair("procs", &plan.ranks.to_string()));
     text.push_str(&pair("version", version));
     text.push_str(&pair("config-hash", &format!("{:X}", plan.config.hash().0)));
     text.push_str(&pair("result-dir", &plan.results));
-    text.push_str(&pair("mode", "standard"));
+    text.push_str(&pair("mode", mode(plan)));
     text.push_str(&format!("; START {began}\n"));
     for why in plan.invalid() {
         text.push_str(&format!("; {}", invalid(&why)));
@@ -79,9 +85,10 @@ pub fn line(phase: Phase, outcome: &Outcome) -> String {
 }
 
 /// The scores on standard output and in `result_summary.txt`.
-pub fn score_line(scores: &Scores, is_valid: bool) -> String {
+pub fn score_line(scores: &Scores, counts: Counts, is_valid: bool) -> String {
     format!(
-        "[SCORE ] Bandwidth {:.6} GiB/s : IOPS {:.6} kiops : TOTAL {:.6}{}\n",
+        "[{:<6}] Bandwidth {:.6} GiB/s : IOPS {:.6} kiops : TOTAL {:.6}{}\n",
+        section(counts),
         scores.bandwidth,
         scores.metadata,
         scores.total,
@@ -89,14 +96,22 @@ pub fn score_line(scores: &Scores, is_valid: bool) -> String {
     )
 }
 
+/// The section of scores.
+fn section(counts: Counts) -> &'static str {
+    match counts {
+        Counts::Standard => "SCORE",
+        Counts::All => "SCOREX",
+    }
+}
+
 /// The scores in `result.txt`.
-pub fn result_scores(outcomes: &[(Phase, Outcome)], version: &str, is_valid: bool) -> String {
-    let scores = Scores::of(outcomes);
-    let mut text = "\n[SCORE]\n".to_owned();
+pub fn result_scores(outcomes: &[(Phase, Outcome)], version: &str, counts: Counts, is_valid: bool) -> String {
+    let scores = Scores::of(outcomes, counts);
+    let mut text = format!("\n[{}]\n", section(counts));
     text.push_str(&pair("MD", &format!("{:.6}", scores.metadata)));
     text.push_str(&pair("BW", &format!("{:.6}", scores.bandwidth)));
     text.push_str(&pair("SCORE", &format!("{:.6}{}", scores.total, mark(is_valid))));
-    text.push_str(&pair("hash", &format!("{:X}", scores.hash(version, outcomes, is_valid).0)));
+    text.push_str(&pair("hash", &format!("{:X}", scores.hash(version, outcomes, counts, is_valid).0)));
     text
 }
 

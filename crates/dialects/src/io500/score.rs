@@ -3,6 +3,15 @@
 use super::hash::Hash;
 use super::phase::{Group, Outcome, Phase};
 
+/// Which phases count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Those of the standard mode.
+    Standard,
+    /// Those of the extended mode too.
+    All,
+}
+
 /// The scores of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Scores {
@@ -22,22 +31,28 @@ fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Scores {
-    /// Of these phases.
-    pub fn of(outcomes: &[(Phase, Outcome)]) -> Scores {
+    /// Of these phases, those of the standard mode or all.
+    pub fn of(outcomes: &[(Phase, Outcome)], counts: Counts) -> Scores {
         let mean = |group: Group| {
             let of_group = outcomes.iter().filter(|(phase, _)| phase.group() == Some(group));
-            geometric_mean(of_group.map(|(_, outcome)| outcome.score))
+            let counted = of_group.filter(|(phase, _)| counts == Counts::All || !phase.is_extended());
+            geometric_mean(counted.map(|(_, outcome)| outcome.score))
         };
         let (bandwidth, metadata) = (mean(Group::Bandwidth), mean(Group::Metadata));
         Scores { bandwidth, metadata, total: (bandwidth * metadata).sqrt() }
     }
 
     /// The hash that stands behind them: of the version, of the phases that count, and of the scores.
-    pub fn hash(&self, version: &str, outcomes: &[(Phase, Outcome)], is_valid: bool) -> Hash {
-        let counted = outcomes.iter().filter(|(phase, _)| phase.group().is_some());
-        let hash = counted.fold(Hash::default().with("version", version), |hash, (phase, outcome)| {
-            hash.with_number(phase.name(), outcome.score)
-        });
+    ///
+    /// That of all phases is of those that only the extended mode has, and of no version, as IO500's is.
+    pub fn hash(&self, version: &str, outcomes: &[(Phase, Outcome)], counts: Counts, is_valid: bool) -> Hash {
+        let (first, is_extended) = match counts {
+            Counts::Standard => (Hash::default().with("version", version), false),
+            Counts::All => (Hash::default(), true),
+        };
+        let scored = outcomes.iter().filter(|(phase, _)| phase.group().is_some());
+        let counted = scored.filter(|(phase, _)| phase.is_extended() == is_extended);
+        let hash = counted.fold(first, |hash, (phase, outcome)| hash.with_number(phase.name(), outcome.score));
         let hash = hash
             .with_number(Group::Metadata.name(), self.metadata)
             .with_number(Group::Bandwidth.name(), self.bandwidth)

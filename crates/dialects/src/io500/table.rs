@@ -49,6 +49,8 @@ pub struct Section {
     pub name: &'static str,
     /// Its keys.
     pub keys: &'static [Key],
+    /// It is of phases that only the extended mode has.
+    pub is_extended: bool,
 }
 
 const fn key(name: &'static str, default: Option<&'static str>, takes: Takes, what: &'static str) -> Key {
@@ -60,14 +62,17 @@ const fn with(support: Support, key: Key) -> Key {
 }
 
 const fn section(name: &'static str, keys: &'static [Key]) -> Section {
-    Section { name, keys }
+    Section { name, keys, is_extended: false }
+}
+
+const fn extended(name: &'static str, keys: &'static [Key]) -> Section {
+    Section { is_extended: true, ..section(name, keys) }
 }
 
 const API: Key = key("API", None, Api, "Back end of this phase, and options of it: POSIX --posix.odirect");
 const RUN: Key = key("run", Some("TRUE"), Bool, "Run this phase");
 const VERBOSITY: Key = with(Ignored("the files hold all there is"), key("verbosity", None, Int, "Verbosity of IOR"));
 const COLLECTIVE: Key = key("collective", None, Bool, "Collective transfers, with API = MPIIO");
-const EXTENDED: Support = Ignored("it is of the extended mode");
 const NO_PROGRAM: Support = Never("Plumb runs no programs that a configuration names; its own find is used");
 const OWN_FIND: Support = Ignored("Plumb's own find has no such queue");
 
@@ -75,7 +80,7 @@ const FIND: &[Key] = &[
     with(NO_PROGRAM, key("external-script", None, Text, "A program that finds")),
     with(NO_PROGRAM, key("external-mpi-args", Some(""), Text, "Words before that program")),
     with(NO_PROGRAM, key("external-extra-args", Some(""), Text, "Words behind that program")),
-    key("nproc", None, Positive, "Threads that find, at most"),
+    key("nproc", None, Positive, "Ranks that find, at most"),
     RUN,
     with(OWN_FIND, key("pfind-queue-length", Some("10000"), Int, "Length of pfind's queue")),
     with(OWN_FIND, key("pfind-steal-next", Some("FALSE"), Bool, "Steal from the next rank")),
@@ -90,20 +95,9 @@ const FIND: &[Key] = &[
     ),
 ];
 
-const FIND_EXTENDED: &[Key] = &[
-    with(EXTENDED, FIND[0]),
-    with(EXTENDED, FIND[1]),
-    with(EXTENDED, FIND[2]),
-    with(EXTENDED, FIND[3]),
-    with(EXTENDED, FIND[4]),
-    with(EXTENDED, FIND[5]),
-    with(EXTENDED, FIND[6]),
-    with(EXTENDED, FIND[7]),
-];
-
 const PHASE: &[Key] = &[API, RUN];
 const PHASE_COLLECTIVE: &[Key] = &[API, COLLECTIVE, RUN];
-const WORKBENCH_PHASE: &[Key] = &[with(EXTENDED, RUN)];
+const WORKBENCH_PHASE: &[Key] = &[RUN];
 
 /// All sections, in the order in which `config.ini` has them.
 #[rustfmt::skip]
@@ -137,17 +131,17 @@ pub const SECTIONS: &[Section] = &[
     section("ior-easy-write", PHASE),
     section("mdtest-easy", &[API, key("n", Some("1000000"), Positive, "Files of each rank at most"), RUN]),
     section("mdtest-easy-write", PHASE),
-    section("mdworkbench", &[
-        with(EXTENDED, API),
-        with(EXTENDED, key("waitingTime", Some("0.0"), Float, "Waiting, as a share of the run time")),
-        with(EXTENDED, key("precreatePerSet", None, Count, "Files made before, of each set")),
-        with(EXTENDED, key("filesPerProc", None, Count, "Files of each set and iteration")),
-        with(EXTENDED, RUN),
-        with(EXTENDED, VERBOSITY),
+    extended("mdworkbench", &[
+        API,
+        key("waitingTime", Some("0.0"), Float, "Wait behind each operation, as a share of its time"),
+        key("precreatePerSet", None, Count, "Files of each of a rank's 10 sets; by the rate of mdtest-easy-write when absent"),
+        key("filesPerProc", None, Count, "Files of each set and iteration; goes with precreatePerSet"),
+        RUN,
+        VERBOSITY,
     ]),
-    section("mdworkbench-create", WORKBENCH_PHASE),
+    extended("mdworkbench-create", WORKBENCH_PHASE),
     section("timestamp", &[]),
-    section("find-easy", FIND_EXTENDED),
+    extended("find-easy", FIND),
     section("ior-hard", &[
         API,
         key("segmentCount", Some("10000000"), Positive, "Segments at most"),
@@ -164,13 +158,13 @@ pub const SECTIONS: &[Section] = &[
     ]),
     section("mdtest-hard-write", PHASE),
     section("find", FIND),
-    section("find-hard", FIND_EXTENDED),
-    section("mdworkbench-bench", WORKBENCH_PHASE),
+    extended("find-hard", FIND),
+    extended("mdworkbench-bench", WORKBENCH_PHASE),
     section("ior-easy-read", PHASE),
     section("mdtest-easy-stat", PHASE),
     section("ior-hard-read", PHASE_COLLECTIVE),
     section("mdtest-hard-stat", PHASE),
-    section("mdworkbench-delete", WORKBENCH_PHASE),
+    extended("mdworkbench-delete", WORKBENCH_PHASE),
     section("mdtest-easy-delete", PHASE),
     section("mdtest-hard-read", PHASE),
     section("mdtest-hard-delete", PHASE),

@@ -1,6 +1,6 @@
 //! Valid and hostile configurations, the phases that they give, and the numbers of a real run.
 
-use super::score::Scores;
+use super::score::{Counts, Scores};
 use super::*;
 use crate::aiori::Launched;
 use crate::mdtest;
@@ -102,7 +102,39 @@ fn command_lines_are_those_of_io500() {
     }
     let find = task(&plan, Phase::Find).words.join(" ");
     assert_eq!(find, "find /mnt/t/io500data -newer ./results/timestampfile -size 3901c -name *01*");
+    let standard = Phase::ALL.into_iter().filter(|phase| !phase.is_extended());
+    assert_eq!(plan.tasks.iter().map(|task| task.phase).collect::<Vec<_>>(), standard.collect::<Vec<_>>());
+}
+
+// Protects the extended mode: its phases in their places, and the words of IO500 for them, as its `--dry-run` prints them.
+#[test]
+fn extended_phases_are_those_of_io500() {
+    let plan = plan("dbg.ini --mode=extended --timestamp=T --plumb-ranks=2", DEBUG_RUN);
     assert_eq!(plan.tasks.iter().map(|task| task.phase).collect::<Vec<_>>(), Phase::ALL);
+    let words = |phase: Phase| task(&plan, phase).words.join(" ");
+    assert_eq!(words(Phase::FindEasy), format!("find {}/mdtest-easy -name *01*", plan.data));
+    let hard = format!("find {}/mdtest-hard -newer {} -size 3901c -name *01*", plan.data, plan.timestamp_file());
+    assert_eq!(words(Phase::FindHard), hard);
+    let create = format!(
+        "md-workbench --dataPacketType=timestamp --process-reports -a POSIX -o={}/mdworkbench -t=0.0 -O=1 \
+         --run-info-file={}/mdworkbench.status -D=10 -G=",
+        plan.data, plan.results
+    );
+    assert!(words(Phase::WorkbenchCreate).starts_with(&create), "{}", words(Phase::WorkbenchCreate));
+    assert!(words(Phase::WorkbenchCreate).ends_with(" -1 --plumb-ranks=2"));
+    assert!(words(Phase::WorkbenchBench).ends_with(" -2 -R=2 -X --plumb-ranks=2"));
+    assert!(words(Phase::WorkbenchDelete).ends_with(" -3 --plumb-ranks=2"));
+    // As many files as take a minute, or the stonewall's time, at mdtest's rate: for each of 10 sets of each rank.
+    let sized = task(&plan, Phase::WorkbenchCreate).clone().with_files_per_set(plan.files_per_set(2.0).unwrap());
+    assert!(sized.words.contains(&format!("-P={}", 100 * plan.wall_s().min(60))), "{:?}", sized.words);
+    let Work::Workbench(settings) = &sized.work else { panic!("a run of md-workbench") };
+    assert_eq!((settings.objects, settings.renewals), (100 * plan.wall_s().min(60), 100 * plan.wall_s().min(60)));
+    let said = "[mdworkbench]\nprecreatePerSet = 9\nfilesPerProc = 4\nwaitingTime = 0.5\n[find-easy]\nrun = FALSE\n";
+    let said = self::plan("a.ini --mode extended", said);
+    assert_eq!(said.files_per_set(2.0), None);
+    assert!(task(&said, Phase::FindEasy).is_left_out);
+    assert!(task(&said, Phase::WorkbenchBench).words.join(" ").contains(" -P=9 -I=4 "));
+    assert!(wrong("[mdworkbench]\nfilesPerProc = 4").contains("give both, or none"));
 }
 
 /// The golden's phases: their scores and times, and whether they were valid. Scores have the digits of its CSV files, where they
@@ -128,28 +160,38 @@ fn golden() -> Vec<(Phase, Outcome)> {
         let invalid = if is_valid { Vec::new() } else { vec!["Runtime is smaller than expected".to_owned()] };
         (phase, Outcome { score, time_s, invalid, ..Outcome::default() })
     };
-    Phase::ALL.into_iter().zip(scores).map(of).collect()
+    Phase::ALL.into_iter().filter(|phase| !phase.is_extended()).zip(scores).map(of).collect()
 }
 
 // Protects the score and its hash: the golden's are reproduced from its numbers.
 #[test]
 fn score_and_hash_are_those_of_the_golden() {
     let golden = golden();
-    let scores = Scores::of(&golden);
+    let counts = Counts::Standard;
+    let scores = Scores::of(&golden, counts);
     assert_eq!(
         format!("{:.6} {:.6} {:.6}", scores.bandwidth, scores.metadata, scores.total),
         "0.520797 63.539052 5.752472"
     );
     let version = "io500-isc26_v2-26-g02091cf254d8";
-    assert_eq!(scores.hash(version, &golden, false), Hash(0xBAEC_7B2A));
-    assert_ne!(scores.hash(version, &golden, true), Hash(0xBAEC_7B2A));
-    assert_ne!(scores.hash(&print::version("1"), &golden, false), Hash(0xBAEC_7B2A));
+    assert_eq!(scores.hash(version, &golden, counts, false), Hash(0xBAEC_7B2A));
+    assert_ne!(scores.hash(version, &golden, counts, true), Hash(0xBAEC_7B2A));
+    assert_ne!(scores.hash(&print::version("1"), &golden, counts, false), Hash(0xBAEC_7B2A));
     let lines = "\n[SCORE]\nMD              = 63.539052\nBW              = 0.520797\nSCORE           = 5.752472 [INVALID]\nhash            = BAEC7B2A\n";
-    assert_eq!(print::result_scores(&golden, version, false), lines);
+    assert_eq!(print::result_scores(&golden, version, counts, false), lines);
+    // What only the extended mode has changes the extended score alone.
+    let found = Outcome { score: 4e9, ..Outcome::default() };
+    let more = [golden.clone(), vec![(Phase::FindEasy, found)]].concat();
+    assert_eq!(Scores::of(&more, counts), scores);
+    assert_eq!(scores.hash(version, &more, counts, false), Hash(0xBAEC_7B2A));
+    let extended = Scores::of(&more, Counts::All);
+    assert!(extended.metadata > scores.metadata && extended.bandwidth == scores.bandwidth);
+    assert!(print::result_scores(&more, version, Counts::All, true).starts_with("\n[SCOREX]\nMD "));
+    assert!(print::score_line(&extended, Counts::All, true).starts_with("[SCOREX] Bandwidth 0.520797 GiB/s : IOPS "));
     // A phase that did nothing does not make everything nothing.
     let half: Vec<_> = golden.into_iter().filter(|(phase, _)| *phase != Phase::Find).collect();
-    assert!(Scores::of(&half).metadata > 0.0);
-    assert_eq!(Scores::of(&[]), Scores::default());
+    assert!(Scores::of(&half, counts).metadata > 0.0);
+    assert_eq!(Scores::of(&[], counts), Scores::default());
 }
 
 // Protects the lines that people and scripts read.
@@ -173,7 +215,7 @@ fn lines_are_those_of_the_golden() {
 [      ]  ior-rnd4K-easy-read        1.530646 GiB/s : time 1.160 seconds
 ";
     assert_eq!(lines, wanted);
-    let scores = print::score_line(&Scores::of(&golden()), false);
+    let scores = print::score_line(&Scores::of(&golden(), Counts::Standard), Counts::Standard, false);
     assert_eq!(scores, "[SCORE ] Bandwidth 0.520797 GiB/s : IOPS 63.539052 kiops : TOTAL 5.752472 [INVALID]\n");
     let outcome = Outcome {
         score: 0.094283,
@@ -195,8 +237,9 @@ fn lines_are_those_of_the_golden() {
 fn no_result_passes_for_one_of_io500() {
     let version = print::version("0.1.0");
     assert!(version.starts_with("io500-style-plumb-"));
-    let head = print::result_head(&plan("dbg.ini", DEBUG_RUN), &version, "now");
-    for text in [print::head(&version), head, help()] {
+    let plan = plan("dbg.ini", DEBUG_RUN);
+    let head = print::result_head(&plan, &version, "now");
+    for text in [print::head(&plan, &version), head, help()] {
         let text = text.to_ascii_lowercase();
         assert!(text.contains("io500-style") && text.contains("not an io500 result"), "{text}");
     }
@@ -231,11 +274,12 @@ fn transfers(workload: &Workload, phase: usize) -> Vec<Transfer> {
 // Protects what the phases do, below the words: one shared file in turns, and random reads until the wall.
 #[test]
 fn phases_lower_to_their_work() {
-    let plan = plan("dbg.ini --plumb-ranks 2", DEBUG_RUN);
+    let plan = plan("dbg.ini --plumb-ranks 2 --mode=extended", DEBUG_RUN);
     let facts = crate::ior::Facts { file_bytes: Some(1 << 30), ..Default::default() };
     let lowered = |phase: Phase| match &task(&plan, phase).work {
         Work::Ior(test) => crate::ior::lower(test, &facts).workload,
         Work::Mdtest(settings) => mdtest::lower(settings, &mdtest::Facts { tasks: 2, ..Default::default() }).workload,
+        Work::Workbench(settings) => crate::md_workbench::lower(settings, &crate::md_workbench::Facts::default()),
         other => panic!("{other:?}"),
     };
     let hard = transfers(&lowered(Phase::IorHardWrite), 0);
@@ -253,7 +297,8 @@ fn phases_lower_to_their_work() {
         panic!("{stat:?}")
     };
     assert_eq!(step.shift, 1);
-    for phase in Phase::ALL.into_iter().filter(|phase| !matches!(phase, Phase::Find | Phase::Timestamp)) {
+    let has_none = |phase: &Phase| phase.name().starts_with("find") || *phase == Phase::Timestamp;
+    for phase in Phase::ALL.into_iter().filter(|phase| !has_none(phase)) {
         assert_eq!(plumb_workload::validate::validate(&lowered(phase)), [], "{phase:?}");
     }
 }
@@ -365,7 +410,7 @@ fn errors_have_their_line_and_the_way_out() {
         ("a.ini --timestamp=../../etc", "at most 64 letters"),
         ("a.ini --timestamp", "needs a value"),
         ("a.ini --plumb-ranks 0", "use 1 to 4096"),
-        ("a.ini --mode=extended", "standard mode only"),
+        ("a.ini --mode=exetnded", "standard and extended"),
         ("a.ini --cleanup", "remove the datadir"),
     ] {
         let error = asked(line, "", None).unwrap_err().to_string();
@@ -397,10 +442,11 @@ fn table_holds_together() {
 // Protects the find phase: what it takes for a match, and what its numbers come to.
 #[test]
 fn find_counts_files() {
-    let plan = plan("dbg.ini", DEBUG_RUN);
-    let Work::Find(find) = &task(&plan, Phase::Find).work else { panic!("a find") };
     assert!(
-        find.takes(b"file.mdtest.0.101") && find.takes(b"01") && !find.takes(b"file.mdtest.0.11") && !find.takes(b"")
+        Find::takes(b"file.mdtest.0.101")
+            && Find::takes(b"01")
+            && !Find::takes(b"file.mdtest.0.11")
+            && !Find::takes(b"")
     );
     // The golden's ranks.
     let thread = |found, files, names| FoundByThread { errors: 0, found, files, names };
@@ -429,12 +475,15 @@ proptest::proptest! {
             0..12,
         ),
     ) {
-        if let Ok(Asked::Run(given)) = asked("a.ini --plumb-ranks 3", &lines.join("\n"), None) {
+        if let Ok(Asked::Run(given)) = asked("a.ini --plumb-ranks 3 --mode=extended", &lines.join("\n"), None) {
             for task in &given.plan.tasks {
                 match &task.work {
                     Work::Ior(test) => drop(crate::ior::lower(test, &crate::ior::Facts::default())),
                     Work::Mdtest(settings) => {
                         drop(mdtest::lower(settings, &mdtest::Facts { tasks: 3, ..Default::default() }));
+                    }
+                    Work::Workbench(settings) => {
+                        drop(crate::md_workbench::lower(settings, &crate::md_workbench::Facts::default()));
                     }
                     Work::Timestamp | Work::Find(_) => {}
                 }

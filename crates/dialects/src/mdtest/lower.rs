@@ -68,6 +68,7 @@ pub(super) fn names(settings: &Settings, tasks: u32, iteration: u32) -> TreeName
         tree_shift: if settings.unique { settings.stride } else { 0 },
         per_directory: 1,
         leaves_only: settings.leaves_only,
+        flat: false,
     };
     if names.problem().is_some() {
         // Counted only where it can be.

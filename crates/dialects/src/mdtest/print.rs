@@ -3,7 +3,7 @@
 use super::lower::Lowered;
 use super::result::{IterationResult, RankTime, Test};
 use super::settings::{Prints, Settings};
-use crate::aiori::{Divisor, FileSystem, Spread, VERSION, exponent, percentiles_ms};
+use crate::aiori::{Divisor, FileSystem, Spread, VERSION, exponent, node_map, percentiles_ms};
 use plumb_result::histogram::Histogram;
 
 /// The first lines. `began` is in mdtest's form of a date and time.
@@ -18,8 +18,7 @@ pub fn head(settings: &Settings, command: &[String], began: &str) -> String {
     };
     let launched = settings.launched.as_ref();
     let nodes = launched.map_or(1, |launched| launched.nodes);
-    let is_beside_rank_0 = |rank| launched.is_none_or(|launched| launched.beside_rank_0.contains(&rank));
-    let map: String = (0..ranks).map(|rank| if is_beside_rank_0(rank) { '1' } else { '0' }).collect();
+    let map = node_map(launched, ranks);
     format!(
         "-- started at {began} --\n\nmdtest-{VERSION} was launched with {ranks} total task(s) on {nodes} node(s)\n\
          Command line used: {called}{words}\n{warning}Nodemap: {map}\n"

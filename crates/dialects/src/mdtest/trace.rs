@@ -417,7 +417,7 @@ impl<'a> Trace<'a> {
             lines.add(words, &self.item(tree, items, owner, shifts, number), "");
         };
         match self.order(items) {
-            ItemOrder::Numbered => (first..first + count).for_each(each),
+            ItemOrder::Numbered | ItemOrder::AcrossRoots => (first..first + count).for_each(each),
             // Where there is no memory for it, the run itself has said so.
             ItemOrder::Shuffled { seed } => {
                 ItemOrder::shuffled(count, seed)

@@ -94,6 +94,20 @@ pub(crate) enum Waited {
     Stopped,
 }
 
+/// Waits for so long, as [`wait_until`] does, whatever happens meanwhile.
+pub(crate) fn wait_out(clock: &Clock, ns: u64) {
+    if clock.is_virtual() {
+        return clock.sleep(ns);
+    }
+    let until = clock.now().saturating_add(clock.ticks(ns));
+    if ns > SPIN_NS {
+        clock.sleep(ns - SPIN_NS);
+    }
+    while clock.now() < until {
+        std::hint::spin_loop();
+    }
+}
+
 /// Waits until `at`: sleeps while it is far, spins when it is near.
 pub(crate) fn wait_until(clock: &Clock, control: WorkerControl<'_>, at: Ticks) -> Waited {
     loop {

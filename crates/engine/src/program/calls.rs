@@ -1,5 +1,7 @@
 //! Makes each call of a program: what a system call is here, it is once.
 
+mod files;
+mod handle;
 mod mpi;
 mod records;
 
@@ -7,94 +9,29 @@ use super::aio::Aio;
 use super::content::RecordMemory;
 use super::descriptor::{close, errno, lock, nothing, system};
 use super::directory::Directories;
-use super::file_set::SetPlace;
-use super::files::FileTable;
 use super::mapping;
 use super::op::{Call, CallOp, RecordPart};
 use super::postmark::FileMemory;
 use super::rules::StepRules;
-use super::stream::{StdioStream, Streams};
-use super::trees::{TreeCalls, WallMark};
+use super::stream::Streams;
+use super::trees::WallMark;
+use super::wait::WaitBehind;
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
 use crate::op::Seek;
-use crate::syscall::mapping::Mapping;
+pub(super) use files::Files;
+use handle::{Handle, of};
 pub(super) use mpi::MpiCalls;
-use mpi::OpenedByMpi;
 use plumb_workload::OpKind;
 use plumb_workload::program::Transfer;
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, RawMode, SeekFrom, Timespec, Timestamps, UTIME_NOW};
-use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FallocateFlags, Mode, RawMode, Timespec, Timestamps, UTIME_NOW};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Longest content of a symbolic link that is read.
 pub(super) const LINK_BYTES: usize = 4096;
-
-/// Where the files of a worker lie.
-pub(super) enum Files {
-    Names(Arc<FileTable>),
-    Set(Box<SetPlace>),
-    Trees(Box<TreeCalls>),
-}
-
-/// A path, and the directory that it begins at.
-type At<'a> = (BorrowedFd<'a>, &'a CStr);
-
-impl Files {
-    /// The file of this number; of a set, that of the op at hand.
-    #[inline]
-    fn at(&self, number: u64) -> Result<At<'_>, Errno> {
-        match self {
-            Files::Names(table) => Ok((CWD, table.path(number as u32).ok_or(Errno(libc::ENOENT))?)),
-            Files::Set(set) => Ok((set.root.as_fd(), set.path())),
-            Files::Trees(trees) => Ok((CWD, trees.paths.path())),
-        }
-    }
-
-    /// The same for the other name of an op.
-    fn other(&self, number: u64) -> Result<At<'_>, Errno> {
-        match self {
-            Files::Names(_) => self.at(number),
-            Files::Set(set) => Ok((set.root.as_fd(), set.other())),
-            Files::Trees(trees) => Ok((CWD, trees.paths.other())),
-        }
-    }
-
-    /// What a link to the file says that lies beside it.
-    fn link_content(&self, number: u64) -> Result<&CStr, Errno> {
-        match self {
-            Files::Names(table) => table.name(number as u32).ok_or(Errno(libc::ENOENT)),
-            Files::Set(set) => Ok(set.path()),
-            Files::Trees(trees) => Ok(trees.paths.path()),
-        }
-    }
-
-    /// Whether calls follow a link that they are given: in a set it is what they are about.
-    fn follow(&self) -> AtFlags {
-        match self {
-            Files::Names(_) | Files::Trees(_) => AtFlags::empty(),
-            Files::Set(_) => AtFlags::SYMLINK_NOFOLLOW,
-        }
-    }
-
-    fn table(&self) -> Result<&FileTable, Errno> {
-        match self {
-            Files::Names(table) => Ok(table),
-            Files::Set(_) | Files::Trees(_) => Err(Errno(libc::EINVAL)),
-        }
-    }
-
-    fn set(&mut self) -> Result<&mut SetPlace, Errno> {
-        match self {
-            Files::Names(_) | Files::Trees(_) => Err(Errno(libc::EINVAL)),
-            Files::Set(set) => Ok(set),
-        }
-    }
-}
 
 /// A worker's open files and the memory that it moves.
 pub(super) struct Calls {
@@ -119,66 +56,8 @@ pub(super) struct Calls {
     mark: Arc<WallMark>,
     /// A file was opened, or it was tried to.
     has_opened: bool,
-}
-
-/// What is open under one number.
-#[derive(Default)]
-struct Handle {
-    file: Option<OwnedFd>,
-    stream: Option<StdioStream>,
-    mapping: Option<Mapping>,
-    aio: Option<Aio>,
-    by_mpi: Option<OpenedByMpi>,
-    /// Number of the file.
-    number: u64,
-}
-
-impl Handle {
-    #[inline(always)]
-    fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
-        match &self.file {
-            Some(file) => Ok(file.as_fd()),
-            None => self.fd_of_stream(),
-        }
-    }
-
-    #[inline(never)]
-    fn fd_of_stream(&self) -> Result<BorrowedFd<'_>, Errno> {
-        self.stream.as_ref().map(StdioStream::fd).ok_or(Errno(libc::EBADF))
-    }
-
-    fn stream(&mut self) -> Result<&mut StdioStream, Errno> {
-        self.stream.as_mut().ok_or(Errno(libc::EBADF))
-    }
-
-    fn mapping(&self) -> Result<&Mapping, Errno> {
-        self.mapping.as_ref().ok_or(Errno(libc::EBADF))
-    }
-
-    #[inline(always)]
-    fn seek(&mut self, seek: Seek) -> Result<(), Errno> {
-        if self.stream.is_some() {
-            return self.seek_stream(seek);
-        }
-        let to = match seek {
-            Seek::None => return Ok(()),
-            Seek::To(offset) => SeekFrom::Start(offset),
-            Seek::By(distance) => SeekFrom::Current(distance),
-            Seek::FromEnd(distance) => SeekFrom::End(distance),
-        };
-        rustix::fs::seek(self.fd()?, to).map(drop).map_err(errno)
-    }
-
-    #[inline(never)]
-    fn seek_stream(&mut self, seek: Seek) -> Result<(), Errno> {
-        self.stream()?.seek(seek).map(drop)
-    }
-}
-
-/// The handle of an op.
-#[inline(always)]
-fn of<'a>(handles: &'a mut [Handle], op: &CallOp) -> Result<&'a mut Handle, Errno> {
-    handles.get_mut(usize::from(op.handle)).ok_or(Errno(libc::EBADF))
+    /// What is waited behind the op at hand.
+    wait: WaitBehind,
 }
 
 impl Calls {
@@ -206,6 +85,7 @@ impl Calls {
             mpi,
             mark: Arc::default(),
             has_opened,
+            wait: WaitBehind::default(),
             directories,
             record_began,
             longest_record,
@@ -402,7 +282,11 @@ impl Calls {
             }
             Call::Tree => match (&mut self.files, self.rules.get(usize::from(op.rules))) {
                 (Files::Trees(trees), Some(StepRules::Tree(step))) => {
-                    trees.make(step, self.memory.piece(step.item_bytes()))
+                    let piece = self.memory.piece(step.item_bytes());
+                    match step.waits_ppm {
+                        0 => trees.make(step, op.kind, piece),
+                        ppm => self.wait.timed(ppm, &self.clock, || trees.make(step, op.kind, piece)),
+                    }
                 }
                 _ => Err(Errno(libc::EINVAL)),
             },
@@ -466,6 +350,13 @@ impl Calls {
                 table.made(op.file as u32, fd);
             }
         }
+        let wait = std::mem::take(&mut self.wait);
+        let checked = self.check_read(op, moved);
+        wait.wait(&self.clock);
+        checked
+    }
+
+    fn check_read(&mut self, op: &CallOp, moved: u64) -> Result<(), Box<Mismatch>> {
         if !self.checks || op.kind != OpKind::Read {
             return Ok(());
         }

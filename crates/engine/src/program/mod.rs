@@ -26,6 +26,7 @@ mod simulated;
 mod source;
 mod stream;
 mod trees;
+mod wait;
 mod worker;
 
 pub(crate) use compile::Compiled;

@@ -4,7 +4,10 @@
 use super::op::{Call, CallOp};
 use super::rules::StepRules;
 use super::trees::{TreeFiles, WallMark};
+use super::wait::WaitBehind;
 use crate::backend::{Completion, SyncBackend};
+use crate::clock::Clock;
+use crate::content::Mismatch;
 use plumb_workload::files::Names;
 use plumb_workload::program::{TreeStep, TreeWork};
 use plumb_workload::{NullDelays, NullFiles, OpKind};
@@ -37,11 +40,30 @@ impl NamesOnly {
 pub(super) struct NullCalls {
     delays: NullDelays,
     rules: Arc<Vec<StepRules>>,
+    clock: Clock,
+    /// What is waited behind the op at hand.
+    wait: WaitBehind,
 }
 
 impl NullCalls {
-    pub(super) fn new(delays: NullDelays) -> NullCalls {
-        NullCalls { delays, rules: Arc::default() }
+    pub(super) fn new(delays: NullDelays, clock: Clock) -> NullCalls {
+        NullCalls { delays, rules: Arc::default(), clock, wait: WaitBehind::default() }
+    }
+
+    /// Millionths of its time that are waited behind an op of these rules.
+    fn waits_ppm(rules: Option<&StepRules>) -> u64 {
+        match rules {
+            Some(StepRules::Tree(step)) => step.waits_ppm,
+            _ => 0,
+        }
+    }
+
+    fn make(&self, op: &CallOp) -> Completion {
+        let (sleep_ns, moved) = self.of(std::hint::black_box(op));
+        if sleep_ns > 0 {
+            std::thread::sleep(Duration::from_nanos(sleep_ns));
+        }
+        Ok(moved)
     }
 
     /// The rules of the steps that come next.
@@ -53,7 +75,7 @@ impl NullCalls {
     fn of(&self, op: &CallOp) -> (u64, u64) {
         let delays = &self.delays;
         match (op.call, self.rules.get(usize::from(op.rules))) {
-            (Call::Tree, Some(StepRules::Tree(step))) => self.of_item(step),
+            (Call::Tree, Some(StepRules::Tree(step))) => self.of_item(step, op.kind),
             (Call::Open, _) if op.kind == OpKind::Create => (delays.create.0, 0),
             (Call::Close, _) => (delays.close.0, 0),
             (Call::Sync, _) => (delays.sync.0, 0),
@@ -63,9 +85,9 @@ impl NullCalls {
     }
 
     /// The same of an item of a tree: it is opened, written or read, and closed in one op.
-    fn of_item(&self, step: &TreeStep) -> (u64, u64) {
+    fn of_item(&self, step: &TreeStep, kind: OpKind) -> (u64, u64) {
         let NullDelays { create, close, transfer, .. } = self.delays;
-        let opened = match step.does {
+        let opened = match step.does_in(kind) {
             TreeWork::Make(item) if !item.exists => create.0,
             TreeWork::Make(_) | TreeWork::Read { .. } => 0,
             _ => return (0, 0),
@@ -81,16 +103,24 @@ impl SyncBackend for NullCalls {
 
     #[inline]
     fn execute(&mut self, op: &CallOp) -> Completion {
-        let (sleep_ns, moved) = self.of(std::hint::black_box(op));
-        if sleep_ns > 0 {
-            std::thread::sleep(Duration::from_nanos(sleep_ns));
+        match NullCalls::waits_ppm(self.rules.get(usize::from(op.rules))) {
+            0 => self.make(op),
+            ppm => {
+                let mut wait = WaitBehind::default();
+                let made = wait.timed(ppm, &self.clock, || self.make(op));
+                self.wait = wait;
+                made
+            }
         }
-        Ok(moved)
     }
 
-    #[inline(always)]
+    fn after(&mut self, _op: &CallOp, _moved: u64) -> Result<(), Box<Mismatch>> {
+        std::mem::take(&mut self.wait).wait(&self.clock);
+        Ok(())
+    }
+
     fn works_between_ops(&self) -> bool {
-        false
+        self.rules.iter().any(|rules| NullCalls::waits_ppm(Some(rules)) > 0)
     }
 
     fn path_of(&self, _op: &CallOp) -> PathBuf {
@@ -101,12 +131,12 @@ impl SyncBackend for NullCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::program::MakeItem;
+    use plumb_workload::program::{MakeItem, Renewal};
     use plumb_workload::{Bytes, Nanos};
 
     fn calls(step: TreeWork) -> NullCalls {
         let [create, close, sync, transfer] = [1, 20, 300, 4000].map(Nanos);
-        let mut calls = NullCalls::new(NullDelays { create, close, sync, transfer });
+        let mut calls = NullCalls::new(NullDelays { create, close, sync, transfer }, Clock::monotonic());
         calls.use_rules(&Arc::new(vec![StepRules::Tree(Box::new(TreeStep::new(step)))]));
         calls
     }
@@ -130,5 +160,9 @@ mod tests {
         assert_eq!(item(TreeWork::Read { bytes: Bytes(5) }, OpKind::Read), (4020, 5));
         assert_eq!(item(TreeWork::Stat, OpKind::Stat), (0, 0));
         assert_eq!(item(TreeWork::Unlink, OpKind::Unlink), (0, 0));
+        let renewal = Renewal { bytes: Bytes(5), items: 1, stride: 0, reads_only: false };
+        let renewed = |kind| item(TreeWork::Renew(renewal), kind);
+        let kinds = [OpKind::Stat, OpKind::Read, OpKind::Unlink, OpKind::Create];
+        assert_eq!(kinds.map(renewed), [(0, 0), (4020, 5), (0, 0), (4021, 5)]);
     }
 }

@@ -488,6 +488,10 @@ impl Source for ProgramSource {
         if let Some(set) = &mut self.set {
             self.yielded.last_is_undone();
             set.failed(op);
+        } else if let Some(&Instruction::Trees(number)) = self.program.code.get(self.at)
+            && let Some(walk) = self.walks.get_mut(number as usize)
+        {
+            walk.failed(op);
         }
     }
 

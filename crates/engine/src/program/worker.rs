@@ -345,7 +345,7 @@ impl NamedWorker {
         let largest = largest.max().unwrap_or(0) as usize;
         let memory = RecordMemory::new(self.program.memory, &self.program.content, largest, self.content_stream)?;
         let whole = self.program.all_steps().find_map(postmark).map(|run| FileMemory::new(run, self.number));
-        let reads = self.program.transfers().any(Transfer::reads) || self.program.trees().any(|step| !step.changes());
+        let reads = self.program.transfers().any(Transfer::reads) || self.program.trees().any(TreeStep::reads);
         let checks = self.program.checks && reads;
         let calls = Calls::new(files, self.handles(), Streams::of(&self.program), memory, checks, *barrier.clock());
         Ok(calls.with_whole(whole).with_mark(&self.mark).with_mpi(self.mpi_io.clone().map(MpiCalls::new)))
@@ -360,7 +360,7 @@ impl NamedWorker {
             }
             NamedFiles::Nothing(files) => {
                 barrier.report().backend.write(b"null");
-                let calls = NullCalls::new(files.delays);
+                let calls = NullCalls::new(files.delays, *barrier.clock());
                 return self.run_on(barrier, calls);
             }
             NamedFiles::Sim(device) => {

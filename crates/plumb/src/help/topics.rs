@@ -255,6 +255,10 @@ pub const TOPICS: &[Topic] = &[
                 "Create, stat, read and remove files, 4 ranks",
                 "plumb as mdtest -n 1000 -F -d out --plumb-ranks 4",
             ),
+            example(
+                "Renew the objects of 4 ranks, with latencies of each operation",
+                "plumb as md-workbench -D 2 -P 1000 -I 500 -o out --plumb-ranks 4",
+            ),
             example("Write and read a shared file, 4 ranks", "plumb as ior -b 16m -t 1m -o file --plumb-ranks 4"),
             example("The same by collective MPI-IO", "mpirun -n 4 plumb as ior -a MPIIO -c -b 16m -t 1m -o file"),
             example(

@@ -133,7 +133,9 @@ fn all_phases_run_and_leave_their_results() {
 #[test]
 fn find_counts_what_was_written() {
     let home = Home::new();
-    run(&home, SMALL, "--plumb-ranks=3").expect(0);
+    // All files are made before the stonewall, also where much else runs.
+    let config = SMALL.replace("stonewall-time = 1", "stonewall-time = 4");
+    run(&home, &config, "--plumb-ranks=3").expect(0);
     let result = results(&home, "result.txt");
     let find = |key: &str| value(&result, "find", key);
     // 120 empty files and 120 of 3901 bytes of each rank, a file of IOR for each, and one for all; 101 alone has 01 in its name.
@@ -141,6 +143,55 @@ fn find_counts_what_was_written() {
     let csv = results(&home, "find.csv");
     let found: u64 = csv.lines().skip(2).map(|line| line.split(", ").nth(2).unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!((found, csv.lines().count()), (3, 5), "{csv}");
+}
+
+/// Protects the extended mode: its phases come in IO500's order with results of their own, the standard score is not theirs, and their
+/// data goes.
+#[test]
+fn extended_phases_have_a_score_of_their_own() {
+    let home = Home::new();
+    let config = format!("{SMALL}[mdworkbench]\nprecreatePerSet = 6\nfilesPerProc = 4\n[find-hard]\nrun = FALSE\n");
+    let said = run(&home, &config, "--mode=extended --plumb-ranks=2").expect(0);
+    let lines = lines(&said.out);
+    let extended: Vec<(usize, &str)> =
+        lines.iter().map(|(name, ..)| name.as_str()).enumerate().filter(|(_, name)| !PHASES.contains(name)).collect();
+    let places = [
+        (2, "mdworkbench-create"),
+        (4, "find-easy"),
+        (8, "find-hard"),
+        (9, "mdworkbench-bench"),
+        (14, "mdworkbench-delete"),
+    ];
+    assert_eq!(extended, places, "{}", said.out);
+    for (name, score, rest) in lines.iter().filter(|(name, ..)| !PHASES.contains(&name.as_str())) {
+        assert_eq!(*score > 0.0, name != "find-hard", "{name}: {}", said.out);
+        assert_eq!(rest.ends_with("[INVALID]"), name == "find-hard", "{name}: {}", said.out);
+    }
+    let result = results(&home, "result.txt");
+    assert_eq!(value(&result, "run", "mode"), "extended");
+    // 120 files of each rank, of which 101 alone has 01 in its name.
+    assert_eq!(
+        (value(&result, "find-easy", "total-files"), value(&result, "find-easy", "found")),
+        ("240".into(), "2".into())
+    );
+    assert!(value(&result, "mdworkbench-bench", "exe").contains(" -P=6 -I=4 -2 -R=2 -X "), "{result}");
+    for key in ["maxOpTime", "scoreIteration0", "maxOpTime0"] {
+        assert!(value(&result, "mdworkbench-bench", key).parse::<f64>().unwrap() > 0.0, "{key}: {result}");
+    }
+    let number =
+        |section: &str, key: &str| value(&result, section, key).split(' ').next().unwrap().parse::<f64>().unwrap();
+    assert_eq!(number("SCORE", "BW"), number("SCOREX", "BW"));
+    let standard: Vec<f64> = lines
+        .iter()
+        .filter(|(name, _, rest)| PHASES.contains(&name.as_str()) && rest.starts_with("kIOPS") && name != "timestamp")
+        .map(|(_, score, _)| *score)
+        .collect();
+    let with = [number("find-easy", "score"), number("mdworkbench-bench", "score")];
+    let mean = |of: &[f64]| (of.iter().map(|score| score.ln()).sum::<f64>() / of.len() as f64).exp();
+    assert!((number("SCORE", "MD") / mean(&standard) - 1.0).abs() < 1e-3, "{result}");
+    assert!((number("SCOREX", "MD") / mean(&[&standard[..], &with].concat()) - 1.0).abs() < 1e-3, "{result}");
+    assert!(results(&home, "mdworkbench-create.txt").starts_with("Args: md-workbench "));
+    assert!(!home.work().join("data").exists(), "data is left");
 }
 
 /// Protects the stonewall of all four kinds: what comes behind it goes as far as it let through, and verifies.
@@ -232,7 +283,7 @@ fn mistakes_are_told_with_the_way_out() {
     let wrong = run(&home, "[global]\ndatdir = x\n", "").expect(1);
     wrong.complains(&["io500: c.ini:2: unknown key `datdir` in [global]; did you mean `datadir`?"]);
     run(&home, "[find]\nexternal-script = ./x\n", "").expect(1).complains(&["c.ini:2: ", "runs no programs"]);
-    run(&home, SMALL, "--mode=extended").expect(1).complains(&["standard mode only"]);
+    run(&home, SMALL, "--mode=short").expect(1).complains(&["standard and extended"]);
     home.plumb("as io500 none.ini").expect(1).complains(&["none.ini"]);
     home.plumb("as io500").expect(1).complains(&["give a configuration"]);
     home.plumb("as io500 -h").expect(0).says(&["not an IO500 result", "--plumb-ranks"]);

@@ -30,6 +30,7 @@ mod ior;
 mod iostat;
 mod iozone;
 mod live_export;
+mod md_workbench;
 mod mdtest;
 mod modes;
 mod mpi;

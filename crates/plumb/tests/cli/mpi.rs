@@ -115,19 +115,32 @@ fn io500_runs_its_phases_on_every_rank() {
     for launcher in launchers() {
         let home = Home::new();
         let config = "[global]\ndatadir = data\nresultdir = results\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\
-                      [debug]\nstonewall-time = 1\n[ior-easy]\ntransferSize = 64k\nblockSize = 256k\n[ior-hard]\n\
+                      [debug]\nstonewall-time = 4\n[ior-easy]\ntransferSize = 64k\nblockSize = 256k\n[ior-hard]\n\
                       segmentCount = 10\n[mdtest-easy]\nn = 120\n[mdtest-hard]\nn = 120\n";
-        home.file("c.ini", config);
-        let said = launcher.plumb(&home, 3, "as io500 c.ini").expect(0);
+        let config = format!("{config}[mdworkbench]\nprecreatePerSet = 6\nfilesPerProc = 4\n");
+        home.file("c.ini", &config);
+        let said = launcher.plumb(&home, 3, "as io500 c.ini --mode=extended").expect(0);
         let phases: Vec<&str> = said.out.lines().filter(|line| line.contains(" : time ")).collect();
-        assert_eq!(phases.len(), 14, "{}", said.out);
+        assert_eq!(phases.len(), 19, "{}", said.out);
         for phase in phases {
             assert_eq!(phase.ends_with("[INVALID]"), phase.contains("-write "), "{phase}: {}", said.out);
         }
         let result = std::fs::read_to_string(home.work().join("results/result.txt")).unwrap();
-        for line in ["procs           = 3", "total-files     = 724", "found           = 3"] {
-            assert!(result.lines().any(|other| other == line), "{line}: {result}");
+        // 120 empty files and 120 of 3901 bytes of each rank, its file of IOR and its 60 of md-workbench, and IOR's for all: every rank
+        // takes part in finding them.
+        for (line, times) in [
+            ("procs           = 3", 1),
+            ("total-files     = 904", 1),
+            ("total-files     = 360", 2),
+            ("nproc           = 3", 3),
+            ("found           = 3", 3),
+        ] {
+            assert_eq!(result.lines().filter(|other| *other == line).count(), times, "{line}: {result}");
         }
+        let csv = std::fs::read_to_string(home.work().join("results/find.csv")).unwrap();
+        let names = csv.lines().skip(2).map(|line| line.rsplit(", ").next().unwrap().parse::<u64>().unwrap());
+        let names: Vec<u64> = names.collect();
+        assert!(names.len() == 3 && names.iter().all(|&names| names > 0) && names.iter().sum::<u64>() > 904, "{csv}");
         assert!(!home.work().join("data").exists());
     }
 }
@@ -328,6 +341,29 @@ fn mdtests_tasks_are_processes() {
         let later = launcher.plumb(&home, 3, &format!("as mdtest -T -r {walled}")).ran();
         assert!(!later.out.contains("WARNING"), "{}", later.out);
         assert_eq!(made_files(&home.work().join("out")), 0);
+    }
+}
+
+// Protects md-workbench over MPI: every process is a rank that reads and removes the objects of another one, and behind the stonewall
+// all go on to the furthest of all.
+#[test]
+fn md_workbenchs_ranks_are_processes() {
+    for launcher in launchers() {
+        let home = Home::new();
+        let line = "as md-workbench -D 2 -P 5 -I 4 -R 2 -X -G 3 -o out";
+        let said = launcher.plumb(&home, 3, &format!("{line} --process-reports")).ran();
+        let said = said.says(&["Nodemap: 111", "MD-Workbench total objects: 78 ", "2: cleanup process"]);
+        assert!(!said.out.contains("!!!") && !home.work().join("out").exists(), "{}", said.out);
+        let result = home.plumb("show last --json").expect(0).json();
+        assert_eq!(phase(&result, "benchmark-1")["done"]["read"]["ops"], 3 * 2 * 4);
+
+        let walled = format!("{line} -w 1 -W -I 100000000 -R 1");
+        // Of three ranks, one that is ahead would find that another one has not made its objects yet.
+        launcher.plumb(&home, 2, &format!("{walled} -1 -2")).ran().says(&["stonewall wear out", " stonewall-iter:"]);
+        let left = files_below(&home.work().join("out"), &|_| true);
+        assert_eq!(left, 2 * 2 * 5);
+        let later = launcher.plumb(&home, 2, &format!("{walled} -3")).ran();
+        assert!(!later.out.contains("!!!") && !home.work().join("out").exists(), "{}", later.out);
     }
 }
 

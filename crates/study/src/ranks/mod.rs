@@ -17,13 +17,15 @@ mod meet;
 mod mpi_io;
 mod order;
 mod patience;
+mod queue;
 mod run;
 mod share;
 
 pub(crate) use found::OfRanks;
 pub use mpi_io::mpi_io_of;
-pub use order::{Division, follow};
+pub use order::{Division, OtherWork, follow};
 pub(crate) use order::{RunOrder, WorkloadOfRank, is_named};
+pub use queue::Task;
 pub(crate) use run::RanksRun;
 
 use plumb_cluster::mpi::{Mpi, MpiIo};

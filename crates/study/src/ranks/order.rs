@@ -7,6 +7,7 @@ use plumb_cluster::{Cluster, ClusterError, wait_forever};
 use plumb_document::json;
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::{FillPlaces, WhenFull};
+use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::{DropCaches, Part, Process, Unopened};
 use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
@@ -91,6 +92,8 @@ pub(crate) struct SimOrder {
 enum Order {
     /// Make this run.
     Run(Box<RunOrder>),
+    /// Take part in work that is no run.
+    Other(String),
     /// Nothing more is to be done: end with this exit code.
     End(u8),
 }
@@ -107,6 +110,14 @@ fn send(cluster: &dyn Cluster, order: &Order) -> Result<(), ClusterError> {
 pub(super) fn send_end(cluster: &dyn Cluster, exit_code: u8) -> Result<(), ClusterError> {
     send(cluster, &Order::End(exit_code))
 }
+
+/// Asks the others for work that is no run.
+pub(super) fn send_other(cluster: &dyn Cluster, words: String) -> Result<(), ClusterError> {
+    send(cluster, &Order::Other(words))
+}
+
+/// Takes part in work that is no run, by the words of rank 0.
+pub type OtherWork<'a> = dyn FnMut(&str, &JoinedRanks, StopFlag) -> Result<(), ClusterError> + 'a;
 
 impl RunOrder {
     /// Asks the others for a run.
@@ -161,11 +172,11 @@ impl RunOrder {
     }
 }
 
-/// Makes every run that rank 0 asks for, until it asks for no more; the exit code is rank 0's.
+/// Makes every run that rank 0 asks for, and takes part in `other` work, until it asks for no more; the exit code is rank 0's.
 ///
 /// # Errors
 /// Rank 0, or whoever passes on what it says, is gone.
-pub fn follow(bench: &mut Bench, ranks: &JoinedRanks) -> Result<u8, ClusterError> {
+pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, other: &mut OtherWork<'_>) -> Result<u8, ClusterError> {
     // Rank 0 is told of a signal by the same launcher, and says what becomes of it.
     let after_signal = AfterSignal::new(bench.stop, ranks.rank(), ranks.size());
     loop {
@@ -174,6 +185,7 @@ pub fn follow(bench: &mut Bench, ranks: &JoinedRanks) -> Result<u8, ClusterError
         // Whoever cannot go on must not leave as if all were well: the others would wait for it.
         match order.inspect_err(|_| ranks.broken.set(true))? {
             Order::End(exit_code) => return Ok(exit_code),
+            Order::Other(words) => other(&words, ranks, bench.stop)?,
             Order::Run(order) => {
                 order.prepare(bench);
                 ranks.compare_clocks().inspect_err(|_| ranks.broken.set(true))?;

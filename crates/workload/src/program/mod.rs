@@ -32,7 +32,9 @@ pub use step::{
     StreamLocks,
 };
 pub use transfer::{Detours, ListedRecord, Moves, Pauses, RecordOrder, SegmentOrder, Segments, Shuffle, Transfer, Via};
-pub use trees::{ItemName, ItemOrder, MakeItem, TreeEntry, TreeName, TreeNames, TreeStep, TreeWork, Wall, put_number};
+pub use trees::{
+    ItemName, ItemOrder, MakeItem, Renewal, TreeEntry, TreeName, TreeNames, TreeStep, TreeWork, Wall, put_number,
+};
 
 use crate::op::OpKind;
 use crate::short_list;
@@ -252,6 +254,7 @@ impl Program {
     pub fn waits(&self) -> bool {
         walk(&self.steps).any(|step| matches!(step, Step::Delay { .. }))
             || self.transfers().any(Transfer::waits)
+            || self.trees().any(|step| step.waits_ppm > 0)
             || self.shared_steps().iter().any(|step| matches!(step.does, SharedWork::Delay { .. }))
     }
 

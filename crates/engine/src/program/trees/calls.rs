@@ -66,6 +66,10 @@ impl TreeCalls {
     pub(in crate::program) fn packet_of(&self, op: &CallOp) -> PacketOf {
         let name = self.paths.name(op.file);
         let item = match name.entry {
+            // Counted across an owner's roots.
+            TreeEntry::Item(_, item) if self.paths.names().flat => {
+                item * u64::from(self.paths.names().roots) + u64::from(name.root)
+            }
             TreeEntry::Item(_, item) => item,
             _ => 0,
         };
@@ -73,12 +77,12 @@ impl TreeCalls {
     }
 
     /// Makes the calls of the entry whose path was written. `memory` holds what is written, and what was read.
-    pub(in crate::program) fn make(&mut self, step: &TreeStep, memory: &mut [u8]) -> Completion {
+    pub(in crate::program) fn make(&mut self, step: &TreeStep, kind: OpKind, memory: &mut [u8]) -> Completion {
         let path = self.paths.path();
         let direct = if step.direct { OFlags::DIRECT } else { OFlags::empty() };
         // A link that somebody put in a file's place is not followed to what may be changed.
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | direct;
-        match step.does {
+        match step.does_in(kind) {
             TreeWork::MakePlaces | TreeWork::MakeRoots => match rustix::fs::mkdirat(CWD, path, DIRECTORY_MODE) {
                 Err(rustix::io::Errno::EXIST) => Ok(0),
                 made => nothing(made),
@@ -110,6 +114,8 @@ impl TreeCalls {
             }
             TreeWork::Mknod => nothing(rustix::fs::mknodat(CWD, path, FileType::RegularFile, NODE_MODE, 0)),
             TreeWork::Read { bytes } => {
+                let flags =
+                    if matches!(step.does, TreeWork::Read { .. }) { flags } else { flags.difference(OFlags::RDWR) };
                 let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(errno)?;
                 let into = memory.get_mut(..bytes.0 as usize).ok_or(Errno(libc::EINVAL))?;
                 let read = read_up_to(&file, into)?;
@@ -117,6 +123,8 @@ impl TreeCalls {
                 if read < bytes.0 { Err(Errno(libc::EIO)) } else { Ok(read) }
             }
             TreeWork::Unlink => nothing(rustix::fs::unlinkat(CWD, path, AtFlags::empty())),
+            // Each of its ops does something else.
+            TreeWork::Renew(_) => Err(Errno(libc::EINVAL)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Trees of directories and their numbered items: in which order a worker goes through them, where they lie, and the calls
 //! that are made of each.
 
+mod across;
 mod calls;
 mod paths;
 mod walk;

@@ -4,7 +4,7 @@ use crate::files::paths::Paths;
 use crate::guard::{FoundName, Guard, Naming, Refusal};
 use crate::setting::Setting;
 use plumb_workload::files::Names;
-use plumb_workload::program::{TreeEntry, TreeName, TreeNames, put_number};
+use plumb_workload::program::{TreeEntry, TreeName, TreeNames, TreeWork, put_number};
 use plumb_workload::{ScratchTarget, Workload};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -56,7 +56,9 @@ pub(crate) fn open(
     for step in steps.filter(|step| step.changes()) {
         changes = true;
         // How many a wall lets through is not known; the disk's floor of free space ends what goes on too long.
-        let each = if step.wall.is_some() { 1 } else { step.count.unwrap_or(u64::MAX).min(names.items_each()) };
+        // What is renewed takes the room of what was removed.
+        let is_open = step.wall.is_some() || matches!(step.does, TreeWork::Renew(_));
+        let each = if is_open { 1 } else { step.count.unwrap_or(u64::MAX).min(names.items_each()) };
         let items = each.saturating_mul(names.owners.into()).saturating_mul(names.roots.into());
         most_bytes = most_bytes.max(step.made_bytes().saturating_mul(items));
     }
@@ -162,6 +164,11 @@ impl TreePaths {
         self.other.path()
     }
 
+    /// The names of the trees.
+    pub(super) fn names(&self) -> &TreeNames {
+        &self.files.names
+    }
+
     /// The name of a number.
     pub(in crate::program) fn name(&self, number: u64) -> TreeName {
         self.files.names.name(number)
@@ -198,6 +205,7 @@ mod tests {
             tree_shift: 0,
             per_directory: 12,
             leaves_only: false,
+            flat: false,
         };
         let files = Arc::new(TreeFiles::new(names.clone(), Path::new("/base")));
         let mut paths = TreePaths::new(Arc::clone(&files));

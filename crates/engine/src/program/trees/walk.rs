@@ -1,5 +1,6 @@
 //! How one worker goes through the items of a step: which op is next. Only a shuffled order is listed, when the walk is made.
 
+use super::across::Round;
 use super::paths::TreeFiles;
 use super::wall::{self, AtWall, WallMark, WallMeeting};
 use crate::program::op::{Call, CallOp};
@@ -29,6 +30,10 @@ pub(in crate::program) struct TreeWalk {
     /// How many are to be done of each owner: as many as there are, until a wall says otherwise.
     all: u64,
     there: u64,
+    /// Number of the first item, as it is counted in each root.
+    start: u64,
+    /// Of a step that goes from root to root with each item; `done` counts its rounds.
+    round: Option<Round>,
     directories: DirectoryWalk,
     /// Place in the directory at hand.
     in_directory: u64,
@@ -51,7 +56,12 @@ impl TreeWalk {
     ) -> Result<TreeWalk, WorkerError> {
         let names = &files.names;
         let kind = step.kinds().first().copied().unwrap_or(OpKind::Stat);
-        let there = names.items_each();
+        let start = step.first.saturating_add(mark.renewed(worker));
+        let ahead = match step.does {
+            TreeWork::Renew(renewal) if !renewal.reads_only => renewal.items,
+            _ => 0,
+        };
+        let there = names.items_each().saturating_sub(start.saturating_add(ahead));
         let all = match step.does {
             TreeWork::MakePlaces | TreeWork::RemovePlaces => dealt(names.places.len() as u64, worker, names.owners),
             // Owners that share a place leave it to the first of them.
@@ -83,6 +93,8 @@ impl TreeWalk {
             done: 0,
             all,
             there: all,
+            start,
+            round: Round::of(step),
             directories: DirectoryWalk::default(),
             in_directory: 0,
             shuffled,
@@ -94,6 +106,11 @@ impl TreeWalk {
 
     /// Stands at the beginning again, for the next pass.
     pub(in crate::program) fn start_over(&mut self) {
+        if self.renews() {
+            // What it renewed is no longer there.
+            self.start += self.done;
+        }
+        self.round = Round::of(&self.step);
         (self.root, self.owners_done) = (0, 0);
         self.all = self.there;
         self.wall = self.step.wall.filter(|wall| *wall != Wall::AsFar);
@@ -154,7 +171,9 @@ impl TreeWalk {
         at_wall: &mut Option<u64>,
     ) -> Option<CallOp> {
         loop {
-            if let Some(wall) = self.wall {
+            if let Some(wall) = self.wall
+                && self.round.is_none_or(|round| round.is_at_start())
+            {
                 match wall::look(wall, meeting, mark, self.done, self.all) {
                     AtWall::GoOn => {}
                     AtWall::Until(all) => (self.all, self.wall) = (all, None),
@@ -165,9 +184,21 @@ impl TreeWalk {
                 }
             }
             if self.done < self.all {
-                let op = self.entry();
-                self.done += 1;
+                let Some(round) = &mut self.round else {
+                    let op = self.entry();
+                    self.done += 1;
+                    return Some(op);
+                };
+                let names = &self.files.names;
+                let op = round.op(names, &self.step, self.worker, names.first_item() + self.start + self.done, self.op);
+                self.done += u64::from(round.go_on(names.roots));
                 return Some(op);
+            }
+            if self.round.is_some() {
+                if self.renews() {
+                    mark.renew(self.worker, self.done);
+                }
+                return None;
             }
             if !self.turn() {
                 return None;
@@ -175,10 +206,25 @@ impl TreeWalk {
         }
     }
 
+    /// Whether it removes items, and makes others.
+    fn renews(&self) -> bool {
+        matches!(self.step.does, TreeWork::Renew(renewal) if !renewal.reads_only)
+    }
+
+    /// An op that it yielded last failed: of an item that is not there, nothing more is done.
+    pub(in crate::program) fn failed(&mut self, op: &CallOp) {
+        if let Some(round) = &mut self.round
+            && op.kind == OpKind::Stat
+            && round.is_within_item()
+        {
+            self.done += u64::from(round.leave_item(self.files.names.roots));
+        }
+    }
+
     #[inline]
     fn entry(&mut self) -> CallOp {
         let names = &self.files.names;
-        let (first, done) = (names.first_item(), self.done);
+        let (first, done) = (names.first_item() + self.start, self.done);
         let file = match self.step.does {
             TreeWork::MakePlaces | TreeWork::RemovePlaces => {
                 self.base + u64::from(self.worker) + done * u64::from(names.owners)
@@ -196,7 +242,8 @@ impl TreeWalk {
             }
             TreeWork::Rename { .. } => return self.rename(first),
             _ => match self.step.order {
-                ItemOrder::Numbered => self.base + first + done,
+                ItemOrder::Numbered | ItemOrder::AcrossRoots => self.base + first + done,
+                ItemOrder::DepthFirst if self.start > 0 => self.base + first + done,
                 ItemOrder::Shuffled { .. } => {
                     self.base + first + self.shuffled.get(done as usize).copied().unwrap_or(done)
                 }
@@ -313,6 +360,7 @@ mod tests {
             tree_shift: 0,
             per_directory: 2,
             leaves_only,
+            flat: false,
         }
     }
 

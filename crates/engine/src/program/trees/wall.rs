@@ -4,8 +4,9 @@ use crate::barrier::PhaseMemory;
 use crate::clock::Ticks;
 use crate::mpi_io::MpiIo;
 use plumb_workload::program::Wall;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What later phases of a target know of earlier ones.
 pub(crate) struct WallMark {
@@ -13,11 +14,13 @@ pub(crate) struct WallMark {
     items: AtomicU64,
     /// A worker read what was not written.
     is_wrong: AtomicBool,
+    /// How many items of each root each worker's renewals removed, by its number.
+    renewed: Mutex<BTreeMap<u32, u64>>,
 }
 
 impl Default for WallMark {
     fn default() -> WallMark {
-        WallMark { items: AtomicU64::new(u64::MAX), is_wrong: AtomicBool::new(false) }
+        WallMark { items: AtomicU64::new(u64::MAX), is_wrong: AtomicBool::new(false), renewed: Mutex::default() }
     }
 }
 
@@ -33,6 +36,16 @@ impl WallMark {
 
     fn lower(&self, count: u64) {
         self.items.fetch_min(count, Relaxed);
+    }
+
+    /// Items of each root that this worker's renewals removed so far.
+    pub(super) fn renewed(&self, worker: u32) -> u64 {
+        self.renewed.lock().unwrap_or_else(PoisonError::into_inner).get(&worker).copied().unwrap_or(0)
+    }
+
+    /// It removed so many more.
+    pub(super) fn renew(&self, worker: u32, count: u64) {
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner).entry(worker).or_default() += count;
     }
 
     /// Something was read that was not written.

@@ -16,6 +16,7 @@ mod io500;
 mod ior;
 mod iostat;
 mod iozone;
+mod md_workbench;
 mod mdtest;
 mod own_words;
 mod postmark;
@@ -25,6 +26,7 @@ mod simulated;
 use crate::args::Common;
 use crate::exit::{End, Stopped};
 pub use call::ToolCall;
+pub use io500::take_part;
 use runner::speak;
 use std::ffi::OsString;
 use std::path::Path;
@@ -57,6 +59,7 @@ const TOOLS: &[Tool] = &[
     tool("ior", speak::<ior::Ior>),
     tool("iostat", iostat::as_iostat),
     tool("iozone", speak::<iozone::Iozone>),
+    tool("md-workbench", speak::<md_workbench::MdWorkbench>),
     tool("mdtest", speak::<mdtest::Mdtest>),
     tool("postmark", speak::<postmark::Shell>),
     tool("zcav", speak::<bonnie::Zcav>),

@@ -29,15 +29,26 @@ pub struct TreeStep {
     /// In which order items are gone through.
     #[serde(default)]
     pub order: ItemOrder,
-    /// The first so many items of that order in each root; all when absent.
+    /// The first so many items of that order in each root; all when absent. Of a renewal, how often each root is renewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
+    /// Number of the first item in each root; behind those that the worker's earlier renewals removed. From there on, items come by
+    /// their numbers where they would come depth first.
+    #[serde(default, skip_serializing_if = "is_none_left_out")]
+    pub first: u64,
     /// Stonewall: a time or count at which the step ends early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<Wall>,
     /// Files are opened with `O_DIRECT`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
+    /// After each op, a wait of this many millionths of the op's own time.
+    #[serde(default, skip_serializing_if = "is_none_left_out")]
+    pub waits_ppm: u64,
+}
+
+fn is_none_left_out(number: &u64) -> bool {
+    *number == 0
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -88,6 +99,27 @@ pub enum TreeWork {
     },
     /// `unlink` of each item.
     Unlink,
+    /// Root by root, in turns: `stat`, read and `unlink` of the oldest item, and a new one is made. Each is an op; items are read
+    /// with `O_RDONLY`.
+    Renew(Renewal),
+}
+
+/// How roots of items are renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Renewal {
+    /// Bytes of an item.
+    pub bytes: Bytes,
+    /// Items of each root: a new one has a number that is so much higher than that of the oldest.
+    pub items: u64,
+    /// In an owner's root `d`, the oldest item is that of the owner `(d + 1)` times this before, and the new one of the owner as far
+    /// behind.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stride: u32,
+    /// `stat` and read alone: nothing is removed, and nothing made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads_only: bool,
 }
 
 /// How an item is made.
@@ -118,6 +150,8 @@ pub enum ItemOrder {
     DepthFirst,
     /// By their numbers.
     Numbered,
+    /// By their numbers, and each of all roots before the next.
+    AcrossRoots,
     /// As glibc's `rand` shuffles their numbers, for each worker with a seed that is higher by the worker's number.
     Shuffled {
         /// The first worker's.
@@ -165,12 +199,32 @@ impl TreeStep {
             items: 0,
             order: ItemOrder::default(),
             count: None,
+            first: 0,
             wall: None,
             direct: false,
+            waits_ppm: 0,
         }
     }
 
-    /// The kind of op that it makes.
+    /// What an op of this kind does: a renewal has several.
+    pub fn does_in(&self, kind: OpKind) -> TreeWork {
+        match (self.does, kind) {
+            (TreeWork::Renew(_), OpKind::Stat) => TreeWork::Stat,
+            (TreeWork::Renew(_), OpKind::Unlink) => TreeWork::Unlink,
+            (TreeWork::Renew(Renewal { bytes, .. }), OpKind::Read | OpKind::Open) => TreeWork::Read { bytes },
+            (TreeWork::Renew(Renewal { bytes, .. }), _) => {
+                TreeWork::Make(MakeItem { bytes, flush: false, exists: false, reads_back: false })
+            }
+            (does, _) => does,
+        }
+    }
+
+    /// Whether it goes from root to root with each item, rather than with all of them.
+    pub fn is_across_roots(&self) -> bool {
+        self.order == ItemOrder::AcrossRoots || matches!(self.does, TreeWork::Renew(_))
+    }
+
+    /// The kinds of op that it makes of each entry, in their order.
     pub fn kinds(&self) -> &'static [OpKind] {
         match self.does {
             TreeWork::MakePlaces | TreeWork::MakeRoots | TreeWork::MakeDirectories | TreeWork::Mkdir => {
@@ -185,18 +239,31 @@ impl TreeStep {
             TreeWork::Read { bytes: Bytes(0) } => &[OpKind::Open],
             TreeWork::Read { .. } => &[OpKind::Read],
             TreeWork::Unlink => &[OpKind::Unlink],
+            TreeWork::Renew(renewal) => match (renewal.bytes.0, renewal.reads_only) {
+                (0, true) => &[OpKind::Stat, OpKind::Open],
+                (0, false) => &[OpKind::Stat, OpKind::Open, OpKind::Unlink, OpKind::Create],
+                (_, true) => &[OpKind::Stat, OpKind::Read],
+                (_, false) => &[OpKind::Stat, OpKind::Read, OpKind::Unlink, OpKind::Create],
+            },
         }
     }
 
     /// Whether it changes a file or a directory.
     pub fn changes(&self) -> bool {
-        !matches!(self.does, TreeWork::Stat | TreeWork::Read { .. })
+        !matches!(self.does, TreeWork::Stat | TreeWork::Read { .. } | TreeWork::Renew(Renewal { reads_only: true, .. }))
+    }
+
+    /// Whether it reads items, and so may compare them.
+    pub fn reads(&self) -> bool {
+        matches!(self.does, TreeWork::Read { .. } | TreeWork::Renew(_))
     }
 
     /// Bytes that each of its items is written or read with.
     pub fn item_bytes(&self) -> u64 {
         match self.does {
-            TreeWork::Make(MakeItem { bytes, .. }) | TreeWork::Read { bytes } => bytes.0,
+            TreeWork::Make(MakeItem { bytes, .. })
+            | TreeWork::Read { bytes }
+            | TreeWork::Renew(Renewal { bytes, .. }) => bytes.0,
             _ => 0,
         }
     }

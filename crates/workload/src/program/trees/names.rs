@@ -41,6 +41,10 @@ pub struct TreeNames {
     /// Only the directories of the last level have items.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaves_only: bool,
+    /// A root of each owner is its tree, of one directory: `OWNER root NUMBER`, in which the items lie. md-workbench's data sets are
+    /// such.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flat: bool,
 }
 
 /// What items are called: `PREFIX OWNER . NUMBER SUFFIX`, and `PREFIX NUMBER SUFFIX` where owners share them.
@@ -182,6 +186,9 @@ impl TreeNames {
         if !path.is_empty() && !path.ends_with(b"/") {
             path.push(b'/');
         }
+        if self.flat {
+            put_number(name.owner.into(), path);
+        }
         path.extend_from_slice(self.root.as_bytes());
         put_number(name.root.into(), path);
         match name.entry {
@@ -211,6 +218,9 @@ impl TreeNames {
 
     /// From below a root down to the directory.
     fn write_directory(&self, owner: u32, number: u64, path: &mut Vec<u8>) {
+        if self.flat {
+            return;
+        }
         if number > 0 {
             self.write_directory(owner, (number - 1) / u64::from(self.branch.max(1)), path);
         }
@@ -245,6 +255,13 @@ impl TreeNames {
         }
         if self.depth > LEVELS_MAX {
             return problem("depth", "paths of so deep a tree are too long for every system", "use at most 256 levels");
+        }
+        if self.flat && (self.depth > 0 || self.tree_shift > 0) {
+            return problem(
+                "flat",
+                "a flat tree has one directory, which is its owner's",
+                "use a depth and shift of 0",
+            );
         }
         if self.branch == 0 && self.depth > 0 {
             return problem("branch", "a tree with levels needs branches", "use at least 1");
@@ -301,6 +318,7 @@ mod tests {
             tree_shift: 0,
             per_directory: 2,
             leaves_only,
+            flat: false,
         }
     }
 
@@ -327,6 +345,17 @@ mod tests {
         assert_eq!(path(&shifted, 0, 1, TreeEntry::Item(0, 6)), in_another);
         let item = format!("{tree}/mdtest_tree.1.1/mdtest_tree.1.3/file.mdtest.1.6-XX");
         assert_eq!(path(&own, 0, 1, TreeEntry::Item(1, 6)), item);
+    }
+
+    // Protects md-workbench's layout: paths of the real tool with -D 2.
+    #[test]
+    fn flat_trees_have_their_items_in_their_roots() {
+        let item = ItemName { prefix: "file-".to_owned(), suffix: String::new(), shared: true };
+        let flat = TreeNames { root: "_".to_owned(), depth: 0, items: vec![item], flat: true, ..names(true, false) };
+        assert_eq!(flat.problem(), None);
+        assert_eq!(path(&flat, 1, 2, TreeEntry::Directory(0)), "out/2_1");
+        assert_eq!(path(&flat, 1, 0, TreeEntry::Item(0, 1)), "out/0_1/file-1");
+        assert_eq!(TreeNames { depth: 1, ..flat }.problem().unwrap().0, "flat");
     }
 
     // Protects every name from another's: each number is one name's, and leads back to it.

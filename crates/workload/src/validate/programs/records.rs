@@ -39,6 +39,20 @@ pub(super) fn trees(check: &mut Checker, step: &TreeStep, items_each: u64) {
     if step.wall.is_some() && step.all_owners {
         check.problem(["wall"], "one worker that does the items of all owners meets nobody", "leave `wall` out");
     }
+    if let TreeWork::Renew(renewal) = step.does {
+        if step.all_owners || step.shift > 0 {
+            check.problem(
+                ["does"],
+                "whose items are renewed is what its `stride` says",
+                "leave `shift` and `all-owners` out",
+            );
+        }
+        let least = step.first.saturating_add(if renewal.reads_only { 0 } else { renewal.items.max(1) });
+        if renewal.items == 0 || items_each <= least {
+            let message = format!("{items_each} items of each root are too few to renew any of them");
+            check.problem(["does", "renew", "items"], message, "use at least 1, and fewer than `per-directory`");
+        }
+    }
     if matches!(step.does, TreeWork::Rename { aside } if aside == step.items) {
         check.problem(
             ["does", "rename", "aside"],

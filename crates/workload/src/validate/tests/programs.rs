@@ -379,6 +379,7 @@ fn over_trees(workload: &mut Workload, items: u64, steps: Vec<Step>) {
         tree_shift: 0,
         per_directory: items,
         leaves_only: false,
+        flat: false,
     };
     let names = Names::Trees(Box::new(names));
     workload.target.insert("named".into(), Target::Scratch(crate::ScratchTarget { path: "".into(), names }));

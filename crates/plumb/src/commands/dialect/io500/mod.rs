@@ -3,22 +3,27 @@
 mod find;
 mod places;
 
+pub use find::take_part;
+
 use super::ToolCall;
 use super::hpc::{self, Report};
 use super::ior::{self, Ior};
+use super::md_workbench::{self, MdWorkbench};
 use super::mdtest::{self, Mdtest};
 use super::runner::{Cut, Dialect, Load, RunEnded, Step, page, refuse};
 use crate::exit::End;
 use crate::output::{self, error_line};
 use places::Places;
 use plumb_dialects::FileError;
-use plumb_dialects::io500::score::Scores;
+use plumb_dialects::io500::score::{Counts, Scores};
 use plumb_dialects::io500::{self, Asked, FindResult, Given, Outcome, Phase, Plan, Task, Work, print, table};
 use plumb_dialects::ior::Access;
+use plumb_dialects::md_workbench::{Part, Sums};
 use plumb_dialects::mdtest::{IterationResult, Lowered};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_study::{Bench, Progress};
+use plumb_workload::Workload;
 use std::cell::RefCell;
 use std::io::Read;
 use std::time::Instant;
@@ -58,6 +63,7 @@ struct Clock {
 enum Tool {
     Ior(Box<Ior>),
     Mdtest(Box<Mdtest>),
+    Workbench(Box<MdWorkbench>),
 }
 
 /// A run of the tool.
@@ -66,6 +72,8 @@ pub enum Run {
     Ior(ior::Run),
     /// mdtest's.
     Mdtest(Lowered),
+    /// md-workbench's.
+    Workbench(Workload),
 }
 
 /// What gathers for the tool.
@@ -74,6 +82,8 @@ pub enum Watching<'a> {
     Ior(ior::Watching<'a>),
     /// mdtest's.
     Mdtest(mdtest::Watching<'a>),
+    /// md-workbench's.
+    Workbench(md_workbench::Watching<'a>),
 }
 
 impl Progress for Watching<'_> {
@@ -81,6 +91,7 @@ impl Progress for Watching<'_> {
         match self {
             Watching::Ior(watching) => watching.phase_ended(measured),
             Watching::Mdtest(watching) => watching.phase_ended(measured),
+            Watching::Workbench(watching) => watching.phase_ended(measured),
         }
     }
 }
@@ -154,6 +165,7 @@ impl Dialect for Io500 {
         Load::here(match run {
             Run::Ior(run) => &run.lowered.workload,
             Run::Mdtest(lowered) => &lowered.workload,
+            Run::Workbench(workload) => workload,
         })
     }
 
@@ -161,6 +173,7 @@ impl Dialect for Io500 {
         match (self.tool(), run) {
             (Some(Tool::Ior(tool)), Run::Ior(run)) => tool.listen(run, bench).map(Watching::Ior),
             (Some(Tool::Mdtest(tool)), Run::Mdtest(run)) => tool.listen(run, bench).map(Watching::Mdtest),
+            (Some(Tool::Workbench(tool)), Run::Workbench(run)) => tool.listen(run, bench).map(Watching::Workbench),
             // A run is the tool's at hand.
             _ => Err(End::DialectFailed.into()),
         }
@@ -170,6 +183,9 @@ impl Dialect for Io500 {
         let printed = match (self.tool(), run, watching) {
             (Some(Tool::Ior(tool)), Run::Ior(run), Watching::Ior(watching)) => tool.print(run, watching, ended),
             (Some(Tool::Mdtest(tool)), Run::Mdtest(run), Watching::Mdtest(watching)) => {
+                tool.print(run, watching, ended)
+            }
+            (Some(Tool::Workbench(tool)), Run::Workbench(run), Watching::Workbench(watching)) => {
                 tool.print(run, watching, ended)
             }
             _ => Err(End::DialectFailed.into()),
@@ -188,7 +204,7 @@ impl Io500 {
         let Given { plan, text, .. } = given;
         let places = reported(Places::make(&plan))?;
         let version = print::version(env!("CARGO_PKG_VERSION"));
-        let head = print::head(&version);
+        let head = print::head(&plan, &version);
         let result = print::result_head(&plan, &version, &now());
         for (name, text) in [
             ("config-orig.ini", &text),
@@ -221,25 +237,43 @@ impl Io500 {
             Work::Mdtest(settings) => {
                 Mdtest::of((**settings).clone(), &task.words, report).map(|tool| Tool::Mdtest(Box::new(tool)))
             }
+            Work::Workbench(_) => return self.start_workbench(task, clock, report),
             Work::Timestamp => {
                 reported(hpc::write("resultdir", &self.plan.timestamp_file(), ""))?;
                 return self.conclude(&task, &clock, Outcome::default());
             }
             Work::Find(find) => {
-                // Threads of rank 0: as many as there are ranks on its host.
-                let ranks = hpc::launched().map_or(self.plan.ranks, |launched| launched.per_node());
-                let threads = find.threads.unwrap_or(u32::MAX).min(ranks).max(1);
-                let result = find::find(find, threads, stop);
+                let workers = find.threads.unwrap_or(u32::MAX).min(self.plan.ranks).max(1);
+                let result = match (crate::ranks::joined(), stop) {
+                    (Some(ranks), Some(stop)) => find::find_with(&ranks, find, workers, stop),
+                    _ => find::find(find, workers, stop),
+                };
                 let result = reported(result).inspect_err(|_| drop(self.end_early(&task)))?;
                 if stop.is_some_and(StopFlag::requested) {
                     self.end_early(&task)?;
                     return Err(End::Interrupted.into());
                 }
-                reported(hpc::write("resultdir", &self.plan.result("find.csv"), &result.csv()))?;
+                let csv = self.plan.result(&format!("{}.csv", task.phase.name()));
+                reported(hpc::write("resultdir", &csv, &result.csv()))?;
                 return self.conclude(&task, &clock, of_find(&result));
             }
         };
         let tool = tool.inspect_err(|_| drop(self.end_early(&task)))?;
+        self.running = Some(Running { task, tool, clock });
+        Ok(())
+    }
+
+    /// Starts a phase of md-workbench, with as many files as the rate of mdtest's easy phase asks for.
+    fn start_workbench(&mut self, task: Task, clock: Clock, report: Report) -> Step<()> {
+        let easy = |(phase, outcome): &(Phase, Outcome)| (*phase == Phase::MdtestEasyWrite).then_some(outcome.score);
+        let kiops = self.outcomes.borrow().iter().find_map(easy).unwrap_or(0.0);
+        let task = match self.plan.files_per_set(kiops) {
+            Some(count) => task.with_files_per_set(count),
+            None => task,
+        };
+        let Work::Workbench(settings) = &task.work else { return Err(End::DialectFailed.into()) };
+        let tool = MdWorkbench::of((**settings).clone(), &task.words, report);
+        let tool = Tool::Workbench(Box::new(tool.inspect_err(|_| drop(self.end_early(&task)))?));
         self.running = Some(Running { task, tool, clock });
         Ok(())
     }
@@ -300,17 +334,23 @@ impl Io500 {
     }
 
     /// The scores of what was measured.
-    fn scores(&self, is_valid: bool) -> Step<()> {
+    fn scores(&self, ended_early: bool) -> Step<()> {
         let outcomes = self.outcomes.borrow();
-        self.add_result(&print::result_scores(&outcomes, &self.version, is_valid))?;
-        self.say(&print::score_line(&Scores::of(&outcomes), is_valid))
+        let modes = if self.plan.is_extended { &[Counts::Standard, Counts::All][..] } else { &[Counts::Standard] };
+        for &counts in modes {
+            let counted = outcomes.iter().filter(|(phase, _)| counts == Counts::All || !phase.is_extended());
+            let is_valid = !ended_early
+                && self.plan.invalid().is_empty()
+                && counted.into_iter().all(|(_, outcome)| outcome.invalid.is_empty());
+            self.add_result(&print::result_scores(&outcomes, &self.version, counts, is_valid))?;
+            self.say(&print::score_line(&Scores::of(&outcomes, counts), counts, is_valid))?;
+        }
+        Ok(())
     }
 
     /// Behind the last phase.
     fn end(&self) -> Step<Cut> {
-        let is_valid = self.plan.invalid().is_empty()
-            && self.outcomes.borrow().iter().all(|(_, outcome)| outcome.invalid.is_empty());
-        self.scores(is_valid)?;
+        self.scores(false)?;
         self.places.clear(&self.plan);
         self.add_result(&print::result_tail(&now()))?;
         output::print(&format!("\nThe result files are stored in the directory: {}\n", self.plan.results));
@@ -322,7 +362,7 @@ impl Io500 {
         let why = format!("Ended early, in the phase {}", task.phase.name());
         output::print(&print::invalid(&why));
         self.add_result(&format!("\n; {}", print::invalid(&why)))?;
-        self.scores(false)?;
+        self.scores(true)?;
         error_line!("io500: ended early; results so far are in {}, test data in {}", self.plan.results, self.plan.data);
         Ok(())
     }
@@ -342,6 +382,11 @@ impl Tool {
                 phase.name().clone_into(&mut lowered.workload.name);
                 Ok(Run::Mdtest(lowered))
             }
+            Tool::Workbench(tool) => {
+                let mut workload = tool.next(stop)?;
+                phase.name().clone_into(&mut workload.name);
+                Ok(Run::Workbench(workload))
+            }
         }
     }
 
@@ -349,6 +394,7 @@ impl Tool {
         match self {
             Tool::Ior(tool) => tool.report(),
             Tool::Mdtest(tool) => tool.report(),
+            Tool::Workbench(tool) => tool.report(),
         }
     }
 
@@ -357,6 +403,7 @@ impl Tool {
         match self {
             Tool::Ior(tool) => of_ior(&tool.accesses(), wall_s),
             Tool::Mdtest(tool) => of_mdtest(&tool.results(), phase, wall_s),
+            Tool::Workbench(tool) => of_workbench(&tool.results(), tool.reads_only()),
         }
     }
 }
@@ -390,6 +437,24 @@ fn of_mdtest(results: &[IterationResult], phase: Phase, wall_s: Option<f64>) -> 
     let failed: u64 = result.tests().map(|test| test.fault_count).sum();
     if failed > 0 {
         outcome.invalid.push(format!("Operations that failed: {failed}"));
+    }
+    outcome
+}
+
+/// The last phase counts: of two iterations, the second.
+fn of_workbench(results: &[(Part, Sums)], reads_only: bool) -> Outcome {
+    let kiops = |(part, sums): &(Part, Sums)| sums.rate(part, reads_only) / 1e3;
+    let Some((last, before)) = results.split_last() else { return Outcome::default() };
+    let longest = |sums: &Sums| format!("{:.6}", sums.longest_s());
+    let mut outcome = Outcome { score: kiops(last), ..Outcome::default() };
+    outcome.details.push(("maxOpTime", longest(&last.1)));
+    if let Some(first) = before.first() {
+        outcome.details.push(("scoreIteration0", format!("{:.6}", kiops(first))));
+        outcome.details.push(("maxOpTime0", longest(&first.1)));
+    }
+    let errors: u64 = results.iter().map(|(_, sums)| sums.errors).sum();
+    if errors > 0 {
+        outcome.invalid.push(format!("Operations that failed, or read what was not written: {errors}"));
     }
     outcome
 }

@@ -1,0 +1,122 @@
+//! Lowers a run to a workload: a phase for the creation of objects, for each iteration of the benchmark, and for what is left.
+
+use super::part::{Part, PartKind};
+use super::settings::Settings;
+use plumb_workload::files::Names;
+use plumb_workload::program::{
+    ItemName, ItemOrder, MakeItem, Packets, Program, ProgramContent, Renewal, ScratchTarget, Step, TreeNames, TreeStep,
+    TreeWork, Wall,
+};
+use plumb_workload::{
+    Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, OnError, Phase, Target, Work, WorkerGroup, Workload,
+};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const TARGET: &str = "data-sets";
+
+/// What the settings do not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// Seed of the data.
+    pub seed: i32,
+    /// Number of the oldest object in each data set.
+    pub start: u64,
+}
+
+/// The names of all objects that there may be, from this oldest one on.
+pub(super) fn names(settings: &Settings, start: u64) -> TreeNames {
+    let rounds = u64::from(settings.iterations) * if settings.adapts_wait { 8 } else { 1 };
+    let rounds = if settings.benchmarks { rounds } else { 0 };
+    // One more, so that none of them is beyond the last.
+    let objects = settings.renewals.saturating_mul(rounds).saturating_add(settings.objects).saturating_add(1);
+    TreeNames {
+        places: vec![PathBuf::from(&settings.directory)],
+        root: "_".to_owned(),
+        roots: settings.sets,
+        directory: String::new(),
+        own_trees: true,
+        branch: 1,
+        depth: 0,
+        owners: settings.ranks,
+        items: vec![ItemName { prefix: "file-".to_owned(), suffix: String::new(), shared: true }],
+        tree_shift: 0,
+        per_directory: objects.saturating_add(start),
+        leaves_only: false,
+        flat: true,
+    }
+}
+
+/// The workload of a run. Its phases are [`Part::all`].
+pub fn lower(settings: &Settings, facts: &Facts) -> Workload {
+    let named = Names::Trees(Box::new(names(settings, facts.start)));
+    let target = match settings.dummy {
+        None => Target::Scratch(ScratchTarget { path: PathBuf::new(), names: named }),
+        Some(delays) => Target::Null(NullTarget {
+            size: Bytes(settings.object_bytes.max(1)),
+            files: Some(Box::new(NullFiles { names: named, delays })),
+        }),
+    };
+    Workload {
+        name: "md-workbench".to_owned(),
+        description: String::new(),
+        seed: Workload::DEFAULT_SEED,
+        target: BTreeMap::from([(TARGET.to_owned(), target)]),
+        phase: Part::all(settings).iter().map(|part| phase(settings, facts, part)).collect(),
+    }
+}
+
+fn step(step: TreeStep) -> Step {
+    Step::Trees(Box::new(step))
+}
+
+fn phase(settings: &Settings, facts: &Facts, part: &Part) -> Phase {
+    let of_objects = |does, count| TreeStep {
+        first: facts.start,
+        count: Some(count),
+        order: ItemOrder::Numbered,
+        direct: settings.direct,
+        ..TreeStep::new(does)
+    };
+    let bytes = Bytes(settings.object_bytes);
+    let (mut before, mut checks) = (Vec::new(), false);
+    let steps = match part.kind {
+        PartKind::Precreate => {
+            let made = MakeItem { bytes, flush: false, exists: false, reads_back: false };
+            before.push(step(TreeStep::new(TreeWork::MakePlaces)));
+            let count = settings.objects.saturating_sub(facts.start);
+            let objects = of_objects(TreeWork::Make(made), count);
+            vec![TreeStep::new(TreeWork::MakeDirectories), TreeStep { order: ItemOrder::AcrossRoots, ..objects }]
+        }
+        PartKind::Benchmark => {
+            let stride = settings.offset.rem_euclid(i64::from(settings.ranks.max(1))) as u32;
+            let renewal = Renewal { bytes, items: settings.objects, stride, reads_only: settings.reads_only };
+            let wall = Nanos(u64::from(settings.wall_s) * 1_000_000_000);
+            let wall = if settings.wears_out { Wall::After(wall) } else { Wall::Ends(wall) };
+            checks = settings.verifies;
+            vec![TreeStep {
+                wall: (settings.wall_s > 0).then_some(wall),
+                waits_ppm: part.waits_ppm,
+                ..of_objects(TreeWork::Renew(renewal), settings.renewals)
+            }]
+        }
+        PartKind::Cleanup => {
+            vec![of_objects(TreeWork::Unlink, settings.objects), TreeStep::new(TreeWork::RemoveDirectories)]
+        }
+    };
+    let program = Program {
+        before,
+        content: ProgramContent::Packets(Packets { kind: settings.packets, seed: facts.seed, worker: 0 }),
+        checks,
+        log_ops: settings.latency_files.is_some(),
+        ..Program::new(steps.into_iter().map(step).collect())
+    };
+    let stops = part.kind == PartKind::Precreate && !settings.ignores_precreate_errors;
+    let group = WorkerGroup {
+        count: settings.ranks,
+        on_error: if stops { OnError::Stop } else { OnError::Continue },
+        ..WorkerGroup::new(TARGET, Work::Program(Box::new(program)))
+    };
+    let name = part.phase(settings);
+    Phase { end: End { flush: Flush::None, clock: ClockScope::Outside }, ..Phase::new(&name, vec![group]) }
+}

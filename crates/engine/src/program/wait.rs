@@ -1,0 +1,54 @@
+//! A wait behind each op that is a share of the op's own time.
+
+use crate::backend::Completion;
+use crate::clock::Clock;
+use crate::pacer::wait_out;
+
+/// How long is to be waited, ns.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct WaitBehind {
+    ns: u64,
+}
+
+impl WaitBehind {
+    /// Makes an op, behind which this many millionths of its time are waited.
+    #[cold]
+    pub(super) fn timed(&mut self, ppm: u64, clock: &Clock, make: impl FnOnce() -> Completion) -> Completion {
+        let began = clock.now();
+        let made = make();
+        let took_ns = clock.ns_between(began, clock.now());
+        self.ns = u64::try_from(u128::from(took_ns) * u128::from(ppm) / 1_000_000).unwrap_or(u64::MAX);
+        made
+    }
+
+    /// Waits.
+    #[inline]
+    pub(super) fn wait(self, clock: &Clock) {
+        if self.ns > 0 {
+            wait_out(clock, self.ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    // Protects md-workbench's -t: behind an op its share of the op's own time is waited, and never less.
+    #[test]
+    fn waits_are_a_share_of_the_ops_time() {
+        let clock = Clock::monotonic();
+        let mut wait = WaitBehind::default();
+        let made = wait.timed(500_000, &clock, || {
+            clock.sleep(2_000_000);
+            Ok(7)
+        });
+        assert_eq!(made, Ok(7));
+        assert!(wait.ns >= 1_000_000, "{wait:?}");
+        let began = Instant::now();
+        wait.wait(&clock);
+        assert!(began.elapsed() >= Duration::from_nanos(wait.ns));
+        assert_eq!(WaitBehind::default().ns, 0);
+    }
+}

@@ -1,0 +1,14 @@
+//! md-workbench's command lines, and the file that keeps where a run goes on.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plumb_dialects::md_workbench::{Asked, Facts, lower, print, read};
+use plumb_fuzz::words_and_file;
+use plumb_workload::validate::validate;
+
+fuzz_target!(|data: &str| {
+    let (words, file) = words_and_file(data);
+    let start = print::position(file).unwrap_or(0);
+    let Ok(Asked::Run(settings, _)) = read(&words, None) else { return };
+    validate(&lower(&settings, &Facts { seed: 1, start }));
+});
