@@ -33,6 +33,7 @@ mod live_export;
 mod mdtest;
 mod modes;
 mod mpi;
+mod mpi_files;
 mod noise;
 mod output;
 mod pages;
