@@ -20,6 +20,24 @@ pub struct Options {
     /// Random mixes of mdtest's options.
     mixes: u32,
     seed: u32,
+    launcher: Launcher,
+}
+
+/// What starts ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Launcher {
+    OpenMpi,
+    Mpich,
+}
+
+impl Launcher {
+    /// Its command, for as many ranks as the next word says; more than there are processors.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Launcher::OpenMpi => &["mpiexec.openmpi", "--oversubscribe", "-np"],
+            Launcher::Mpich => &["mpiexec.mpich", "-np"],
+        }
+    }
 }
 
 impl Options {
@@ -28,14 +46,22 @@ impl Options {
         let Some((source, mut rest)) = words.split_first().filter(|(first, _)| !first.starts_with('-')) else {
             bail!("name the directory of a fetched and built IOR: `cargo xtask ior DIR`");
         };
-        let mut options = Options { source: PathBuf::from(source), binary: None, mixes: 40, seed: 1 };
+        let source = PathBuf::from(source);
+        let mut options = Options { source, binary: None, mixes: 40, seed: 1, launcher: Launcher::OpenMpi };
         while let [option, value, behind @ ..] = rest {
             let number = || value.parse().with_context(|| format!("`{option} {value}`: expected a whole number"));
             match *option {
                 "--binary" => options.binary = Some(std::path::absolute(value)?),
                 "--mixes" => options.mixes = number()?,
                 "--seed" => options.seed = number()?,
-                _ => bail!("`{option}`: expected `--binary FILE`, `--mixes N` or `--seed N`"),
+                "--mpi" => {
+                    options.launcher = match *value {
+                        "openmpi" => Launcher::OpenMpi,
+                        "mpich" => Launcher::Mpich,
+                        _ => bail!("`--mpi {value}`: expected `openmpi` or `mpich`"),
+                    };
+                }
+                _ => bail!("`{option}`: expected `--binary FILE`, `--mixes N`, `--seed N` or `--mpi openmpi|mpich`"),
             }
             rest = behind;
         }
@@ -110,6 +136,7 @@ fn count(output: &str) -> [Count; 3] {
 struct Site {
     place: tempfile::TempDir,
     source: PathBuf,
+    launcher: Launcher,
 }
 
 impl Site {
@@ -127,7 +154,7 @@ impl Site {
         let memory = Path::new("/dev/shm");
         let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let place = tempfile::Builder::new().prefix("plumb-ior-").tempdir_in(base)?;
-        let site = Site { place, source };
+        let site = Site { place, source, launcher: options.launcher };
         std::fs::create_dir(site.path("bin"))?;
         for program in PROGRAMS {
             symlink(&binary, site.path("bin").join(program))?;
@@ -183,6 +210,7 @@ impl Site {
             .command("bash")
             .arg(self.path("testing").join(name))
             .env("IOR_BIN_DIR", self.programs(whose))
+            .env("IOR_MPIRUN", self.launcher.words().join(" "))
             .env("IOR_TMP", &data)
             .env("IOR_OUT", self.path(&format!("out-{name}-{whose:?}")))
             .env("MDTEST_TEST_PATTERNS", self.path(&format!("patterns-{name}")))
@@ -204,8 +232,9 @@ impl Site {
         let mut command = match in_one {
             true => self.command(mdtest),
             false => {
-                let mut command = self.command("mpiexec");
-                command.args(["--oversubscribe", "-np", &ranks]).arg(mdtest);
+                let [launcher, options @ ..] = self.launcher.words() else { bail!("there is no launcher") };
+                let mut command = self.command(launcher);
+                command.args(options).arg(&ranks).arg(mdtest);
                 command
             }
         };

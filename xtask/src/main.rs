@@ -23,8 +23,8 @@ cargo xtask test [ARGS…]   install the Debian packages that the tests need (as
 cargo xtask bench NAME     time Plumb and its peers alternately and print ratios; NAME is `engine` (the hot loop
                            against fio), `fio` (fio's command lines in both), `classic` (those of dd, IOzone,
                            Bonnie++ and PostMark), `fidelity` (whether both measure the same), `flows` (file sets
-                           against bare calls), `trees` (mdtest and IOR), `start` (commands that hardly do
-                           anything) or `scaling` (jobs and depth, with fio's beside); --rounds N; --binary FILE instead of a release build;
+                           against bare calls), `trees` (mdtest and IOR), `filebench` (varmail, fileserver and
+                           webserver), `start` (commands that hardly do anything) or `scaling` (jobs and depth, with fio's beside); --rounds N; --binary FILE instead of a release build;
                            --only TEXT: cases whose names contain TEXT, not in `engine` and `flows`
 cargo xtask calibrate      how often Plumb is right and wrong on simulated devices, against its bars;
                            --scale small|full, --seed N, --only SCENARIO, --tell N (explain N trials)
@@ -42,8 +42,8 @@ cargo xtask dist           make the files of a release in target/dist: .deb, .rp
                            SBOM, sums; --machine x86-64|aarch64 for one machine; --check installs and runs what
                            was made (as root; --suite NAME: in that Debian)
 cargo xtask ior DIR        run the test scripts of a fetched and built IOR (DIR) with Plumb in its place, and compare
-                           mdtest's traces of random option mixes; needs mpiexec; --mixes N [40], --seed N,
-                           --binary FILE
+                           mdtest's traces of random option mixes; --mpi openmpi|mpich [openmpi], of which
+                           DIR is built with the same; --mixes N [40], --seed N, --binary FILE
 cargo xtask schema         write the JSON Schemas that `plumb schema` prints, from the types";
 
 fn main() -> Result<()> {
@@ -58,6 +58,7 @@ fn main() -> Result<()> {
         ["bench", "fidelity", rest @ ..] => bench::fidelity(&bench::Options::parse(rest)?),
         ["bench", "start", rest @ ..] => bench::start(&bench::Options::parse(rest)?),
         ["bench", "scaling", rest @ ..] => bench::scaling(&bench::Options::parse(rest)?),
+        ["bench", "filebench", rest @ ..] => bench::filebench(&bench::Options::parse(rest)?),
         ["bench", "trees", rest @ ..] => bench::trees(&bench::Options::parse(rest)?),
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
         ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),

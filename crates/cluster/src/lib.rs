@@ -26,5 +26,5 @@ pub use cluster::{
 pub use error::{ClusterError, StartError};
 pub use launcher::{Launcher, launcher};
 pub use offset::clock_offset;
-pub use roster::{Host, Member, Roster};
+pub use roster::{Exchange, Host, Member, Roster};
 pub use start::{Joined, start};

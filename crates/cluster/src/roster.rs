@@ -40,6 +40,20 @@ pub struct Host {
     pub ranks: Vec<u32>,
 }
 
+/// Between whom files are exchanged, as one rank sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// Whose files this rank reads.
+    pub source: u32,
+    /// Who reads this rank's.
+    pub reader: u32,
+    /// It sends before it receives. Somewhere in each circle of ranks somebody does, and somebody does not, so that nobody waits for
+    /// himself.
+    pub sends_first: bool,
+    /// Ranks of other hosts are read; of a single host, the next rank is.
+    pub between_hosts: bool,
+}
+
 /// All who take part.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Roster {
@@ -94,6 +108,25 @@ impl Roster {
             hosts[place].ranks.push(rank);
         }
         hosts
+    }
+
+    /// Whose files a rank reads where ranks read each other's: those of a rank on another host, where no host has more than half of
+    /// all ranks, and else of another rank at least. Every rank's are read by exactly one. `None` of one rank alone.
+    pub fn exchange(&self, rank: u32) -> Option<Exchange> {
+        let hosts = self.hosts();
+        let order: Vec<u32> = hosts.iter().flat_map(|host| host.ranks.iter().copied()).collect();
+        // Host by host, and as far on as the largest host is wide: nobody arrives at his own host.
+        let widest = hosts.iter().map(|host| host.ranks.len()).max()?;
+        let between_hosts = hosts.len() > 1;
+        let step = if between_hosts { widest } else { 1 };
+        let place = order.iter().position(|&other| other == rank)?;
+        let count = order.len();
+        (count > 1).then(|| Exchange {
+            source: order[(place + step) % count],
+            reader: order[(place + count - step) % count],
+            sends_first: (place / step).is_multiple_of(2),
+            between_hosts,
+        })
     }
 
     /// The processes of all ranks on the host of this one, itself among them.
@@ -174,6 +207,39 @@ mod tests {
         assert_eq!(hosts, [("z".to_owned(), vec![0, 2]), ("a".to_owned(), vec![1])]);
         assert_eq!([0, 1, 2].map(|rank| roster.speaker_of(rank)), [0, 1, 0]);
         assert!(!roster.one_clock() && roster.same_clock(0, 2));
+    }
+
+    // Protects: every rank's files are read by exactly one other rank, on another host wherever there are enough of them, and no circle
+    // of ranks all send or all receive first, which would wait for ever.
+    #[test]
+    fn every_rank_reads_another_ones_files_from_another_host() {
+        for hosts in [
+            &["a", "a"][..],
+            &["a", "a", "a", "a", "a"],
+            &["a", "a", "b", "b"],
+            &["a", "b", "a", "b", "c", "c"],
+            &["a", "b", "c"],
+            &["a", "a", "a", "b", "c", "c"],
+            &["a", "b", "b", "b", "b"],
+        ] {
+            let roster = roster(hosts);
+            let all: Vec<Exchange> = (0..hosts.len() as u32).map(|rank| roster.exchange(rank).unwrap()).collect();
+            let largest = hosts.iter().map(|one| hosts.iter().filter(|other| *other == one).count()).max().unwrap();
+            for (rank, one) in all.iter().enumerate() {
+                assert_eq!(all[one.source as usize].reader, rank as u32);
+                assert_ne!(one.source, rank as u32);
+                let is_elsewhere = hosts[one.source as usize] != hosts[rank];
+                assert!(is_elsewhere || 2 * largest > hosts.len(), "{hosts:?}: {rank} of {}", one.source);
+                let mut circle = vec![one.sends_first];
+                let mut next = one.source;
+                while next != rank as u32 {
+                    circle.push(all[next as usize].sends_first);
+                    next = all[next as usize].source;
+                }
+                assert!(circle.contains(&true) && circle.contains(&false), "{hosts:?}: {circle:?}");
+            }
+        }
+        assert_eq!(roster(&["a"]).exchange(0), None);
     }
 
     #[test]

@@ -131,6 +131,14 @@ pub trait Observer {
     /// The targets exist; none of the phases has begun.
     fn targets_ready(&mut self, _targets: &[TargetView<'_>]) {}
 
+    /// A phase is to come that only reads, and of whose files each of several processes has its own. Who measures together with
+    /// others waits until all have come here, passes on to one of them where this process' files are, and answers what another one
+    /// passed on: the phase reads the files of that one. Where there is `None`, it reads its own. Own files are complete once
+    /// `own` has said where they are.
+    fn exchange_files(&mut self, _own: &dyn Fn() -> Result<Vec<u8>, String>) -> Option<Vec<u8>> {
+        None
+    }
+
     /// The cache is as the phase wants it; workers are about to be made.
     fn phase_begins(&mut self, _phase: &str, _targets: &[TargetView<'_>]) {}
 

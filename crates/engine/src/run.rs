@@ -100,7 +100,9 @@ fn run_one(
         .map(|bytes| MemoryPressure::hold(bytes.0, None, stop))
         .transpose()
         .map_err(|source| EngineError::Pressure { phase: phase.name.clone(), source })?;
-    let mut fallbacks = targets.apply_cache_policy(phase, surroundings, observer)?;
+    let mut fallbacks = Vec::new();
+    let own_files = targets.take_others(phase, surroundings, observer, &mut fallbacks);
+    fallbacks.extend(targets.apply_cache_policy(phase, surroundings, observer)?);
     let BuiltPhase { workers, run_as, working_set_bytes, written, flows, notes, board } =
         build_workers(workload, phase, number, targets, surroundings.setting)?;
     fallbacks.extend(notes);
@@ -135,6 +137,7 @@ fn run_one(
         let state = flow.after(&outcome.yielded);
         targets.return_files(&target, state);
     }
+    targets.take_back(own_files);
     Ok(outcome)
 }
 

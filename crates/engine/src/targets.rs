@@ -3,6 +3,7 @@
 
 mod cache;
 mod open;
+mod others;
 
 use crate::backend::{BlockFiles, FileKind};
 use crate::engine_error::EngineError;
@@ -25,7 +26,7 @@ use plumb_result::measurement::Fault;
 use plumb_workload::{Content, Flush, OpKind, Phase, Workload};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,8 +84,36 @@ pub(crate) struct OpenFiles {
     pub(crate) stamping: Option<Stamping>,
 }
 
+/// The root of a file set.
+enum TreeRoot {
+    Own(GuardedDir),
+    /// Another process', which is only read.
+    OfOthers {
+        fd: OwnedFd,
+        path: PathBuf,
+    },
+}
+
+impl TreeRoot {
+    fn path(&self) -> &Path {
+        match self {
+            TreeRoot::Own(directory) => directory.path(),
+            TreeRoot::OfOthers { path, .. } => path,
+        }
+    }
+}
+
+impl AsFd for TreeRoot {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            TreeRoot::Own(directory) => directory.as_fd(),
+            TreeRoot::OfOthers { fd, .. } => fd.as_fd(),
+        }
+    }
+}
+
 pub(crate) struct OpenTree {
-    root: GuardedDir,
+    root: TreeRoot,
     pub(crate) files: FileSet,
     pub(crate) content: Content,
 }

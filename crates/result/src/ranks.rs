@@ -51,6 +51,9 @@ pub struct RankSpread {
     pub median_done_ns: u64,
     /// The last ones, the very last first; at most [`SLOWEST_MAX`].
     pub slowest: Vec<RankDone>,
+    /// Whose files each rank read, where not its own: `the next rank`, or `another host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_files_of: Option<String>,
 }
 
 /// How many of the slowest ranks are named.
@@ -83,6 +86,7 @@ impl RankSpread {
             first_done,
             median_done_ns: all[all.len() / 2].done_ns,
             slowest: all.iter().rev().take(SLOWEST_MAX).cloned().collect(),
+            read_files_of: None,
         })
     }
 

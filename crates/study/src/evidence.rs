@@ -398,6 +398,10 @@ impl Observer for Evidence<'_> {
         self.begin_log();
     }
 
+    fn exchange_files(&mut self, own: &dyn Fn() -> Result<Vec<u8>, String>) -> Option<Vec<u8>> {
+        self.ranks?.exchange_files(own)
+    }
+
     fn workers_ready(&mut self, _phase: &str, targets: &[TargetView<'_>]) {
         if let Some(ranks) = self.ranks {
             ranks.await_ready();

@@ -82,4 +82,26 @@ impl Workload {
     fn default_seed() -> u64 {
         Self::DEFAULT_SEED
     }
+
+    /// Targets of which each of several processes has its own files, and which this phase only reads: each process reads another
+    /// one's, unless the phase [says otherwise](Phase::reads_own).
+    pub fn read_of_others<'a>(&'a self, phase: &'a Phase) -> impl Iterator<Item = &'a str> {
+        let is_own = |target: &Target| match target {
+            Target::File(file) => file.path.is_relative(),
+            Target::Files(files) => files.path.is_relative(),
+            Target::Tree(tree) => tree.path.is_relative(),
+            _ => false,
+        };
+        let only_reads = |group: &WorkerGroup| match &group.work {
+            Work::Blocks(stream) => stream.is_plumb() && !group.work.changes(),
+            Work::Program(program) => program.is_over_file_set() && !program.changes(),
+            Work::Copy(_) => false,
+        };
+        let is_read = move |name: &str| {
+            let mut users = phase.workers.iter().filter(|group| group.target == name).peekable();
+            users.peek().is_some() && users.all(only_reads)
+        };
+        let own = self.target.iter().filter(move |(_, target)| !phase.reads_own && is_own(target));
+        own.map(|(name, _)| name.as_str()).filter(move |name| is_read(name))
+    }
 }

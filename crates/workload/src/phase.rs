@@ -37,6 +37,10 @@ pub struct Phase {
     /// What makes its writes durable, and whether the clock waits for it.
     #[serde(default)]
     pub end: End,
+    /// Of several MPI ranks: each reads the files that it wrote itself. By default, a phase that only reads takes those of another
+    /// rank, which are not in the reader's own cache.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads_own: bool,
     /// Who does what.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerGroup>,
@@ -82,6 +86,7 @@ impl Phase {
             ramp: Nanos::default(),
             stop: Stop::default(),
             end: End::default(),
+            reads_own: false,
             workers,
             companions: Vec::new(),
         }

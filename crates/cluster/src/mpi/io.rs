@@ -9,7 +9,7 @@ use super::library::{CallError, Library, Threads};
 use crate::error::StartError;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What failed in a call of MPI-IO.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +85,17 @@ pub struct MpiIo {
     size: u32,
     /// Of the first ranks, by how many.
     communicators: Mutex<BTreeMap<u32, Communicator>>,
+    /// Those of each file that was opened since they were last taken, where somebody wants them.
+    hints: Mutex<Option<Vec<FileHints>>>,
+}
+
+/// The hints of a file, by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileHints {
+    /// Those that were given.
+    pub given: Vec<(String, String)>,
+    /// Those that the library says it has.
+    pub taken: Vec<(String, String)>,
 }
 
 impl MpiIo {
@@ -95,7 +106,7 @@ impl MpiIo {
         if threads < least {
             return Err(StartError::Threads { library: super::short(&library.version) });
         }
-        Ok(MpiIo { library: library.files()?, size, communicators: Mutex::default() })
+        Ok(MpiIo { library: library.files()?, size, communicators: Mutex::default(), hints: Mutex::default() })
     }
 
     /// How many ranks there are.
@@ -106,6 +117,20 @@ impl MpiIo {
     /// The version of the MPI standard that the library follows.
     pub fn standard(&self) -> (i32, i32) {
         self.library.standard()
+    }
+
+    /// From now on, keeps the hints of each file that this process opens.
+    pub fn watch_hints(&self) {
+        self.kept_hints().get_or_insert_default();
+    }
+
+    /// Those of the files that were opened since this was last asked.
+    pub fn take_hints(&self) -> Vec<FileHints> {
+        self.kept_hints().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn kept_hints(&self) -> MutexGuard<'_, Option<Vec<FileHints>>> {
+        self.hints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes ready to open files with the first `ranks` ranks, each of which calls this, so that no open takes the time for it.
@@ -154,6 +179,10 @@ impl MpiIo {
         let MpiOpening { read, write, create, exclusive, .. } = *opening;
         let file = self.library.open(by, opening.path, Modes { read, write, create, exclusive }, &hints)?;
         let file = MpiFile { library: self.library, file };
+        if let Some(kept) = self.kept_hints().as_mut() {
+            let given = opening.hints.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            kept.push(FileHints { given, taken: self.library.hints(&file.file)? });
+        }
         if let Some(view) = opening.view {
             let view = view.of_library().ok_or_else(|| invalid("MPI_File_set_view", "its blocks are too large"))?;
             file.library.view(&file.file, view)?;

@@ -97,7 +97,7 @@ pub const BACKENDS: &[Opt] = &[
     long("dummy.delay-close", Takes::Number, "0", "Delay of a close of DUMMY, µs", Support::Works),
     long("dummy.delay-sync", Takes::Number, "0", "Delay of a sync of DUMMY, µs", Support::Works),
     long("dummy.delay-xfer", Takes::Number, "0", "Delay of a transfer of DUMMY, µs", Support::Works),
-    long("mpiio.showHints", Takes::Flag, "", "Show MPI hints", Support::NotYet("MPI libraries print them: ROMIO_PRINT_HINTS=1, or mpirun --mca io_ompio_verbose_info_parsing 1")),
+    long("mpiio.showHints", Takes::Flag, "", "Print the hints that are given, and those of the opened file", Support::Works),
     long("mpiio.preallocate", Takes::Flag, "", "Reserve the space of a file as it is opened for writing", Support::Works),
     long("mpiio.useStridedDatatype", Takes::Flag, "", "All segments in one call", Support::NotYet("IOR counts such a call as one transfer, whatever it moves; use --mpiio.useFileView alone")),
     long("mpiio.useFileView", Takes::Flag, "", "Show each task only its own blocks (MPI_File_set_view)", Support::Works),

@@ -11,8 +11,8 @@ use plumb_result::measurement::StepMeasurement;
 use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase, Stop, When};
 use plumb_workload::process::{IoPriority, ProcessRules};
 use plumb_workload::program::{
-    Amount, EventUnit, ExistingTree, FinishUnit, Program, ProgramMemory, SharedFile, SharedPick, SharedStep,
-    SharedTransfer, SharedTree, SharedWork, Step, Together, TreeAccess, shared_name, walk_shared,
+    Amount, Draw, EventUnit, ExistingTree, FinishUnit, Program, ProgramMemory, SharedFile, SharedPick, SharedStep,
+    SharedTransfer, SharedTree, SharedWork, Step, Together, TreeAccess, Variable, shared_name, walk_shared,
 };
 use plumb_workload::{Bytes, Nanos, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -282,17 +282,27 @@ impl Lowering<'_> {
             }
             fixed => fixed,
         };
+        // Of version 1.4: sizes are spread, and files are dropped from the page cache once they are made.
+        let size = seen.amount("size")?.unwrap_or(Amount::Fixed(1024));
+        let size = match (size, seen.integer("filesizegamma", 0)? as f64 / 1000.0) {
+            (Amount::Fixed(mean), shape) if shape > 0.0 => {
+                Amount::Drawn(Box::new(Variable { times: mean as f64 / shape, ..Variable::of(Draw::Gamma { shape }) }))
+            }
+            (size, _) => size,
+        };
+        let uncached = seen.value("cached").is_some() && !seen.boolean("cached")?;
         let tree = SharedTree {
             path: format!("{path}/{name}").into(),
             files,
             leaf_directories: leaves,
-            size: seen.amount("size")?.unwrap_or(Amount::Fixed(1024)),
+            size,
             width,
             depth,
             spread: gamma as f64 / 1000.0,
             preallocated_percent: prealloc as u32,
             layout_threads: if seen.boolean("paralloc")? { LAYOUT_THREADS } else { 1 },
             existing,
+            uncached,
             access,
             content: Default::default(),
         };
@@ -337,6 +347,7 @@ impl Lowering<'_> {
                 let step = self.flowop(flowop, &locals, Outer::default(), &group)?;
                 steps.push(Step::Shared(Box::new(step)));
             }
+            self.remarks_are_of(&defined.file);
             let target = self.plan.workload.target.keys().next().cloned().ok_or_else(|| {
                 Wrong::at(place, "there is no file set").help("define one above, even where no flowop uses it")
             })?;
@@ -383,6 +394,21 @@ impl Lowering<'_> {
         }
     }
 
+    /// Remarks that are of no script yet.
+    fn remarks_are_of(&mut self, file: &str) {
+        for remark in self.plan.remarks.iter_mut().filter(|remark| remark.file.is_empty()) {
+            file.clone_into(&mut remark.file);
+        }
+    }
+
+    fn positions(&self, name: &str, place: Place) -> Result<Vec<Bytes>, Wrong> {
+        self.definitions.positions.get(name).cloned().ok_or_else(|| {
+            let names = self.definitions.positions.keys().map(String::as_str);
+            let wrong = Wrong::at(place, format!("there is no set of positions `{name}`"));
+            wrong.nearest(name, names, "`define posset` it above `run`")
+        })
+    }
+
     fn flowop(&mut self, flowop: &Flowop, locals: &Locals, outer: Outer<'_>, group: &str) -> Result<SharedStep, Wrong> {
         let place = flowop.attributes.place;
         self.steps += 1;
@@ -423,14 +449,17 @@ impl Lowering<'_> {
                 let step = self.flowop(inside, &inner, outer, group);
                 steps.push(step.map_err(|wrong| wrong.of_file(&composite.file))?);
             }
+            self.remarks_are_of(&composite.file);
             let does = SharedWork::Steps(steps);
             return Ok(SharedStep { name, does, file: SharedFile::default(), times });
         };
-        if let Some(posset) = flowop.attributes.get("possetname") {
-            return Err(Wrong::at(posset.place, "sets of positions are not supported")
-                .help("use `random` with `iosize` and `workingset`"));
-        }
         let (file, does) = self.built_in(flowop, locals)?;
+        let has_places =
+            matches!(&does, SharedWork::Read(moves) | SharedWork::Write(moves) if !moves.places.is_empty());
+        if let Some(idle) = flowop.attributes.get("possetname").filter(|_| !has_places) {
+            let why = "`possetname` has no effect: it is for `read` and `write` with `random`";
+            self.plan.remarks.push(Wrong::at(idle.place, why));
+        }
         let says = match &does {
             SharedWork::Note { text } => Some(text.clone()),
             _ => None,
@@ -519,7 +548,12 @@ impl Lowering<'_> {
         };
         let counted = || seen.text("target").map(|target| target.filter(|target| !target.is_empty()));
         let transfer = || -> Result<SharedTransfer, Wrong> {
-            Ok(SharedTransfer { size: some_size()?, random: seen.boolean("random")?, within })
+            let random = seen.boolean("random")?;
+            let places = match seen.text("possetname")?.filter(|_| random && flowop.kind != "aiowrite") {
+                Some(name) => self.positions(&name, seen.place("possetname"))?,
+                None => Vec::new(),
+            };
+            Ok(SharedTransfer { size: some_size()?, random, within, places })
         };
         let does = match flowop.kind.as_str() {
             "openfile" => SharedWork::Open,

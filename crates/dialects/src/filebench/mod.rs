@@ -12,6 +12,7 @@ mod lex;
 mod lower;
 mod parse;
 mod personalities;
+mod positions;
 mod report;
 mod script;
 mod session;

@@ -366,7 +366,7 @@ impl Parser {
     }
 
     fn define(&mut self, place: Place) -> Result<CommandKind, Wrong> {
-        let what = self.word("`fileset`, `file`, `process`, `flowop` or `randvar`")?;
+        let what = self.word("`fileset`, `file`, `process`, `flowop`, `posset` or `randvar`")?;
         match what.as_str() {
             "file" | "fileset" => {
                 let single = what == "file";
@@ -397,13 +397,12 @@ impl Parser {
                 Ok(CommandKind::Set { name, to: Expression::Random(attributes, rows) })
             }
             "posset" => {
-                self.attributes(None)?;
-                Err(Wrong::at(place, "sets of positions are not supported")
-                    .help("use `random` with `iosize` and `workingset`"))
+                let all = self.attributes(Some(Of::Positions))?;
+                Ok(CommandKind::Positions(Attributes { place, all }))
             }
             _ => {
                 self.at -= 1;
-                self.wrong("`fileset`, `file`, `process`, `flowop` or `randvar`")
+                self.wrong("`fileset`, `file`, `process`, `flowop`, `posset` or `randvar`")
             }
         }
     }

@@ -136,6 +136,8 @@ pub(super) enum CommandKind {
         locals: Vec<Local>,
         flowops: Vec<Flowop>,
     },
+    /// `define posset`: the 1.4 style.
+    Positions(Attributes),
     CreateFiles,
     Run(RunCommand),
     Sleep(Value),

@@ -3,12 +3,14 @@
 use super::lex::{Place, TokenKind, words};
 use super::lower::{Plan, lower};
 use super::parse::parse;
+use super::positions;
 use super::script::*;
 use super::table::{FLOWOPS, RANDOM_WITHOUT_EFFECT};
 use super::variables::{Held, Locals, Piece, Variables, pieces};
 use super::wrong::Wrong;
 use crate::FileError;
-use std::collections::{BTreeSet, VecDeque};
+use plumb_workload::Bytes;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// Reads a script by its path.
@@ -56,6 +58,8 @@ pub(super) struct Definitions {
     pub(super) mode: QuitMode,
     pub(super) histograms: bool,
     pub(super) rate: Option<Value>,
+    /// Sets of positions by their names, bytes.
+    pub(super) positions: BTreeMap<String, Vec<Bytes>>,
 }
 
 /// What a command asks for.
@@ -221,6 +225,10 @@ impl Session {
                 .definitions
                 .composites
                 .push(Defined { file: Rc::clone(file), it: CompositeDefinition { attributes, locals, flowops } }),
+            CommandKind::Positions(attributes) => {
+                let (name, drawn) = positions::draw(&attributes, variables)?;
+                self.definitions.positions.insert(name, drawn);
+            }
             // The run does it.
             CommandKind::CreateFiles => {}
             CommandKind::Debug(level) => {
@@ -380,7 +388,7 @@ fn names_in<'a>(kind: &'a CommandKind, to: &mut BTreeSet<&'a str>) {
             to.insert(name);
             value(part, to);
         }
-        CommandKind::FileSet { attributes: all, .. } => attributes(all, to),
+        CommandKind::FileSet { attributes: all, .. } | CommandKind::Positions(all) => attributes(all, to),
         CommandKind::Process { attributes: all, threads } => {
             attributes(all, to);
             for thread in threads {

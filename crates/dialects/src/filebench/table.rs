@@ -11,6 +11,7 @@ pub(super) enum Of {
     Composite,
     Random,
     Custom,
+    Positions,
 }
 
 impl Of {
@@ -25,6 +26,7 @@ impl Of {
             Of::Composite => "a composite flowop",
             Of::Random => "a random variable",
             Of::Custom => "a custom variable",
+            Of::Positions => "a set of positions",
         }
     }
 }
@@ -91,6 +93,7 @@ const fn attributes(of: Of) -> &'static [&'static str] {
         Of::Composite => &["name", "iters"],
         Of::Random => &["name", "type", "seed", "gamma", "mean", "min", "round", "randsrc"],
         Of::Custom => &["type", "parameters", "min", "max", "round"],
+        Of::Positions => &["name", "type", "seed", "max", "entries"],
     }
 }
 
@@ -109,7 +112,7 @@ pub(super) fn names(of: Of) -> impl Iterator<Item = &'static str> {
 }
 
 /// Attributes of files, file sets and threads that have no effect; most are of older versions.
-pub(super) const WITHOUT_EFFECT: [&str; 6] = ["cached", "filesizegamma", "fstype", "namelength", "procname", "useism"];
+pub(super) const WITHOUT_EFFECT: [&str; 4] = ["fstype", "namelength", "procname", "useism"];
 
 /// Attributes of random variables that have no effect.
 pub(super) const RANDOM_WITHOUT_EFFECT: [&str; 2] = ["seed", "randsrc"];

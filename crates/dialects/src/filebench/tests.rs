@@ -4,9 +4,9 @@ use super::*;
 use crate::FileError;
 use plumb_result::measurement::StepMeasurement;
 use plumb_workload::phase::When;
-use plumb_workload::program::{Amount, SharedPick, SharedStep, SharedTree, SharedWork, TreeAccess};
+use plumb_workload::program::{Amount, Draw, SharedPick, SharedStep, SharedTree, SharedWork, TreeAccess};
 use plumb_workload::validate::validate;
-use plumb_workload::{OpKind, Target, Work, Workload};
+use plumb_workload::{Bytes, OpKind, Target, Work, Workload};
 
 fn nothing(path: &str) -> Result<String, FileError> {
     Err(FileError::io(path)(std::io::ErrorKind::NotFound.into()))
@@ -101,7 +101,7 @@ fn errors_have_a_place_and_a_way_out() {
     for (script, says) in [
         (
             "set $dir=/tmp\ndefine bogus",
-            "t.f:2:8: expected `fileset`, `file`, `process`, `flowop` or `randvar`, found `bogus`",
+            "t.f:2:8: expected `fileset`, `file`, `process`, `flowop`, `posset` or `randvar`, found `bogus`",
         ),
         ("defin", "t.f:1:1: unknown command `defin`; did you mean `define`?"),
         (
@@ -198,9 +198,66 @@ fn the_older_style_is_read() {
     let plan = plan.unwrap();
     assert_eq!(tree(&plan, "s").files, 100_000);
     assert_eq!(tree(&plan, "s").size.mean(), Some(0.8 * 2560.0 + 0.2 * 10240.0));
-    assert_eq!(plan.remarks[0].to_string(), "t.f:14:65: `cached` has no effect");
+    assert!(plan.remarks.is_empty() && !tree(&plan, "s").uncached, "{:?}", plan.remarks);
     let SharedWork::Spin { times } = &steps(&plan.workload)[0].does else { panic!() };
     assert_eq!(times.mean(), Some(5.0));
+}
+
+// Protects scripts of 1.4 that go to a set of positions: with a seed, the same ones as there; what they are no use to is named.
+#[test]
+fn sets_of_positions_are_drawn_as_the_c_library_draws() {
+    let script = "set $max=7516192768\ndefine posset name=places,type=rnd,entries=3,max=$max,seed=2\n\
+                  define fileset name=s,path=/tmp/t,entries=1,size=8g\n\
+                  define process name=p { thread name=t {\n\
+                  flowop write name=w,filesetname=s,possetname=places,random,iosize=2k\n\
+                  flowop read name=r,filesetname=s,possetname=places,iosize=2k\n\
+                  flowop aiowrite name=a,filesetname=s,possetname=places,random,iosize=2k } }\nrun 1";
+    let plan = plan(script);
+    let places = |name: &str| match steps_named(&plan, name).does {
+        SharedWork::Write(moves) | SharedWork::Read(moves) | SharedWork::StartWrite(moves) => moves.places,
+        other => panic!("{other:?}"),
+    };
+    // srand(2); rand() of the GNU C library: 1505335290, 1738766719, 190686788.
+    let part = |number: f64| {
+        let all = (number / 2147483647.0 * u64::MAX as f64) as u64;
+        Bytes(all / (u64::MAX / (7_516_192_768 + 512)) / 512 * 512)
+    };
+    assert_eq!(places("w"), [1_505_335_290.0, 1_738_766_719.0, 190_686_788.0].map(part));
+    assert!(places("w").iter().all(|place| place.0 > 0 && place.0 <= 7_516_192_768));
+    assert!(places("r").is_empty() && places("a").is_empty());
+    let idle = "`possetname` has no effect: it is for `read` and `write` with `random`";
+    let remarks: Vec<&str> = plan.remarks.iter().map(|remark| remark.message.as_str()).collect();
+    assert_eq!(remarks, [idle, idle]);
+    for (set, wrong) in [
+        ("type=rnd,entries=3,max=1m", "no `name`"),
+        ("name=x,entries=3,max=1m", "no `type`"),
+        ("name=x,type=collection,entries=3,max=1m", "of type `collection`"),
+        ("name=x,type=rnd,max=1m", "no `entries`"),
+        ("name=x,type=rnd,entries=513,max=1m", "513 positions"),
+        ("name=x,type=rnd,entries=3", "no `max`"),
+    ] {
+        let said = obeyed(&format!("define posset {set}\nrun 1"), &[], None).unwrap_err().to_string();
+        assert!(said.contains(wrong), "{said}");
+    }
+    let said = obeyed(&script.replace("posset name=places", "posset name=other"), &[], None).unwrap_err().to_string();
+    assert!(said.contains("no set of positions `places`"), "{said}");
+}
+
+/// What a file set of 1.4 says of its sizes and of the page cache.
+#[test]
+fn sizes_are_spread_and_files_dropped_as_in_the_older_style() {
+    let set = |attributes: &str| {
+        let script = format!(
+            "define fileset name=s,path=/tmp/t,entries=9,size=16k{attributes}\n\
+             define process name=p {{ thread name=t {{ flowop hog name=h }} }}\nrun 1"
+        );
+        tree(&plan(&script), "s").clone()
+    };
+    assert_eq!((set("").size, set("").uncached), (Amount::Fixed(16384), false));
+    assert_eq!(set(",filesizegamma=0,cached").size, Amount::Fixed(16384));
+    let spread = set(",filesizegamma=1500,cached=false");
+    assert_eq!((spread.size.mean(), spread.uncached), (Some(16384.0), true));
+    assert!(matches!(&spread.size, Amount::Drawn(size) if size.draw == Draw::Gamma { shape: 1.5 }), "{spread:?}");
 }
 
 /// Composite flowops have local variables, which are bound where they are used; they nest, and steps can mean what is
@@ -276,7 +333,7 @@ fn steps_named(plan: &Plan, name: &str) -> SharedStep {
 #[test]
 fn idle_attributes_are_named() {
     let script = "set $r=randvar(type=uniform,min=1,mean=2,seed=7,randsrc=urandom)\nset $r.seed=8\n\
-                  define fileset name=s,path=/tmp/t,entries=1,size=1k,filesizegamma=1500\n\
+                  define fileset name=s,path=/tmp/t,entries=1,size=1k,fstype=ufs\n\
                   define process name=p { thread name=t,useism { flowop hog name=h,value=$r } }\nrun 1";
     let (said, plan) = obeyed(script, &[], None).unwrap();
     let own = "has no effect: each thread draws its own numbers, the same ones in each run";
@@ -285,7 +342,7 @@ fn idle_attributes_are_named() {
         [format!("t.f:1:42: `seed` {own}"), format!("t.f:1:49: `randsrc` {own}"), format!("t.f:2:13: `seed` {own}")]
     );
     let remarks: Vec<String> = plan.unwrap().remarks.iter().map(Wrong::to_string).collect();
-    assert_eq!(remarks, ["t.f:3:53: `filesizegamma` has no effect", "t.f:4:39: `useism` has no effect"]);
+    assert_eq!(remarks, ["t.f:3:53: `fstype` has no effect", "t.f:4:39: `useism` has no effect"]);
 }
 
 /// Attributes of flowops and file sets reach the steps; each type of flowop is known.

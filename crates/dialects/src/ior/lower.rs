@@ -87,7 +87,7 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
         phases.iter_mut().for_each(|phase| phase.memory_pressure = Some(pressure));
     }
     let names = Names::Said(names.iter().map(PathBuf::from).collect());
-    let target = match test.api {
+    let target = match test.calls() {
         Api::Posix | Api::Mmap | Api::MpiIo(_) => Target::Scratch(ScratchTarget { path: PathBuf::new(), names }),
         Api::Dummy(delays) => Target::Null(NullTarget {
             size: Bytes(test.all_bytes()),
@@ -291,7 +291,7 @@ impl Lowering<'_> {
             mpi: self.mpi_open(writes, of).map(Box::new),
             ..OpenStep::default()
         })];
-        if test.api == Api::Mmap {
+        if test.calls() == Api::Mmap {
             let length = if test.file_per_rank { test.file_bytes().unwrap_or(0) } else { test.all_bytes() };
             let advice = match (test.advises_dont_need, test.advises_pattern, test.random) {
                 (true, _, _) => Advice::DontNeed,
@@ -305,7 +305,7 @@ impl Lowering<'_> {
     }
 
     fn closed(&self) -> Vec<Step> {
-        let unmap = (self.test.api == Api::Mmap).then_some(Step::Unmap { handle: HANDLE });
+        let unmap = (self.test.calls() == Api::Mmap).then_some(Step::Unmap { handle: HANDLE });
         unmap.into_iter().chain([Step::Close { handle: HANDLE }]).collect()
     }
 
@@ -328,7 +328,7 @@ impl Lowering<'_> {
         meets(&mut steps);
         steps.push(Step::Transfer(self.transfer(kind, of)));
         if writes && test.flushes {
-            steps.push(if test.api == Api::Mmap {
+            steps.push(if test.calls() == Api::Mmap {
                 Step::Msync { handle: HANDLE }
             } else {
                 Step::Fsync { handle: HANDLE }
@@ -340,7 +340,8 @@ impl Lowering<'_> {
         let program = Program {
             before,
             content: ProgramContent::Packets(packets),
-            checks: kind == AccessKind::WriteCheck || (kind == AccessKind::Read && test.checks_read),
+            // A dry run has no data.
+            checks: !test.dry && (kind == AccessKind::WriteCheck || (kind == AccessKind::Read && test.checks_read)),
             log_ops: test.op_csv.is_some(),
             ..Program::new(steps)
         };
@@ -350,7 +351,7 @@ impl Lowering<'_> {
     /// How MPI-IO opens the file of a rank.
     fn mpi_open(&self, writes: bool, of: u32) -> Option<MpiOpen> {
         let test = self.test;
-        let Api::MpiIo(options) = test.api else { return None };
+        let Api::MpiIo(options) = test.calls() else { return None };
         let (first, stride) = self.blocks(of);
         // IOR counts all ranks' data, in a file of one rank as well.
         let preallocate = if options.preallocates && writes { test.all_bytes() } else { 0 };
@@ -402,12 +403,12 @@ impl Lowering<'_> {
         let does = if kind == AccessKind::Write { Moves::Write } else { Moves::Read };
         Transfer {
             order: RecordOrder::Segments(segments),
-            via: match test.api {
+            via: match test.calls() {
                 Api::Mmap => Via::Mapped { sync: test.flushes_each.then_some(true) },
                 Api::MpiIo(_) => Via::Mpi { together: test.collective },
                 Api::Posix | Api::Dummy(_) => Via::Plain,
             },
-            flushes: test.flushes_each && does == Moves::Write && test.api != Api::Mmap,
+            flushes: test.flushes_each && does == Moves::Write && test.calls() != Api::Mmap,
             pauses: (test.transfer_delay_us > 0)
                 .then_some(Pauses { time: Nanos(u64::from(test.transfer_delay_us) * 1000), every: 1 }),
             wall: match (test.wall_s, does) {

@@ -61,7 +61,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt { support: GPU, ..long("GPUid", Number, "-1", "Which GPU") },
     Opt { support: GPU, ..long("GPUDirect", Flag, "", "GPUDirect") },
     Opt { support: Ignored("Plumb prints its own findings"), ..long("debug", Text, "", "A word to print") },
-    Opt { support: NotYet("-D and -i limit a test"), ..long("dryRun", Flag, "", "Do nothing, and print") },
+    long("dryRun", Flag, "", "Touch no file, and print as if it were done"),
     long("interIODelay", Number, "0", "Delay after each transfer, µs"),
     long("memoryPerTask", Size, "0", "Memory to use up for each task"),
     long("minTimeDuration", Number, "0", "Repeat transfers for at least N seconds"),

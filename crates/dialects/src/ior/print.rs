@@ -114,6 +114,9 @@ fn options(done: &Done, ranks_per_node: u32) -> Vec<(&'static str, Value)> {
         ("blocksize", json!(size(test.block_bytes))),
         ("aggregate filesize", json!(size(test.all_bytes()))),
     ]);
+    if test.dry {
+        options.push(("dryRun", json!(1)));
+    }
     if test.wall_s > 0 {
         options.push(("stonewallingTime", json!(test.wall_s)));
         options.push(("stoneWallingWearOut", json!(u8::from(test.wear_out))));
@@ -140,6 +143,12 @@ pub fn test_head(done: &Done, ranks_per_node: u32) -> String {
          --------   ----\n",
     );
     text
+}
+
+/// Hints, under a heading, as IOR shows them.
+pub fn hints(heading: &str, hints: &[(String, String)]) -> String {
+    let lines: String = hints.iter().map(|(name, value)| format!("\t{name} = {value}\n")).collect();
+    format!("\n{heading} {{\n{lines}}}\n")
 }
 
 fn csv_head() -> String {

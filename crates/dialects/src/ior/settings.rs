@@ -165,6 +165,10 @@ pub struct Test {
     pub tasks: u32,
     /// Ranks that there are.
     pub ranks: u32,
+    /// Nothing is done but printing: no file is touched.
+    pub dry: bool,
+    /// Hints to MPI-IO are printed, as they are given and as the library takes them.
+    pub shows_hints: bool,
     /// Form of the report.
     pub form: Form,
     /// Where it goes.
@@ -265,6 +269,8 @@ pub(super) fn test(said: &Said, id: u32, launched: Option<&Launched>) -> Result<
         time_max_min: said.small_count("T", 0)?,
         tasks,
         ranks,
+        dry: said.is_set("dryRun"),
+        shows_hints: said.is_set("mpiio.showHints"),
         form: match said.text("summaryFormat").unwrap_or("default") {
             table if table.eq_ignore_ascii_case("default") => Form::Table,
             json if json.eq_ignore_ascii_case("JSON") => Form::Json,
@@ -411,6 +417,14 @@ impl Test {
             ));
         }
         Ok(())
+    }
+
+    /// What makes the calls: nothing does in a dry run.
+    pub fn calls(&self) -> Api {
+        match self.api {
+            Api::Posix | Api::Mmap | Api::MpiIo(_) if self.dry => Api::Dummy(NullDelays::default()),
+            api => api,
+        }
     }
 
     /// Bytes of one rank in its file.

@@ -21,9 +21,11 @@ use plumb_workload::{DeviceTarget, FileTarget, FilesTarget, Prepare, Target};
 use rustix::fs::{FallocateFlags, FileType, SeekFrom};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -236,6 +238,26 @@ impl TargetFiles {
     pub fn open_read_only<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<TargetFiles, PrepareError> {
         let files = paths.into_iter().map(|path| open_existing(path, None)).collect::<Result<_, _>>()?;
         Ok(TargetFiles { files })
+    }
+
+    /// The same files of another process, for reading only: as many, as long, and named alike, from the first one on.
+    ///
+    /// # Errors
+    /// As [`TargetFiles::open_read_only`]; [`PrepareError::TooManyFiles`].
+    pub(crate) fn of_others(&self, first: &Path) -> Result<TargetFiles, PrepareError> {
+        // Own files stay open.
+        allow_open_files((self.len() as u32).saturating_mul(2))?;
+        let first = first.as_os_str().as_bytes();
+        let path = |number: usize| match number {
+            0 => first.to_vec(),
+            // `data.0`, `data.1` …
+            number => [first.strip_suffix(b"0").unwrap_or(first), number.to_string().as_bytes()].concat(),
+        };
+        let opened = self.files.iter().enumerate().map(|(number, own)| {
+            let path = PathBuf::from(OsString::from_vec(path(number)));
+            Ok(TargetFile { length_bytes: own.length_bytes, ..open_existing(&path, None)? })
+        });
+        Ok(TargetFiles { files: opened.collect::<Result<_, PrepareError>>()? })
     }
 
     /// Each of them.

@@ -1,7 +1,8 @@
 //! Opens targets through the guard and lays them out, or simulates them.
 
 use super::{
-    FailedJob, FileSet, GroupSeat, OpenFiles, OpenSim, OpenTarget, OpenTargets, OpenTree, TargetContext, content_stream,
+    FailedJob, FileSet, GroupSeat, OpenFiles, OpenSim, OpenTarget, OpenTargets, OpenTree, TargetContext, TreeRoot,
+    content_stream,
 };
 use crate::backend::FileKind;
 use crate::content::{BufferRequest, Buffers, ContentError, Filler, Stamper, total_bytes};
@@ -426,5 +427,5 @@ fn open_tree(
             error => EngineError::Tree { target: name.to_owned(), reason: error.to_string() },
         },
     )?;
-    Ok(OpenTarget::Tree(OpenTree { root, files: FileSet::new(shape), content: target.content }))
+    Ok(OpenTarget::Tree(OpenTree { root: TreeRoot::Own(root), files: FileSet::new(shape), content: target.content }))
 }

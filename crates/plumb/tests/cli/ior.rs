@@ -227,3 +227,21 @@ fn dummy_touches_no_file() {
     assert_eq!(left, ["out.json", "wall"]);
     home.plumb("as ior -a DUMMY -w -W").expect(255).complains(&["DUMMY does not keep"]);
 }
+
+// Protects --dryRun: all back ends print their phases, no file is touched, and the result is not taken for storage's.
+#[test]
+fn a_dry_run_touches_no_file() {
+    let home = Home::new();
+    std::fs::write(home.work().join("precious"), "data").unwrap();
+    for api in ["POSIX", "MMAP", "MPIIO -c --mpiio.useFileView"] {
+        let line = format!("as ior -a {api} --dryRun -w -r -R -W -G 7 -b 64k -t 16k -s 2 -o precious");
+        let said = home.plumb(&line).expect(0);
+        said.says(&["dryRun : 1", &format!("api : {}", api.split(' ').next().unwrap()), "write", "read"]);
+        let result = home.plumb("show --json").expect(0).json();
+        let target = &result["workload"]["target"]["files"];
+        assert!(target["null"].is_object(), "{target}");
+    }
+    home.plumb("as ior --dryRun -w -F -b 64k -t 16k -o new --plumb-ranks 2").expect(0);
+    assert_eq!(std::fs::read_to_string(home.work().join("precious")).unwrap(), "data");
+    assert_eq!(std::fs::read_dir(home.work()).unwrap().count(), 1);
+}

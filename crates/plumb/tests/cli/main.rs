@@ -34,6 +34,7 @@ mod md_workbench;
 mod mdtest;
 mod modes;
 mod mpi;
+mod mpi_files;
 mod noise;
 mod output;
 mod pages;

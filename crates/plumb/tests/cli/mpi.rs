@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A launcher, and what it needs to start more processes than there are processors, also as root.
-struct Launcher {
+pub struct Launcher {
     program: &'static str,
     options: &'static [&'static str],
     transport: &'static str,
@@ -24,13 +24,13 @@ const LAUNCHERS: [Launcher; 2] = [
 ];
 
 /// Those that are here.
-fn launchers() -> impl Iterator<Item = &'static Launcher> {
+pub fn launchers() -> impl Iterator<Item = &'static Launcher> {
     LAUNCHERS.iter().filter(|launcher| needs::tools(&[launcher.program]))
 }
 
 impl Launcher {
     /// With words before the program, such as those of a shell.
-    fn command_after(&self, before: &[&str], home: &Home, ranks: u32, line: &str) -> Command {
+    pub fn command_after(&self, before: &[&str], home: &Home, ranks: u32, line: &str) -> Command {
         let plain = home.command(line.split_whitespace());
         let mut command = Command::new(self.program);
         command.args(self.options).args(["-n", &ranks.to_string()]).args(before);
@@ -58,7 +58,7 @@ const WRITES: &str = "name = \"writes\"\n[target.data.file]\npath = \"data\"\nsi
 const MANY: &str = "name = \"many\"\n[target.data.files]\npath = \"data\"\nsize = \"4KiB\"\ncount = 300\n[[phase]]\n\
                     name = \"read\"\n[[phase.workers]]\ntarget = \"data\"\nlimit.ops = 32\nwork.blocks.block = \"4KiB\"\n";
 
-fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
+pub fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
     result["phases"].as_array().unwrap().iter().find(|phase| phase["name"] == name).unwrap()
 }
 

@@ -42,6 +42,9 @@ pub(super) fn spread(phase: &PhaseResult, detail: Detail) -> Option<String> {
         last.host,
         when(*start_skew_ns),
     );
+    if let Some(of) = &spread.read_files_of {
+        text.push_str(&format!("; each read the files of {of}"));
+    }
     if detail == Detail::Full {
         let slow = spread.slowest.iter().map(|one| format!("{} on {} {}", one.rank, one.host, when(one.done_ns)));
         text.push_str(&format!(
@@ -66,7 +69,7 @@ mod tests {
     #[test]
     fn first_and_last_are_named() {
         let spread = RankSpread::of(vec![done(0, 2_000_000_000), done(1, 1_000_000_000)], 12_000);
-        let phase = PhaseResult {
+        let mut phase = PhaseResult {
             name: "write".to_owned(),
             wall_ns: 2_000_000_000,
             metrics: Default::default(),
@@ -84,5 +87,10 @@ mod tests {
         );
         let full = super::spread(&phase, Detail::Full).unwrap();
         assert!(full.ends_with("slowest: 0 on node0 2.0 s, 1 on node1 1.0 s"), "{full}");
+        if let Some(spread) = &mut phase.ranks {
+            spread.read_files_of = Some("another host".to_owned());
+        }
+        let brief = super::spread(&phase, Detail::Brief).unwrap();
+        assert!(brief.ends_with("started within 12 µs; each read the files of another host"), "{brief}");
     }
 }

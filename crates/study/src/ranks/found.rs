@@ -34,7 +34,7 @@ impl OfRanks {
         measurement: &mut Measurement,
         stop: StopFlag,
     ) -> Result<OfRanks, RunError> {
-        let RanksFound { mut phases, ended_by } = found;
+        let RanksFound { mut phases, read_files_of, ended_by } = found;
         let is_by_signal = stop.signal().is_some_and(|signal| signal != StopSignal::Program);
         // Who presses Ctrl-C knows that all ranks are interrupted.
         let ended_by: Vec<String> =
@@ -83,7 +83,7 @@ impl OfRanks {
         Ok(OfRanks {
             workload: division.of_ranks(workload, &all, ranks.size()),
             hosts,
-            spreads: phases.iter().map(RankPhase::spread).collect(),
+            spreads: phases.iter().zip(read_files_of).map(|(phase, of)| phase.spread(of)).collect(),
             facts,
         })
     }

@@ -6,7 +6,7 @@ use super::mpi_io::mpi_io_of;
 use super::order::{Division, WorkloadOfRank};
 use super::patience::AfterSignal;
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
-use plumb_cluster::{Arrival, ClusterError, Ending, EndingKind, Release, monotonic_ns, wait_until_ns};
+use plumb_cluster::{Arrival, ClusterError, Ending, EndingKind, Exchange, Release, monotonic_ns, wait_until_ns};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{MpiIo, OtherProcesses};
 use plumb_result::PhaseMeasurement;
@@ -20,6 +20,8 @@ use std::sync::Arc;
 /// What all do together next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
+    /// Say where the files are that another rank reads.
+    Exchange,
     /// Be ready for a phase.
     Ready,
     /// Start its clock.
@@ -38,6 +40,11 @@ fn meetings_of(phase: &Phase) -> usize {
     phase.workers.iter().filter_map(|group| group.work.program()).map(Program::meetings).max().unwrap_or(0)
 }
 
+/// What all do first in a phase, in which they read each other's files or do not.
+fn first_of(exchanges: Option<&bool>) -> Next {
+    if exchanges == Some(&true) { Next::Exchange } else { Next::Ready }
+}
+
 /// Whether any worker opens files by MPI-IO.
 fn opens_by_mpi(workload: &Workload) -> bool {
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
@@ -52,7 +59,8 @@ pub(crate) struct RanksRun<'a> {
     files: &'a FilesOfRanks,
     /// Phases on virtual time have no barriers.
     has_barriers: bool,
-    phases: usize,
+    /// Of each phase, whether ranks read each other's files.
+    exchanges: Vec<bool>,
     next: Cell<Next>,
     summed: Cell<usize>,
     start_ns: Cell<u64>,
@@ -63,6 +71,8 @@ pub(crate) struct RanksRun<'a> {
     after_signal: AfterSignal,
     /// Workers may be in calls of MPI's that nothing ends.
     uses_mpi_io: bool,
+    /// Whose files this rank reads, and who reads its own.
+    exchange: Option<Exchange>,
     /// Of the workers of all ranks inside a phase, and how many each phase has; none where every rank runs all workers by itself.
     meetings: Option<(Arc<Meetings>, Vec<usize>)>,
     reasons: RefCell<Vec<String>>,
@@ -74,6 +84,8 @@ pub(crate) struct RanksRun<'a> {
 pub(crate) struct RanksFound {
     /// By phase.
     pub(crate) phases: Vec<RankPhase>,
+    /// By phase, whose files each rank read, where not its own.
+    pub(crate) read_files_of: Vec<Option<String>>,
     /// Why it ended early.
     pub(crate) ended_by: Vec<String>,
 }
@@ -90,6 +102,9 @@ impl<'a> RanksRun<'a> {
         // Of the whole: a rank without work of its own makes the same barriers as the others.
         let is_simulated = workload.target.values().any(|target| matches!(target, Target::Sim(_)));
         let after_signal = AfterSignal::new(stop, ranks.rank(), ranks.size());
+        let exchange = (division == Division::Each).then(|| ranks.roster.exchange(ranks.rank())).flatten();
+        let exchanges = |phase: &Phase| exchange.is_some() && workload.read_of_others(phase).next().is_some();
+        let exchanges: Vec<bool> = workload.phase.iter().map(exchanges).collect();
         RanksRun {
             ranks,
             stop,
@@ -97,14 +112,15 @@ impl<'a> RanksRun<'a> {
             workers: if division == Division::Each { Workers::Together } else { Workers::SideBySide },
             files: &own.files,
             has_barriers: !is_simulated,
-            phases: own.workload.phase.len(),
-            next: Cell::new(Next::Ready),
+            next: Cell::new(first_of(exchanges.first())),
+            exchanges,
             summed: Cell::new(0),
             start_ns: Cell::new(0),
             ends: Cell::new(false),
             last_is_summed: Cell::new(false),
             after_signal,
             uses_mpi_io: opens_by_mpi(workload),
+            exchange,
             meetings: (division != Division::Each).then(|| {
                 let meetings = Meetings::new(Arc::clone(&ranks.cluster), after_signal);
                 (Arc::new(meetings), workload.phase.iter().map(meetings_of).collect())
@@ -196,6 +212,41 @@ impl<'a> RanksRun<'a> {
         }
     }
 
+    /// Waits until the files of all ranks are complete, which `own` says of this rank's; tells the rank that reads them where they
+    /// are, and answers where those are that this rank reads.
+    pub(crate) fn exchange_files(&self, own: &dyn Fn() -> Result<Vec<u8>, String>) -> Option<Vec<u8>> {
+        let exchange = self.exchange?;
+        if self.ends.get() || self.next.get() != Next::Exchange {
+            return None;
+        }
+        self.next.set(Next::Ready);
+        let own = own();
+        let arrival = match (self.arrival(), &own) {
+            (Arrival::Ready, Err(why)) => Arrival::Ends(why.clone()),
+            (arrival, _) => arrival,
+        };
+        self.barrier(arrival)?;
+        let (cluster, patience) = (&*self.ranks.cluster, self.after_signal.patience());
+        let own = own.ok()?;
+        let send = || cluster.send(exchange.reader, &own, &patience);
+        let receive = || cluster.receive(exchange.source, &patience);
+        let received = match exchange.sends_first {
+            true => send().and_then(|()| receive()),
+            false => receive().and_then(|bytes| send().map(|()| bytes)),
+        };
+        let failed = |error: ClusterError| {
+            self.ranks.broken.set(true);
+            self.end(vec![error.to_string()]);
+        };
+        received.map_err(failed).ok()
+    }
+
+    /// Whose files the ranks read in a phase, where not their own.
+    fn read_files_of(&self, phase: usize) -> Option<String> {
+        let between_hosts = self.exchange.filter(|_| self.exchanges.get(phase) == Some(&true))?.between_hosts;
+        Some(if between_hosts { "another host" } else { "the next rank" }.to_owned())
+    }
+
     /// The workers are ready: waits until those of all ranks are.
     pub(crate) fn await_ready(&self) {
         if !self.has_barriers || self.ends.get() || self.next.get() != Next::Ready {
@@ -267,8 +318,8 @@ impl<'a> RanksRun<'a> {
     }
 
     fn sum(&self, own: RankPhase) {
-        self.next.set(Next::Ready);
         self.summed.set(self.summed.get() + 1);
+        self.next.set(first_of(self.exchanges.get(self.summed.get())));
         let name = |rank: u32| self.name(rank);
         let mut sum = PhaseSum { phase: own, workers: self.workers, files: self.files, name: &name };
         if let Err(error) = self.ranks.cluster.reduce(&mut sum, &self.after_signal.patience()) {
@@ -293,7 +344,7 @@ impl<'a> RanksRun<'a> {
             (None, true) => INTERRUPTED,
             (None, false) => "ended before the others",
         };
-        while self.summed.get() < self.phases && !(self.ends.get() && self.last_is_summed.get()) {
+        while self.summed.get() < self.exchanges.len() && !(self.ends.get() && self.last_is_summed.get()) {
             let is_before_barrier = self.has_barriers && self.next.get() != Next::Sum;
             if is_before_barrier && !self.ends.get() {
                 self.barrier(Arrival::Ends(why.to_owned()));
@@ -304,6 +355,7 @@ impl<'a> RanksRun<'a> {
         if self.uses_mpi_io && self.ranks.cluster.is_to_end().is_some() {
             self.ranks.broken.set(true);
         }
-        RanksFound { phases: self.found.take(), ended_by: self.reasons.take() }
+        let read_files_of = (0..self.exchanges.len()).map(|phase| self.read_files_of(phase)).collect();
+        RanksFound { phases: self.found.take(), read_files_of, ended_by: self.reasons.take() }
     }
 }

@@ -131,12 +131,12 @@ impl RankPhase {
         self.hosts.iter().find(|host| host.speaker == speaker)
     }
 
-    /// How far apart the ranks were.
-    pub(crate) fn spread(&self) -> Option<RankSpread> {
+    /// How far apart the ranks were, which read these files where not their own.
+    pub(crate) fn spread(&self, read_files_of: Option<String>) -> Option<RankSpread> {
         let (first_start, last_start) = self.starts_ns?;
         let mut done = self.done.clone();
         done.iter_mut().for_each(|one| one.done_ns = one.done_ns.saturating_sub(first_start));
-        RankSpread::of(done, last_start - first_start)
+        RankSpread::of(done, last_start - first_start).map(|spread| RankSpread { read_files_of, ..spread })
     }
 }
 
@@ -238,7 +238,7 @@ mod tests {
             let host = sum.host(1).unwrap();
             assert_eq!((host.ranks, host.share.measured.count(), host.share.measured.workers.len()), (2, 24, 2));
             assert_eq!(host.observations.kernel_log.value().unwrap(), &["seen by 1"]);
-            let spread = sum.spread().unwrap();
+            let spread = sum.spread(None).unwrap();
             assert_eq!(
                 (spread.ranks, spread.start_skew_ns, spread.first_done.rank, spread.last_done().rank),
                 (4, 3, 0, 3)

@@ -81,6 +81,13 @@ pub const SHORTHANDS: &[Shorthand] = &[
     shorthand("ops", "100000", Reach::Phases, &["stop", "ops"], "ops of each phase at most"),
     shorthand("ramp", "5s", Reach::Phases, &["ramp"], "time at the start of each phase that is not measured"),
     shorthand("cache", "direct", Reach::Phases, &["cache"], "the page cache: as-is, cold, warm or direct"),
+    shorthand(
+        "reads-own",
+        "true",
+        Reach::Phases,
+        &["reads-own"],
+        "of several MPI ranks, each reads the files that it wrote",
+    ),
     shorthand("flush", "fdatasync", Reach::Phases, &["end", "flush"], "what makes the writes of each phase durable"),
     shorthand("count", "4", Reach::Workers, &["count"], "workers in each group"),
     shorthand("backend", "io-uring", Reach::BlockWorkers, &["backend"], "what executes the ops"),

@@ -7,6 +7,7 @@
 use super::amount::Amount;
 use crate::content::Content;
 use crate::op::OpKind;
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -46,6 +47,10 @@ pub struct SharedTree {
     /// What happens to a tree that is there already.
     #[serde(default)]
     pub existing: ExistingTree,
+    /// Files are dropped from the page cache once they are there, as far as they are on the device already
+    /// (`POSIX_FADV_DONTNEED`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncached: bool,
     /// How its files are opened.
     #[serde(default)]
     pub access: TreeAccess,
@@ -326,6 +331,9 @@ pub struct SharedTransfer {
     /// Places lie within the first `within` bytes; in all of the file when 0.
     #[serde(default)]
     pub within: u64,
+    /// With `random`: at one of these offsets instead, each as likely as the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Bytes>,
 }
 
 /// What [`SharedWork::TakeEvents`] counts.

@@ -16,6 +16,10 @@ type Sync = extern "C" fn(Handle) -> c_int;
 type Preallocate = extern "C" fn(Handle, i64) -> c_int;
 type SetView = extern "C" fn(Handle, i64, Handle, Handle, *const c_char, Handle) -> c_int;
 type SetInfo = extern "C" fn(Handle, *const c_char, *const c_char) -> c_int;
+type InfoOf = extern "C" fn(Handle, *mut Handle) -> c_int;
+type CountHints = extern "C" fn(Handle, *mut c_int) -> c_int;
+type NameOfHint = extern "C" fn(Handle, c_int, *mut c_char) -> c_int;
+type ValueOfHint = extern "C" fn(Handle, *const c_char, c_int, *mut c_char, *mut c_int) -> c_int;
 type GroupOf = extern "C" fn(Handle, *mut Handle) -> c_int;
 type RangeOf = extern "C" fn(Handle, c_int, *mut [c_int; 3], *mut Handle) -> c_int;
 type CreateOfGroup = extern "C" fn(Handle, Handle, c_int, *mut Handle) -> c_int;
@@ -40,6 +44,10 @@ struct Functions {
     create_info: OfHandle,
     set_info: SetInfo,
     free_info: OfHandle,
+    info_of: InfoOf,
+    count_hints: CountHints,
+    name_of_hint: NameOfHint,
+    value_of_hint: ValueOfHint,
     group: GroupOf,
     range: RangeOf,
     free_group: OfHandle,
@@ -149,6 +157,10 @@ impl Library {
                 create_info: function(library, c"MPI_Info_create", file)?,
                 set_info: function(library, c"MPI_Info_set", file)?,
                 free_info: function(library, c"MPI_Info_free", file)?,
+                info_of: function(library, c"MPI_File_get_info", file)?,
+                count_hints: function(library, c"MPI_Info_get_nkeys", file)?,
+                name_of_hint: function(library, c"MPI_Info_get_nthkey", file)?,
+                value_of_hint: function(library, c"MPI_Info_get", file)?,
                 group: function(library, c"MPI_Comm_group", file)?,
                 range: function(library, c"MPI_Group_range_incl", file)?,
                 free_group: function(library, c"MPI_Group_free", file)?,
@@ -241,6 +253,29 @@ impl FileLibrary {
         self.checked("MPI_File_open", opened).map(|()| File(file))
     }
 
+    /// The hints that a file has, by name.
+    pub(in crate::mpi) fn hints(&self, file: &File) -> Result<Vec<(String, String)>, FileCallError> {
+        let Functions { info_of, count_hints, name_of_hint, value_of_hint, free_info, .. } = self.functions;
+        let (mut info, mut count) = (self.abi.no_info, 0);
+        self.checked("MPI_File_get_info", info_of(file.0, &raw mut info))?;
+        if info == self.abi.no_info {
+            return Ok(Vec::new());
+        }
+        let counted = self.checked("MPI_Info_get_nkeys", count_hints(info, &raw mut count));
+        let hint = |number: c_int| {
+            // Names have at most 256 bytes in any library (`MPI_MAX_INFO_KEY`).
+            let (mut name, mut value, mut is_there): ([c_char; 512], [c_char; VALUE_MAX as usize + 1], c_int) =
+                ([0; 512], [0; VALUE_MAX as usize + 1], 0);
+            self.checked("MPI_Info_get_nthkey", name_of_hint(info, number, name.as_mut_ptr()))?;
+            let found = value_of_hint(info, name.as_ptr(), VALUE_MAX, value.as_mut_ptr(), &raw mut is_there);
+            self.checked("MPI_Info_get", found)?;
+            Ok((text_of(&name), if is_there == 0 { String::new() } else { text_of(&value) }))
+        };
+        let hints = counted.and_then(|()| (0..count).map(hint).collect());
+        free_info(&raw mut info);
+        hints
+    }
+
     /// Reserves space up to this length. All processes that opened the file do.
     pub(in crate::mpi) fn preallocate(&self, file: &File, bytes: i64) -> Result<(), FileCallError> {
         self.checked("MPI_File_preallocate", (self.functions.preallocate)(file.0, bytes))
@@ -317,6 +352,15 @@ impl FileLibrary {
         let mut handle = file.0;
         self.checked("MPI_File_close", (self.functions.close)(&raw mut handle))
     }
+}
+
+/// How much of a hint's value is read, bytes: as much as Open MPI allows.
+const VALUE_MAX: c_int = 255;
+
+/// What a library wrote, up to its zero.
+fn text_of(written: &[c_char]) -> String {
+    let bytes: Vec<u8> = written.iter().map(|&byte| byte as u8).take_while(|&byte| byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The blocks of a file that a process sees.

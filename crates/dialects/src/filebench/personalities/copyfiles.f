@@ -16,7 +16,7 @@ define process name=copying
   {
     flowop openfile name=open,filesetname=original,fd=1
     flowop readwholefile name=read,fd=1,iosize=$iosize
-    flowop createfile name=create,filesetname=copy,fd=2
+    flowop createfile name=make,filesetname=copy,fd=2
     flowop writewholefile name=write,fd=2,srcfd=1,iosize=$iosize
     flowop closefile name=read-close,fd=1
     flowop closefile name=write-close,fd=2

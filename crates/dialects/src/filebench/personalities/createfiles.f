@@ -13,7 +13,7 @@ define process name=creating
 {
   thread name=creator,instances=$nthreads,memsize=10m
   {
-    flowop createfile name=create,filesetname=created,fd=1
+    flowop createfile name=make,filesetname=created,fd=1
     flowop writewholefile name=write,fd=1,iosize=$iosize
     flowop closefile name=close,fd=1
   }

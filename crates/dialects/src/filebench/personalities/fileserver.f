@@ -12,9 +12,9 @@ define fileset name=shares,path=$dir,entries=$nfiles,size=$filesize,dirwidth=$me
 
 define process name=clients
 {
-  thread name=client,instances=$nthreads,memsize=10m
+  thread name=user,instances=$nthreads,memsize=10m
   {
-    flowop createfile name=create,filesetname=shares,fd=1
+    flowop createfile name=make,filesetname=shares,fd=1
     flowop writewholefile name=write,fd=1,srcfd=1,iosize=$iosize
     flowop closefile name=write-close,fd=1
     flowop openfile name=change,filesetname=shares,fd=1

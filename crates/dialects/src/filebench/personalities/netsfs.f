@@ -48,13 +48,13 @@ define flowop name=add
 
 define process name=clients
 {
-  thread name=client,instances=$nthreads,memsize=10m
+  thread name=user,instances=$nthreads,memsize=10m
   {
     flowop start name=start
     flowop edit name=edit,iters=6
     flowop add name=add,iters=3
     flowop statfile name=stat,filesetname=shares,indexed=$fileidx
-    flowop eventlimit name=rate
+    flowop eventlimit name=pace
   }
 }
 

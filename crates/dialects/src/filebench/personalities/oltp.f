@@ -41,13 +41,13 @@ define process name=writers,instances=$ndbwriters
 
 define process name=clients,instances=$nshadows
 {
-  thread name=client,memsize=1m
+  thread name=user,memsize=1m
   {
     flowop read name=page-read,filesetname=pages,iosize=$iosize,random,opennext,workingset=$workingset,directio=$directio
     flowop hog name=think,value=$usermode
     flowop sempost name=to-log,target=log-turn,value=1,blocking
     flowop sempost name=to-writers,target=page-turn,value=1,blocking
-    flowop eventlimit name=rate
+    flowop eventlimit name=pace
   }
 }
 

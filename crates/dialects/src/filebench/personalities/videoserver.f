@@ -20,7 +20,7 @@ define process name=replacing
   thread name=replacer,memsize=10m
   {
     flowop deletefile name=delete,filesetname=passive
-    flowop createfile name=create,filesetname=passive,fd=1
+    flowop createfile name=make,filesetname=passive,fd=1
     flowop writewholefile name=write,fd=1,iosize=$writeiosize
     flowop closefile name=close,fd=1
     flowop delay name=pause,value=$repintval
@@ -32,7 +32,7 @@ define process name=viewing
   thread name=viewer,instances=$nthreads,memsize=10m
   {
     flowop read name=view,filesetname=active,iosize=$readiosize
-    flowop bwlimit name=rate,target=view
+    flowop bwlimit name=limit,target=view
   }
 }
 

@@ -7,6 +7,7 @@
 //! that come to lie in different shares are from then on sized each for itself.
 
 use super::names::{Name, NameKind, ShareNames};
+use crate::others::number;
 use crate::tree::{ExtraDirectory, FileId, TreeShape};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -33,6 +34,28 @@ pub enum SetEntry {
     },
     /// A symbolic link.
     Symlink,
+}
+
+/// What one process tells another of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Free,
+    /// A file of the size that the shape gives it.
+    AsMade,
+    Symlink,
+    /// A file of another size, bytes.
+    Sized(u64),
+}
+
+impl Told {
+    fn to_byte(self) -> u8 {
+        match self {
+            Told::Free => 0,
+            Told::AsMade => 1,
+            Told::Symlink => 2,
+            Told::Sized(_) => 3,
+        }
+    }
 }
 
 /// A whole tree between phases.
@@ -85,6 +108,84 @@ impl TreeState {
             return exists.then(|| SetEntry::File { size: self.shape.size_of(file) });
         }
         self.holder(file).and_then(|share| share.entry(file))
+    }
+
+    /// What exists, for another process: runs of names that are alike, each what they are, how many, and for files that are not as
+    /// large as they were made, how large.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes: Vec<u8> = Vec::new();
+        if self.shares.is_empty() {
+            return bytes;
+        }
+        let mut run: Option<(Told, u64)> = None;
+        let mut end = |run: Option<(Told, u64)>| {
+            if let Some((told, names)) = run {
+                bytes.push(told.to_byte());
+                bytes.extend(names.to_le_bytes());
+                if let Told::Sized(size) = told {
+                    bytes.extend(size.to_le_bytes());
+                }
+            }
+        };
+        for number in 0..self.shape.files() {
+            let told = match self.entry(FileId(number)) {
+                None => Told::Free,
+                Some(SetEntry::Symlink) => Told::Symlink,
+                Some(SetEntry::File { size }) if size == self.shape.size_of(FileId(number)) => Told::AsMade,
+                Some(SetEntry::File { size }) => Told::Sized(size),
+            };
+            match &mut run {
+                Some((same, names)) if *same == told => *names += 1,
+                run => end(run.replace((told, 1))),
+            }
+        }
+        end(run);
+        bytes
+    }
+
+    /// A tree as another process says it is, for reading; `None` where it says nothing that makes sense, or too much for one share.
+    pub fn from_bytes(shape: Arc<TreeShape>, mut bytes: &[u8]) -> Option<TreeState> {
+        if bytes.is_empty() {
+            return Some(TreeState::new(shape));
+        }
+        let len = u32::try_from(shape.files()).ok().filter(|&len| u64::from(len) <= MAX_SHARE)?;
+        let mut told: Vec<Told> = Vec::with_capacity(len as usize);
+        while let Some((&kind, rest)) = bytes.split_first() {
+            bytes = rest;
+            let names = number(&mut bytes)?;
+            let kind = match kind {
+                0 => Told::Free,
+                1 => Told::AsMade,
+                2 => Told::Symlink,
+                3 => Told::Sized(number(&mut bytes)?),
+                _ => return None,
+            };
+            if names > u64::from(len) - told.len() as u64 {
+                return None;
+            }
+            told.resize(told.len() + names as usize, kind);
+        }
+        if told.len() != len as usize {
+            return None;
+        }
+        let names = ShareNames::new(len, |number| match told[number as usize] {
+            Told::Free => None,
+            Told::Symlink => Some(Name::SYMLINK),
+            // Its size is that of the shape.
+            Told::AsMade => Some(Name::PREPARED_FILE),
+            Told::Sized(_) => Some(Name::NEW_FILE),
+        });
+        let mut state = SetState { names, ..SetState::empty(&shape, 0, 0) };
+        if told.iter().any(|told| matches!(told, Told::Sized(_))) {
+            state.follow_contents();
+            let contents = state.contents.as_mut()?;
+            for (number, told) in (0..).zip(&told) {
+                if let Told::Sized(size) = told {
+                    contents.set_size(contents.node_of(number), *size);
+                }
+            }
+        }
+        Some(TreeState { shape, shares: vec![state] })
     }
 
     fn holder(&self, file: FileId) -> Option<&SetState> {

@@ -281,6 +281,9 @@ impl<'a> SharedCalls<'a> {
     #[inline]
     fn place(&mut self, moving: &Moving, handle: usize, bytes: u64) -> Result<u64, Errno> {
         let open = self.fd(handle)?;
+        if !moving.places.is_empty() {
+            return Ok(moving.places[self.rng.below(moving.places.len() as u64) as usize]);
+        }
         let size = self.set(open.set).shape.size_of(open.file);
         let extent = if moving.within > 0 { moving.within.min(size.max(bytes)) } else { size };
         Ok(self.rng.below((extent / bytes.max(1)).max(1)) * bytes)

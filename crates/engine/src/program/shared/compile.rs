@@ -63,6 +63,8 @@ pub(super) struct Moving {
     pub(super) size: Drawn,
     pub(super) random: bool,
     pub(super) within: u64,
+    /// Offsets that are drawn from, bytes; any when empty.
+    pub(super) places: Box<[u64]>,
 }
 
 /// What a step does.
@@ -380,7 +382,8 @@ impl Compiler<'_> {
 
     fn moving(&self, transfer: &SharedTransfer) -> (Moving, u64) {
         let (size, most) = self.request(&transfer.size);
-        (Moving { size, random: transfer.random, within: transfer.within }, most)
+        let places = transfer.places.iter().map(|place| place.0).collect();
+        (Moving { size, random: transfer.random, within: transfer.within, places }, most)
     }
 
     fn does(&mut self, step: &SharedStep, name: &str) -> Result<Does, ProgramError> {

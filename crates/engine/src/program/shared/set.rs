@@ -16,8 +16,9 @@ use crate::testdir::remove_contents;
 use crate::tree::layout::write_whole;
 use plumb_workload::program::{ExistingTree, TreeAccess};
 use plumb_workload::{Content, SharedTree, Workload};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{Advice, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
+use std::cmp::Ordering;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -89,7 +90,7 @@ pub(crate) fn open_set(
         }
     }
     let stream = crate::targets::content_stream(workload, setting, u32::MAX >> 9, seed as u32 >> 8);
-    let layout = Layout { set: &set, stop: setting.stop, stream, existing: target.existing };
+    let layout = Layout { set: &set, stop: setting.stop, stream, existing: target.existing, drops: target.uncached };
     let made = (|| {
         observer.file_set(name, FileSetStep::MakingDirectories);
         layout.make_directories()?;
@@ -127,6 +128,8 @@ struct Layout<'a> {
     stop: StopFlag,
     stream: StreamId,
     existing: ExistingTree,
+    /// Files are dropped from the page cache.
+    drops: bool,
 }
 
 impl Layout<'_> {
@@ -224,16 +227,19 @@ impl Layout<'_> {
         let new = if self.existing == ExistingTree::Remove { OFlags::EXCL } else { OFlags::empty() };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | new;
         let handle = rustix::fs::openat(set.root(), path.as_c_str(), flags, FILE_MODE).map_err(failed("make file"))?;
-        if self.existing != ExistingTree::Remove {
-            let there = rustix::fs::fstat(&handle).map_err(failed("read the length of file"))?.st_size as u64;
-            if there >= size {
-                return if there > size {
-                    rustix::fs::ftruncate(&handle, size).map_err(failed("cut file"))
-                } else {
-                    Ok(())
-                };
-            }
+        let there = match self.existing {
+            ExistingTree::Remove => 0,
+            _ => rustix::fs::fstat(&handle).map_err(failed("read the length of file"))?.st_size as u64,
+        };
+        match there.cmp(&size) {
+            Ordering::Less => write_whole(handle.as_fd(), size, piece, &mut |piece| filler.fill(piece))
+                .map_err(failed("write file"))?,
+            Ordering::Equal => {}
+            Ordering::Greater => rustix::fs::ftruncate(&handle, size).map_err(failed("cut file"))?,
         }
-        write_whole(handle.as_fd(), size, piece, &mut |piece| filler.fill(piece)).map_err(failed("write file"))
+        if self.drops {
+            rustix::fs::fadvise(&handle, 0, None, Advice::DontNeed).map_err(failed("drop from the page cache file"))?;
+        }
+        Ok(())
     }
 }

@@ -358,6 +358,7 @@ mod tests {
             preallocated_percent: 80,
             layout_threads: 1,
             existing: ExistingTree::Remove,
+            uncached: false,
             access: TreeAccess::ReadWrite,
             content: Default::default(),
         }

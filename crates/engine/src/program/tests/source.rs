@@ -390,6 +390,9 @@ fn states_pass_to_another_number_of_workers() {
             source.into_state().unwrap()
         });
         tree = TreeState::join(shape.clone(), ended.collect());
+        let told = TreeState::from_bytes(shape.clone(), &tree.to_bytes()).unwrap();
+        let entries = |tree: &TreeState| (0..1000).map(|file| tree.entry(FileId(file))).collect::<Vec<_>>();
+        assert_eq!(entries(&told), entries(&tree), "another process knows the same of it");
         let states = tree.clone().split(workers).unwrap();
         let mut extras: Vec<_> = states.iter().flat_map(SetState::extra_directories).collect();
         let all = extras.len();
@@ -398,6 +401,18 @@ fn states_pass_to_another_number_of_workers() {
         assert_eq!(extras.len(), all, "no directory belongs to two workers");
         // Each pass makes two and removes one.
         assert_eq!(all, [300, 600, 1300, 1400, 1600][phase]);
+    }
+}
+
+// Protects: what another process sends is read without trust.
+#[test]
+fn a_told_tree_that_makes_no_sense_is_none() {
+    let shape = shape(10, 50);
+    let of = |bytes: &[u8]| TreeState::from_bytes(shape.clone(), bytes);
+    let run = |kind: u8, names: u64| [&[kind], names.to_le_bytes().as_slice()].concat();
+    assert!(of(&run(1, 10)).is_some() && of(&[]).is_some());
+    for wrong in [run(1, 9), run(1, 11), run(0, u64::MAX), run(4, 10), run(3, 10), run(1, 10)[..5].to_vec()] {
+        assert!(of(&wrong).is_none(), "{wrong:?}");
     }
 }
 

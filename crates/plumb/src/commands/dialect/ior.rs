@@ -147,9 +147,14 @@ impl Dialect for Ior {
 
     fn listen<'a>(&'a self, run: &'a Run, bench: &mut Bench) -> Step<Watching<'a>> {
         bench.division = Division::Groups;
-        bench.mpi_io = mpi_io(&self.tests[run.test])?.map(|library| mpi_io_of(&library));
         let (test, repetition) = (&self.tests[run.test], run.lowered.repetition);
-        Ok(Watching { test, repetition, accesses: Vec::new(), report: &self.report, failed: None })
+        let library = mpi_io(test)?;
+        bench.mpi_io = library.as_ref().map(mpi_io_of);
+        let shows = library.filter(|_| test.shows_hints);
+        if let Some(library) = &shows {
+            library.watch_hints();
+        }
+        Ok(Watching { test, repetition, accesses: Vec::new(), report: &self.report, shows, failed: None })
     }
 
     fn print<'a>(&'a self, run: &'a Run, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
@@ -166,7 +171,7 @@ impl Dialect for Ior {
                 )?;
             }
             let at_wall = access.at_wall().filter(|_| access.kind == AccessKind::Write);
-            if let (Some(path), Some((_, most, _))) = (&test.status_file, at_wall) {
+            if let (Some(path), Some((_, most, _)), false) = (&test.status_file, at_wall, test.dry) {
                 hpc::or_report(hpc::write("stoneWallingStatusFile", path, &most.to_string()), "ior", FAILED)?;
             }
         }
@@ -270,7 +275,7 @@ impl Ior {
 
 /// The MPI library of a test by MPI-IO. It is started where this process is alone.
 fn mpi_io(test: &Test) -> Step<Option<Arc<MpiIo>>> {
-    if !matches!(test.api, Api::MpiIo(_)) {
+    if !matches!(test.calls(), Api::MpiIo(_)) {
         return Ok(None);
     }
     crate::ranks::mpi_io().map(Some).map_err(|error| {
@@ -310,11 +315,21 @@ pub struct Watching<'a> {
     repetition: u32,
     accesses: Vec<Access>,
     report: &'a Report,
+    /// The library whose hints are shown.
+    shows: Option<Arc<MpiIo>>,
     /// A file of single transfers could not be written.
     failed: Option<DialectError>,
 }
 
 impl Watching<'_> {
+    /// Between the rows of a table. JSON and CSV stay what they are.
+    fn remark(&self, text: &str) {
+        match self.test.form {
+            Form::Table => self.report.print(text),
+            Form::Json | Form::Csv => error_text!("{text}"),
+        }
+    }
+
     /// Writes the transfers of one rank in a phase.
     fn write_ops(
         &self,
@@ -349,14 +364,12 @@ impl Progress for Watching<'_> {
     }
 
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
-        let Some(access) = Access::of(measured, self.test, self.repetition) else { return };
-        let remarks = print::remarks(self.test, &access);
-        if self.test.form == Form::Table {
-            self.report.print(&remarks);
-        } else {
-            // JSON and CSV stay what they are.
-            error_text!("{remarks}");
+        for hints in self.shows.iter().flat_map(|library| library.take_hints()) {
+            self.remark(&print::hints("hints passed to MPI_File_open()", &hints.given));
+            self.remark(&print::hints("hints returned from opened file", &hints.taken));
         }
+        let Some(access) = Access::of(measured, self.test, self.repetition) else { return };
+        self.remark(&print::remarks(self.test, &access));
         if self.test.form != Form::Json {
             self.report.print(&print::row(self.test, &access));
         }

@@ -1,0 +1,176 @@
+//! Files of another process in the place of own ones, for a phase that only reads: who reads what it wrote itself may read it from
+//! its own cache.
+
+use super::{FileSet, OpenFiles, OpenTarget, OpenTargets, OpenTree, TargetContext, TreeRoot};
+use crate::guard::IoMode;
+use crate::observer::Observer;
+use crate::others::number;
+use crate::prepare::PrepareError;
+use crate::program::TreeState;
+use crate::terms::Stamping;
+use crate::tree::TreeShape;
+use plumb_workload::{Phase, Target, Workload};
+use rustix::fs::{Mode, OFlags};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Own targets, while files of another process are in their place.
+#[derive(Default)]
+pub(crate) struct Aside(Vec<(String, OpenTarget)>);
+
+/// Where the files of a target lie, and what is known of them: as one process sends it to another.
+#[derive(Debug, PartialEq, Eq)]
+struct Offer<'a> {
+    /// Of the stamps of blocks, or of the sizes of a file set.
+    seed: u64,
+    /// The first file, or the root of a file set; empty where nobody knows what is in it.
+    path: &'a Path,
+    /// See [`TreeState::to_bytes`].
+    state: &'a [u8],
+}
+
+impl<'a> Offer<'a> {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.seed.to_le_bytes());
+        for part in [self.path.as_os_str().as_bytes(), self.state] {
+            bytes.extend((part.len() as u64).to_le_bytes());
+            bytes.extend(part);
+        }
+    }
+
+    /// The first of those that were written, which are left with the others.
+    fn read(bytes: &mut &'a [u8]) -> Option<Offer<'a>> {
+        let seed = number(bytes)?;
+        let mut part = || {
+            let length = number(bytes)?;
+            let (part, rest) = bytes.split_at_checked(length.try_into().ok()?)?;
+            *bytes = rest;
+            Some(part)
+        };
+        Some(Offer { seed, path: Path::new(OsStr::from_bytes(part()?)), state: part()? })
+    }
+}
+
+impl OpenTargets {
+    /// Lets a phase that only reads have the files of another process, where there are others. What cannot be opened stays this
+    /// process' own, and is named among the fallbacks.
+    pub(crate) fn take_others(
+        &mut self,
+        phase: &Phase,
+        surroundings: &TargetContext<'_>,
+        observer: &mut dyn Observer,
+        fallbacks: &mut Vec<String>,
+    ) -> Aside {
+        let workload = surroundings.workload;
+        let mut names = workload.read_of_others(phase).peekable();
+        let mut aside = Aside::default();
+        if names.peek().is_none() {
+            return aside;
+        }
+        let offers = || self.offers(workload, phase);
+        let Some(bytes) = observer.exchange_files(&offers) else { return aside };
+        let mut rest = bytes.as_slice();
+        for name in names {
+            let taken = match Offer::read(&mut rest) {
+                Some(offer) => self.of_others(name, &offer, workload),
+                None => Err("what it sent cannot be read".to_owned()),
+            };
+            match taken {
+                Ok(target) => {
+                    let own = self.targets.insert(name.to_owned(), target);
+                    aside.0.extend(own.map(|own| (name.to_owned(), own)));
+                }
+                Err(why) => fallbacks.push(format!(
+                    "reads-own: a rank reads its own files of `{name}`, because it cannot read those of another one: {why}"
+                )),
+            }
+        }
+        aside
+    }
+
+    /// Puts the own files back.
+    pub(crate) fn take_back(&mut self, aside: Aside) {
+        self.targets.extend(aside.0);
+    }
+
+    /// What another process is to know of the files that it reads, which are complete then.
+    fn offers(&self, workload: &Workload, phase: &Phase) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        for name in workload.read_of_others(phase) {
+            let (mut seed, mut path, mut state) = (0, Path::new(""), Vec::new());
+            match self.targets.get(name) {
+                Some(OpenTarget::Files(open)) => {
+                    for file in &open.files {
+                        // A network file system's client may hold what was written.
+                        let done = file.file().sync_data();
+                        done.map_err(|error| format!("cannot flush {}: {error}", file.path().display()))?;
+                    }
+                    seed = open.stamping.map_or(0, |stamping| stamping.seed);
+                    path = open.files.iter().next().map_or(path, |file| file.path());
+                }
+                Some(OpenTarget::Tree(tree)) => {
+                    if let Some(known) = &tree.files.state {
+                        (seed, path, state) = (workload.seed, tree.path(), known.to_bytes());
+                    }
+                }
+                _ => {}
+            }
+            Offer { seed, path, state: &state }.write(&mut bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// Opens what another process offers in the place of an own target.
+    fn of_others(&self, name: &str, offer: &Offer<'_>, workload: &Workload) -> Result<OpenTarget, String> {
+        let unknown = || "it does not know what is in it".to_owned();
+        if offer.path.as_os_str().is_empty() {
+            return Err(unknown());
+        }
+        match (self.targets.get(name), workload.target.get(name)) {
+            (Some(OpenTarget::Files(own)), _) => {
+                // Of the errors of opening, paths are left out: all ranks that fail alike say the same.
+                let files = own.files.of_others(offer.path).map_err(|error| match error {
+                    PrepareError::Read { source, .. } => source.to_string(),
+                    error => error.to_string(),
+                })?;
+                let stamping = own.stamping.map(|own| Stamping { seed: offer.seed, ..own });
+                let OpenFiles { kind, content, .. } = *own;
+                Ok(OpenTarget::Files(OpenFiles { files, kind, mode: IoMode::Buffered, content, stamping }))
+            }
+            (Some(OpenTarget::Tree(own)), Some(Target::Tree(target))) => {
+                let shape = Arc::new(TreeShape::new(target, offer.seed).map_err(|error| error.to_string())?);
+                let state = TreeState::from_bytes(Arc::clone(&shape), offer.state).ok_or_else(unknown)?;
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let fd = rustix::fs::open(offer.path, flags, Mode::empty());
+                let fd = fd.map_err(|error| std::io::Error::from(error).to_string())?;
+                let root = TreeRoot::OfOthers { fd, path: offer.path.to_owned() };
+                let files = FileSet { shape, state: Some(state) };
+                Ok(OpenTarget::Tree(OpenTree { root, files, content: own.content }))
+            }
+            _ => Err(unknown()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offers_survive_being_sent_and_a_cut_one_is_none() {
+        let one = Offer { seed: 7, path: Path::new("/mnt/a b/data.0"), state: b"" };
+        let other = Offer { seed: u64::MAX, path: Path::new(""), state: b"state" };
+        let mut bytes = Vec::new();
+        one.write(&mut bytes);
+        other.write(&mut bytes);
+        let mut rest = bytes.as_slice();
+        assert_eq!((Offer::read(&mut rest), Offer::read(&mut rest)), (Some(one), Some(other)));
+        assert_eq!(Offer::read(&mut rest), None);
+        for length in 0..bytes.len() {
+            let mut cut = &bytes[..length];
+            assert!(Offer::read(&mut cut).is_none() || Offer::read(&mut cut).is_none(), "{length}");
+        }
+    }
+}

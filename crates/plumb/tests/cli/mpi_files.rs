@@ -1,0 +1,118 @@
+//! Whose files ranks read that each have their own: another one's, unless the workload says otherwise.
+
+use crate::common::{Home, Said, needs};
+use crate::mpi::{launchers, phase};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Writes files of all three kinds that a rank has for itself, with stamps that tell ranks apart, and reads them.
+const KINDS: &str = "name = \"kinds\"\n[target.one.file]\npath = \"one\"\nsize = \"64KiB\"\nprepare = \"nothing\"\n\
+    [target.many.files]\npath = \"many\"\nsize = \"16KiB\"\ncount = 3\n[target.tree.tree]\npath = \"tree\"\nfiles = 20\n\
+    size = { uniform = { min = \"1KiB\", max = \"9KiB\" } }\npreallocated-percent = 50\n\
+    [[phase]]\nname = \"write\"\n[[phase.workers]]\ntarget = \"one\"\nwork.blocks.mix.write = 100\nwork.blocks.block = \"4KiB\"\n\
+    verify = { method = \"crc32c\", layout = \"plumb\" }\n[[phase.workers]]\ntarget = \"tree\"\nlimit.passes = 5\n\
+    work.program.steps = [\"create\", { append = { size = \"4KiB\" } }, \"close\"]\n\
+    [[phase]]\nname = \"read\"\n[[phase.workers]]\ntarget = \"one\"\nwork.blocks.block = \"4KiB\"\n\
+    verify = { method = \"crc32c\", layout = \"plumb\" }\n[[phase.workers]]\ntarget = \"many\"\nwork.blocks.block = \"4KiB\"\n\
+    [[phase.workers]]\ntarget = \"tree\"\nlimit.passes = 30\n\
+    work.program.steps = [\"open\", { read-whole = { request = \"64KiB\" } }, \"close\"]\n";
+
+/// The test directories in which a rank wrote and read, as strace saw it.
+fn directories(trace: &str, call: &str) -> BTreeSet<String> {
+    let of_call = trace.lines().filter(|line| line.contains(&format!(" {call}(")));
+    let paths = of_call.filter_map(|line| line.split_once('<')?.1.split_once('>')).map(|(path, _)| path);
+    let names = paths.filter_map(|path| path.split('/').find(|name| name.starts_with("plumb-test-")));
+    names.map(str::to_owned).collect()
+}
+
+// Protects: a phase that only reads takes the files of another rank, of every kind, with that rank's stamps and sizes, and each rank's
+// are read by one; with `reads-own`, and for what is written, its own.
+#[test]
+fn ranks_read_what_another_rank_wrote() {
+    if !needs::tools(&["strace"]) {
+        return;
+    }
+    for launcher in launchers() {
+        for (option, reads_own) in [("", false), (" --set reads-own=true", true)] {
+            let home = Home::new();
+            home.file("kinds.toml", KINDS);
+            let script = "exec strace -f -qq -y -e trace=pread64,pwrite64 -o \"trace.$OMPI_COMM_WORLD_RANK$PMI_RANK\" \"$0\" \"$@\"";
+            let line = format!("run kinds.toml --json{option}");
+            let said = Said::of(launcher.command_after(&["sh", "-c", script], &home, 3, &line));
+            let result = said.json();
+            let faults: Vec<&Value> =
+                result["phases"].as_array().unwrap().iter().map(|phase| &phase["faults"]).collect();
+            assert!(faults.iter().all(|faults| faults.is_null()), "{said:?}");
+            let of = &phase(&result, "read")["ranks"]["read_files_of"];
+            assert_eq!(of.as_str(), (!reads_own).then_some("the next rank"), "{said:?}");
+            assert!(phase(&result, "write")["ranks"]["read_files_of"].is_null());
+            let notes = phase(&result, "read")["notes"].to_string();
+            assert!(!notes.contains("reads-own"), "{notes}");
+            let trace = |rank: u32| std::fs::read_to_string(home.work().join(format!("trace.{rank}"))).unwrap();
+            let mut owners: BTreeMap<String, u32> = BTreeMap::new();
+            for rank in 0..3 {
+                let written = directories(&trace(rank), "pwrite64");
+                assert_eq!(written.len(), 1, "{written:?}");
+                owners.extend(written.into_iter().map(|directory| (directory, rank)));
+            }
+            for rank in 0..3 {
+                let read: Vec<u32> = directories(&trace(rank), "pread64").iter().map(|name| owners[name]).collect();
+                assert_eq!(read, [if reads_own { rank } else { (rank + 1) % 3 }], "rank {rank}");
+                let text = trace(rank);
+                for kind in ["/one>", "/many.2>", "/tree/"] {
+                    assert!(text.lines().any(|line| line.contains(" pread64(") && line.contains(kind)), "{kind}");
+                }
+            }
+        }
+    }
+}
+
+// Protects: where ranks do not see each other's files, as on file systems of their own, each reads its own, and the result says so.
+#[test]
+fn ranks_that_do_not_see_each_other_s_files_read_their_own() {
+    if !needs::root_and(&["unshare"]) {
+        return;
+    }
+    for launcher in launchers().take(1) {
+        let home = Home::new();
+        home.file("kinds.toml", KINDS);
+        std::fs::create_dir(home.work().join("local")).unwrap();
+        let script = "mount -t tmpfs none local && exec \"$0\" \"$@\"";
+        let before = ["unshare", "-m", "sh", "-c", script];
+        let said = Said::of(launcher.command_after(&before, &home, 2, "run kinds.toml --at local --json"));
+        let result = said.json();
+        let notes = phase(&result, "read")["notes"].to_string();
+        for name in ["one", "many", "tree"] {
+            let why = format!(
+                "reads-own: a rank reads its own files of `{name}`, because it cannot read those of another one"
+            );
+            assert!(notes.contains(&why), "{notes}\n{said:?}");
+        }
+        assert_eq!(phase(&result, "read")["done"]["read"]["ops"].as_u64().map(|ops| ops > 0), Some(true));
+    }
+}
+
+// Protects --mpiio.showHints: rank 0 prints what it gives and what the opened file has, once for each open, and never into JSON.
+#[test]
+fn hints_of_mpi_io_are_shown() {
+    for launcher in launchers() {
+        let home = Home::new();
+        let line = "as ior -a MPIIO --mpiio.showHints -w -r -b 64k -t 16k -o shared -k";
+        let run = |more: &str| {
+            let mut command = launcher.command_after(&[], &home, 2, &format!("{line}{more}"));
+            command.env("IOR_HINT__MPI__cb_buffer_size", "65536");
+            Said::of(command).ran()
+        };
+        let said = run("");
+        for heading in ["hints passed to MPI_File_open() {", "hints returned from opened file {"] {
+            assert_eq!(said.out.matches(heading).count(), 2, "{}", said.out);
+        }
+        let given = said.out.split("hints passed to MPI_File_open() {").nth(1).unwrap().split('}').next().unwrap();
+        assert_eq!(given.trim(), "cb_buffer_size = 65536");
+        let taken = said.out.split("hints returned from opened file {").nth(1).unwrap().split('}').next().unwrap();
+        assert!(taken.lines().count() > 2 && taken.contains("cb_"), "{taken}");
+        let json = run(" -E -O summaryFormat=JSON");
+        assert!(json.err.contains("hints returned from opened file"), "{}", json.err);
+        json.json();
+    }
+}
