@@ -60,6 +60,8 @@ pub struct Ctx<'a> {
     pub calls: Option<Vec<String>>,
     /// Numbers files.
     serial: u32,
+    /// Whether it acts as another user.
+    is_switched: bool,
 }
 
 /// Failures that are kept.
@@ -69,7 +71,7 @@ impl<'a> Ctx<'a> {
     /// Before its first call.
     pub fn new(facts: &'a Facts, with_calls: bool) -> Ctx<'a> {
         let calls = with_calls.then(Vec::new);
-        Ctx { facts, checks: 0, failures: Vec::new(), failed: 0, calls, serial: 0 }
+        Ctx { facts, checks: 0, failures: Vec::new(), failed: 0, calls, serial: 0, is_switched: false }
     }
 
     // ---- calls
@@ -255,9 +257,10 @@ impl<'a> Ctx<'a> {
 
     /// Becomes a user, or again who the process is.
     pub fn switch(&mut self, who: Option<Who>) {
-        if !self.facts.can_switch {
+        if !self.facts.can_switch || who.is_none() && !self.is_switched {
             return;
         }
+        self.is_switched = who.is_some();
         let (own, back) = ((self.facts.uid, self.facts.gid), who.is_none());
         let keep = V::N(-1);
         let (uid, gid, groups) = who.map_or((own.0, own.1, &[][..]), |who| (who.uid, who.gid, who.groups));
@@ -442,11 +445,12 @@ impl<'a> Ctx<'a> {
             return;
         }
         self.failed += 1;
+        let (expected, got) = (plain(expected), plain(got));
         if let Some(calls) = &mut self.calls {
             calls.push(format!("/* {what}: expected {expected}, got {got} */"));
         }
         if self.failures.len() < FAILURES_MAX {
-            let failure = Failure { what: what.to_owned(), expected: expected.to_owned(), got: got.to_owned() };
+            let failure = Failure { what: what.to_owned(), expected, got };
             self.failures.push(failure);
         }
     }
@@ -500,6 +504,16 @@ impl<'a> Ctx<'a> {
     /// Two times that must be the same.
     pub fn same_time(&mut self, what: &str, before: Time, after: Time) {
         self.that(after == before, what, &format!("still {}", time(before)), &time(after));
+    }
+}
+
+/// What a call returned, for people: the number, or the name of the errno.
+fn plain(text: &str) -> String {
+    let inside = |head: &str| text.strip_prefix(head).and_then(|rest| rest.strip_suffix(')'));
+    match (inside("Ok("), inside("Err(").and_then(|number| number.parse().ok())) {
+        (Some(value), _) => value.to_owned(),
+        (_, Some(number)) => errno::name(number),
+        _ => text.to_owned(),
     }
 }
 

@@ -60,7 +60,7 @@ const fn given(before: fn(&mut Ctx<'_>) -> Run, row: Effect) -> Effect {
 }
 
 /// Names of a file know of each other: otherwise every case with a second name would report it.
-fn links(cx: &mut Ctx<'_>) -> Run {
+pub(crate) fn links(cx: &mut Ctx<'_>) -> Run {
     cx.needs(cx.facts.links, "no hard links")?;
     cx.make(Regular, "s")?;
     let _ = cx.lstat("s");

@@ -20,6 +20,7 @@ mod errno;
 mod errors;
 mod facts;
 mod image;
+mod namespace;
 mod ops;
 mod outcome;
 mod run;
@@ -209,6 +210,28 @@ pub fn cases() -> Vec<Case> {
         cases.push(Case { id: op.id(), level: Level::Shall, place: Place::Here, what: What::Sticky(op) });
     }
     cases
+}
+
+/// A file of pjdfstest, and what covers it here.
+pub struct PjdfstestFile {
+    /// Its name without the suffix, such as `chmod/00`.
+    pub name: &'static str,
+    /// Patterns of the cases that cover it; or why there are none.
+    pub covered: Result<Vec<&'static str>, &'static str>,
+}
+
+/// The files of pjdfstest.
+pub fn pjdfstest() -> Vec<PjdfstestFile> {
+    let rows = include_str!("../pjdfstest.txt").lines().filter(|line| !line.starts_with('#'));
+    let row = |line: &'static str| {
+        let (name, rest) = line.split_once(' ')?;
+        let covered = match rest.strip_prefix("! ") {
+            Some(why) => Err(why),
+            None => Ok(rest.split(' ').collect()),
+        };
+        Some(PjdfstestFile { name, covered })
+    };
+    rows.filter_map(row).collect()
 }
 
 /// Whether a pattern selects an id: a prefix of it that ends at a dot or bracket, the whole of it, or a glob with `*`.

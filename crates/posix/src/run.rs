@@ -25,6 +25,8 @@ pub struct Request<'a> {
     pub limit: Duration,
     /// Write down the calls of every case, not only of those that fail.
     pub with_calls: bool,
+    /// Run in a user namespace of 65,536 ids.
+    pub in_user_namespace: bool,
     /// Called as cases end, with their number and how many there are.
     pub progress: &'a mut dyn FnMut(usize, usize),
     /// Whether to stop.
@@ -50,6 +52,8 @@ pub enum RunError {
     Directory(PathBuf, i32),
     /// Nothing is selected.
     Nothing(Vec<String>),
+    /// A user namespace cannot be made.
+    Namespace(String),
     /// Probing did not end, or died.
     Probe(PathBuf, String),
 }
@@ -64,6 +68,7 @@ impl fmt::Display for RunError {
             RunError::Nothing(patterns) => {
                 write!(f, "no case matches {}; `plumb posix explain` lists all ids", patterns.join(", "))
             }
+            RunError::Namespace(why) => write!(f, "no user namespace: {why}"),
             RunError::Probe(path, why) => {
                 write!(f, "the file system of {} did not answer the probe: {why}", path.display())
             }
@@ -83,6 +88,14 @@ const WATCH: Duration = Duration::from_millis(50);
 /// # Errors
 /// The directory cannot be used, or no case is selected.
 pub fn run(request: Request<'_>) -> Result<Report, RunError> {
+    if request.in_user_namespace {
+        return crate::namespace::run(request);
+    }
+    run_here(request)
+}
+
+/// Runs them as who this process is.
+pub(crate) fn run_here(request: Request<'_>) -> Result<Report, RunError> {
     let began = Instant::now();
     let cases = cases();
     let wanted = |case: &Case| {

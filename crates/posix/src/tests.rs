@@ -1,3 +1,6 @@
+mod broken;
+mod fuse;
+
 use super::*;
 use crate::run::{Request, run};
 use std::os::unix::fs::PermissionsExt as _;
@@ -62,6 +65,28 @@ fn what_blocks_is_a_case() {
     }
 }
 
+// Protects: of pjdfstest's 238 files each is covered by cases that exist, or refused with a reason.
+#[test]
+fn every_file_of_pjdfstest_is_covered_or_refused() {
+    let (files, cases) = (pjdfstest(), cases());
+    assert_eq!(files.len(), 238);
+    let mut refused = 0;
+    for file in &files {
+        match &file.covered {
+            Ok(patterns) => {
+                for pattern in patterns {
+                    assert!(cases.iter().any(|case| selects(pattern, &case.id)), "{}: {pattern}", file.name);
+                }
+            }
+            Err(why) => {
+                refused += 1;
+                assert!(why.len() > 20, "{}: {why}", file.name);
+            }
+        }
+    }
+    assert_eq!(refused, 18, "FreeBSD's flags, its lists of NFSv4, its locks of open, and setting the time of birth");
+}
+
 #[test]
 fn patterns_select_by_parts_of_ids() {
     assert!(selects("rename.sticky-to", "rename.sticky-to[dir,dir]") && selects("rename", "rename.dots"));
@@ -84,6 +109,7 @@ fn found(only: &[&str]) -> (Report, Vec<Case>) {
         without: &[],
         limit: Duration::from_secs(20),
         with_calls: false,
+        in_user_namespace: false,
         progress: &mut |_, _| {},
         stop: &|| false,
     };
@@ -127,6 +153,7 @@ fn nothing_selected_is_an_error() {
         without: &[],
         limit: Duration::from_secs(1),
         with_calls: false,
+        in_user_namespace: false,
         progress: &mut |_, _| {},
         stop: &|| false,
     };

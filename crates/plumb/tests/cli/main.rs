@@ -36,6 +36,7 @@ mod mpi;
 mod noise;
 mod output;
 mod pages;
+mod posix;
 mod postmark;
 mod refused;
 mod report;

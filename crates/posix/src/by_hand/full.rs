@@ -2,7 +2,8 @@
 
 use super::{Hand, common, linux, on, shall};
 use crate::Place;
-use crate::ctx::{NEW, RDWR, Stop};
+use crate::ctx::{A, B, NEW, RDWR, Stop};
+use crate::facts::{self, APPEND, IMMUTABLE};
 use crate::outcome::SkipKind;
 use crate::sys::{V, nr};
 
@@ -116,5 +117,61 @@ pub(super) const CASES: &[Hand] = &[
                 Ok(())
             },
         ),
+    ),
+    on(
+        Place::ReadOnly,
+        linux("flags.erofs", "ioctl_iflags(2)", "On a read-only file system no flags are set: EROFS.", |cx| {
+            cx.needs(cx.facts.immutable, "the flag immutable cannot be set (chattr)")?;
+            let fd = cx.open("data", crate::ctx::RDONLY, 0);
+            let fd = cx.set_up("make.regular", "open", fd)?;
+            let result = facts::set_flags(fd as i32, IMMUTABLE);
+            cx.answers("FS_IOC_SETFLAGS", result, &[libc::EROFS]);
+            Ok(())
+        }),
+    ),
+    linux(
+        "flags.sets",
+        "ioctl_iflags(2)",
+        "The flags immutable and append-only are read as they were set; an append-only file is appended to.",
+        |cx| {
+            cx.needs(
+                cx.facts.immutable && cx.facts.append_only,
+                "the flags immutable and append-only cannot be set (chattr)",
+            )?;
+            let fd = super::sizes::with_content(cx, "f", b"data")?;
+            for flag in [IMMUTABLE, APPEND] {
+                let set = facts::set_flags(fd as i32, flag);
+                cx.ok("FS_IOC_SETFLAGS", set);
+                let got = facts::get_flags(fd as i32).map(|flags| flags & (IMMUTABLE | APPEND));
+                cx.that(got == Ok(flag), "flags", &format!("{flag:#x}"), &format!("{got:x?}"));
+            }
+            let end = cx.open_as("f", "O_WRONLY | O_APPEND", libc::O_WRONLY | libc::O_APPEND, 0);
+            if cx.ok("open with O_APPEND", end.map(|_| 0)) {
+                let written = cx.write(end.unwrap_or(-1), b"more");
+                cx.that(written == Ok(4), "bytes appended", "4", &format!("{written:?}"));
+            }
+            let cleared = facts::set_flags(fd as i32, 0);
+            cx.ok("taking the flags away", cleared);
+            Ok(())
+        },
+    ),
+    linux(
+        "flags.eperm",
+        "ioctl_iflags(2)",
+        "Neither the owner of a file nor another user sets or clears these flags without CAP_LINUX_IMMUTABLE: EPERM.",
+        |cx| {
+            cx.needs(cx.facts.immutable, "the flag immutable cannot be set (chattr)")?;
+            cx.needs_users()?;
+            let fd = super::sizes::with_content(cx, "f", b"data")?;
+            cx.give("f", A.uid, A.gid)?;
+            for who in [A, B] {
+                let result = cx.as_user(who, |_| facts::set_flags(fd as i32, IMMUTABLE));
+                cx.answers("setting", result, &[libc::EPERM, libc::EACCES]);
+            }
+            crate::errors::flag(cx, "f", IMMUTABLE)?;
+            let result = cx.as_user(A, |_| facts::set_flags(fd as i32, 0));
+            cx.answers("clearing, by the owner", result, &[libc::EPERM]);
+            crate::errors::flag(cx, "f", 0)
+        },
     ),
 ];

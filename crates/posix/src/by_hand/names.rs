@@ -290,7 +290,7 @@ fn link(cx: &mut Ctx<'_>) -> Run {
 }
 
 fn link_kinds(cx: &mut Ctx<'_>) -> Run {
-    cx.needs(cx.facts.links, "no hard links")?;
+    crate::effects::links(cx)?;
     for kind in cx.kinds().into_iter().filter(|kind| !matches!(kind, Kind::Dir | Kind::Symlink)) {
         cx.make(kind, "f")?;
         let made = cx.link("f", "l");
@@ -328,7 +328,7 @@ fn make_with(cx: &mut Ctx<'_>, kind: Kind, mode: u32) -> R {
         }
         Kind::Dir => cx.mkdir("f", mode),
         Kind::Fifo => {
-            cx.call(nr!(mknodat), &[AT, V::P("f"), V::C("S_IFIFO | mode", i64::from(libc::S_IFIFO | mode)), V::N(0)])
+            cx.call(nr!(mknodat), &[AT, V::P("f"), V::C("S_IFIFO", i64::from(libc::S_IFIFO | mode)), V::N(0)])
         }
         _ => cx.call(nr!(mknodat), &[AT, V::P("f"), V::C("S_IFREG | mode", i64::from(libc::S_IFREG | mode)), V::N(0)]),
     }

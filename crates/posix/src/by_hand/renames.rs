@@ -162,7 +162,7 @@ pub(super) const CASES: &[Hand] = &[
         "rename()",
         "A file that is replaced keeps its other names, and loses one link.",
         |cx| {
-            cx.needs(cx.facts.links, "no hard links")?;
+            crate::effects::links(cx)?;
             cx.file("a", b"new")?;
             cx.file("b", b"old")?;
             let made = cx.link("b", "c");

@@ -58,6 +58,7 @@ const TOOLS: &[Tool] = &[
     tool("iostat", iostat::as_iostat),
     tool("iozone", speak::<iozone::Iozone>),
     tool("mdtest", speak::<mdtest::Mdtest>),
+    tool("pjdfstest", crate::commands::posix::pjdfstest::run),
     tool("postmark", speak::<postmark::Shell>),
     tool("zcav", speak::<bonnie::Zcav>),
 ];
