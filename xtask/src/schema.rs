@@ -21,6 +21,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("sweep", schema_for!(plumb_result::Sweep).into()),
         ("stream", schema_for!(plumb_result::stream::Streamed).into()),
         ("watch", schema_for!(plumb_result::watch::Watched).into()),
+        ("posix", schema_for!(plumb_result::Conformance).into()),
         ("audit", plumb_audit::schema()),
         ("study", plumb_study::file::schema()),
         ("study-check", schema_for!(plumb_study::preflight::Preflight).into()),

@@ -46,12 +46,14 @@ pub enum PlumbCommand {
     },
     /// Check published numbers: rates, units, sizes against memory, claims. No load.
     Audit(AuditArguments),
-    /// Run another tool's command line: fio, elbencho, Filebench, dd, IOzone, Bonnie++, PostMark, IOR, mdtest, md-workbench, IO500 or iostat. Prints that tool's format; Plumb's checks still apply.
+    /// Run another tool's command line: fio, elbencho, Filebench, dd, IOzone, Bonnie++, PostMark, IOR, mdtest, md-workbench, IO500, pjdfstest or iostat. Prints that tool's format; Plumb's checks still apply.
     As {
         /// The tool and its arguments, unchanged.
         #[command(subcommand)]
         tool: Tool,
     },
+    /// Test how a file system conforms to POSIX and Linux's manual: 1,100 cases, in seconds. Needs only a directory.
+    Posix(crate::commands::posix::PosixArguments),
     /// Look for problems that would spoil a result here. No load.
     Check {
         /// A path on the storage to check.
@@ -647,6 +649,8 @@ pub enum Form {
     Stream,
     /// One interval of `plumb watch`.
     Watch,
+    /// The report of `plumb posix`.
+    Posix,
     /// The description of a published study, for `plumb audit`.
     Audit,
     /// The result of an audit.

@@ -14,6 +14,7 @@ pub mod live;
 mod measure;
 pub mod noise;
 pub mod plot;
+pub mod posix;
 pub mod run;
 pub mod stream;
 pub mod study;

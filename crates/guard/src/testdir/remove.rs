@@ -271,11 +271,37 @@ fn remove_file(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<RemovedE
             let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
             match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Directory => Ok(RemovedEntry::Directory),
+                _ if error == Errno::PERM && take_flags(dir, name) => {
+                    rustix::fs::unlinkat(dir, name, AtFlags::empty()).map(|()| RemovedEntry::Removed)
+                }
                 _ => Err(error),
             }
         }
         Err(error) => Err(error),
     }
+}
+
+/// Takes the flags immutable and append-only (chattr) from an entry and from the directory that it is in: tests of conformance set them.
+/// Whether there were any.
+#[cfg(target_os = "linux")]
+fn take_flags(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
+    let file = open_entry(dir, name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty());
+    let of_file = file.is_ok_and(|file| take_flags_of(file.as_fd()));
+    take_flags_of(dir) || of_file
+}
+
+#[cfg(target_os = "linux")]
+fn take_flags_of(file: BorrowedFd<'_>) -> bool {
+    use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+    let both = IFlags::IMMUTABLE | IFlags::APPEND;
+    let flags = ioctl_getflags(file).unwrap_or(IFlags::empty());
+    flags.intersects(both) && ioctl_setflags(file, flags - both).is_ok()
+}
+
+/// There are no such flags.
+#[cfg(not(target_os = "linux"))]
+fn take_flags(_: BorrowedFd<'_>, _: &OsStr) -> bool {
+    false
 }
 
 /// Opens a directory to be emptied, making it accessible if a workload took its own permissions away.
@@ -291,6 +317,8 @@ fn open_dir(parent: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<OwnedFd>
         }
         opened => opened?,
     };
+    #[cfg(target_os = "linux")]
+    take_flags_of(dir.as_fd());
     let stat = rustix::fs::fstat(&dir)?;
     let access = Mode::from_raw_mode(stat.st_mode) & Mode::RWXU;
     if access != Mode::RWXU {

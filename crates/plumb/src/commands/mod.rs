@@ -12,6 +12,7 @@ pub mod explain;
 pub mod gate;
 pub mod measure;
 pub mod noise;
+pub mod posix;
 pub mod report;
 pub mod run;
 pub mod schema;

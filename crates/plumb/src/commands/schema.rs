@@ -24,6 +24,7 @@ pub fn run(form: Form) -> Result<End, Stopped> {
         Form::Sweep => "sweep",
         Form::Stream => "stream",
         Form::Watch => "watch",
+        Form::Posix => "posix",
         Form::Audit => "audit",
         Form::Study => "study",
         Form::StudyCheck => "study-check",

@@ -225,6 +225,53 @@ pub const TOPICS: &[Topic] = &[
     },
     Topic { command: "study list", examples: &[example("List stored studies", "plumb study list")], exits: READS },
     Topic {
+        command: "posix",
+        examples: &[
+            example("Test the file system of a directory", "plumb posix /mnt/data"),
+            example("Test locks and permissions only", "plumb posix /mnt/data --only locks,*.permission"),
+            example(
+                "Fail a pipeline on what POSIX itself demands only",
+                "plumb posix /mnt/data --level shall --junit posix.xml",
+            ),
+            example(
+                "Write what fails now, to be expected from now on",
+                "plumb posix /mnt/data --write-expected expected.toml",
+            ),
+            example("Report new failures only", "plumb posix /mnt/data --baseline posix.json"),
+            example("Test as a plain user what needs other users", "plumb posix /home/me --userns"),
+        ],
+        exits: &[
+            exit("0", "every case that was tested holds, or fails as expected"),
+            exit("1", "a rule of the level that was asked for is broken, or a case hangs or is flaky"),
+            exit("2", "the command line or a file that it names is wrong; nothing was tested"),
+            READ_IO,
+            REFUSED,
+            exit("130", "interrupted"),
+        ],
+    },
+    Topic {
+        command: "posix explain",
+        examples: &[
+            example("List all cases", "plumb posix explain"),
+            example("Explain one, with a program in C that repeats its calls", "plumb posix explain unlink.open-links"),
+            example("The same on another file system", "plumb posix explain unlink.open-links --at /mnt/data"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "posix diff",
+        examples: &[example("Compare two reports", "plumb posix diff before.json after.json")],
+        exits: &[exit("0", "no new failures"), exit("1", "new failures"), WRONG_WORDS],
+    },
+    Topic {
+        command: "posix matrix",
+        examples: &[example(
+            "Compare three file systems",
+            "plumb posix matrix ext4.json xfs.json nfs.json --html matrix.html",
+        )],
+        exits: READS,
+    },
+    Topic {
         command: "audit",
         examples: &[
             example("Audit a published comparison", "plumb audit audits/raid4-vs-raid5.toml"),

@@ -38,6 +38,7 @@ mod mpi_files;
 mod noise;
 mod output;
 mod pages;
+mod posix;
 mod postmark;
 mod refused;
 mod report;

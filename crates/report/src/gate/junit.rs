@@ -54,7 +54,7 @@ fn test(class: &str, name: &str, body: &str) -> String {
 }
 
 /// For text and attributes. What XML 1.0 has no place for, not even escaped (§2.2), becomes U+FFFD.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,8 +1,8 @@
 //! A gate's answer: as a page for people and as Markdown from one description, and in the forms that pipelines read.
 
 mod bencher;
-mod github;
-mod junit;
+pub(crate) mod github;
+pub(crate) mod junit;
 mod page;
 #[cfg(test)]
 mod tests;

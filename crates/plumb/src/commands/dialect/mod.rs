@@ -61,6 +61,7 @@ const TOOLS: &[Tool] = &[
     tool("iozone", speak::<iozone::Iozone>),
     tool("md-workbench", speak::<md_workbench::MdWorkbench>),
     tool("mdtest", speak::<mdtest::Mdtest>),
+    tool("pjdfstest", crate::commands::posix::pjdfstest::run),
     tool("postmark", speak::<postmark::Shell>),
     tool("zcav", speak::<bonnie::Zcav>),
 ];

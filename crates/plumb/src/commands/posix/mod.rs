@@ -1,0 +1,104 @@
+//! `plumb posix`: how a file system conforms to POSIX and to Linux's manual.
+
+mod arguments;
+mod expected;
+mod explain;
+pub mod pjdfstest;
+mod reports;
+mod test;
+
+pub use arguments::PosixArguments;
+
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::output;
+use crate::session;
+use arguments::{Level, PosixCommand};
+use expected::Expectations;
+use plumb_document::json;
+use plumb_report::posix as page;
+use plumb_result::Conformance;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Runs the command.
+pub fn run(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> {
+    match &arguments.command {
+        Some(PosixCommand::Explain { id, at }) => explain::run(id.as_deref(), at.as_deref(), common),
+        Some(PosixCommand::Diff { before, after }) => reports::diff(before, after),
+        Some(PosixCommand::Matrix { reports, html }) => reports::matrix(reports, html),
+        None => conform(arguments, common),
+    }
+}
+
+fn conform(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> {
+    let mut expectations = if arguments.no_known { Expectations::none() } else { Expectations::known()? };
+    for path in &arguments.expected {
+        expectations.add(path)?;
+    }
+    let baseline = arguments.baseline.as_deref().map(reports::read).transpose()?;
+    let mut conformance = test::run(arguments)?;
+    conformance.level = match arguments.level {
+        Level::Shall => "SHALL",
+        Level::Linux => "LINUX",
+        Level::Common => "COMMON",
+    }
+    .to_owned();
+    expectations.apply(&mut conformance);
+    if let Some(baseline) = &baseline {
+        expected::apply_baseline(&mut conformance, baseline);
+    }
+    write_all(arguments, &conformance, common)?;
+    if let Some(path) = &arguments.write_expected {
+        write(path, &expected::written(&conformance))?;
+    }
+    Ok(match conformance.failures() {
+        _ if conformance.stopped => End::Interrupted,
+        0 => End::Done,
+        _ => End::AssertedFalse,
+    })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Stopped> {
+    std::fs::write(path, text).map_err(|error| Stopped::io(format!("cannot write {}: {error}", path.display())))
+}
+
+/// The page, JSON or TAP, and every file that was asked for.
+fn write_all(arguments: &PosixArguments, conformance: &Conformance, common: &Common) -> Result<(), Stopped> {
+    if common.json {
+        session::print_json(conformance)?;
+    } else if arguments.tap {
+        output::print(&page::tap(conformance));
+    } else {
+        output::print(&page::page(conformance, common.verbose, &session::style()));
+    }
+    let files: [(&Option<PathBuf>, fn(&Conformance) -> String); 2] =
+        [(&arguments.junit, page::junit), (&arguments.md, page::markdown)];
+    for (path, text) in files {
+        if let Some(path) = path {
+            write(path, &text(conformance))?;
+        }
+    }
+    if let Some(path) = &arguments.output {
+        write(path, &(json::to_string_pretty(conformance).map_err(Stopped::io)? + "\n"))?;
+    }
+    if arguments.github {
+        github(conformance, common.json || arguments.tap)?;
+    }
+    Ok(())
+}
+
+/// Annotations go to standard output, or to standard error where that is for a program; the runner reads both.
+fn github(conformance: &Conformance, is_for_program: bool) -> Result<(), Stopped> {
+    let annotations = page::annotations(conformance);
+    if is_for_program {
+        output::error_text!("{annotations}");
+    } else {
+        output::print(&annotations);
+    }
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
+    let path = Path::new(&path);
+    let appended = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    let appended = appended.and_then(|mut file| file.write_all(page::markdown(conformance).as_bytes()));
+    appended.map_err(|error| Stopped::io(format!("cannot append to {}: {error}", path.display())))
+}

@@ -1,0 +1,38 @@
+//! What is made of reports.
+
+use super::write;
+use crate::exit::{End, Stopped};
+use crate::output;
+use crate::session;
+use plumb_document::json;
+use plumb_report::posix as page;
+use plumb_result::{Conformance, POSIX_SCHEMA};
+use std::path::{Path, PathBuf};
+
+/// Reads a report.
+pub(super) fn read(path: &Path) -> Result<Conformance, Stopped> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Stopped::usage(format!("{}: {error}; expected the JSON of `plumb posix`", path.display()))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+    let report: Conformance = json::from_str(&text).map_err(|error| failed(&error))?;
+    match report.schema == POSIX_SCHEMA {
+        true => Ok(report),
+        false => Err(failed(&format!("its schema is {}, and this version knows {POSIX_SCHEMA}", report.schema))),
+    }
+}
+
+/// Prints what differs.
+pub(super) fn diff(before: &Path, after: &Path) -> Result<End, Stopped> {
+    let difference = page::difference(&read(before)?, &read(after)?, &session::style());
+    output::print(&difference.page);
+    Ok(if difference.new == 0 { End::Done } else { End::AssertedFalse })
+}
+
+/// Writes a matrix.
+pub(super) fn matrix(reports: &[PathBuf], html: &Path) -> Result<End, Stopped> {
+    let reports: Vec<Conformance> = reports.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    write(html, &page::matrix(&reports))?;
+    output::print(&format!("wrote {}\n", html.display()));
+    Ok(End::Done)
+}

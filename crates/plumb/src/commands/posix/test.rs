@@ -1,0 +1,216 @@
+//! Running the cases.
+
+use super::arguments::PosixArguments;
+use crate::exit::{End, Stopped};
+use crate::session;
+use plumb_engine::signals;
+use plumb_engine::testdir::{TestDir, TestDirError};
+use plumb_posix::{Case, Done, FALLOCATE, Facts, Kind, Outcome, Report, Request, RunError};
+use plumb_result::{Conformance, POSIX_SCHEMA, PosixCase, PosixOutcome};
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// Processes, where their number is not given.
+const JOBS_MAX: usize = 8;
+
+/// Tests a directory.
+pub(super) fn run(arguments: &PosixArguments) -> Result<Conformance, Stopped> {
+    let started_at = jiff::Timestamp::now().to_string();
+    let report = report(&arguments.path, arguments)?;
+    Ok(conformance(&report, &arguments.path, started_at, arguments.userns))
+}
+
+fn report(path: &Path, arguments: &PosixArguments) -> Result<Report, Stopped> {
+    let jobs = match arguments.jobs {
+        Some(jobs) => jobs as usize,
+        None => std::thread::available_parallelism().map_or(1, usize::from).min(JOBS_MAX),
+    };
+    let limit = Duration::from_nanos(arguments.limit.0);
+    let selection = Selection { only: &arguments.only, without: &arguments.without };
+    cases_at(path, &selection, jobs, limit, Calls::OfFailures, arguments.userns)
+}
+
+/// Which cases.
+pub(super) struct Selection<'a> {
+    pub(super) only: &'a [String],
+    pub(super) without: &'a [String],
+}
+
+/// Whose system calls are written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Calls {
+    OfFailures,
+    OfAll,
+}
+
+/// Runs cases in a test directory at a path.
+pub(super) fn cases_at(
+    path: &Path,
+    selection: &Selection<'_>,
+    jobs: usize,
+    limit: Duration,
+    calls: Calls,
+    userns: bool,
+) -> Result<Report, Stopped> {
+    if !path.is_dir() {
+        return Err(Stopped::usage(format!("{} is not a directory", path.display())));
+    }
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot set up signal handling: {error}")))?;
+    let directory = session::test_dirs()?.create(path, "plumb posix").map_err(not_made)?;
+    // Other users work in it, by paths that begin here.
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), open).map_err(Stopped::io)?;
+    let inside = directory.path().join("cases");
+    std::fs::create_dir(&inside).map_err(Stopped::io)?;
+    let show = std::io::stderr().is_terminal();
+    let mut progress = |ended: usize, total: usize| {
+        if show {
+            crate::output::error_text!("\r{ended} of {total} cases ");
+        }
+    };
+    let request = Request {
+        directory: &inside,
+        jobs,
+        only: selection.only,
+        without: selection.without,
+        limit,
+        with_calls: calls == Calls::OfAll,
+        in_user_namespace: userns,
+        progress: &mut progress,
+        stop: &|| stop.requested(),
+    };
+    let report = plumb_posix::run(request);
+    if show {
+        crate::output::error_text!("\r\x1b[K");
+    }
+    remove(directory);
+    report.map_err(|error| match error {
+        RunError::Nothing(_) | RunError::Namespace(_) => Stopped::usage(error),
+        _ => Stopped::io(error),
+    })
+}
+
+fn not_made(error: TestDirError) -> Stopped {
+    match error.exit_code() {
+        5 => Stopped { end: End::Refused, message: error.to_string() },
+        _ => Stopped::usage(error),
+    }
+}
+
+/// What was found is worth more than a clean directory: what stays is said, and `plumb clean` finds it.
+fn remove(directory: TestDir) {
+    if let Err(error) = directory.remove() {
+        crate::output::error_line!("warning: {error}");
+    }
+}
+
+/// As data.
+fn conformance(report: &Report, path: &Path, started_at: String, userns: bool) -> Conformance {
+    let cases = plumb_posix::cases();
+    let user = match (userns, report.facts.uid) {
+        (true, _) => "root of a user namespace",
+        (false, 0) => "root",
+        (false, _) => "a plain user",
+    };
+    Conformance {
+        schema: POSIX_SCHEMA.to_owned(),
+        started_at,
+        tool: plumb_study::run::tool(),
+        path: plumb_result::path_text(path),
+        filesystem: report.facts.kind().to_owned(),
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        user: user.to_owned(),
+        level: String::new(),
+        seconds: report.wall.as_secs_f64(),
+        facts: facts(&report.facts),
+        cases: report.done.iter().map(|done| case(&cases[done.case], done)).collect(),
+        stopped: report.stopped,
+    }
+}
+
+/// A case as data.
+fn case(case: &Case, done: &Done) -> PosixCase {
+    let mut data = PosixCase {
+        id: case.id.clone(),
+        level: case.level.name().to_owned(),
+        outcome: PosixOutcome::Pass,
+        checks: done.checks,
+        failed: 0,
+        what: String::new(),
+        expected: String::new(),
+        got: String::new(),
+        reason: String::new(),
+        url: String::new(),
+        by: String::new(),
+        calls: Vec::new(),
+    };
+    match &done.outcome {
+        Outcome::Pass => {}
+        Outcome::Fail(failures, count) => {
+            data.outcome = PosixOutcome::Fail;
+            data.failed = *count;
+            if let Some(first) = failures.first() {
+                (data.what, data.expected, data.got) = (first.what.clone(), first.expected.clone(), first.got.clone());
+            }
+        }
+        Outcome::Skip(kind, why) => {
+            data.outcome = PosixOutcome::Skip;
+            data.reason = format!("{}: {why}", kind.name());
+        }
+        Outcome::Blocked { by, why } => {
+            data.outcome = PosixOutcome::Blocked;
+            (data.by, data.reason) = (by.clone(), why.clone());
+        }
+        Outcome::Timeout => data.outcome = PosixOutcome::Timeout,
+        Outcome::Broken(why) => {
+            data.outcome = PosixOutcome::Broken;
+            data.reason = why.clone();
+        }
+    }
+    if done.flaky {
+        data.outcome = PosixOutcome::Flaky;
+    }
+    if data.outcome.is_failure() {
+        data.calls = done.calls.clone();
+    }
+    data
+}
+
+/// What was probed, by name.
+fn facts(facts: &Facts) -> BTreeMap<String, String> {
+    let yes = |has: bool| if has { "yes" } else { "no" }.to_owned();
+    let kinds = Kind::ALL.into_iter().filter(|kind| facts.can_make(*kind)).map(Kind::name).collect::<Vec<_>>();
+    let modes = FALLOCATE.iter().enumerate().filter(|(bit, _)| facts.fallocate >> bit & 1 == 1);
+    let modes: Vec<&str> = modes.map(|(_, (name, _))| if *name == "0" { "allocate" } else { *name }).collect();
+    let align = match facts.dio_align {
+        (0, _) => "unknown".to_owned(),
+        (offset, memory) => format!("{offset} bytes, memory {memory} bytes"),
+    };
+    let rows = [
+        ("other users", yes(facts.can_switch)),
+        ("private mounts", yes(facts.mounts)),
+        ("types of files", kinds.join(", ")),
+        ("longest name", format!("{} bytes", facts.name_max)),
+        ("longest target of a link", format!("{} bytes", facts.symlink_max)),
+        ("step of times of change", format!("{} µs or less", facts.step_ns / 1000)),
+        ("flag immutable", yes(facts.immutable)),
+        ("flag append-only", yes(facts.append_only)),
+        ("attributes of users", yes(facts.xattr)),
+        ("access control lists", yes(facts.acl)),
+        ("hard links", yes(facts.links)),
+        ("O_TMPFILE", yes(facts.tmpfile)),
+        ("RENAME_EXCHANGE", yes(facts.exchange)),
+        ("RENAME_NOREPLACE", yes(facts.noreplace)),
+        ("RENAME_WHITEOUT", yes(facts.whiteout)),
+        ("FICLONE", yes(facts.clone)),
+        ("fallocate", if modes.is_empty() { "no".to_owned() } else { modes.join(", ") }),
+        ("O_DIRECT", yes(facts.direct)),
+        ("alignment of O_DIRECT", align),
+        ("directories count subdirectories", yes(facts.counts_subdirectories)),
+        ("time of birth", yes(facts.btime)),
+    ];
+    rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}

@@ -1,0 +1,156 @@
+//! `plumb posix` and `plumb as pjdfstest`: on the file system of the directory for temporary files.
+
+use crate::common::{Home, schema};
+use plumb_document::json;
+use serde_json::Value;
+
+/// Cases that hold on every file system that tests run on, whoever runs them.
+const PLAIN: &str = "make.regular,make.dir,rename.replaces,unlink.removes,mkdir.eexist";
+
+#[test]
+fn a_file_system_that_conforms_passes_and_leaves_nothing() {
+    let home = Home::new();
+    let said = home.plumb(&format!("posix . --only {PLAIN}")).expect(0);
+    let first = said.out.lines().next().unwrap();
+    assert!(first.ends_with(" conforms to POSIX and Linux's manual."), "{}", said.out);
+    assert!(said.out.contains("5 pass; ") && said.out.contains(" checks in "), "{}", said.out);
+    assert_eq!(std::fs::read_dir(home.work()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(home.registry()).unwrap().count(), 0);
+}
+
+// Protects: a broken rule is found, counts at its level only, and is named with what was expected. Linux itself breaks this one.
+#[test]
+fn a_broken_rule_fails_at_its_level_unless_it_is_known() {
+    let home = Home::new();
+    let said = home.plumb("posix . --only unlink.directory-eperm --no-known").expect(1);
+    assert!(said.out.contains("fail SHALL unlink.directory-eperm: unlink: expected EPERM, got EISDIR"), "{}", said.out);
+    assert!(said.out.contains("plumb posix explain unlink.directory-eperm"), "{}", said.out);
+    let known = home.plumb("posix . --only unlink.directory-eperm").expect(0);
+    assert!(known.out.contains("but for what is expected") && known.out.contains("man7.org"), "{}", known.out);
+    let common = "posix . --only chown.nothing-ctime --no-known --level";
+    assert!(home.plumb(&format!("{common} linux")).expect(0).out.contains("differs COMMON"));
+    home.plumb(&format!("{common} common")).expect(1);
+}
+
+#[test]
+fn reports_fit_their_schema_and_serve_as_baselines() {
+    let home = Home::new();
+    let line = format!("posix . --only {PLAIN},unlink.directory-eperm --no-known --output report.json --json");
+    let said = home.plumb(&line).expect(1);
+    let schema_text: Value = json::from_str(&home.plumb("schema posix").expect(0).out).unwrap();
+    assert_eq!(schema::problems(&schema_text, &said.json()), [""; 0]);
+    let cases = said.json()["cases"].as_array().unwrap().clone();
+    assert_eq!(cases.len(), 6);
+    let failed = cases.iter().find(|case| case["outcome"] == "fail").unwrap();
+    assert_eq!((&failed["id"], &failed["got"]), (&"unlink.directory-eperm".into(), &"EISDIR".into()));
+    assert!(failed["calls"].as_array().unwrap().iter().any(|call| call.as_str().unwrap().contains("SYS_unlinkat")));
+
+    let again = format!("posix . --only {PLAIN},unlink.directory-eperm --no-known --baseline report.json");
+    assert!(home.plumb(&again).expect(0).out.contains("fails in the baseline of"));
+    home.plumb(&format!("posix . --only {PLAIN} --output less.json")).expect(0);
+    let diff = home.plumb("posix diff less.json report.json").expect(0);
+    assert!(diff.out.contains("only after unlink.directory-eperm (fail)"), "{}", diff.out);
+    home.plumb("posix matrix report.json less.json --html matrix.html").expect(0);
+    let html = std::fs::read_to_string(home.work().join("matrix.html")).unwrap();
+    assert!(html.contains("unlink.directory-eperm") && html.contains("0 of 1"), "{html}");
+}
+
+#[test]
+fn expected_failures_are_data_and_unexpected_passes_are_reported() {
+    let home = Home::new();
+    home.plumb("posix . --only unlink.directory-eperm --no-known --write-expected mine.toml").expect(1);
+    home.plumb("posix . --only unlink.directory-eperm --no-known --expected mine.toml").expect(0);
+    home.file("wrong.toml", "[[expected]]\nid = \"make.regular\"\nreason = \"ours cannot\"\n");
+    let said = home.plumb("posix . --only make.regular --expected wrong.toml").expect(0);
+    assert!(said.out.contains("unexpected pass make.regular"), "{}", said.out);
+    home.file("old.toml", "[[expected]]\nid = \"make.regular\"\nkernel_max = \"2.6\"\nreason = \"long ago\"\n");
+    let said = home.plumb("posix . --only make.regular --expected old.toml").expect(0);
+    assert!(!said.out.contains("unexpected"), "{}", said.out);
+    home.file("bad.toml", "[[expected]]\nid = \"nonsense\"\nreason = \"x\"\n");
+    let said = home.plumb("posix . --expected bad.toml").expect(2);
+    assert!(said.err.contains("`nonsense` is the id of no case"), "{}", said.err);
+    let said = home.plumb("posix . --only nonsense").expect(2);
+    assert!(said.err.contains("no case matches nonsense"), "{}", said.err);
+    home.plumb("posix no-such-directory").expect(2);
+}
+
+#[test]
+fn pipelines_get_their_forms() {
+    let home = Home::new();
+    let line = "posix . --only make.regular,unlink.directory-eperm --no-known --tap --junit j.xml --md r.md --github";
+    let said = home.plumb(line).expect(1);
+    assert!(said.out.starts_with("TAP version 14\n1..2\n"), "{}", said.out);
+    assert!(said.out.contains("ok 1 - make.regular\nnot ok 2 - unlink.directory-eperm\n"), "{}", said.out);
+    assert!(said.err.contains("::error title=plumb posix%3A fail unlink.directory-eperm::"), "{}", said.err);
+    let read = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
+    assert!(read("j.xml").contains("tests=\"2\" failures=\"1\""));
+    assert!(read("r.md").contains("### ❌ plumb posix"));
+}
+
+#[test]
+fn a_case_is_explained_with_its_calls() {
+    let home = Home::new();
+    let list = home.plumb("posix explain").expect(0).out;
+    assert!(list.lines().count() > 1_000 && list.contains("SHALL  rename.dots\n"), "{list}");
+    let page = home.plumb("posix explain rmdir.dots").expect(0).out;
+    assert!(page.starts_with("rmdir.dots (SHALL)\n"), "{page}");
+    assert!(page.contains("POSIX.1-2017, rmdir()") && page.contains("It passes on this "), "{page}");
+    assert!(page.contains("CALL(syscall(SYS_unlinkat, AT_FDCWD, \"d/e/.\", AT_REMOVEDIR), \"EINVAL\");"), "{page}");
+    let said = home.plumb("posix explain rmdir.dot").expect(2);
+    assert!(said.err.contains("did you mean `rmdir.dots`?"), "{}", said.err);
+}
+
+// Protects: what a case's program in C prints is what the case saw; it compiles with what a compiler brings.
+#[test]
+fn the_program_of_an_explanation_compiles_and_agrees() {
+    let home = Home::new();
+    if std::process::Command::new("cc").arg("--version").output().is_err() {
+        return crate::common::needs::skipped("cc is missing");
+    }
+    for id in ["rmdir.dots", "rename.same-file", "open.fd-modes", "fallocate.einval"] {
+        let page = home.plumb(&format!("posix explain {id} --at .")).expect(0).out;
+        let Some(start) = page.find("/* The calls of") else { panic!("{page}") };
+        home.file("case.c", &page[start..]);
+        let run = |program: &str, words: &[&str]| {
+            let output = std::process::Command::new(program).args(words).current_dir(home.work()).output().unwrap();
+            assert!(output.status.success(), "{id}: {}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        };
+        run("cc", &["-Wall", "-Werror", "-o", "case", "case.c"]);
+        std::fs::create_dir(home.work().join(id)).unwrap();
+        let output = std::process::Command::new("../case").current_dir(home.work().join(id)).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.lines().count() > 3, "{text}");
+        for line in text.lines() {
+            let (seen, saw) = line.rsplit_once("(Plumb: ").unwrap();
+            let failed_here = seen.contains(" -1 ");
+            assert_eq!(failed_here, saw.starts_with('E'), "{id}: {line}");
+        }
+    }
+}
+
+#[test]
+fn pjdfstest_has_its_files_for_prove() {
+    let home = Home::new();
+    let said = home.plumb("as pjdfstest --install tests").expect(0);
+    assert!(said.out.starts_with("wrote 238 files"), "{}", said.out);
+    assert!(home.work().join("tests/chmod/00.t").is_file());
+    let said = home.plumb("as pjdfstest rmdir/12").expect(0);
+    assert_eq!(said.out, "1..1\nok 1 - rmdir.dots\n");
+    let refused = home.plumb("as pjdfstest granular/00.t").expect(0);
+    assert!(refused.out.starts_with("1..0 # SKIP lists of NFSv4"), "{}", refused.out);
+    home.plumb("as pjdfstest chmod/99").expect(2);
+    // Protects: a directory with the real pjdfstest is not written over.
+    home.file("mine.t", "");
+    std::fs::create_dir_all(home.work().join("real/chmod")).unwrap();
+    std::fs::write(home.work().join("real/chmod/00.t"), "#!/bin/sh\n").unwrap();
+    home.plumb("as pjdfstest --install real").expect(5);
+    if std::process::Command::new("prove").arg("--version").output().is_ok() {
+        let output = std::process::Command::new("prove")
+            .args(["tests/rmdir/12.t", "tests/granular"])
+            .current_dir(home.work())
+            .output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}

@@ -1,0 +1,177 @@
+//! What needs a file system of its own: full ones, and limits that are reached.
+
+use super::{Hand, common, linux, on, shall};
+use crate::Place;
+use crate::ctx::{A, B, NEW, RDWR, Stop};
+use crate::facts::{self, APPEND, IMMUTABLE};
+use crate::outcome::SkipKind;
+use crate::sys::{V, nr};
+
+/// Links that are made at most: more than ext2, ext3, ext4 and btrfs allow.
+const LINKS_MAX: u32 = 66_000;
+/// Directories that they are spread over, because some file systems read a directory from its start.
+const DIRECTORIES: u32 = 128;
+
+pub(super) const CASES: &[Hand] = &[
+    on(
+        Place::Image,
+        shall(
+            "link.emlink",
+            "link()",
+            "A file with the most links that the file system allows gets no other: EMLINK, and keeps those it has.",
+            |cx| {
+                for directory in 0..DIRECTORIES {
+                    cx.dir(&format!("links-{directory}"), 0o755)?;
+                }
+                cx.file("linked", b"")?;
+                let mut made = 1;
+                let ended = loop {
+                    match cx.link("linked", &format!("links-{}/{made}", made % DIRECTORIES)) {
+                        Ok(_) if made < LINKS_MAX => made += 1,
+                        result => break result,
+                    }
+                };
+                let count = cx.lstat("linked").map_or(0, |stat| stat.nlink);
+                if ended.is_ok() || ended == Err(libc::ENOSPC) {
+                    for number in 1..=made {
+                        let _ = cx.unlink(&format!("links-{}/{number}", number % DIRECTORIES));
+                    }
+                    let why = format!("no limit was reached with {made} links");
+                    return Err(Stop::Skip(SkipKind::LimitTooHigh, why));
+                }
+                cx.answers(&format!("link {}", made + 1), ended, &[libc::EMLINK]);
+                cx.equal("links that it keeps", i64::from(made), i64::from(count));
+                Ok(())
+            },
+        ),
+    ),
+    on(
+        Place::Full,
+        shall(
+            "write.enospc",
+            "write()",
+            "A write for which there is no room is ENOSPC, or writes what fits; the file keeps what it had.",
+            |cx| {
+                let fd = cx.open("data", RDWR, 0);
+                let fd = cx.set_up("make.regular", "open", fd)?;
+                let block = vec![1u8; 65_536];
+                let mut at = 1 << 20;
+                let mut ended = Ok(0);
+                for _ in 0..64 {
+                    ended = cx.pwrite(fd, &block, at);
+                    match ended {
+                        Ok(written) => at += written,
+                        Err(_) => break,
+                    }
+                }
+                cx.answers("writing on", ended, &[libc::ENOSPC]);
+                super::sizes::reads(cx, fd, 0, b"data");
+                let _ = cx.ftruncate(fd, 4);
+                Ok(())
+            },
+        ),
+    ),
+    on(
+        Place::Full,
+        linux(
+            "fallocate.enospc",
+            "fallocate(2)",
+            "Allocating more than there is is ENOSPC, and the content stays.",
+            |cx| {
+                cx.needs(cx.facts.fallocate & 1 == 1, "no fallocate")?;
+                let fd = cx.open("data", RDWR, 0);
+                let fd = cx.set_up("make.regular", "open", fd)?;
+                let result = cx.call(nr!(fallocate), &[V::Fd(fd as i32), V::N(0), V::N(0), V::N(1 << 32)]);
+                cx.answers("fallocate of 4 GiB", result, &[libc::ENOSPC]);
+                super::sizes::reads(cx, fd, 0, b"data");
+                let _ = cx.ftruncate(fd, 4);
+                Ok(())
+            },
+        ),
+    ),
+    on(
+        Place::Full,
+        common("rename.works-when-full", "rename()", "Files are renamed and removed on a full file system.", |cx| {
+            let result = cx.rename("data", "moved");
+            cx.ok("rename", result);
+            let result = cx.rename("moved", "data");
+            cx.ok("rename back", result);
+            Ok(())
+        }),
+    ),
+    on(
+        Place::ReadOnly,
+        linux(
+            "open.read-only-fs",
+            "open(2)",
+            "On a read-only file system files are read, and O_CREAT of one that is there does not matter.",
+            |cx| {
+                let fd = cx.open("data", crate::ctx::RDONLY, 0);
+                if cx.ok("open to read", fd.map(|_| 0)) {
+                    super::sizes::reads(cx, fd.unwrap_or(-1), 0, b"data");
+                }
+                let fd = cx.open_as("data", "O_CREAT | O_RDONLY", libc::O_CREAT, 0o644);
+                cx.ok("open with O_CREAT | O_RDONLY", fd.map(|_| 0));
+                let fd = cx.open("new-file", NEW, 0o644);
+                cx.answers("a new file", fd, &[libc::EROFS]);
+                Ok(())
+            },
+        ),
+    ),
+    on(
+        Place::ReadOnly,
+        linux("flags.erofs", "ioctl_iflags(2)", "On a read-only file system no flags are set: EROFS.", |cx| {
+            cx.needs(cx.facts.immutable, "the flag immutable cannot be set (chattr)")?;
+            let fd = cx.open("data", crate::ctx::RDONLY, 0);
+            let fd = cx.set_up("make.regular", "open", fd)?;
+            let result = facts::set_flags(fd as i32, IMMUTABLE);
+            cx.answers("FS_IOC_SETFLAGS", result, &[libc::EROFS]);
+            Ok(())
+        }),
+    ),
+    linux(
+        "flags.sets",
+        "ioctl_iflags(2)",
+        "The flags immutable and append-only are read as they were set; an append-only file is appended to.",
+        |cx| {
+            cx.needs(
+                cx.facts.immutable && cx.facts.append_only,
+                "the flags immutable and append-only cannot be set (chattr)",
+            )?;
+            let fd = super::sizes::with_content(cx, "f", b"data")?;
+            for flag in [IMMUTABLE, APPEND] {
+                let set = facts::set_flags(fd as i32, flag);
+                cx.ok("FS_IOC_SETFLAGS", set);
+                let got = facts::get_flags(fd as i32).map(|flags| flags & (IMMUTABLE | APPEND));
+                cx.that(got == Ok(flag), "flags", &format!("{flag:#x}"), &format!("{got:x?}"));
+            }
+            let end = cx.open_as("f", "O_WRONLY | O_APPEND", libc::O_WRONLY | libc::O_APPEND, 0);
+            if cx.ok("open with O_APPEND", end.map(|_| 0)) {
+                let written = cx.write(end.unwrap_or(-1), b"more");
+                cx.that(written == Ok(4), "bytes appended", "4", &format!("{written:?}"));
+            }
+            let cleared = facts::set_flags(fd as i32, 0);
+            cx.ok("taking the flags away", cleared);
+            Ok(())
+        },
+    ),
+    linux(
+        "flags.eperm",
+        "ioctl_iflags(2)",
+        "Neither the owner of a file nor another user sets or clears these flags without CAP_LINUX_IMMUTABLE: EPERM.",
+        |cx| {
+            cx.needs(cx.facts.immutable, "the flag immutable cannot be set (chattr)")?;
+            cx.needs_users()?;
+            let fd = super::sizes::with_content(cx, "f", b"data")?;
+            cx.give("f", A.uid, A.gid)?;
+            for who in [A, B] {
+                let result = cx.as_user(who, |_| facts::set_flags(fd as i32, IMMUTABLE));
+                cx.answers("setting", result, &[libc::EPERM, libc::EACCES]);
+            }
+            crate::errors::flag(cx, "f", IMMUTABLE)?;
+            let result = cx.as_user(A, |_| facts::set_flags(fd as i32, 0));
+            cx.answers("clearing, by the owner", result, &[libc::EPERM]);
+            crate::errors::flag(cx, "f", 0)
+        },
+    ),
+];

@@ -1,0 +1,523 @@
+//! What a case works with: its calls, its fixtures and its checks.
+
+use crate::errno;
+use crate::facts::{Facts, Kind};
+use crate::outcome::{Failure, SkipKind};
+use crate::sys::{self, AT, Nr, R, Stat, Time, V, nr};
+use std::time::Duration;
+
+/// How a case ends before its end.
+pub enum Stop {
+    /// It cannot be tested here.
+    Skip(SkipKind, String),
+    /// What it builds on does not work; the case that says so.
+    Blocked(&'static str, String),
+}
+
+/// What a case returns.
+pub type Run = Result<(), Stop>;
+
+/// A user, as the kernel knows one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Who {
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Supplementary groups.
+    pub groups: &'static [u32],
+}
+
+/// Users that cases act as: numbers below 65,536, which a user namespace maps, and of which no account is needed.
+pub const A: Who = Who { uid: 60_001, gid: 60_001, groups: &[] };
+/// Another user, in another group.
+pub const B: Who = Who { uid: 60_002, gid: 60_002, groups: &[] };
+
+/// `O_NONBLOCK` and `O_CLOEXEC` with the access mode, by their names.
+pub const RDONLY: V<'static> = V::C("O_RDONLY", libc::O_RDONLY as i64);
+/// To write.
+pub const WRONLY: V<'static> = V::C("O_WRONLY", libc::O_WRONLY as i64);
+/// To read and write.
+pub const RDWR: V<'static> = V::C("O_RDWR", libc::O_RDWR as i64);
+/// A new file, to read and write.
+pub const NEW: V<'static> = V::C("O_CREAT | O_EXCL | O_RDWR", (libc::O_CREAT | libc::O_EXCL | libc::O_RDWR) as i64);
+/// The link itself.
+pub const NOFOLLOW: V<'static> = V::C("AT_SYMLINK_NOFOLLOW", libc::AT_SYMLINK_NOFOLLOW as i64);
+/// A directory is removed.
+pub const REMOVEDIR: V<'static> = V::C("AT_REMOVEDIR", libc::AT_REMOVEDIR as i64);
+
+/// A case that is being run, in a working directory of its own.
+pub struct Ctx<'a> {
+    /// What was probed.
+    pub facts: &'a Facts,
+    /// Checks so far.
+    pub checks: u32,
+    /// Those that did not hold; the first few.
+    pub failures: Vec<Failure>,
+    /// How many did not hold.
+    pub failed: u32,
+    /// Calls so far, where they are wanted.
+    pub calls: Option<Vec<String>>,
+    /// Numbers files.
+    serial: u32,
+    /// Whether it acts as another user.
+    is_switched: bool,
+}
+
+/// Failures that are kept.
+const FAILURES_MAX: usize = 6;
+
+impl<'a> Ctx<'a> {
+    /// Before its first call.
+    pub fn new(facts: &'a Facts, with_calls: bool) -> Ctx<'a> {
+        let calls = with_calls.then(Vec::new);
+        Ctx { facts, checks: 0, failures: Vec::new(), failed: 0, calls, serial: 0, is_switched: false }
+    }
+
+    // ---- calls
+
+    /// Makes a system call.
+    pub fn call(&mut self, nr: Nr, args: &[V<'_>]) -> R {
+        let result = sys::call(nr, args);
+        self.note(nr, args, result);
+        result
+    }
+
+    fn note(&mut self, nr: Nr, args: &[V<'_>], result: R) {
+        let Some(calls) = &mut self.calls else { return };
+        let text = sys::c_text(nr, args);
+        calls.push(match result {
+            Ok(fd) if nr.0 == "openat" || nr.0 == "socket" => format!("fd[{fd}] = {text}; /* {fd} */"),
+            Ok(value) => format!("{text}; /* {value} */"),
+            Err(error) => format!("{text}; /* {} */", errno::name(error)),
+        });
+    }
+
+    /// Writes a remark among the calls.
+    pub fn remark(&mut self, text: &str) {
+        if let Some(calls) = &mut self.calls {
+            calls.push(format!("/* {text} */"));
+        }
+    }
+
+    /// Opens a file.
+    pub fn open(&mut self, path: &str, flags: V<'_>, mode: u32) -> R {
+        self.call(nr!(openat), &[AT, V::P(path), flags, V::O(mode)])
+    }
+
+    /// Opens a file with flags that have no name of their own here.
+    pub fn open_as(&mut self, path: &str, name: &'static str, flags: i32, mode: u32) -> R {
+        self.open(path, V::C(name, i64::from(flags)), mode)
+    }
+
+    /// Closes a descriptor.
+    pub fn close(&mut self, fd: i64) {
+        let _ = self.call(nr!(close), &[V::Fd(fd as i32)]);
+    }
+
+    /// Makes a directory.
+    pub fn mkdir(&mut self, path: &str, mode: u32) -> R {
+        self.call(nr!(mkdirat), &[AT, V::P(path), V::O(mode)])
+    }
+
+    /// Changes permissions.
+    pub fn chmod(&mut self, path: &str, mode: u32) -> R {
+        self.call(nr!(fchmodat), &[AT, V::P(path), V::O(mode)])
+    }
+
+    /// Changes owner and group; -1 leaves one. Follows links.
+    pub fn chown(&mut self, path: &str, uid: i64, gid: i64) -> R {
+        self.call(nr!(fchownat), &[AT, V::P(path), V::N(uid), V::N(gid), V::N(0)])
+    }
+
+    /// The same of a link itself.
+    pub fn lchown(&mut self, path: &str, uid: i64, gid: i64) -> R {
+        self.call(nr!(fchownat), &[AT, V::P(path), V::N(uid), V::N(gid), NOFOLLOW])
+    }
+
+    /// Removes a name.
+    pub fn unlink(&mut self, path: &str) -> R {
+        self.call(nr!(unlinkat), &[AT, V::P(path), V::N(0)])
+    }
+
+    /// Removes a directory.
+    pub fn rmdir(&mut self, path: &str) -> R {
+        self.call(nr!(unlinkat), &[AT, V::P(path), REMOVEDIR])
+    }
+
+    /// Renames.
+    pub fn rename(&mut self, from: &str, to: &str) -> R {
+        self.call(nr!(renameat2), &[AT, V::P(from), AT, V::P(to), V::N(0)])
+    }
+
+    /// Makes a hard link.
+    pub fn link(&mut self, from: &str, to: &str) -> R {
+        self.call(nr!(linkat), &[AT, V::P(from), AT, V::P(to), V::N(0)])
+    }
+
+    /// Makes a symbolic link.
+    pub fn symlink(&mut self, to: &str, path: &str) -> R {
+        self.call(nr!(symlinkat), &[V::P(to), AT, V::P(path)])
+    }
+
+    /// Sets a file's size.
+    pub fn truncate(&mut self, path: &str, size: i64) -> R {
+        self.call(nr!(truncate), &[V::P(path), V::N(size)])
+    }
+
+    /// The same by descriptor.
+    pub fn ftruncate(&mut self, fd: i64, size: i64) -> R {
+        self.call(nr!(ftruncate), &[V::Fd(fd as i32), V::N(size)])
+    }
+
+    /// Writes at an offset.
+    pub fn pwrite(&mut self, fd: i64, bytes: &[u8], offset: i64) -> R {
+        let shown = [V::Fd(fd as i32), V::B(bytes), V::N(bytes.len() as i64), V::N(offset)];
+        self.call(nr!(pwrite64), &shown)
+    }
+
+    /// Writes at the descriptor's offset.
+    pub fn write(&mut self, fd: i64, bytes: &[u8]) -> R {
+        self.call(nr!(write), &[V::Fd(fd as i32), V::B(bytes), V::N(bytes.len() as i64)])
+    }
+
+    /// Reads at an offset: what was read.
+    pub fn pread(&mut self, fd: i64, length: usize, offset: i64) -> Result<Vec<u8>, i32> {
+        let mut bytes = vec![0; length];
+        let args = [V::Fd(fd as i32), V::W(sys::cells(&mut bytes)), V::N(length as i64), V::N(offset)];
+        let read = self.call(nr!(pread64), &args)?;
+        bytes.truncate(read as usize);
+        Ok(bytes)
+    }
+
+    /// Moves the descriptor's offset.
+    pub fn lseek(&mut self, fd: i64, offset: i64, name: &'static str, whence: i32) -> R {
+        self.call(nr!(lseek), &[V::Fd(fd as i32), V::N(offset), V::C(name, i64::from(whence))])
+    }
+
+    /// Writes a file back.
+    pub fn fsync(&mut self, fd: i64) -> R {
+        self.call(nr!(fsync), &[V::Fd(fd as i32)])
+    }
+
+    /// Sets times, each seconds and nanoseconds; follows links.
+    pub fn utimens(&mut self, path: &str, access: (i64, i64), change: (i64, i64)) -> R {
+        let bytes = sys::two_times(access, change);
+        self.call(nr!(utimensat), &[AT, V::P(path), V::B(&bytes), V::N(0)])
+    }
+
+    /// What a file is; follows links.
+    pub fn stat(&mut self, path: &str) -> Result<Stat, i32> {
+        self.statx(AT, V::P(path), 0)
+    }
+
+    /// What a file or link is.
+    pub fn lstat(&mut self, path: &str) -> Result<Stat, i32> {
+        self.statx(AT, V::P(path), i64::from(libc::AT_SYMLINK_NOFOLLOW))
+    }
+
+    /// What an open file is.
+    pub fn fstat(&mut self, fd: i64) -> Result<Stat, i32> {
+        self.statx(V::Fd(fd as i32), V::P(""), i64::from(libc::AT_EMPTY_PATH))
+    }
+
+    fn statx(&mut self, dir: V<'_>, path: V<'_>, flags: i64) -> Result<Stat, i32> {
+        let stat = sys::statx(dir, path, flags);
+        if let Some(calls) = &mut self.calls {
+            let shown = match &stat {
+                Ok(stat) => format!(
+                    "mode {:o} nlink {} uid {} gid {} size {} ino {} mtime {}.{:09} ctime {}.{:09}",
+                    stat.mode,
+                    stat.nlink,
+                    stat.uid,
+                    stat.gid,
+                    stat.size,
+                    stat.ino,
+                    stat.mtime.0,
+                    stat.mtime.1,
+                    stat.ctime.0,
+                    stat.ctime.1
+                ),
+                Err(error) => errno::name(*error),
+            };
+            let nr = Nr("statx", 0);
+            let args = [dir, path, V::N(flags), V::C("STATX_ALL", 0xfff), V::C("&stx", 0)];
+            calls.push(format!("{}; /* {shown} */", sys::c_text(nr, &args)));
+        }
+        stat
+    }
+
+    /// Acts as another user.
+    pub fn as_user<T>(&mut self, who: Who, body: impl FnOnce(&mut Self) -> T) -> T {
+        self.switch(Some(who));
+        let result = body(self);
+        self.switch(None);
+        result
+    }
+
+    /// Becomes a user, or again who the process is.
+    pub fn switch(&mut self, who: Option<Who>) {
+        if !self.facts.can_switch || who.is_none() && !self.is_switched {
+            return;
+        }
+        self.is_switched = who.is_some();
+        let (own, back) = ((self.facts.uid, self.facts.gid), who.is_none());
+        let keep = V::N(-1);
+        let (uid, gid, groups) = who.map_or((own.0, own.1, &[][..]), |who| (who.uid, who.gid, who.groups));
+        let groups = sys::group_bytes(groups);
+        // The real ids as well, which access() uses; the saved ones lead back.
+        let user = [V::N(i64::from(uid)), V::N(i64::from(uid)), keep];
+        if back {
+            let _ = self.call(nr!(setresuid), &user);
+        }
+        let _ = self.call(nr!(setgroups), &[V::N(groups.len() as i64 / 4), V::B(&groups)]);
+        let _ = self.call(nr!(setresgid), &[V::N(i64::from(gid)), V::N(i64::from(gid)), keep]);
+        if !back {
+            let _ = self.call(nr!(setresuid), &user);
+        }
+    }
+
+    /// The user whose permissions are tested: [`A`], or this one where it cannot become another.
+    pub fn actor(&self) -> Who {
+        if self.facts.can_switch { A } else { Who { uid: self.facts.uid, gid: self.facts.gid, groups: &[] } }
+    }
+
+    // ---- fixtures
+
+    /// A name that this case has not used.
+    pub fn fresh(&mut self) -> String {
+        self.serial += 1;
+        format!("n{}", self.serial)
+    }
+
+    /// A step of the set-up. What does not work is reported by the case `by`.
+    ///
+    /// # Errors
+    /// The step failed.
+    pub fn set_up<T>(&mut self, by: &'static str, what: &str, result: Result<T, i32>) -> Result<T, Stop> {
+        result.map_err(|error| Stop::Blocked(by, format!("{what}: {}", errno::name(error))))
+    }
+
+    /// A premise: what a case builds on, and another reports.
+    ///
+    /// # Errors
+    /// It does not hold.
+    pub fn premise(&mut self, holds: bool, by: &'static str, why: &str) -> Run {
+        if holds { Ok(()) } else { Err(Stop::Blocked(by, why.to_owned())) }
+    }
+
+    /// Makes a file of a type, mode 0644 (a directory 0755). Devices are 1:2, never 0:0, which is a whiteout of overlayfs.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn make(&mut self, kind: Kind, path: &str) -> Run {
+        let result = self.try_make(kind, path);
+        let what = format!("cannot make a {}", kind.name());
+        self.set_up(kind.made_by(), &what, result).map(|_| ())
+    }
+
+    /// The same, returning the errno.
+    pub fn try_make(&mut self, kind: Kind, path: &str) -> R {
+        let node = |cx: &mut Self, name: &'static str, kind: u32, device: i64| {
+            let mode = V::C(name, i64::from(kind | 0o644));
+            cx.call(nr!(mknodat), &[AT, V::P(path), mode, V::N(device)])
+        };
+        // makedev(1, 2) of Linux.
+        let device = 1 << 8 | 2;
+        match kind {
+            Kind::Regular => {
+                let fd = self.open(path, NEW, 0o644)?;
+                self.close(fd);
+                Ok(0)
+            }
+            Kind::Dir => self.mkdir(path, 0o755),
+            Kind::Fifo => node(self, "S_IFIFO | 0644", libc::S_IFIFO, 0),
+            Kind::Socket => node(self, "S_IFSOCK | 0644", libc::S_IFSOCK, 0),
+            Kind::Block => node(self, "S_IFBLK | 0644", libc::S_IFBLK, device),
+            Kind::Char => node(self, "S_IFCHR | 0644", libc::S_IFCHR, device),
+            Kind::Symlink => self.symlink("target", path),
+        }
+    }
+
+    /// A regular file with this content.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn file(&mut self, path: &str, content: &[u8]) -> Run {
+        let fd = self.open(path, NEW, 0o644);
+        let fd = self.set_up("make.regular", "cannot make a file", fd)?;
+        let written = self.pwrite(fd, content, 0);
+        self.close(fd);
+        self.set_up("write.extends", "cannot write", written).map(|_| ())
+    }
+
+    /// A directory with this mode, exactly.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn dir(&mut self, path: &str, mode: u32) -> Run {
+        let made = self.mkdir(path, mode);
+        self.set_up("make.dir", "cannot make a directory", made)?;
+        self.set_mode(path, mode)
+    }
+
+    /// Sets a mode, as part of the set-up.
+    ///
+    /// # Errors
+    /// It cannot be set.
+    pub fn set_mode(&mut self, path: &str, mode: u32) -> Run {
+        let set = self.chmod(path, mode);
+        self.set_up("chmod.sets", "chmod", set).map(|_| ())
+    }
+
+    /// Gives a file away, as part of the set-up; to oneself costs nothing.
+    ///
+    /// # Errors
+    /// It cannot be given away.
+    pub fn give(&mut self, path: &str, uid: u32, gid: u32) -> Run {
+        if !self.facts.can_switch {
+            return Ok(());
+        }
+        let set = self.lchown(path, i64::from(uid), i64::from(gid));
+        self.set_up("chown.sets", "chown", set).map(|_| ())
+    }
+
+    /// Removes a file of any type.
+    pub fn remove(&mut self, path: &str) {
+        if self.unlink(path).is_err() {
+            let _ = self.rmdir(path);
+        }
+    }
+
+    /// Waits until a change gets a later time than one just made: twice the measured step.
+    pub fn nap(&mut self) {
+        let step = self.facts.step_ns;
+        self.remark(&format!("wait {} µs", 2 * step / 1000));
+        std::thread::sleep(Duration::from_nanos(2 * step));
+    }
+
+    // ---- needs
+
+    /// Other users.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn needs_users(&self) -> Run {
+        match self.facts.can_switch {
+            true => Ok(()),
+            false => {
+                Err(Stop::Skip(SkipKind::NeedsUsers, "cannot act as other users: run as root, or with --userns".into()))
+            }
+        }
+    }
+
+    /// A feature that was probed.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn needs(&self, has: bool, what: &str) -> Run {
+        if has { Ok(()) } else { Err(Stop::Skip(SkipKind::NoFeature, what.to_owned())) }
+    }
+
+    /// Files of a type.
+    ///
+    /// # Errors
+    /// It cannot make them.
+    pub fn needs_kind(&self, kind: Kind) -> Run {
+        if self.facts.can_make(kind) {
+            return Ok(());
+        }
+        let why = format!("cannot make a {}: {}", kind.name(), errno::name(self.facts.kind_errno[kind as usize]));
+        Err(Stop::Skip(SkipKind::NoType, why))
+    }
+
+    /// The types that can be made here.
+    pub fn kinds(&self) -> Vec<Kind> {
+        Kind::ALL.into_iter().filter(|kind| self.facts.can_make(*kind)).collect()
+    }
+
+    // ---- checks
+
+    /// A check.
+    pub fn that(&mut self, holds: bool, what: &str, expected: &str, got: &str) {
+        self.checks += 1;
+        if holds {
+            return;
+        }
+        self.failed += 1;
+        let (expected, got) = (plain(expected), plain(got));
+        if let Some(calls) = &mut self.calls {
+            calls.push(format!("/* {what}: expected {expected}, got {got} */"));
+        }
+        if self.failures.len() < FAILURES_MAX {
+            let failure = Failure { what: what.to_owned(), expected, got };
+            self.failures.push(failure);
+        }
+    }
+
+    /// Two numbers are the same.
+    pub fn equal(&mut self, what: &str, expected: i64, got: i64) {
+        self.that(expected == got, what, &expected.to_string(), &got.to_string());
+    }
+
+    /// Two modes are the same, without the type.
+    pub fn mode_is(&mut self, what: &str, expected: u32, got: u32) {
+        let got = got & 0o7777;
+        self.that(expected == got, what, &format!("{expected:04o}"), &format!("{got:04o}"));
+    }
+
+    /// A call succeeds.
+    pub fn ok(&mut self, what: &str, result: R) -> bool {
+        self.answers(what, result, &[0])
+    }
+
+    /// A call answers one of these errnos, or succeeds where they include 0.
+    pub fn answers(&mut self, what: &str, result: R, allowed: &[i32]) -> bool {
+        let got = result.err().unwrap_or(0);
+        let holds = allowed.contains(&got);
+        if holds {
+            self.checks += 1;
+        } else {
+            self.that(false, what, &errno::names(allowed), &errno::name(got));
+        }
+        holds
+    }
+
+    /// What a file is, as a check that it is there.
+    pub fn there(&mut self, what: &str, path: &str) -> Option<Stat> {
+        let stat = self.lstat(path);
+        self.answers(what, stat.map(|_| 0), &[0]);
+        stat.ok()
+    }
+
+    /// A file is not there.
+    pub fn gone(&mut self, what: &str, path: &str) {
+        let stat = self.lstat(path).map(|_| 0);
+        self.answers(what, stat, &[libc::ENOENT]);
+    }
+
+    /// Two times, of which the second must be later.
+    pub fn later(&mut self, what: &str, before: Time, after: Time) {
+        self.that(after > before, what, &format!("later than {}", time(before)), &time(after));
+    }
+
+    /// Two times that must be the same.
+    pub fn same_time(&mut self, what: &str, before: Time, after: Time) {
+        self.that(after == before, what, &format!("still {}", time(before)), &time(after));
+    }
+}
+
+/// What a call returned, for people: the number, or the name of the errno.
+fn plain(text: &str) -> String {
+    let inside = |head: &str| text.strip_prefix(head).and_then(|rest| rest.strip_suffix(')'));
+    match (inside("Ok("), inside("Err(").and_then(|number| number.parse().ok())) {
+        (Some(value), _) => value.to_owned(),
+        (_, Some(number)) => errno::name(number),
+        _ => text.to_owned(),
+    }
+}
+
+/// `12.000000004`.
+pub fn time((seconds, nanos): Time) -> String {
+    format!("{seconds}.{nanos:09}")
+}

@@ -1,0 +1,321 @@
+//! What is probed before the first case: features are never guessed from a file system's name.
+
+use crate::sys::{self, AT, Nr, V, nr};
+use std::time::Instant;
+
+/// A type of file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Regular file.
+    Regular,
+    /// Directory.
+    Dir,
+    /// FIFO.
+    Fifo,
+    /// Block device.
+    Block,
+    /// Character device.
+    Char,
+    /// Socket.
+    Socket,
+    /// Symbolic link.
+    Symlink,
+}
+
+impl Kind {
+    /// All.
+    pub const ALL: [Kind; 7] =
+        [Kind::Regular, Kind::Dir, Kind::Fifo, Kind::Block, Kind::Char, Kind::Socket, Kind::Symlink];
+
+    /// As in ids.
+    pub fn name(self) -> &'static str {
+        ["regular", "dir", "fifo", "block", "char", "socket", "symlink"][self as usize]
+    }
+
+    /// The case that says whether it can be made.
+    pub fn made_by(self) -> &'static str {
+        ["make.regular", "make.dir", "make.fifo", "make.block", "make.char", "make.socket", "make.symlink"]
+            [self as usize]
+    }
+}
+
+/// What the directory, its file system and this process can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// User of this process.
+    pub uid: u32,
+    /// Group of this process.
+    pub gid: u32,
+    /// Whether it can become other users.
+    pub can_switch: bool,
+    /// Errno of making each type; 0 where it can.
+    pub kind_errno: [i32; 7],
+    /// Longest name, bytes: the longest that can be made.
+    pub name_max: u32,
+    /// Longest target of a symbolic link, bytes.
+    pub symlink_max: u32,
+    /// Smallest step between two times of change, ns.
+    pub step_ns: u64,
+    /// Whether the flag "immutable" can be set.
+    pub immutable: bool,
+    /// Whether the flag "append-only" can be set.
+    pub append_only: bool,
+    /// Whether there are extended attributes of users.
+    pub xattr: bool,
+    /// Whether there are access control lists.
+    pub acl: bool,
+    /// Whether hard links can be made.
+    pub links: bool,
+    /// Whether `O_TMPFILE` works.
+    pub tmpfile: bool,
+    /// Whether `RENAME_EXCHANGE` works.
+    pub exchange: bool,
+    /// Whether `RENAME_NOREPLACE` works.
+    pub noreplace: bool,
+    /// Whether `RENAME_WHITEOUT` works.
+    pub whiteout: bool,
+    /// Whether `FICLONE` works.
+    pub clone: bool,
+    /// Modes of fallocate that work, by their bits: `1 << index` of [`FALLOCATE`].
+    pub fallocate: u8,
+    /// Whether `O_DIRECT` can be opened.
+    pub direct: bool,
+    /// Alignment of offset and memory for `O_DIRECT`, bytes; 0 where the file system does not say.
+    pub dio_align: (u32, u32),
+    /// Whether a private mount namespace can be made, and a tmpfs mounted in it.
+    pub mounts: bool,
+    /// Flags of the mount: `ST_*` of statfs(2).
+    pub mount_flags: u64,
+    /// Whether a directory's link count counts its subdirectories.
+    pub counts_subdirectories: bool,
+    /// Whether time of birth is known.
+    pub btime: bool,
+    /// `f_type` of statfs(2).
+    pub magic: u64,
+    /// The kind of file system, as in /proc/self/mountinfo; see [`Facts::kind`].
+    pub kind: [u8; 24],
+}
+
+/// Modes of fallocate, with their names. Source: linux/falloc.h.
+pub const FALLOCATE: [(&str, i64); 7] = [
+    ("0", 0),
+    ("FALLOC_FL_KEEP_SIZE", 1),
+    ("FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE", 3),
+    ("FALLOC_FL_COLLAPSE_RANGE", 8),
+    ("FALLOC_FL_ZERO_RANGE", 16),
+    ("FALLOC_FL_INSERT_RANGE", 32),
+    ("FALLOC_FL_UNSHARE_RANGE", 64),
+];
+
+/// `FS_IOC_GETFLAGS`, `FS_IOC_SETFLAGS` and two flags. Source: linux/fs.h.
+pub const GETFLAGS: i64 = 0x8008_6601;
+/// See [`GETFLAGS`].
+pub const SETFLAGS: i64 = 0x4008_6602;
+/// See [`GETFLAGS`].
+pub const IMMUTABLE: u32 = 0x10;
+/// See [`GETFLAGS`].
+pub const APPEND: u32 = 0x20;
+/// `FICLONE`. Source: linux/fs.h.
+pub const FICLONE: i64 = 0x4004_9409;
+/// Options of a mount, in `f_flags` of statfs(2). Source: linux/statfs.h.
+pub const ST_NOSUID: u64 = 2;
+/// See [`ST_NOSUID`].
+pub const ST_NOEXEC: u64 = 8;
+/// See [`ST_NOSUID`].
+pub const ST_NOATIME: u64 = 1024;
+
+/// The names of a path that exists, the longest and the shortest steps that are believed, ns.
+const STEP_MIN_NS: u64 = 50_000;
+const STEP_MAX_NS: u64 = 2_000_000_000;
+
+impl Facts {
+    /// Whether files of a type can be made.
+    pub fn can_make(&self, kind: Kind) -> bool {
+        self.kind_errno[kind as usize] == 0
+    }
+
+    /// The kind of file system, such as `ext4` or `fuse.bindfs`. It decides how a second one of it is made, and which expected failures
+    /// apply; never what is tested.
+    pub fn kind(&self) -> &str {
+        let length = self.kind.iter().position(|byte| *byte == 0).unwrap_or(self.kind.len());
+        std::str::from_utf8(&self.kind[..length]).unwrap_or_default()
+    }
+
+    /// Whether the mount has an option.
+    pub fn mounted_with(&self, flag: u64) -> bool {
+        self.mount_flags & flag != 0
+    }
+
+    /// Probes the working directory, which is empty and stays so. `can_switch` and `mounts` are found out by changing this process: it
+    /// is one that ends afterwards.
+    pub fn probe() -> Facts {
+        let (uid, gid) = sys::who();
+        let mut facts = Facts { uid, gid, ..Facts::default() };
+        let kind = kind_of_mount().unwrap_or_default();
+        let length = kind.len().min(facts.kind.len() - 1);
+        facts.kind[..length].copy_from_slice(&kind.as_bytes()[..length]);
+        let call = |nr: Nr, args: &[V<'_>]| sys::call(nr, args);
+        let make = |path: &str| {
+            let fd = call(nr!(openat), &[AT, V::P(path), V::N(i64::from(libc::O_CREAT | libc::O_RDWR)), V::O(0o644)]);
+            fd.unwrap_or(-1) as i32
+        };
+        let unlink = |path: &str| call(nr!(unlinkat), &[AT, V::P(path), V::N(0)]);
+        for kind in Kind::ALL {
+            let scratch = Facts::default();
+            let mut cx = crate::ctx::Ctx::new(&scratch, false);
+            facts.kind_errno[kind as usize] = cx.try_make(kind, "k").err().unwrap_or(0);
+            cx.remove("k");
+        }
+        facts.name_max = longest(255, &|length| {
+            let fd = make(&"n".repeat(length));
+            sys::close(fd);
+            fd >= 0 && unlink(&"n".repeat(length)).is_ok()
+        });
+        facts.symlink_max = longest(4095, &|length| {
+            let target = "t".repeat(length);
+            call(nr!(symlinkat), &[V::P(&target), AT, V::P("s")]).is_ok() && unlink("s").is_ok()
+        });
+        let fd = make("f");
+        facts.step_ns = step();
+        for (flag, has) in [(IMMUTABLE, &mut facts.immutable), (APPEND, &mut facts.append_only)] {
+            *has = set_flags(fd, flag).is_ok() && get_flags(fd).is_ok_and(|flags| flags & flag != 0);
+            let _ = set_flags(fd, 0);
+        }
+        let set = |name: &str, value: &[u8]| {
+            call(nr!(setxattr), &[V::P("f"), V::P(name), V::B(value), V::N(value.len() as i64), V::N(0)]).is_ok()
+        };
+        facts.xattr = set("user.plumb", b"x");
+        facts.acl = set("system.posix_acl_access", &crate::by_hand::acl_bytes(&[]));
+        facts.links = call(nr!(linkat), &[AT, V::P("f"), AT, V::P("g"), V::N(0)]).is_ok();
+        let _ = unlink("g");
+        let tmpfile = V::N(i64::from(libc::O_TMPFILE | libc::O_RDWR));
+        facts.tmpfile =
+            call(nr!(openat), &[AT, V::P("."), tmpfile, V::O(0o600)]).map(|fd| sys::close(fd as i32)).is_ok();
+        sys::close(make("g"));
+        let swap = |flags: i64| call(nr!(renameat2), &[AT, V::P("f"), AT, V::P("g"), V::N(flags)]);
+        facts.exchange = swap(2).is_ok();
+        // Where the target exists the kernel answers itself.
+        facts.noreplace = call(nr!(renameat2), &[AT, V::P("f"), AT, V::P("h"), V::N(1)]).is_ok();
+        facts.whiteout = call(nr!(renameat2), &[AT, V::P("g"), AT, V::P("i"), V::N(4)]).is_ok();
+        for name in ["f", "g", "h", "i"] {
+            let _ = unlink(name);
+        }
+        sys::close(fd);
+        let (fd, other) = (make("f"), make("g"));
+        let _ = call(nr!(pwrite64), &[V::Fd(fd), V::B(&[7; 16384]), V::N(16384), V::N(0)]);
+        facts.clone = call(nr!(ioctl), &[V::Fd(other), V::N(FICLONE), V::Fd(fd)]).is_ok();
+        for (bit, (_, mode)) in FALLOCATE.iter().enumerate() {
+            let done = call(nr!(fallocate), &[V::Fd(fd), V::N(*mode), V::N(4096), V::N(4096)]).is_ok();
+            facts.fallocate |= u8::from(done) << bit;
+        }
+        let direct = V::N(i64::from(libc::O_DIRECT | libc::O_RDWR));
+        facts.direct = call(nr!(openat), &[AT, V::P("f"), direct]).map(|fd| sys::close(fd as i32)).is_ok();
+        if let Ok(stat) = sys::statx(AT, V::P("f"), 0) {
+            facts.btime = stat.mask & 0x800 != 0;
+            facts.dio_align = if stat.mask & 0x2000 != 0 { (stat.dio.1, stat.dio.0) } else { (0, 0) };
+        }
+        let links = || sys::statx(AT, V::P("."), 0).map_or(0, |stat| stat.nlink);
+        let before = links();
+        if call(nr!(mkdirat), &[AT, V::P("d"), V::O(0o755)]).is_ok() {
+            facts.counts_subdirectories = links() == before + 1;
+            let _ = call(nr!(unlinkat), &[AT, V::P("d"), crate::ctx::REMOVEDIR]);
+        }
+        let mut bytes = [0u8; 120];
+        if call(nr!(statfs), &[V::P("."), V::W(sys::cells(&mut bytes))]).is_ok() {
+            let word = |at: usize| u64::from_ne_bytes(bytes[at * 8..at * 8 + 8].try_into().unwrap_or_default());
+            (facts.magic, facts.mount_flags) = (word(0), word(10));
+        }
+        for fd in [fd, other] {
+            sys::close(fd);
+        }
+        for name in ["f", "g"] {
+            let _ = unlink(name);
+        }
+        facts.mounts = crate::image::private_mounts().is_ok() && {
+            let _ = call(nr!(mkdirat), &[AT, V::P("m"), V::O(0o755)]);
+            let mounted = crate::image::mount("plumb", "m", "tmpfs", "size=64k").is_ok();
+            let _ = call(nr!(umount2), &[V::P("m"), V::N(2)]);
+            let _ = call(nr!(unlinkat), &[AT, V::P("m"), crate::ctx::REMOVEDIR]);
+            mounted
+        };
+        facts.can_switch = can_switch();
+        facts
+    }
+}
+
+/// The kind of the file system of the working directory, by the id of its mount. Source: proc(5).
+fn kind_of_mount() -> Option<String> {
+    let id = sys::statx(AT, V::P("."), 0).ok().filter(|stat| stat.mask & 0x1000 != 0)?.mount.to_string();
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let line = mounts.lines().find(|line| line.split(' ').next() == Some(&id))?;
+    line.split_once(" - ")?.1.split(' ').next().map(str::to_owned)
+}
+
+/// Whether this process can become another user and come back.
+fn can_switch() -> bool {
+    let keep = V::N(-1);
+    let groups = sys::call(nr!(setgroups), &[V::N(0), V::Null]).is_ok();
+    let group = sys::call(nr!(setresgid), &[keep, V::N(i64::from(crate::ctx::A.gid)), keep]).is_ok();
+    let user = sys::call(nr!(setresuid), &[keep, V::N(i64::from(crate::ctx::B.uid)), keep]).is_ok();
+    groups && group && user
+}
+
+/// The longest length up to `most` that works; 0 where none does. Lengths are tried from the top by halves, since limits are few.
+fn longest(most: u32, works: &dyn Fn(usize) -> bool) -> u32 {
+    if works(most as usize) {
+        return most;
+    }
+    let (mut good, mut bad) = (0, most);
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if works(middle as usize) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    good
+}
+
+/// The smallest difference between two times of change, ns: of a file whose mode changes all the time.
+fn step() -> u64 {
+    let ctime = || sys::statx(AT, V::P("f"), 0).map_or((0, 0), |stat| stat.ctime);
+    let began = Instant::now();
+    let mut smallest = STEP_MAX_NS;
+    let (mut last, mut found, mut mode) = (ctime(), 0, 0o600);
+    while found < 4 && began.elapsed().as_nanos() < u128::from(STEP_MAX_NS) {
+        mode ^= 0o040;
+        let _ = sys::call(nr!(fchmodat), &[AT, V::P("f"), V::O(mode)]);
+        let now = ctime();
+        if now != last {
+            let nanos = (now.0 - last.0) * 1_000_000_000 + i64::from(now.1) - i64::from(last.1);
+            // The first one may have begun long ago.
+            if found > 0 {
+                smallest = smallest.min(nanos.unsigned_abs());
+            }
+            (last, found) = (now, found + 1);
+        }
+    }
+    smallest.clamp(STEP_MIN_NS, STEP_MAX_NS)
+}
+
+/// Sets one of [`IMMUTABLE`] and [`APPEND`], or takes both away where `flags` is 0; other flags of the file stay.
+///
+/// # Errors
+/// Errno of the ioctl.
+pub fn set_flags(fd: i32, flags: u32) -> sys::R {
+    let others = get_flags(fd)? & !(IMMUTABLE | APPEND);
+    let bytes = u64::from(others | flags).to_ne_bytes();
+    sys::call(nr!(ioctl), &[V::Fd(fd), V::C("FS_IOC_SETFLAGS", SETFLAGS), V::B(&bytes)])
+}
+
+/// Reads them.
+///
+/// # Errors
+/// Errno of the ioctl.
+pub fn get_flags(fd: i32) -> Result<u32, i32> {
+    let mut bytes = [0u8; 8];
+    sys::call(nr!(ioctl), &[V::Fd(fd), V::C("FS_IOC_GETFLAGS", GETFLAGS), V::W(sys::cells(&mut bytes))])?;
+    Ok(u32::from_ne_bytes(bytes[..4].try_into().unwrap_or_default()))
+}

@@ -1,0 +1,343 @@
+//! A second file system of the same kind, in a private mount namespace: what would harm the user's own is tested there. Its device is a loop
+//! device over memory, which goes when it is unmounted; its mounts go with the process. Nothing of it outlives a kill.
+
+use crate::ctx::{Ctx, Run, Stop};
+use crate::errors::{snapshot, unchanged};
+use crate::facts::Facts;
+use crate::ops::{OPS, Op, Want};
+use crate::outcome::SkipKind;
+use crate::sys::{self, AT, R, V, nr};
+use std::process::{Command, Stdio};
+
+/// `LOOP_CTL_GET_FREE`, `LOOP_CONFIGURE` and the flag that detaches a loop device with its last user. Source: linux/loop.h.
+const GET_FREE: i64 = 0x4c82;
+const CONFIGURE: i64 = 0x4c0a;
+const AUTOCLEAR: u32 = 4;
+/// Length of `struct loop_config`, and where its flags are.
+const CONFIG_LENGTH: usize = 304;
+const FLAGS_AT: usize = 8 + 52;
+
+/// Flags of mount(2).
+const MS_RDONLY: i64 = 1;
+const MS_REMOUNT: i64 = 32;
+const MS_BIND: i64 = 4096;
+const MS_REC: i64 = 16384;
+const MS_PRIVATE: i64 = 1 << 18;
+
+/// How a file system of a kind is made for tests.
+struct Recipe {
+    /// As in /proc/self/mountinfo.
+    kind: &'static str,
+    /// Size of its device, MiB.
+    mebibytes: i64,
+    /// The program that makes it, and its options; few inodes, so that they can be used up.
+    mkfs: &'static [&'static str],
+}
+
+const RECIPES: &[Recipe] = &[
+    Recipe { kind: "ext2", mebibytes: 8, mkfs: &["mke2fs", "-q", "-F", "-t", "ext2", "-N", "512"] },
+    Recipe { kind: "ext3", mebibytes: 8, mkfs: &["mke2fs", "-q", "-F", "-t", "ext3", "-N", "512"] },
+    Recipe { kind: "ext4", mebibytes: 8, mkfs: &["mke2fs", "-q", "-F", "-t", "ext4", "-N", "512"] },
+    Recipe { kind: "xfs", mebibytes: 320, mkfs: &["mkfs.xfs", "-q", "-f"] },
+    Recipe { kind: "btrfs", mebibytes: 64, mkfs: &["mkfs.btrfs", "-q", "-f", "--mixed"] },
+    Recipe { kind: "f2fs", mebibytes: 64, mkfs: &["mkfs.f2fs", "-q", "-f"] },
+];
+
+/// Options of the tmpfs that is tested, or that lies below an overlay.
+const TMPFS: &str = "size=4m,nr_inodes=2000";
+
+/// Makes the mounts of this process its own.
+///
+/// # Errors
+/// Errno.
+pub fn private_mounts() -> R {
+    sys::call(nr!(unshare), &[V::C("CLONE_NEWNS", i64::from(libc::CLONE_NEWNS))])?;
+    sys::call(nr!(mount), &[V::Null, V::P("/"), V::Null, V::N(MS_REC | MS_PRIVATE), V::Null])
+}
+
+/// Mounts.
+///
+/// # Errors
+/// Errno.
+pub fn mount(source: &str, at: &str, kind: &str, options: &str) -> R {
+    sys::call(nr!(mount), &[V::P(source), V::P(at), V::P(kind), V::N(0), V::P(options)])
+}
+
+/// Mounts a small tmpfs on a directory of the case.
+///
+/// # Errors
+/// This process may not.
+pub fn mount_here(cx: &mut Ctx<'_>, at: &str) -> Run {
+    if !cx.facts.mounts {
+        return Err(Stop::Skip(SkipKind::NeedsPrivilege, "cannot mount a tmpfs in a private namespace".to_owned()));
+    }
+    let options = V::P("size=64k");
+    let mounted = cx.call(nr!(mount), &[V::P("plumb"), V::P(at), V::P("tmpfs"), V::N(0), options]);
+    mounted.map(|_| ()).map_err(|error| Stop::Skip(SkipKind::NeedsPrivilege, crate::errno::name(error)))
+}
+
+/// Unmounts it.
+pub fn unmount(cx: &mut Ctx<'_>, at: &str) {
+    let _ = cx.call(nr!(umount2), &[V::P(at), V::C("MNT_DETACH", 2)]);
+}
+
+/// What an image is at the moment; it is taken from one to the next, never back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Empty, writable.
+    Fresh,
+    /// Full.
+    Full,
+    /// Read-only.
+    ReadOnly,
+}
+
+/// A mounted image; or, where none can be made, a read-only bind mount, which has the last stage only.
+pub struct Image {
+    stage: Stage,
+    is_bound: bool,
+    /// Why it cannot be filled.
+    not_full: Option<String>,
+}
+
+/// Where it is mounted, below the worker's directory.
+pub const MOUNT_POINT: &str = "image";
+
+impl Image {
+    /// Makes it on `MOUNT_POINT` of the working directory, and enters it.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn make(facts: &Facts, for_stage: Stage) -> Result<Image, Stop> {
+        let no = |why: String| Stop::Skip(SkipKind::NoImage, why);
+        if !facts.mounts {
+            let why = "cannot mount in a private namespace".to_owned();
+            return Err(Stop::Skip(SkipKind::NeedsPrivilege, why));
+        }
+        let _ = sys::call(nr!(mkdirat), &[AT, V::P(MOUNT_POINT), V::O(0o755)]);
+        let kind = facts.kind();
+        let made = match kind {
+            "tmpfs" => mount("plumb", MOUNT_POINT, "tmpfs", TMPFS).map(|_| ()).map_err(crate::errno::name),
+            "overlay" => overlay().map_err(crate::errno::name),
+            kind => match RECIPES.iter().find(|recipe| recipe.kind == kind) {
+                Some(recipe) => on_loop(recipe),
+                None => Err("Plumb knows no way to make one".to_owned()),
+            },
+        };
+        let is_bound = match made {
+            Ok(()) => false,
+            Err(_) if for_stage == Stage::ReadOnly => {
+                let place = V::P(MOUNT_POINT);
+                let bound = sys::call(nr!(mount), &[place, place, V::Null, V::N(MS_BIND), V::Null]);
+                bound.map_err(|error| no(crate::errno::name(error)))?;
+                true
+            }
+            Err(why) => return Err(no(format!("no second file system of the kind {kind}: {why}"))),
+        };
+        sys::call(nr!(chdir), &[V::P(MOUNT_POINT)]).map_err(|error| no(crate::errno::name(error)))?;
+        Ok(Image { stage: Stage::Fresh, is_bound, not_full: None })
+    }
+
+    /// Takes it to a stage.
+    ///
+    /// # Errors
+    /// It does not get there.
+    pub fn enter(&mut self, facts: &Facts, stage: Stage) -> Run {
+        if self.stage < Stage::Full && stage >= Stage::Full {
+            self.stage = Stage::Full;
+            let mut cx = Ctx::new(facts, false);
+            prepare(&mut cx)?;
+            if !self.is_bound {
+                self.not_full = fill(&mut cx);
+            }
+        }
+        if stage == Stage::Full
+            && let Some(why) = &self.not_full
+        {
+            return Err(Stop::Skip(SkipKind::LimitTooHigh, why.clone()));
+        }
+        if self.stage < stage && stage == Stage::ReadOnly {
+            self.stage = stage;
+            // Somebody's mount stays as it is: only this one, in this process's namespace, becomes read-only.
+            let bind = if self.is_bound { MS_BIND } else { 0 };
+            let place = V::P(".");
+            let flags = V::N(MS_REMOUNT | MS_RDONLY | bind);
+            let remounted = sys::call(nr!(mount), &[V::Null, place, V::Null, flags, V::Null]);
+            remounted
+                .map_err(|error| Stop::Skip(SkipKind::NoImage, format!("remount: {}", crate::errno::name(error))))?;
+        }
+        Ok(())
+    }
+}
+
+/// An overlay of two directories of a tmpfs.
+fn overlay() -> Result<(), i32> {
+    mount("plumb", MOUNT_POINT, "tmpfs", TMPFS)?;
+    for name in ["lower", "upper", "work", "over"] {
+        sys::call(nr!(mkdirat), &[AT, V::P(&format!("{MOUNT_POINT}/{name}")), V::O(0o755)])?;
+    }
+    let options = ["lower", "upper", "work"].map(|name| format!("{name}dir={MOUNT_POINT}/{name}")).join(",");
+    mount("plumb", &format!("{MOUNT_POINT}/over"), "overlay", &options)?;
+    sys::call(nr!(chdir), &[V::P(&format!("{MOUNT_POINT}/over"))])?;
+    // The caller enters MOUNT_POINT.
+    sys::call(nr!(mount), &[V::P("."), V::P(&format!("../../{MOUNT_POINT}")), V::Null, V::N(MS_BIND), V::Null])?;
+    sys::call(nr!(chdir), &[V::P("../..")]).map(|_| ())
+}
+
+/// Makes a file system on a loop device over memory, and mounts it.
+fn on_loop(recipe: &Recipe) -> Result<(), String> {
+    let said = |what: &str, error: i32| format!("{what}: {}", crate::errno::name(error));
+    let memory = sys::call(nr!(memfd_create), &[V::P("plumb-posix"), V::N(0)]).map_err(|error| said("memfd", error))?;
+    let size = V::N(recipe.mebibytes << 20);
+    sys::call(nr!(ftruncate), &[V::Fd(memory as i32), size]).map_err(|error| said("memfd", error))?;
+    let (device, path) = attach(memory as i32).map_err(|error| said("loop device", error))?;
+    let [program, options @ ..] = recipe.mkfs else { return Err(String::new()) };
+    let mut command = Command::new(program);
+    command.args(options).arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let path_list = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{path_list}:/usr/sbin:/sbin"));
+    match command.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => return Err(format!("{program}: {status}")),
+        Err(error) => return Err(format!("{program}: {error}")),
+    }
+    let mounted = mount(&path, MOUNT_POINT, recipe.kind, "").map_err(|error| said("mount", error));
+    // From now on the mount holds it; without one it goes at once.
+    sys::close(device);
+    sys::close(memory as i32);
+    mounted.map(|_| ())
+}
+
+/// Puts a loop device over a descriptor. It detaches itself with its last user.
+fn attach(memory: i32) -> Result<(i32, String), i32> {
+    let read_write = V::N(i64::from(libc::O_RDWR | libc::O_CLOEXEC));
+    let control = sys::call(nr!(openat), &[AT, V::P("/dev/loop-control"), read_write])? as i32;
+    let mut config = [0u8; CONFIG_LENGTH];
+    config[..4].copy_from_slice(&memory.to_ne_bytes());
+    config[FLAGS_AT..FLAGS_AT + 4].copy_from_slice(&AUTOCLEAR.to_ne_bytes());
+    let mut last = libc::EBUSY;
+    // Somebody else may take the same one in between.
+    for _ in 0..20 {
+        let number = sys::call(nr!(ioctl), &[V::Fd(control), V::N(GET_FREE), V::N(0)])?;
+        let path = format!("/dev/loop{number}");
+        let device = match sys::call(nr!(openat), &[AT, V::P(&path), read_write]) {
+            Ok(device) => device as i32,
+            Err(error) => {
+                sys::close(control);
+                return Err(error);
+            }
+        };
+        match sys::call(nr!(ioctl), &[V::Fd(device), V::N(CONFIGURE), V::B(&config)]) {
+            Ok(_) => {
+                sys::close(control);
+                return Ok((device, path));
+            }
+            Err(error) => last = error,
+        }
+        sys::close(device);
+    }
+    sys::close(control);
+    Err(last)
+}
+
+/// Where an operation's files are on an image.
+fn place(op: &Op, at: usize) -> [String; 2] {
+    let directory = format!("e-{}-{at}", op.name);
+    [format!("{directory}/x"), format!("{directory}/o")]
+}
+
+/// Makes the files of every operation, while there is room and the image can be written.
+fn prepare(cx: &mut Ctx<'_>) -> Run {
+    for op in OPS {
+        if op.possible(cx).is_err() {
+            continue;
+        }
+        for at in 0..op.slots.len() {
+            let [path, other] = place(op, at);
+            cx.dir(&format!("e-{}-{at}", op.name), 0o755)?;
+            op.prepare(cx, at, &path)?;
+            if op.slots.len() > 1 {
+                op.prepare(cx, 1 - at, &other)?;
+            }
+        }
+    }
+    cx.dir("fill", 0o755)?;
+    cx.file("data", b"data")?;
+    Ok(())
+}
+
+/// Files and calls that are made at most until there is no room.
+const FILL_FILES_MAX: usize = 40_000;
+const TRIES_MAX: usize = 600;
+
+/// Uses up the room, then the inodes and the room of directories. Why not, where that did not work.
+fn fill(cx: &mut Ctx<'_>) -> Option<String> {
+    let fd = cx.open("fill/data", crate::ctx::NEW, 0o600).ok()?;
+    let (mut length, mut at) = (16 << 20, 0);
+    // By halves, so that the last block is used too.
+    while length >= 4096 {
+        match cx.call(nr!(fallocate), &[V::Fd(fd as i32), V::N(0), V::N(at), V::N(length)]) {
+            Ok(_) => at += length,
+            Err(libc::ENOSPC) => length /= 2,
+            Err(_) => break,
+        }
+    }
+    let block = vec![1u8; 65536];
+    for size in [65536, 4096, 512] {
+        while let Ok(written) = cx.pwrite(fd, &block[..size], at) {
+            at += written;
+            if written < size as i64 || at > 1 << 31 {
+                break;
+            }
+        }
+    }
+    cx.close(fd);
+    let name = "f".repeat(230);
+    for number in 0..FILL_FILES_MAX {
+        match cx.open(&format!("fill/{name}{number}"), crate::ctx::NEW, 0o600) {
+            Ok(fd) => cx.close(fd),
+            Err(libc::ENOSPC) => return None,
+            Err(error) => return Some(format!("filling ended with {}", crate::errno::name(error))),
+        }
+    }
+    Some(format!("there was still room after {FILL_FILES_MAX} files"))
+}
+
+/// A call on a read-only file system.
+///
+/// # Errors
+/// As every case.
+pub fn erofs(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
+    op.possible(cx)?;
+    let [path, other] = place(op, at);
+    let watched: Vec<&str> = vec![".", &path, &other];
+    let before = snapshot(cx, &watched);
+    cx.premise(op.slots[at].want == Want::Nothing || before[1].is_ok(), "make.regular", "the file is missing")?;
+    let result = op.call_at(cx, at, V::P(&path), &other);
+    cx.answers("on a read-only file system", result, &[libc::EROFS]);
+    if result.is_ok() {
+        return Ok(());
+    }
+    unchanged(cx, &watched, &before)
+}
+
+/// A call on a full file system. The first calls may still find room in a directory's last block.
+///
+/// # Errors
+/// As every case.
+pub fn enospc(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
+    op.possible(cx)?;
+    let [_, other] = place(op, at);
+    let long = if op.slots[at].flags & crate::ops::SHORT != 0 { 60 } else { 230 };
+    let name = "z".repeat(long);
+    for number in 0..TRIES_MAX {
+        let path = format!("fill/{name}{}-{number}", op.name);
+        let result = op.call_at(cx, at, V::P(&path), &other);
+        if result.is_err() {
+            cx.answers("on a full file system", result, &[libc::ENOSPC]);
+            cx.gone("the name after the failed call", &path);
+            return Ok(());
+        }
+    }
+    Err(Stop::Skip(SkipKind::LimitTooHigh, format!("there was still room after {TRIES_MAX} calls")))
+}

@@ -1,0 +1,144 @@
+//! A user namespace for a run: a plain user is root of 65,536 ids there, and cases that need other users can be tested.
+
+use crate::facts::Facts;
+use crate::outcome::Done;
+use crate::run::{Report, Request, RunError, run_here};
+use crate::sys::{self, Map, V, nr};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Ids that are mapped.
+const IDS: u32 = 65_536;
+/// Ids that root maps, where they are nobody's.
+const ROOT_FIRST: u32 = 0;
+/// The longest message: as of workers.
+const MESSAGE_MAX: usize = 1 << 18;
+
+/// Runs cases in a process of a user namespace of its own.
+///
+/// # Errors
+/// There can be none; and as [`crate::run()`].
+pub(crate) fn run(request: Request<'_>) -> Result<Report, RunError> {
+    let failed = |error: i32| RunError::Namespace(crate::errno::name(error));
+    let began = Instant::now();
+    let [ours, theirs] = sys::channel().map_err(failed)?;
+    let map = Map::shared(-1, 0, 8192).map_err(failed)?;
+    let (directory, total) = (request.directory.to_owned(), request.only.len());
+    let stop = request.stop;
+    let mut request = Some(request);
+    let child = sys::spawn(&mut || {
+        sys::close(ours);
+        let unshared = sys::call(nr!(unshare), &[V::C("CLONE_NEWUSER", i64::from(libc::CLONE_NEWUSER))]);
+        let word = [unshared.err().unwrap_or(0) as u8];
+        let _ = sys::call(nr!(write), &[V::Fd(theirs), V::B(&word), V::N(1)]);
+        // Until the maps are written.
+        let mut answer = [0u8; 1];
+        let got = sys::call(nr!(read), &[V::Fd(theirs), V::W(sys::cells(&mut answer)), V::N(1)]);
+        if got != Ok(1) || answer[0] != 1 {
+            return 1;
+        }
+        let become_root = [V::N(0), V::N(0), V::N(0)];
+        let _ = sys::call(nr!(setresgid), &become_root);
+        let _ = sys::call(nr!(setresuid), &become_root);
+        let Some(request) = request.take() else { return 1 };
+        match run_here(request) {
+            Ok(report) => {
+                map.put(report.facts);
+                for done in &report.done {
+                    let text = format!("{}{}", u8::from(done.flaky), done.to_message());
+                    if sys::call(nr!(write), &[V::Fd(theirs), V::B(text.as_bytes()), V::N(text.len() as i64)]).is_err()
+                    {
+                        return 1;
+                    }
+                }
+                0
+            }
+            Err(error) => {
+                let text = format!("E{error}");
+                let _ = sys::call(nr!(write), &[V::Fd(theirs), V::B(text.as_bytes()), V::N(text.len() as i64)]);
+                2
+            }
+        }
+    })
+    .map_err(failed)?;
+    sys::close(theirs);
+    let mut word = [0u8; 1];
+    let unshared = sys::call(nr!(read), &[V::Fd(ours), V::W(sys::cells(&mut word)), V::N(1)]);
+    let mapped = match (unshared, word[0]) {
+        (Ok(1), 0) => write_maps(child),
+        (Ok(1), error) => Err(crate::errno::name(i32::from(error))),
+        _ => Err("its process ended".to_owned()),
+    };
+    let _ = sys::call(nr!(write), &[V::Fd(ours), V::B(&[u8::from(mapped.is_ok())]), V::N(1)]);
+    mapped.map_err(RunError::Namespace)?;
+    let mut done = Vec::new();
+    let mut error = None;
+    let mut bytes = vec![0u8; MESSAGE_MAX];
+    while let Ok(length @ 1..) =
+        sys::call(nr!(read), &[V::Fd(ours), V::W(sys::cells(&mut bytes)), V::N(MESSAGE_MAX as i64)])
+    {
+        let text = String::from_utf8_lossy(&bytes[..length as usize]).into_owned();
+        let (flaky, rest) = text.split_at(1);
+        match flaky {
+            "E" => error = Some(rest.to_owned()),
+            flaky => done.extend(Done::of_message(rest).map(|one| Done { flaky: flaky == "1", ..one })),
+        }
+    }
+    sys::close(ours);
+    sys::wait(child, Duration::from_secs(10));
+    match (error, done.is_empty() && total > 0) {
+        (Some(why), _) => Err(RunError::Namespace(why)),
+        (None, true) => Err(RunError::Probe(directory, "its process ended".to_owned())),
+        (None, false) => Ok(Report { facts: map.take::<Facts>(), done, wall: began.elapsed(), stopped: stop() }),
+    }
+}
+
+/// Maps root to this user and the rest to ids that the user may use: those of /etc/subuid by newuidmap(1); as root, all as they are.
+fn write_maps(child: i64) -> Result<(), String> {
+    let (uid, gid) = sys::who();
+    if uid == 0 {
+        for kind in ["uid", "gid"] {
+            let path = format!("/proc/{child}/{kind}_map");
+            std::fs::write(&path, format!("0 {ROOT_FIRST} {IDS}\n")).map_err(|error| format!("{path}: {error}"))?;
+        }
+        return Ok(());
+    }
+    for (program, file, id) in [("newuidmap", "/etc/subuid", uid), ("newgidmap", "/etc/subgid", gid)] {
+        let first = first_of(file, uid)
+            .ok_or_else(|| format!("{file} gives this user no ids; an administrator can: usermod --add-subuids"))?;
+        let mut command = Command::new(program);
+        command.arg(child.to_string()).args([
+            "0",
+            &id.to_string(),
+            "1",
+            "1",
+            &first.to_string(),
+            &(IDS - 1).to_string(),
+        ]);
+        let output = command.stdin(Stdio::null()).output();
+        match output {
+            Ok(output) if output.status.success() => {}
+            Ok(output) => return Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+            Err(error) => return Err(format!("{program}: {error}; it comes with the package uidmap")),
+        }
+    }
+    Ok(())
+}
+
+/// The first id of a range of at least [`IDS`] less one that a file gives a user, by number or by name. Source: subuid(5).
+fn first_of(file: &str, uid: u32) -> Option<u32> {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == uid.to_string()).then(|| name.to_owned())
+    });
+    let text = std::fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let whose = fields.next()?;
+        let (first, count): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.trim().parse().ok()?);
+        let is_ours = name.as_deref() == Some(whose) || whose == uid.to_string();
+        (is_ours && count >= IDS - 1).then_some(first)
+    })
+}

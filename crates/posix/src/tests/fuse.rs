@@ -1,0 +1,756 @@
+//! A file system in user space over a directory, with one defect that can be switched on: what the cases must find. It speaks the kernel's
+//! protocol itself, so that tests need no library. Source of the layouts: linux/fuse.h, which is ABI.
+
+use crate::sys::{self, Stat, V, nr};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What the file system does wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Defect {
+    Nothing,
+    ChmodIgnored,
+    ChownIgnored,
+    ModeLosesSpecialBits,
+    LinkCountOne,
+    LinkIsCopy,
+    NewFilesAreRoots,
+    SetgidIgnored,
+    FifoRefused,
+    SymlinkCut,
+    UnlinkKeeps,
+    UnlinkedIsDead,
+    UnlinkedHasLink,
+    RmdirTakesAll,
+    RmdirSaysBusy,
+    RenameKeepsOld,
+    RenameRefusesTarget,
+    RenameWithGap,
+    RenameChangesInode,
+    ExchangeReplaces,
+    WriteLosesByte,
+    WriteAtZero,
+    TruncateIgnored,
+    TruncateLeavesGarbage,
+    SizeRounded,
+    ReadStopsEarly,
+    ChangeTimeFrozen,
+    ModificationTimeFrozen,
+    DirectoryTimesFrozen,
+    ReadChangesTimes,
+    OmitIgnored,
+    WholeSeconds,
+    Times32Bit,
+    NoTimesBefore1970,
+    ReaddirLosesEntry,
+    ReaddirRepeats,
+    NamesIgnoreCase,
+    NamesMustBeText,
+    NamesOf100,
+    LongNameIsMissing,
+    SameInode,
+    XattrForgets,
+    XattrIgnoresFlags,
+    XattrListsNothing,
+    FallocateKeepsSize,
+    PunchKeepsData,
+    SeekSkipsData,
+    CopyRangeShifts,
+    FsyncFails,
+    ModeOfOpenMatters,
+    LocksNotKept,
+    FlocksNotKept,
+    ErrorIsIo,
+    Hangs,
+    NoPermissionChecks,
+}
+
+/// A node: a descriptor of O_PATH, how often the kernel has looked it up, and whether its last name was removed.
+struct Node {
+    fd: i32,
+    lookups: u64,
+    removed: bool,
+    first: Stat,
+}
+
+/// The server.
+struct Server {
+    device: i32,
+    nodes: HashMap<u64, Node>,
+    by_inode: HashMap<(u64, u64), u64>,
+    next: u64,
+    defect: Arc<AtomicUsize>,
+    list: &'static [Defect],
+    pending: Option<Later>,
+}
+
+/// A rename that is made once some more requests were answered.
+struct Later {
+    from: i32,
+    old: Vec<u8>,
+    to: i32,
+    new: Vec<u8>,
+    requests: u32,
+}
+
+/// The request that is being answered.
+struct Asked<'a> {
+    opcode: u32,
+    unique: u64,
+    node: u64,
+    uid: u32,
+    gid: u32,
+    body: &'a [u8],
+}
+
+impl Asked<'_> {
+    fn u32(&self, at: usize) -> u32 {
+        self.body.get(at..at + 4).map_or(0, |bytes| u32::from_ne_bytes(bytes.try_into().unwrap()))
+    }
+
+    fn u64(&self, at: usize) -> u64 {
+        self.body.get(at..at + 8).map_or(0, |bytes| u64::from_ne_bytes(bytes.try_into().unwrap()))
+    }
+
+    /// The strings from an offset on.
+    fn names(&self, at: usize) -> Vec<&[u8]> {
+        self.body.get(at..).unwrap_or_default().split(|byte| *byte == 0).collect()
+    }
+}
+
+const BUFFER: usize = 1 << 18;
+const EMPTY_PATH: V<'static> = V::N(0x1000);
+const NOFOLLOW_PATH: V<'static> = V::N((libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC) as i64);
+
+/// Mounts the file system `source` on `at`. `list[defect]` is the defect.
+pub fn serve(
+    source: &Path,
+    at: &Path,
+    defect: Arc<AtomicUsize>,
+    list: &'static [Defect],
+    options: &str,
+) -> Result<(), i32> {
+    let read_write = V::N(i64::from(libc::O_RDWR | libc::O_CLOEXEC));
+    let device = sys::call(nr!(openat), &[sys::AT, V::P("/dev/fuse"), read_write])? as i32;
+    let root = sys::call(nr!(openat), &[sys::AT, V::P(source.to_str().unwrap()), NOFOLLOW_PATH])? as i32;
+    let options = format!("fd={device},rootmode=40000,user_id=0,group_id=0,allow_other{options}");
+    let place = V::P(at.to_str().unwrap());
+    sys::call(nr!(mount), &[V::P("broken"), place, V::P("fuse"), V::N(0), V::P(&options)])?;
+    let first = sys::statx(V::Fd(root), V::P(""), 0x1000)?;
+    let nodes = HashMap::from([(1, Node { fd: root, lookups: 1, removed: false, first })]);
+    let by_inode = HashMap::from([((first.dev, first.ino), 1)]);
+    let mut server = Server { device, nodes, by_inode, next: 2, defect, list, pending: None };
+    std::thread::spawn(move || server.run());
+    Ok(())
+}
+
+impl Server {
+    fn defect(&self) -> Defect {
+        self.list[self.defect.load(Ordering::Relaxed)]
+    }
+
+    fn is(&self, defect: Defect) -> bool {
+        self.defect() == defect
+    }
+
+    fn run(&mut self) {
+        let mut bytes = vec![0u8; BUFFER + 4096];
+        loop {
+            let length = V::N(bytes.len() as i64);
+            let read = sys::call(nr!(read), &[V::Fd(self.device), V::W(sys::cells(&mut bytes)), length]);
+            let length = match read {
+                Ok(length) => length as usize,
+                Err(libc::EINTR | libc::EAGAIN | libc::ENOENT) => continue,
+                Err(_) => return,
+            };
+            let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
+            let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+            let asked = Asked {
+                opcode: word(4),
+                unique: long(8),
+                node: long(16),
+                uid: word(24),
+                gid: word(28),
+                body: &bytes[40..length],
+            };
+            let (unique, opcode) = (asked.unique, asked.opcode);
+            // FORGET, INTERRUPT and BATCH_FORGET have no answer.
+            let pending = self.pending.take();
+            let answer = self.answer(&asked);
+            match pending {
+                Some(Later { from, old, to, new, requests: 0 }) => {
+                    let args = [V::Fd(from), V::S(&old), V::Fd(to), V::S(&new), V::N(0)];
+                    let _ = sys::call(nr!(renameat2), &args);
+                }
+                // A name that is missing is looked up twice.
+                Some(later) => self.pending = Some(Later { requests: later.requests - 1, ..later }),
+                None => {}
+            }
+            if matches!(opcode, 2 | 36 | 42) || self.is(Defect::Hangs) && opcode == 5 {
+                continue;
+            }
+            let (error, body) = match answer {
+                Ok(body) => (0, body),
+                Err(_) if self.is(Defect::ErrorIsIo) && matches!(opcode, 11 | 12 | 45) => (-libc::EIO, Vec::new()),
+                Err(error) => (-error, Vec::new()),
+            };
+            let mut out = (16 + body.len() as u32).to_ne_bytes().to_vec();
+            out.extend(error.to_ne_bytes());
+            out.extend(unique.to_ne_bytes());
+            out.extend(body);
+            let _ = sys::call(nr!(write), &[V::Fd(self.device), V::B(&out), V::N(out.len() as i64)]);
+        }
+    }
+
+    fn fd(&self, node: u64) -> Result<i32, i32> {
+        self.nodes.get(&node).map(|node| node.fd).ok_or(libc::ESTALE)
+    }
+
+    /// The path by which a node is reached whatever it is called.
+    fn path(&self, node: u64) -> Result<String, i32> {
+        Ok(format!("/proc/self/fd/{}", self.fd(node)?))
+    }
+
+    fn stat(&self, node: u64) -> Result<Stat, i32> {
+        sys::statx(V::Fd(self.fd(node)?), V::P(""), 0x1000)
+    }
+
+    fn attributes(&self, node: u64) -> Result<Vec<u8>, i32> {
+        let mut stat = self.stat(node)?;
+        let known = &self.nodes[&node];
+        let is_directory = stat.mode & libc::S_IFMT == libc::S_IFDIR;
+        match self.defect() {
+            Defect::LinkCountOne if !is_directory && stat.nlink > 0 => stat.nlink = 1,
+            Defect::UnlinkedHasLink if stat.nlink == 0 => stat.nlink = 1,
+            Defect::SizeRounded => stat.size = stat.size.next_multiple_of(512),
+            Defect::ChangeTimeFrozen => stat.ctime = known.first.ctime,
+            Defect::ModificationTimeFrozen if !is_directory => stat.mtime = known.first.mtime,
+            Defect::DirectoryTimesFrozen if is_directory => {
+                (stat.mtime, stat.ctime) = (known.first.mtime, known.first.ctime);
+            }
+            Defect::SameInode => stat.ino = 7,
+            Defect::ModeLosesSpecialBits => stat.mode &= !0o6000,
+            _ => {}
+        }
+        if self.is(Defect::WholeSeconds) {
+            (stat.atime.1, stat.mtime.1) = (0, 0);
+        }
+        let mut out = Vec::new();
+        for word in [stat.ino, stat.size, stat.blocks, stat.atime.0 as u64, stat.mtime.0 as u64, stat.ctime.0 as u64] {
+            out.extend(word.to_ne_bytes());
+        }
+        let rdev = stat.rdev.0 << 8 | stat.rdev.1;
+        for word in
+            [stat.atime.1, stat.mtime.1, stat.ctime.1, stat.mode, stat.nlink, stat.uid, stat.gid, rdev, stat.blksize, 0]
+        {
+            out.extend(word.to_ne_bytes());
+        }
+        Ok(out)
+    }
+
+    /// With how long they are valid: not at all, so that the kernel asks each time.
+    fn attributes_out(&self, node: u64) -> Result<Vec<u8>, i32> {
+        let mut out = vec![0; 16];
+        out.extend(self.attributes(node)?);
+        Ok(out)
+    }
+
+    fn entry(&mut self, parent: u64, name: &[u8]) -> Result<Vec<u8>, i32> {
+        let parent = self.fd(parent)?;
+        let name = self.real_name(parent, name);
+        let fd = sys::call(nr!(openat), &[V::Fd(parent), V::S(&name), NOFOLLOW_PATH])? as i32;
+        let first = sys::statx(V::Fd(fd), V::P(""), 0x1000)?;
+        let node = match self.by_inode.get(&(first.dev, first.ino)) {
+            Some(node) => {
+                sys::close(fd);
+                *node
+            }
+            None => {
+                let node = self.next;
+                self.next += 1;
+                self.nodes.insert(node, Node { fd, lookups: 0, removed: false, first });
+                self.by_inode.insert((first.dev, first.ino), node);
+                node
+            }
+        };
+        if let Some(known) = self.nodes.get_mut(&node) {
+            known.lookups += 1;
+        }
+        let mut out = node.to_ne_bytes().to_vec();
+        out.extend([0; 32]);
+        out.extend(self.attributes(node)?);
+        Ok(out)
+    }
+
+    /// The name in the directory that a name means.
+    fn real_name(&self, _parent: i32, name: &[u8]) -> Vec<u8> {
+        if self.is(Defect::NamesIgnoreCase) { name.to_ascii_lowercase() } else { name.to_vec() }
+    }
+
+    fn forget(&mut self, node: u64, count: u64) {
+        let Some(known) = self.nodes.get_mut(&node) else { return };
+        known.lookups = known.lookups.saturating_sub(count);
+        if known.lookups == 0 && node != 1 {
+            sys::close(known.fd);
+            self.nodes.remove(&node);
+            self.by_inode.retain(|_, other| *other != node);
+        }
+    }
+
+    /// A new file belongs to who asked for it; in a directory with S_ISGID its group is the directory's.
+    fn own(&mut self, asked: &Asked<'_>, name: &[u8], mode: Option<u32>) -> Result<Vec<u8>, i32> {
+        let parent = self.stat(asked.node)?;
+        let fd = self.fd(asked.node)?;
+        let name = self.real_name(fd, name);
+        let is_setgid = parent.mode & 0o2000 != 0;
+        let gid = if is_setgid && !self.is(Defect::SetgidIgnored) { parent.gid } else { asked.gid };
+        let (uid, gid) = if self.is(Defect::NewFilesAreRoots) { (0, 0) } else { (asked.uid, gid) };
+        let owner = [V::Fd(fd), V::S(&name), V::N(i64::from(uid)), V::N(i64::from(gid)), V::N(0x100)];
+        sys::call(nr!(fchownat), &owner)?;
+        if let Some(mode) = mode {
+            sys::call(nr!(fchmodat), &[V::Fd(fd), V::S(&name), V::O(mode & 0o7777)])?;
+        }
+        self.entry(asked.node, &name)
+    }
+
+    fn check_name(&self, name: &[u8]) -> Result<(), i32> {
+        match self.defect() {
+            Defect::NamesMustBeText if std::str::from_utf8(name).is_err() => Err(libc::EILSEQ),
+            Defect::NamesOf100 if name.len() > 100 => Err(libc::ENAMETOOLONG),
+            Defect::LongNameIsMissing if name.len() > 250 => Err(libc::ENOENT),
+            _ => Ok(()),
+        }
+    }
+
+    fn answer(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let none = |_: i64| Vec::new();
+        let node = asked.node;
+        match asked.opcode {
+            26 => Ok(self.init(asked)),
+            2 => {
+                self.forget(node, asked.u64(0));
+                Ok(Vec::new())
+            }
+            42 => {
+                for at in 0..asked.u32(0) as usize {
+                    self.forget(asked.u64(8 + 16 * at), asked.u64(16 + 16 * at));
+                }
+                Ok(Vec::new())
+            }
+            36 => Ok(Vec::new()),
+            1 => {
+                let name = asked.names(0)[0];
+                self.check_name(name)?;
+                self.entry(node, name)
+            }
+            3 => self.attributes_out(node),
+            4 => self.set_attributes(asked),
+            5 => {
+                let mut bytes = vec![0u8; 4096];
+                let fd = V::Fd(self.fd(node)?);
+                let length = sys::call(nr!(readlinkat), &[fd, V::P(""), V::W(sys::cells(&mut bytes)), V::N(4096)])?;
+                bytes.truncate(length as usize);
+                Ok(bytes)
+            }
+            6 | 8 | 9 => self.make(asked),
+            10 | 11 => self.remove(asked),
+            12 => self.rename(asked, asked.u64(0), 0, 8),
+            45 => self.rename(asked, asked.u64(0), asked.u32(8), 16),
+            13 => self.link(asked),
+            14 => self.open(asked),
+            35 => self.create(asked),
+            15 => self.read(asked),
+            16 => self.write(asked),
+            17 => {
+                let mut bytes = [0u8; 120];
+                let path = self.path(node)?;
+                sys::call(nr!(statfs), &[V::P(&path), V::W(sys::cells(&mut bytes))])?;
+                let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+                let mut out = Vec::new();
+                for at in [16, 24, 32, 40, 48] {
+                    out.extend(long(at).to_ne_bytes());
+                }
+                for word in [4096u32, 255, 4096, 0] {
+                    out.extend(word.to_ne_bytes());
+                }
+                out.resize(80, 0);
+                Ok(out)
+            }
+            18 | 29 => {
+                sys::close(asked.u64(0) as i32);
+                Ok(Vec::new())
+            }
+            20 | 30 if self.is(Defect::FsyncFails) => Err(libc::EIO),
+            20 | 30 => sys::call(nr!(fsync), &[V::Fd(asked.u64(0) as i32)]).map(none),
+            21 => self.set_xattr(asked),
+            22 | 23 => self.get_xattr(asked),
+            24 => {
+                let path = self.path(node)?;
+                sys::call(nr!(removexattr), &[V::P(&path), V::S(asked.names(0)[0])]).map(none)
+            }
+            25 => Ok(Vec::new()),
+            27 => {
+                let path = self.path(node)?;
+                let flags = V::N(i64::from(libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC));
+                let fd = sys::call(nr!(openat), &[sys::AT, V::P(&path), flags])?;
+                Ok(opened(fd))
+            }
+            28 => self.read_directory(asked),
+            31 if self.is(Defect::LocksNotKept) => {
+                let mut out = [0u8; 24].to_vec();
+                out[16..20].copy_from_slice(&(libc::F_UNLCK as u32).to_ne_bytes());
+                Ok(out)
+            }
+            32 | 33 if self.is(Defect::LocksNotKept) || self.is(Defect::FlocksNotKept) => Ok(Vec::new()),
+            43 => self.fallocate(asked),
+            46 => {
+                let (fd, offset, whence) = (asked.u64(0) as i32, asked.u64(8) as i64, i64::from(asked.u32(16)));
+                let mut at = sys::call(nr!(lseek), &[V::Fd(fd), V::N(offset), V::N(whence)])?;
+                if self.is(Defect::SeekSkipsData) && whence == i64::from(libc::SEEK_DATA) {
+                    at += 4096;
+                }
+                Ok(at.to_ne_bytes().to_vec())
+            }
+            47 => self.copy_range(asked),
+            _ => Err(libc::ENOSYS),
+        }
+    }
+
+    fn init(&self, asked: &Asked<'_>) -> Vec<u8> {
+        // BIG_WRITES and MAX_PAGES; locks come to the server where it is to lose them.
+        let mut flags = 1 << 5 | 1 << 22;
+        flags |= if self.is(Defect::LocksNotKept) { 1 << 1 } else { 0 };
+        flags |= if self.is(Defect::FlocksNotKept) { 1 << 10 } else { 0 };
+        let mut out = Vec::new();
+        for word in [7u32, 31, asked.u32(8), flags & asked.u32(12), 16 | 12 << 16, 1 << 17, 1, 32] {
+            out.extend(word.to_ne_bytes());
+        }
+        out.resize(64, 0);
+        out
+    }
+
+    fn set_attributes(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let valid = asked.u32(0);
+        let fd = V::Fd(self.fd(asked.node)?);
+        let path = self.path(asked.node)?;
+        if valid & 6 != 0 && !self.is(Defect::ChownIgnored) {
+            let id = |bit: u32, at: usize| if valid & bit != 0 { V::N(i64::from(asked.u32(at))) } else { V::N(-1) };
+            sys::call(nr!(fchownat), &[fd, V::P(""), id(2, 76), id(4, 80), EMPTY_PATH])?;
+        }
+        if valid & 1 != 0 && !self.is(Defect::ChmodIgnored) {
+            sys::call(nr!(fchmodat), &[sys::AT, V::P(&path), V::O(asked.u32(68) & 0o7777)])?;
+        }
+        if valid & 8 != 0 && !self.is(Defect::TruncateIgnored) {
+            let size = asked.u64(16);
+            let old = self.stat(asked.node)?.size;
+            sys::call(nr!(truncate), &[V::P(&path), V::N(size as i64)])?;
+            if self.is(Defect::TruncateLeavesGarbage) && size > old {
+                let file = sys::call(nr!(openat), &[sys::AT, V::P(&path), V::N(i64::from(libc::O_WRONLY))])?;
+                let garbage = vec![b'#'; (size - old).min(4096) as usize];
+                let args = [V::Fd(file as i32), V::B(&garbage), V::N(garbage.len() as i64), V::N(old as i64)];
+                let _ = sys::call(nr!(pwrite64), &args);
+                sys::close(file as i32);
+            }
+        }
+        if valid & 0x30 != 0 {
+            const NOW: i64 = (1 << 30) - 1;
+            const OMIT: i64 = (1 << 30) - 2;
+            let omit = if self.is(Defect::OmitIgnored) { NOW } else { OMIT };
+            let time = |bit: u32, now: u32, seconds: usize, nanos: usize| match valid {
+                valid if valid & bit == 0 => (0, omit),
+                valid if valid & now != 0 => (0, NOW),
+                _ => (asked.u64(seconds) as i64, i64::from(asked.u32(nanos))),
+            };
+            let mut times = [time(16, 128, 32, 56), time(32, 256, 40, 60)];
+            for time in &mut times {
+                match self.defect() {
+                    Defect::Times32Bit => time.0 = i64::from(time.0 as i32),
+                    Defect::NoTimesBefore1970 => time.0 = time.0.max(0),
+                    _ => {}
+                }
+            }
+            let bytes = sys::two_times(times[0], times[1]);
+            sys::call(nr!(utimensat), &[fd, V::P(""), V::B(&bytes), EMPTY_PATH])?;
+        }
+        self.attributes_out(asked.node)
+    }
+
+    fn make(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let parent = V::Fd(self.fd(asked.node)?);
+        let name_at = [0, 16, 8][(asked.opcode as usize - 6).saturating_sub(1)];
+        let names = asked.names(name_at);
+        self.check_name(names[0])?;
+        let name = self.real_name(0, names[0]);
+        let mode = asked.u32(0);
+        match asked.opcode {
+            6 => {
+                let mut target = names[1].to_vec();
+                if self.is(Defect::SymlinkCut) && target.len() > 100 {
+                    target.truncate(100);
+                }
+                sys::call(nr!(symlinkat), &[V::S(&target), parent, V::S(&name)])?;
+                self.own(asked, &name, None)
+            }
+            8 => {
+                if self.is(Defect::FifoRefused) && mode & libc::S_IFMT == libc::S_IFIFO {
+                    return Err(libc::EPERM);
+                }
+                let device = asked.u32(4);
+                sys::call(nr!(mknodat), &[parent, V::S(&name), V::O(mode), V::N(i64::from(device))])?;
+                self.own(asked, &name, Some(mode))
+            }
+            _ => {
+                sys::call(nr!(mkdirat), &[parent, V::S(&name), V::O(mode)])?;
+                let inherited = self.stat(asked.node)?.mode & 0o2000;
+                let inherited = if self.is(Defect::SetgidIgnored) { 0 } else { inherited };
+                self.own(asked, &name, Some(mode | inherited))
+            }
+        }
+    }
+
+    fn remove(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let parent = self.fd(asked.node)?;
+        let name = self.real_name(parent, asked.names(0)[0]);
+        let is_directory = asked.opcode == 11;
+        if self.is(Defect::UnlinkKeeps) && !is_directory {
+            return Ok(Vec::new());
+        }
+        let stat = sys::statx(V::Fd(parent), V::S(&name), 0x100)?;
+        if self.is(Defect::RmdirTakesAll) && is_directory {
+            crate::tree::remove(parent, &name);
+            return Ok(Vec::new());
+        }
+        let flags = if is_directory { crate::ctx::REMOVEDIR } else { V::N(0) };
+        let removed = sys::call(nr!(unlinkat), &[V::Fd(parent), V::S(&name), flags]);
+        if self.is(Defect::RmdirSaysBusy) && removed == Err(libc::ENOTEMPTY) {
+            return Err(libc::EBUSY);
+        }
+        removed?;
+        if let Some(node) = self.by_inode.get(&(stat.dev, stat.ino))
+            && let Some(node) = self.nodes.get_mut(node)
+            && stat.nlink <= 1
+        {
+            node.removed = true;
+        }
+        Ok(Vec::new())
+    }
+
+    fn rename(&mut self, asked: &Asked<'_>, to: u64, flags: u32, names_at: usize) -> Result<Vec<u8>, i32> {
+        let (from, to) = (self.fd(asked.node)?, self.fd(to)?);
+        let names = asked.names(names_at);
+        let (old, new) = (self.real_name(from, names[0]), self.real_name(to, names[1]));
+        let is_there = sys::statx(V::Fd(to), V::S(&new), 0x100).is_ok();
+        let mut flags = flags;
+        match self.defect() {
+            Defect::RenameRefusesTarget if is_there => return Err(libc::EEXIST),
+            Defect::RenameWithGap if is_there => {
+                sys::call(nr!(unlinkat), &[V::Fd(to), V::S(&new), V::N(0)])?;
+                self.pending = Some(Later { from, old, to, new, requests: 4 });
+                return Ok(Vec::new());
+            }
+            Defect::RenameKeepsOld if !is_there => {
+                let linked = sys::call(nr!(linkat), &[V::Fd(from), V::S(&old), V::Fd(to), V::S(&new), V::N(0)]);
+                if linked.is_ok() {
+                    return Ok(Vec::new());
+                }
+            }
+            Defect::ExchangeReplaces => flags = 0,
+            Defect::RenameChangesInode => self.copy(from, &old)?,
+            _ => {}
+        }
+        let args = [V::Fd(from), V::S(&old), V::Fd(to), V::S(&new), V::N(i64::from(flags))];
+        sys::call(nr!(renameat2), &args).map(|_| Vec::new())
+    }
+
+    /// Puts a copy in the place of a regular file.
+    fn copy(&mut self, parent: i32, name: &[u8]) -> Result<(), i32> {
+        let stat = sys::statx(V::Fd(parent), V::S(name), 0x100)?;
+        if stat.mode & libc::S_IFMT != libc::S_IFREG {
+            return Ok(());
+        }
+        let flags = V::N(i64::from(libc::O_CREAT | libc::O_WRONLY));
+        let fd = sys::call(nr!(openat), &[V::Fd(parent), V::P(".copy"), flags, V::O(stat.mode & 0o777)])?;
+        sys::close(fd as i32);
+        let args = [V::Fd(parent), V::P(".copy"), V::Fd(parent), V::S(name), V::N(0)];
+        sys::call(nr!(renameat2), &args).map(|_| ())
+    }
+
+    fn link(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let (file, parent) = (self.fd(asked.u64(0))?, self.fd(asked.node)?);
+        let name = self.real_name(parent, asked.names(8)[0]);
+        if self.is(Defect::LinkIsCopy) {
+            let flags = V::N(i64::from(libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY));
+            let fd = sys::call(nr!(openat), &[V::Fd(parent), V::S(&name), flags, V::O(0o644)])?;
+            sys::close(fd as i32);
+            return self.entry(asked.node, &name);
+        }
+        sys::call(nr!(linkat), &[V::Fd(file), V::P(""), V::Fd(parent), V::S(&name), EMPTY_PATH])?;
+        self.entry(asked.node, &name)
+    }
+
+    fn open(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let path = self.path(asked.node)?;
+        // The kernel has followed and made what there was, and appends itself.
+        let flags =
+            asked.u32(0) as i32 & !(libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_APPEND | libc::O_DIRECT);
+        // Whoever writes may have to read, to fill pages.
+        let flags = if flags & 3 == libc::O_WRONLY { flags & !3 | libc::O_RDWR } else { flags };
+        sys::call(nr!(openat), &[sys::AT, V::P(&path), V::N(i64::from(flags | libc::O_CLOEXEC))]).map(opened)
+    }
+
+    fn create(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let parent = self.fd(asked.node)?;
+        let name = asked.names(16)[0].to_vec();
+        self.check_name(&name)?;
+        let name = self.real_name(parent, &name);
+        let mode = asked.u32(4);
+        if self.is(Defect::ModeOfOpenMatters) && mode & 0o200 == 0 {
+            return Err(libc::EACCES);
+        }
+        let flags = libc::O_CREAT | libc::O_RDWR | libc::O_CLOEXEC | asked.u32(0) as i32 & libc::O_EXCL;
+        let fd = sys::call(nr!(openat), &[V::Fd(parent), V::S(&name), V::N(i64::from(flags)), V::O(0o600)])?;
+        let mut out = self.own(asked, &name, Some(mode))?;
+        out.extend(opened(fd));
+        Ok(out)
+    }
+
+    fn is_dead(&self, node: u64) -> bool {
+        self.is(Defect::UnlinkedIsDead) && self.nodes.get(&node).is_some_and(|node| node.removed)
+    }
+
+    fn read(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        if self.is_dead(asked.node) {
+            return Err(libc::ESTALE);
+        }
+        let (fd, offset, size) = (asked.u64(0) as i32, asked.u64(8), asked.u32(16) as usize);
+        let size = if self.is(Defect::ReadStopsEarly) { size.min(100) } else { size };
+        let mut bytes = vec![0u8; size];
+        let args = [V::Fd(fd), V::W(sys::cells(&mut bytes)), V::N(size as i64), V::N(offset as i64)];
+        let length = sys::call(nr!(pread64), &args)?;
+        bytes.truncate(length as usize);
+        if self.is(Defect::ReadChangesTimes) {
+            let path = self.path(asked.node)?;
+            let _ = sys::call(nr!(utimensat), &[sys::AT, V::P(&path), V::Null, V::N(0)]);
+        }
+        Ok(bytes)
+    }
+
+    fn write(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        if self.is_dead(asked.node) {
+            return Err(libc::ESTALE);
+        }
+        let (fd, mut offset, size) = (asked.u64(0) as i32, asked.u64(8), asked.u32(16));
+        let mut data = asked.body[40..40 + size as usize].to_vec();
+        match self.defect() {
+            Defect::WriteLosesByte if data.len() > 1 => *data.last_mut().unwrap() = 0,
+            Defect::WriteAtZero => offset = 0,
+            _ => {}
+        }
+        let args = [V::Fd(fd), V::B(&data), V::N(data.len() as i64), V::N(offset as i64)];
+        let written = sys::call(nr!(pwrite64), &args)? as u32;
+        Ok([written.to_ne_bytes(), [0; 4]].concat())
+    }
+
+    fn set_xattr(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let (size, flags) = (asked.u32(0) as usize, asked.u32(4));
+        let name = asked.names(8)[0];
+        let value = &asked.body[8 + name.len() + 1..][..size];
+        if self.is(Defect::XattrForgets) {
+            return Ok(Vec::new());
+        }
+        let flags = if self.is(Defect::XattrIgnoresFlags) { 0 } else { flags };
+        let path = self.path(asked.node)?;
+        let args = [V::P(&path), V::S(name), V::B(value), V::N(size as i64), V::N(i64::from(flags))];
+        sys::call(nr!(setxattr), &args).map(|_| Vec::new())
+    }
+
+    fn get_xattr(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let size = asked.u32(0) as usize;
+        let path = self.path(asked.node)?;
+        let is_list = asked.opcode == 23;
+        if is_list && self.is(Defect::XattrListsNothing) {
+            return Ok(if size == 0 { vec![0; 8] } else { Vec::new() });
+        }
+        let mut bytes = vec![0u8; size];
+        let room = if size == 0 { V::Null } else { V::W(sys::cells(&mut bytes)) };
+        let length = match is_list {
+            true => sys::call(nr!(listxattr), &[V::P(&path), room, V::N(size as i64)])?,
+            false => sys::call(nr!(getxattr), &[V::P(&path), V::S(asked.names(8)[0]), room, V::N(size as i64)])?,
+        };
+        if size == 0 {
+            return Ok([(length as u32).to_ne_bytes(), [0; 4]].concat());
+        }
+        bytes.truncate(length as usize);
+        Ok(bytes)
+    }
+
+    fn read_directory(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let (fd, offset, size) = (asked.u64(0) as i32, asked.u64(8), asked.u32(16) as usize);
+        sys::call(nr!(lseek), &[V::Fd(fd), V::N(offset as i64), V::N(0)])?;
+        let mut bytes = vec![0u8; size.min(4096)];
+        let length = V::N(bytes.len() as i64);
+        let length = sys::call(nr!(getdents64), &[V::Fd(fd), V::W(sys::cells(&mut bytes)), length])? as usize;
+        let (mut out, mut at, mut number) = (Vec::new(), 0, 0);
+        while at + 19 < length {
+            let record = usize::from(u16::from_ne_bytes([bytes[at + 16], bytes[at + 17]]));
+            let name = bytes[at + 19..at + record].split(|byte| *byte == 0).next().unwrap().to_vec();
+            number += 1;
+            let repeats = match self.defect() {
+                Defect::ReaddirLosesEntry if number % 7 == 0 => 0,
+                Defect::ReaddirRepeats if number % 7 == 0 => 2,
+                _ => 1,
+            };
+            for _ in 0..repeats {
+                let mut entry = bytes[at..at + 16].to_vec();
+                entry.extend((name.len() as u32).to_ne_bytes());
+                entry.extend(u32::from(bytes[at + 18]).to_ne_bytes());
+                entry.extend(&name);
+                entry.resize(entry.len().next_multiple_of(8), 0);
+                if out.len() + entry.len() > size {
+                    return Ok(out);
+                }
+                out.extend(entry);
+            }
+            at += record;
+        }
+        Ok(out)
+    }
+
+    fn fallocate(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let (fd, offset, length) = (asked.u64(0) as i32, asked.u64(8), asked.u64(16));
+        let mut mode = asked.u32(24);
+        match self.defect() {
+            Defect::FallocateKeepsSize => mode |= 1,
+            Defect::PunchKeepsData if mode & 2 != 0 => return Ok(Vec::new()),
+            _ => {}
+        }
+        let args = [V::Fd(fd), V::N(i64::from(mode)), V::N(offset as i64), V::N(length as i64)];
+        sys::call(nr!(fallocate), &args).map(|_| Vec::new())
+    }
+
+    fn copy_range(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let (from, to) = (asked.u64(0) as i32, asked.u64(24) as i32);
+        let mut from_at = asked.u64(8);
+        if self.is(Defect::CopyRangeShifts) {
+            from_at += 1;
+        }
+        let (from_at, to_at) = (from_at.to_ne_bytes(), asked.u64(32).to_ne_bytes());
+        let args = [V::Fd(from), V::B(&from_at), V::Fd(to), V::B(&to_at), V::N(asked.u64(40) as i64), V::N(0)];
+        let copied = sys::call(nr!(copy_file_range), &args)? as u32;
+        Ok([copied.to_ne_bytes(), [0; 4]].concat())
+    }
+}
+
+/// `struct fuse_open_out`: reads and writes come to the server, none stays in the page cache.
+fn opened(fd: i64) -> Vec<u8> {
+    let mut out = fd.to_ne_bytes().to_vec();
+    out.extend([0; 8]);
+    out
+}
+
+/// Unmounts it, also where something hangs.
+pub fn stop(at: &Path) {
+    let _ = sys::call(nr!(umount2), &[V::P(at.to_str().unwrap()), V::N(3)]);
+}

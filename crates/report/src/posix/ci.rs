@@ -1,0 +1,123 @@
+//! For pipelines: TAP 14 (<https://testanything.org/tap-version-14-specification.html>), JUnit's XML and annotations of GitHub Actions.
+
+use super::failure;
+use crate::gate::github::{data, property};
+use crate::gate::junit::escaped;
+use plumb_result::{Conformance, PosixCase, PosixOutcome};
+
+/// A number and a name in one line. In descriptions `#` and `\` are escaped, as the specification says.
+fn point(number: usize, case: &PosixCase, is_ok: bool) -> String {
+    let not = if is_ok { "" } else { "not " };
+    format!("{not}ok {number} - {}", in_line(&case.id))
+}
+
+fn in_line(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('#', "\\#");
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A scalar of YAML in double quotes.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push_str(&format!("\\x{:02x}", u32::from(c) & 0xff)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// TAP 14: skipped cases are `# SKIP`, expected failures and failures of levels that were not asked for `# TODO`.
+pub fn tap(conformance: &Conformance) -> String {
+    let mut text = format!("TAP version 14\n1..{}\n", conformance.cases.len());
+    for (index, case) in conformance.cases.iter().enumerate() {
+        let line = |is_ok: bool| point(index + 1, case, is_ok);
+        let reason = in_line(&failure(case));
+        let line = match case.outcome {
+            PosixOutcome::Pass => line(true),
+            PosixOutcome::Skip | PosixOutcome::Blocked => format!("{} # SKIP {reason}", line(true)),
+            PosixOutcome::ExpectedFail => format!("{} # TODO {}", line(false), in_line(&case.reason)),
+            PosixOutcome::UnexpectedPass => format!("{} # TODO {}", line(true), in_line(&case.reason)),
+            _ if conformance.counts(case) => line(false),
+            _ => format!("{} # TODO of the level {}, which was not asked for", line(false), case.level),
+        };
+        text.push_str(&format!("{line}\n"));
+        if case.outcome.is_failure() || case.outcome == PosixOutcome::ExpectedFail {
+            text.push_str(&format!("  ---\n  message: {}\n", quoted(&failure(case))));
+            if !case.calls.is_empty() {
+                text.push_str("  calls:\n");
+                text.extend(case.calls.iter().map(|call| format!("    - {}\n", quoted(call))));
+            }
+            text.push_str("  ...\n");
+        }
+    }
+    text
+}
+
+/// One test suite; a case is a test. What is blocked is `skipped`, with the case that reports it; failures of levels that were not asked for
+/// are `skipped` too.
+pub fn junit(conformance: &Conformance) -> String {
+    let errors = conformance.cases.iter().filter(|case| conformance.counts(case) && is_error(case)).count();
+    let failures = conformance.failures() - errors;
+    let skipped = conformance.cases.iter().filter(|case| is_skipped(conformance, case)).count();
+    let totals = format!(
+        "tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"{:.3}\"",
+        conformance.cases.len(),
+        conformance.seconds
+    );
+    let name = escaped(&format!("plumb posix: {} at {}", conformance.filesystem, conformance.path));
+    let mut xml = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {totals}>\n  <testsuite name=\"{name}\" {totals}>\n"
+    );
+    for case in &conformance.cases {
+        let (class, rest) = case.id.split_once('.').unwrap_or((&case.id, &case.id));
+        let detail = escaped(&failure(case));
+        let body = if is_skipped(conformance, case) {
+            let reason = if case.reason.is_empty() { &detail } else { &escaped(&case.reason) };
+            format!("<skipped message=\"{}: {reason}\"/>", case.outcome.name())
+        } else if conformance.counts(case) {
+            let element = if is_error(case) { "error" } else { "failure" };
+            let calls = escaped(&case.calls.join("\n"));
+            format!("<{element} message=\"{detail}\" type=\"{}\">{calls}</{element}>", case.level)
+        } else {
+            String::new()
+        };
+        let (class, rest) = (escaped(class), escaped(rest));
+        xml.push_str(&format!("    <testcase classname=\"plumb.posix.{class}\" name=\"{rest}\">{body}</testcase>\n"));
+    }
+    xml.push_str("  </testsuite>\n</testsuites>\n");
+    xml
+}
+
+fn is_error(case: &PosixCase) -> bool {
+    matches!(case.outcome, PosixOutcome::Timeout | PosixOutcome::Broken)
+}
+
+fn is_skipped(conformance: &Conformance, case: &PosixCase) -> bool {
+    match case.outcome {
+        PosixOutcome::Skip | PosixOutcome::Blocked | PosixOutcome::ExpectedFail => true,
+        outcome => outcome.is_failure() && !conformance.counts(case),
+    }
+}
+
+/// An error for each case that counts, and a warning for each that was expected to fail and passes; a notice where all is well.
+pub fn annotations(conformance: &Conformance) -> String {
+    let line = |kind: &str, title: &str, text: &str| format!("::{kind} title={}::{}\n", property(title), data(text));
+    let mut text = String::new();
+    for case in &conformance.cases {
+        if conformance.counts(case) {
+            let title = format!("plumb posix: {} {}", case.outcome.name(), case.id);
+            text.push_str(&line("error", &title, &failure(case)));
+        } else if case.outcome == PosixOutcome::UnexpectedPass {
+            text.push_str(&line("warning", &format!("plumb posix: unexpected pass {}", case.id), &case.reason));
+        }
+    }
+    if text.is_empty() {
+        let said = format!("{} of {} cases passed", conformance.count(PosixOutcome::Pass), conformance.cases.len());
+        text = line("notice", &format!("plumb posix: {} conforms", conformance.filesystem), &said);
+    }
+    text
+}

@@ -1,0 +1,28 @@
+//! Conformance: as a page and as Markdown from one description, in the forms that pipelines read, and as a matrix.
+
+mod ci;
+mod difference;
+mod matrix;
+mod page;
+#[cfg(test)]
+mod tests;
+
+pub use ci::{annotations, junit, tap};
+pub use difference::{Difference, difference};
+pub use matrix::matrix;
+pub use page::{markdown, page};
+
+use plumb_result::PosixCase;
+
+/// `mode of f: expected 0755, got 0777`.
+fn failure(case: &PosixCase) -> String {
+    use plumb_result::PosixOutcome;
+    match case.outcome {
+        PosixOutcome::Timeout => "it did not end".to_owned(),
+        PosixOutcome::Broken => case.reason.clone(),
+        PosixOutcome::Skip | PosixOutcome::UnexpectedPass => case.reason.clone(),
+        PosixOutcome::Blocked => format!("blocked by {}: {}", case.by, case.reason),
+        _ if case.what.is_empty() => String::new(),
+        _ => format!("{}: expected {}, got {}", case.what, case.expected, case.got),
+    }
+}
