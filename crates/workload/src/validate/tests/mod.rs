@@ -18,7 +18,8 @@ use crate::files::{JobFiles, Names};
 use crate::pace::{Arrival, Pace};
 use crate::phase::*;
 use crate::program::{
-    Choice, ItemName, ItemOrder, MissingFile, OpenStep, Pick, Program, Step, TreeNames, TreeStep, TreeWork, Wall,
+    Choice, ItemName, ItemOrder, MissingFile, OpenStep, Pick, Program, Renewal, Step, TreeNames, TreeStep, TreeWork,
+    Wall,
 };
 use crate::sim::{SimDevice, SimModel};
 use crate::target::*;

@@ -389,6 +389,12 @@ fn stat(order: ItemOrder, wall: Option<Wall>) -> Step {
     Step::Trees(Box::new(TreeStep { order, wall, ..TreeStep::new(TreeWork::Stat) }))
 }
 
+/// A renewal of roots of this many items.
+fn renew(items: u64, shift: u32) -> Step {
+    let renewal = Renewal { bytes: Bytes(1), items, stride: 1, reads_only: false };
+    Step::Trees(Box::new(TreeStep { shift, ..TreeStep::new(TreeWork::Renew(renewal)) }))
+}
+
 const AFTER: Option<Wall> = Some(Wall::After(Nanos(1)));
 
 /// Protects from workers that pass a wall without waiting, and from orders that no memory holds.
@@ -433,6 +439,21 @@ fn programs_over_trees() {
             "thread",
         ),
     ]);
+    each_fires(&[
+        (
+            |w| over_trees(w, 9, vec![renew(9, 0)]),
+            "phase[1].workers[0].work.program.steps[0].trees.does.renew.items",
+            "too few to renew",
+            "fewer than `per-directory`",
+        ),
+        (
+            |w| over_trees(w, 9, vec![renew(3, 1)]),
+            "phase[1].workers[0].work.program.steps[0].trees.does",
+            "its `stride` says",
+            "leave `shift`",
+        ),
+    ]);
+    none_fires(&[|w| over_trees(w, 9, vec![renew(8, 0)])]);
     let mut workload = sound();
     over_trees(&mut workload, 1 << 33, vec![stat(SHUFFLED, Some(Wall::AsFar)), stat(ItemOrder::Numbered, AFTER)]);
     assert_eq!(validate(&workload), []);
