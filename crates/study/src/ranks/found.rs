@@ -83,10 +83,19 @@ impl OfRanks {
         Ok(OfRanks {
             workload: division.of_ranks(workload, &all, ranks.size()),
             hosts,
-            spreads: phases.iter().zip(read_files_of).map(|(phase, of)| phase.spread(of)).collect(),
+            spreads: phases
+                .iter()
+                .zip(read_files_of)
+                .map(|(phase, of)| phase.spread(of.filter(|_| !reads_own(phase))))
+                .collect(),
             facts,
         })
     }
+}
+
+/// Whether a rank read its own files after all: the engine notes that under the name of the setting.
+fn reads_own(phase: &RankPhase) -> bool {
+    phase.whole.iter().flat_map(|share| &share.measured.fallbacks).any(|note| note.starts_with("reads-own: "))
 }
 
 /// A phase that began for nobody.

@@ -13,8 +13,10 @@ use crate::program::rules::{OpenRules, StepRules};
 use plumb_workload::OpKind;
 use plumb_workload::program::{MpiView, Via};
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat};
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Where a process sees its own open files.
@@ -31,11 +33,13 @@ pub(in crate::program) struct MpiCalls {
     ranks: u32,
     /// A call failed that all of several ranks make.
     failed_together: bool,
+    /// Why this rank cannot open the file that it is about to open with others.
+    unopened: Option<Errno>,
 }
 
 impl MpiCalls {
     pub(in crate::program) fn new(io: Arc<dyn MpiIo>) -> MpiCalls {
-        MpiCalls { io, before: Vec::new(), words: None, ranks: 1, failed_together: false }
+        MpiCalls { io, before: Vec::new(), words: None, ranks: 1, failed_together: false, unopened: None }
     }
 
     fn failed(&mut self, MpiIoError { message, errno }: MpiIoError, together: bool) -> Errno {
@@ -76,8 +80,16 @@ impl Calls {
     /// Before a file is opened, in no op's time.
     #[cold]
     pub(super) fn before_open(&mut self, op: &CallOp) {
-        let Some(ranks) = self.open_rules(op).and_then(|rules| Some(rules.step.mpi.as_ref()?.ranks)) else { return };
+        let Some(rules) = self.open_rules(op) else { return };
+        let (Some(ranks), changes) = (rules.step.mpi.as_ref().map(|mpi| mpi.ranks), rules.step.changes()) else {
+            return;
+        };
+        let unopened = match self.files.at(op.file) {
+            Ok((_, path)) if ranks > 1 => why_not(path, changes),
+            _ => None,
+        };
         let Some(mpi) = &mut self.mpi else { return };
+        mpi.unopened = unopened;
         // Opening says what is wrong, where anything is.
         let _ = mpi.io.prepare(ranks);
         mpi.before = descriptors();
@@ -92,6 +104,12 @@ impl Calls {
         let (_, path) = self.files.at(op.file)?;
         let view = rules.step.mpi.as_ref().and_then(|mpi| mpi.view);
         mpi.ranks = rules.step.mpi.as_ref().map_or(1, |mpi| mpi.ranks);
+        if let Some(errno) = mpi.unopened.take() {
+            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+            let message =
+                format!("MPI_File_open was not called: a rank on {host} cannot open the file: {}", errno.text());
+            return Err(mpi.failed(MpiIoError { message, errno: errno.0 }, true));
+        }
         let mut file = mpi.io.open(path, &rules.step).map_err(|error| mpi.failed(error, true))?;
         let preallocate = rules.step.mpi.as_ref().map_or(0, |mpi| mpi.preallocate.0);
         if preallocate > 0 {
@@ -202,6 +220,24 @@ impl Calls {
             Some(words) => words,
             None => errno.text(),
         }
+    }
+}
+
+/// Why this process alone could not open a file, which is then not opened with others: in Open MPI's OMPIO (4.1.4), a rank whose
+/// open fails waits for the others in its clean-up, and they for it in theirs, for ever. What rank 0 is yet to make is only
+/// looked for by its directory.
+fn why_not(path: &CStr, changes: bool) -> Option<Errno> {
+    use rustix::fs::Access;
+    let wanted = if changes { Access::READ_OK | Access::WRITE_OK } else { Access::READ_OK };
+    let errno = |error: rustix::io::Errno| Errno(error.raw_os_error());
+    match rustix::fs::access(path, wanted) {
+        Ok(()) => None,
+        Err(rustix::io::Errno::NOENT) if changes => {
+            let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+            let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK).err().map(errno)
+        }
+        Err(error) => Some(errno(error)),
     }
 }
 
