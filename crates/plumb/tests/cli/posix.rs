@@ -114,7 +114,7 @@ fn a_case_is_explained_with_its_calls() {
 fn the_program_of_an_explanation_compiles_and_agrees() {
     let home = Home::new();
     if std::process::Command::new("cc").arg("--version").output().is_err() {
-        return crate::common::needs::skipped("cc is missing");
+        return crate::common::needs::skip("cc is missing");
     }
     for id in ["rmdir.dots", "rename.same-file", "open.fd-modes", "fallocate.einval"] {
         let page = home.plumb(&format!("posix explain {id} --at .")).expect(0).out;

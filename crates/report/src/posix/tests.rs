@@ -117,7 +117,7 @@ fn a_difference_counts_new_failures_only() {
     assert_eq!(difference.new, 1);
     let page = difference.page;
     assert!(
-        page.starts_with("1 new failures; 1 fixed.") && page.contains("only before a.gone") && !page.contains("a.same"),
+        page.starts_with("1 new failure; 1 fixed.") && page.contains("only before a.gone") && !page.contains("a.same"),
         "{page}"
     );
 }
