@@ -109,6 +109,7 @@ fn is_kept(arguments: &Arguments) -> bool {
         | PlumbCommand::Noise(_)
         | PlumbCommand::Run(_)
         | PlumbCommand::Sweep(_)
+        | PlumbCommand::Posix(_)
         | PlumbCommand::Study { command: StudyCommand::Run(_) | StudyCommand::Resume(_) } => !arguments.common.no_store,
         _ => false,
     }

@@ -203,7 +203,7 @@ impl Facts {
         }
         sys::close(fd);
         let (fd, other) = (make("f"), make("g"));
-        let _ = call(nr!(pwrite64), &[V::Fd(fd), V::B(&[7; 16384]), V::N(16384), V::N(0)]);
+        let _ = call(nr!(pwrite64), &[V::Fd(fd), V::B(&vec![7; 16384]), V::N(16384), V::N(0)]);
         facts.clone = call(nr!(ioctl), &[V::Fd(other), V::N(FICLONE), V::Fd(fd)]).is_ok();
         for (bit, (_, mode)) in FALLOCATE.iter().enumerate() {
             let done = call(nr!(fallocate), &[V::Fd(fd), V::N(*mode), V::N(4096), V::N(4096)]).is_ok();

@@ -124,7 +124,12 @@ pub(crate) fn run_here(request: Request<'_>) -> Result<Report, RunError> {
     let stopped = (pool.request.stop)();
     pool.end();
     resolve(&mut done, &cases);
-    done.sort_by_key(|done| done.case);
+    let mut in_order: Vec<Option<Done>> = cases.iter().map(|_| None).collect();
+    for one in done {
+        let index = one.case;
+        in_order[index] = Some(one);
+    }
+    let done = in_order.into_iter().flatten().collect();
     Ok(Report { facts, done, wall: began.elapsed(), stopped })
 }
 
@@ -239,9 +244,9 @@ impl Pool<'_, '_> {
     /// Runs cases, and returns what became of them, in the order in which they ended.
     fn round(&mut self, chosen: &[usize], with_calls: bool) -> Vec<Done> {
         let is_for_image = |index: &usize| self.cases[*index].place >= Place::Image;
-        let mut images: Vec<usize> = chosen.iter().copied().filter(is_for_image).collect();
-        images.sort_by_key(|index| self.cases[*index].place);
-        let mut images: VecDeque<usize> = images.into();
+        let cases = self.cases;
+        let on = |place: Place| chosen.iter().copied().filter(move |index| cases[*index].place == place);
+        let mut images: VecDeque<usize> = on(Place::Image).chain(on(Place::Full)).chain(on(Place::ReadOnly)).collect();
         let mut here: VecDeque<usize> = chosen.iter().copied().filter(|index| !is_for_image(index)).collect();
         let mut done = Vec::new();
         // An image that went on to its last stage does not come back.

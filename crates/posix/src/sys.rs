@@ -108,7 +108,8 @@ pub fn c_text(nr: Nr, args: &[V<'_>]) -> String {
     for arg in args {
         text.push_str(", ");
         let _ = match *arg {
-            V::N(n) => write!(text, "{n}"),
+            // An int would not be extended to the register.
+            V::N(n) => write!(text, "{n}L"),
             V::O(n) => write!(text, "0{n:o}"),
             V::C(name, _) => write!(text, "{name}"),
             V::Fd(fd) => write!(text, "fd[{fd}]"),

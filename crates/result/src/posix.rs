@@ -13,6 +13,8 @@ pub const POSIX_SCHEMA: &str = "plumb.posix/1";
 pub struct Conformance {
     /// [`POSIX_SCHEMA`].
     pub schema: String,
+    /// UUIDv7.
+    pub id: String,
     /// When, RFC 3339.
     pub started_at: String,
     /// What tested it.

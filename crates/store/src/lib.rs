@@ -5,6 +5,7 @@
 //! because it could not be read.
 
 mod canonical;
+mod conformance;
 mod diff;
 mod error;
 mod export;

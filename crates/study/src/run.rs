@@ -200,6 +200,11 @@ impl RunError {
     }
 }
 
+/// An id that nothing else has, later ones behind earlier ones: UUIDv7.
+pub fn new_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
 /// This program, as results name it.
 pub fn tool() -> Tool {
     Tool { name: "plumb".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }

@@ -12,6 +12,10 @@ pub mod explain;
 pub mod gate;
 pub mod measure;
 pub mod noise;
+#[cfg(target_os = "linux")]
+pub mod posix;
+#[cfg(not(target_os = "linux"))]
+#[path = "posix/elsewhere.rs"]
 pub mod posix;
 pub mod report;
 pub mod run;

@@ -228,7 +228,7 @@ pub const TOPICS: &[Topic] = &[
         command: "posix",
         examples: &[
             example("Test the file system of a directory", "plumb posix /mnt/data"),
-            example("Test locks and permissions only", "plumb posix /mnt/data --only locks,*.permission"),
+            example("Test locks and permissions only", "plumb posix /mnt/data --only 'locks,*.permission*'"),
             example(
                 "Fail a pipeline on what POSIX itself demands only",
                 "plumb posix /mnt/data --level shall --junit posix.xml",

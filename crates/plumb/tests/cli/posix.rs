@@ -45,6 +45,15 @@ fn reports_fit_their_schema_and_serve_as_baselines() {
     assert_eq!((&failed["id"], &failed["got"]), (&"unlink.directory-eperm".into(), &"EISDIR".into()));
     assert!(failed["calls"].as_array().unwrap().iter().any(|call| call.as_str().unwrap().contains("SYS_unlinkat")));
 
+    assert_eq!(home.query("SELECT failures, passed FROM conformance"), [[1, 5]]);
+    assert_eq!(
+        home.query("SELECT name, got FROM conformance_case WHERE outcome = 'fail'"),
+        [["unlink.directory-eperm", "EISDIR"]]
+    );
+    assert!(
+        home.plumb("posix diff last report.json").expect(0).out.starts_with("The two reports agree in every case.")
+    );
+
     let again = format!("posix . --only {PLAIN},unlink.directory-eperm --no-known --baseline report.json");
     assert!(home.plumb(&again).expect(0).out.contains("fails in the baseline of"));
     home.plumb(&format!("posix . --only {PLAIN} --output less.json")).expect(0);
@@ -105,7 +114,7 @@ fn a_case_is_explained_with_its_calls() {
 fn the_program_of_an_explanation_compiles_and_agrees() {
     let home = Home::new();
     if std::process::Command::new("cc").arg("--version").output().is_err() {
-        return crate::common::needs::skipped("cc is missing");
+        return crate::common::needs::skip("cc is missing");
     }
     for id in ["rmdir.dots", "rename.same-file", "open.fd-modes", "fallocate.einval"] {
         let page = home.plumb(&format!("posix explain {id} --at .")).expect(0).out;

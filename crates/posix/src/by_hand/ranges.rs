@@ -210,7 +210,7 @@ pub(super) const CASES: &[Hand] = &[
         |cx| {
             let fd = unlinked_new(cx)?;
             for offset in [0, 1 << 20, 3 << 20] {
-                let _ = cx.pwrite(fd, &[b'x'; 4096], offset);
+                let _ = cx.pwrite(fd, &vec![b'x'; 4096], offset);
             }
             let _ = cx.ftruncate(fd, 4 << 20);
             let (mut at, mut covered) = (0, Vec::new());
@@ -235,7 +235,7 @@ pub(super) const CASES: &[Hand] = &[
         "Holes of a megabyte are found: SEEK_DATA goes over them.",
         |cx| {
             let fd = unlinked_new(cx)?;
-            let _ = cx.pwrite(fd, &[b'x'; 4096], 1 << 20);
+            let _ = cx.pwrite(fd, &vec![b'x'; 4096], 1 << 20);
             let result = cx.lseek(fd, 0, "SEEK_DATA", libc::SEEK_DATA);
             cx.that(result == Ok(1 << 20), "first data", "1048576", &format!("{result:?}"));
             Ok(())
@@ -298,7 +298,7 @@ pub(super) const CASES: &[Hand] = &[
         "A clone has the content of its source, and neither sees later changes of the other.",
         |cx| {
             cx.needs(cx.facts.clone, "no FICLONE")?;
-            let from = sizes::with_content(cx, "from", &[b's'; 100_000])?;
+            let from = sizes::with_content(cx, "from", &vec![b's'; 100_000])?;
             let to = sizes::with_content(cx, "to", b"")?;
             let result =
                 cx.call(nr!(ioctl), &[V::Fd(to as i32), V::C("FICLONE", crate::facts::FICLONE), V::Fd(from as i32)]);

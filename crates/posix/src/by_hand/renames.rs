@@ -2,7 +2,7 @@
 
 use super::{Hand, common, linux, on, shall};
 use crate::Place;
-use crate::ctx::{A, Ctx, Run};
+use crate::ctx::{A, B, Ctx, Run};
 use crate::facts::Kind;
 use crate::sys::{AT, R, V, nr};
 
@@ -240,6 +240,25 @@ pub(super) const CASES: &[Hand] = &[
             cx.set_mode("p/e", 0o707)?;
             let result = cx.as_user(A, |cx| cx.rename("p/e", "q/e"));
             cx.ok("to another directory, once it is writable", result);
+            Ok(())
+        },
+    ),
+    linux(
+        "rename.write-access-of-others-directory",
+        "rename(2)",
+        "Who owns both parent directories moves a directory of another user only if that is writable: EACCES.",
+        |cx| {
+            cx.needs_users()?;
+            for name in ["p", "q"] {
+                cx.dir(name, 0o755)?;
+                cx.give(name, A.uid, A.gid)?;
+            }
+            cx.dir("p/d", 0o755)?;
+            cx.give("p/d", B.uid, B.gid)?;
+            let result = cx.as_user(A, |cx| cx.rename("p/d", "q/d"));
+            cx.answers("to another directory", result, &[libc::EACCES]);
+            let result = cx.as_user(A, |cx| cx.rename("p/d", "p/e"));
+            cx.ok("in the same directory", result);
             Ok(())
         },
     ),

@@ -97,7 +97,7 @@ pub(super) const CASES: &[Hand] = &[
         "mmap()",
         "A shared mapping shows what is written to the file, and the file what is written to the mapping.",
         |cx| {
-            let fd = sizes::with_content(cx, "f", &[b'.'; 8192])?;
+            let fd = sizes::with_content(cx, "f", &vec![b'.'; 8192])?;
             let map = mapped(cx, fd, 8192)?;
             let _ = cx.pwrite(fd, b"written", 4_090);
             let got: Vec<u8> = (4_090..4_097).map(|at| map.get(at)).collect();
@@ -112,7 +112,7 @@ pub(super) const CASES: &[Hand] = &[
         },
     ),
     shall("mmap.two-processes", "mmap()", "Two processes see each other's changes in a shared mapping.", |cx| {
-        let fd = sizes::with_content(cx, "f", &[0; 4096])?;
+        let fd = sizes::with_content(cx, "f", &vec![0; 4096])?;
         let map = mapped(cx, fd, 4096)?;
         map.set(0, 1);
         in_processes(cx, 1, &mut |_| {
@@ -157,7 +157,7 @@ pub(super) const CASES: &[Hand] = &[
         "mmap(2)",
         "While one process writes through a mapping and another with pwrite, to different bytes of a page, none is lost.",
         |cx| {
-            let fd = sizes::with_content(cx, "f", &[0; 4096])?;
+            let fd = sizes::with_content(cx, "f", &vec![0; 4096])?;
             let map = mapped(cx, fd, 4096)?;
             in_processes(cx, 2, &mut |writer| {
                 for at in (writer..4096).step_by(2) {

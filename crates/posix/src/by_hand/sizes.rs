@@ -59,7 +59,7 @@ pub(super) const CASES: &[Hand] = &[
         "What was cut off does not come back when the file grows again.",
         |cx| {
             let fd = new(cx)?;
-            let _ = cx.pwrite(fd, &[b'#'; 10_000], 0);
+            let _ = cx.pwrite(fd, &vec![b'#'; 10_000], 0);
             for size in [4_097, 10_000, 3, 8_192] {
                 let result = cx.ftruncate(fd, size);
                 cx.ok(&format!("ftruncate to {size}"), result);
@@ -217,7 +217,7 @@ pub(super) const CASES: &[Hand] = &[
         "A file of holes takes fewer blocks than its size, one that is written at least as many.",
         |cx| {
             let fd = new(cx)?;
-            let _ = cx.pwrite(fd, &[7; 65_536], 0);
+            let _ = cx.pwrite(fd, &vec![7; 65_536], 0);
             let _ = cx.fsync(fd);
             let blocks = cx.fstat(fd).map(|stat| stat.blocks);
             // Inline data and compression take less; none is a lie.

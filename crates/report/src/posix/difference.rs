@@ -1,6 +1,7 @@
 //! What differs between two reports.
 
 use super::failure;
+use super::page::plural;
 use crate::document::{self, Item, ReportPart};
 use crate::style::{Ink, Style};
 use plumb_result::{Conformance, PosixCase};
@@ -59,7 +60,7 @@ pub fn difference(before: &Conformance, after: &Conformance, style: &Style) -> D
     let (ink, answer) = match (new, gone, items.len()) {
         (0, 0, 0) => (Ink::Good, "The two reports agree in every case.".to_owned()),
         (0, ..) => (Ink::Good, format!("No new failures; {gone} fixed.")),
-        _ => (Ink::Bad, format!("{new} new failures; {gone} fixed.")),
+        _ => (Ink::Bad, format!("{}; {gone} fixed.", plural(new, "new failure"))),
     };
     let sides = format!("{} ({}) → {} ({})", before.filesystem, before.kernel, after.filesystem, after.kernel);
     let mut parts = vec![ReportPart::Text(ink, answer), ReportPart::Text(Ink::Faint, sides)];

@@ -25,6 +25,7 @@ fn case(id: &str, level: &str, outcome: PosixOutcome) -> PosixCase {
 fn report(cases: Vec<PosixCase>) -> Conformance {
     Conformance {
         schema: POSIX_SCHEMA.to_owned(),
+        id: "0198".to_owned(),
         started_at: "2026-11-26T20:00:00Z".to_owned(),
         tool: Tool { name: "plumb".to_owned(), version: "0.1.0".to_owned() },
         path: "/mnt/<x>".to_owned(),
@@ -116,7 +117,7 @@ fn a_difference_counts_new_failures_only() {
     assert_eq!(difference.new, 1);
     let page = difference.page;
     assert!(
-        page.starts_with("1 new failures; 1 fixed.") && page.contains("only before a.gone") && !page.contains("a.same"),
+        page.starts_with("1 new failure; 1 fixed.") && page.contains("only before a.gone") && !page.contains("a.same"),
         "{page}"
     );
 }

@@ -31,7 +31,7 @@ pub struct PosixArguments {
     /// Write what fails now as a file for --expected.
     #[arg(long, value_name = "FILE")]
     pub write_expected: Option<PathBuf>,
-    /// A report of --json or --output: what failed there does not count.
+    /// A report, as a file of --json or --output, or a stored one by its id or `last`: what failed there does not count.
     #[arg(long, value_name = "REPORT")]
     pub baseline: Option<PathBuf>,
     /// Processes that run cases [default: one per processor, at most 8].
@@ -73,14 +73,14 @@ pub enum PosixCommand {
     },
     /// Compare two reports: new failures, and what was fixed. Exit code 1 where there are new failures.
     Diff {
-        /// The earlier report: JSON of `plumb posix`.
+        /// The earlier report: JSON of `plumb posix`, or a stored one by its id or `last`.
         before: PathBuf,
         /// The later one.
         after: PathBuf,
     },
     /// Write a matrix of file systems and rules as HTML.
     Matrix {
-        /// Reports: JSON of `plumb posix`, one for each file system.
+        /// Reports, one for each file system: JSON of `plumb posix`, or stored ones by their ids.
         #[arg(required = true, value_name = "REPORT")]
         reports: Vec<PathBuf>,
         /// The file to write.

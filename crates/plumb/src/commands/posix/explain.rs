@@ -127,9 +127,9 @@ const HEAD: &str = r#"#define _GNU_SOURCE
 #define MNT_DETACH 2
 #define CALL(call, saw) do { errno = 0; long r = (long)(call); \
     printf("%-70.70s %ld %s (Plumb: %s)\n", #call, r, r == -1 ? strerror(errno) : "", saw); } while (0)
-static int fd[4096];
-static char buffer[1 << 17];
-static struct statx stx;
+int fd[4096];
+char buffer[1 << 17];
+struct statx stx;
 
 int main(void)
 {

@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 pub fn run(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> {
     match &arguments.command {
         Some(PosixCommand::Explain { id, at }) => explain::run(id.as_deref(), at.as_deref(), common),
-        Some(PosixCommand::Diff { before, after }) => reports::diff(before, after),
-        Some(PosixCommand::Matrix { reports, html }) => reports::matrix(reports, html),
+        Some(PosixCommand::Diff { before, after }) => reports::diff(before, after, common),
+        Some(PosixCommand::Matrix { reports, html }) => reports::matrix(reports, html, common),
         None => conform(arguments, common),
     }
 }
@@ -36,7 +36,7 @@ fn conform(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> 
     for path in &arguments.expected {
         expectations.add(path)?;
     }
-    let baseline = arguments.baseline.as_deref().map(reports::read).transpose()?;
+    let baseline = arguments.baseline.as_deref().map(|name| reports::read(name, common)).transpose()?;
     let mut conformance = test::run(arguments)?;
     conformance.level = match arguments.level {
         Level::Shall => "SHALL",
@@ -51,6 +51,15 @@ fn conform(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> 
     write_all(arguments, &conformance, common)?;
     if let Some(path) = &arguments.write_expected {
         write(path, &expected::written(&conformance))?;
+    }
+    if !common.no_store
+        && let Err(stopped) = session::store(common).and_then(|mut store| Ok(store.save_conformance(&conformance)?))
+    {
+        let message = format!(
+            "the report could not be stored: {}\nIt can be written to a file: --output FILE, and not stored: --no-store",
+            stopped.message
+        );
+        return Err(Stopped { message, ..stopped });
     }
     Ok(match conformance.failures() {
         _ if conformance.stopped => End::Interrupted,

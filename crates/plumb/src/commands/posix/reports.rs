@@ -1,6 +1,7 @@
 //! What is made of reports.
 
 use super::write;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
@@ -9,8 +10,17 @@ use plumb_report::posix as page;
 use plumb_result::{Conformance, POSIX_SCHEMA};
 use std::path::{Path, PathBuf};
 
-/// Reads a report.
-pub(super) fn read(path: &Path) -> Result<Conformance, Stopped> {
+/// Reads a report: a file, or a stored one by its id, a part of it, or `last`.
+pub(super) fn read(name: &Path, common: &Common) -> Result<Conformance, Stopped> {
+    let text = name.to_string_lossy();
+    let is_id = text == "last" || text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    if is_id && !name.exists() {
+        return Ok(session::store_to_read(common)?.conformance(&text)?);
+    }
+    of_file(name)
+}
+
+fn of_file(path: &Path) -> Result<Conformance, Stopped> {
     let failed = |error: &dyn std::fmt::Display| {
         Stopped::usage(format!("{}: {error}; expected the JSON of `plumb posix`", path.display()))
     };
@@ -23,15 +33,15 @@ pub(super) fn read(path: &Path) -> Result<Conformance, Stopped> {
 }
 
 /// Prints what differs.
-pub(super) fn diff(before: &Path, after: &Path) -> Result<End, Stopped> {
-    let difference = page::difference(&read(before)?, &read(after)?, &session::style());
+pub(super) fn diff(before: &Path, after: &Path, common: &Common) -> Result<End, Stopped> {
+    let difference = page::difference(&read(before, common)?, &read(after, common)?, &session::style());
     output::print(&difference.page);
     Ok(if difference.new == 0 { End::Done } else { End::AssertedFalse })
 }
 
 /// Writes a matrix.
-pub(super) fn matrix(reports: &[PathBuf], html: &Path) -> Result<End, Stopped> {
-    let reports: Vec<Conformance> = reports.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+pub(super) fn matrix(reports: &[PathBuf], html: &Path, common: &Common) -> Result<End, Stopped> {
+    let reports: Vec<Conformance> = reports.iter().map(|name| read(name, common)).collect::<Result<_, _>>()?;
     write(html, &page::matrix(&reports))?;
     output::print(&format!("wrote {}\n", html.display()));
     Ok(End::Done)

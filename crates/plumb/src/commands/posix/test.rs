@@ -117,6 +117,7 @@ fn conformance(report: &Report, path: &Path, started_at: String, userns: bool) -
     };
     Conformance {
         schema: POSIX_SCHEMA.to_owned(),
+        id: plumb_study::run::new_id(),
         started_at,
         tool: plumb_study::run::tool(),
         path: plumb_result::path_text(path),
@@ -174,9 +175,26 @@ fn case(case: &Case, done: &Done) -> PosixCase {
         data.outcome = PosixOutcome::Flaky;
     }
     if data.outcome.is_failure() {
-        data.calls = done.calls.clone();
+        data.calls = beginning(&done.calls);
     }
     data
+}
+
+/// Bytes of calls that a report has for one case.
+const CALLS_MAX: usize = 16 << 10;
+
+/// Calls as far as they fit; `plumb posix explain` has all.
+fn beginning(calls: &[String]) -> Vec<String> {
+    let mut room = CALLS_MAX;
+    let fits = |call: &&String| {
+        room = room.saturating_sub(call.len());
+        room > 0
+    };
+    let mut kept: Vec<String> = calls.iter().take_while(fits).cloned().collect();
+    if kept.len() < calls.len() {
+        kept.push(format!("/* and {} more */", calls.len() - kept.len()));
+    }
+    kept
 }
 
 /// What was probed, by name.

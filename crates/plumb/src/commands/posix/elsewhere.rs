@@ -1,0 +1,30 @@
+//! `plumb posix` where there is no Linux.
+#![allow(dead_code)]
+
+#[path = "arguments.rs"]
+mod arguments;
+
+pub use arguments::PosixArguments;
+
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+
+fn not_here() -> Stopped {
+    Stopped::usage("conformance is tested by system calls of Linux; this is another system")
+}
+
+/// Says so.
+pub fn run(_: &PosixArguments, _: &Common) -> Result<End, Stopped> {
+    Err(not_here())
+}
+
+/// `plumb as pjdfstest`.
+pub mod pjdfstest {
+    use crate::commands::dialect::ToolCall;
+    use crate::exit::{End, Stopped};
+
+    /// Says so.
+    pub fn run(_: &ToolCall<'_>) -> Result<End, Stopped> {
+        Err(super::not_here())
+    }
+}

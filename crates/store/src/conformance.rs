@@ -1,0 +1,55 @@
+//! How file systems conform: kept as printed, with a row for each case, so that SQL can compare them.
+
+use crate::open::Durability;
+use crate::write::nanos;
+use crate::{Store, StoreError, canonical};
+use jiff::Timestamp;
+use plumb_result::{Conformance, PosixOutcome};
+use rusqlite::{OptionalExtension, params};
+
+impl Store {
+    /// Stores what `plumb posix` found, under its id.
+    pub fn save_conformance(&mut self, conformance: &Conformance) -> Result<(), StoreError> {
+        let body = canonical::text(&canonical::value("the conformance", conformance)?);
+        let at = nanos(Timestamp::now());
+        let Conformance { id, path, filesystem, kernel, user, level, seconds, .. } = conformance;
+        let count = |outcome| conformance.count(outcome) as i64;
+        let counts = [conformance.failures() as i64, count(PosixOutcome::Pass), count(PosixOutcome::Skip)];
+        self.write("storing a conformance", Durability::Power, |transaction| {
+            transaction.execute(
+                "INSERT INTO conformance (id, tested_at, path, filesystem, kernel, user, level, failures, passed, skipped, seconds, body)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                params![id, at, path, filesystem, kernel, user, level, counts[0], counts[1], counts[2], seconds, body],
+            )?;
+            let mut insert = transaction.prepare(
+                "INSERT INTO conformance_case (conformance_id, name, level, outcome, expected, got, reason)
+                 VALUES (?1, ?2, ?3, ?4, nullif(?5, ''), nullif(?6, ''), nullif(?7, ''))",
+            )?;
+            for case in &conformance.cases {
+                let outcome = case.outcome.name();
+                insert.execute(params![id, case.id, case.level, outcome, case.expected, case.got, case.reason])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The conformance that `text` names: `last`, a whole id, or the beginning or end of one.
+    pub fn conformance(&self, text: &str) -> Result<Conformance, StoreError> {
+        let sql = match text {
+            "last" => "SELECT id FROM conformance WHERE ?1 = 'last' ORDER BY tested_at DESC, id DESC LIMIT 1",
+            _ => {
+                "SELECT id FROM conformance
+                 WHERE substr(id, 1, length(?1)) = lower(?1) OR substr(id, -length(?1)) = lower(?1) LIMIT 2"
+            }
+        };
+        let missing = || StoreError::NotFound { path: self.path.clone(), text: text.to_owned() };
+        let id = self.find_only("looking for a conformance", sql, text)?.ok_or_else(missing)?;
+        let body: Option<String> = self
+            .connection
+            .query_row("SELECT body FROM conformance WHERE id = ?1", [&id], |row| row.get(0))
+            .optional()
+            .map_err(self.failed("reading a conformance"))?;
+        let body = body.ok_or_else(missing)?;
+        plumb_document::json::from_str(&body).map_err(|error| self.unreadable(&id, "the conformance", error))
+    }
+}
