@@ -102,7 +102,7 @@ impl Format {
             return None;
         }
         // Heads and comments come before the first line that shows what it is.
-        text.lines().filter(|line| !line.trim().is_empty()).take(40).find_map(|line| {
+        text.lines().filter(|line| !line.trim().is_empty()).take(200).find_map(|line| {
             let tests: [(fn(&str) -> bool, Format); 4] = [
                 (is_ops_log, Format::OpsLog),
                 (is_blkparse, Format::Blkparse),
@@ -246,7 +246,7 @@ pub fn read(input: Input, path: &Path, waits: Waits) -> Result<RecordingReader, 
 }
 
 /// Bytes by which a form is recognised.
-const HEAD_BYTES: u64 = 4096;
+const HEAD_BYTES: u64 = 1 << 14;
 
 /// The same, where the form is known.
 ///

@@ -40,32 +40,48 @@ fn class(value: u64, sign: Sign, shift: u32) -> (usize, u64, u32) {
     (bits as usize * 4 + usize::from(is_coarse) * 2 + usize::from(is_negative), low, below)
 }
 
-/// Counts values.
-struct Census {
+/// Values that are counted at most, to find those that occur often.
+const SAMPLE: usize = 4096;
+
+/// Numbers by values, in a table twice as large as it must be.
+struct ByValue {
     slots: Vec<(u64, u32)>,
-    mask: usize,
 }
 
-impl Census {
-    fn of(values: &[u64]) -> Census {
-        let size = (values.len() * 2).next_power_of_two();
-        let mut census = Census { slots: vec![(0, 0); size], mask: size - 1 };
-        for &value in values {
-            let slot = census.slot(value);
-            census.slots[slot].0 = value;
-            census.slots[slot].1 += 1;
-        }
-        census
+impl ByValue {
+    fn with_room(count: usize) -> ByValue {
+        ByValue { slots: vec![(0, 0); (count * 2).next_power_of_two()] }
     }
 
-    /// Where a value is, or would be.
-    fn slot(&self, value: u64) -> usize {
-        let mut slot = (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & self.mask;
+    /// A value's number; 0 if it has none yet.
+    #[inline]
+    fn number(&mut self, value: u64) -> &mut u32 {
+        let mask = self.slots.len() - 1;
+        let mut slot = (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
         while self.slots[slot].1 > 0 && self.slots[slot].0 != value {
-            slot = (slot + 1) & self.mask;
+            slot = (slot + 1) & mask;
         }
-        slot
+        self.slots[slot].0 = value;
+        &mut self.slots[slot].1
     }
+}
+
+/// The values that are worth symbols of their own, in order.
+fn frequent(values: &[u64], sign: Sign) -> Vec<u64> {
+    let step = values.len().div_ceil(SAMPLE).max(1);
+    let mut census = ByValue::with_room(SAMPLE);
+    values.iter().step_by(step).for_each(|&value| *census.number(value) += 1);
+    // What it saves to name a value: its bits each time, less what its place in the tables takes.
+    let worth = |&(value, count): &(u64, u32)| u64::from(count) * step as u64 * u64::from(class(value, sign, 0).2) / 2;
+    // Of a sample, once may be chance.
+    let least = if step > 1 { 2 } else { 1 };
+    let is_worth_it = |slot: &&(u64, u32)| slot.1 >= least && worth(slot) > 24;
+    let mut frequent: Vec<(u64, u32)> = census.slots.iter().filter(is_worth_it).copied().collect();
+    frequent.sort_by_key(|slot| (u64::MAX - worth(slot), slot.0));
+    frequent.truncate(FREQUENT_MAX);
+    let mut frequent: Vec<u64> = frequent.into_iter().map(|(value, _)| value).collect();
+    frequent.sort_unstable();
+    frequent
 }
 
 /// Appends a column.
@@ -75,29 +91,17 @@ pub(crate) fn encode(values: &[u64], sign: Sign, out: &mut Vec<u8>) {
         out.push(CONSTANT);
         return put_varint(out, first);
     }
-    let mut census = Census::of(values);
-    // What it saves to name a value: its bits each time, less what its place in the tables takes.
-    let worth = |&(value, count): &(u64, u32)| {
-        let (_, _, below) = class(value, sign, 0);
-        u64::from(count) * u64::from(below) / 2
-    };
-    let mut frequent: Vec<(u64, u32)> = census.slots.iter().filter(|slot| worth(slot) > 24).copied().collect();
-    frequent.sort_by_key(|slot| (u64::MAX - worth(slot), slot.0));
-    frequent.truncate(FREQUENT_MAX);
-    frequent.sort_unstable();
+    let frequent = frequent(values, sign);
+    let mut named = ByValue::with_room(FREQUENT_MAX + 1);
+    frequent.iter().enumerate().for_each(|(symbol, value)| *named.number(*value) = symbol as u32 + 1);
     let shift = shift(values, sign, &frequent);
     let mut counts = vec![0_u32; frequent.len() + CLASSES];
-    frequent.iter().enumerate().for_each(|(symbol, (_, count))| counts[symbol] = *count);
-    // From now on a slot's number is its symbol, plus 1, where it has one.
-    census.slots.iter_mut().for_each(|slot| slot.1 = slot.1.min(1) * u32::MAX);
-    for (symbol, (value, _)) in frequent.iter().enumerate() {
-        let slot = census.slot(*value);
-        census.slots[slot].1 = symbol as u32 + 1;
-    }
-    let named = |value: u64| Some(census.slots[census.slot(value)].1).filter(|symbol| *symbol != u32::MAX);
-    for &value in values.iter().filter(|value| named(**value).is_none()) {
-        counts[frequent.len() + class(value, sign, shift).0] += 1;
-    }
+    let symbol_of = |value: u64| match *named.number(value) {
+        0 => frequent.len() + class(value, sign, shift).0,
+        number => number as usize - 1,
+    };
+    let symbols: Vec<u16> = values.iter().copied().map(symbol_of).map(|symbol| symbol as u16).collect();
+    symbols.iter().for_each(|&symbol| counts[usize::from(symbol)] += 1);
     let lengths = lengths(&counts);
     let codes = codes(&lengths).unwrap_or_default();
 
@@ -105,23 +109,21 @@ pub(crate) fn encode(values: &[u64], sign: Sign, out: &mut Vec<u8>) {
     out.push(shift as u8);
     put_varint(out, frequent.len() as u64);
     let mut last = 0;
-    for (value, _) in &frequent {
+    for value in &frequent {
         put_varint(out, value - last);
         last = *value;
     }
     put_lengths(&counts, &lengths, out);
     let mut bits = BitWriter::default();
-    for &value in values {
-        match named(value) {
-            Some(symbol) => bits.put(codes[symbol as usize - 1].into(), lengths[symbol as usize - 1].into()),
-            None => {
-                let (class, low, below) = class(value, sign, shift);
-                let symbol = frequent.len() + class;
-                bits.put(codes[symbol].into(), lengths[symbol].into());
-                let first = below.min(32);
-                bits.put(low & 0xffff_ffff, first);
-                bits.put(low >> 32, below - first);
-            }
+    bits.bytes.reserve(values.len() * 2);
+    for (&value, &symbol) in values.iter().zip(&symbols) {
+        let symbol = usize::from(symbol);
+        bits.put(codes[symbol].into(), lengths[symbol].into());
+        if symbol >= frequent.len() {
+            let (_, low, below) = class(value, sign, shift);
+            let first = below.min(32);
+            bits.put(low & 0xffff_ffff, first);
+            bits.put(low >> 32, below - first);
         }
     }
     bits.finish();
@@ -130,15 +132,15 @@ pub(crate) fn encode(values: &[u64], sign: Sign, out: &mut Vec<u8>) {
 }
 
 /// The number of low bits that it is best to leave out where they are 0.
-fn shift(values: &[u64], sign: Sign, frequent: &[(u64, u32)]) -> u32 {
+fn shift(values: &[u64], sign: Sign, frequent: &[u64]) -> u32 {
     let mut zeros = [0_u64; 65];
-    for &value in values {
-        if value != 0 && frequent.binary_search_by_key(&value, |slot| slot.0).is_err() {
+    for &value in values.iter().step_by(values.len().div_ceil(SAMPLE).max(1)) {
+        if value != 0 && frequent.binary_search(&value).is_err() {
             zeros[magnitude(value, sign).0.trailing_zeros() as usize] += 1;
         }
     }
     let mut with_more = 0;
-    let mut best = (64, 0);
+    let mut best = (16, 0);
     for shift in (1..=24_u32).rev() {
         with_more += if shift == 24 { zeros[24..].iter().sum() } else { zeros[shift as usize] };
         let saved = with_more * u64::from(shift);
