@@ -21,6 +21,7 @@ mod outline;
 pub mod own;
 mod pending;
 mod record;
+pub mod show;
 mod strace;
 pub mod table;
 mod world;

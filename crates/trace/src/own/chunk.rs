@@ -184,19 +184,38 @@ pub struct Decoded {
     tasks: Vec<Task>,
 }
 
-impl Decoded {
-    /// Replaces the chunk's numbers by those of the whole recording, whose names grow with it.
-    pub fn number(&mut self, names: &mut Names) {
-        let files: Vec<u32> = self.files.drain(..).map(|name| names.file(name)).collect();
-        let tasks: Vec<u32> = self.tasks.drain(..).map(|task| names.task(task)).collect();
-        for record in &mut self.records {
-            // Checked when it was decoded.
-            record.file = files.get(record.file as usize).copied().unwrap_or(0);
-            record.task = tasks.get(record.task as usize).copied().unwrap_or(0);
-            if has_other_file(record.act) {
-                record.aux = files.get(record.aux as usize).copied().unwrap_or(0).into();
-            }
+/// The numbers of the whole recording for those of a chunk.
+pub(crate) struct Numbers {
+    files: Vec<u32>,
+    tasks: Vec<u32>,
+}
+
+impl Numbers {
+    /// Gives a record the numbers of the whole recording.
+    #[inline]
+    pub(crate) fn apply(&self, record: &mut Record) {
+        // Checked when it was decoded.
+        record.file = self.files.get(record.file as usize).copied().unwrap_or(0);
+        record.task = self.tasks.get(record.task as usize).copied().unwrap_or(0);
+        if has_other_file(record.act) {
+            record.aux = self.files.get(record.aux as usize).copied().unwrap_or(0).into();
         }
+    }
+}
+
+impl Decoded {
+    /// The numbers that the chunk's files and tasks have in the whole recording, whose names grow with it.
+    pub(crate) fn numbers(&mut self, names: &mut Names) -> Numbers {
+        Numbers {
+            files: self.files.drain(..).map(|name| names.file(name)).collect(),
+            tasks: self.tasks.drain(..).map(|task| names.task(task)).collect(),
+        }
+    }
+
+    /// Replaces the chunk's numbers by those of the whole recording.
+    pub fn number(&mut self, names: &mut Names) {
+        let numbers = self.numbers(names);
+        self.records.iter_mut().for_each(|record| numbers.apply(record));
     }
 }
 

@@ -258,8 +258,8 @@ fn values(mut bits: BitReader<'_>, count: usize, tables: &Tables, out: &mut Vec<
     const MISSING: &str = "a column's table has a gap";
     let steps: &[u16; 1 << LONGEST] = tables.steps.as_slice().try_into().map_err(|_| MISSING)?;
     let meanings = tables.meanings.as_slice();
-    out.reserve(count);
-    for _ in 0..count {
+    out.resize(count, 0);
+    for slot in out.iter_mut() {
         bits.refill();
         let step = steps[bits.peek((1 << LONGEST) - 1) as usize];
         bits.drop(u32::from(step & 15));
@@ -277,7 +277,7 @@ fn values(mut bits: BitReader<'_>, count: usize, tables: &Tables, out: &mut Vec<
             }
         }
         value <<= meaning.shift;
-        out.push(if meaning.is_negative { value.wrapping_neg() } else { value });
+        *slot = if meaning.is_negative { value.wrapping_neg() } else { value };
     }
     if bits.is_overdrawn() { Err("a column ends before its last value") } else { Ok(()) }
 }

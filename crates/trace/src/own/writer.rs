@@ -7,8 +7,8 @@ use crate::names::Names;
 use crate::record::Record;
 use std::io::{self, Write};
 
-/// Records of a chunk that is written. Half of what is allowed: columns of a chunk fit into a processor's cache.
-const CHUNK_RECORDS: usize = 1 << 15;
+/// Records of a chunk that is written. Fewer than are allowed: a chunk's records fit into a processor's cache.
+const CHUNK_RECORDS: usize = 1 << 14;
 
 /// Writes records as they come, in chunks. What was not [finished](OwnWriter::finish) lacks its last chunk and the index, and can
 /// be read all the same.
