@@ -48,6 +48,8 @@ pub(crate) enum Effect {
     Moves,
     /// A process or thread begins.
     Forks,
+    /// Another program begins: descriptors that are to be closed then are.
+    Execs,
 }
 
 impl Call {
@@ -154,5 +156,7 @@ const CALLS: &[Call] = {
         other("clone3", Effect::Forks, ""),
         other("fork", Effect::Forks, ""),
         other("vfork", Effect::Forks, ""),
+        other("execve", Effect::Execs, ""),
+        other("execveat", Effect::Execs, ""),
     ]
 };

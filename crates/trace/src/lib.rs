@@ -8,6 +8,8 @@ mod binary;
 mod blktrace;
 mod blocks;
 mod calls;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod capture;
 mod elbencho;
 mod error;
 mod events;

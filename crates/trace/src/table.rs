@@ -233,7 +233,8 @@ impl Table {
             match column {
                 Column::Ignored => {}
                 Column::Time(unit) => at_ns = number(unit)?,
-                Column::Took(unit) => took_ns = Some(number(unit)?),
+                // Nothing takes no time: some formats have 0 for what they do not know.
+                Column::Took(unit) => took_ns = Some(number(unit)?).filter(|took_ns| *took_ns > 0),
                 Column::End(unit) => end_ns = Some(number(unit)?),
                 Column::Op => act = Some(op(word).ok_or_else(|| LineProblem::UnknownAct { act: word.to_owned() })?),
                 Column::Offset(unit) => offset = number(unit)?,

@@ -10,6 +10,7 @@ const O_TRUNC: u64 = 0o1000;
 const O_APPEND: u64 = 0o2000;
 const O_DIRECT: u64 = 0o40000;
 const O_DSYNC: u64 = 0o10000;
+const O_CLOEXEC: u64 = 0o2_000_000;
 
 /// Makes unlinkat(2) remove a directory.
 const AT_REMOVEDIR: u64 = 0x200;
@@ -71,6 +72,8 @@ pub(crate) struct World {
     /// Of files that were seen to grow, bytes.
     sizes: HashMap<u32, u64>,
     commands: HashMap<u32, String>,
+    /// What was not seen to be opened is no file: nothing is missing from the recording.
+    only_known: bool,
 }
 
 /// What a descriptor leads to that is no file.
@@ -79,6 +82,12 @@ fn is_file(path: &str) -> bool {
 }
 
 impl World {
+    /// Of a recording that misses nothing: what was not seen to be opened is no file.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(crate) fn complete() -> World {
+        World { only_known: true, ..World::default() }
+    }
+
     /// The process of a thread.
     pub(crate) fn process(&self, thread: u32) -> u32 {
         self.processes.get(&thread).copied().unwrap_or(thread)
@@ -178,7 +187,9 @@ impl World {
             (None, Some((_, Some(path)))) => is_file(path).then(|| names.path(path))?,
             (None, Some((number, None))) => match known {
                 Some(opened) => opened.file,
-                None if act == RecordedAct::Map || act == RecordedAct::Close || number < 3 => return None,
+                None if self.only_known || act == RecordedAct::Map || act == RecordedAct::Close || number < 3 => {
+                    return None;
+                }
                 None => names.path(&format!("process {process} descriptor {number}")),
             },
             (None, None) if act == RecordedAct::SyncAll => names.path("/"),
@@ -313,7 +324,31 @@ impl World {
                     self.inherit(process, child);
                 }
             }
+            Effect::Execs => {
+                self.opened.retain(|(owner, _), opened| *owner != process || opened.flags & O_CLOEXEC == 0)
+            }
             Effect::Act(_) => {}
+        }
+    }
+
+    /// A process runs already: takes over what the system says of its directory and its descriptors.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(crate) fn is_there(&mut self, process: u32, names: &mut Names) {
+        let link = |path: String| std::fs::read_link(path).ok().map(|path| path.to_string_lossy().into_owned());
+        if let Some(directory) = link(format!("/proc/{process}/cwd")) {
+            self.is_in(process, &directory);
+        }
+        for entry in std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten() {
+            let Ok(number) = entry.file_name().to_string_lossy().parse::<i64>() else { continue };
+            let Some(path) = link(format!("/proc/{process}/fd/{number}")).filter(|path| is_file(path)) else {
+                continue;
+            };
+            let about = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{number}")).unwrap_or_default();
+            let field =
+                |name: &str| about.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("").trim().to_owned();
+            let position = field("pos:").parse().unwrap_or(0);
+            let flags = u64::from_str_radix(&field("flags:"), 8).unwrap_or(0);
+            self.opened.insert((process, number), Opened { file: names.path(&path), position, flags });
         }
     }
 

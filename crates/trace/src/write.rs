@@ -205,18 +205,20 @@ impl IologWriter {
             return Ok(true);
         }
         let opened = self.files[place].get_or_insert(0);
-        let is_first = match record.act {
+        // A file is open from its first open to its last close, whichever descriptors these are of.
+        let is_within = match record.act {
             RecordedAct::Open => {
                 *opened += 1;
                 *opened > 1
             }
+            RecordedAct::Close if *opened == 0 => true,
             RecordedAct::Close => {
-                *opened = opened.saturating_sub(1);
+                *opened -= 1;
                 *opened > 0
             }
             _ => false,
         };
-        if is_first {
+        if is_within {
             return Ok(true);
         }
         if has_place && *opened == 0 {

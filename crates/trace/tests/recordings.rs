@@ -2,7 +2,7 @@
 
 use plumb_trace::iolog::Waits;
 use plumb_trace::merge::{MergeInput, merge};
-use plumb_trace::{FileName, Format, Record, RecordedAct, RecordingReader, TraceError, flag, open, read};
+use plumb_trace::{FileName, Format, Record, RecordedAct, RecordingReader, TraceError, flag, open, read, read_as};
 use proptest::prelude::*;
 use std::io::Cursor;
 use std::path::Path;
@@ -184,11 +184,87 @@ fn merged_recordings_come_in_the_order_of_their_stretched_times() {
     assert!(merge(vec![source(Vec::new(), 0.0, 0)]).is_err());
 }
 
+/// Pieces of all forms of text, in any order.
+fn words() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "7 ",
+        "1.5 ",
+        "0.000000 ",
+        "[pid 3] ",
+        "[ 1] ",
+        "read(",
+        "openat(",
+        "AT_FDCWD",
+        "3</a>",
+        "4<pipe:[1]>",
+        "<",
+        ">",
+        "\"a\\",
+        "\"",
+        "\\x",
+        ", ",
+        ")",
+        " = ",
+        "-1 ENOENT",
+        "?",
+        "18446744073709551615",
+        "-9223372036854775808",
+        " <unfinished ...>",
+        "<... read resumed>",
+        "O_CREAT|",
+        "0x",
+        "{",
+        "[",
+        "/*",
+        " */",
+        "8,0 ",
+        " 1 ",
+        "Q ",
+        "C ",
+        "D ",
+        "W ",
+        "FWS ",
+        " + ",
+        "a-12 [000] ",
+        ": ",
+        "sys_enter_read: ",
+        "sys_exit_read: ",
+        "block:block_rq_issue: ",
+        "fd: 0x3, ",
+        "->",
+        ",",
+        ";",
+        "Read",
+        "# file_name: ",
+        "\"date\": \"T:\"",
+        "é",
+        "\t",
+        "\n",
+    ]);
+    prop::collection::vec(word, 0..60).prop_map(|words| words.concat())
+}
+
 proptest! {
+    /// No text panics, whatever form it is taken for.
+    #[test]
+    fn no_text_panics(text in words()) {
+        let names = ["iolog", "blkparse", "strace", "events", "elbencho", "spc", "msr", "alibaba", "tencent", "systor", "fiu", "fiu-files", "dxt", "csv"];
+        for name in names {
+            let format = Some(Format::named(name).unwrap());
+            let start = if name == "iolog" { "fio version 3 iolog\n" } else { "" };
+            let input = Box::new(Cursor::new([start, &text].concat().into_bytes()));
+            let Ok(reader) = read_as(input, Path::new("recording"), Waits::Manual, format) else { continue };
+            prop_assert!(reader.take(1000).take_while(Result::is_ok).count() < 1000);
+        }
+    }
+
     /// No bytes panic, and none are read for ever.
     #[test]
-    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), start in 0usize..4) {
-        let starts: [&[u8]; 4] = [b"", b"fio version 3 iolog\n", b"fio version 2 iolog\n", b"\x07\x74\x61\x65"];
+    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), start in 0usize..6) {
+        let btrecord = [0_u8, 0, 1, 0, 0, 0, 0, 0];
+        let vscsi = [0x2a_u8, 0, 1, 2, 0, 0];
+        let starts: [&[u8]; 6] =
+            [b"", b"fio version 3 iolog\n", b"fio version 2 iolog\n", b"\x07\x74\x61\x65", &btrecord, &vscsi];
         let whole = [starts[start], &bytes].concat();
         if let Ok(reader) = of_bytes(&whole, Waits::Fio) {
             prop_assert!(reader.take(1000).take_while(Result::is_ok).count() < 1000);

@@ -456,7 +456,7 @@ impl Character {
         let columns =
             vec![("size", Unit::Bytes), ("part", Unit::Share), ("reads", Unit::Count), ("writes", Unit::Count)];
         let rows = sizes.iter().take(ROWS).map(size_row).collect();
-        sheet.tables.push(SheetTable { name: "sizes", key: "exact", columns, rows });
+        sheet.tables.push(SheetTable { name: "sizes", key: "bytes", columns, rows });
 
         let ratios = self.reuse.miss_ratios();
         let rows = ratios.iter().map(|(size, ratio)| ((*size as u64 >> 20).to_string(), vec![*ratio])).collect();
