@@ -20,7 +20,16 @@ const CALLING_MAX: usize = 1 << 16;
 pub(crate) struct Events {
     blocks: Blocks,
     world: World,
-    calling: HashMap<u32, (&'static Call, Vec<Value>, u64, Option<Ticket>)>,
+    calling: HashMap<u32, Calling>,
+}
+
+/// A call that has not returned.
+struct Calling {
+    call: &'static Call,
+    arguments: Vec<Value>,
+    began_ns: u64,
+    /// Where its record will be, if it has one.
+    ticket: Option<Ticket>,
 }
 
 /// The first part of an event's line.
@@ -130,7 +139,9 @@ impl Events {
         };
         let Some(call) = Call::named(name) else { return Ok(()) };
         if ends {
-            let Some((begun, arguments, began_ns, ticket)) = self.calling.remove(&thread) else { return Ok(()) };
+            let Some(Calling { call: begun, arguments, began_ns, ticket }) = self.calling.remove(&thread) else {
+                return Ok(());
+            };
             let text = fields.trim_start_matches("->").trim();
             let result = integer(text.split(' ').next().unwrap_or(""))
                 .ok_or_else(|| LineProblem::NoNumber { word: text.to_owned(), what: "result" })?;
@@ -171,7 +182,7 @@ impl Events {
             // Without its path, an open says nothing but which descriptor it returned.
             let begins = matches!(call.effect, Effect::Act(act) if act != RecordedAct::Open);
             let ticket = begins.then(|| sink.pending.reserve());
-            self.calling.insert(thread, (call, arguments, at_ns, ticket));
+            self.calling.insert(thread, Calling { call, arguments, began_ns: at_ns, ticket });
         }
         Ok(())
     }

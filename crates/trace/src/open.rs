@@ -103,14 +103,13 @@ impl Format {
         }
         // Heads and comments come before the first line that shows what it is.
         text.lines().filter(|line| !line.trim().is_empty()).take(200).find_map(|line| {
-            let tests: [(fn(&str) -> bool, Format); 4] = [
-                (is_ops_log, Format::OpsLog),
-                (is_blkparse, Format::Blkparse),
-                (is_event, Format::Events),
-                (is_strace, Format::Strace),
-            ];
-            let found = tests.into_iter().find(|(test, _)| test(line)).map(|(_, format)| format);
-            found.or_else(|| detect(line).map(|name| Format::Table(name.to_owned())))
+            Some(match line {
+                line if is_ops_log(line) => Format::OpsLog,
+                line if is_blkparse(line) => Format::Blkparse,
+                line if is_event(line) => Format::Events,
+                line if is_strace(line) => Format::Strace,
+                line => Format::Table(detect(line)?.to_owned()),
+            })
         })
     }
 }
@@ -282,10 +281,10 @@ pub fn read_as(
         }
         Format::Blktrace => Box::new(Blktrace::new(whole, path, blktrace.ok_or_else(unknown)??)),
         Format::Btrecord | Format::Vscsi => Box::new(Binary::new(whole, path, layout.ok_or_else(unknown)?)),
-        Format::Blkparse => text(Box::new(Blkparse::default()), whole),
-        Format::Strace => text(Box::new(Strace::default()), whole),
-        Format::Events => text(Box::new(Events::default()), whole),
-        Format::OpsLog => text(Box::new(OpsLog::default()), whole),
+        Format::Blkparse => text(Box::<Blkparse>::default(), whole),
+        Format::Strace => text(Box::<Strace>::default(), whole),
+        Format::Events => text(Box::<Events>::default(), whole),
+        Format::OpsLog => text(Box::<OpsLog>::default(), whole),
         Format::Table(description) => text(Box::new(Table::new(description)?), whole),
     };
     Ok(RecordingReader { format, records, has_failed: false })

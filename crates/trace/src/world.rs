@@ -103,6 +103,11 @@ impl World {
         }
     }
 
+    /// The program that a thread runs; empty if that is not known.
+    pub(crate) fn command(&self, thread: u32) -> String {
+        self.commands.get(&thread).cloned().unwrap_or_default()
+    }
+
     /// A thread's working directory is this.
     pub(crate) fn is_in(&mut self, thread: u32, directory: &str) {
         let process = self.process(thread);
@@ -195,11 +200,7 @@ impl World {
             (None, None) if act == RecordedAct::SyncAll => names.path("/"),
             (None, None) => return None,
         };
-        let task = Task {
-            process,
-            thread: returned.thread,
-            command: self.commands.get(&returned.thread).cloned().unwrap_or_default(),
-        };
+        let task = Task { process, thread: returned.thread, command: self.command(returned.thread) };
         let mut record = Record {
             took_ns: returned.took_ns,
             result,

@@ -121,8 +121,11 @@ pub fn convert(
     while let Some(record) = recording.next() {
         let record = record?;
         let name = recording.names().files().get(record.file as usize).map(plain_name).unwrap_or_default();
-        let is_bad = |letter: char| letter.is_control() || (letter == ',' || letter.is_whitespace());
-        let name = if name.contains(is_bad) && !(format == OutputFormat::Csv && !name.contains([',', '\n', '\r'])) {
+        let is_bad = |letter: char| match format {
+            OutputFormat::Csv => matches!(letter, ',' | '\n' | '\r'),
+            _ => letter.is_whitespace() || letter.is_control(),
+        };
+        let name = if name.contains(is_bad) {
             renamed.insert(record.file);
             Cow::from(name.replace(is_bad, "_"))
         } else {
@@ -183,9 +186,12 @@ impl IologWriter {
         if place >= self.files.len() {
             self.files.resize(place + 1, None);
         }
-        // Where a recording says what failed, only what did not is repeated.
-        let has_failed = record.result < 0;
-        let known = iolog_act(record.act).filter(|_| !has_failed);
+        // What failed is not repeated, nor what found the end of a file; of what moved less than it was asked to, what it moved: fio
+        // takes less for an error.
+        let moves_nothing = record.act.moves_data() && record.length > 0 && record.moved() == 0;
+        let known = iolog_act(record.act).filter(|_| record.result >= 0 && !moves_nothing);
+        let length = if record.act.moves_data() { record.moved() } else { record.length };
+        let record = &Record { length, ..*record };
         let Some((_, has_place)) = known else { return Ok(false) };
         let at_ms = record.at_ns / 1_000_000;
         if self.version == 2 && at_ms > self.waited_ms {

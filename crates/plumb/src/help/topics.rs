@@ -240,6 +240,7 @@ pub const TOPICS: &[Topic] = &[
         examples: &[
             example("Record a program and all that it starts", "plumb trace record -- git checkout main"),
             example("Record a server for a while", "plumb trace record --pid 4711 --output db.trace"),
+            example("Record what a device is asked for", "plumb trace record --dev /dev/nvme0n1"),
         ],
         exits: &[
             DONE,

@@ -166,3 +166,49 @@ fn record_of_nothing_is_an_error() {
     assert!(said.code == 2 || said.err.contains("cannot record"), "{said:?}");
     assert!(!home.work().join("nothing.trace").exists());
 }
+
+/// Direct writes to a loop device: each is a request with its completion, and nobody else's device is in the recording.
+#[test]
+fn record_sees_what_a_device_is_asked_for() {
+    if !needs::root_and(&["dd", "losetup"]) {
+        return;
+    }
+    let home = Home::new();
+    let image = home.work().join("image");
+    std::fs::File::create(&image).unwrap().set_len(16 << 20).unwrap();
+    let Some(device) = Loop::of(&image) else { return needs::skip("there are no loop devices") };
+    let output = format!("of={}", device.0);
+    let words = ["trace", "record", "-o", "loop.trace", "--dev", &device.0, "--"];
+    let write = ["dd", "if=/dev/zero", &output, "bs=8k", "count=50", "oflag=direct"];
+    let said = home.with(words.iter().chain(&write));
+    if said.code == 4 && said.err.contains("cannot record") {
+        return needs::skip("the kernel lets nobody load programs");
+    }
+    said.expect(0);
+    home.plumb("trace convert loop.trace loop.csv").expect(0);
+    let csv = std::fs::read_to_string(home.work().join("loop.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let writes: Vec<&Vec<&str>> = rows.iter().filter(|row| row[2] == "write" && row[9] == "dd").collect();
+    let offsets: Vec<u64> = writes.iter().map(|row| row[4].parse().unwrap()).collect();
+    assert_eq!(offsets, (0..50).map(|block| block * 8192).collect::<Vec<_>>(), "{csv}");
+    assert!(writes.iter().all(|row| row[5] == "8192" && row[1].parse::<u64>().is_ok_and(|took| took > 0)), "{csv}");
+    assert!(rows[1..].iter().all(|row| row[3] == rows[1][3]), "one device: {csv}");
+    home.with(["trace", "record", "--dev", "/dev/null"]).expect(2);
+}
+
+/// A loop device, which is given back.
+struct Loop(String);
+
+impl Loop {
+    fn of(image: &Path) -> Option<Loop> {
+        let said = std::process::Command::new("losetup").args(["--find", "--show"]).arg(image).output().ok()?;
+        let name = String::from_utf8(said.stdout).ok()?.trim().to_owned();
+        said.status.success().then_some(Loop(name))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}

@@ -14,7 +14,7 @@ pub use crate::own::Facts;
 use crate::calls::Argument;
 use crate::own::OwnWriter;
 use kernel::{Map, MapKind, ProgramKind, Ring, attach, attach_raw, idle_calls_ns, load, wait_before_exec};
-use programs::{Maps, Paths};
+use programs::{BlockFields, COMPLETED, Maps, Paths, QUEUED};
 use session::{CALLS_MAX, IO_URING_SETUP, NUMBERS, Session};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -36,7 +36,7 @@ const CALIBRATION_CALLS: u32 = 500;
 const CALIBRATION_ROUNDS: u32 = 40;
 
 /// Where the kernel describes its events.
-const FORK_EVENT: &str = "/sys/kernel/tracing/events/sched/sched_process_fork";
+const EVENTS: &str = "/sys/kernel/tracing/events";
 
 /// What is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub enum Subject {
     Command(Vec<OsString>),
     /// Processes that run already, and all that they start from now on.
     Processes(Vec<u32>),
+    /// Requests of anybody to these block devices, by their numbers, for as long as a program runs, if there is one.
+    Devices(Vec<(u32, u32)>, Vec<OsString>),
 }
 
 /// What was recorded.
@@ -54,8 +56,8 @@ pub struct Captured {
     pub records: u64,
     /// Calls that are missing, because the reader did not keep up.
     pub drops: u64,
-    /// What a recorded call takes more, ns, as it was measured here before.
-    pub ns_per_call: f64,
+    /// What a recorded call takes more, ns, as it was measured here before; nothing for requests to devices.
+    pub ns_per_call: Option<f64>,
     /// Bytes of the recording.
     pub bytes: u64,
     /// How the program ended.
@@ -102,12 +104,13 @@ struct Recorder {
     ring: Ring,
     maps: Maps,
     /// What a recorded call takes more, ns.
-    ns_per_call: f64,
-    _attached: Vec<OwnedFd>,
+    ns_per_call: Option<f64>,
+    attached: Vec<OwnedFd>,
 }
 
 impl Recorder {
-    fn new() -> Result<Recorder, CaptureError> {
+    /// Has the kernel's programs run from now on.
+    fn new(subject: &Subject) -> Result<Recorder, CaptureError> {
         let map = |kind, key, value, entries| Map::new(kind, key, value, entries).map_err(kernel("make a map"));
         let ring = map(MapKind::Ring, 0, 0, RING_BYTES)?;
         let maps = Maps {
@@ -116,34 +119,62 @@ impl Recorder {
             calls: map(MapKind::Array, 4, 4, CALLS_MAX as u32)?,
             drops: map(MapKind::Array, 4, 8, 1)?,
             begun: map(MapKind::LeastRecentlyUsed, 8, 8, 1 << 16)?,
+            devices: map(MapKind::Hash, 4, 4, 256)?,
         };
         let ring = Ring::new(ring, RING_BYTES as usize).map_err(kernel("map the ring"))?;
+        let mut recorder = Recorder { ring, maps, ns_per_call: None, attached: Vec::new() };
+        match subject {
+            Subject::Devices(devices, _) => recorder.attach_to_devices(devices)?,
+            _ => recorder.attach_to_calls()?,
+        }
+        Ok(recorder)
+    }
+
+    fn attach_to_devices(&mut self, devices: &[(u32, u32)]) -> Result<(), CaptureError> {
+        for (major, minor) in devices {
+            self.maps.devices.set(major << 20 | minor, 1).map_err(kernel("fill a map"))?;
+        }
+        for (name, kind) in [("block_bio_queue", QUEUED), ("block_bio_complete", COMPLETED)] {
+            let event = Event::named("block", name).map_err(kernel("read the descriptions of block events"))?;
+            let field = |name| event.place(name).map_err(kernel("read the descriptions of block events"));
+            let error = if kind == COMPLETED { Some(field("error")?) } else { None };
+            let (device, sector, sectors, letters) =
+                (field("dev")?, field("sector")?, field("nr_sector")?, field("rwbs[10]")?);
+            let program = programs::block(&self.maps, kind, BlockFields { device, sector, sectors, letters, error });
+            let program = load(ProgramKind::Tracepoint, &program).map_err(kernel("load a program"))?;
+            self.attached.push(attach(event.number, &program).map_err(kernel("attach a program"))?);
+        }
+        Ok(())
+    }
+
+    fn attach_to_calls(&mut self) -> Result<(), CaptureError> {
+        let maps = &self.maps;
         for (number, name) in NUMBERS.iter().copied().chain([(IO_URING_SETUP, "")]) {
             let paths = crate::calls::Call::named(name).map_or(Paths::None, paths_of);
             maps.calls.set(number as u32, paths as u32).map_err(kernel("fill a map"))?;
         }
         let loaded = |kind, program: &[u8]| load(kind, program).map_err(kernel("load a program"));
-        let (enter, exit) = (programs::enter(&maps), programs::exit(&maps));
+        let (enter, exit) = (programs::enter(maps), programs::exit(maps));
         let enter = loaded(ProgramKind::RawTracepoint, &enter)?;
         let exit = loaded(ProgramKind::RawTracepoint, &exit)?;
-        let (event, child_at) = fork_event().map_err(kernel(FORK_EVENT))?;
-        let fork = loaded(ProgramKind::Tracepoint, &programs::fork(&maps, child_at))?;
+        let event = Event::named("sched", "sched_process_fork").map_err(kernel("read the description of forks"))?;
+        let child_at = event.place("child_pid").map_err(kernel("read the description of forks"))?;
+        let fork = loaded(ProgramKind::Tracepoint, &programs::fork(maps, child_at))?;
 
         let null = File::open("/dev/null").map_err(kernel("/dev/null"))?;
         let alone_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
-        let mut attached = Vec::new();
         for (name, program) in [("sys_enter", &enter), ("sys_exit", &exit)] {
-            attached.push(attach_raw(name, program).map_err(kernel("attach a program"))?);
+            self.attached.push(attach_raw(name, program).map_err(kernel("attach a program"))?);
         }
-        attached.push(attach(event, &fork).map_err(kernel("attach a program"))?);
+        self.attached.push(attach(event.number, &fork).map_err(kernel("attach a program"))?);
         let own = std::process::id();
         maps.processes.set(own, 1).map_err(kernel("fill a map"))?;
         let recorded_ns = idle_calls_ns(&null, CALIBRATION_CALLS, CALIBRATION_ROUNDS);
         // From now on this process is not recorded.
         maps.processes.set(own, 0).map_err(kernel("fill a map"))?;
-        let mut recorder = Recorder { ring, maps, ns_per_call: (recorded_ns - alone_ns).max(0.0), _attached: attached };
-        recorder.ring.drain(&mut |_| ());
-        Ok(recorder)
+        self.ns_per_call = Some((recorded_ns - alone_ns).max(0.0));
+        self.ring.drain(&mut |_| ());
+        Ok(())
     }
 
     /// Hands on what there is until the end, which `is_over` announces; what was written until then is handed on as well.
@@ -175,14 +206,27 @@ fn paths_of(call: &crate::calls::Call) -> Paths {
     }
 }
 
-/// The number of the event of forks, and where in it the child's number is.
-fn fork_event() -> io::Result<(u64, i16)> {
-    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "its description is not understood");
-    let number = fs::read_to_string(format!("{FORK_EVENT}/id"))?.trim().parse().map_err(|_| wrong())?;
-    let description = fs::read_to_string(format!("{FORK_EVENT}/format"))?;
-    let field = description.lines().find(|line| line.contains(" child_pid;")).ok_or_else(wrong)?;
-    let place = field.split("offset:").nth(1).and_then(|rest| rest.split(';').next()).ok_or_else(wrong)?;
-    Ok((number, place.parse().map_err(|_| wrong())?))
+/// An event of the kernel, as tracefs describes it.
+struct Event {
+    number: u64,
+    format: String,
+}
+
+impl Event {
+    fn named(system: &str, name: &str) -> io::Result<Event> {
+        let read = |what| fs::read_to_string(format!("{EVENTS}/{system}/{name}/{what}"));
+        let number = read("id")?.trim().parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+        Ok(Event { number, format: read("format")? })
+    }
+
+    /// Where a field is, bytes from the event's start.
+    fn place(&self, field: &str) -> io::Result<i16> {
+        let wanted = format!(" {field};");
+        let line = self.format.lines().find(|line| line.contains("field:") && line.contains(&wanted));
+        let place = line.and_then(|line| line.split("offset:").nth(1)?.split(';').next()?.parse().ok());
+        let missing = || io::Error::new(io::ErrorKind::InvalidData, format!("there is no field `{field}`"));
+        place.ok_or_else(missing)
+    }
 }
 
 /// A program that waits before it begins.
@@ -228,60 +272,66 @@ pub fn record<W: Write>(
     facts: &Facts,
     stop: &dyn Fn() -> bool,
 ) -> Result<Captured, CaptureError> {
-    let mut recorder = Recorder::new()?;
+    let mut recorder = Recorder::new(subject)?;
     let mut facts = facts.clone();
     facts.set("method", "bpf");
-    facts.set("ns-per-call", format!("{:.0}", recorder.ns_per_call));
+    if let Some(ns_per_call) = recorder.ns_per_call {
+        facts.set("ns-per-call", format!("{ns_per_call:.0}"));
+    }
     let mut session = Session::new(OwnWriter::new(out, &facts).map_err(CaptureError::Write)?);
     let (mut status, mut failure) = (None, None);
-    let add = |process: u32| recorder.maps.processes.set(process, 1).map_err(kernel("fill a map"));
-    match subject {
-        Subject::Command(words) => {
-            let mut waiting = Waiting::new(words)?;
-            session.world.is_there(waiting.process, &mut session.names);
-            add(waiting.process)?;
-            waiting.go.write_all(&[1]).map_err(kernel("let the program begin"))?;
-            let mut child: Option<Child> = None;
-            let mut problem = None;
-            recorder.run(&mut |bytes| failure = failure.take().or(session.take(bytes).err()), &mut || {
-                if child.is_none() {
-                    match waiting.started.try_recv() {
-                        Ok(Ok(started)) => child = Some(started),
-                        Ok(Err(source)) => problem = Some(source),
-                        Err(_) => {}
-                    }
-                }
-                if stop()
-                    && let Some(child) = &child
-                {
-                    kernel::terminate(child.id());
-                }
-                if let Some(child) = &mut child {
-                    status = child.try_wait().ok().flatten();
-                }
-                status.is_some() || problem.is_some()
-            });
-            if let Some(source) = problem {
-                let program = words.first().map_or(String::new(), |word| word.to_string_lossy().into_owned());
-                return Err(CaptureError::Start { program, source });
+    let words: &[OsString] = match subject {
+        Subject::Command(words) | Subject::Devices(_, words) => words,
+        Subject::Processes(_) => &[],
+    };
+    if let Subject::Processes(processes) = subject {
+        for process in processes {
+            session.world.is_there(*process, &mut session.names);
+            recorder.maps.processes.set(*process, 1).map_err(kernel("fill a map"))?;
+            for task in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
+                let thread = task.file_name().to_string_lossy().parse().unwrap_or(*process);
+                let command = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+                session.world.belongs(thread, *process, command.trim_end());
             }
-        }
-        Subject::Processes(processes) => {
-            for process in processes {
-                session.world.is_there(*process, &mut session.names);
-                add(*process)?;
-                for task in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
-                    let thread = task.file_name().to_string_lossy().parse().unwrap_or(*process);
-                    let command = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
-                    session.world.belongs(thread, *process, command.trim_end());
-                }
-            }
-            let is_there = |process: &u32| fs::exists(format!("/proc/{process}")).unwrap_or(false);
-            recorder.run(&mut |bytes| failure = failure.take().or(session.take(bytes).err()), &mut || {
-                stop() || !processes.iter().any(is_there)
-            });
         }
     }
+    if words.is_empty() {
+        let is_there = |process: &u32| fs::exists(format!("/proc/{process}")).unwrap_or(false);
+        recorder.run(&mut |bytes| failure = failure.take().or(session.take(bytes).err()), &mut || match subject {
+            Subject::Processes(processes) => stop() || !processes.iter().any(is_there),
+            _ => stop(),
+        });
+    } else {
+        let mut waiting = Waiting::new(words)?;
+        if matches!(subject, Subject::Command(_)) {
+            session.world.is_there(waiting.process, &mut session.names);
+            recorder.maps.processes.set(waiting.process, 1).map_err(kernel("fill a map"))?;
+        }
+        waiting.go.write_all(&[1]).map_err(kernel("let the program begin"))?;
+        let mut child: Option<Child> = None;
+        let mut problem = None;
+        recorder.run(&mut |bytes| failure = failure.take().or(session.take(bytes).err()), &mut || {
+            if child.is_none() {
+                match waiting.started.try_recv() {
+                    Ok(Ok(started)) => child = Some(started),
+                    Ok(Err(source)) => problem = Some(source),
+                    Err(_) => {}
+                }
+            }
+            if let Some(child) = &mut child {
+                if stop() {
+                    kernel::terminate(child.id());
+                }
+                status = child.try_wait().ok().flatten();
+            }
+            status.is_some() || problem.is_some()
+        });
+        if let Some(source) = problem {
+            let program = words.first().map_or(String::new(), |word| word.to_string_lossy().into_owned());
+            return Err(CaptureError::Start { program, source });
+        }
+    }
+    session.close().map_err(CaptureError::Write)?;
     if let Some(error) = failure {
         return Err(CaptureError::Write(error));
     }

@@ -13,6 +13,8 @@ pub(super) const PATH_BYTES: usize = 256;
 /// What a record is: its first word.
 pub(super) const FORK: u32 = 1;
 pub(super) const CALL: u32 = 2;
+pub(super) const QUEUED: u32 = 3;
+pub(super) const COMPLETED: u32 = 4;
 
 /// Places in a record: kind, number of the call, begin, duration, thread, result, arguments.
 const NUMBER_AT: i16 = 4;
@@ -60,6 +62,19 @@ pub(super) struct Maps {
     pub(super) drops: Map,
     /// By thread: when its call began.
     pub(super) begun: Map,
+    /// Devices that are recorded, with 1.
+    pub(super) devices: Map,
+}
+
+/// Where the event of a block request has its fields, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BlockFields {
+    pub(super) device: i16,
+    pub(super) sector: i16,
+    pub(super) sectors: i16,
+    pub(super) letters: i16,
+    /// Of a completion.
+    pub(super) error: Option<i16>,
 }
 
 /// Goes on only for a process that is recorded.
@@ -187,6 +202,32 @@ pub(super) fn fork(maps: &Maps, child_at: i16) -> Vec<u8> {
     program.call(Helper::Time).store(R9, BEGIN_AT, R0).store(R9, TOOK_AT, R8).store(R9, THREAD_AT, R7);
     program.set(R1, 0).store(R9, RESULT_AT, R1);
     (0..6).for_each(|place| {
+        program.store(R9, ARGUMENTS_AT + 8 * place, R1);
+    });
+    submit(&mut program);
+    end(&mut program, maps);
+    program.bytes()
+}
+
+/// At `block_bio_queue` or `block_bio_complete`: makes a record of this kind, with the sector in the place of the duration, and the number
+/// of sectors and the letters for what it is in the place of the first arguments.
+pub(super) fn block(maps: &Maps, kind: u32, fields: BlockFields) -> Vec<u8> {
+    let mut program = Program::default();
+    program.copy(R6, R1).load_word(R8, R6, fields.device).store_word(FRAME, KEY, R8);
+    program.look_up(maps.devices.number(), KEY.into()).jump_if(R0, 0, "out");
+    reserve(&mut program, maps, RECORD_BYTES);
+    program.store_number(R9, 0, kind as i32).store_word(R9, NUMBER_AT, R8);
+    program.call(Helper::Time).store(R9, BEGIN_AT, R0).call(Helper::Thread).store(R9, THREAD_AT, R0);
+    program.load(R1, R6, fields.sector).store(R9, TOOK_AT, R1);
+    match fields.error {
+        Some(error) => program.load_word(R1, R6, error),
+        None => program.set(R1, 0),
+    };
+    program.store(R9, RESULT_AT, R1).load_word(R1, R6, fields.sectors).store(R9, ARGUMENTS_AT, R1);
+    // Events are read in words that begin at multiples of their size.
+    program.load_word(R1, R6, fields.letters).store_word(R9, ARGUMENTS_AT + 8, R1);
+    program.load_word(R1, R6, fields.letters + 4).store_word(R9, ARGUMENTS_AT + 12, R1).set(R1, 0);
+    (2..6).for_each(|place| {
         program.store(R9, ARGUMENTS_AT + 8 * place, R1);
     });
     submit(&mut program);

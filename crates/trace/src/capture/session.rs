@@ -1,10 +1,12 @@
 //! From what the kernel hands over to records: by what is known of each process, in the order of their beginnings.
 
-use super::programs::{CALL, FORK, PATH_BYTES, RECORD_BYTES};
+use super::programs::{CALL, COMPLETED, FORK, PATH_BYTES, QUEUED, RECORD_BYTES};
+use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step, letters};
 use crate::calls::{Argument, Call};
 use crate::names::Names;
 use crate::own::OwnWriter;
-use crate::record::{Record, RecordedAct};
+use crate::pending::Pending;
+use crate::record::{Record, RecordedAct, Task};
 use crate::world::{Returned, Value, World};
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
@@ -55,6 +57,8 @@ pub(super) struct Session<W> {
     pub(super) maps_files: bool,
     first_ns: Option<u64>,
     known: HashSet<u32>,
+    blocks: Blocks,
+    pending: Pending,
     values: Vec<Value>,
 }
 
@@ -73,6 +77,8 @@ impl<W: Write> Session<W> {
             maps_files: false,
             first_ns: None,
             known: HashSet::new(),
+            blocks: Blocks::default(),
+            pending: Pending::default(),
             values: Vec::new(),
         }
     }
@@ -90,6 +96,19 @@ impl<W: Write> Session<W> {
                 return Ok(());
             }
             CALL => {}
+            kind @ (QUEUED | COMPLETED) => {
+                let text: Vec<u8> = head[48..56].iter().copied().take_while(|byte| *byte != 0).collect();
+                let step = if kind == QUEUED { Step::Queued } else { Step::Completed(i64::from(long(32) as i32)) };
+                let range = (took_ns, long(40));
+                return self.request(
+                    step,
+                    begin_ns,
+                    word(4),
+                    range,
+                    &String::from_utf8_lossy(&text),
+                    (process, thread),
+                );
+            }
             _ => return Ok(()),
         }
         let number = i64::from(word(4));
@@ -135,6 +154,58 @@ impl<W: Write> Session<W> {
         self.held.insert((begin_ns, self.records), record);
         self.records += 1;
         if self.held.len() > HELD_MAX { self.pass_on() } else { Ok(()) }
+    }
+
+    /// A request to a device; its range is a sector and a number of sectors.
+    fn request(
+        &mut self,
+        step: Step,
+        at_ns: u64,
+        device: u32,
+        (sector, sectors): (u64, u64),
+        rwbs: &str,
+        (process, thread): (u32, u32),
+    ) -> io::Result<()> {
+        let length = sectors.saturating_mul(SECTOR_BYTES);
+        let Some((act, flags)) = letters(rwbs, length) else { return Ok(()) };
+        if step == Step::Queued && self.known.insert(thread) {
+            let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
+            self.world.belongs(thread, process, command.trim_end());
+        }
+        let task = match step {
+            Step::Queued => self.names.task(Task { process, thread, command: self.world.command(thread) }),
+            _ => 0,
+        };
+        let event = BlockEvent {
+            step,
+            at_ns,
+            device: (device >> 20, device & 0xf_ffff),
+            act,
+            flags,
+            offset: if length == 0 { 0 } else { sector.saturating_mul(SECTOR_BYTES) },
+            length,
+            task,
+        };
+        self.blocks.event(&event, &mut self.names, &mut self.pending);
+        self.requests()
+    }
+
+    /// Writes the requests whose turn has come.
+    fn requests(&mut self) -> io::Result<()> {
+        while let Some(record) = self.pending.next() {
+            self.held.insert((record.at_ns, self.records), record);
+            self.records += 1;
+            if self.held.len() > HELD_MAX {
+                self.pass_on()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// No more comes: what is still in flight goes without its end.
+    pub(super) fn close(&mut self) -> io::Result<()> {
+        self.pending.close();
+        self.requests()
     }
 
     fn pass_on(&mut self) -> io::Result<()> {

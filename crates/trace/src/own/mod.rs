@@ -67,9 +67,9 @@ impl BlockHeader {
     fn of(bytes: &[u8; HEADER_BYTES]) -> Option<BlockHeader> {
         let word = |place: usize| bytes[place..].first_chunk().map(|word| u32::from_le_bytes(*word));
         let long = |place: usize| bytes[place..].first_chunk().map(|word| u64::from_le_bytes(*word));
-        let kind = match bytes.first_chunk()? {
-            &BlockHeader::CHUNK => BlockKind::Chunk,
-            &BlockHeader::INDEX => BlockKind::Index,
+        let kind = match *bytes.first_chunk()? {
+            BlockHeader::CHUNK => BlockKind::Chunk,
+            BlockHeader::INDEX => BlockKind::Index,
             _ => return None,
         };
         if word(HEADER_BYTES - 4)? != crc32c::crc32c(&bytes[..HEADER_BYTES - 4]) {

@@ -119,7 +119,7 @@ impl Chunks {
     ///
     /// # Errors
     /// [`TraceError`] where reading fails.
-    pub fn next(&mut self) -> Result<Option<RawChunk>, TraceError> {
+    pub fn next_chunk(&mut self) -> Result<Option<RawChunk>, TraceError> {
         let mut is_lost = false;
         loop {
             let has_header = self.fill(HEADER_BYTES)?;
@@ -230,7 +230,7 @@ impl OwnReader {
 
     pub(crate) fn next(&mut self) -> Option<Result<Record, TraceError>> {
         while self.at == self.decoded.records.len() {
-            let chunk = match self.chunks.next() {
+            let chunk = match self.chunks.next_chunk() {
                 Ok(chunk) => chunk?,
                 Err(error) => return Some(Err(error)),
             };

@@ -166,7 +166,7 @@ impl Character {
     fn depth(&mut self, record: &Record) {
         let in_window = self.records % IN_FLIGHT_WINDOW;
         if self.records >= LONG {
-            if self.records / IN_FLIGHT_WINDOW % 8 != 0 {
+            if !(self.records / IN_FLIGHT_WINDOW).is_multiple_of(8) {
                 return;
             }
             if in_window == 0 {
@@ -267,11 +267,9 @@ impl Character {
                     file.made_ns = Some(record.at_ns);
                 }
             }
-            RecordedAct::Close if succeeded => {
-                if file.bytes_read + file.bytes_written > 0 {
-                    self.closed.add(file.size);
-                    self.per_open.add(file.since_open);
-                }
+            RecordedAct::Close if succeeded && file.bytes_read + file.bytes_written > 0 => {
+                self.closed.add(file.size);
+                self.per_open.add(file.since_open);
             }
             RecordedAct::Truncate if succeeded => file.size = record.length,
             RecordedAct::Unlink if succeeded => {

@@ -111,7 +111,7 @@ fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
 /// Reads chunks, and gives them to decoders in turn.
 fn hand_out(chunks: &mut Chunks, decoders: &[SyncSender<RawChunk>]) -> Result<(), TraceError> {
     for turn in (0..decoders.len()).cycle() {
-        let Some(chunk) = chunks.next()? else { break };
+        let Some(chunk) = chunks.next_chunk()? else { break };
         if decoders[turn].send(chunk).is_err() {
             break;
         }

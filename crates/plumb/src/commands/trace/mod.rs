@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// What to do with recordings.
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
-    /// Record what a program, or processes that run, do to files. Needs root.
+    /// Record what a program, or processes that run, do to files, or what block devices are asked for. Needs root.
     Record(RecordArguments),
     /// Show what a recording is like: mix, sizes, arrivals, bursts, sequentiality, working set, miss ratios, busiest files.
     Show {
@@ -60,6 +60,9 @@ pub struct RecordArguments {
     /// Record a process that runs already, with all that it starts, until it ends or Ctrl-C; may be given several times.
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Vec<u32>,
+    /// Record the requests of anybody to this whole block device instead, until the program ends or Ctrl-C; may be given several times.
+    #[arg(long, value_name = "DEVICE", conflicts_with = "pid")]
+    dev: Vec<PathBuf>,
     /// The program and its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,

@@ -9,7 +9,7 @@ use plumb_trace::capture::{CaptureError, Subject, record};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A recording is kept in memory up to this size, so that writing it does not disturb what is recorded: about 70 million ops.
 const MEMORY_BYTES: usize = 256 << 20;
@@ -39,15 +39,20 @@ impl Write for Spool<'_> {
 
 /// Records a program or processes.
 pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
-    let subject = match (arguments.command.first(), arguments.pid.is_empty()) {
-        (Some(_), true) => Subject::Command(arguments.command.clone()),
-        (None, false) => Subject::Processes(arguments.pid.clone()),
-        _ => return Err(Stopped::usage("name a program behind `--`, or processes with --pid")),
+    let subject = match (arguments.command.is_empty(), arguments.pid.is_empty(), arguments.dev.is_empty()) {
+        (_, _, false) => {
+            let devices = arguments.dev.iter().map(|path| device(path)).collect::<Result<_, _>>()?;
+            Subject::Devices(devices, arguments.command.clone())
+        }
+        (true, false, _) => Subject::Processes(arguments.pid.clone()),
+        (false, true, _) => Subject::Command(arguments.command.clone()),
+        _ => return Err(Stopped::usage("name a program behind `--`, processes with --pid, or devices with --dev")),
     };
     if let Some(missing) = arguments.pid.iter().find(|pid| !std::fs::exists(format!("/proc/{pid}")).unwrap_or(false)) {
         return Err(Stopped::usage(format!("there is no process {missing}")));
     }
-    let name = arguments.command.first().map(PathBuf::from).and_then(|path| path.file_name().map(PathBuf::from));
+    let named = arguments.dev.first().cloned().or_else(|| arguments.command.first().map(PathBuf::from));
+    let name = named.and_then(|path| path.file_name().map(PathBuf::from));
     let path = arguments.output.clone().unwrap_or_else(|| {
         let mut path = name.unwrap_or_else(|| PathBuf::from("process")).into_os_string();
         path.push(".trace");
@@ -87,12 +92,9 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
         }
     })?;
     let each = captured.bytes as f64 / captured.records.max(1) as f64;
-    output::print(&format!(
-        "{} ops recorded in {}, {each:.1} B each. A recorded call took about {:.0} ns longer.\n",
-        captured.records,
-        path.display(),
-        captured.ns_per_call
-    ));
+    let longer =
+        captured.ns_per_call.map_or(String::new(), |ns| format!(" A recorded call took about {ns:.0} ns longer."));
+    output::print(&format!("{} ops recorded in {}, {each:.1} B each.{longer}\n", captured.records, path.display()));
     if captured.drops > 0 {
         error_line!("warning: {} calls are missing: they came faster than they could be read", captured.drops);
     }
@@ -109,4 +111,19 @@ pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
         error_line!("note: {} ended with {status}", words.first().map_or("it", |word| word.as_ref()));
     }
     Ok(if stop.requested() { End::Interrupted } else { End::Done })
+}
+
+/// The numbers of a whole block device.
+fn device(path: &Path) -> Result<(u32, u32), Stopped> {
+    let wrong = |reason: &str| Stopped::usage(format!("{}: {reason}", path.display()));
+    let stat = rustix::fs::stat(path).map_err(|error| wrong(&error.to_string()))?;
+    if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_block_device() {
+        return Err(wrong("not a block device"));
+    }
+    let (major, minor) = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
+    // The kernel moves requests to a partition to its device before it announces them.
+    match std::fs::exists(format!("/sys/dev/block/{major}:{minor}/partition")).unwrap_or(false) {
+        true => Err(wrong("a partition; name the whole device")),
+        false => Ok((major, minor)),
+    }
 }
