@@ -72,7 +72,8 @@ pub(super) struct BlockFields {
     pub(super) device: i16,
     pub(super) sector: i16,
     pub(super) sectors: i16,
-    pub(super) letters: i16,
+    /// What it is; a completion need not say that again.
+    pub(super) letters: Option<i16>,
     /// Of a completion.
     pub(super) error: Option<i16>,
 }
@@ -209,7 +210,7 @@ pub(super) fn fork(maps: &Maps, child_at: i16) -> Vec<u8> {
     program.bytes()
 }
 
-/// At `block_bio_queue` or `block_bio_complete`: makes a record of this kind, with the sector in the place of the duration, and the number
+/// At `block_bio_queue` or at a completion: makes a record of this kind, with the sector in the place of the duration, and the number
 /// of sectors and the letters for what it is in the place of the first arguments.
 pub(super) fn block(maps: &Maps, kind: u32, fields: BlockFields) -> Vec<u8> {
     let mut program = Program::default();
@@ -224,9 +225,13 @@ pub(super) fn block(maps: &Maps, kind: u32, fields: BlockFields) -> Vec<u8> {
         None => program.set(R1, 0),
     };
     program.store(R9, RESULT_AT, R1).load_word(R1, R6, fields.sectors).store(R9, ARGUMENTS_AT, R1);
-    // Events are read in words that begin at multiples of their size.
-    program.load_word(R1, R6, fields.letters).store_word(R9, ARGUMENTS_AT + 8, R1);
-    program.load_word(R1, R6, fields.letters + 4).store_word(R9, ARGUMENTS_AT + 12, R1).set(R1, 0);
+    if let Some(letters) = fields.letters {
+        // Events are read in words that begin at multiples of their size.
+        program.load_word(R1, R6, letters).store_word(R9, ARGUMENTS_AT + 8, R1);
+        program.load_word(R1, R6, letters + 4).store_word(R9, ARGUMENTS_AT + 12, R1).set(R1, 0);
+    } else {
+        program.set(R1, 0).store(R9, ARGUMENTS_AT + 8, R1);
+    }
     (2..6).for_each(|place| {
         program.store(R9, ARGUMENTS_AT + 8 * place, R1);
     });

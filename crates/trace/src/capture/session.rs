@@ -167,7 +167,11 @@ impl<W: Write> Session<W> {
         (process, thread): (u32, u32),
     ) -> io::Result<()> {
         let length = sectors.saturating_mul(SECTOR_BYTES);
-        let Some((act, flags)) = letters(rwbs, length) else { return Ok(()) };
+        let known = match step {
+            Step::Completed(_) => Some((RecordedAct::Other, 0)),
+            _ => letters(rwbs, length),
+        };
+        let Some((act, flags)) = known else { return Ok(()) };
         if step == Step::Queued && self.known.insert(thread) {
             let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
             self.world.belongs(thread, process, command.trim_end());
