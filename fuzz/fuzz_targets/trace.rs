@@ -1,15 +1,23 @@
-//! Recordings: fio's logs and blktrace's.
+//! Recordings of every form: as recognised, and as each by name.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use plumb_trace::iolog::Waits;
-use plumb_trace::read;
+use plumb_trace::table::PRESETS;
+use plumb_trace::{Format, read_as};
 use std::io::Cursor;
 use std::path::Path;
 
+const NAMES: [&str; 9] =
+    ["plumb", "iolog", "blktrace", "blkparse", "btrecord", "strace", "events", "elbencho", "vscsi"];
+
 fuzz_target!(|data: &[u8]| {
-    for waits in [Waits::Manual, Waits::Fio] {
-        let Ok(recording) = read(Box::new(Cursor::new(data.to_vec())), Path::new("recording"), waits) else { return };
+    let named = NAMES.into_iter().chain(PRESETS.iter().map(|preset| preset.name));
+    let formats = [None].into_iter().chain(named.map(|name| Format::named(name).ok()));
+    for (number, format) in formats.enumerate() {
+        let waits = if number % 2 == 0 { Waits::Manual } else { Waits::Fio };
+        let input = Box::new(Cursor::new(data.to_vec()));
+        let Ok(recording) = read_as(input, Path::new("recording"), waits, format) else { continue };
         recording.take_while(Result::is_ok).for_each(drop);
     }
 });

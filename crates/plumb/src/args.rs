@@ -44,6 +44,12 @@ pub enum PlumbCommand {
         #[command(subcommand)]
         command: crate::commands::study::StudyCommand,
     },
+    /// Record what a program does to files; show, compare and convert recordings: of fio, blktrace, strace, perf and others, and published traces. No load.
+    Trace {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: crate::commands::trace::TraceCommand,
+    },
     /// Check published numbers: rates, units, sizes against memory, claims. No load.
     Audit(AuditArguments),
     /// Run another tool's command line: fio, elbencho, Filebench, dd, IOzone, Bonnie++, PostMark, IOR, mdtest, md-workbench, IO500, pjdfstest or iostat. Prints that tool's format; Plumb's checks still apply.

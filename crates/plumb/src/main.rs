@@ -125,6 +125,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Run(arguments) => commands::run::run(arguments, common),
         PlumbCommand::Sweep(arguments) => commands::sweep::run(arguments, common),
         PlumbCommand::Study { command } => commands::study::run(command, common),
+        PlumbCommand::Trace { command } => commands::trace::run(command, common),
         PlumbCommand::Audit(arguments) => commands::audit::run(arguments, common),
         PlumbCommand::As { tool: Tool::Words(words) } => commands::dialect::run(words, common),
         PlumbCommand::Posix(arguments) => commands::posix::run(arguments, common),

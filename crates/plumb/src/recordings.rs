@@ -43,13 +43,13 @@ fn op(record: Result<Record, TraceError>, recording: &Recording) -> Option<Resul
 
 fn kind(act: RecordedAct) -> Option<OpKind> {
     match act {
-        // Files are open as long as the job runs.
-        RecordedAct::Add | RecordedAct::Open | RecordedAct::Close => None,
         RecordedAct::Read => Some(OpKind::Read),
         RecordedAct::Write => Some(OpKind::Write),
         RecordedAct::Trim => Some(OpKind::Trim),
         RecordedAct::Sync => Some(OpKind::Fsync),
         RecordedAct::Datasync => Some(OpKind::Fdatasync),
+        // Files are open as long as the job runs, and all that is done with names is done before.
+        _ => None,
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
         recording
     }
 
-    const WRITE: Record = Record { at_ns: 5, file: 3, act: RecordedAct::Write, offset: 10_000, length: 512 };
+    const WRITE: Record = Record::ranged(5, 3, RecordedAct::Write, 10_000, 512);
 
     #[test]
     fn offsets_are_divided_and_then_rounded_down() {

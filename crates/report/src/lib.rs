@@ -22,6 +22,7 @@ pub mod study_plan;
 pub mod style;
 pub mod sweep;
 mod table;
+pub mod trace;
 pub mod watch;
 
 pub use plumb_result::facts;

@@ -1,9 +1,13 @@
 //! The kernel's binary record of block I/O, as `blktrace` writes it and the `blk` tracer of tracefs prints it: what was
-//! queued (`Q`), in order. Source: linux/blktrace_api.h, versions 7 (48 bytes) and 8 (64 bytes); the magic number gives
+//! queued (`Q`), in order, and when it was complete (`C`). Source: linux/blktrace_api.h, versions 7 (48 bytes) and 8 (64 bytes); the magic number gives
 //! the byte order.
 
+use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step};
 use crate::error::TraceError;
-use crate::record::{FileName, Record, RecordedAct};
+use crate::names::Names;
+use crate::open::{FormatReader, Input};
+use crate::pending::Pending;
+use crate::record::{Record, RecordedAct, Task, flag};
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -11,18 +15,23 @@ use std::path::{Path, PathBuf};
 /// The upper 24 bits of a magic number; the lower 8 are the version.
 const MAGIC: u32 = 0x6561_7400;
 
-/// Bytes of a sector, whatever the device's.
-const SECTOR_BYTES: u64 = 512;
-
-/// Bits of an action that say which step of a request's life it is; `Q`, queued, is 1.
+/// Bits of an action that say which step of a request's life it is: `Q`, `D` and `C`.
 const STEP: u64 = 0xff;
 const QUEUED: u64 = 1;
+const ISSUED: u64 = 7;
+const COMPLETED: u64 = 8;
+
+/// Of a note: a process and its name follow.
+const NOTE_PROCESS: u64 = 0;
 
 /// Categories of an action, above its 16th bit.
 const WRITE: u64 = 1 << 17;
 const DISCARD: u64 = 1 << 29;
 const NOTIFY: u64 = 1 << 26;
 const FLUSH: u64 = 1 << 18;
+const AHEAD: u64 = 1 << 27;
+const META: u64 = 1 << 28;
+const FUA: u64 = 1 << 31;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Endianness {
@@ -38,10 +47,20 @@ pub(crate) struct RecordLayout {
 }
 
 impl RecordLayout {
-    /// From the first bytes of a file; `None` if they are not a magic number.
-    pub(crate) fn of(path: &Path, first: [u8; 4]) -> Option<Result<RecordLayout, TraceError>> {
+    fn magic(head: &[u8]) -> Option<(Endianness, u32)> {
+        let first = *head.first_chunk()?;
         let orders = [(Endianness::Little, u32::from_le_bytes(first)), (Endianness::Big, u32::from_be_bytes(first))];
-        let (order, magic) = orders.into_iter().find(|(_, magic)| magic & 0xffff_ff00 == MAGIC)?;
+        orders.into_iter().find(|(_, magic)| magic & 0xffff_ff00 == MAGIC)
+    }
+
+    /// Whether the first bytes of a file are a magic number.
+    pub(crate) fn is_magic(head: &[u8]) -> bool {
+        RecordLayout::magic(head).is_some()
+    }
+
+    /// From the first bytes of a file; `None` if they are not a magic number.
+    pub(crate) fn of(path: &Path, head: &[u8]) -> Option<Result<RecordLayout, TraceError>> {
+        let (order, magic) = RecordLayout::magic(head)?;
         Some(match magic & 0xff {
             version @ (7 | 8) => Ok(RecordLayout { order, version }),
             version => Err(TraceError::Version {
@@ -73,9 +92,10 @@ impl RecordLayout {
     }
 
     fn event(self, header: &[u8]) -> TraceEvent {
-        let (action, device, behind) = match self.version {
-            7 => (self.action_of(self.u32(header, 28)), self.u32(header, 36), self.u16(header, 46)),
-            _ => (self.u64(header, 32), self.u32(header, 40), self.u16(header, 50)),
+        // Version 7 has its categories in the upper 16 of 32 bits, where version 8 has them in the same place of 64.
+        let (action, process, rest) = match self.version {
+            7 => (u64::from(self.u32(header, 28)), self.u32(header, 32), 36),
+            _ => (self.u64(header, 32), self.u32(header, 28), 40),
         };
         TraceEvent {
             magic: self.u32(header, 0),
@@ -83,14 +103,11 @@ impl RecordLayout {
             sector: self.u64(header, 16),
             bytes: self.u32(header, 24),
             action,
-            device,
-            behind: usize::from(behind),
+            process,
+            device: self.u32(header, rest),
+            error: self.u16(header, rest + 8),
+            behind: usize::from(self.u16(header, rest + 10)),
         }
-    }
-
-    /// Version 7 has its categories in the upper 16 of 32 bits, where version 8 has them in the same place of 64.
-    fn action_of(self, action: u32) -> u64 {
-        u64::from(action)
     }
 }
 
@@ -101,63 +118,54 @@ struct TraceEvent {
     sector: u64,
     bytes: u32,
     action: u64,
+    process: u32,
     device: u32,
+    error: u16,
     /// Bytes that follow.
     behind: usize,
 }
 
-/// Reads the queued ops of a blktrace.
-pub struct Blktrace<R> {
-    input: R,
+/// Reads the queued ops of a blktrace, each with its time to completion where that is in the same file.
+pub(crate) struct Blktrace {
+    input: Input,
     path: PathBuf,
     layout: RecordLayout,
     at: u64,
     first_ns: Option<u64>,
-    numbers: HashMap<u32, u32>,
-    files: Vec<FileName>,
+    names: Names,
+    pending: Pending,
+    blocks: Blocks,
+    commands: HashMap<u32, String>,
     header: Vec<u8>,
+    behind: Vec<u8>,
+    /// What ended it, once what was read before has been passed on.
+    end: Option<Result<(), TraceError>>,
 }
 
-impl<R: Read> Blktrace<R> {
+impl Blktrace {
     /// From the start of the file.
-    pub(crate) fn new(input: R, path: &Path, layout: RecordLayout) -> Blktrace<R> {
+    pub(crate) fn new(input: Input, path: &Path, layout: RecordLayout) -> Blktrace {
         Blktrace {
             input,
             path: path.to_owned(),
             layout,
             at: 0,
             first_ns: None,
-            numbers: HashMap::new(),
-            files: Vec::new(),
+            names: Names::default(),
+            pending: Pending::default(),
+            blocks: Blocks::default(),
+            commands: HashMap::new(),
             header: vec![0; layout.header_bytes()],
+            behind: Vec::new(),
+            end: None,
         }
-    }
-
-    /// The devices that were met so far.
-    pub(crate) fn files(&self) -> &[FileName] {
-        &self.files
     }
 
     fn wrong(&self, reason: impl Into<String>) -> TraceError {
         TraceError::Bytes { path: self.path.clone(), at: self.at, reason: reason.into() }
     }
 
-    /// The next op that was queued; `None` at the end. A record that is cut off at the end is an error: the recording
-    /// is not whole.
-    pub(crate) fn next(&mut self) -> Option<Result<Record, TraceError>> {
-        loop {
-            match self.event() {
-                Ok(None) => return None,
-                Ok(Some(event)) => {
-                    if let Some(record) = self.record(&event) {
-                        return Some(Ok(record));
-                    }
-                }
-                Err(error) => return Some(Err(error)),
-            }
-        }
-    }
-
+    /// The next event; `None` at the end. A record that is cut off at the end is an error: the recording is not whole.
     fn event(&mut self) -> Result<Option<TraceEvent>, TraceError> {
         match read_whole(&mut self.input, &mut self.header) {
             Ok(0) => return Ok(None),
@@ -169,9 +177,9 @@ impl<R: Read> Blktrace<R> {
         if event.magic & 0xffff_ff00 != MAGIC {
             return Err(self.wrong(format!("{:#010x} is not the magic number of a record", event.magic)));
         }
-        let mut behind = vec![0; event.behind];
-        match read_whole(&mut self.input, &mut behind) {
-            Ok(read) if read == behind.len() => {}
+        self.behind.resize(event.behind, 0);
+        match read_whole(&mut self.input, &mut self.behind) {
+            Ok(read) if read == self.behind.len() => {}
             Ok(_) => return Err(self.wrong("the recording is truncated after a record")),
             Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
         }
@@ -179,32 +187,80 @@ impl<R: Read> Blktrace<R> {
         Ok(Some(event))
     }
 
-    fn record(&mut self, event: &TraceEvent) -> Option<Record> {
-        if event.action & NOTIFY != 0 || event.action & STEP != QUEUED {
-            return None;
+    fn take(&mut self, event: &TraceEvent) {
+        if event.action & NOTIFY != 0 {
+            if event.action & STEP == NOTE_PROCESS {
+                let name = String::from_utf8_lossy(&self.behind);
+                self.commands.insert(event.process, name.trim_end_matches('\0').to_owned());
+            }
+            return;
         }
+        let step = match event.action & STEP {
+            QUEUED => Step::Queued,
+            ISSUED => Step::Issued,
+            COMPLETED => Step::Completed(event.error.into()),
+            _ => return,
+        };
         let act = match event.action {
             action if action & DISCARD != 0 => RecordedAct::Trim,
             action if action & FLUSH != 0 && event.bytes == 0 => RecordedAct::Sync,
             action if action & WRITE != 0 => RecordedAct::Write,
             _ => RecordedAct::Read,
         };
-        if event.bytes == 0 && act != RecordedAct::Sync {
-            return None;
-        }
-        let next = self.files.len() as u32;
-        let file = *self.numbers.entry(event.device).or_insert(next);
-        if file == next {
-            // Twenty bits of minor numbers. Source: linux/kdev_t.h.
-            self.files.push(FileName::Device { major: event.device >> 20, minor: event.device & 0xf_ffff });
-        }
-        let first = *self.first_ns.get_or_insert(event.time_ns);
-        let at_ns = event.time_ns.saturating_sub(first);
-        let (offset, length) = match act {
-            RecordedAct::Sync => (0, 0),
-            _ => (event.sector.saturating_mul(SECTOR_BYTES), u64::from(event.bytes)),
+        let bits = [(FUA | FLUSH, flag::SYNC), (META, flag::METADATA), (AHEAD, flag::AHEAD)];
+        let flags = bits.iter().filter(|(bits, _)| event.action & bits != 0).fold(0, |all, (_, flag)| all | flag);
+        let task = match step {
+            Step::Completed(_) => 0,
+            _ => {
+                let command = self.commands.get(&event.process).cloned().unwrap_or_default();
+                self.names.task(Task { process: event.process, thread: event.process, command })
+            }
         };
-        Some(Record { at_ns, file, act, offset, length })
+        let first_ns = match step {
+            Step::Queued => *self.first_ns.get_or_insert(event.time_ns),
+            _ => self.first_ns.unwrap_or(event.time_ns),
+        };
+        let block = BlockEvent {
+            step,
+            at_ns: event.time_ns.saturating_sub(first_ns),
+            // Twenty bits of minor numbers. Source: linux/kdev_t.h.
+            device: (event.device >> 20, event.device & 0xf_ffff),
+            act,
+            flags,
+            offset: event.sector.saturating_mul(SECTOR_BYTES),
+            length: event.bytes.into(),
+            task,
+        };
+        self.blocks.event(&block, &mut self.names, &mut self.pending);
+    }
+}
+
+impl FormatReader for Blktrace {
+    fn next(&mut self) -> Option<Result<Record, TraceError>> {
+        loop {
+            if let Some(record) = self.pending.next() {
+                return Some(Ok(record));
+            }
+            match self.end.take() {
+                Some(Ok(())) => return None,
+                Some(Err(error)) => {
+                    self.end = Some(Ok(()));
+                    return Some(Err(error));
+                }
+                None => {}
+            }
+            match self.event() {
+                Ok(Some(event)) => self.take(&event),
+                other => {
+                    self.pending.close();
+                    self.end = Some(other.map(|_| ()));
+                }
+            }
+        }
+    }
+
+    fn names(&self) -> &Names {
+        &self.names
     }
 }
 

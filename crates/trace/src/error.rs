@@ -16,8 +16,8 @@ pub enum TraceError {
     },
     /// An unknown format.
     #[error(
-        "{path}: unknown recording format; expected a first line `fio version 2 iolog` or `fio version 3 iolog`, or \
-         blktrace's magic number"
+        "{path}: unknown recording format; known are Plumb's own, fio's iolog (versions 2 and 3), blktrace, blkparse, btrecord, \
+         strace, perf script, tracefs, elbencho's opslog, Darshan DXT, and tables of published traces (docs/trace.md)"
     )]
     Unknown {
         /// The recording.
@@ -63,12 +63,18 @@ pub enum TraceError {
         /// Its length.
         bytes: u64,
     },
+    /// The description of a format is wrong.
+    #[error("{what}")]
+    Description {
+        /// What is wrong, and what is expected.
+        what: String,
+    },
     /// Streams cannot be merged as asked.
     #[error("{0}")]
     Merge(String),
 }
 
-/// An error in a line of an fio recording.
+/// An error in a line of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineProblem {
     /// A field is missing.
@@ -97,4 +103,10 @@ pub enum LineProblem {
     /// Too many fields.
     #[error("too many fields; expected time, file, action, offset and length (names cannot contain spaces)")]
     More,
+    /// Anything else.
+    #[error("{what}")]
+    Other {
+        /// What, and what is expected.
+        what: String,
+    },
 }

@@ -7,10 +7,9 @@
 //!   as in fio, they are not replayed.
 
 use crate::error::{LineProblem, TraceError};
-use crate::record::{FileName, Record, RecordedAct};
-use std::collections::HashMap;
-use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use crate::lines::{LineParser, Sink};
+use crate::record::{Record, RecordedAct};
+use std::path::Path;
 
 /// What the number of a `wait` of version 2 is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,97 +43,23 @@ pub(crate) fn version(path: &Path, line: &str) -> Option<Result<IologVersion, Tr
     })
 }
 
-/// Reads an iolog, line by line.
-pub struct Iolog<R> {
-    input: R,
-    path: PathBuf,
+/// Reads an iolog.
+pub(crate) struct Iolog {
     version: IologVersion,
     waits: Waits,
     waits_seen: u64,
-    line: u64,
     /// Where version 2 is by its waits, ns.
     now_ns: u64,
-    /// The time of the first line of version 3 that does something, µs.
-    first_us: Option<u64>,
-    text: String,
-    numbers: HashMap<String, u32>,
-    files: Vec<FileName>,
+    has_head: bool,
 }
 
-impl<R: BufRead> Iolog<R> {
-    /// Goes on after the first line.
-    pub(crate) fn new(input: R, path: &Path, version: IologVersion, waits: Waits) -> Iolog<R> {
-        Iolog {
-            input,
-            path: path.to_owned(),
-            version,
-            waits,
-            waits_seen: 0,
-            line: 1,
-            now_ns: 0,
-            first_us: None,
-            text: String::new(),
-            numbers: HashMap::new(),
-            files: Vec::new(),
-        }
-    }
-
-    /// The files that were mentioned so far.
-    pub(crate) fn files(&self) -> &[FileName] {
-        &self.files
-    }
-
-    /// Waits of version 2 so far.
-    pub(crate) fn waits_seen(&self) -> u64 {
-        self.waits_seen
-    }
-
-    fn wrong(&self, problem: LineProblem) -> TraceError {
-        let text = self.text.trim_end().to_owned();
-        TraceError::Line { path: self.path.clone(), line: self.line, text, problem }
-    }
-
-    fn file(&mut self, name: &str) -> u32 {
-        if let Some(&number) = self.numbers.get(name) {
-            return number;
-        }
-        let number = self.files.len() as u32;
-        self.numbers.insert(name.to_owned(), number);
-        self.files.push(FileName::Path(name.to_owned()));
-        number
-    }
-
-    /// The next record; `None` at the end.
-    pub(crate) fn next(&mut self) -> Option<Result<Record, TraceError>> {
-        loop {
-            self.text.clear();
-            self.line += 1;
-            match self.input.read_line(&mut self.text) {
-                Ok(0) => return None,
-                Ok(_) => {}
-                Err(source) => return Some(Err(TraceError::Io { path: self.path.clone(), source })),
-            }
-            if self.text.trim().is_empty() {
-                continue;
-            }
-            match self.record() {
-                Ok(None) => {}
-                Ok(Some(record)) => return Some(Ok(record)),
-                Err(error) => return Some(Err(error)),
-            }
-        }
+impl Iolog {
+    pub(crate) fn new(version: IologVersion, waits: Waits) -> Iolog {
+        Iolog { version, waits, waits_seen: 0, now_ns: 0, has_head: false }
     }
 
     /// What the line says; nothing for a wait.
-    fn record(&mut self) -> Result<Option<Record>, TraceError> {
-        let line = std::mem::take(&mut self.text);
-        let outcome = self.record_of(&line);
-        self.text = line;
-        // Made here, where the line is in its place again.
-        outcome.map_err(|problem| self.wrong(problem))
-    }
-
-    fn record_of(&mut self, line: &str) -> Result<Option<Record>, LineProblem> {
+    fn record(&mut self, line: &str, sink: &mut Sink) -> Result<Option<Record>, LineProblem> {
         let mut words = line.split_ascii_whitespace();
         let number = |word: Option<&str>, what: &'static str| -> Result<u64, LineProblem> {
             let word = word.ok_or(LineProblem::Missing { what })?;
@@ -176,11 +101,26 @@ impl<R: BufRead> Iolog<R> {
         if words.next().is_some() && moves {
             return Err(LineProblem::More);
         }
-        let file = self.file(name);
         let at_ns = match at_us {
             None => self.now_ns,
-            Some(at_us) => at_us.saturating_sub(*self.first_us.get_or_insert(at_us)).saturating_mul(1_000),
+            Some(at_us) => sink.since_first(at_us.saturating_mul(1_000)),
         };
-        Ok(Some(Record { at_ns, file, act: known, offset, length }))
+        Ok(Some(Record::ranged(at_ns, sink.names.path(name), known, offset, length)))
+    }
+}
+
+impl LineParser for Iolog {
+    fn line(&mut self, line: &str, sink: &mut Sink) -> Result<(), LineProblem> {
+        if !std::mem::replace(&mut self.has_head, true) {
+            return Ok(());
+        }
+        if let Some(record) = self.record(line, sink)? {
+            sink.pending.whole(record);
+        }
+        Ok(())
+    }
+
+    fn waits(&self) -> u64 {
+        self.waits_seen
     }
 }

@@ -1,22 +1,39 @@
 //! Recordings of I/O, read as streams of records in constant memory, whatever their length.
 //!
-//! [`open`] detects the format of a file and reads it: fio's [`iolog`] of versions 2 and 3, and the binary [`blktrace`]
-//! of versions 7 and 8 in either byte order. [`merge`] merges several into one stream. This crate knows nothing of
-//! replays.
+//! [`open`] detects the format of a file and reads it: Plumb's [own], fio's [`iolog`], blktrace, and what strace, perf, blkparse and
+//! others print; published traces are [tables](table::PRESETS). [`merge`] merges several into one stream. [`write()`] writes.
+//! This crate knows nothing of replays.
 
-pub mod blktrace;
+mod binary;
+mod blktrace;
+mod blocks;
+mod calls;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod capture;
+mod elbencho;
 mod error;
+mod events;
 pub mod iolog;
+mod lines;
 pub mod merge;
 mod merged;
+mod names;
 mod open;
 mod outline;
+pub mod own;
+mod pending;
 mod record;
+pub mod show;
+mod strace;
+pub mod table;
+mod world;
 mod write;
 
 pub use error::{LineProblem, TraceError};
 pub use merged::{MergedPart, MergedRecording};
-pub use open::{Format, RecordingReader, Records, open, read};
+pub use names::Names;
+pub use open::{Format, Input, RecordingReader, Records, open, open_as, read, read_as};
 pub use outline::{FileOutline, Outline, Recorded, outline};
-pub use record::{FileName, Record, RecordedAct};
-pub use write::write;
+pub use own::{Facts, Loss, OwnWriter};
+pub use record::{ACTS, FileName, Record, RecordedAct, Task, UNKNOWN_NS, flag};
+pub use write::{OutputFormat, Written, convert, write};

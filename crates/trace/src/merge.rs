@@ -1,6 +1,7 @@
 //! Several recordings as one, in the order of their times.
 
 use crate::error::TraceError;
+use crate::own::has_other_file;
 use crate::record::Record;
 
 /// One recording of a merge.
@@ -55,7 +56,9 @@ impl<I: Iterator<Item = Result<Record, TraceError>>> Iterator for Merged<I> {
                 Some(Ok(record)) => {
                     let at_ns = (record.at_ns as f64 * stream.source.percent / 100.0) as u64;
                     let file = record.file + stream.source.first_file;
-                    stream.next = Some(Record { at_ns, file, ..record });
+                    let other = if has_other_file(record.act) { stream.source.first_file } else { 0 };
+                    let aux = record.aux.saturating_add(other.into());
+                    stream.next = Some(Record { at_ns, file, aux, ..record });
                 }
             }
         }

@@ -3,10 +3,11 @@
 use crate::error::TraceError;
 use crate::iolog::Waits;
 use crate::merge::{MergeInput, Merged, merge};
+use crate::names::Names;
 use crate::open::{RecordingReader, open};
 use crate::outline::{Recorded, outline};
-use crate::record::{FileName, Record};
-use std::collections::HashMap;
+use crate::own::has_other_file;
+use crate::record::{FileName, Record, Task};
 use std::path::PathBuf;
 
 /// One recording of several.
@@ -23,11 +24,9 @@ pub struct MergedPart {
 /// The records of several recordings, in the order of their times.
 pub struct MergedRecording {
     merged: Merged<Repeated>,
-    /// Names of all parts, one part after another.
-    names: Vec<FileName>,
-    /// Their numbers in `files`.
-    numbers: HashMap<FileName, u32>,
-    files: Vec<FileName>,
+    /// Files of all parts, one part after another.
+    part_names: Vec<FileName>,
+    names: Names,
     waits: u64,
 }
 
@@ -40,12 +39,12 @@ impl MergedRecording {
         if parts.is_empty() {
             return Err(TraceError::Merge("nothing to merge; name a recording".to_owned()));
         }
-        let (mut names, mut sources, mut waits_seen) = (Vec::new(), Vec::new(), 0);
+        let (mut part_names, mut sources, mut waits_seen) = (Vec::new(), Vec::new(), 0);
         for part in parts {
             let outline = outline(open(&part.path, waits)?)?;
-            let first_file =
-                u32::try_from(names.len()).map_err(|_| TraceError::Merge("they have too many files".to_owned()))?;
-            names.extend(outline.files.into_iter().map(|file| file.name));
+            let first_file = u32::try_from(part_names.len())
+                .map_err(|_| TraceError::Merge("they have too many files".to_owned()))?;
+            part_names.extend(outline.files.into_iter().map(|file| file.name));
             waits_seen += outline.waits;
             let records = Repeated {
                 path: part.path.clone(),
@@ -57,24 +56,18 @@ impl MergedRecording {
             };
             sources.push(MergeInput { records, percent: part.percent, first_file });
         }
-        Ok(MergedRecording {
-            merged: merge(sources)?,
-            names,
-            numbers: HashMap::new(),
-            files: Vec::new(),
-            waits: waits_seen,
-        })
+        Ok(MergedRecording { merged: merge(sources)?, part_names, names: Names::default(), waits: waits_seen })
     }
 
     /// All files that it will mention; some of them more than once.
-    pub(crate) fn names(&self) -> &[FileName] {
-        &self.names
+    pub(crate) fn part_names(&self) -> &[FileName] {
+        &self.part_names
     }
 }
 
 impl Recorded for MergedRecording {
-    fn files(&self) -> &[FileName] {
-        &self.files
+    fn names(&self) -> &Names {
+        &self.names
     }
 
     fn waits(&self) -> u64 {
@@ -90,19 +83,22 @@ impl Iterator for MergedRecording {
             Ok(record) => record,
             Err(error) => return Some(Err(error)),
         };
-        let Some(name) = self.names.get(record.file as usize) else {
+        let (parts, names) = (&self.part_names, &mut self.names);
+        let mut number = |file: usize| match parts.get(file)? {
+            FileName::Path(path) => Some(names.path(path)),
+            FileName::Device { major, minor } => Some(names.device(*major, *minor)),
+        };
+        let file = number(record.file as usize);
+        let aux = match has_other_file(record.act) {
+            true => number(record.aux as usize).map(u64::from),
+            false => Some(record.aux),
+        };
+        let (Some(file), Some(aux)) = (file, aux) else {
             return Some(Err(TraceError::Merge("a recording changed while it was being read; merge again".to_owned())));
         };
-        let next = self.files.len() as u32;
-        let file = match self.numbers.get(name) {
-            Some(&number) => number,
-            None => {
-                self.numbers.insert(name.clone(), next);
-                self.files.push(name.clone());
-                next
-            }
-        };
-        Some(Ok(Record { file, ..record }))
+        // Whose threads they were is not kept: numbers of several machines are not comparable.
+        self.names.task(Task::default());
+        Some(Ok(Record { file, aux, task: 0, ..record }))
     }
 }
 
@@ -164,6 +160,6 @@ mod tests {
             merged.by_ref().map(Result::unwrap).map(|record| (record.at_ns / 1_000, record.file, record.act)).collect();
         use RecordedAct::{Read, Write};
         assert_eq!(all, [(0, 0, Read), (0, 1, Write), (8, 0, Write), (10, 0, Read), (10, 0, Read), (20, 0, Read)]);
-        assert_eq!(merged.files(), [FileName::Path("a".to_owned()), FileName::Path("b".to_owned())]);
+        assert_eq!(merged.names().files(), [FileName::Path("a".to_owned()), FileName::Path("b".to_owned())]);
     }
 }

@@ -1,33 +1,169 @@
-//! Detects the format of a recording.
+//! The one door: a file, whatever it is.
 
+use crate::binary::{Binary, Layout};
 use crate::blktrace::{Blktrace, RecordLayout};
+use crate::elbencho::{OpsLog, is_ops_log};
 use crate::error::TraceError;
+use crate::events::{Blkparse, Events, is_blkparse, is_event};
 use crate::iolog::{self, Iolog, Waits};
-use crate::record::{FileName, Record};
+use crate::lines::{LineParser, Lines};
+use crate::names::Names;
+use crate::own::{Facts, Loss, MAGIC, OwnReader};
+use crate::record::{FileName, Record, Task};
+use crate::strace::{Strace, is_strace};
+use crate::table::{PRESETS, Table, detect};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 /// The forms that are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
+    /// Plumb's own.
+    Own,
     /// fio's, with or without times.
     Iolog,
     /// blktrace's.
     Blktrace,
+    /// What blkparse prints.
+    Blkparse,
+    /// btrecord's.
+    Btrecord,
+    /// What strace prints.
+    Strace,
+    /// What `perf script` and tracefs print.
+    Events,
+    /// elbencho's log of ops.
+    OpsLog,
+    /// CloudPhysics's vSCSI traces.
+    Vscsi,
+    /// A table of text, with its name or its description.
+    Table(String),
+}
+
+/// The names of forms, for those who say which one it is.
+const NAMES: [(&str, Format); 9] = [
+    ("plumb", Format::Own),
+    ("iolog", Format::Iolog),
+    ("blktrace", Format::Blktrace),
+    ("blkparse", Format::Blkparse),
+    ("btrecord", Format::Btrecord),
+    ("strace", Format::Strace),
+    ("events", Format::Events),
+    ("elbencho", Format::OpsLog),
+    ("vscsi", Format::Vscsi),
+];
+
+impl Format {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        match self {
+            Format::Table(name) => name,
+            other => NAMES.iter().find(|(_, format)| format == other).map_or("", |(name, _)| name),
+        }
+    }
+
+    /// The form with a name; a description of a table has a blank.
+    ///
+    /// # Errors
+    /// [`TraceError::Description`] where there is none.
+    pub fn named(name: &str) -> Result<Format, TraceError> {
+        if let Some((_, format)) = NAMES.iter().find(|(known, _)| *known == name) {
+            return Ok(format.clone());
+        }
+        if name.contains(' ') || PRESETS.iter().any(|preset| preset.name == name) {
+            Table::new(name)?;
+            return Ok(Format::Table(name.to_owned()));
+        }
+        let known = NAMES.iter().map(|(name, _)| *name).chain(PRESETS.iter().map(|preset| preset.name));
+        let known: Vec<&str> = known.collect();
+        Err(TraceError::Description { what: format!("unknown format `{name}`; known: {}", known.join(", ")) })
+    }
+
+    /// By the first bytes of a file.
+    fn of(head: &[u8]) -> Option<Format> {
+        if head.starts_with(&MAGIC) {
+            return Some(Format::Own);
+        }
+        if RecordLayout::is_magic(head) {
+            return Some(Format::Blktrace);
+        }
+        let text = String::from_utf8_lossy(head);
+        let first = text.lines().next().unwrap_or("");
+        if first.starts_with("fio version ") {
+            return Some(Format::Iolog);
+        }
+        match Layout::of(head) {
+            Some(Layout::Btrecord) => return Some(Format::Btrecord),
+            Some(_) => return Some(Format::Vscsi),
+            None => {}
+        }
+        if head.contains(&0) {
+            return None;
+        }
+        // Heads and comments come before the first line that shows what it is.
+        text.lines().filter(|line| !line.trim().is_empty()).take(200).find_map(|line| {
+            Some(match line {
+                line if is_ops_log(line) => Format::OpsLog,
+                line if is_blkparse(line) => Format::Blkparse,
+                line if is_event(line) => Format::Events,
+                line if is_strace(line) => Format::Strace,
+                line => Format::Table(detect(line)?.to_owned()),
+            })
+        })
+    }
 }
 
 /// Anything that a recording can be read from.
 pub type Input = Box<dyn BufRead + Send>;
 
-/// A recording, read one record after another.
-pub struct RecordingReader {
-    records: Form,
+/// How a form is read.
+pub(crate) trait FormatReader: Send {
+    /// The next record; `None` at the end.
+    fn next(&mut self) -> Option<Result<Record, TraceError>>;
+
+    /// Files and threads so far.
+    fn names(&self) -> &Names;
+
+    /// Waits of fio's version 2 so far.
+    fn waits(&self) -> u64 {
+        0
+    }
+
+    /// What the file says about itself.
+    fn facts(&self) -> Option<&Facts> {
+        None
+    }
+
+    /// What could not be read so far.
+    fn losses(&self) -> &[Loss] {
+        &[]
+    }
 }
 
-enum Form {
-    Iolog(Iolog<Input>),
-    Blktrace(Blktrace<Input>),
+impl FormatReader for OwnReader {
+    fn next(&mut self) -> Option<Result<Record, TraceError>> {
+        OwnReader::next(self)
+    }
+
+    fn names(&self) -> &Names {
+        OwnReader::names(self)
+    }
+
+    fn facts(&self) -> Option<&Facts> {
+        Some(self.chunks().facts())
+    }
+
+    fn losses(&self) -> &[Loss] {
+        self.chunks().losses()
+    }
+}
+
+/// A recording, read one record after another.
+pub struct RecordingReader {
+    format: Format,
+    records: Box<dyn FormatReader>,
+    has_failed: bool,
 }
 
 /// Records of several recordings or of one.
@@ -35,29 +171,38 @@ pub type Records = Box<dyn Iterator<Item = Result<Record, TraceError>> + Send>;
 
 impl RecordingReader {
     /// Which form it has.
-    pub fn format(&self) -> Format {
-        match &self.records {
-            Form::Iolog(_) => Format::Iolog,
-            Form::Blktrace(_) => Format::Blktrace,
-        }
+    pub fn format(&self) -> &Format {
+        &self.format
     }
 
     /// The files that were mentioned so far; [`Record::file`] counts them.
     pub fn files(&self) -> &[FileName] {
-        match &self.records {
-            Form::Iolog(iolog) => iolog.files(),
-            Form::Blktrace(blktrace) => blktrace.files(),
-        }
+        self.records.names().files()
     }
-}
 
-impl RecordingReader {
+    /// The threads that were mentioned so far; [`Record::task`] counts them.
+    pub fn tasks(&self) -> &[Task] {
+        self.records.names().tasks()
+    }
+
+    /// Files and threads that were mentioned so far.
+    pub fn names(&self) -> &Names {
+        self.records.names()
+    }
+
     /// Waits of fio's version 2 so far, about which its manual and fio itself differ.
     pub fn waits(&self) -> u64 {
-        match &self.records {
-            Form::Iolog(iolog) => iolog.waits_seen(),
-            Form::Blktrace(_) => 0,
-        }
+        self.records.waits()
+    }
+
+    /// What a file of Plumb's own form says about itself; all of it once its end was read.
+    pub fn facts(&self) -> Option<&Facts> {
+        self.records.facts()
+    }
+
+    /// What of a damaged file of Plumb's own form could not be read so far. Other forms end with an error there.
+    pub fn losses(&self) -> &[Loss] {
+        self.records.losses()
     }
 }
 
@@ -65,10 +210,12 @@ impl Iterator for RecordingReader {
     type Item = Result<Record, TraceError>;
 
     fn next(&mut self) -> Option<Result<Record, TraceError>> {
-        match &mut self.records {
-            Form::Iolog(iolog) => iolog.next(),
-            Form::Blktrace(blktrace) => blktrace.next(),
+        if self.has_failed {
+            return None;
         }
+        let next = self.records.next();
+        self.has_failed = matches!(next, Some(Err(_)));
+        next
     }
 }
 
@@ -77,35 +224,68 @@ impl Iterator for RecordingReader {
 /// # Errors
 /// [`TraceError`] where it cannot be opened, or is nothing that is read here.
 pub fn open(path: &Path, waits: Waits) -> Result<RecordingReader, TraceError> {
+    open_as(path, waits, None)
+}
+
+/// The same, where the form is known.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_as(path: &Path, waits: Waits, format: Option<Format>) -> Result<RecordingReader, TraceError> {
     let file = File::open(path).map_err(|source| TraceError::Io { path: path.to_owned(), source })?;
-    read(Box::new(BufReader::with_capacity(1 << 16, file)), path, waits)
+    read_as(Box::new(BufReader::with_capacity(1 << 16, file)), path, waits, format)
 }
 
 /// The same from anything that can be read; `path` is for messages.
 ///
 /// # Errors
 /// As [`open`].
-pub fn read(mut input: Input, path: &Path, waits: Waits) -> Result<RecordingReader, TraceError> {
-    let io = |source| TraceError::Io { path: path.to_owned(), source };
-    let mut first = [0; 4];
-    let mut read = 0;
-    while read < first.len() {
-        match input.read(&mut first[read..]).map_err(io)? {
-            0 => break,
-            more => read += more,
+pub fn read(input: Input, path: &Path, waits: Waits) -> Result<RecordingReader, TraceError> {
+    read_as(input, path, waits, None)
+}
+
+/// Bytes by which a form is recognised.
+const HEAD_BYTES: u64 = 1 << 14;
+
+/// The same, where the form is known.
+///
+/// # Errors
+/// As [`open`].
+pub fn read_as(
+    mut input: Input,
+    path: &Path,
+    waits: Waits,
+    format: Option<Format>,
+) -> Result<RecordingReader, TraceError> {
+    let mut head = Vec::new();
+    loop {
+        match input.by_ref().take(HEAD_BYTES - head.len() as u64).read_to_end(&mut head) {
+            Ok(_) => break,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(source) => return Err(TraceError::Io { path: path.to_owned(), source }),
         }
     }
-    if read == first.len()
-        && let Some(layout) = RecordLayout::of(path, first)
-    {
-        let whole: Input = Box::new(Cursor::new(first).chain(input));
-        return Ok(RecordingReader { records: Form::Blktrace(Blktrace::new(whole, path, layout?)) });
-    }
-    let mut whole: Input = Box::new(Cursor::new(first[..read].to_vec()).chain(input));
-    let mut line = Vec::new();
-    // A first line is short; what has none is not a text.
-    whole.by_ref().take(256).read_until(b'\n', &mut line).map_err(io)?;
     let unknown = || TraceError::Unknown { path: path.to_owned() };
-    let version = iolog::version(path, &String::from_utf8_lossy(&line)).ok_or_else(unknown)??;
-    Ok(RecordingReader { records: Form::Iolog(Iolog::new(whole, path, version, waits)) })
+    let format = format.or_else(|| Format::of(&head)).ok_or_else(unknown)?;
+    let first = String::from_utf8_lossy(&head).lines().next().unwrap_or("").to_owned();
+    let layout = Layout::of(&head);
+    let blktrace = RecordLayout::of(path, &head);
+    let whole: Input = Box::new(Cursor::new(head).chain(input));
+    let text =
+        |parser: Box<dyn LineParser>, whole| -> Box<dyn FormatReader> { Box::new(Lines::new(whole, path, parser)) };
+    let records: Box<dyn FormatReader> = match &format {
+        Format::Own => Box::new(OwnReader::new(whole, path)?),
+        Format::Iolog => {
+            let version = iolog::version(path, &first).ok_or_else(unknown)??;
+            text(Box::new(Iolog::new(version, waits)), whole)
+        }
+        Format::Blktrace => Box::new(Blktrace::new(whole, path, blktrace.ok_or_else(unknown)??)),
+        Format::Btrecord | Format::Vscsi => Box::new(Binary::new(whole, path, layout.ok_or_else(unknown)?)),
+        Format::Blkparse => text(Box::<Blkparse>::default(), whole),
+        Format::Strace => text(Box::<Strace>::default(), whole),
+        Format::Events => text(Box::<Events>::default(), whole),
+        Format::OpsLog => text(Box::<OpsLog>::default(), whole),
+        Format::Table(description) => text(Box::new(Table::new(description)?), whole),
+    };
+    Ok(RecordingReader { format, records, has_failed: false })
 }

@@ -1,21 +1,22 @@
 //! What a replay must know in advance: the recording's files, their lengths, its largest op.
 
 use crate::error::TraceError;
+use crate::names::Names;
 use crate::open::RecordingReader;
 use crate::record::{FileName, Record, RecordedAct};
 
 /// Records with the files that they are about.
 pub trait Recorded: Iterator<Item = Result<Record, TraceError>> {
-    /// The files that were mentioned so far; [`Record::file`] counts them.
-    fn files(&self) -> &[FileName];
+    /// The files and threads that were mentioned so far; [`Record::file`] and [`Record::task`] count them.
+    fn names(&self) -> &Names;
 
     /// Waits of fio's version 2 so far, about which its manual and fio itself differ.
     fn waits(&self) -> u64;
 }
 
 impl Recorded for RecordingReader {
-    fn files(&self) -> &[FileName] {
-        RecordingReader::files(self)
+    fn names(&self) -> &Names {
+        RecordingReader::names(self)
     }
 
     fn waits(&self) -> u64 {
@@ -68,11 +69,11 @@ pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
         }
         let file = &mut touched[number];
         match record.act {
-            RecordedAct::Add | RecordedAct::Open | RecordedAct::Close => continue,
             RecordedAct::Read => file.reads += 1,
             RecordedAct::Write => file.writes += 1,
             RecordedAct::Trim => file.trims += 1,
             RecordedAct::Sync | RecordedAct::Datasync => {}
+            _ => continue,
         }
         file.end_bytes = file.end_bytes.max(record.offset.saturating_add(record.length));
         if record.act != RecordedAct::Trim {
@@ -83,9 +84,10 @@ pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
     }
     outline.waits = reader.waits();
     outline.files = reader
+        .names()
         .files()
         .iter()
-        .zip(touched)
+        .zip(touched.into_iter().chain(std::iter::repeat(Touched::default())))
         .map(|(name, Touched { end_bytes, reads, writes, trims })| FileOutline {
             name: name.clone(),
             end_bytes,

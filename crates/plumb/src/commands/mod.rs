@@ -24,6 +24,7 @@ pub mod shell;
 pub mod store;
 pub mod study;
 pub mod sweep;
+pub mod trace;
 pub mod try_storage;
 pub mod watch;
 

@@ -49,6 +49,8 @@ const READ_IO: Exit = exit("4", "an I/O error");
 const REFUSED: Exit = exit("5", "the write guard refused to overwrite something");
 const INTERRUPTED: Exit = exit("130", "interrupted; what was measured so far is stored");
 
+const INTERRUPTED_RECORDING: Exit = exit("130", "interrupted; what was recorded so far is in the file");
+
 const MEASURES: &[Exit] = &[TRUSTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED];
 const READS: &[Exit] = &[DONE, WRONG_WORDS, READ_IO];
 const PRINTS: &[Exit] = &[DONE, WRONG_WORDS];
@@ -269,6 +271,53 @@ pub const TOPICS: &[Topic] = &[
             "Compare three file systems",
             "plumb posix matrix ext4.json xfs.json nfs.json --html matrix.html",
         )],
+        exits: READS,
+    },
+    Topic { command: "study list", examples: &[example("List stored studies", "plumb study list")], exits: READS },
+    Topic {
+        command: "trace",
+        examples: &[
+            example("Record what a program does to files", "plumb trace record -- tar xf linux.tar"),
+            example("Show what a recording is like", "plumb trace show tar.trace"),
+            example("Make a recording that fio can replay", "plumb trace convert app.strace app.iolog"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "trace record",
+        examples: &[
+            example("Record a program and all that it starts", "plumb trace record -- git checkout main"),
+            example("Record a server for a while", "plumb trace record --pid 4711 --output db.trace"),
+            example("Record what a device is asked for", "plumb trace record --dev /dev/nvme0n1"),
+        ],
+        exits: &[
+            DONE,
+            WRONG_WORDS,
+            exit("4", "the kernel refuses, or the recording cannot be written"),
+            INTERRUPTED_RECORDING,
+        ],
+    },
+    Topic {
+        command: "trace show",
+        examples: &[
+            example("Show what a program does, as strace sees it", "plumb trace show app.strace"),
+            example("Show a block trace, as JSON", "plumb trace show sda.blktrace.0 --json"),
+            example("Show a table of one's own", "plumb trace show own.csv --from ', time:us,op,offset:512,length'"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "trace compare",
+        examples: &[example("Compare two recordings", "plumb trace compare before.trace after.trace")],
+        exits: READS,
+    },
+    Topic {
+        command: "trace convert",
+        examples: &[
+            example("Make a recording small", "plumb trace convert app.strace app.trace"),
+            example("Make one that fio can replay", "plumb trace convert app.strace app.iolog"),
+            example("Make one that blkparse can read", "plumb trace convert hm_0.csv hm_0.blktrace"),
+        ],
         exits: READS,
     },
     Topic {

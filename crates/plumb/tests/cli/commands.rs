@@ -41,10 +41,11 @@ fn every_command_has_help() {
     }
 }
 
-/// Every command, with those of `plumb study`.
+/// Every command, with those of `plumb study` and `plumb trace`.
 fn all_commands(home: &Home) -> Vec<String> {
     let mut all: Vec<String> = commands(home).into_iter().filter(|command| command != "help").collect();
     all.extend(["plan", "run", "resume", "report", "list"].map(|command| format!("study {command}")));
+    all.extend(["record", "show", "compare", "convert"].map(|command| format!("trace {command}")));
     all
 }
 

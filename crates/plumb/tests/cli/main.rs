@@ -51,6 +51,7 @@ mod study_check;
 mod study_conduct;
 mod study_question;
 mod sweep;
+mod trace;
 mod try_storage;
 mod unstored;
 mod watch;

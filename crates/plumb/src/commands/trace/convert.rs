@@ -1,0 +1,49 @@
+//! `plumb trace convert`.
+
+use super::{InputArguments, stopped};
+use crate::exit::{End, Stopped};
+use crate::output::{self, error_line};
+use plumb_trace::{OutputFormat, convert, open_as};
+use std::fs::OpenOptions;
+use std::io::{BufWriter, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Writes a recording in another format. A file that exists is left alone, and one that was not finished is removed.
+pub fn run(path: &Path, target: &Path, to: Option<&str>, input: &InputArguments) -> Result<End, Stopped> {
+    let format = match to {
+        Some(name) => OutputFormat::named(name).map_err(Stopped::usage)?,
+        None => OutputFormat::of_path(target),
+    };
+    let mut reader = open_as(path, input.waits(), input.format()?).map_err(stopped)?;
+    // Recordings name files and programs, which is nobody else's business.
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(target).map_err(|error| match error
+        .kind()
+    {
+        ErrorKind::AlreadyExists => {
+            Stopped::usage(format!("{} exists; remove it, or name another file", target.display()))
+        }
+        _ => Stopped::io(format!("{}: {error}", target.display())),
+    })?;
+    let mut facts = reader.facts().cloned().unwrap_or_default();
+    facts.set("converted-from", reader.format().name());
+    facts.set("program", concat!("plumb ", env!("CARGO_PKG_VERSION")));
+    let mut out = BufWriter::with_capacity(1 << 18, file);
+    let written = convert(&mut reader, &mut out, target, format, &facts).map_err(|error| {
+        // What is half there would be taken for the whole.
+        let _ = std::fs::remove_file(target);
+        stopped(error)
+    })?;
+    if let Some(loss) = reader.losses().first() {
+        error_line!("warning: {}: byte {}: {}; all else was converted", path.display(), loss.at, loss.reason);
+    }
+    let mut text = format!("{} records written to {}", written.records, target.display());
+    if written.left_out > 0 {
+        text.push_str(&format!("; {} left out, which the format cannot express", written.left_out));
+    }
+    if written.renamed > 0 {
+        text.push_str(&format!("; {} files renamed: the format's names have no blanks or commas", written.renamed));
+    }
+    output::print(&format!("{text}\n"));
+    Ok(End::Done)
+}

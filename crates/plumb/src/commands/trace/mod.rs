@@ -1,0 +1,115 @@
+//! `plumb trace`: recordings of I/O.
+
+mod convert;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod record;
+mod show;
+
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use clap::{Args, Subcommand};
+use plumb_trace::iolog::Waits;
+use plumb_trace::{Format, TraceError};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What to do with recordings.
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Record what a program, or processes that run, do to files, or what block devices are asked for. Needs root.
+    Record(RecordArguments),
+    /// Show what a recording is like: mix, sizes, arrivals, bursts, sequentiality, working set, miss ratios, busiest files.
+    Show {
+        /// The recording.
+        file: PathBuf,
+        /// How it is read.
+        #[command(flatten)]
+        input: InputArguments,
+    },
+    /// Compare two recordings, number by number and distribution by distribution.
+    Compare {
+        /// The first.
+        a: PathBuf,
+        /// The second.
+        b: PathBuf,
+        /// How they are read.
+        #[command(flatten)]
+        input: InputArguments,
+    },
+    /// Write a recording in another format.
+    Convert {
+        /// The recording.
+        file: PathBuf,
+        /// The file to write, which must not exist yet.
+        output: PathBuf,
+        /// The format to write: plumb, iolog, iolog2, blktrace or csv [default: what the name ends with; plumb otherwise].
+        #[arg(long, value_name = "FORMAT")]
+        to: Option<String>,
+        /// How it is read.
+        #[command(flatten)]
+        input: InputArguments,
+    },
+}
+
+/// Arguments of `plumb trace record`.
+#[derive(Debug, Args)]
+pub struct RecordArguments {
+    /// The file to write, which must not exist yet [default: the program's name with `.trace`].
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Record a process that runs already, with all that it starts, until it ends or Ctrl-C; may be given several times.
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    pid: Vec<u32>,
+    /// Record the requests of anybody to this whole block device instead, until the program ends or Ctrl-C; may be given several times.
+    #[arg(long, value_name = "DEVICE", conflicts_with = "pid")]
+    dev: Vec<PathBuf>,
+    /// The program and its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// How a recording is read.
+#[derive(Debug, Args)]
+pub struct InputArguments {
+    /// The format, by name or as a description of a table's columns, such as `, time:us,op,offset:512,length`
+    /// [default: recognised by its content].
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<String>,
+    /// The waits of fio's version 2 are milliseconds since the start, as fio reads them, and not microseconds since the last wait, as its
+    /// manual says.
+    #[arg(long)]
+    waits_as_fio: bool,
+}
+
+impl InputArguments {
+    fn format(&self) -> Result<Option<Format>, Stopped> {
+        self.from.as_deref().map(Format::named).transpose().map_err(Stopped::usage)
+    }
+
+    fn waits(&self) -> Waits {
+        if self.waits_as_fio { Waits::Fio } else { Waits::Manual }
+    }
+}
+
+/// A recording that cannot be read is the caller's error; a device that fails is the system's.
+fn stopped(error: TraceError) -> Stopped {
+    match &error {
+        TraceError::Io { source, .. } if source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => {
+            Stopped::io(error)
+        }
+        _ => Stopped::usage(error),
+    }
+}
+
+/// Does it.
+pub fn run(command: &TraceCommand, common: &Common) -> Result<End, Stopped> {
+    match command {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        TraceCommand::Record(arguments) => record::run(arguments),
+        #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+        TraceCommand::Record(_) => Err(Stopped::usage("recording works on Linux on x86-64 only")),
+        TraceCommand::Show { file, input } => show::show(file, input, common),
+        TraceCommand::Compare { a, b, input } => show::compare([a, b], input, common),
+        TraceCommand::Convert { file, output, to, input } => convert::run(file, output, to.as_deref(), input),
+    }
+}

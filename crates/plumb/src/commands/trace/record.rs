@@ -1,0 +1,129 @@
+//! `plumb trace record`.
+
+use super::RecordArguments;
+use crate::exit::{End, Stopped};
+use crate::output::{self, error_line};
+use plumb_engine::signals;
+use plumb_trace::Facts;
+use plumb_trace::capture::{CaptureError, Subject, record};
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// A recording is kept in memory up to this size, so that writing it does not disturb what is recorded: about 70 million ops.
+const MEMORY_BYTES: usize = 256 << 20;
+
+/// What is written while it is recorded.
+struct Spool<'a> {
+    memory: &'a mut Vec<u8>,
+    file: &'a File,
+    has_spilled: &'a mut bool,
+}
+
+impl Write for Spool<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.memory.len() + bytes.len() > MEMORY_BYTES {
+            *self.has_spilled = true;
+            self.file.write_all(self.memory)?;
+            self.memory.clear();
+        }
+        self.memory.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Records a program or processes.
+pub fn run(arguments: &RecordArguments) -> Result<End, Stopped> {
+    let subject = match (arguments.command.is_empty(), arguments.pid.is_empty(), arguments.dev.is_empty()) {
+        (_, _, false) => {
+            let devices = arguments.dev.iter().map(|path| device(path)).collect::<Result<_, _>>()?;
+            Subject::Devices(devices, arguments.command.clone())
+        }
+        (true, false, _) => Subject::Processes(arguments.pid.clone()),
+        (false, true, _) => Subject::Command(arguments.command.clone()),
+        _ => return Err(Stopped::usage("name a program behind `--`, processes with --pid, or devices with --dev")),
+    };
+    if let Some(missing) = arguments.pid.iter().find(|pid| !std::fs::exists(format!("/proc/{pid}")).unwrap_or(false)) {
+        return Err(Stopped::usage(format!("there is no process {missing}")));
+    }
+    let named = arguments.dev.first().cloned().or_else(|| arguments.command.first().map(PathBuf::from));
+    let name = named.and_then(|path| path.file_name().map(PathBuf::from));
+    let path = arguments.output.clone().unwrap_or_else(|| {
+        let mut path = name.unwrap_or_else(|| PathBuf::from("process")).into_os_string();
+        path.push(".trace");
+        PathBuf::from(path)
+    });
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    // A recording names what somebody else may not know.
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(|error| match error
+        .kind()
+    {
+        ErrorKind::AlreadyExists => {
+            Stopped::usage(format!("{} exists; remove it, or name another file", path.display()))
+        }
+        _ => Stopped::io(format!("{}: {error}", path.display())),
+    })?;
+    let mut facts = Facts::default();
+    facts.set("program", concat!("plumb ", env!("CARGO_PKG_VERSION")));
+    let words: Vec<_> = arguments.command.iter().map(|word| word.to_string_lossy()).collect();
+    facts.set("command", words.join(" "));
+    let kernel = rustix::system::uname();
+    facts.set("kernel", kernel.release().to_string_lossy());
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    facts.set("recorded-at-unix-ns", since_epoch.as_nanos());
+    let (mut memory, mut has_spilled) = (Vec::new(), false);
+    let spool = Spool { memory: &mut memory, file: &file, has_spilled: &mut has_spilled };
+    let outcome = record(&subject, spool, &facts, &|| stop.requested());
+    let captured = outcome.and_then(|captured| {
+        (&file).write_all(&memory).map_err(CaptureError::Write)?;
+        Ok(captured)
+    });
+    let captured = captured.map_err(|error| {
+        // Nothing was recorded, and an empty file would say that there was nothing to record.
+        let _ = std::fs::remove_file(&path);
+        match error {
+            CaptureError::Start { .. } => Stopped::usage(error),
+            _ => Stopped::io(error),
+        }
+    })?;
+    let each = captured.bytes as f64 / captured.records.max(1) as f64;
+    let longer =
+        captured.ns_per_call.map_or(String::new(), |ns| format!(" A recorded call took about {ns:.0} ns longer."));
+    output::print(&format!("{} ops recorded in {}, {each:.1} B each.{longer}\n", captured.records, path.display()));
+    if captured.drops > 0 {
+        error_line!("warning: {} calls are missing: they came faster than they could be read", captured.drops);
+    }
+    if captured.uses_io_uring {
+        error_line!("warning: io_uring was used; its reads and writes are not in the recording");
+    }
+    if captured.maps_files {
+        error_line!("note: files were mapped; what is read and written through maps is not in the recording");
+    }
+    if has_spilled {
+        error_line!("note: the recording was written while it was made, because it was too large for memory");
+    }
+    if let Some(status) = captured.status.filter(|status| !status.success()) {
+        error_line!("note: {} ended with {status}", words.first().map_or("it", |word| word.as_ref()));
+    }
+    Ok(if stop.requested() { End::Interrupted } else { End::Done })
+}
+
+/// The numbers of a whole block device.
+fn device(path: &Path) -> Result<(u32, u32), Stopped> {
+    let wrong = |reason: &str| Stopped::usage(format!("{}: {reason}", path.display()));
+    let stat = rustix::fs::stat(path).map_err(|error| wrong(&error.to_string()))?;
+    if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_block_device() {
+        return Err(wrong("not a block device"));
+    }
+    let (major, minor) = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
+    // The kernel moves requests to a partition to its device before it announces them.
+    match std::fs::exists(format!("/sys/dev/block/{major}:{minor}/partition")).unwrap_or(false) {
+        true => Err(wrong("a partition; name the whole device")),
+        false => Ok((major, minor)),
+    }
+}

@@ -1,0 +1,60 @@
+//! `plumb trace show` and `compare`.
+
+use super::{InputArguments, stopped};
+use crate::common::Common;
+use crate::exit::{End, Stopped};
+use crate::{output, session};
+use plumb_report::trace::{comparison, page};
+use plumb_trace::show::{Sheet, differences, distances, show as characterise};
+use std::path::Path;
+
+/// A recording's sheet, with what its file says about itself, and its form.
+fn sheet(path: &Path, input: &InputArguments) -> Result<(Sheet, String), Stopped> {
+    let mut shown = characterise(path, input.waits(), input.format()?).map_err(stopped)?;
+    let notes = &mut shown.sheet.notes;
+    let lost = shown.losses.len();
+    if let Some(first) = shown.losses.first() {
+        let more = if lost > 1 { format!(", and {} more places", lost - 1) } else { String::new() };
+        notes.insert(0, format!("Damaged: byte {}: {}{more}. All else is shown.", first.at, first.reason));
+    }
+    if let Some(drops) = shown.facts.get("drops").filter(|drops| *drops != "0") {
+        notes.insert(0, format!("{drops} events were lost while it was recorded: counts and gaps are wrong."));
+    }
+    Ok((shown.sheet, shown.format.name().to_owned()))
+}
+
+/// Shows one.
+pub fn show(path: &Path, input: &InputArguments, common: &Common) -> Result<End, Stopped> {
+    let (sheet, form) = sheet(path, input)?;
+    output::print(&match common.json {
+        true => sheet.to_json(),
+        false => page(&path.display().to_string(), &form, &sheet, &session::style()),
+    });
+    Ok(End::Done)
+}
+
+/// Compares two.
+pub fn compare(paths: [&Path; 2], input: &InputArguments, common: &Common) -> Result<End, Stopped> {
+    let [one, other] = [sheet(paths[0], input)?.0, sheet(paths[1], input)?.0];
+    if common.json {
+        let metric = |found: &plumb_trace::show::Difference| {
+            let [a, b] = found.values;
+            format!(
+                "\n    {{\"section\": \"{}\", \"name\": \"{}\", \"a\": {a}, \"b\": {b}}}",
+                found.metric.section, found.metric.name
+            )
+        };
+        let metrics: Vec<String> = differences(&one, &other).iter().map(metric).collect();
+        let distance = |(name, value): &(&str, f64)| format!("\n    {{\"name\": \"{name}\", \"distance\": {value}}}");
+        let distances: Vec<String> = distances(&one, &other).iter().map(distance).collect();
+        output::print(&format!(
+            "{{\n  \"schema\": \"plumb.trace-compare/1\",\n  \"metrics\": [{}\n  ],\n  \"distributions\": [{}\n  ]\n}}\n",
+            metrics.join(","),
+            distances.join(",")
+        ));
+    } else {
+        let names = paths.map(|path| path.display().to_string());
+        output::print(&comparison([&names[0], &names[1]], [&one, &other], &session::style()));
+    }
+    Ok(End::Done)
+}

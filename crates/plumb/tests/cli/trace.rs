@@ -1,0 +1,214 @@
+//! `plumb trace` from outside.
+
+use crate::common::{Home, needs};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(1).unwrap().join("trace/golden").join(name)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// The page answers first, and the JSON has the same numbers with their units.
+#[test]
+fn show_says_what_a_recording_is_like() {
+    let home = Home::new();
+    let page = home.with(["trace", "show", text(&golden("strace_y.txt"))]).expect(0).out;
+    let first = page.split("\n\n").next().unwrap().replace('\n', " ");
+    assert!(first.contains("(strace): 45 ops in 5.03 s on 7 files by 3 threads"), "{first}");
+    assert!(page.contains("mapped into memory"), "{page}");
+    // The recording has a file whose name has a line end; no line of the page begins with the rest of it.
+    assert!(!page.lines().any(|line| line.starts_with(".txt")), "{page}");
+    let sheet = home.with(["trace", "show", text(&golden("loop.blktrace")), "--json"]).expect(0).json();
+    assert_eq!(sheet["schema"], "plumb.trace-sheet/1");
+    assert_eq!(sheet["mix"]["ops"], 112);
+    assert_eq!(sheet["data_ops"]["size_p50_bytes"], 4096);
+    let reads = sheet["ops"].as_array().unwrap().iter().find(|row| row["op"] == "read").unwrap();
+    assert_eq!(reads["count"], 78, "as blkparse counts them");
+    // blkparse: 1604 KiB read.
+    assert_eq!(reads["data_bytes"], 1604 * 1024);
+}
+
+/// What was converted is like what it was converted from, and nobody else can read it.
+#[test]
+fn convert_keeps_what_the_format_can_express() {
+    let home = Home::new();
+    let from = golden("strace_y.txt");
+    let said = home.with(["trace", "convert", text(&from), "app.trace"]).expect(0).out;
+    assert_eq!(said, "45 records written to app.trace\n");
+    let mode = std::fs::metadata(home.work().join("app.trace")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let compared = home.with(["trace", "compare", text(&from), "app.trace", "--json"]).expect(0).json();
+    let metrics = compared["metrics"].as_array().unwrap();
+    assert!(metrics.len() > 20 && metrics.iter().all(|metric| metric["a"] == metric["b"]), "{compared}");
+    let apart = |value: &Value| value["distance"].as_f64().unwrap();
+    assert!(compared["distributions"].as_array().unwrap().iter().all(|one| apart(one) == 0.0));
+    // A second time, the file is there.
+    let refused = home.with(["trace", "convert", text(&from), "app.trace"]).expect(2).err;
+    assert!(refused.contains("app.trace exists"), "{refused}");
+    let said = home.with(["trace", "convert", "app.trace", "app.iolog"]).expect(0).out;
+    assert!(said.contains("left out") && said.contains("1 files renamed"), "{said}");
+    let lines = std::fs::read_to_string(home.work().join("app.iolog")).unwrap();
+    assert!(lines.starts_with("fio version 3 iolog\n"), "{lines}");
+    assert!(lines.contains(" /mnt/t/data/g/d/f1 write 100 5000\n"), "{lines}");
+    // Every file is added and opened before it is used, as fio wants it.
+    let mut opened = std::collections::BTreeSet::new();
+    for words in lines.lines().skip(1).map(|line| line.split(' ').collect::<Vec<_>>()) {
+        match words[2] {
+            "open" => assert!(opened.insert(words[1].to_owned()), "{words:?}"),
+            "close" => assert!(opened.remove(words[1]), "{words:?}"),
+            "add" => {}
+            _ => assert!(opened.contains(words[1]), "{words:?}"),
+        }
+    }
+}
+
+/// A recording that is broken is an error with its place; a damaged one of Plumb's own is shown as far as it goes.
+#[test]
+fn broken_recordings_are_told_with_their_place() {
+    let home = Home::new();
+    home.file("bad.strace", "1 0.5 read(3</a>, \"\", 5) = 5\n1 0.6 read(3</a>, \"\n");
+    let error = home.plumb("trace show bad.strace").expect(2).err;
+    assert!(error.contains("line 2") && error.contains("no end"), "{error}");
+    home.file("unknown", "neither this nor that\n");
+    let error = home.plumb("trace show unknown").expect(2).err;
+    assert!(error.contains("unknown recording format"), "{error}");
+    let error = home.plumb("trace show unknown --from nothing").expect(2).err;
+    assert!(error.contains("unknown format `nothing`; known: plumb, iolog"), "{error}");
+    home.with(["trace", "convert", text(&golden("strace_y.txt")), "app.trace"]).expect(0);
+    let bytes = std::fs::read(home.work().join("app.trace")).unwrap();
+    std::fs::write(home.work().join("torn.trace"), &bytes[..bytes.len() - 400]).unwrap();
+    let page = home.plumb("trace show torn.trace").expect(0).out.replace('\n', " ");
+    assert!(page.contains("Damaged: byte"), "{page}");
+    // What cannot be expressed leaves no half of a file behind.
+    let error = home.plumb("trace convert app.trace app.blktrace").expect(2).err;
+    assert!(error.contains("convert it to iolog"), "{error}");
+    assert!(!home.work().join("app.blktrace").exists());
+}
+
+/// Plumb's own dialect of fio replays what was made from a recording of strace.
+#[test]
+fn fio_replays_what_was_converted() {
+    let home = Home::new();
+    let data = home.work().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let path = data.join("f");
+    std::fs::write(&path, vec![1; 65_536]).unwrap();
+    let path = text(&path);
+    let lines = format!(
+        "5 1.0 openat(AT_FDCWD, \"{path}\", O_RDONLY) = 3<{path}> <0.1>\n\
+         5 1.1 pread64(3<{path}>, \"\", 4096, 8192) = 4096 <0.1>\n5 1.2 read(3<{path}>, \"\", 512) = 512 <0.1>\n\
+         5 1.3 close(3<{path}>) = 0 <0.1>\n"
+    );
+    home.file("app.strace", &lines);
+    home.plumb("trace convert app.strace app.iolog").expect(0);
+    let said = home
+        .plumb("as fio --name=r --read_iolog=app.iolog --replay_no_stall=1 --ioengine=psync --output-format=json")
+        .expect(0);
+    let result = said.json();
+    assert_eq!(result["jobs"][0]["read"]["total_ios"], 2);
+    assert_eq!(result["jobs"][0]["read"]["io_bytes"], 4608);
+}
+
+/// A shell with children: paths relative to where it went, descriptors that were passed on, and only what is a file.
+#[test]
+fn record_sees_what_a_program_and_its_children_do() {
+    if !needs::root_and(&["sh", "mkdir", "dd", "mv", "cat"]) {
+        return;
+    }
+    let home = Home::new();
+    let script = "mkdir d; cd d; dd if=/dev/zero of=a bs=4096 count=100 conv=fsync 2>/dev/null; mv a b; cat b | cat > c; exec 5>>c; echo x >&5";
+    let said = home.with(["trace", "record", "-o", "sh.trace", "--", "sh", "-c", script]);
+    if said.code == 4 && said.err.contains("cannot record") {
+        // Root within a container, or a kernel that is locked.
+        return needs::skip("the kernel lets nobody load programs");
+    }
+    let said = said.expect(0);
+    assert!(said.out.contains("ops recorded in sh.trace"), "{}", said.out);
+    let mode = std::fs::metadata(home.work().join("sh.trace")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    home.plumb("trace convert sh.trace sh.csv").expect(0);
+    let csv = std::fs::read_to_string(home.work().join("sh.csv")).unwrap();
+    let work = std::fs::canonicalize(home.work()).unwrap();
+    let of = |act: &str, name: &str| -> Vec<Vec<String>> {
+        let path = work.join(name).to_string_lossy().into_owned();
+        let rows = csv.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        rows.filter(|row| row[2] == act && row[3] == path).collect()
+    };
+    assert_eq!(of("mkdir", "d").len(), 1, "{csv}");
+    let writes = of("write", "d/a");
+    let offsets: Vec<u64> = writes.iter().map(|row| row[4].parse().unwrap()).collect();
+    assert_eq!(offsets, (0..100).map(|block| block * 4096).collect::<Vec<_>>());
+    assert!(writes.iter().all(|row| row[5] == "4096" && row[6] == "4096" && row[9] == "dd"), "{writes:?}");
+    assert_eq!(of("fsync", "d/a").len(), 1);
+    assert_eq!(of("rename", "d/a").len(), 1);
+    // The second cat got its standard output from the shell that made it; what it read was a pipe, and no file.
+    let copied: u64 = of("write", "d/c").iter().map(|row| row[6].parse::<u64>().unwrap()).sum();
+    assert_eq!(copied, 409_600 + 2);
+    let last = of("write", "d/c").last().unwrap().clone();
+    assert_eq!((last[4].as_str(), last[6].as_str()), ("409600", "2"), "it appends");
+}
+
+/// What cannot be started leaves no recording behind.
+#[test]
+fn record_of_nothing_is_an_error() {
+    let home = Home::new();
+    home.plumb("trace record").expect(2);
+    home.plumb("trace record --pid 999999999").expect(2);
+    if !needs::is_root() {
+        return needs::skip("needs root");
+    }
+    let said = home.plumb("trace record -o nothing.trace -- ./there-is-no-such-program");
+    assert!(said.code == 2 || said.err.contains("cannot record"), "{said:?}");
+    assert!(!home.work().join("nothing.trace").exists());
+}
+
+/// Direct writes to a loop device: each is a request with its completion, and nobody else's device is in the recording.
+#[test]
+fn record_sees_what_a_device_is_asked_for() {
+    if !needs::root_and(&["dd", "losetup"]) {
+        return;
+    }
+    let home = Home::new();
+    let image = home.work().join("image");
+    std::fs::File::create(&image).unwrap().set_len(16 << 20).unwrap();
+    let Some(device) = Loop::of(&image) else { return needs::skip("there are no loop devices") };
+    let output = format!("of={}", device.0);
+    let words = ["trace", "record", "-o", "loop.trace", "--dev", &device.0, "--"];
+    let write = ["dd", "if=/dev/zero", &output, "bs=8k", "count=50", "oflag=direct"];
+    let said = home.with(words.iter().chain(&write));
+    if said.code == 4 && said.err.contains("cannot record") {
+        return needs::skip("the kernel lets nobody load programs");
+    }
+    said.expect(0);
+    home.plumb("trace convert loop.trace loop.csv").expect(0);
+    let csv = std::fs::read_to_string(home.work().join("loop.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let writes: Vec<&Vec<&str>> = rows.iter().filter(|row| row[2] == "write" && row[9] == "dd").collect();
+    let offsets: Vec<u64> = writes.iter().map(|row| row[4].parse().unwrap()).collect();
+    assert_eq!(offsets, (0..50).map(|block| block * 8192).collect::<Vec<_>>(), "{csv}");
+    assert!(writes.iter().all(|row| row[5] == "8192" && row[1].parse::<u64>().is_ok_and(|took| took > 0)), "{csv}");
+    assert!(rows[1..].iter().all(|row| row[3] == rows[1][3]), "one device: {csv}");
+    home.with(["trace", "record", "--dev", "/dev/null"]).expect(2);
+}
+
+/// A loop device, which is given back.
+struct Loop(String);
+
+impl Loop {
+    fn of(image: &Path) -> Option<Loop> {
+        let said = std::process::Command::new("losetup").args(["--find", "--show"]).arg(image).output().ok()?;
+        let name = String::from_utf8(said.stdout).ok()?.trim().to_owned();
+        said.status.success().then_some(Loop(name))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}

@@ -1,0 +1,124 @@
+//! What a recording is like, and how two differ, as pages.
+
+use crate::format::{self, MISSING};
+use crate::style::{Ink, Style};
+use crate::table::{self, Align, Column};
+use plumb_trace::show::{Sheet, SheetTable, Unit, differences, distances};
+
+/// A number in its unit.
+fn set(value: f64, unit: Unit) -> String {
+    if !value.is_finite() {
+        return MISSING.to_owned();
+    }
+    match unit {
+        Unit::Count if value < 10_000.0 && value.fract() == 0.0 => format!("{value}"),
+        Unit::Count => format::count(value),
+        Unit::Bytes => format::bytes_brief(value),
+        Unit::Time => format::time(value),
+        Unit::Share => format::percent(value),
+        Unit::Ratio => format::ratio(value),
+        Unit::PerSecond => format::per_second(value),
+        Unit::BytesPerSecond => format::rate_si(value),
+    }
+}
+
+/// What a recording is like: `name` is the file, `form` what it is.
+pub fn page(name: &str, form: &str, sheet: &Sheet, style: &Style) -> String {
+    let value = |section: &str, name: &str, unit: Unit| {
+        sheet.value(section, name).map_or(MISSING.to_owned(), |value| set(value, unit))
+    };
+    let many = |thing: &str| {
+        let count = sheet.value("mix", thing).unwrap_or(0.0);
+        format!("{} {}", set(count, Unit::Count), if count == 1.0 { thing.trim_end_matches('s') } else { thing })
+    };
+    let mut answer = format!(
+        "{name} ({form}): {} in {} on {} by {}",
+        many("ops"),
+        value("mix", "length", Unit::Time),
+        many("files"),
+        many("threads")
+    );
+    if sheet.value("data ops", "mean size").is_some() {
+        answer.push_str(&format!(
+            "; {} of data ops read, half are of {} or less, {} are sequential; the working set is {}",
+            value("mix", "reads of data ops", Unit::Share),
+            value("data ops", "size p50", Unit::Bytes),
+            value("data ops", "sequential in their file", Unit::Share),
+            value("locality", "working set", Unit::Bytes)
+        ));
+    }
+    let mut page = format!("{}\n", style.ink(Ink::Strong, &style.wrap(&format!("{answer}."), 0)));
+    let mut section = "";
+    let width = sheet.metrics.iter().map(|metric| metric.name.len()).max().unwrap_or(0);
+    for metric in &sheet.metrics {
+        if metric.section != section {
+            section = metric.section;
+            page.push_str(&format!("\n{}\n", style.ink(Ink::Faint, section)));
+        }
+        page.push_str(&format!("  {:width$}  {:>10}\n", metric.name, set(metric.value, metric.unit)));
+    }
+    sheet.tables.iter().filter(|table| !table.rows.is_empty()).for_each(|table| page.push_str(&table_of(table, style)));
+    if !sheet.notes.is_empty() {
+        page.push('\n');
+        sheet.notes.iter().for_each(|note| page.push_str(&format!("{}\n", style.wrap(note, 0))));
+    }
+    page
+}
+
+fn table_of(table: &SheetTable, style: &Style) -> String {
+    let column = |title: &str, align, cells| Column { title: title.to_owned(), cells, align, leaves: None };
+    // Names of files are others' words: none of them may move the cursor.
+    let plain = |key: &str| key.replace(char::is_control, "\u{fffd}");
+    let keys = table.rows.iter().map(|(key, _)| plain(key)).collect();
+    let mut columns = vec![column(table.key, Align::Left, keys)];
+    for (place, (title, unit)) in table.columns.iter().enumerate() {
+        let cells = table.rows.iter().map(|(_, values)| set(values[place], *unit)).collect();
+        columns.push(column(title, Align::Right, cells));
+    }
+    let lines = table::set(columns, style.width);
+    let head = style.ink(Ink::Faint, &format!("{}\n{}", table.name, lines.head));
+    format!("\n{head}\n{}\n", lines.rows.join("\n"))
+}
+
+/// How two recordings differ.
+pub fn comparison(names: [&str; 2], sheets: [&Sheet; 2], style: &Style) -> String {
+    let distances = distances(sheets[0], sheets[1]);
+    let far = distances.iter().filter(|(_, distance)| *distance > 0.1).count();
+    let answer = match far {
+        0 => "The two are alike: no distribution differs by more than 10 % anywhere.".to_owned(),
+        1 => "One distribution differs by more than 10 % somewhere.".to_owned(),
+        far => format!("{far} distributions differ by more than 10 % somewhere."),
+    };
+    let mut page = format!("{}\n\n", style.ink(Ink::Strong, &style.wrap(&answer, 0)));
+    page.push_str(&format!("A  {}\nB  {}\n\n", names[0], names[1]));
+    let found = differences(sheets[0], sheets[1]);
+    let column =
+        |title: &str, align, cells: Vec<String>| Column { title: title.to_owned(), cells, align, leaves: None };
+    let side = |side: usize| found.iter().map(|one| set(one.values[side], one.metric.unit)).collect();
+    let ratio =
+        |values: [f64; 2]| if values[0] == values[1] { "=".to_owned() } else { format::ratio(values[1] / values[0]) };
+    let columns = vec![
+        column(
+            "",
+            Align::Left,
+            found.iter().map(|one| format!("{}: {}", one.metric.section, one.metric.name)).collect(),
+        ),
+        column("A", Align::Right, side(0)),
+        column("B", Align::Right, side(1)),
+        column("B / A", Align::Right, found.iter().map(|one| ratio(one.values)).collect()),
+    ];
+    let lines = table::set(columns, style.width);
+    page.push_str(&format!("{}\n{}\n", style.ink(Ink::Faint, &lines.head), lines.rows.join("\n")));
+    if !distances.is_empty() {
+        let columns = vec![
+            column("distribution", Align::Left, distances.iter().map(|(name, _)| (*name).to_owned()).collect()),
+            column("distance", Align::Right, distances.iter().map(|(_, distance)| format!("{distance:.3}")).collect()),
+        ];
+        let lines = table::set(columns, style.width);
+        page.push_str(&format!("\n{}\n{}\n", style.ink(Ink::Faint, &lines.head), lines.rows.join("\n")));
+        let note = "A distance is the largest difference of the shares of ops up to any value (Kolmogorov-Smirnov), 0 to 1; that of miss \
+                    ratio curves is their mean difference.";
+        page.push_str(&format!("\n{}\n", style.wrap(note, 0)));
+    }
+    page
+}

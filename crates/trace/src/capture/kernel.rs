@@ -1,0 +1,267 @@
+//! The system calls of BPF and the ring that it writes to. All `unsafe` of this crate is here.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Commands of bpf(2). Source: linux/bpf.h, `enum bpf_cmd`.
+const MAP_CREATE: i64 = 0;
+const MAP_LOOKUP: i64 = 1;
+const MAP_UPDATE: i64 = 2;
+const PROG_LOAD: i64 = 5;
+const RAW_TRACEPOINT_OPEN: i64 = 17;
+
+/// Kinds of maps. Source: linux/bpf.h, `enum bpf_map_type`.
+#[derive(Clone, Copy)]
+pub(super) enum MapKind {
+    Hash = 1,
+    Array = 2,
+    LeastRecentlyUsed = 9,
+    Ring = 27,
+}
+
+/// Kinds of programs. Source: linux/bpf.h, `enum bpf_prog_type`.
+#[derive(Clone, Copy)]
+pub(super) enum ProgramKind {
+    Tracepoint = 5,
+    RawTracepoint = 17,
+}
+
+/// Ioctls of perf_event_open(2) on x86-64. Source: linux/perf_event.h.
+const PERF_IOC_SET_BPF: u64 = 0x4004_2408;
+const PERF_IOC_ENABLE: u64 = 0x2400;
+const PERF_TYPE_TRACEPOINT: u32 = 2;
+const PERF_FLAG_FD_CLOEXEC: u64 = 8;
+
+/// Calls bpf(2).
+fn bpf(command: i64, attributes: &mut [u8]) -> io::Result<i64> {
+    // SAFETY: the kernel reads and writes at most `attributes.len()` bytes of the attributes. What pointers within them lead to is
+    // alive and as large as the command says: each caller holds it in a local until this returns.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_mut_ptr(), attributes.len()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn owned(result: i64) -> OwnedFd {
+    // SAFETY: the kernel has just returned this descriptor, and nobody else has it.
+    unsafe { OwnedFd::from_raw_fd(result as i32) }
+}
+
+/// Puts fields of 32 and 64 bits at their places.
+fn attributes<const N: usize>(words: &[(usize, u32)], longs: &[(usize, u64)]) -> [u8; N] {
+    let mut bytes = [0; N];
+    words.iter().for_each(|(place, word)| bytes[*place..place + 4].copy_from_slice(&word.to_ne_bytes()));
+    longs.iter().for_each(|(place, long)| bytes[*place..place + 8].copy_from_slice(&long.to_ne_bytes()));
+    bytes
+}
+
+/// A map of the kernel.
+pub(super) struct Map {
+    descriptor: OwnedFd,
+    value_bytes: usize,
+}
+
+impl Map {
+    /// Makes a map of so many entries; of a ring, that is its bytes.
+    pub(super) fn new(kind: MapKind, key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Map> {
+        let words = [(0, kind as u32), (4, key_bytes), (8, value_bytes), (12, entries)];
+        let descriptor = owned(bpf(MAP_CREATE, &mut attributes::<72>(&words, &[]))?);
+        Ok(Map { descriptor, value_bytes: value_bytes as usize })
+    }
+
+    /// Its descriptor, for programs.
+    pub(super) fn number(&self) -> i32 {
+        self.descriptor.as_raw_fd()
+    }
+
+    fn access(&self, command: i64, key: u32, value: &mut [u8]) -> io::Result<()> {
+        let key = key.to_ne_bytes();
+        // The kernel copies as many bytes as the map's values have.
+        assert_eq!(value.len(), self.value_bytes, "a value has the size that its map was made with");
+        let longs = [(8, key.as_ptr() as u64), (16, value.as_mut_ptr() as u64)];
+        bpf(command, &mut attributes::<32>(&[(0, self.number() as u32)], &longs)).map(drop)
+    }
+
+    /// Sets the value of a key of 32 bits.
+    pub(super) fn set(&self, key: u32, value: u32) -> io::Result<()> {
+        self.access(MAP_UPDATE, key, &mut value.to_ne_bytes())
+    }
+
+    /// The 64-bit value of a key of 32 bits; 0 if there is none.
+    pub(super) fn long(&self, key: u32) -> u64 {
+        let mut value = [0; 8];
+        let _ = self.access(MAP_LOOKUP, key, &mut value);
+        u64::from_ne_bytes(value)
+    }
+}
+
+/// Loads a program.
+///
+/// # Errors
+/// Of the kernel, with the end of what its verifier says.
+pub(super) fn load(kind: ProgramKind, program: &[u8]) -> io::Result<OwnedFd> {
+    // Some of the kernel's functions are for programs of its own license only.
+    let license = c"GPL";
+    let mut log = vec![0_u8; 1 << 16];
+    let words = [(0, kind as u32), (4, (program.len() / 8) as u32), (24, 1), (28, log.len() as u32)];
+    let longs = [(8, program.as_ptr() as u64), (16, license.as_ptr() as u64), (32, log.as_mut_ptr() as u64)];
+    match bpf(PROG_LOAD, &mut attributes::<128>(&words, &longs)) {
+        Ok(result) => Ok(owned(result)),
+        Err(error) => {
+            let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+            let text = String::from_utf8_lossy(&log[..end]).trim().to_owned();
+            let last = text.lines().rev().take(3).collect::<Vec<_>>().join("; ");
+            Err(io::Error::new(error.kind(), format!("{error}{}{last}", if last.is_empty() { "" } else { ": " })))
+        }
+    }
+}
+
+/// Runs a program at a raw tracepoint for as long as what is returned lives.
+pub(super) fn attach_raw(name: &str, program: &OwnedFd) -> io::Result<OwnedFd> {
+    let name = CString::new(name)?;
+    let words = [(8, program.as_raw_fd() as u32)];
+    bpf(RAW_TRACEPOINT_OPEN, &mut attributes::<24>(&words, &[(0, name.as_ptr() as u64)])).map(owned)
+}
+
+/// Runs a program at the tracepoint with this number, on all processors, for as long as what is returned lives.
+pub(super) fn attach(tracepoint: u64, program: &OwnedFd) -> io::Result<OwnedFd> {
+    let mut attributes = attributes::<128>(&[(0, PERF_TYPE_TRACEPOINT), (4, 128)], &[(8, tracepoint)]);
+    // SAFETY: the kernel reads the 128 bytes that the second field says.
+    let result = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, attributes.as_mut_ptr(), -1_i64, 0_i64, -1_i64, PERF_FLAG_FD_CLOEXEC)
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let event = owned(result);
+    let ioctl = |request: u64, argument: i32| {
+        // SAFETY: neither request has a pointer as its argument.
+        if unsafe { libc::ioctl(event.as_raw_fd(), request as _, argument) } < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    };
+    ioctl(PERF_IOC_SET_BPF, program.as_raw_fd())?;
+    ioctl(PERF_IOC_ENABLE, 0)?;
+    Ok(event)
+}
+
+/// The reader's end of a ring.
+pub(super) struct Ring {
+    consumed: *mut u8,
+    produced: *const u8,
+    page: usize,
+    size: usize,
+    /// Keeps the memory alive.
+    _map: Map,
+}
+
+// SAFETY: the memory belongs to this value alone on this side, and is only used through `&mut self`.
+unsafe impl Send for Ring {}
+
+/// Bits of a record's head. Source: linux/bpf.h, BPF_RINGBUF_BUSY_BIT and BPF_RINGBUF_DISCARD_BIT.
+const BUSY: u32 = 1 << 31;
+const DISCARDED: u32 = 1 << 30;
+const HEAD_BYTES: usize = 8;
+
+impl Ring {
+    /// Maps a ring of so many bytes.
+    pub(super) fn new(map: Map, size: usize) -> io::Result<Ring> {
+        // SAFETY: asks for a number.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let map_at = |length: usize, protection: i32, offset: usize| {
+            // SAFETY: a new mapping at a place of the kernel's choice overlaps nothing.
+            let address = unsafe {
+                libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, map.number(), offset as i64)
+            };
+            if address == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(address.cast::<u8>()) }
+        };
+        let consumed = map_at(page, libc::PROT_READ | libc::PROT_WRITE, 0)?;
+        // The data are mapped twice in a row, so that no record is in two pieces.
+        let produced = match map_at(page + 2 * size, libc::PROT_READ, page) {
+            Ok(produced) => produced,
+            Err(error) => {
+                // SAFETY: it was just mapped, and nothing refers to it.
+                unsafe { libc::munmap(consumed.cast(), page) };
+                return Err(error);
+            }
+        };
+        Ok(Ring { consumed, produced, page, size, _map: map })
+    }
+
+    /// Hands on every record that is complete; how many.
+    pub(super) fn drain(&mut self, take: &mut dyn FnMut(&[u8])) -> u64 {
+        // SAFETY: both pages begin with a counter, aligned as pages are, which the kernel changes as an atomic.
+        let (consumed, produced) =
+            unsafe { (&*self.consumed.cast::<AtomicU64>(), &*self.produced.cast::<AtomicU64>()) };
+        let (end, mut place, mut taken) = (produced.load(Ordering::Acquire), consumed.load(Ordering::Relaxed), 0);
+        while place < end {
+            let offset = self.page + (place as usize & (self.size - 1));
+            // SAFETY: `offset` is within the data, heads are aligned to eight bytes, and the kernel sets the head last.
+            let head = unsafe { &*self.produced.add(offset).cast::<AtomicU32>() }.load(Ordering::Acquire);
+            if head & BUSY != 0 {
+                break;
+            }
+            let length = (head & !(BUSY | DISCARDED)) as usize;
+            if head & DISCARDED == 0 {
+                // SAFETY: the kernel wrote a record of this length, which the second mapping makes contiguous, and leaves it alone until
+                // the counter says that it was consumed.
+                take(unsafe { std::slice::from_raw_parts(self.produced.add(offset + HEAD_BYTES), length) });
+                taken += 1;
+            }
+            place += (length + HEAD_BYTES).next_multiple_of(8) as u64;
+            consumed.store(place, Ordering::Release);
+        }
+        taken
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: both were mapped in `new` with these lengths, and nothing refers to them any more.
+        unsafe {
+            libc::munmap(self.consumed.cast(), self.page);
+            libc::munmap(self.produced.cast_mut().cast(), self.page + 2 * self.size);
+        }
+    }
+}
+
+/// Makes a command's process say its number to one pipe, and wait for a byte of another, before it becomes the program.
+pub(super) fn wait_before_exec(command: &mut Command, say: OwnedFd, wait: OwnedFd) {
+    use std::os::unix::process::CommandExt;
+    let before = move || {
+        let (mut byte, number) = ([0_u8], std::process::id().to_ne_bytes());
+        // SAFETY: write(2) and read(2) may be called between fork and exec, and get as many bytes as there are.
+        unsafe {
+            libc::write(say.as_raw_fd(), number.as_ptr().cast(), number.len());
+            libc::read(wait.as_raw_fd(), byte.as_mut_ptr().cast(), 1);
+        }
+        Ok(())
+    };
+    // SAFETY: the closure calls nothing but what may be called between fork and exec; it neither allocates nor locks.
+    unsafe { command.pre_exec(before) };
+}
+
+/// Reads nothing so many times, with a call that is recorded; ns each, of the fastest of as many rounds. Others on this machine only
+/// make calls slower.
+pub(super) fn idle_calls_ns(file: &std::fs::File, calls: u32, rounds: u32) -> f64 {
+    let round = |_| {
+        let begun = std::time::Instant::now();
+        let mut byte = [0_u8];
+        for _ in 0..calls {
+            // SAFETY: the buffer has a byte, and none is asked for.
+            unsafe { libc::pread(file.as_raw_fd(), byte.as_mut_ptr().cast(), 0, 0) };
+        }
+        begun.elapsed().as_nanos() as f64 / f64::from(calls)
+    };
+    (0..rounds).map(round).fold(f64::INFINITY, f64::min)
+}
+
+/// Sends a process a signal that ends it.
+pub(super) fn terminate(process: u32) {
+    // SAFETY: kill(2) has no pointers.
+    unsafe { libc::kill(process as i32, libc::SIGTERM) };
+}

@@ -1,0 +1,241 @@
+//! What runs in the kernel at each system call of a recorded process, and at each fork.
+//!
+//! When a call begins, only the time is kept. When it ends, its number and arguments are still in the registers of the thread (`struct
+//! pt_regs`), so that one record has it all; paths are read then, because the call itself has brought them into memory.
+
+use super::asm::{FRAME, Helper, Program, R0, R1, R2, R3, R4, R6, R7, R8, R9};
+use super::kernel::Map;
+
+/// Bytes of a record without paths, and of a path.
+pub(super) const RECORD_BYTES: usize = 88;
+pub(super) const PATH_BYTES: usize = 256;
+
+/// What a record is: its first word.
+pub(super) const FORK: u32 = 1;
+pub(super) const CALL: u32 = 2;
+pub(super) const QUEUED: u32 = 3;
+pub(super) const COMPLETED: u32 = 4;
+
+/// Places in a record: kind, number of the call, begin, duration, thread, result, arguments.
+const NUMBER_AT: i16 = 4;
+const BEGIN_AT: i16 = 8;
+const TOOK_AT: i16 = 16;
+const THREAD_AT: i16 = 24;
+const RESULT_AT: i16 = 32;
+const ARGUMENTS_AT: i16 = 40;
+
+/// Places of the six arguments and of the call's number in `struct pt_regs` of x86-64. Source: asm/ptrace.h.
+const ARGUMENTS_IN_REGISTERS: [i16; 6] = [112, 104, 96, 56, 72, 64];
+const NUMBER_IN_REGISTERS: i16 = 120;
+const REGISTERS_BYTES: i32 = 128;
+
+/// Places on the stack.
+const KEY: i16 = -4;
+const PATHS: i16 = -8;
+const THREAD: i16 = -16;
+const BEGIN: i16 = -24;
+const REGISTERS: i16 = -24 - REGISTERS_BYTES as i16;
+
+/// Do not wake the reader: it looks every millisecond.
+const NO_WAKEUP: i32 = 1;
+
+/// Which arguments are paths, as the map of calls has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Paths {
+    None = 1,
+    First = 2,
+    Second = 3,
+    FirstAndSecond = 4,
+    SecondAndFourth = 5,
+    Third = 6,
+}
+
+/// What the programs share.
+pub(super) struct Maps {
+    pub(super) ring: i32,
+    /// Processes that are recorded, with 1.
+    pub(super) processes: Map,
+    /// Calls that are recorded, with [`Paths`].
+    pub(super) calls: Map,
+    /// One counter: records that did not fit into the ring.
+    pub(super) drops: Map,
+    /// By thread: when its call began.
+    pub(super) begun: Map,
+    /// Devices that are recorded, with 1.
+    pub(super) devices: Map,
+}
+
+/// Where the event of a block request has its fields, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BlockFields {
+    pub(super) device: i16,
+    pub(super) sector: i16,
+    pub(super) sectors: i16,
+    /// What it is; a completion need not say that again.
+    pub(super) letters: Option<i16>,
+    /// Of a completion.
+    pub(super) error: Option<i16>,
+}
+
+/// Goes on only for a process that is recorded.
+fn begin(program: &mut Program, maps: &Maps) {
+    program.copy(R6, R1).call(Helper::Thread).copy(R7, R0).copy(R1, R0).shift_right(R1, 32).store_word(FRAME, KEY, R1);
+    program.look_up(maps.processes.number(), KEY.into()).jump_if(R0, 0, "out");
+    program.load_word(R1, R0, 0).jump_if(R1, 0, "out");
+}
+
+/// Goes on only for a call that is recorded; `R1` has its [`Paths`].
+fn only_known_calls(program: &mut Program, maps: &Maps) {
+    program.look_up(maps.calls.number(), KEY.into()).jump_if(R0, 0, "out");
+    program.load_word(R1, R0, 0).jump_if(R1, 0, "out");
+}
+
+/// Takes room in the ring: `R9`.
+fn reserve(program: &mut Program, maps: &Maps, bytes: usize) {
+    program
+        .map(R1, maps.ring)
+        .set(R2, bytes as i32)
+        .set(R3, 0)
+        .call(Helper::RingReserve)
+        .jump_if(R0, 0, "drop")
+        .copy(R9, R0);
+}
+
+fn submit(program: &mut Program) {
+    program.copy(R1, R9).set(R2, NO_WAKEUP).call(Helper::RingSubmit).jump("out");
+}
+
+fn end(program: &mut Program, maps: &Maps) {
+    program.label("drop").store_number(FRAME, KEY, 0);
+    program.look_up(maps.drops.number(), KEY.into()).jump_if(R0, 0, "out").set(R1, 1).count(R0, 0, R1);
+    program.label("out").end();
+}
+
+/// At `sys_enter`: keeps the time.
+pub(super) fn enter(maps: &Maps) -> Vec<u8> {
+    let mut program = Program::default();
+    begin(&mut program, maps);
+    program.load(R8, R6, 8).store_word(FRAME, KEY, R8);
+    only_known_calls(&mut program, maps);
+    program.store(FRAME, THREAD, R7).call(Helper::Time).store(FRAME, BEGIN, R0);
+    program.map(R1, maps.begun.number()).copy(R2, FRAME).add(R2, THREAD.into()).copy(R3, FRAME).add(R3, BEGIN.into());
+    program.set(R4, 0).call(Helper::MapUpdate).label("out").end();
+    program.bytes()
+}
+
+/// At `sys_exit`: makes a record.
+pub(super) fn exit(maps: &Maps) -> Vec<u8> {
+    let mut program = Program::default();
+    begin(&mut program, maps);
+    program.store(FRAME, THREAD, R7);
+    program.look_up(maps.begun.number(), THREAD.into()).jump_if(R0, 0, "out");
+    program.load(R8, R0, 0).jump_if(R8, 0, "out").set(R1, 0).store(R0, 0, R1);
+    program.load(R3, R6, 0).copy(R1, FRAME).add(R1, REGISTERS.into()).set(R2, REGISTERS_BYTES).call(Helper::ReadKernel);
+    program.load_word(R1, FRAME, REGISTERS + NUMBER_IN_REGISTERS).store_word(FRAME, KEY, R1);
+    only_known_calls(&mut program, maps);
+    program.store_word(FRAME, PATHS, R1);
+    program.jump_if(R1, Paths::FirstAndSecond as i32, "two").jump_if(R1, Paths::SecondAndFourth as i32, "two");
+    program.jump_if(R1, Paths::None as i32, "none");
+    // One path.
+    reserve(&mut program, maps, RECORD_BYTES + PATH_BYTES);
+    body(&mut program);
+    argument(&mut program, 0);
+    program.load_word(R1, FRAME, PATHS).jump_if(R1, Paths::First as i32, "chosen");
+    argument(&mut program, 1);
+    program.jump_if(R1, Paths::Second as i32, "chosen");
+    argument(&mut program, 2);
+    program.label("chosen");
+    path(&mut program, 0);
+    submit(&mut program);
+    program.label("two");
+    reserve(&mut program, maps, RECORD_BYTES + 2 * PATH_BYTES);
+    body(&mut program);
+    argument(&mut program, 0);
+    program.load_word(R1, FRAME, PATHS).jump_if(R1, Paths::FirstAndSecond as i32, "from");
+    argument(&mut program, 1);
+    program.label("from");
+    path(&mut program, 0);
+    argument(&mut program, 1);
+    program.load_word(R1, FRAME, PATHS).jump_if(R1, Paths::FirstAndSecond as i32, "to");
+    argument(&mut program, 3);
+    program.label("to");
+    path(&mut program, 1);
+    submit(&mut program);
+    program.label("none");
+    reserve(&mut program, maps, RECORD_BYTES);
+    body(&mut program);
+    submit(&mut program);
+    end(&mut program, maps);
+    program.bytes()
+}
+
+/// Fills a record, but for its paths.
+fn body(program: &mut Program) {
+    program.store_number(R9, 0, CALL as i32).load_word(R1, FRAME, KEY).store_word(R9, NUMBER_AT, R1);
+    program.call(Helper::Time).store(R9, BEGIN_AT, R8).subtract(R0, R8).store(R9, TOOK_AT, R0).store(R9, THREAD_AT, R7);
+    program.load(R1, R6, 8).store(R9, RESULT_AT, R1);
+    for (place, register) in ARGUMENTS_IN_REGISTERS.iter().enumerate() {
+        program.load(R1, FRAME, REGISTERS + register).store(R9, ARGUMENTS_AT + 8 * place as i16, R1);
+    }
+}
+
+/// `R3` is an argument.
+fn argument(program: &mut Program, number: usize) {
+    program.load(R3, FRAME, REGISTERS + ARGUMENTS_IN_REGISTERS[number]);
+}
+
+/// Copies the text that `R3` leads to.
+fn path(program: &mut Program, number: usize) {
+    program.copy(R1, R9).add(R1, (RECORD_BYTES + number * PATH_BYTES) as i32).set(R2, PATH_BYTES as i32);
+    program.call(Helper::ReadUserText);
+}
+
+/// At `sched_process_fork`, whose event has the child's number at this place: the child is recorded from its first call on.
+pub(super) fn fork(maps: &Maps, child_at: i16) -> Vec<u8> {
+    let mut program = Program::default();
+    begin(&mut program, maps);
+    program.load_word(R8, R6, child_at).store_word(FRAME, KEY, R8).store_number(FRAME, PATHS, 1);
+    program.map(R1, maps.processes.number()).copy(R2, FRAME).add(R2, KEY.into()).copy(R3, FRAME).add(R3, PATHS.into());
+    program.set(R4, 0).call(Helper::MapUpdate);
+    reserve(&mut program, maps, RECORD_BYTES);
+    program.store_number(R9, 0, FORK as i32).store_number(R9, NUMBER_AT, 0);
+    program.call(Helper::Time).store(R9, BEGIN_AT, R0).store(R9, TOOK_AT, R8).store(R9, THREAD_AT, R7);
+    program.set(R1, 0).store(R9, RESULT_AT, R1);
+    (0..6).for_each(|place| {
+        program.store(R9, ARGUMENTS_AT + 8 * place, R1);
+    });
+    submit(&mut program);
+    end(&mut program, maps);
+    program.bytes()
+}
+
+/// At `block_bio_queue` or at a completion: makes a record of this kind, with the sector in the place of the duration, and the number
+/// of sectors and the letters for what it is in the place of the first arguments.
+pub(super) fn block(maps: &Maps, kind: u32, fields: BlockFields) -> Vec<u8> {
+    let mut program = Program::default();
+    program.copy(R6, R1).load_word(R8, R6, fields.device).store_word(FRAME, KEY, R8);
+    program.look_up(maps.devices.number(), KEY.into()).jump_if(R0, 0, "out");
+    reserve(&mut program, maps, RECORD_BYTES);
+    program.store_number(R9, 0, kind as i32).store_word(R9, NUMBER_AT, R8);
+    program.call(Helper::Time).store(R9, BEGIN_AT, R0).call(Helper::Thread).store(R9, THREAD_AT, R0);
+    program.load(R1, R6, fields.sector).store(R9, TOOK_AT, R1);
+    match fields.error {
+        Some(error) => program.load_word(R1, R6, error),
+        None => program.set(R1, 0),
+    };
+    program.store(R9, RESULT_AT, R1).load_word(R1, R6, fields.sectors).store(R9, ARGUMENTS_AT, R1);
+    if let Some(letters) = fields.letters {
+        // Events are read in words that begin at multiples of their size.
+        program.load_word(R1, R6, letters).store_word(R9, ARGUMENTS_AT + 8, R1);
+        program.load_word(R1, R6, letters + 4).store_word(R9, ARGUMENTS_AT + 12, R1).set(R1, 0);
+    } else {
+        program.set(R1, 0).store(R9, ARGUMENTS_AT + 8, R1);
+    }
+    (2..6).for_each(|place| {
+        program.store(R9, ARGUMENTS_AT + 8 * place, R1);
+    });
+    submit(&mut program);
+    end(&mut program, maps);
+    program.bytes()
+}

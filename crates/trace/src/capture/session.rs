@@ -1,0 +1,311 @@
+//! From what the kernel hands over to records: by what is known of each process, in the order of their beginnings.
+
+use super::programs::{CALL, COMPLETED, FORK, PATH_BYTES, QUEUED, RECORD_BYTES};
+use crate::blocks::{BlockEvent, Blocks, SECTOR_BYTES, Step, letters};
+use crate::calls::{Argument, Call};
+use crate::names::Names;
+use crate::own::OwnWriter;
+use crate::pending::Pending;
+use crate::record::{Record, RecordedAct, Task};
+use crate::world::{Returned, Value, World};
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Write};
+
+/// Records that are held back so that they leave in the order of their beginnings. The ring has them in that of their ends.
+const HELD_MAX: usize = 1 << 15;
+
+/// Numbers of calls are below this.
+pub(super) const CALLS_MAX: usize = 512;
+
+/// Numbers of calls on this machine.
+#[rustfmt::skip]
+pub(super) const NUMBERS: &[(i64, &str)] = &[
+    (libc::SYS_read, "read"), (libc::SYS_pread64, "pread64"), (libc::SYS_readv, "readv"), (libc::SYS_preadv, "preadv"),
+    (libc::SYS_preadv2, "preadv2"), (libc::SYS_write, "write"), (libc::SYS_pwrite64, "pwrite64"), (libc::SYS_writev, "writev"),
+    (libc::SYS_pwritev, "pwritev"), (libc::SYS_pwritev2, "pwritev2"), (libc::SYS_open, "open"), (libc::SYS_openat, "openat"),
+    (libc::SYS_openat2, "openat2"), (libc::SYS_creat, "creat"), (libc::SYS_close, "close"), (libc::SYS_fsync, "fsync"),
+    (libc::SYS_fdatasync, "fdatasync"), (libc::SYS_sync_file_range, "sync_file_range"), (libc::SYS_sync, "sync"),
+    (libc::SYS_syncfs, "syncfs"), (libc::SYS_stat, "stat"), (libc::SYS_lstat, "lstat"), (libc::SYS_fstat, "fstat"),
+    (libc::SYS_newfstatat, "newfstatat"), (libc::SYS_statx, "statx"), (libc::SYS_access, "access"),
+    (libc::SYS_faccessat, "faccessat"), (libc::SYS_faccessat2, "faccessat2"), (libc::SYS_unlink, "unlink"),
+    (libc::SYS_unlinkat, "unlinkat"), (libc::SYS_mkdir, "mkdir"), (libc::SYS_mkdirat, "mkdirat"), (libc::SYS_rmdir, "rmdir"),
+    (libc::SYS_rename, "rename"), (libc::SYS_renameat, "renameat"), (libc::SYS_renameat2, "renameat2"), (libc::SYS_link, "link"),
+    (libc::SYS_linkat, "linkat"), (libc::SYS_symlink, "symlink"), (libc::SYS_symlinkat, "symlinkat"),
+    (libc::SYS_readlink, "readlink"), (libc::SYS_readlinkat, "readlinkat"), (libc::SYS_truncate, "truncate"),
+    (libc::SYS_ftruncate, "ftruncate"), (libc::SYS_fallocate, "fallocate"), (libc::SYS_getdents64, "getdents64"),
+    (libc::SYS_lseek, "lseek"), (libc::SYS_mmap, "mmap"), (libc::SYS_chmod, "chmod"), (libc::SYS_fchmod, "fchmod"),
+    (libc::SYS_fchmodat, "fchmodat"), (libc::SYS_chown, "chown"), (libc::SYS_fchown, "fchown"), (libc::SYS_lchown, "lchown"),
+    (libc::SYS_fchownat, "fchownat"), (libc::SYS_utimensat, "utimensat"), (libc::SYS_dup, "dup"), (libc::SYS_dup2, "dup2"),
+    (libc::SYS_dup3, "dup3"), (libc::SYS_chdir, "chdir"), (libc::SYS_fchdir, "fchdir"), (libc::SYS_execve, "execve"),
+    (libc::SYS_execveat, "execveat"),
+];
+
+/// The call by which io_uring begins.
+pub(super) const IO_URING_SETUP: i64 = libc::SYS_io_uring_setup;
+
+/// Makes records, and writes them.
+pub(super) struct Session<W> {
+    pub(super) world: World,
+    pub(super) names: Names,
+    writer: OwnWriter<W>,
+    /// By number.
+    calls: Vec<Option<&'static Call>>,
+    /// By begin and order.
+    held: BTreeMap<(u64, u64), Record>,
+    pub(super) records: u64,
+    pub(super) uses_io_uring: bool,
+    pub(super) maps_files: bool,
+    first_ns: Option<u64>,
+    known: HashSet<u32>,
+    blocks: Blocks,
+    pending: Pending,
+    values: Vec<Value>,
+}
+
+impl<W: Write> Session<W> {
+    pub(super) fn new(writer: OwnWriter<W>) -> Session<W> {
+        let mut calls = vec![None; CALLS_MAX];
+        NUMBERS.iter().for_each(|(number, name)| calls[*number as usize] = Call::named(name));
+        Session {
+            calls,
+            world: World::complete(),
+            names: Names::default(),
+            writer,
+            held: BTreeMap::new(),
+            records: 0,
+            uses_io_uring: false,
+            maps_files: false,
+            first_ns: None,
+            known: HashSet::new(),
+            blocks: Blocks::default(),
+            pending: Pending::default(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Takes what the kernel wrote.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some((head, paths)) = bytes.split_at_checked(RECORD_BYTES) else { return Ok(()) };
+        let word = |place: usize| u32::from_ne_bytes([head[place], head[place + 1], head[place + 2], head[place + 3]]);
+        let long = |place: usize| head[place..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        let (begin_ns, took_ns, thread) = (long(8), long(16), long(24));
+        let (process, thread) = ((thread >> 32) as u32, thread as u32);
+        match word(0) {
+            FORK => {
+                self.world.inherit(process, took_ns as u32);
+                return Ok(());
+            }
+            CALL => {}
+            kind @ (QUEUED | COMPLETED) => {
+                let text: Vec<u8> = head[48..56].iter().copied().take_while(|byte| *byte != 0).collect();
+                let step = if kind == QUEUED { Step::Queued } else { Step::Completed(i64::from(long(32) as i32)) };
+                let range = (took_ns, long(40));
+                return self.request(
+                    step,
+                    begin_ns,
+                    word(4),
+                    range,
+                    &String::from_utf8_lossy(&text),
+                    (process, thread),
+                );
+            }
+            _ => return Ok(()),
+        }
+        let number = i64::from(word(4));
+        if number == IO_URING_SETUP {
+            self.uses_io_uring = true;
+            return Ok(());
+        }
+        let Some(call) = self.calls.get(number as usize).copied().flatten() else { return Ok(()) };
+        let is_exec = call.effect == crate::calls::Effect::Execs;
+        if self.known.insert(thread) || is_exec {
+            let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
+            self.world.belongs(thread, process, command.trim_end());
+        }
+        let mut texts = paths.chunks(PATH_BYTES).map(|text| {
+            let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
+            String::from_utf8_lossy(&text[..end]).into_owned()
+        });
+        self.values.clear();
+        for (place, argument) in call.arguments().enumerate() {
+            let value = long(40 + 8 * place);
+            self.values.push(match argument {
+                Argument::Descriptor | Argument::Directory => Value::Descriptor(i64::from(value as i32), None),
+                Argument::Path | Argument::OtherPath => texts.next().map_or(Value::Unknown, Value::Path),
+                Argument::Ignored => Value::Unknown,
+                _ => Value::Number(value as i64),
+            });
+        }
+        let values = std::mem::take(&mut self.values);
+        let returned = Returned {
+            call,
+            arguments: &values,
+            result: long(32) as i64,
+            result_path: None,
+            thread,
+            at_ns: begin_ns,
+            took_ns,
+            is_thread: false,
+        };
+        let record = self.world.record(&returned, &mut self.names);
+        self.values = values;
+        let Some(record) = record else { return Ok(()) };
+        self.maps_files |= record.act == RecordedAct::Map;
+        self.held.insert((begin_ns, self.records), record);
+        self.records += 1;
+        if self.held.len() > HELD_MAX { self.pass_on() } else { Ok(()) }
+    }
+
+    /// A request to a device; its range is a sector and a number of sectors.
+    fn request(
+        &mut self,
+        step: Step,
+        at_ns: u64,
+        device: u32,
+        (sector, sectors): (u64, u64),
+        rwbs: &str,
+        (process, thread): (u32, u32),
+    ) -> io::Result<()> {
+        let length = sectors.saturating_mul(SECTOR_BYTES);
+        let known = match step {
+            Step::Completed(_) => Some((RecordedAct::Other, 0)),
+            _ => letters(rwbs, length),
+        };
+        let Some((act, flags)) = known else { return Ok(()) };
+        if step == Step::Queued && self.known.insert(thread) {
+            let command = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
+            self.world.belongs(thread, process, command.trim_end());
+        }
+        let task = match step {
+            Step::Queued => self.names.task(Task { process, thread, command: self.world.command(thread) }),
+            _ => 0,
+        };
+        let event = BlockEvent {
+            step,
+            at_ns,
+            device: (device >> 20, device & 0xf_ffff),
+            act,
+            flags,
+            offset: if length == 0 { 0 } else { sector.saturating_mul(SECTOR_BYTES) },
+            length,
+            task,
+        };
+        self.blocks.event(&event, &mut self.names, &mut self.pending);
+        self.requests()
+    }
+
+    /// Writes the requests whose turn has come.
+    fn requests(&mut self) -> io::Result<()> {
+        while let Some(record) = self.pending.next() {
+            self.held.insert((record.at_ns, self.records), record);
+            self.records += 1;
+            if self.held.len() > HELD_MAX {
+                self.pass_on()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// No more comes: what is still in flight goes without its end.
+    pub(super) fn close(&mut self) -> io::Result<()> {
+        self.pending.close();
+        self.requests()
+    }
+
+    fn pass_on(&mut self) -> io::Result<()> {
+        let Some(((begin_ns, _), record)) = self.held.pop_first() else { return Ok(()) };
+        let first_ns = *self.first_ns.get_or_insert(begin_ns);
+        self.writer.push(Record { at_ns: begin_ns.saturating_sub(first_ns), ..record }, &self.names)
+    }
+
+    /// Writes all that is held back.
+    pub(super) fn finish(mut self, facts: &super::Facts) -> io::Result<u64> {
+        while !self.held.is_empty() {
+            self.pass_on()?;
+        }
+        self.writer.finish(&self.names, facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iolog::Waits;
+    use crate::open::read;
+    use crate::own::Facts;
+    use std::io::Cursor;
+    use std::path::Path;
+
+    /// A record as the programs write it.
+    fn record(kind: u32, number: i64, fields: [u64; 4], arguments: [u64; 6], paths: &[&str]) -> Vec<u8> {
+        let mut bytes = [kind.to_ne_bytes(), (number as u32).to_ne_bytes()].concat();
+        fields.iter().chain(&arguments).for_each(|field| bytes.extend_from_slice(&field.to_ne_bytes()));
+        for path in paths {
+            let mut text = path.as_bytes().to_vec();
+            text.resize(PATH_BYTES, 0);
+            bytes.extend_from_slice(&text);
+        }
+        bytes
+    }
+
+    fn told(events: &[Vec<u8>]) -> Vec<String> {
+        let mut bytes = Vec::new();
+        let mut session = Session::new(OwnWriter::new(&mut bytes, &Facts::default()).unwrap());
+        session.world.is_in(7, "/data");
+        events.iter().for_each(|event| session.take(event).unwrap());
+        session.finish(&Facts::default()).unwrap();
+        let mut reader = read(Box::new(Cursor::new(bytes)), Path::new("r"), Waits::Manual).unwrap();
+        let records: Vec<Record> = reader.by_ref().map(Result::unwrap).collect();
+        let line = |record: &Record| {
+            let file = &reader.files()[record.file as usize];
+            format!("{} {} {file} {} {}", record.at_ns, record.act.name(), record.offset, record.result)
+        };
+        records.iter().map(line).collect()
+    }
+
+    const CLOEXEC: u64 = 0o2_000_000;
+    const HERE: u64 = -100_i64 as u64;
+
+    /// A child has its parent's descriptors and directory, until it runs another program; what was not opened is a pipe.
+    #[test]
+    fn descriptors_are_followed_through_forks_and_programs() {
+        let thread = |process: u64| process << 32 | process;
+        let open = |at, flags, result, name| {
+            record(CALL, libc::SYS_openat, [at, 5, thread(7), result], [HERE, 0, flags, 0, 0, 0], &[name])
+        };
+        let write = |at, process, descriptor| {
+            record(CALL, libc::SYS_write, [at, 5, thread(process), 3], [descriptor, 0, 3, 0, 0, 0], &[])
+        };
+        let events = [
+            open(100, 1, 3, "kept"),
+            open(110, 1 | CLOEXEC, 4, "closed"),
+            record(FORK, 0, [120, 8, thread(7), 0], [0; 6], &[]),
+            write(130, 8, 3),
+            write(140, 8, 4),
+            write(145, 8, 5),
+            record(CALL, libc::SYS_execve, [150, 5, thread(8), 0], [0; 6], &[]),
+            write(160, 8, 3),
+            write(170, 8, 4),
+            write(180, 7, 4),
+        ];
+        assert_eq!(
+            told(&events),
+            [
+                "0 open /data/kept 0 3",
+                "10 open /data/closed 0 4",
+                "30 write /data/kept 0 3",
+                "40 write /data/closed 0 3",
+                "60 write /data/kept 3 3",
+                "80 write /data/closed 0 3"
+            ]
+        );
+    }
+
+    /// A long call is in the ring behind short ones that began later.
+    #[test]
+    fn records_come_in_the_order_of_their_beginnings() {
+        let thread = 7 << 32 | 7;
+        let stat = |at, name| record(CALL, libc::SYS_stat, [at, 900, thread, 0], [0; 6], &[name]);
+        assert_eq!(told(&[stat(500, "/b"), stat(100, "/a"), b"short".to_vec()]), ["0 stat /a 0 0", "400 stat /b 0 0"]);
+    }
+}

@@ -1,0 +1,249 @@
+//! Reads the own format, whole or damaged.
+
+use super::bits::varint;
+use super::chunk::{Decoded, Decoder, RawChunk};
+use super::{BlockHeader, BlockKind, Facts, HEADER_BYTES, MAGIC, VERSION};
+use crate::error::TraceError;
+use crate::names::Names;
+use crate::open::Input;
+use crate::record::Record;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// A header's facts are no longer than this.
+const FACTS_BYTES_MAX: u32 = 1 << 20;
+
+/// A chunk is no longer than this: its records at their longest, and a lot of long names.
+const PAYLOAD_BYTES_MAX: u32 = 1 << 28;
+
+/// A part of a file that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// Where it begins, bytes.
+    pub at: u64,
+    /// What is wrong there.
+    pub reason: &'static str,
+}
+
+/// The chunks of a file, one after another, as they are.
+pub struct Chunks {
+    input: Input,
+    path: PathBuf,
+    /// Read, and not used yet; the file's byte `at` is its first.
+    held: Vec<u8>,
+    at: u64,
+    ended: bool,
+    facts: Facts,
+    /// Whether the file was closed: an index stands at its end.
+    is_closed: bool,
+    losses: Vec<Loss>,
+}
+
+impl Chunks {
+    /// From the start of the file; `path` is for messages.
+    ///
+    /// # Errors
+    /// [`TraceError`] where the header cannot be read.
+    pub fn new(input: Input, path: &Path) -> Result<Chunks, TraceError> {
+        let mut chunks = Chunks {
+            input,
+            path: path.to_owned(),
+            held: Vec::new(),
+            at: 0,
+            ended: false,
+            facts: Facts::default(),
+            is_closed: false,
+            losses: Vec::new(),
+        };
+        let wrong = |at, reason: &str| TraceError::Bytes { path: path.to_owned(), at, reason: reason.to_owned() };
+        chunks.fill(16)?;
+        let head = chunks.held.first_chunk::<16>().ok_or_else(|| wrong(0, "the header is cut off"))?;
+        let word = |place: usize| u32::from_le_bytes([head[place], head[place + 1], head[place + 2], head[place + 3]]);
+        let (version, size) = (word(8), word(12));
+        if head[..8] != MAGIC {
+            return Err(wrong(0, "not a trace of Plumb's"));
+        }
+        if version != VERSION {
+            let version = version.to_string();
+            return Err(TraceError::Version { path: path.to_owned(), format: "Plumb's trace", version, known: "1" });
+        }
+        if size > FACTS_BYTES_MAX {
+            return Err(wrong(12, "the header is too long"));
+        }
+        let whole = 16 + size as usize;
+        chunks.fill(whole + 4)?;
+        let crc = chunks.held.get(whole..whole + 4).ok_or_else(|| wrong(16, "the header is cut off"))?;
+        if crc != crc32c::crc32c(&chunks.held[..whole]).to_le_bytes() {
+            return Err(wrong(16, "the checksum of the header is wrong"));
+        }
+        chunks.facts = Facts::of(&String::from_utf8_lossy(&chunks.held[16..whole]));
+        chunks.skip(whole + 4);
+        Ok(chunks)
+    }
+
+    /// What the file says about itself; all of it once its end was read.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// What could not be read so far.
+    pub fn losses(&self) -> &[Loss] {
+        &self.losses
+    }
+
+    /// Notes a part that cannot be read.
+    pub fn lose(&mut self, at: u64, reason: &'static str) {
+        self.losses.push(Loss { at, reason });
+    }
+
+    /// Reads until this many bytes are held, or the input ends.
+    fn fill(&mut self, wanted: usize) -> Result<bool, TraceError> {
+        while self.held.len() < wanted && !self.ended {
+            let missing = (wanted - self.held.len()) as u64;
+            match self.input.by_ref().take(missing).read_to_end(&mut self.held) {
+                Ok(0) => self.ended = true,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(source) => return Err(TraceError::Io { path: self.path.clone(), source }),
+            }
+        }
+        Ok(self.held.len() >= wanted)
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.held.drain(..count.min(self.held.len()));
+        self.at += count as u64;
+    }
+
+    /// The next chunk; `None` at the end. What is between chunks and is none is skipped, and noted.
+    ///
+    /// # Errors
+    /// [`TraceError`] where reading fails.
+    pub fn next_chunk(&mut self) -> Result<Option<RawChunk>, TraceError> {
+        let mut is_lost = false;
+        loop {
+            let has_header = self.fill(HEADER_BYTES)?;
+            let header = self.held.first_chunk().filter(|_| has_header).and_then(BlockHeader::of);
+            match header {
+                Some(header) if header.payload_bytes <= PAYLOAD_BYTES_MAX => {
+                    let whole = HEADER_BYTES + header.payload_bytes as usize;
+                    if !self.fill(whole)? {
+                        self.lose(self.at, "the file ends within a chunk");
+                        self.held.clear();
+                        return Ok(None);
+                    }
+                    let at = self.at;
+                    let payload = self.held[HEADER_BYTES..whole].to_vec();
+                    self.skip(whole);
+                    match header.kind {
+                        BlockKind::Index => {
+                            self.index(&header, &payload);
+                            return Ok(None);
+                        }
+                        BlockKind::Chunk => {
+                            let (count, payload_crc, first_ns) = (header.count, header.payload_crc, header.first_ns);
+                            return Ok(Some(RawChunk { at, count, payload_crc, first_ns, payload }));
+                        }
+                    }
+                }
+                _ if self.held.is_empty() => {
+                    if !self.is_closed && !is_lost {
+                        self.lose(self.at, "the file was not closed: its last records may be missing");
+                    }
+                    return Ok(None);
+                }
+                _ => {
+                    if !is_lost {
+                        self.lose(self.at, "not a chunk");
+                    }
+                    is_lost = true;
+                    self.search()?;
+                }
+            }
+        }
+    }
+
+    /// Skips to the next place that may be a header.
+    fn search(&mut self) -> Result<(), TraceError> {
+        const STEP: usize = 1 << 16;
+        loop {
+            self.fill(STEP)?;
+            let is_header = |window: &[u8]| window == BlockHeader::CHUNK || window == BlockHeader::INDEX;
+            match self.held.windows(4).skip(1).position(is_header) {
+                Some(before) => {
+                    self.skip(before + 1);
+                    return Ok(());
+                }
+                None if self.ended => {
+                    self.skip(self.held.len());
+                    return Ok(());
+                }
+                None => self.skip(self.held.len().saturating_sub(3)),
+            }
+        }
+    }
+
+    fn index(&mut self, header: &BlockHeader, payload: &[u8]) {
+        if crc32c::crc32c(payload) != header.payload_crc {
+            return self.lose(self.at, "the checksum of the index is wrong");
+        }
+        let mut rest = payload;
+        for _ in 0..u64::from(header.count) * 4 {
+            if varint(&mut rest).is_none() {
+                return self.lose(self.at, "the index is cut off");
+            }
+        }
+        self.facts.0.extend(Facts::of(&String::from_utf8_lossy(rest)).0);
+        self.is_closed = true;
+    }
+}
+
+/// Reads records one after another.
+pub struct OwnReader {
+    chunks: Chunks,
+    names: Names,
+    decoder: Decoder,
+    decoded: Decoded,
+    at: usize,
+}
+
+impl OwnReader {
+    pub(crate) fn new(input: Input, path: &Path) -> Result<OwnReader, TraceError> {
+        Ok(OwnReader {
+            chunks: Chunks::new(input, path)?,
+            names: Names::default(),
+            decoder: Decoder::default(),
+            decoded: Decoded::default(),
+            at: 0,
+        })
+    }
+
+    /// Files and threads so far.
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The chunks that it reads.
+    pub(crate) fn chunks(&self) -> &Chunks {
+        &self.chunks
+    }
+
+    pub(crate) fn next(&mut self) -> Option<Result<Record, TraceError>> {
+        while self.at == self.decoded.records.len() {
+            let chunk = match self.chunks.next_chunk() {
+                Ok(chunk) => chunk?,
+                Err(error) => return Some(Err(error)),
+            };
+            self.at = 0;
+            match self.decoder.decode(&chunk, &mut self.decoded) {
+                Ok(()) => self.decoded.number(&mut self.names),
+                Err(reason) => {
+                    self.chunks.lose(chunk.at, reason);
+                    self.decoded.records.clear();
+                }
+            }
+        }
+        self.at += 1;
+        Some(Ok(self.decoded.records[self.at - 1]))
+    }
+}

@@ -1,0 +1,134 @@
+//! Characterises a file: chunks of Plumb's own form are read, decoded and counted by threads of their own.
+
+use super::{Character, Sheet};
+use crate::error::TraceError;
+use crate::iolog::Waits;
+use crate::names::Names;
+use crate::open::{Format, Input, RecordingReader, open_as};
+use crate::own::{Chunks, Decoded, Decoder, Facts, Loss, MAGIC, RawChunk};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// Chunks that wait between two threads.
+const WAITING: usize = 3;
+
+/// Threads that decode, at most.
+const DECODERS_MAX: usize = 8;
+
+/// What a decoder hands on.
+type Outcome = Result<Decoded, (u64, &'static str)>;
+
+/// What was found out about a file.
+pub struct Shown {
+    /// What it is like.
+    pub sheet: Sheet,
+    /// Its form.
+    pub format: Format,
+    /// What it says about itself.
+    pub facts: Facts,
+    /// What of it could not be read.
+    pub losses: Vec<Loss>,
+}
+
+/// Finds out what a recording is like.
+///
+/// # Errors
+/// The problem with the recording.
+pub fn show(path: &Path, waits: Waits, format: Option<Format>) -> Result<Shown, TraceError> {
+    let io = |source| TraceError::Io { path: path.to_owned(), source };
+    if format.is_none() || format == Some(Format::Own) {
+        let mut file = File::open(path).map_err(io)?;
+        let mut head = Vec::new();
+        file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut head).map_err(io)?;
+        if head == MAGIC {
+            let whole: Input = Box::new(BufReader::with_capacity(1 << 20, std::io::Cursor::new(head).chain(file)));
+            return chunks(Chunks::new(whole, path)?);
+        }
+    }
+    let mut reader = open_as(path, waits, format)?;
+    let sheet = characterise(&mut reader)?;
+    Ok(Shown { sheet, format: reader.format().clone(), facts: Facts::default(), losses: Vec::new() })
+}
+
+/// What the records of a recording are like.
+///
+/// # Errors
+/// The problem with the recording.
+pub fn characterise(reader: &mut RecordingReader) -> Result<Sheet, TraceError> {
+    let mut character = Character::new();
+    for record in reader.by_ref() {
+        character.add(&record?);
+    }
+    Ok(character.finish(reader.names()))
+}
+
+fn chunks(mut chunks: Chunks) -> Result<Shown, TraceError> {
+    let decoders = thread::available_parallelism().map_or(1, usize::from).saturating_sub(1).clamp(1, DECODERS_MAX);
+    let (mut character, mut names) = (Character::new(), Names::default());
+    let mut undecoded = Vec::new();
+    let (reading, chunks) = thread::scope(|scope| {
+        let (mut raw, mut done, mut used) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..decoders {
+            let (to_decoder, from_reader) = sync_channel(WAITING);
+            let (to_counter, from_decoder) = sync_channel(WAITING);
+            let (give_back, again) = sync_channel(WAITING + 2);
+            scope.spawn(move || decode(&from_reader, &to_counter, &again));
+            raw.push(to_decoder);
+            done.push(from_decoder);
+            used.push(give_back);
+        }
+        let reader = scope.spawn(move || {
+            let outcome = hand_out(&mut chunks, &raw);
+            (outcome, chunks)
+        });
+        // Each decoder has every so many-th chunk: taken in turn, they come in the order of the file.
+        for turn in (0..decoders).cycle() {
+            match done[turn].recv() {
+                Ok(Ok(mut decoded)) => {
+                    let numbers = decoded.numbers(&mut names);
+                    for record in &mut decoded.records {
+                        numbers.apply(record);
+                        character.add(record);
+                    }
+                    // Its room is used again; the decoder may be gone.
+                    let _ = used[turn].try_send(decoded);
+                }
+                Ok(Err((at, reason))) => undecoded.push(Loss { at, reason }),
+                Err(_) => break,
+            }
+        }
+        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    reading?;
+    let mut losses = [chunks.losses(), &undecoded].concat();
+    losses.sort_by_key(|loss| loss.at);
+    Ok(Shown { sheet: character.finish(&names), format: Format::Own, facts: chunks.facts().clone(), losses })
+}
+
+/// Reads chunks, and gives them to decoders in turn.
+fn hand_out(chunks: &mut Chunks, decoders: &[SyncSender<RawChunk>]) -> Result<(), TraceError> {
+    for turn in (0..decoders.len()).cycle() {
+        let Some(chunk) = chunks.next_chunk()? else { break };
+        if decoders[turn].send(chunk).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn decode(chunks: &Receiver<RawChunk>, to_counter: &SyncSender<Outcome>, used: &Receiver<Decoded>) {
+    let mut decoder = Decoder::default();
+    for chunk in chunks {
+        let mut decoded = used.try_recv().unwrap_or_default();
+        let outcome = match decoder.decode(&chunk, &mut decoded) {
+            Ok(()) => Ok(decoded),
+            Err(reason) => Err((chunk.at, reason)),
+        };
+        if to_counter.send(outcome).is_err() {
+            return;
+        }
+    }
+}
