@@ -273,7 +273,6 @@ pub const TOPICS: &[Topic] = &[
         )],
         exits: READS,
     },
-    Topic { command: "study list", examples: &[example("List stored studies", "plumb study list")], exits: READS },
     Topic {
         command: "trace",
         examples: &[
