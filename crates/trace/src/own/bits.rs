@@ -93,6 +93,12 @@ impl<'a> BitReader<'a> {
         u64::from_le_bytes(word)
     }
 
+    /// How many bits are ready.
+    #[inline(always)]
+    pub(crate) fn ready(&self) -> u32 {
+        self.count
+    }
+
     /// The next bits, which stay.
     #[inline(always)]
     pub(crate) fn peek(&self, mask: u64) -> u64 {

@@ -197,9 +197,9 @@ pub(crate) fn decode(
     out: &mut Vec<u64>,
 ) -> Result<(), &'static str> {
     const SHORT: &str = "a column is cut off";
-    out.clear();
     let kind = take(input, 1).ok_or(SHORT)?[0];
     if kind == CONSTANT {
+        out.clear();
         out.resize(count, varint(input).ok_or(SHORT)?);
         return Ok(());
     }
@@ -253,6 +253,9 @@ pub(crate) fn decode(
     values(bits, count, tables, out)
 }
 
+/// Bits of the longest code, and of as many as are taken at once behind it.
+const CODE_AND_HALF: u32 = LONGEST + 32;
+
 /// The loop that all time goes to.
 fn values(mut bits: BitReader<'_>, count: usize, tables: &Tables, out: &mut Vec<u64>) -> Result<(), &'static str> {
     const MISSING: &str = "a column's table has a gap";
@@ -260,7 +263,9 @@ fn values(mut bits: BitReader<'_>, count: usize, tables: &Tables, out: &mut Vec<
     let meanings = tables.meanings.as_slice();
     out.resize(count, 0);
     for slot in out.iter_mut() {
-        bits.refill();
+        if bits.ready() < CODE_AND_HALF {
+            bits.refill();
+        }
         let step = steps[bits.peek((1 << LONGEST) - 1) as usize];
         bits.drop(u32::from(step & 15));
         let Some(meaning) = meanings.get(usize::from(step >> 4)) else { return Err(MISSING) };
