@@ -159,15 +159,25 @@ fn missing(done: &[Done], cases: &[Case]) -> Vec<usize> {
     missing
 }
 
-/// A case that is blocked by one that passed has failed itself.
-fn resolve(done: &mut [Done], cases: &[Case]) {
+/// A case that is blocked by one that passed has failed itself. If several are, for the same reason, the first one stands for them: the
+/// others are blocked by it.
+pub(crate) fn resolve(done: &mut [Done], cases: &[Case]) {
     let passed: Vec<usize> = done.iter().filter(|done| is_well(&done.outcome)).map(|done| done.case).collect();
+    let mut stands_for: Vec<(String, usize)> = Vec::new();
     for one in done.iter_mut() {
-        let Outcome::Blocked { by, why } = &one.outcome else { continue };
+        let Outcome::Blocked { by, why } = &mut one.outcome else { continue };
         let index = cases.iter().position(|case| case.id == *by);
-        if index.is_none_or(|index| passed.contains(&index) || index == one.case) {
-            let failure = Failure { what: "the set-up".to_owned(), expected: "success".to_owned(), got: why.clone() };
-            one.outcome = Outcome::Fail(vec![failure], 1);
+        if index.is_some_and(|index| !passed.contains(&index) && index != one.case) {
+            continue;
+        }
+        match stands_for.iter().find(|(reason, _)| reason == by) {
+            Some((_, first)) => *by = cases[*first].id.clone(),
+            None => {
+                stands_for.push((by.clone(), one.case));
+                let failure =
+                    Failure { what: "the set-up".to_owned(), expected: "success".to_owned(), got: why.clone() };
+                one.outcome = Outcome::Fail(vec![failure], 1);
+            }
         }
     }
 }

@@ -59,6 +59,11 @@ fn what_blocks_is_a_case() {
             let id = file[at + 8..].split('"').next().unwrap();
             assert!(ids.iter().any(|known| known == id), "{id}");
         }
+        for call in file.split("premise(").skip(1) {
+            // The condition, then the id, or a variable and a text.
+            let Some(id) = call.split(';').next().and_then(|call| call.split('"').nth(1)) else { continue };
+            assert!(id.contains(' ') || ids.iter().any(|known| known == id), "{id}");
+        }
     }
     for kind in Kind::ALL {
         assert!(ids.iter().any(|known| known == kind.made_by()), "{}", kind.made_by());
@@ -140,6 +145,32 @@ fn a_known_defect_is_found_with_its_calls() {
     let Outcome::Fail(failures, 1) = &done.outcome else { panic!("{:?}", done.outcome) };
     assert_eq!((failures[0].expected.as_str(), failures[0].got.as_str()), ("EPERM", "EISDIR"));
     assert!(done.calls.iter().any(|call| call.contains("SYS_unlinkat, AT_FDCWD, \"d\"")), "{:?}", done.calls);
+}
+
+// Protects: one cause is one failure. What is blocked by a case that failed stays blocked; what is blocked by one that passed has failed, once.
+#[test]
+fn one_cause_is_one_failure() {
+    let all = cases();
+    let index = |id: &str| all.iter().position(|case| case.id == id).unwrap();
+    let done = |id: &str, outcome| Done { case: index(id), outcome, checks: 1, flaky: false, calls: vec![], micros: 1 };
+    let blocked = |by: &str| Outcome::Blocked { by: by.to_owned(), why: "x".to_owned() };
+    let mut report = vec![
+        done("make.link", Outcome::Fail(vec![], 1)),
+        done("link.kinds", blocked("make.link")),
+        done("stat.stable", Outcome::Pass),
+        done("mkdir.eexist", blocked("stat.stable")),
+        done("mkfifo.eexist", blocked("stat.stable")),
+    ];
+    crate::run::resolve(&mut report, &all);
+    let kinds: Vec<&str> = report
+        .iter()
+        .map(|done| match &done.outcome {
+            Outcome::Fail(..) => "fail",
+            Outcome::Blocked { by, .. } => by,
+            _ => "",
+        })
+        .collect();
+    assert_eq!(kinds, ["fail", "make.link", "", "fail", "mkdir.eexist"]);
 }
 
 #[test]

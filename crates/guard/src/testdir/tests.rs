@@ -55,6 +55,31 @@ fn removal_takes_deep_trees_many_files_and_what_has_no_permissions() {
     assert_eq!(list(base.path()), [""; 0]);
 }
 
+// Protects: tests of conformance set flags of chattr; what a kill left with them is removed all the same.
+#[cfg(target_os = "linux")]
+#[test]
+fn root_removal_takes_what_is_immutable_or_append_only() {
+    use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+    if !is_root() {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let dir = TestDir::create(base.path(), "").unwrap();
+    let sub = dir.path().join("sub");
+    fs::create_dir(&sub).unwrap();
+    for (name, flag) in [("sub/file", IFlags::IMMUTABLE), ("sub", IFlags::APPEND), ("file", IFlags::APPEND)] {
+        let path = dir.path().join(name);
+        if name.ends_with("file") {
+            fs::write(&path, "x").unwrap();
+        }
+        let file = fs::File::open(&path).unwrap();
+        let Ok(flags) = ioctl_getflags(&file) else { return skipped("no flags of chattr on this file system") };
+        ioctl_setflags(&file, flags | flag).unwrap();
+    }
+    dir.remove().unwrap();
+    assert_eq!(list(base.path()), [""; 0]);
+}
+
 /// A FUSE file system over a directory, unmounted on drop; `None`, said aloud, where there is none.
 struct Fuse {
     mount: tempfile::TempDir,

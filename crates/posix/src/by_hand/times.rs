@@ -249,6 +249,16 @@ pub(super) const CASES: &[Hand] = &[
         Ok(())
     }),
     shall(
+        "stat.stable",
+        "stat()",
+        "A directory that nobody changes stays as it is, also when a name is looked up in it, or it is to be made again.",
+        |cx| {
+            let changes = crate::errors::drift(cx);
+            cx.that(changes.is_none(), "a directory that is left alone", "no change", &changes.unwrap_or_default());
+            Ok(())
+        },
+    ),
+    shall(
         "stat.dev-ino",
         "stat()",
         "Two files never share an inode number, a file and its directory share the device.",

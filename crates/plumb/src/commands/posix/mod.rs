@@ -19,7 +19,7 @@ use plumb_document::json;
 use plumb_report::posix as page;
 use plumb_result::Conformance;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Runs the command.
 pub fn run(arguments: &PosixArguments, common: &Common) -> Result<End, Stopped> {
@@ -81,12 +81,11 @@ fn write_all(arguments: &PosixArguments, conformance: &Conformance, common: &Com
     } else {
         output::print(&page::page(conformance, common.verbose, &session::style()));
     }
-    let files: [(&Option<PathBuf>, fn(&Conformance) -> String); 2] =
-        [(&arguments.junit, page::junit), (&arguments.md, page::markdown)];
-    for (path, text) in files {
-        if let Some(path) = path {
-            write(path, &text(conformance))?;
-        }
+    if let Some(path) = &arguments.junit {
+        write(path, &page::junit(conformance))?;
+    }
+    if let Some(path) = &arguments.md {
+        write(path, &page::markdown(conformance))?;
     }
     if let Some(path) = &arguments.output {
         write(path, &(json::to_string_pretty(conformance).map_err(Stopped::io)? + "\n"))?;
