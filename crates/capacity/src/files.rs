@@ -7,7 +7,7 @@ use plumb_guard::testdir::TestDir;
 use plumb_guard::{FileOpening, Guard, Intent, IoMode, Refusal};
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// File systems such as FAT hold no files of 4 GiB.
 const FILE_BYTES: u64 = 1 << 30;
@@ -86,7 +86,7 @@ impl Files {
         for (number, from) in (0..usable).step_by(FILE_BYTES as usize).enumerate() {
             let bytes = FILE_BYTES.min(usable - from);
             let opening = FileOpening { intent: Intent::Truncate, mode: IoMode::Buffered, needed_bytes: usable - from };
-            let file = guard.open_in(directory, &path.join(number.to_string()), opening)?;
+            let file = guard.open_in(directory, Path::new(&number.to_string()), opening)?;
             files.push(Direct::new(file, bytes));
         }
         Ok(Files { files, covered: Covered { bytes: usable, of_bytes: space.size_bytes } })

@@ -15,7 +15,7 @@ fn a_device_that_lies_is_found() {
         return;
     }
     let found = |lie: Lie, options: &str| {
-        let (liar, home) = (Liar::new(512 * MIB, 96 * MIB, lie), Home::new());
+        let (liar, home) = (Liar::new(256 * MIB, 48 * MIB, lie), Home::new());
         let said = home.plumb(&format!("verify-capacity {options} --json {}", liar.device.display())).expect(1);
         let report = said.json();
         (
@@ -25,10 +25,10 @@ fn a_device_that_lies_is_found() {
         )
     };
     for options in ["--quick", ""] {
-        assert_eq!(found(Lie::Drops, options), ("ends early".to_owned(), Some(96 * MIB), Some(512 * MIB)), "{options}");
+        assert_eq!(found(Lie::Drops, options), ("ends early".to_owned(), Some(48 * MIB), Some(256 * MIB)), "{options}");
         assert_eq!(
             found(Lie::Wraps, options),
-            ("wraps around".to_owned(), Some(96 * MIB), Some(512 * MIB)),
+            ("wraps around".to_owned(), Some(48 * MIB), Some(256 * MIB)),
             "{options}"
         );
     }

@@ -74,25 +74,35 @@ struct Disk {
 }
 
 impl Disk {
-    fn place(&self, at: u64) -> Option<usize> {
+    /// Where bytes from `at` on are kept, and how many of them lie behind one another there; `None` where they are lost.
+    fn kept(&self, at: u64) -> Option<(usize, usize)> {
         let keeps = self.bytes.len() as u64;
-        match self.lie {
-            Lie::Wraps => Some((at % keeps) as usize),
-            Lie::Drops => (at < keeps).then_some(at as usize),
-        }
+        let place = match self.lie {
+            Lie::Wraps => at % keeps,
+            Lie::Drops if at >= keeps => return None,
+            Lie::Drops => at,
+        };
+        Some((place as usize, (keeps - place) as usize))
     }
 
-    fn write(&mut self, offset: u64, data: &[u8]) {
-        for (index, byte) in data.iter().enumerate() {
-            if let Some(place) = self.place(offset + index as u64) {
-                self.bytes[place] = *byte;
-            }
+    fn write(&mut self, mut offset: u64, mut data: &[u8]) {
+        while let Some((place, room)) = self.kept(offset).filter(|_| !data.is_empty()) {
+            let (now, later) = data.split_at(room.min(data.len()));
+            self.bytes[place..place + now.len()].copy_from_slice(now);
+            (offset, data) = (offset + now.len() as u64, later);
         }
     }
 
     fn read(&self, offset: u64, length: usize) -> Vec<u8> {
-        let end = self.claims.min(offset + length as u64);
-        (offset..end).map(|at| self.place(at).map_or(0, |place| self.bytes[place])).collect()
+        let length = length.min(self.claims.saturating_sub(offset) as usize);
+        let mut data = vec![0; length];
+        let mut done = 0;
+        while let Some((place, room)) = self.kept(offset + done as u64).filter(|_| done < length) {
+            let now = room.min(length - done);
+            data[done..done + now].copy_from_slice(&self.bytes[place..place + now]);
+            done += now;
+        }
+        data
     }
 }
 
