@@ -1,18 +1,18 @@
-//! All tests of the workspace, as `cargo test` runs them, but with one program of tests beside the others: the lab's waits for
+//! All tests of the workspace, as `cargo test` runs them, but with one program of tests beside the others: that of the lab waits for
 //! virtual machines most of its time. Tests that compare speeds run when nothing else does.
 
 use super::tools::{cargo, workspace};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 
 /// Of the workspace, a folder and a target in it.
 type Which = (&'static str, &'static str);
 
 /// Runs beside the others.
-const BESIDE: Which = ("crates/lab", "lab");
+const BESIDE: Which = ("crates/plumb", "lab");
 
 /// Runs when no other does: its tests compare speeds.
 const ALONE: Which = ("crates/plumb", "storage");
@@ -79,13 +79,10 @@ impl Suite {
         Ok(status.with_context(|| format!("cannot start {}", self.program.display()))?.success())
     }
 
-    /// Prints its output when it has ended: two at a time could not be read.
-    fn passes_beside(&self, environment: &Environment) -> Result<bool> {
+    /// Its output is for later: two at a time could not be read.
+    fn output(&self, environment: &Environment) -> Result<Output> {
         let output = self.command(environment).stdin(Stdio::null()).output();
-        let output = output.with_context(|| format!("cannot start {}", self.program.display()))?;
-        println!("\n== {}, beside the others", self.title());
-        print!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        Ok(output.status.success())
+        output.with_context(|| format!("cannot start {}", self.program.display()))
     }
 }
 
@@ -108,15 +105,16 @@ pub(super) fn run(environment: &Environment) -> Result<()> {
             failed.push(title);
         }
     };
-    thread::scope(|scope| -> Result<()> {
-        let other = scope.spawn(|| beside.passes_beside(environment));
+    let told = thread::scope(|scope| {
+        let other = scope.spawn(|| beside.output(environment));
         for suite in suites.iter().filter(|suite| !suite.is(BESIDE) && !suite.is(ALONE)) {
             note(suite.title(), suite.passes(environment)?);
         }
-        let passed = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        note(beside.title(), passed);
-        Ok(())
+        other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
+    println!("\n== {}, beside the others", beside.title());
+    print!("{}{}", String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
+    note(beside.title(), told.status.success());
     note(alone.title(), alone.passes(environment)?);
     println!("\n== examples in docstrings");
     let mut examples = cargo();

@@ -196,16 +196,16 @@ struct About<'a> {
 
 fn page(about: &About<'_>, probe: &Probe, whole: Option<&Pass>, style: &Style) -> String {
     let size = |bytes: u64| format::bytes_brief(bytes as f64);
-    let exact = |bytes: u64| format!("{} ({} bytes)", size(bytes), format::count(bytes as f64));
-    let ns = |took: Duration| format::seconds(took.as_nanos() as u64);
+    let exact = |bytes: u64| format!("{} ({bytes} bytes)", size(bytes));
+    let took = |took: Duration| format::time_brief(took.as_nanos() as f64);
     let mut page = format!("{}: {}\n", about.path.display(), exact(about.covered.of_bytes));
     let asked = probe.tally.asked_bytes() / plumb_capacity::BLOCK_BYTES;
     let wrong = probe.tally.wrong_bytes() / plumb_capacity::BLOCK_BYTES;
-    page.push_str(&format!("  probe      {asked} blocks of 4 KiB in {}, {wrong} of them wrong\n", ns(probe.took)));
+    page.push_str(&format!("  probe      {asked} blocks of 4 KiB in {}, {wrong} of them wrong\n", took(probe.took)));
     if let Some(pass) = whole {
         let tally = &pass.tally;
-        page.push_str(&format!("  written    {} in {}\n", size(tally.asked_bytes()), ns(pass.writing)));
-        page.push_str(&format!("  read back  {} in {}", size(tally.asked_bytes()), ns(pass.reading)));
+        page.push_str(&format!("  written    {} in {}\n", size(tally.asked_bytes()), took(pass.writing)));
+        page.push_str(&format!("  read back  {} in {}", size(tally.asked_bytes()), took(pass.reading)));
         let kinds = [
             (tally.nothing_bytes, "came back as zeros"),
             (tally.elsewhere_bytes, "belong elsewhere"),

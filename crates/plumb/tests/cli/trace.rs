@@ -200,10 +200,17 @@ fn record_sees_what_a_device_is_asked_for() {
 struct Loop(String);
 
 impl Loop {
+    /// `None` where there are none. One that another test takes first is no reason to give up.
     fn of(image: &Path) -> Option<Loop> {
-        let said = std::process::Command::new("losetup").args(["--find", "--show"]).arg(image).output().ok()?;
-        let name = String::from_utf8(said.stdout).ok()?.trim().to_owned();
-        said.status.success().then_some(Loop(name))
+        for _ in 0..20 {
+            let said = std::process::Command::new("losetup").args(["--find", "--show"]).arg(image).output().ok()?;
+            if said.status.success() {
+                return Some(Loop(String::from_utf8(said.stdout).ok()?.trim().to_owned()));
+            }
+            eprintln!("losetup: {}", String::from_utf8_lossy(&said.stderr));
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        None
     }
 }
 

@@ -81,7 +81,7 @@ fn with_a_full_disk_the_result_is_saved_elsewhere_and_completes_its_row() {
         return;
     }
     let home = Home::new();
-    let small = Tmpfs::new(&home.work().join("small"), "1m");
+    let small = Tmpfs::new(&home.work().join("small"), "2m");
     let database = small.0.join("plumb.db");
     let db = format!("--db {}", database.display());
     home.plumb(&format!("{db} run random-read --at sim:ssd")).expect(0);

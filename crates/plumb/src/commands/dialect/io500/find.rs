@@ -383,7 +383,7 @@ mod tests {
             assert_eq!(result.threads.len(), threads as usize);
         }
         let by_name = Find { newer_than: None, bytes: None, ..wanted.clone() };
-        assert_eq!(find(&by_name, 2, None).unwrap().found(), 6, "names alone");
+        assert_eq!(find(&by_name, 2, None).unwrap().found(), 5, "names alone");
         let nowhere = Find { root: at("none").display().to_string(), ..wanted };
         assert!(find(&nowhere, 1, None).unwrap_err().to_string().contains("none"));
     }
