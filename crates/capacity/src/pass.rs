@@ -68,8 +68,12 @@ pub fn check(
         }
         let data = buffer.first(length);
         stamps.make(offset, data);
-        // What was not written is not there when it is read.
-        let _ = medium.write(offset, data);
+        if medium.write(offset, data).is_err() {
+            // Of a transfer that fails, only some blocks may be bad. What was not written is not there when it is read.
+            for (block, at) in data.chunks_exact(BLOCK_BYTES as usize).zip((offset..).step_by(BLOCK_BYTES as usize)) {
+                let _ = medium.write(at, block);
+            }
+        }
     }
     medium.settle().map_err(CapacityError::Flush)?;
     let writing = begun.elapsed();
@@ -86,7 +90,7 @@ pub fn check(
             judge(&stamps, offset, data, &mut tally);
             continue;
         }
-        // Of a transfer that fails, only some blocks may be bad.
+        // As with writes.
         for at in (offset..offset + length).step_by(BLOCK_BYTES as usize) {
             let block = buffer.first(BLOCK_BYTES);
             let found = medium.read(at, block).map_or(Found::Failed, |()| stamps.judge(at, block));
