@@ -17,7 +17,7 @@ use plumb_report::style::Colour;
 use plumb_store::{Queue, RecoveredRun, Store};
 use plumb_study::Bench;
 use plumb_study::not_stored::NotStored;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -286,6 +286,21 @@ fn colour(terminal: bool) -> Colour {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     if terminal && !plain { Colour::Ansi } else { Colour::Never }
+}
+
+/// Annotations go to standard output, or to standard error where that is for a program; the runner reads both. The summary is
+/// appended to the runner's page. Source: "Workflow commands for GitHub Actions".
+pub fn to_github(annotations: &str, summary: &str, is_for_program: bool) -> Result<(), Stopped> {
+    if is_for_program {
+        output::error_text!("{annotations}");
+    } else {
+        output::print(annotations);
+    }
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
+    let path = Path::new(&path);
+    let appended = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    let appended = appended.and_then(|mut file| file.write_all(summary.as_bytes()));
+    appended.map_err(|error| Stopped::io(format!("cannot append to {}: {error}", path.display())))
 }
 
 /// Writes JSON to standard output.

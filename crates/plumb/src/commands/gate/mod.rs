@@ -19,7 +19,6 @@ use plumb_study::compare::CompareSide;
 use plumb_study::gate::{GateOutcome, PlacesRequest, gate_places, planned};
 use plumb_workload::Nanos;
 use plumb_workload::named::{self, Scale};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -207,22 +206,7 @@ fn write_all(arguments: &GateArguments, gate: &Gate, common: &Common) -> Result<
     write(&arguments.md, &|| Ok(page::markdown(gate)))?;
     write(&arguments.bencher, &|| Ok(json::to_string_pretty(&page::bencher(gate)).map_err(Stopped::io)? + "\n"))?;
     if arguments.github {
-        github(gate, common)?;
+        session::to_github(&page::annotations(gate), &page::markdown(gate), common.json)?;
     }
     Ok(())
-}
-
-/// Annotations go to standard output, or to standard error where that is JSON; the runner reads both.
-fn github(gate: &Gate, common: &Common) -> Result<(), Stopped> {
-    let annotations = page::annotations(gate);
-    if common.json {
-        output::error_text!("{annotations}");
-    } else {
-        output::print(&annotations);
-    }
-    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
-    let path = Path::new(&path);
-    let appended = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    let appended = appended.and_then(|mut file| file.write_all(page::markdown(gate).as_bytes()));
-    appended.map_err(|error| Stopped::io(format!("cannot append to {}: {error}", path.display())))
 }

@@ -18,7 +18,6 @@ use expected::Expectations;
 use plumb_document::json;
 use plumb_report::posix as page;
 use plumb_result::Conformance;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Runs the command.
@@ -91,22 +90,11 @@ fn write_all(arguments: &PosixArguments, conformance: &Conformance, common: &Com
         write(path, &(json::to_string_pretty(conformance).map_err(Stopped::io)? + "\n"))?;
     }
     if arguments.github {
-        github(conformance, common.json || arguments.tap)?;
+        session::to_github(
+            &page::annotations(conformance),
+            &page::markdown(conformance),
+            common.json || arguments.tap,
+        )?;
     }
     Ok(())
-}
-
-/// Annotations go to standard output, or to standard error where that is for a program; the runner reads both.
-fn github(conformance: &Conformance, is_for_program: bool) -> Result<(), Stopped> {
-    let annotations = page::annotations(conformance);
-    if is_for_program {
-        output::error_text!("{annotations}");
-    } else {
-        output::print(&annotations);
-    }
-    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
-    let path = Path::new(&path);
-    let appended = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    let appended = appended.and_then(|mut file| file.write_all(page::markdown(conformance).as_bytes()));
-    appended.map_err(|error| Stopped::io(format!("cannot append to {}: {error}", path.display())))
 }
