@@ -28,7 +28,7 @@ impl Buffer {
     }
 }
 
-/// Makes blocks of one run, which has a seed: those of earlier runs are told apart.
+/// Makes and checks stamped blocks. The seed tells the blocks of this run from those of earlier runs.
 pub(crate) struct Stamps {
     stamper: Stamper,
     filler: Filler,
@@ -54,13 +54,22 @@ impl Stamps {
 
     /// What a block that was read at `offset` is.
     pub(crate) fn judge(&self, offset: u64, block: &[u8]) -> Found {
-        let expected = ExpectedBlock { file: 0, offset, seed: Some(self.seed), sequence_min: None };
-        match check(block, &expected).map_err(|mismatch| mismatch.difference) {
-            Ok(()) => Found::Right,
-            Err(HeaderDifference::NeverWritten) => Found::Nothing,
-            Err(HeaderDifference::OtherOffset { found }) => Found::Elsewhere { belongs_at: found },
-            Err(HeaderDifference::OtherSeed { .. }) => Found::Old,
-            Err(_) => Found::Other,
+        match self.difference(offset, block) {
+            None => Found::Right,
+            Some(HeaderDifference::NeverWritten) => Found::Nothing,
+            Some(HeaderDifference::OtherSeed { .. }) => Found::Old,
+            // A block of an earlier run, or a damaged one, says nothing about where addresses lead.
+            Some(HeaderDifference::OtherOffset { found }) => match self.difference(found, block) {
+                None => Found::Elsewhere { belongs_at: found },
+                Some(HeaderDifference::OtherSeed { .. }) => Found::Old,
+                Some(_) => Found::Other,
+            },
+            Some(_) => Found::Other,
         }
+    }
+
+    fn difference(&self, offset: u64, block: &[u8]) -> Option<HeaderDifference> {
+        let expected = ExpectedBlock { file: 0, offset, seed: Some(self.seed), sequence_min: None };
+        check(block, &expected).err().map(|mismatch| mismatch.difference)
     }
 }

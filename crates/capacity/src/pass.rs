@@ -39,8 +39,8 @@ pub struct Pass {
     pub reading: Duration,
 }
 
-/// Writes all of the space and reads it back. A block that cannot be written or read is counted, and ends nothing. `goes_on` is told
-/// how far it has come, and answers whether to go on.
+/// Writes all of the space and reads it back. Blocks that cannot be written or read are counted, and do not end the check. `goes_on`
+/// gets the progress and returns whether to continue.
 ///
 /// # Errors
 /// It is interrupted, has no room for a block, or cannot be flushed.

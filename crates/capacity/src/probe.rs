@@ -34,7 +34,8 @@ pub struct Probe {
     pub took: Duration,
 }
 
-/// Asks the few blocks, and where some are wrong, as many more as finding the real end takes. `goes_on` answers whether to.
+/// Asks the few blocks, and where some are wrong, as many more as finding the real end takes. `goes_on` returns
+/// whether to continue.
 ///
 /// # Errors
 /// It is interrupted, the space has no room for a block, or it cannot be flushed.
@@ -71,6 +72,10 @@ pub fn probe(medium: &mut dyn Medium, seed: u64, goes_on: &mut dyn FnMut() -> bo
         Verdict::Ends { holds_bytes } => {
             let beyond = tally.first_wrong.unwrap_or(bytes);
             Verdict::Ends { holds_bytes: asked.end_between(holds_bytes, beyond, goes_on)? }
+        }
+        // Seen in a few blocks, a wrong one may have been misdirected once.
+        Verdict::Wraps { holds_bytes } if !asked.wraps_after(holds_bytes)? => {
+            Verdict::Damaged { wrong_bytes: tally.wrong_bytes() }
         }
         other => other,
     };
@@ -122,6 +127,14 @@ impl Asked<'_> {
 
     fn settle(&mut self) -> Result<(), CapacityError> {
         self.medium.settle().map_err(CapacityError::Flush)
+    }
+
+    /// Whether a write that many bytes behind the first block overwrites it.
+    fn wraps_after(&mut self, bytes: u64) -> Result<bool, CapacityError> {
+        self.write(0);
+        self.write(bytes);
+        self.settle()?;
+        Ok(self.read(0) == Found::Elsewhere { belongs_at: bytes })
     }
 
     /// Where the space that is there ends, by halves: up to `right` it is, at `wrong` it is not.

@@ -12,7 +12,7 @@ pub(crate) enum Found {
     Nothing,
     /// A block that belongs at another offset.
     Elsewhere { belongs_at: u64 },
-    /// What an earlier run wrote there, or something older still.
+    /// What an earlier check wrote: this one's write is lost.
     Old,
     /// Data that is neither: damaged, or never written by us.
     Other,
@@ -29,9 +29,9 @@ pub struct Tally {
     pub nothing_bytes: u64,
     /// Bytes that belong elsewhere.
     pub elsewhere_bytes: u64,
-    /// Bytes that an earlier run wrote: this one's writes are lost.
+    /// Bytes that an earlier check wrote: this one's writes are lost.
     pub old_bytes: u64,
-    /// Bytes that nobody wrote so.
+    /// Bytes with other content: damaged, or never written by a check.
     pub other_bytes: u64,
     /// Bytes that could not be written or read.
     pub failed_bytes: u64,
@@ -48,7 +48,8 @@ pub struct Tally {
 pub enum Verdict {
     /// All that was asked is right.
     Holds,
-    /// An address means the same as the one so many bytes below: later writes destroy earlier ones.
+    /// Addresses wrap around: an offset leads to the same place as the one `holds_bytes` below it, so that later writes overwrite
+    /// earlier ones.
     Wraps {
         /// What it really holds, in bytes; where it is judged by few blocks, at most so much.
         holds_bytes: u64,
@@ -99,11 +100,13 @@ impl Tally {
 
     /// What follows from them.
     pub fn verdict(&self) -> Verdict {
+        let damaged = Verdict::Damaged { wrong_bytes: self.wrong_bytes() };
         match (self.first_wrong, self.distance) {
             (None, _) => Verdict::Holds,
-            (Some(_), Some(distance)) => Verdict::Wraps { holds_bytes: distance },
+            // Where addresses wrap around, no more can be right than is there. A single misdirected write leaves more.
+            (Some(_), Some(distance)) if self.right_bytes <= distance => Verdict::Wraps { holds_bytes: distance },
             (Some(first), None) if first >= self.right_until => Verdict::Ends { holds_bytes: self.right_until },
-            (Some(_), None) => Verdict::Damaged { wrong_bytes: self.wrong_bytes() },
+            (Some(_), _) => damaged,
         }
     }
 }

@@ -26,6 +26,11 @@ enum Lie {
     Damages {
         at: u64,
     },
+    /// One block is written to another place, once.
+    Misdirects {
+        from: u64,
+        to: u64,
+    },
 }
 
 struct Liar {
@@ -59,6 +64,11 @@ impl Medium for Liar {
             match self.lie {
                 Lie::Fails { at: bad } if at == bad => return Err(io::ErrorKind::Other.into()),
                 Lie::Damages { at: bad } if at == bad => block[100] ^= 1,
+                Lie::Misdirects { from, to } if at == from => {
+                    self.lie = Lie::None;
+                    self.blocks.insert(to, block);
+                    continue;
+                }
                 Lie::Caches { blocks } => {
                     self.cached.push_back((at, block.clone()));
                     if self.cached.len() > blocks {
@@ -137,6 +147,29 @@ fn a_bad_block_is_damage() {
     for lie in [Lie::Fails { at: 5 * MIB }, Lie::Damages { at: 5 * MIB }] {
         assert_eq!(whole(16 * MIB, 16 * MIB, lie), Verdict::Damaged { wrong_bytes: BLOCK_BYTES }, "{lie:?}");
     }
+}
+
+// Protects good storage: a write that went astray once is damage, and not a wrap-around, in both looks.
+#[test]
+fn a_misdirected_write_is_damage() {
+    let (claims, last) = (64 << 30, (64 << 30) - BLOCK_BYTES);
+    let probed = asked(claims, claims, Lie::Misdirects { from: last, to: MIB });
+    assert!(matches!(probed, Verdict::Damaged { .. }), "{probed:?}");
+    for (from, to) in [(5 * MIB, 2 * MIB), (2 * MIB, 5 * MIB)] {
+        let found = whole(16 * MIB, 16 * MIB, Lie::Misdirects { from, to });
+        assert!(matches!(found, Verdict::Damaged { .. }), "{found:?}");
+    }
+}
+
+// Protects: blocks that earlier checks of another layout left at other places are no wrap-around.
+#[test]
+fn an_earlier_runs_blocks_elsewhere_are_old() {
+    let mut liar = Liar::new(8 * MIB, 8 * MIB, Lie::None);
+    check(&mut liar, 1, &mut |_| true).unwrap();
+    let moved = liar.blocks.drain().map(|(at, block)| ((at + MIB) % (8 * MIB), block)).collect();
+    (liar.blocks, liar.real) = (moved, 0);
+    let tally = check(&mut liar, 2, &mut |_| true).unwrap().tally;
+    assert_eq!((tally.old_bytes, tally.distance), (8 * MIB, None));
 }
 
 // Protects: blocks of an earlier run are not taken for this run's where nothing was written.

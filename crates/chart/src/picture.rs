@@ -13,7 +13,7 @@ pub(crate) const FONT: &[u8] = include_bytes!("../font/DejaVuSans-subset.ttf");
 /// Pixels for each px of the drawing: sharp in print and on dense screens.
 const PIXELS: f32 = 2.0;
 
-/// A picture holds at most so many: those of 4 Gpx would need more memory than a chart is worth.
+/// Most pixels of a picture: three bytes each, 400 MB together.
 const PIXELS_MAX: usize = 1 << 27;
 
 /// Red, green, blue.

@@ -47,8 +47,8 @@ pub struct Exchange {
     pub source: u32,
     /// Who reads this rank's.
     pub reader: u32,
-    /// It sends before it receives. Somewhere in each circle of ranks somebody does, and somebody does not, so that nobody waits for
-    /// himself.
+    /// Whether this rank sends before it receives. In each ring of ranks at least one does and one does not, so that the ring cannot
+    /// deadlock.
     pub sends_first: bool,
     /// Ranks of other hosts are read; of a single host, the next rank is.
     pub between_hosts: bool,

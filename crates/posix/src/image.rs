@@ -7,7 +7,8 @@ use crate::facts::Facts;
 use crate::ops::{OPS, Op, Want};
 use crate::outcome::SkipKind;
 use crate::sys::{self, AT, R, V, nr};
-use std::process::{Command, Stdio};
+use std::fmt;
+use std::process::{Command, ExitStatus, Stdio};
 
 /// `LOOP_CTL_GET_FREE`, `LOOP_CONFIGURE` and the flag that detaches a loop device with its last user. Source: linux/loop.h.
 const GET_FREE: i64 = 0x4c82;
@@ -117,11 +118,13 @@ impl Image {
         let _ = sys::call(nr!(mkdirat), &[AT, V::P(MOUNT_POINT), V::O(0o755)]);
         let kind = facts.kind();
         let made = match kind {
-            "tmpfs" => mount("plumb", MOUNT_POINT, "tmpfs", TMPFS).map(|_| ()).map_err(crate::errno::name),
-            "overlay" => overlay().map_err(crate::errno::name),
+            "tmpfs" => mount("plumb", MOUNT_POINT, "tmpfs", TMPFS)
+                .map(|_| ())
+                .map_err(|error| ImageError::Call("mount", error)),
+            "overlay" => overlay().map_err(|error| ImageError::Call("mount", error)),
             kind => match RECIPES.iter().find(|recipe| recipe.kind == kind) {
                 Some(recipe) => on_loop(recipe),
-                None => Err("Plumb knows no way to make one".to_owned()),
+                None => Err(ImageError::Unknown),
             },
         };
         let is_bound = match made {
@@ -184,24 +187,47 @@ fn overlay() -> Result<(), i32> {
     sys::call(nr!(chdir), &[V::P("../..")]).map(|_| ())
 }
 
+/// Why a second file system cannot be made.
+enum ImageError {
+    /// A call failed with this errno.
+    Call(&'static str, i32),
+    /// The program that makes it ended so.
+    Program(&'static str, ExitStatus),
+    /// It cannot be started.
+    NotStarted(&'static str, std::io::Error),
+    /// There is no recipe.
+    Unknown,
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ImageError::Call(call, error) => write!(f, "{call}: {}", crate::errno::name(*error)),
+            ImageError::Program(program, status) => write!(f, "{program}: {status}"),
+            ImageError::NotStarted(program, error) => write!(f, "{program}: {error}"),
+            ImageError::Unknown => f.write_str("Plumb knows no way to make one"),
+        }
+    }
+}
+
 /// Makes a file system on a loop device over memory, and mounts it.
-fn on_loop(recipe: &Recipe) -> Result<(), String> {
-    let said = |what: &str, error: i32| format!("{what}: {}", crate::errno::name(error));
-    let memory = sys::call(nr!(memfd_create), &[V::P("plumb-posix"), V::N(0)]).map_err(|error| said("memfd", error))?;
+fn on_loop(recipe: &Recipe) -> Result<(), ImageError> {
+    let said = |call: &'static str| move |error: i32| ImageError::Call(call, error);
+    let memory = sys::call(nr!(memfd_create), &[V::P("plumb-posix"), V::N(0)]).map_err(said("memfd"))?;
     let size = V::N(recipe.mebibytes << 20);
-    sys::call(nr!(ftruncate), &[V::Fd(memory as i32), size]).map_err(|error| said("memfd", error))?;
-    let (device, path) = attach(memory as i32).map_err(|error| said("loop device", error))?;
-    let [program, options @ ..] = recipe.mkfs else { return Err(String::new()) };
+    sys::call(nr!(ftruncate), &[V::Fd(memory as i32), size]).map_err(said("memfd"))?;
+    let (device, path) = attach(memory as i32).map_err(said("loop device"))?;
+    let [program, options @ ..] = recipe.mkfs else { return Err(ImageError::Unknown) };
     let mut command = Command::new(program);
     command.args(options).arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let path_list = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path_list}:/usr/sbin:/sbin"));
     match command.status() {
         Ok(status) if status.success() => {}
-        Ok(status) => return Err(format!("{program}: {status}")),
-        Err(error) => return Err(format!("{program}: {error}")),
+        Ok(status) => return Err(ImageError::Program(program, status)),
+        Err(error) => return Err(ImageError::NotStarted(program, error)),
     }
-    let mounted = mount(&path, MOUNT_POINT, recipe.kind, "").map_err(|error| said("mount", error));
+    let mounted = mount(&path, MOUNT_POINT, recipe.kind, "").map_err(said("mount"));
     // From now on the mount holds it; without one it goes at once.
     sys::close(device);
     sys::close(memory as i32);

@@ -6,6 +6,7 @@ use crate::run::{Report, Request, RunError, run_here};
 use crate::sys::{self, Map, V, nr};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 /// Ids that are mapped.
 const IDS: u32 = 65_536;
@@ -66,11 +67,11 @@ pub(crate) fn run(request: Request<'_>) -> Result<Report, RunError> {
     let unshared = sys::call(nr!(read), &[V::Fd(ours), V::W(sys::cells(&mut word)), V::N(1)]);
     let mapped = match (unshared, word[0]) {
         (Ok(1), 0) => write_maps(child),
-        (Ok(1), error) => Err(crate::errno::name(i32::from(error))),
-        _ => Err("its process ended".to_owned()),
+        (Ok(1), error) => Err(NamespaceError::Call(i32::from(error))),
+        _ => Err(NamespaceError::Ended),
     };
     let _ = sys::call(nr!(write), &[V::Fd(ours), V::B(&[u8::from(mapped.is_ok())]), V::N(1)]);
-    mapped.map_err(RunError::Namespace)?;
+    mapped.map_err(|error| RunError::Namespace(error.to_string()))?;
     let mut done = Vec::new();
     let mut error = None;
     let mut bytes = vec![0u8; MESSAGE_MAX];
@@ -93,33 +94,58 @@ pub(crate) fn run(request: Request<'_>) -> Result<Report, RunError> {
     }
 }
 
+/// Why there is no user namespace.
+enum NamespaceError {
+    /// A call failed with this errno.
+    Call(i32),
+    /// Its process ended.
+    Ended,
+    /// A map cannot be written.
+    Map(String, io::Error),
+    /// The user has no ids in this file.
+    NoIds(&'static str),
+    /// The program that writes a map said this.
+    Program(&'static str, String),
+    /// It cannot be started.
+    NotStarted(&'static str, io::Error),
+}
+
+impl fmt::Display for NamespaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NamespaceError::Call(error) => f.write_str(&crate::errno::name(*error)),
+            NamespaceError::Ended => f.write_str("its process ended"),
+            NamespaceError::Map(path, error) => write!(f, "{path}: {error}"),
+            NamespaceError::NoIds(file) => {
+                write!(f, "{file} gives this user no ids; an administrator can: usermod --add-subuids")
+            }
+            NamespaceError::Program(program, said) => write!(f, "{program}: {said}"),
+            NamespaceError::NotStarted(program, error) => {
+                write!(f, "{program}: {error}; it comes with the package uidmap")
+            }
+        }
+    }
+}
+
 /// Maps root to this user and the rest to ids that the user may use: those of /etc/subuid by newuidmap(1); as root, all as they are.
-fn write_maps(child: i64) -> Result<(), String> {
+fn write_maps(child: i64) -> Result<(), NamespaceError> {
     let (uid, gid) = sys::who();
     if uid == 0 {
         for kind in ["uid", "gid"] {
             let path = format!("/proc/{child}/{kind}_map");
-            std::fs::write(&path, format!("0 {ROOT_FIRST} {IDS}\n")).map_err(|error| format!("{path}: {error}"))?;
+            let written = std::fs::write(&path, format!("0 {ROOT_FIRST} {IDS}\n"));
+            written.map_err(|error| NamespaceError::Map(path, error))?;
         }
         return Ok(());
     }
     for (program, file, id) in [("newuidmap", "/etc/subuid", uid), ("newgidmap", "/etc/subgid", gid)] {
-        let first = first_of(file, uid)
-            .ok_or_else(|| format!("{file} gives this user no ids; an administrator can: usermod --add-subuids"))?;
-        let mut command = Command::new(program);
-        command.arg(child.to_string()).args([
-            "0",
-            &id.to_string(),
-            "1",
-            "1",
-            &first.to_string(),
-            &(IDS - 1).to_string(),
-        ]);
-        let output = command.stdin(Stdio::null()).output();
-        match output {
-            Ok(output) if output.status.success() => {}
-            Ok(output) => return Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim())),
-            Err(error) => return Err(format!("{program}: {error}; it comes with the package uidmap")),
+        let first = first_of(file, uid).ok_or(NamespaceError::NoIds(file))?;
+        let ids = [0, id, 1, 1, first, IDS - 1].map(|number| number.to_string());
+        let output = Command::new(program).arg(child.to_string()).args(ids).stdin(Stdio::null()).output();
+        let output = output.map_err(|error| NamespaceError::NotStarted(program, error))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(NamespaceError::Program(program, said));
         }
     }
     Ok(())

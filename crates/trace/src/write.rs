@@ -292,14 +292,24 @@ const WRITE: u32 = 2 << 16;
 const FLUSH: u32 = 4 << 16;
 const DISCARD: u32 = 0x2000 << 16;
 
-/// A completion that is due: when, then its header's fields.
-type Completion = Reverse<(u64, u64, u32, u32, u32, u16)>;
+/// One record of version 7; in the order of their times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct BlktraceRecord {
+    at_ns: u64,
+    sector: u64,
+    bytes: u32,
+    action: u32,
+    process: u32,
+    device: u32,
+    error: u16,
+}
 
 /// Writes requests, and their completions where they are known, in the order of their times.
 struct BlktraceWriter<'a> {
     out: &'a mut dyn Write,
     sequence: u32,
-    completions: BinaryHeap<Completion>,
+    /// Those that are due, the earliest first.
+    completions: BinaryHeap<Reverse<BlktraceRecord>>,
 }
 
 /// Why a request was not written.
@@ -329,40 +339,40 @@ impl BlktraceWriter<'_> {
         };
         let bytes = u32::try_from(record.length).map_err(|_| RequestError::TooLong(record.length))?;
         self.complete(record.at_ns).map_err(RequestError::Io)?;
-        let sector = record.offset / 512;
-        self.header(record.at_ns, sector, bytes, QUEUED | action, device, process, 0).map_err(RequestError::Io)?;
+        let queued = BlktraceRecord {
+            at_ns: record.at_ns,
+            sector: record.offset / 512,
+            bytes,
+            action: QUEUED | action,
+            process,
+            device,
+            error: 0,
+        };
+        self.put(&queued).map_err(RequestError::Io)?;
         if record.took_ns != UNKNOWN_NS {
-            let error = if record.result < 0 { record.result.unsigned_abs() as u16 } else { 0 };
-            let at_ns = record.at_ns.saturating_add(record.took_ns);
-            self.completions.push(Reverse((at_ns, sector, bytes, COMPLETED | action, device, error)));
+            self.completions.push(Reverse(BlktraceRecord {
+                at_ns: record.at_ns.saturating_add(record.took_ns),
+                action: COMPLETED | action,
+                process: 0,
+                error: if record.result < 0 { record.result.unsigned_abs() as u16 } else { 0 },
+                ..queued
+            }));
         }
         Ok(true)
     }
 
     /// Writes the completions before a time.
     fn complete(&mut self, before_ns: u64) -> io::Result<()> {
-        while let Some(Reverse((at_ns, sector, bytes, action, device, error))) = self.completions.peek().copied() {
-            if at_ns >= before_ns {
-                break;
-            }
+        while let Some(Reverse(done)) = self.completions.peek().copied().filter(|done| done.0.at_ns < before_ns) {
             self.completions.pop();
-            self.header(at_ns, sector, bytes, action, device, 0, error)?;
+            self.put(&done)?;
         }
         Ok(())
     }
 
-    /// One record of version 7, in the byte order of this machine.
-    #[allow(clippy::too_many_arguments)]
-    fn header(
-        &mut self,
-        at_ns: u64,
-        sector: u64,
-        bytes: u32,
-        action: u32,
-        device: u32,
-        process: u32,
-        error: u16,
-    ) -> io::Result<()> {
+    /// In the byte order of this machine.
+    fn put(&mut self, record: &BlktraceRecord) -> io::Result<()> {
+        let BlktraceRecord { at_ns, sector, bytes, action, process, device, error } = *record;
         self.sequence = self.sequence.wrapping_add(1);
         let mut header = Vec::with_capacity(48);
         header.extend_from_slice(&0x6561_7407_u32.to_ne_bytes());

@@ -14,7 +14,7 @@ pub use launched::Launched;
 pub(crate) use launched::{more_ranks, node_map};
 pub use options::{BACKENDS, Opt, Support, Takes, help};
 pub(crate) use said::wrong;
-pub use said::{Said, SaidValue};
+pub use said::{Asked, Said, SaidValue};
 pub use size::{SizeError, size};
 pub use spread::{Divisor, Spread, percentiles_ms};
 

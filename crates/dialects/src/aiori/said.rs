@@ -31,6 +31,34 @@ pub struct Said {
     pub help: bool,
 }
 
+/// What a command line of mdtest or md-workbench asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked<S> {
+    /// The options.
+    Help,
+    /// A run, with what was said and has no effect.
+    Run(Box<S>, Vec<(String, &'static str)>),
+}
+
+impl<S> Asked<S> {
+    /// Reads words by the rows of a tool; `settings` says what they mean.
+    ///
+    /// # Errors
+    /// The first error in them.
+    pub(crate) fn read(
+        words: &[String],
+        rows: &[&[Opt]],
+        settings: impl FnOnce(&Said) -> Result<S, OptionError>,
+    ) -> Result<Asked<S>, OptionError> {
+        let said = Said::read(words, rows)?;
+        if said.help {
+            return Ok(Asked::Help);
+        }
+        let settings = settings(&said)?;
+        Ok(Asked::Run(Box::new(settings), said.ignored))
+    }
+}
+
 impl Said {
     /// Reads words by the rows of a tool.
     ///

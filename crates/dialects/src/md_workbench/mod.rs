@@ -15,20 +15,14 @@ pub use lower::{Facts, lower};
 pub use part::{Part, PartKind, Sums};
 pub use settings::Settings;
 
-use crate::aiori::{Launched, Said, help as help_of};
+use crate::aiori::{self, Launched};
 
 /// What a command line asks for.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
-    /// The options.
-    Help,
-    /// A run, with what was said and has no effect.
-    Run(Box<Settings>, Vec<(String, &'static str)>),
-}
+pub type Asked = aiori::Asked<Settings>;
 
 /// What `-h` prints.
 pub fn help() -> String {
-    help_of("md-workbench", options::ROWS)
+    aiori::help("md-workbench", options::ROWS)
 }
 
 /// Reads a command line, without the name of the program; its ranks are those that were launched, or threads.
@@ -36,12 +30,7 @@ pub fn help() -> String {
 /// # Errors
 /// The first error in it.
 pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
-    let said = Said::read(words, options::ROWS)?;
-    if said.help {
-        return Ok(Asked::Help);
-    }
-    let settings = settings::settings(&said, launched)?;
-    Ok(Asked::Run(Box::new(settings), said.ignored))
+    Asked::read(words, options::ROWS, |said| settings::settings(said, launched))
 }
 
 #[cfg(test)]

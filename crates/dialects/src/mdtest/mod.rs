@@ -16,20 +16,14 @@ pub use lower::{Facts, Lowered, lower};
 pub use result::{IterationResult, RankTime, Test, TestResult};
 pub use settings::{Prints, Settings};
 
-use crate::aiori::{Launched, Said, help as help_of};
+use crate::aiori::{self, Launched};
 
 /// What a command line asks for.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
-    /// The options.
-    Help,
-    /// A run, with what was said and has no effect.
-    Run(Box<Settings>, Vec<(String, &'static str)>),
-}
+pub type Asked = aiori::Asked<Settings>;
 
 /// What `-h` prints.
 pub fn help() -> String {
-    help_of("mdtest", options::ROWS)
+    aiori::help("mdtest", options::ROWS)
 }
 
 /// Reads a command line, without the name of the program; its ranks are those that were launched, or threads.
@@ -37,12 +31,7 @@ pub fn help() -> String {
 /// # Errors
 /// The first error in it.
 pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
-    let said = Said::read(words, options::ROWS)?;
-    if said.help {
-        return Ok(Asked::Help);
-    }
-    let settings = settings::settings(&said, launched)?;
-    Ok(Asked::Run(Box::new(settings), said.ignored))
+    Asked::read(words, options::ROWS, |said| settings::settings(said, launched))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::others::number;
 use crate::prepare::PrepareError;
 use crate::program::TreeState;
 use crate::terms::Stamping;
-use crate::tree::TreeShape;
+use crate::tree::{TreeError, TreeShape};
 use plumb_workload::{Phase, Target, Workload};
 use rustix::fs::{Mode, OFlags};
 use std::ffi::OsStr;
@@ -53,6 +53,35 @@ impl<'a> Offer<'a> {
     }
 }
 
+/// Why a process cannot read the files of another one.
+#[derive(Debug, thiserror::Error)]
+enum OthersError {
+    /// Its message has another form.
+    #[error("what it sent cannot be read")]
+    Message,
+    /// It does not know itself what is left of them.
+    #[error("it does not know what is in it")]
+    Unknown,
+    /// They cannot be opened. Paths are left out, so that all ranks that fail alike say the same.
+    #[error("{0}")]
+    Open(#[source] std::io::Error),
+    /// They cannot be prepared.
+    #[error(transparent)]
+    Prepare(PrepareError),
+    /// Its file set is none.
+    #[error(transparent)]
+    Shape(#[from] TreeError),
+}
+
+impl From<PrepareError> for OthersError {
+    fn from(error: PrepareError) -> OthersError {
+        match error {
+            PrepareError::Read { source, .. } => OthersError::Open(source),
+            error => OthersError::Prepare(error),
+        }
+    }
+}
+
 impl OpenTargets {
     /// Lets a phase that only reads have the files of another process, where there are others. What cannot be opened stays this
     /// process' own, and is named among the fallbacks.
@@ -75,7 +104,7 @@ impl OpenTargets {
         for name in names {
             let taken = match Offer::read(&mut rest) {
                 Some(offer) => self.of_others(name, &offer, workload),
-                None => Err("what it sent cannot be read".to_owned()),
+                None => Err(OthersError::Message),
             };
             match taken {
                 Ok(target) => {
@@ -123,33 +152,28 @@ impl OpenTargets {
     }
 
     /// Opens what another process offers in the place of an own target.
-    fn of_others(&self, name: &str, offer: &Offer<'_>, workload: &Workload) -> Result<OpenTarget, String> {
-        let unknown = || "it does not know what is in it".to_owned();
+    fn of_others(&self, name: &str, offer: &Offer<'_>, workload: &Workload) -> Result<OpenTarget, OthersError> {
         if offer.path.as_os_str().is_empty() {
-            return Err(unknown());
+            return Err(OthersError::Unknown);
         }
         match (self.targets.get(name), workload.target.get(name)) {
             (Some(OpenTarget::Files(own)), _) => {
-                // Of the errors of opening, paths are left out: all ranks that fail alike say the same.
-                let files = own.files.of_others(offer.path).map_err(|error| match error {
-                    PrepareError::Read { source, .. } => source.to_string(),
-                    error => error.to_string(),
-                })?;
+                let files = own.files.of_others(offer.path)?;
                 let stamping = own.stamping.map(|own| Stamping { seed: offer.seed, ..own });
                 let OpenFiles { kind, content, .. } = *own;
                 Ok(OpenTarget::Files(OpenFiles { files, kind, mode: IoMode::Buffered, content, stamping }))
             }
             (Some(OpenTarget::Tree(own)), Some(Target::Tree(target))) => {
-                let shape = Arc::new(TreeShape::new(target, offer.seed).map_err(|error| error.to_string())?);
-                let state = TreeState::from_bytes(Arc::clone(&shape), offer.state).ok_or_else(unknown)?;
+                let shape = Arc::new(TreeShape::new(target, offer.seed)?);
+                let state = TreeState::from_bytes(Arc::clone(&shape), offer.state).ok_or(OthersError::Unknown)?;
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
                 let fd = rustix::fs::open(offer.path, flags, Mode::empty());
-                let fd = fd.map_err(|error| std::io::Error::from(error).to_string())?;
+                let fd = fd.map_err(|error| OthersError::Open(error.into()))?;
                 let root = TreeRoot::OfOthers { fd, path: offer.path.to_owned() };
                 let files = FileSet { shape, state: Some(state) };
                 Ok(OpenTarget::Tree(OpenTree { root, files, content: own.content }))
             }
-            _ => Err(unknown()),
+            _ => Err(OthersError::Unknown),
         }
     }
 }

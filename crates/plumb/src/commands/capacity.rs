@@ -3,7 +3,7 @@
 use crate::args::CapacityArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
-use crate::output;
+use crate::output::{self, error_line};
 use crate::progress::StatusLine;
 use crate::session;
 use plumb_capacity::{CapacityError, Covered, Direct, Files, FilesError, Medium, Pass, Probe, Progress, Step, Verdict};
@@ -116,7 +116,7 @@ fn checked(
     let seed = RandomState::new().build_hasher().finish();
     line.say("asking a few blocks".to_owned());
     let found = plumb_capacity::probe(medium, seed, &mut || !stop.requested());
-    let Some(probe) = uninterrupted(found)? else { return Ok(End::Interrupted) };
+    let Some(probe) = uninterrupted(found, &line)? else { return Ok(End::Interrupted) };
     let whole = if arguments.quick || probe.verdict != Verdict::Holds {
         None
     } else {
@@ -124,7 +124,7 @@ fn checked(
             line.say(said(&progress));
             !stop.requested()
         };
-        match uninterrupted(plumb_capacity::check(medium, seed.wrapping_add(1), &mut goes_on))? {
+        match uninterrupted(plumb_capacity::check(medium, seed.wrapping_add(1), &mut goes_on), &line)? {
             Some(pass) => Some(pass),
             None => return Ok(End::Interrupted),
         }
@@ -140,11 +140,15 @@ fn checked(
     Ok(if verdict == Verdict::Holds { End::Done } else { End::AssertedFalse })
 }
 
-/// `None` where the user interrupted it.
-fn uninterrupted<T>(found: Result<T, CapacityError>) -> Result<Option<T>, Stopped> {
+/// `None` where the user interrupted it, which is said.
+fn uninterrupted<T>(found: Result<T, CapacityError>, line: &StatusLine) -> Result<Option<T>, Stopped> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(CapacityError::Interrupted) => Ok(None),
+        Err(CapacityError::Interrupted) => {
+            line.end();
+            error_line!("interrupted: nothing is known of what was not read back");
+            Ok(None)
+        }
         Err(error @ CapacityError::TooSmall { .. }) => Err(Stopped::usage(error)),
         Err(error @ CapacityError::Flush(_)) => Err(Stopped::io(error)),
     }

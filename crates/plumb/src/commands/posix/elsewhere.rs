@@ -1,7 +1,7 @@
 //! `plumb posix` where there is no Linux.
-#![allow(dead_code)]
 
 #[path = "arguments.rs"]
+#[expect(dead_code, reason = "the options are read and not used")]
 mod arguments;
 
 pub use arguments::PosixArguments;
