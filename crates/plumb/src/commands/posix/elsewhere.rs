@@ -1,7 +1,6 @@
 //! `plumb posix` where there is no Linux.
 
 #[path = "arguments.rs"]
-#[expect(dead_code, reason = "the options are read and not used")]
 mod arguments;
 
 pub use arguments::PosixArguments;
