@@ -2,9 +2,9 @@
 
 use crate::numbers::{PrintedNumber, PrintedUnit};
 use plumb_result::{Better, CellMetric};
+use plumb_sorted::SortedMap;
 use plumb_workload::Bytes;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// A published study.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -139,10 +139,10 @@ pub struct ComparedThing {
     /// What is known of it: `os`, `kernel`, `fs`, `mount`, `raid` … A fact that both sides state and that differs was
     /// either meant to (`compares`) or confounds.
     #[serde(default)]
-    pub facts: BTreeMap<String, String>,
+    pub facts: SortedMap<String, String>,
     /// Versions of the tools on it: `{ "bonnie++" = "1.03" }`.
     #[serde(default)]
-    pub tools: BTreeMap<String, String>,
+    pub tools: SortedMap<String, String>,
     /// The devices that the file system lay on: `["/dev/sdb1"]`.
     #[serde(default)]
     pub devices: Vec<String>,

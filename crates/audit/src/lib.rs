@@ -29,8 +29,8 @@ pub use rules::{RULES, Rule};
 
 use numbers::Explanation;
 use plumb_result::audit::{AuditedCell, AuditedRow, AuditedSide};
-use plumb_result::short_list;
 use plumb_result::{Audit, AuditFinding, Level, RunVerdict};
+use plumb_sorted::short_list;
 use plumb_trust::text::paragraph;
 use plumb_workload::native::{NativeError, read_form};
 use view::{CellView, View};

@@ -13,8 +13,8 @@ use crate::program::{
 use crate::setting::Setting;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
+use plumb_sorted::SortedMap;
 use plumb_workload::{BlockStream, OpKind, Phase, Program, RunAs, Work, WorkerGroup, Workload};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -331,7 +331,7 @@ fn set_worker(
 /// Working sets of the workers by target: workers of one target may share bytes, so its length bounds their sum.
 #[derive(Default)]
 struct WorkingSets {
-    by_target: BTreeMap<String, u64>,
+    by_target: SortedMap<String, u64>,
     unbounded: bool,
 }
 

@@ -21,8 +21,8 @@ use crate::steady_groups::SteadyGroups;
 use crate::summary::{Ending, MeasuredSpan, interval, merged, since};
 use crate::worker_pool::WorkerPool;
 use plumb_result::measurement::{Fault, StepMeasurement};
-use plumb_result::short_list;
 use plumb_result::{EndMeasurement, Interval, LatencyMap, PhaseMeasurement};
+use plumb_sorted::SortedMap;
 use plumb_workload::{OnError, RunAs, Steady, When};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
@@ -445,7 +445,7 @@ impl Coordinator {
             short_count: readings.iter().map(Reading::short).sum(),
             working_set_bytes: run.working_set_bytes,
             depth_asked: self.members.iter().map(|member| member.depth).sum(),
-            service: short_list::keyed(delta.kinds.into_iter().map(|(kind, reading)| (kind, reading.service))),
+            service: SortedMap::from_iter(delta.kinds.into_iter().map(|(kind, reading)| (kind, reading.service))),
         });
         self.intervals.push(interval.clone());
         self.previous = readings;

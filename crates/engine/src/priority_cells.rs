@@ -5,7 +5,7 @@
 use crate::recorder::SharedTimes;
 use crate::shared::{Shareable, SharedSlice};
 use plumb_result::measurement::PriorityMeasurement;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::OpKind;
 use plumb_workload::process::{CommandPriority, IoPriority, OpPriority};
 use std::io;

@@ -5,12 +5,11 @@ use crate::fault::ReportCells;
 use crate::phase::{Coordinator, PhaseRun};
 use crate::recorder::Reading;
 use plumb_result::measurement::Moved;
-use plumb_result::short_list;
 use plumb_result::{
     DepthSearched, EndMeasurement, Interval, OpCounts, OpMeasurement, PhaseMeasurement, WorkerMeasurement,
 };
+use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// All workers' readings as one.
@@ -37,7 +36,7 @@ pub(crate) fn interval(start_ns: u64, length_ns: u64, reading: &Reading) -> Inte
         };
         (kind, counts)
     });
-    Interval { start_ns, length_ns, ops: short_list::keyed(ops) }
+    Interval { start_ns, length_ns, ops: SortedMap::from_iter(ops) }
 }
 
 /// From where to where a phase is measured.
@@ -160,7 +159,7 @@ impl Coordinator {
         }
     }
 
-    fn ops(&self, number: usize, reading: &Reading) -> BTreeMap<OpKind, OpMeasurement> {
+    fn ops(&self, number: usize, reading: &Reading) -> SortedMap<OpKind, OpMeasurement> {
         let mut ops = reading.measured();
         for (kind, measured) in &mut ops {
             measured.priorities = self.memory.priorities.read(number, *kind);
@@ -234,17 +233,17 @@ impl Coordinator {
 }
 
 /// What counts as done although nothing was done.
-fn dry(report: &ReportCells) -> BTreeMap<OpKind, Moved> {
+fn dry(report: &ReportCells) -> SortedMap<OpKind, Moved> {
     let each = OpKind::ALL.iter().zip(&report.dry);
     let each =
         each.map(|(kind, dry)| (*kind, Moved { count: dry.count.load(Relaxed), bytes: dry.bytes.load(Relaxed) }));
-    short_list::keyed(each.filter(|(_, moved)| moved.count > 0))
+    SortedMap::from_iter(each.filter(|(_, moved)| moved.count > 0))
 }
 
 /// Time by kind of op, where reading back is a part of its own, or a script has more of it than its steps.
-fn spent_ns(report: &ReportCells, wall_ns: u64) -> BTreeMap<OpKind, u64> {
+fn spent_ns(report: &ReportCells, wall_ns: u64) -> SortedMap<OpKind, u64> {
     let read_back_ns = report.read_back_ns.load(Relaxed).min(wall_ns);
-    let mut spent_ns = BTreeMap::new();
+    let mut spent_ns = SortedMap::new();
     let steps_ns = report.steps_ns.load(Relaxed).min(wall_ns);
     if steps_ns > 0 {
         spent_ns.extend([OpKind::Read, OpKind::Write].map(|kind| (kind, steps_ns)));

@@ -9,7 +9,7 @@ use crate::plan::GroupRun;
 use crate::signals::StopFlag;
 use crate::virtual_time::Workers;
 use crate::worker_panic;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::RunAs;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 use std::io;

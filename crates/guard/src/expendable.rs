@@ -2,7 +2,7 @@
 
 use super::device::{DeviceNumber, SystemDevices};
 use super::{Guard, Refusal, kind_name, read_only_device, signature_of};
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs;

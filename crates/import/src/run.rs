@@ -8,10 +8,10 @@ use plumb_result::imported::{RawEncoding, RawText, TimeSource};
 use plumb_result::metric::{Better, Metric, Quantity, Stat, Subject};
 use plumb_result::observe::TargetFacts;
 use plumb_result::run::{OpsDone, RESULT_SCHEMA, TierName};
-use plumb_result::short_list;
 use plumb_result::{Imported, ImportedNumber, MetricValue, PhaseResult, RunResult, RunVerdict};
+use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, Workload};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Names and settings longer than this are cut.
 const TEXT_MAX: usize = 400;
@@ -30,7 +30,7 @@ pub(crate) struct Run {
     pub(crate) host: Option<String>,
     /// What was tested, by path.
     pub(crate) paths: BTreeSet<String>,
-    pub(crate) settings: BTreeMap<String, String>,
+    pub(crate) settings: SortedMap<String, String>,
     pub(crate) notes: Vec<String>,
     pub(crate) phases: Vec<PhaseRead>,
     /// Why the tool itself says that it failed.
@@ -44,8 +44,8 @@ pub(crate) struct Run {
 pub(crate) struct PhaseRead {
     pub(crate) name: String,
     pub(crate) wall_ns: Option<f64>,
-    metrics: BTreeMap<Metric, Option<f64>>,
-    done: BTreeMap<OpKind, OpsDone>,
+    metrics: SortedMap<Metric, Option<f64>>,
+    done: SortedMap<OpKind, OpsDone>,
     numbers: Vec<ImportedNumber>,
 }
 
@@ -95,7 +95,7 @@ impl Run {
         let tier = if self.is_network { None } else { Some(TierName::Unknown) };
         let mut numbers = Vec::new();
         let mut phases: Vec<PhaseResult> = Vec::new();
-        let mut names: BTreeMap<String, u32> = BTreeMap::new();
+        let mut names: SortedMap<String, u32> = SortedMap::new();
         for phase in self.phases {
             let mut name = clean(&phase.name);
             let count = names.entry(name.clone()).or_default();
@@ -107,7 +107,7 @@ impl Run {
             phases.push(PhaseResult {
                 name,
                 wall_ns: phase.wall_ns.filter(|ns| ns.is_finite() && *ns > 0.0).map_or(0, |ns| ns.round() as u64),
-                metrics: short_list::keyed(
+                metrics: SortedMap::from_iter(
                     phase.metrics.into_iter().map(|(metric, value)| (metric, of(metric, value, tier))),
                 ),
                 done: phase.done,
@@ -135,7 +135,7 @@ impl Run {
             },
             command: self.command.filter(|command| !command.trim().is_empty()).map(|one| cut(&one, COMMAND_MAX)),
             time,
-            settings: short_list::keyed(self.settings.iter().map(|(name, value)| (clean(name), clean(value)))),
+            settings: SortedMap::from_iter(self.settings.iter().map(|(name, value)| (clean(name), clean(value)))),
             numbers,
             notes: self.notes.iter().map(|note| clean(note)).collect(),
             raw,
@@ -149,11 +149,11 @@ impl Run {
                 name: tool.to_owned(),
                 description: String::new(),
                 seed: 0,
-                target: BTreeMap::new(),
+                target: SortedMap::new(),
                 phase: Vec::new(),
             },
             environment,
-            target: short_list::keyed(target),
+            target: SortedMap::from_iter(target),
             verdict: RunVerdict::Unknown,
             partial: self.error.is_some(),
             error: self.error.as_deref().map(clean),

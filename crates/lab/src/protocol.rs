@@ -3,8 +3,8 @@
 use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::step::{MadeNames, Safety, Step};
 use plumb_result::RunResult;
+use plumb_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The version of these messages; both ends must have the same.
 pub const VERSION: u32 = 2;
@@ -173,7 +173,7 @@ pub struct RunAnswer {
     pub result: Option<RunResult>,
     /// What each block device did for the work, by the kernel's name: `sda`, `md0`; from when the data were laid out until they
     /// were about to be removed, what was dirty written back before both looks.
-    pub devices: BTreeMap<String, DeviceRecord>,
+    pub devices: SortedMap<String, DeviceRecord>,
     /// The last lines of what it said on standard error.
     pub stderr: String,
 }

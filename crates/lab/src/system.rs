@@ -1,6 +1,6 @@
 //! What this machine has now: mounts, loop devices, sizes. Read from /proc and /sys.
 
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use std::ffi::OsString;
 use std::fs;
 use std::io;

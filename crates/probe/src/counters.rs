@@ -9,8 +9,7 @@ use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::blocks::CpuTicks;
 use plumb_result::observe::{Counters, CpuTimes, DeviceCounters, MemoryCounters, OwnIo, TargetFacts};
-use plumb_result::short_list;
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
 
 /// A sector of these files is 512 bytes, whatever the device says. Source: Documentation/block/stat.rst.
 const SECTOR_BYTES: u64 = 512;
@@ -20,7 +19,7 @@ const SECTOR_BYTES: u64 = 512;
 pub struct SampleSet {
     sys: Sysroot,
     /// Devices by the kernel's name; the reason for those whose counters are known not to move.
-    devices: BTreeMap<String, Seen<()>>,
+    devices: SortedMap<String, Seen<()>>,
     /// Network file systems whose clients count.
     clients: Vec<ClientMount>,
     /// Processes that work for this one.
@@ -37,7 +36,7 @@ impl SampleSet {
     /// As [`SampleSet::of`], for the machine that a tree of files describes.
     pub fn of_in<'a>(sys: &Sysroot, targets: impl IntoIterator<Item = &'a TargetFacts>) -> SampleSet {
         let targets: Vec<&TargetFacts> = targets.into_iter().collect();
-        let mut devices = BTreeMap::new();
+        let mut devices = SortedMap::new();
         for layer in targets.iter().flat_map(|target| &target.stack) {
             let counted = match layer.settings.get("iostats").map(String::as_str) {
                 Some("0") => Seen::no(format!("queue/iostats of {} is 0, so it does not count", layer.name)),
@@ -71,7 +70,7 @@ pub fn sample(set: &SampleSet) -> Counters {
     let sys = &set.sys;
     Counters {
         at_ns: platform::monotonic_ns(),
-        devices: short_list::keyed(
+        devices: SortedMap::from_iter(
             set.devices.iter().map(|(name, counted)| (name.clone(), device(sys, name, counted))),
         ),
         clients: client::sample(sys, &set.clients),

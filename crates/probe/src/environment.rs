@@ -5,7 +5,7 @@ use crate::platform::{self, Hypervisor};
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::observe::Environment;
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
 
 /// Reads the running machine.
 ///
@@ -221,8 +221,8 @@ const LINES: [(&str, &str); 33] = [
     ("swap.zswap", "/sys/module/zswap/parameters/enabled"),
 ];
 
-fn facts(sys: &Sysroot, cpuinfo: &str) -> BTreeMap<String, String> {
-    let mut facts = BTreeMap::new();
+fn facts(sys: &Sysroot, cpuinfo: &str) -> SortedMap<String, String> {
+    let mut facts = SortedMap::new();
     for (name, path) in LINES {
         if let Some(line) = sys.line(path) {
             facts.insert(name.to_owned(), line);

@@ -7,8 +7,8 @@ use crate::stack;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::observe::ProcessIo;
-use plumb_result::short_list;
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 
 /// How many are named.
 const NAMED_MAX: usize = 5;
@@ -29,7 +29,7 @@ struct Bytes {
 pub(crate) struct Snapshot {
     /// In ticks since boot, as the start times of processes are.
     at_ticks: Option<u64>,
-    by_pid: BTreeMap<u32, Bytes>,
+    by_pid: SortedMap<u32, Bytes>,
     unreadable: usize,
 }
 
@@ -42,7 +42,7 @@ pub struct IoWatch {
     sys: Sysroot,
     before: Snapshot,
     /// Parents, by their children.
-    parents: BTreeMap<u32, u32>,
+    parents: SortedMap<u32, u32>,
     /// Only what is done on these leaf devices is of interest, where it was said.
     devices: Option<Vec<String>>,
 }
@@ -56,7 +56,7 @@ impl IoWatch {
     /// As [`IoWatch::start`], on the machine that a tree of files describes.
     pub fn start_in(sys: &Sysroot) -> IoWatch {
         let before = Snapshot::of(sys, census::pids(sys));
-        IoWatch { sys: sys.clone(), before, parents: BTreeMap::new(), devices: None }
+        IoWatch { sys: sys.clone(), before, parents: SortedMap::new(), devices: None }
     }
 
     /// Begins to watch for I/O on these leaf devices. The kernel counts a process's bytes, and not where they went: where
@@ -64,7 +64,7 @@ impl IoWatch {
     /// others are not read, and nobody is where there is no device.
     pub fn start_on(leaves: &[String], census: &Census) -> IoWatch {
         let before = if leaves.is_empty() { Snapshot::default() } else { census.io().clone() };
-        IoWatch { sys: Sysroot::real(), before, parents: BTreeMap::new(), devices: Some(leaves.to_vec()) }
+        IoWatch { sys: Sysroot::real(), before, parents: SortedMap::new(), devices: Some(leaves.to_vec()) }
     }
 
     /// Who did I/O since the last such call, or since the start; the next counts from here. Everybody is named, Plumb and the
@@ -103,8 +103,8 @@ impl IoWatch {
     }
 
     /// What ended children had done when they were last seen, by their parents.
-    fn inherited(&self, after: &Snapshot) -> BTreeMap<u32, Bytes> {
-        let mut inherited: BTreeMap<u32, Bytes> = BTreeMap::new();
+    fn inherited(&self, after: &Snapshot) -> SortedMap<u32, Bytes> {
+        let mut inherited: SortedMap<u32, Bytes> = SortedMap::new();
         for (pid, before) in self.before.by_pid.iter().filter(|(pid, _)| !after.by_pid.contains_key(pid)) {
             if let Some(parent) = self.parents.get(pid) {
                 let sum = inherited.entry(*parent).or_insert(Bytes { read: 0, written: 0 });

@@ -6,7 +6,8 @@ use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Outlier, Replicate, StoredSide, typical_runs};
 use plumb_result::run::TierName;
-use plumb_result::{Comparison, Contrast, ContrastVerdict, Level, Metric, short_list};
+use plumb_result::{Comparison, Contrast, ContrastVerdict, Level, Metric};
+use plumb_sorted::short_list;
 use plumb_workload::named::NAMED;
 
 /// The whole page: the answer, the numbers as a table, what else must be known of them, what the checks warn of in the

@@ -6,9 +6,9 @@ use crate::run::found;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Lines, set_flush};
 use crate::watch::{DeviceHistory, column, devices, keep_width};
-use plumb_result::short_list;
 use plumb_result::stream::{StreamMeasured, StreamOps};
 use plumb_result::{Finding, PhaseMeasurement, Tier};
+use plumb_sorted::short_list;
 use plumb_stats::steady::{RoundRule, snia};
 use plumb_workload::OpKind;
 

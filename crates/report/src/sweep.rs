@@ -10,7 +10,7 @@ use plumb_result::sweep::{
     SweepPoint,
 };
 use plumb_result::{Level, RunVerdict, Sweep, SweepKey};
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
 
 /// The whole page.
 pub fn page(sweep: &Sweep, style: &Style) -> String {
@@ -52,7 +52,7 @@ fn of_curve(sweep: &Sweep, curve: &SweepCurve) -> String {
 
 /// Checks that warned at points whose numbers are shown.
 fn warned(curve: &SweepCurve, style: &Style) -> String {
-    let mut by_code: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut by_code: SortedMap<&str, Vec<String>> = SortedMap::new();
     for point in curve.points.iter().filter(|point| point.rate.is_some()) {
         for (code, _) in point.checks.iter().filter(|(_, level)| **level == Level::Warn) {
             by_code.entry(code).or_default().push(bare(curve, curve.key, point.level));

@@ -5,7 +5,8 @@ use crate::measure;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Column, set};
 use plumb_result::watch::{DeviceUse, ProcessRate, Watched};
-use std::collections::{BTreeMap, VecDeque};
+use plumb_sorted::SortedMap;
+use std::collections::VecDeque;
 
 /// Intervals that are kept for the sparklines.
 const KEPT: usize = 60;
@@ -13,7 +14,7 @@ const KEPT: usize = 60;
 /// What each device did in the last intervals.
 #[derive(Debug, Default)]
 pub struct DeviceHistory {
-    devices: BTreeMap<String, VecDeque<DeviceUse>>,
+    devices: SortedMap<String, VecDeque<DeviceUse>>,
 }
 
 impl DeviceHistory {

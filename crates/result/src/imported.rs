@@ -1,8 +1,8 @@
 //! Results that another tool measured and Plumb only read: what the tool's file says, and nothing that it does not.
 
 use crate::metric::Better;
+use plumb_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Where an imported result comes from, and what of it has no place elsewhere in a result.
 ///
@@ -21,8 +21,8 @@ pub struct Imported {
     /// Where the time of the run is from.
     pub time: TimeSource,
     /// The tool's own settings, as far as the file says them, by the tool's names.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub settings: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    pub settings: SortedMap<String, String>,
     /// Numbers for which there is no metric, in the file's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<ImportedNumber>,

@@ -56,7 +56,6 @@ pub use metric::{Better, Metric, Quantity, Unit};
 pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
 pub use observe::{Observations, PhaseObservations};
 pub use path_text::path_text;
-pub use plumb_workload::short_list;
 pub use posix::{Conformance, POSIX_SCHEMA, PosixCase, PosixOutcome};
 pub use published::{CellMetric, PublishedNumber};
 pub use ranks::{RankDone, RankHost, RankSpread, Ranks};

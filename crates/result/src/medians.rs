@@ -3,7 +3,7 @@
 use crate::finding::{Finding, RunVerdict};
 use crate::metric::{Metric, Quantity};
 use crate::run::{MetricValue, PhaseResult, RunResult, TierName};
-use crate::short_list;
+use plumb_sorted::short_list;
 use std::cmp::Reverse;
 
 /// Medians of runs of one workload.

@@ -6,9 +6,9 @@ use crate::measurement::{
     Fault, Interval, Moved, OpMeasurement, PhaseMeasurement, QueueCounts, Sample, StepMeasurement, WorkerMeasurement,
 };
 use crate::observe::{Counters, Extents, OwnIo, PhaseObservations, Residency, Seen};
+use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// A phase of one process or several, on a clock that all of them share.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -263,7 +263,7 @@ fn add_intervals(mine: &mut PhaseMeasurement, other: Vec<Interval>) {
     }
 }
 
-fn add_moved(mine: &mut BTreeMap<OpKind, Moved>, other: BTreeMap<OpKind, Moved>) {
+fn add_moved(mine: &mut SortedMap<OpKind, Moved>, other: SortedMap<OpKind, Moved>) {
     for (kind, moved) in other {
         let sum = mine.entry(kind).or_default();
         sum.count += moved.count;
@@ -422,8 +422,8 @@ impl OfFiles for Extents {
 }
 
 fn add_files<T: OfFiles>(
-    mine: &mut BTreeMap<String, Seen<T>>,
-    other: BTreeMap<String, Seen<T>>,
+    mine: &mut SortedMap<String, Seen<T>>,
+    other: SortedMap<String, Seen<T>>,
     shared: &SharedTargets,
 ) {
     for (target, seen) in other {

@@ -1,10 +1,9 @@
 //! The closed vocabulary of metrics. A name owns its unit and its direction, so that nothing can be compared in the
 //! wrong unit or the wrong way round.
 
-use crate::short_list;
+use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -350,8 +349,9 @@ impl FromStr for Metric {
     type Err = UnknownMetric;
     fn from_str(text: &str) -> Result<Metric, UnknownMetric> {
         // A report of ten thousand runs reads half a million names.
-        static BY_NAME: LazyLock<BTreeMap<String, Metric>> =
-            LazyLock::new(|| short_list::keyed(Metric::all().into_iter().map(|metric| (metric.to_string(), metric))));
+        static BY_NAME: LazyLock<SortedMap<String, Metric>> = LazyLock::new(|| {
+            SortedMap::from_iter(Metric::all().into_iter().map(|metric| (metric.to_string(), metric)))
+        });
         BY_NAME.get(text).copied().ok_or_else(|| UnknownMetric(text.to_owned()))
     }
 }

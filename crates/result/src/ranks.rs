@@ -1,6 +1,7 @@
 //! A run of several processes, on one host or many: who took part, and how far apart they were.
 
 use crate::observe::Environment;
+use plumb_sorted::short_list;
 use serde::{Deserialize, Serialize};
 
 /// The processes that measured together.
@@ -78,7 +79,7 @@ pub struct RankDone {
 impl RankSpread {
     /// From all ranks of a phase; `None` of none.
     pub fn of(mut all: Vec<RankDone>, start_skew_ns: u64) -> Option<RankSpread> {
-        crate::short_list::sort_by(&mut all, |one, other| (one.done_ns, one.rank).cmp(&(other.done_ns, other.rank)));
+        short_list::sort_by(&mut all, |one, other| (one.done_ns, one.rank).cmp(&(other.done_ns, other.rank)));
         let first_done = all.first()?.clone();
         Some(RankSpread {
             ranks: all.len() as u32,

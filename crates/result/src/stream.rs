@@ -3,11 +3,10 @@
 use crate::finding::{Finding, Tier};
 use crate::histogram::Histogram;
 use crate::measurement::{Interval, PhaseMeasurement};
-use crate::short_list;
 use crate::watch::DeviceUse;
+use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Name and version of this form.
 pub const STREAM_SCHEMA: &str = "plumb.stream/1";
@@ -77,7 +76,7 @@ pub struct StreamMeasured {
     /// Length, ns.
     pub length_ns: u64,
     /// By kind of op; a kind that has not been seen yet is absent.
-    pub ops: BTreeMap<OpKind, StreamOps>,
+    pub ops: SortedMap<OpKind, StreamOps>,
     /// Mean ops in flight, by Little's law.
     pub in_flight: f64,
     /// Asked ops in flight, all workers together.
@@ -139,11 +138,11 @@ impl StreamOps {
 
 impl StreamMeasured {
     /// The ops of an interval, with the times of each kind.
-    pub fn ops_of(interval: &Interval, times: &BTreeMap<OpKind, Histogram>) -> BTreeMap<OpKind, StreamOps> {
+    pub fn ops_of(interval: &Interval, times: &SortedMap<OpKind, Histogram>) -> SortedMap<OpKind, StreamOps> {
         let one = |(kind, ops): (&OpKind, &crate::OpCounts)| {
             (*kind, StreamOps::new(ops.count, ops.bytes, times.get(kind), interval.length_ns))
         };
-        short_list::keyed(interval.ops.iter().map(one))
+        SortedMap::from_iter(interval.ops.iter().map(one))
     }
 
     /// Of a phase that is over.
@@ -154,7 +153,7 @@ impl StreamMeasured {
         StreamMeasured {
             start_ns: 0,
             length_ns: phase.wall_ns,
-            ops: short_list::keyed(ops),
+            ops: SortedMap::from_iter(ops),
             in_flight: phase.in_flight_mean,
             depth_asked: phase.workers.iter().map(|worker| worker.depth_asked).sum(),
             errors: phase.fault_count,

@@ -5,8 +5,8 @@ use crate::finding::{Finding, Level};
 use crate::metric::Metric;
 use crate::published::PublishedNumber;
 use crate::run::TierName;
+use plumb_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Name and version of the JSON form of a study's report.
 pub const STUDY_SCHEMA: &str = "plumb.study/1";
@@ -142,7 +142,7 @@ const fn is_primary() -> bool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyContrast {
     /// Levels of the factors that are told apart.
-    pub within: BTreeMap<String, String>,
+    pub within: SortedMap<String, String>,
     /// The verdict in words.
     pub words: String,
     /// Whether it is one of the numbers that the study decides on. The others have an interval, not corrected for their
@@ -170,7 +170,7 @@ impl StudyContrast {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudySystem {
     /// The levels of the hard factors; none where there are none.
-    pub levels: BTreeMap<String, String>,
+    pub levels: SortedMap<String, String>,
     /// Its host in the study file; `local` is this machine.
     pub host: String,
     /// What its results and builds say of it; none where nothing was measured.
@@ -301,7 +301,7 @@ pub struct EffectLine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyCell {
     /// The levels of every factor.
-    pub levels: BTreeMap<String, String>,
+    pub levels: SortedMap<String, String>,
     /// The work.
     pub workload: String,
     /// Runs that were planned.
@@ -367,7 +367,7 @@ pub struct Published {
     /// Who wrote it: `audit`, `iozone`, `bonnie++`.
     pub dialect: String,
     /// The levels that they stand for, of some factors.
-    pub levels: BTreeMap<String, String>,
+    pub levels: SortedMap<String, String>,
     /// The numbers, in the file's order.
     pub numbers: Vec<PublishedBeside>,
 }
@@ -391,7 +391,7 @@ pub struct PublishedBeside {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OurNumber {
     /// The cell's levels.
-    pub levels: BTreeMap<String, String>,
+    pub levels: SortedMap<String, String>,
     /// The work.
     pub workload: String,
     /// The phase.

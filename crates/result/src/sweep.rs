@@ -3,9 +3,9 @@
 use crate::compare::LeftOut;
 use crate::finding::{Level, RunVerdict};
 use crate::run::TierName;
+use plumb_sorted::SortedMap;
 use plumb_workload::Bytes;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Name and version of the JSON form of a sweep.
 pub const SWEEP_SCHEMA: &str = "plumb.sweep/1";
@@ -123,8 +123,8 @@ pub struct SweepCurve {
     /// What varies along the curve.
     pub key: SweepKey,
     /// What is held at a level of its own on this curve.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub fixed: BTreeMap<SweepKey, f64>,
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    pub fixed: SortedMap<SweepKey, f64>,
     /// How ops arrive.
     pub arrivals: Arrivals,
     /// Under `rate=auto`: the closed-loop maximum that the rates are shares of, ops/s.
@@ -160,7 +160,7 @@ pub struct SweepPoint {
     /// Every run of the point.
     pub runs: Vec<SweepRun>,
     /// The worst level of each check that noted something in any run of the point.
-    pub checks: BTreeMap<String, Level>,
+    pub checks: SortedMap<String, Level>,
 }
 
 /// A run of a point.

@@ -1,7 +1,7 @@
 //! Canonical JSON and content addresses: the same facts have the same text, and the same text the same id.
 
 use crate::StoreError;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use serde::Serialize;
 use serde_json::Value;
 

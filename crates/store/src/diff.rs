@@ -2,10 +2,10 @@
 
 use crate::{Store, StoreError, canonical};
 use plumb_result::RunResult;
-use plumb_result::short_list;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// A fact in which two runs differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,7 +26,7 @@ impl Store {
     }
 }
 
-fn differences(left: &BTreeMap<String, String>, right: &BTreeMap<String, String>) -> Vec<FactDifference> {
+fn differences(left: &SortedMap<String, String>, right: &SortedMap<String, String>) -> Vec<FactDifference> {
     let facts = short_list::set(left.keys().chain(right.keys()));
     facts
         .into_iter()
@@ -39,7 +39,7 @@ fn differences(left: &BTreeMap<String, String>, right: &BTreeMap<String, String>
         .collect()
 }
 
-fn leaves(result: &RunResult) -> Result<BTreeMap<String, String>, StoreError> {
+fn leaves(result: &RunResult) -> Result<SortedMap<String, String>, StoreError> {
     let mut value = canonical::value("the result", result)?;
     if let Some(fields) = value.as_object_mut() {
         // Different in any two runs, and no fact about either; checks speak of what is compared here anyway.
@@ -47,14 +47,14 @@ fn leaves(result: &RunResult) -> Result<BTreeMap<String, String>, StoreError> {
             fields.remove(field);
         }
     }
-    let mut found = BTreeMap::new();
+    let mut found = SortedMap::new();
     collect(&value, String::new(), &mut found);
     Ok(found)
 }
 
 /// Every leaf by its path. Things of a list go by their names where they have one, so that one more disk in a stack
 /// is one difference and not a shift of all that follow; a list of plain values is one leaf.
-fn collect(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
+fn collect(value: &Value, path: String, found: &mut SortedMap<String, String>) {
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match value {
         // `Seen`: what was seen stands for itself, what was not says so.
@@ -70,7 +70,7 @@ fn collect(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
             }
         }
         Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
-            let mut names = BTreeMap::new();
+            let mut names = SortedMap::new();
             for (i, item) in items.iter().enumerate() {
                 let name = item.get("name").and_then(Value::as_str).map_or_else(|| format!("{}", i + 1), str::to_owned);
                 let times = names.entry(name.clone()).and_modify(|times| *times += 1).or_insert(1);
@@ -99,7 +99,7 @@ mod tests {
 
     fn diff(left: Value, right: Value) -> Vec<(String, Option<String>, Option<String>)> {
         let flat = |value: &Value| {
-            let mut found = BTreeMap::new();
+            let mut found = SortedMap::new();
             collect(value, String::new(), &mut found);
             found
         };

@@ -2,10 +2,10 @@
 
 use crate::write::rfc3339;
 use crate::{Store, StoreError};
-use plumb_result::short_list;
 use plumb_result::tidy::{TidyCell, TidyTable};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use rusqlite::Row;
-use std::collections::BTreeMap;
 
 /// The columns of [`Store::tidy`], in order.
 const COLUMNS: &[&str] = &[
@@ -30,7 +30,7 @@ pub struct FurtherColumns {
     /// Their names.
     pub names: Vec<String>,
     /// By the whole id of a run: a value for each name, empty where it has none.
-    pub values: BTreeMap<String, Vec<String>>,
+    pub values: SortedMap<String, Vec<String>>,
 }
 
 impl Store {
@@ -99,10 +99,10 @@ impl Store {
     }
 
     /// The vocabulary: of each metric its place in it, and its name, unit and direction.
-    fn metric_cells(&self) -> rusqlite::Result<BTreeMap<String, MetricCells>> {
+    fn metric_cells(&self) -> rusqlite::Result<SortedMap<String, MetricCells>> {
         let mut statement = self.connection.prepare("SELECT name, unit, better FROM metric ORDER BY rowid")?;
         let metric = |row: &Row<'_>| Ok((text(row, 0)?, text(row, 1)?, text(row, 2)?));
-        let mut metrics = BTreeMap::new();
+        let mut metrics = SortedMap::new();
         for (place, metric) in statement.query_map([], metric)?.enumerate() {
             let (name, unit, better) = metric?;
             metrics.insert(name.as_text().unwrap_or_default().to_owned(), MetricCells { place, name, unit, better });
@@ -142,7 +142,7 @@ impl Words {
     }
 }
 
-fn value(row: &Row<'_>, metrics: &BTreeMap<String, MetricCells>, tiers: &mut Words) -> rusqlite::Result<ValueCells> {
+fn value(row: &Row<'_>, metrics: &SortedMap<String, MetricCells>, tiers: &mut Words) -> rusqlite::Result<ValueCells> {
     // Every metric of a value is in the vocabulary: the schema demands it.
     let metric = metrics.get(row.get_ref(1)?.as_str()?);
     let tier = row.get_ref(3)?.as_str_or_null()?.map_or(TidyCell::Missing, |tier| tiers.cell(tier));

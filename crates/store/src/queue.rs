@@ -13,12 +13,11 @@ use crate::write::{Partial, ResultIn, RunLog, RunRowIn, RunStart};
 use crate::{Store, StoreError};
 use plumb_document::json;
 use plumb_result::observe::{Environment, TargetFacts};
-use plumb_result::short_list;
 use plumb_result::{Measurement, OpMeasurement, PhaseMeasurement, RunResult, Tool};
+use plumb_sorted::SortedMap;
 use plumb_workload::{Workload, former};
 use rusqlite::{OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -75,7 +74,7 @@ struct BegunOut<'a> {
     dialect: Option<&'a str>,
     workload: &'a Workload,
     environment: &'a Environment,
-    targets: &'a BTreeMap<String, TargetFacts>,
+    targets: &'a SortedMap<String, TargetFacts>,
 }
 
 /// The same, as it is read.
@@ -89,7 +88,7 @@ struct Begun {
     dialect: Option<String>,
     workload: Workload,
     environment: Environment,
-    targets: BTreeMap<String, TargetFacts>,
+    targets: SortedMap<String, TargetFacts>,
 }
 
 /// What every format begins with.
@@ -458,7 +457,7 @@ fn read(path: &Path) -> Says {
 fn what_is_stored(measurement: &Measurement) -> Measurement {
     let of_phase = |phase: &PhaseMeasurement| PhaseMeasurement {
         name: phase.name.clone(),
-        ops: short_list::keyed(phase.ops.iter().map(|(kind, op)| {
+        ops: SortedMap::from_iter(phase.ops.iter().map(|(kind, op)| {
             let histograms = OpMeasurement {
                 service: op.service.clone(),
                 response: op.response.clone(),
@@ -541,11 +540,11 @@ mod tests {
                 name: "dd".to_owned(),
                 description: String::new(),
                 seed: 1,
-                target: BTreeMap::new(),
+                target: SortedMap::new(),
                 phase: Vec::new(),
             },
             environment: &Environment::default(),
-            targets: &BTreeMap::new(),
+            targets: &SortedMap::new(),
         };
         fs::write(path, line("the beginning", &begun).unwrap()).unwrap();
     }

@@ -7,13 +7,13 @@ use crate::series::{columns, encode_latencies, encode_times, encode_values};
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::observe::{Environment, TargetFacts};
-use plumb_result::short_list;
 use plumb_result::{Comparison, Finding, Interval, Measurement, PhaseMeasurement, RunResult, Tool};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_workload::Workload;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Params, Transaction, params, params_from_iter};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct RunStart<'a> {
     /// Where it is run.
     pub environment: &'a Environment,
     /// The storage under each target, by the target's name.
-    pub targets: &'a BTreeMap<String, TargetFacts>,
+    pub targets: &'a SortedMap<String, TargetFacts>,
 }
 
 /// What a running phase has measured since the last heartbeat.
@@ -163,7 +163,7 @@ impl Store {
     fn facts(
         &mut self,
         environment: &Environment,
-        targets: &BTreeMap<String, TargetFacts>,
+        targets: &SortedMap<String, TargetFacts>,
     ) -> Result<Rc<FactRows>, StoreError> {
         if let Some(known) = self.facts.as_ref().filter(|known| known.are_of(environment, targets)) {
             return Ok(known.clone());

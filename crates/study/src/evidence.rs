@@ -15,13 +15,12 @@ use plumb_probe::others::IoWatch;
 use plumb_probe::throttle::{LimitWatch, Network, QuotaFiles};
 use plumb_probe::{extents, residency, stack};
 use plumb_result::observe::{Counters, Environment, Extents, PhaseObservations, Residency, TargetFacts};
-use plumb_result::short_list;
 use plumb_result::watch::DeviceUse;
 use plumb_result::{Lane, LaneLog, Measurement, Observations, PhaseMeasurement, Seen, Tier, Tool};
+use plumb_sorted::SortedMap;
 use plumb_store::{Partial, RunLog, RunStart, StoreError};
 use plumb_trust::LiveJudge;
 use plumb_workload::{FileTarget, FilesTarget, Target, TreeTarget, Workload};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -51,7 +50,7 @@ pub(crate) struct Evidence<'a> {
     around: Option<Around>,
     /// Of the phase that runs, or has just ended.
     lanes: LaneLog,
-    first_found: BTreeMap<String, u64>,
+    first_found: SortedMap<String, u64>,
     /// Of the phases that are over.
     seen: Vec<SeenInPhase>,
     evidence_log: Option<EvidenceLog<'a>>,
@@ -117,7 +116,7 @@ pub(crate) struct SeenInPhase {
     /// What its devices did in each interval.
     pub(crate) lanes: Vec<Lane>,
     /// When each check first found something, by its code, ns from the end of the ramp.
-    pub(crate) first_found: BTreeMap<String, u64>,
+    pub(crate) first_found: SortedMap<String, u64>,
 }
 
 impl<'a> Evidence<'a> {
@@ -141,7 +140,7 @@ impl<'a> Evidence<'a> {
             quota_files: None,
             around: None,
             lanes: LaneLog::default(),
-            first_found: BTreeMap::new(),
+            first_found: SortedMap::new(),
             seen: Vec::new(),
             evidence_log,
             log_begun: LogBegun::NotYet,
@@ -302,7 +301,7 @@ pub(crate) fn has_storage(workload: &Workload) -> bool {
     workload.target.values().any(|target| !matches!(target, Target::Sim(_) | Target::Null(_)))
 }
 
-fn residency_of(targets: &[TargetView<'_>]) -> BTreeMap<String, Seen<Residency>> {
+fn residency_of(targets: &[TargetView<'_>]) -> SortedMap<String, Seen<Residency>> {
     of_files(targets, |target| {
         let seen = residency::sum(target.files.iter().map(|&file| residency::of_fd(file)));
         seen.map(|seen| Residency {
@@ -315,7 +314,7 @@ fn residency_of(targets: &[TargetView<'_>]) -> BTreeMap<String, Seen<Residency>>
     })
 }
 
-fn extents_of(targets: &[TargetView<'_>]) -> BTreeMap<String, Seen<Extents>> {
+fn extents_of(targets: &[TargetView<'_>]) -> SortedMap<String, Seen<Extents>> {
     of_files(targets, |target| {
         let seen = extents::sum(target.files.iter().map(|&file| extents::of_fd(file)));
         seen.map(|seen| Extents {
@@ -335,13 +334,13 @@ fn of_all(target: &TargetView<'_>, seen: u64) -> u64 {
     u64::try_from(u128::from(seen) * all / looked_at).unwrap_or(u64::MAX)
 }
 
-fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> Seen<T>) -> BTreeMap<String, Seen<T>> {
+fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> Seen<T>) -> SortedMap<String, Seen<T>> {
     let seen = |target: &TargetView<'_>| match (target.files.is_empty(), target.file_count) {
         (false, _) => look(target),
         (true, 0) => Seen::no("it has no files that are open all the time"),
         (true, count) => Seen::no(format!("none of its {count} files could be opened for checking")),
     };
-    short_list::keyed(targets.iter().map(|target| (target.name.to_owned(), seen(target))))
+    SortedMap::from_iter(targets.iter().map(|target| (target.name.to_owned(), seen(target))))
 }
 
 impl Observer for Evidence<'_> {
@@ -361,7 +360,7 @@ impl Observer for Evidence<'_> {
 
     fn targets_ready(&mut self, targets: &[TargetView<'_>]) {
         self.observations.targets =
-            short_list::keyed(targets.iter().map(|target| (target.name.to_owned(), self.facts(target))));
+            SortedMap::from_iter(targets.iter().map(|target| (target.name.to_owned(), self.facts(target))));
         self.samples = SampleSet::of(self.observations.targets.values());
         self.conditions = ConditionWatch::of(self.observations.targets.values());
         self.log_begun = LogBegun::Due;
@@ -521,7 +520,7 @@ impl Observer for Evidence<'_> {
         let first_found = std::mem::take(&mut self.first_found);
         // Checks count from the end of the ramp, as intervals do once a search before them is cut off.
         let first_found = first_found.into_iter().map(|(code, ns)| (code, ns.saturating_sub(measured.searched_ns)));
-        self.seen.push(SeenInPhase { lanes, first_found: short_list::keyed(first_found) });
+        self.seen.push(SeenInPhase { lanes, first_found: SortedMap::from_iter(first_found) });
         self.measured.phases.push(measured.clone());
         let of_all = self.of_all_ranks(measured);
         if self.ranks.is_none() {
@@ -574,7 +573,7 @@ mod tests {
                     elapsed_ns: second * 1_000_000_000,
                     time_ns: None,
                     interval,
-                    service: BTreeMap::new(),
+                    service: SortedMap::new(),
                     in_flight: 1.0,
                     interval_fault_count: u64::from(second == fails_from),
                     fault_count: u64::from(second >= fails_from),

@@ -6,16 +6,16 @@ use crate::compare::plan::CompareSide;
 use crate::compare::request::CompareRequest;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
+use plumb_sorted::SortedMap;
 use plumb_store::{Store, StoredFloors};
 use plumb_trust::{ComparisonSide, SideRecord};
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// What was found in the store.
 #[derive(Default)]
 pub(crate) struct Floors {
     /// By number; the larger of the two places'.
-    pub(crate) floors: BTreeMap<ComparedCell, Floor>,
+    pub(crate) floors: SortedMap<ComparedCell, Floor>,
     /// What was found and cannot be used, with the reason.
     pub(crate) notes: Vec<String>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct FloorOf<'a> {
     /// What it does, without seed, place and length of phases.
     pub(crate) print: Value,
     pub(crate) environment: &'a Environment,
-    pub(crate) targets: Option<&'a BTreeMap<String, TargetFacts>>,
+    pub(crate) targets: Option<&'a SortedMap<String, TargetFacts>>,
 }
 
 /// Every work on both sides of a comparison on this machine.

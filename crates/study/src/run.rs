@@ -20,11 +20,11 @@ use plumb_probe::Beside;
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tool};
+use plumb_sorted::SortedMap;
 use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
 use plumb_trust::Measured;
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub struct Bench {
     /// What the store did not take of all runs so far, and of what was made of them.
     pub not_stored: Option<NotStored>,
     environment: Rc<Beside<Environment>>,
-    null_ceilings: BTreeMap<u32, Seen<f64>>,
+    null_ceilings: SortedMap<u32, Seen<f64>>,
 }
 
 /// What to run.
@@ -231,7 +231,7 @@ impl Bench {
             mpi_io: None,
             not_stored: None,
             environment: Rc::new(Beside::begin(plumb_probe::environment)),
-            null_ceilings: BTreeMap::new(),
+            null_ceilings: SortedMap::new(),
         }
     }
 

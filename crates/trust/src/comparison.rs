@@ -4,10 +4,10 @@ use crate::factors::Factor;
 use crate::same_work::WorkPrint;
 use plumb_result::compare::Difference;
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
-use plumb_result::short_list;
 use plumb_result::{Better, Histogram, Metric};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_stats::schedule::Side;
-use std::collections::BTreeMap;
 
 /// Two sides of a comparison, and what was declared to differ.
 pub struct ComparisonView<'a> {
@@ -33,7 +33,7 @@ pub struct ComparisonSide<'a> {
     /// The machine.
     pub environment: &'a Environment,
     /// The storage under each target, by the target's name.
-    pub targets: &'a BTreeMap<String, TargetFacts>,
+    pub targets: &'a SortedMap<String, TargetFacts>,
     /// Runs of each work that were not left out; the fewest, where there are several works.
     pub runs: u32,
     /// Everything else that is known of its runs.
@@ -207,7 +207,7 @@ impl NumberView<'_> {
     pub(crate) fn residuals(&self) -> Vec<Residual> {
         let mut all: Vec<Residual> = Vec::with_capacity(self.baseline.len() + self.candidate.len());
         for side in [self.baseline, self.candidate] {
-            let mut plots: BTreeMap<u32, Vec<RunValue>> = BTreeMap::new();
+            let mut plots: SortedMap<u32, Vec<RunValue>> = SortedMap::new();
             for &run in side.iter().filter(|run| run.value > 0.0) {
                 plots.entry(run.plot).or_default().push(run);
             }

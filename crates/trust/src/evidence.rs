@@ -7,10 +7,11 @@ use crate::plan;
 use plumb_result::observe::{
     BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
 };
-use plumb_result::short_list;
 use plumb_result::{Measurement, Observations, PhaseMeasurement, WorkerMeasurement};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_workload::{CachePolicy, Content, OpKind, Phase, Target, Workload};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 pub use crate::comparison::{ComparisonSide, ComparisonView};
 
@@ -41,7 +42,7 @@ pub struct PhaseView<'a> {
     /// The machine.
     pub environment: &'a Environment,
     /// The storage under each target, by the target's name.
-    pub targets: &'a BTreeMap<String, TargetFacts>,
+    pub targets: &'a SortedMap<String, TargetFacts>,
     /// What the phase's targets stand on.
     pub ground: Ground,
     /// What moved.
@@ -295,7 +296,7 @@ impl<'a> PhaseView<'a> {
         self.residency(&self.seen.resident_before)
     }
 
-    fn residency(&self, by_target: &BTreeMap<String, Seen<Residency>>) -> Result<Residency, NotSeen> {
+    fn residency(&self, by_target: &SortedMap<String, Seen<Residency>>) -> Result<Residency, NotSeen> {
         let mut sum = Residency { dirty_known: true, ..Residency::default() };
         for name in self.target_names() {
             let one = seen_of(by_target, name)?;
@@ -368,7 +369,7 @@ pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-fn seen_of<T: Copy>(by_target: &BTreeMap<String, Seen<T>>, name: &str) -> Result<T, NotSeen> {
+fn seen_of<T: Copy>(by_target: &SortedMap<String, Seen<T>>, name: &str) -> Result<T, NotSeen> {
     match by_target.get(name) {
         Some(Seen::Yes(value)) => Ok(*value),
         Some(Seen::No(reason)) => Err(NotSeen::Refused { what: name.to_owned(), reason: reason.clone() }),
@@ -377,7 +378,7 @@ fn seen_of<T: Copy>(by_target: &BTreeMap<String, Seen<T>>, name: &str) -> Result
 }
 
 /// The phase's targets; one end of a copy may be something that keeps nothing, and says nothing of the other.
-fn storage_names<'a>(workload: &Workload, plan: &'a Phase, targets: &BTreeMap<String, TargetFacts>) -> Vec<&'a str> {
+fn storage_names<'a>(workload: &Workload, plan: &'a Phase, targets: &SortedMap<String, TargetFacts>) -> Vec<&'a str> {
     let is_copy = plan.workers.iter().any(|group| group.work.copy().is_some());
     let keeps_nothing = |name: &str| match workload.target.get(name) {
         Some(Target::Null(_)) => is_copy,
@@ -391,7 +392,7 @@ fn storage_names<'a>(workload: &Workload, plan: &'a Phase, targets: &BTreeMap<St
     if kept.is_empty() { all } else { kept }
 }
 
-fn ground(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, names: &[&str]) -> Ground {
+fn ground(workload: &Workload, targets: &SortedMap<String, TargetFacts>, names: &[&str]) -> Ground {
     let mut all: Vec<Ground> = names.iter().map(|name| ground_of(workload, targets, name)).collect();
     all.dedup();
     match all.as_slice() {
@@ -407,7 +408,7 @@ fn ground(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, names: &
     }
 }
 
-fn ground_of(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, name: &str) -> Ground {
+fn ground_of(workload: &Workload, targets: &SortedMap<String, TargetFacts>, name: &str) -> Ground {
     if matches!(workload.target.get(name), Some(Target::Null(_))) {
         return Ground::Nothing;
     }
@@ -473,7 +474,7 @@ fn is_ram_disk(name: &str) -> bool {
 fn traffic(
     measured: &PhaseMeasurement,
     seen: &PhaseObservations,
-    targets: &BTreeMap<String, TargetFacts>,
+    targets: &SortedMap<String, TargetFacts>,
     names: &[&str],
 ) -> Traffic {
     let moved = |kind: OpKind| measured.ops.get(&kind).map_or(0, |op| op.bytes);

@@ -7,8 +7,9 @@ use crate::limiter::limiter;
 use crate::metrics::{first_done, metrics};
 use crate::tier::{PhaseTiers, phase_tiers};
 use plumb_result::run::OpsDone;
-use plumb_result::short_list;
 use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseResult, RunVerdict};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_workload::Workload;
 
 pub use crate::checks::e1::{MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM};
@@ -79,7 +80,7 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
             name: measured.name.clone(),
             wall_ns: measured.wall_ns,
             metrics: metrics(plan, measured, tiers),
-            done: short_list::keyed(
+            done: SortedMap::from_iter(
                 measured.ops.iter().map(|(kind, op)| (*kind, OpsDone { ops: op.count, bytes: op.bytes })),
             ),
             steps: measured.steps.clone(),

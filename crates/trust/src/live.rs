@@ -3,10 +3,11 @@
 use crate::check::Judge;
 use crate::checks::CHECKS;
 use crate::evidence::{Ground, PhaseView, RunView};
-use plumb_result::short_list;
 use plumb_result::{Finding, Level, Measurement, Observations};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_workload::Workload;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// When a check may speak before the end of its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub struct LiveJudge {
     seconds: usize,
     /// True in the second before, and not reported yet.
     pending: BTreeSet<Key>,
-    told: BTreeMap<Key, Finding>,
+    told: SortedMap<Key, Finding>,
 }
 
 /// What the end of a phase changes.

@@ -1,6 +1,6 @@
 //! What a phase was asked to do, read from the workload.
 
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::{Backend, CachePolicy, Flush, OpKind, OwnFlush, Phase, Work, WorkerGroup};
 use std::collections::BTreeSet;
 

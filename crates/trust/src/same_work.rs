@@ -1,6 +1,6 @@
 //! What a workload does, without where it does it: two sides, or a comparison and a noise floor, must agree in it.
 
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::{Target, Workload};
 use serde_json::{Map, Value};
 

@@ -1,8 +1,8 @@
 //! What executes ops: system calls, queues of the kernel, and what stands in for them.
 
 use crate::units::Bytes;
+use plumb_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// What executes ops.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -129,8 +129,8 @@ pub enum Backend {
         /// Its name.
         engine: String,
         /// What was said of it, by that tool's names.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        options: BTreeMap<String, String>,
+        #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+        options: SortedMap<String, String>,
     },
 }
 

@@ -22,7 +22,6 @@ pub mod pace;
 pub mod phase;
 pub mod process;
 pub mod program;
-pub mod short_list;
 pub mod sim;
 pub mod suggest;
 pub mod target;
@@ -53,8 +52,8 @@ pub use validate::Problem;
 pub use verify::Verify;
 pub use work::OwnFlush;
 
+use plumb_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// What to run: named targets, and phases that run over them one after another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,7 +69,7 @@ pub struct Workload {
     #[serde(default = "Workload::default_seed")]
     pub seed: u64,
     /// Where operations go, by name.
-    pub target: BTreeMap<String, Target>,
+    pub target: SortedMap<String, Target>,
     /// What happens, in order.
     pub phase: Vec<Phase>,
 }

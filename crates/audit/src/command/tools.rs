@@ -4,7 +4,7 @@ use crate::form::Durability;
 use plumb_dialects::dd::keywords::{Conv, Flag};
 use plumb_dialects::{bonnie, dd, iozone, postmark};
 use plumb_result::CellMetric;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::copy::CopySpec;
 use plumb_workload::program::OpenPromise;
 

@@ -5,8 +5,8 @@ use crate::command::CommandAction;
 use crate::form::Durability;
 use crate::numbers::PrintedUnit;
 use crate::view::{CellView, View, is_bonnie};
-use plumb_result::short_list;
 use plumb_result::{CellMetric, Level};
+use plumb_sorted::short_list;
 use plumb_trust::text::{bytes, bytes_exact, count, nanos, ops_rate, percent, rate, short};
 
 pub(crate) static READ_FROM_MEMORY: Rule = Rule {

@@ -4,7 +4,7 @@ use super::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
 use crate::form::{ComparedThing, Durability, Storage};
 use crate::view::{BonnieGeneration, CellView, View, is_bonnie};
 use plumb_result::Level;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_trust::text::{bytes, percent, short};
 
 pub(crate) static ALIGNMENT: Rule = Rule {

@@ -7,7 +7,7 @@
 use super::library::files::{Communicator, File, FileBlocks, FileCallError, FileLibrary, Modes};
 use super::library::{CallError, Library, Threads};
 use crate::error::StartError;
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -50,7 +50,7 @@ pub struct MpiOpening<'a> {
     /// It must not be there.
     pub exclusive: bool,
     /// Hints to the library, by name.
-    pub hints: &'a BTreeMap<String, String>,
+    pub hints: &'a SortedMap<String, String>,
     /// What the rank sees of it.
     pub view: Option<MpiBlocks>,
 }
@@ -84,7 +84,7 @@ pub struct MpiIo {
     library: FileLibrary,
     size: u32,
     /// Of the first ranks, by how many.
-    communicators: Mutex<BTreeMap<u32, Communicator>>,
+    communicators: Mutex<SortedMap<u32, Communicator>>,
     /// Those of each file that was opened since they were last taken, where somebody wants them.
     hints: Mutex<Option<Vec<FileHints>>>,
 }

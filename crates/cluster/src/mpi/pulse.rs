@@ -7,7 +7,8 @@ use super::Shared;
 use super::library::{Request, Tag};
 use crate::cluster::{EndCause, Leave};
 use crate::tree;
-use std::collections::{BTreeMap, BTreeSet};
+use plumb_sorted::SortedMap;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -32,7 +33,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// What is known of the ranks next to this one.
 pub(super) struct VitalSigns {
     /// When each was heard last.
-    heard: Mutex<BTreeMap<u32, Instant>>,
+    heard: Mutex<SortedMap<u32, Instant>>,
     silent: Mutex<BTreeSet<u32>>,
     left: Mutex<BTreeSet<u32>>,
     ends: AtomicBool,

@@ -9,8 +9,9 @@ use super::table::{FLOWOPS, RANDOM_WITHOUT_EFFECT};
 use super::variables::{Held, Locals, Piece, Variables, pieces};
 use super::wrong::Wrong;
 use crate::FileError;
+use plumb_sorted::SortedMap;
 use plumb_workload::Bytes;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// Reads a script by its path.
@@ -59,7 +60,7 @@ pub(super) struct Definitions {
     pub(super) histograms: bool,
     pub(super) rate: Option<Value>,
     /// Sets of positions by their names, bytes.
-    pub(super) positions: BTreeMap<String, Vec<Bytes>>,
+    pub(super) positions: SortedMap<String, Vec<Bytes>>,
 }
 
 /// What a command asks for.

@@ -7,7 +7,7 @@ use super::jobfile::{OptionLine, Section, SectionKind, kind_of};
 use super::options::kind::{Bare, Kind};
 use super::options::{self, OptionSpec};
 use super::value::{Compat, ValueReading, time};
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::Nanos;
 
 /// The shortest interval between progress updates.

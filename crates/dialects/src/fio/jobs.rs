@@ -6,7 +6,7 @@ use super::job::{Before, FioJob, JobOutline, SaidOption};
 use super::jobfile::{OptionLine, Section, SectionKind};
 use super::options::{self, OptionSpec, OptionValues, Precedence, Support, UsageTier};
 use super::value::{Compat, Doubt, OptionValue, ValueReading, read as read_value};
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use std::sync::Arc;
 
 /// fio's default engine.

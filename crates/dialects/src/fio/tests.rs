@@ -1,12 +1,12 @@
 //! Job files and command lines from end to end.
 
 use super::*;
+use plumb_sorted::SortedMap;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
 
 /// Files by their path.
 #[derive(Default)]
-struct Shelf(BTreeMap<String, String>);
+struct Shelf(SortedMap<String, String>);
 
 impl Files for Shelf {
     fn read(&mut self, path: &str) -> Result<String, MissingFile> {

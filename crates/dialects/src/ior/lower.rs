@@ -2,6 +2,7 @@
 
 use super::result::AccessKind;
 use super::settings::{Api, Hog, Random, Reorder, Test};
+use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::library_random::LibraryRandom;
 use plumb_workload::phase::ErrorRules;
@@ -12,7 +13,7 @@ use plumb_workload::program::{
 use plumb_workload::{
     Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, Phase, Size, Target, Work, WorkerGroup, Workload,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 const TARGET: &str = "files";
@@ -45,7 +46,7 @@ pub struct Facts {
     /// Length of the file to read, where it is there.
     pub file_bytes: Option<u64>,
     /// Hints to MPI-IO, by name.
-    pub hints: BTreeMap<String, String>,
+    pub hints: SortedMap<String, String>,
     /// Ranks whose directory is to be made: of [`directories`].
     pub missing_directories: BTreeSet<u32>,
 }
@@ -98,7 +99,7 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
         name: "ior".to_owned(),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: BTreeMap::from([(TARGET.to_owned(), target)]),
+        target: SortedMap::from([(TARGET.to_owned(), target)]),
         phase: phases,
     };
     Lowered { workload, repetition: facts.repetition }

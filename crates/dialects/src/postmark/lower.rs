@@ -2,6 +2,7 @@
 
 use super::Compat;
 use super::settings::Settings;
+use plumb_sorted::SortedMap;
 use plumb_workload::files::Names;
 use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase};
 use plumb_workload::program::postmark::Totals;
@@ -9,7 +10,6 @@ use plumb_workload::program::{
     Each, FileOrder, Pick, Postmark, PostmarkLocation, PostmarkPart, PostmarkStep, Program, ScratchTarget, Step,
 };
 use plumb_workload::{Bytes, Target, Work, WorkerGroup, Workload};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The phases of a run.
@@ -175,7 +175,7 @@ pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, CannotRun> {
         name: "postmark".to_owned(),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
-        target: BTreeMap::from([("files".to_owned(), target)]),
+        target: SortedMap::from([("files".to_owned(), target)]),
         phase: phase.collect(),
     };
     Ok(Plan { workload, totals: run.totals(), run })

@@ -7,9 +7,10 @@ use crate::op::Operation;
 use crate::rng::{Purpose, Rng, StreamId};
 use plumb_result::conditions::{DeviceHealth, Heat, Upkeep, UpkeepKind};
 use plumb_result::observe::{DeviceCounters, Extents, OwnIo, ProcessIo, Residency};
-use plumb_result::short_list;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_workload::{CachePolicy, OpKind, SimDevice, SimModel, SimTarget};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 /// Which run it is. Everything that varies between runs is drawn from these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -556,7 +557,7 @@ impl Device {
     pub fn health(&self) -> DeviceHealth {
         let faults = &self.target.device;
         DeviceHealth {
-            errors: BTreeMap::from([("media_errors".to_owned(), self.media_errors)]),
+            errors: SortedMap::from([("media_errors".to_owned(), self.media_errors)]),
             wear_percent: Some((faults.worn * 100.0).round() as u64),
             thermal_throttles: Some(u64::from(faults.hot && self.throttled())),
             ..DeviceHealth::default()

@@ -21,13 +21,13 @@ use crate::setting::Setting;
 use crate::sim::run::Simulation;
 use crate::testdir::TestDir;
 use crate::tree::{self, TreeShape};
+use plumb_sorted::SortedMap;
 use plumb_workload::files::JobFiles;
 use plumb_workload::{
     BufferContent, Bytes, Content, Distribution, NullTarget, Prepare, SimTarget, Size, Target, TreeTarget, Work,
     WorkerGroup, Workload,
 };
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl OpenTargets {
             None
         };
         let guard = surroundings.guard.clone();
-        let mut open = OpenTargets { guard, targets: BTreeMap::new(), failed: Vec::new(), dir, simulation: None };
+        let mut open = OpenTargets { guard, targets: SortedMap::new(), failed: Vec::new(), dir, simulation: None };
         let mut held = Vec::new();
         for (name, target) in &workload.target {
             let opened = match target {
@@ -123,7 +123,7 @@ impl OpenTargets {
             })
             .collect();
         let simulation = Simulation::new(sims.iter().copied(), setting.sim_run);
-        let mut targets = BTreeMap::new();
+        let mut targets = SortedMap::new();
         for (name, sim) in sims {
             let Some(device) = simulation.device(name) else { continue };
             let shape = sim.files.map(|files| TreeShape::new(&file_set(sim, files), workload.seed));

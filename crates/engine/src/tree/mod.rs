@@ -23,8 +23,9 @@ pub use sizes::{SizesError, TreeSizes};
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_sorted::SortedMap;
     use plumb_workload::{Bytes, Content, Distribution, TreeTarget};
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
 
     fn target(files: u64, width: u32, depth: u32) -> TreeTarget {
         TreeTarget {
@@ -68,7 +69,7 @@ mod tests {
             let shape = shape(files, width, depth);
             let paths: BTreeSet<String> = (0..files).map(|file| path(&shape, file)).collect();
             assert_eq!(paths.len() as u64, files);
-            let mut held: BTreeMap<u64, u64> = BTreeMap::new();
+            let mut held: SortedMap<u64, u64> = SortedMap::new();
             for file in 0..files {
                 *held.entry(shape.leaf_of(FileId(file))).or_default() += 1;
             }

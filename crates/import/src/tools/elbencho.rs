@@ -8,10 +8,10 @@ use crate::input::{Input, number_at, text_at};
 use crate::run::{PhaseRead, Run};
 use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
-use plumb_result::short_list;
+use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;
@@ -31,7 +31,7 @@ struct Line {
     version: String,
     date: String,
     label: String,
-    settings: BTreeMap<String, String>,
+    settings: SortedMap<String, String>,
     elapsed_ms: Option<f64>,
     own: Rates,
     mixed: Rates,
@@ -110,14 +110,14 @@ fn of_csv(text: &str) -> Result<Vec<Line>, Unread> {
             let message = format!("{} values for {} columns", fields.len(), columns.len());
             return Err(unread(format!("line {number}"), message, "give the file as elbencho wrote it"));
         }
-        let of: BTreeMap<&str, &str> =
-            short_list::keyed(columns.iter().map(String::as_str).zip(fields.iter().map(|one| one.trim())));
+        let of: SortedMap<&str, &str> =
+            SortedMap::from_iter(columns.iter().map(String::as_str).zip(fields.iter().map(|one| one.trim())));
         found.push(line_of_csv(&of));
     }
     Ok(found)
 }
 
-fn line_of_csv(of: &BTreeMap<&str, &str>) -> Line {
+fn line_of_csv(of: &SortedMap<&str, &str>) -> Line {
     let text = |name: &str| of.get(name).map_or(String::new(), |text| (*text).to_owned());
     let number = |name: &str| of.get(name).and_then(|text| text.parse::<f64>().ok());
     let rates = |before: &str| {
@@ -156,7 +156,7 @@ fn line_of_csv(of: &BTreeMap<&str, &str>) -> Line {
         version: text("version"),
         date: text("ISO date"),
         label: text("label"),
-        settings: short_list::keyed(
+        settings: SortedMap::from_iter(
             SETTINGS.iter().map(|name| ((*name).to_owned(), text(name))).filter(|(_, value)| !value.is_empty()),
         ),
         elapsed_ms: number("time ms [last]"),
@@ -199,7 +199,7 @@ fn line_of_json(value: &Value) -> Line {
     let settings = config
         .filter(|(name, _)| !matches!(name.as_str(), "version" | "command"))
         .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
-    let settings = short_list::keyed(settings);
+    let settings = SortedMap::from_iter(settings);
     Line {
         operation: text(&["phase_type"]),
         command: text(&["config", "command"]),

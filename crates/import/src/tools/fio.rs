@@ -12,7 +12,7 @@ use crate::run::{PhaseRead, Run};
 use jiff::Timestamp;
 use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::OpKind;
 use serde_json::Value;
 

@@ -6,7 +6,7 @@ use crate::error::HostError;
 use crate::step::Expendable;
 use crate::vm::{DISK_SERIAL, MODULES_FILE, PORT_NAME, ROOT_VARIABLE};
 use plumb_engine::signals::StopFlag;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::RebootCommand;
 use std::convert::Infallible;

@@ -6,9 +6,8 @@ use crate::vm::ROOT_SERIAL;
 use plumb_probe::ProbeError;
 use plumb_probe::blocks::BlockWatch;
 use plumb_result::blocks::{BlockExtent, BlockStat};
-use plumb_result::short_list;
+use plumb_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -42,7 +41,7 @@ pub enum LookError {
 
 /// Counters of all whole devices at one moment, since each came.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeviceLook(BTreeMap<String, DeviceCounts>);
+pub struct DeviceLook(SortedMap<String, DeviceCounts>);
 
 impl DeviceLook {
     /// Writes back what is dirty on the file system of a directory, then looks.
@@ -61,13 +60,13 @@ impl DeviceLook {
         let devices = BlockWatch::new().look()?.devices;
         let whole =
             devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole) && !is_root(&device.name));
-        Ok(DeviceLook(short_list::keyed(whole.map(|device| (device.name, counts(&device.stat))))))
+        Ok(DeviceLook(SortedMap::from_iter(whole.map(|device| (device.name, counts(&device.stat))))))
     }
 
     /// What was done since an earlier look, by devices that have ever done anything.
-    pub(super) fn since(&self, before: &DeviceLook, roles: &DeviceRoles) -> BTreeMap<String, DeviceRecord> {
+    pub(super) fn since(&self, before: &DeviceLook, roles: &DeviceRoles) -> SortedMap<String, DeviceRecord> {
         let used = |counts: &DeviceCounts| counts.reads + counts.writes + counts.flushes > 0;
-        short_list::keyed(self.0.iter().filter(|(_, counts)| used(counts)).map(|(name, counts)| {
+        SortedMap::from_iter(self.0.iter().filter(|(_, counts)| used(counts)).map(|(name, counts)| {
             let done = counts.since(&before.0.get(name).copied().unwrap_or_default());
             (name.clone(), DeviceRecord { role: roles.0.get(name).cloned(), counts: done })
         }))
@@ -141,7 +140,7 @@ fn is_root(name: &str) -> bool {
 
 /// What devices are called in the recipe, by the kernel's name.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct DeviceRoles(BTreeMap<String, String>);
+pub(super) struct DeviceRoles(SortedMap<String, String>);
 
 impl DeviceRoles {
     /// Devices that steps made, and the disks that the steps were given. Links below `/dev` are followed.
@@ -154,7 +153,7 @@ impl DeviceRoles {
             };
             paths.iter().enumerate().map(move |(index, path)| (PathBuf::from(path), role(index)))
         });
-        let mut roles = BTreeMap::new();
+        let mut roles = SortedMap::new();
         for (path, role) in of_steps.chain(disks) {
             // Mount points are made, too.
             let Ok(device) = path.canonicalize() else { continue };

@@ -6,8 +6,8 @@ use crate::site::{MadePaths, Site};
 use crate::step::{QueueSettings, Readahead, Word};
 use crate::system;
 use crate::undo::{Undo, setting_now};
-use plumb_result::short_list;
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(super) fn build(step: &QueueSettings, site: &mut Site<'_>) -> Result<MadePat
 
 pub(super) fn readahead(step: &Readahead, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     check_readahead(step)?;
-    let set = BTreeMap::from([("read_ahead_kb".to_owned(), Word((step.size.0 / 1024).to_string()))]);
+    let set = SortedMap::from([("read_ahead_kb".to_owned(), Word((step.size.0 / 1024).to_string()))]);
     for device in site.resolve(step.device.as_slice())? {
         set_all(&device, &set, site)?;
     }
@@ -48,7 +48,7 @@ pub(super) fn check_readahead(step: &Readahead) -> Result<(), Cause> {
     Ok(())
 }
 
-fn set_all(device: &Path, set: &BTreeMap<String, Word>, site: &mut Site<'_>) -> Result<(), Cause> {
+fn set_all(device: &Path, set: &SortedMap<String, Word>, site: &mut Site<'_>) -> Result<(), Cause> {
     let queue = queue_dir(device)?;
     let settings = in_order(set);
     // Undone in reverse: the scheduler gets its old value first, and then the others theirs.
@@ -68,7 +68,7 @@ fn queue_dir(device: &Path) -> Result<PathBuf, Cause> {
 }
 
 /// The scheduler first: it gives the number of requests a new value.
-fn in_order(set: &BTreeMap<String, Word>) -> Vec<(&str, &Word)> {
+fn in_order(set: &SortedMap<String, Word>) -> Vec<(&str, &Word)> {
     let mut all: Vec<(&str, &Word)> = set.iter().map(|(name, value)| (name.as_str(), value)).collect();
     short_list::sort_by_key(&mut all, |(name, _)| *name != SCHEDULER);
     all
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn the_scheduler_comes_first_since_it_changes_others() {
         let set = ["nr_requests", "scheduler", "rotational"].map(|name| (name.to_owned(), Word::from("1")));
-        let set = BTreeMap::from(set);
+        let set = SortedMap::from(set);
         let names: Vec<&str> = in_order(&set).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["scheduler", "nr_requests", "rotational"]);
     }

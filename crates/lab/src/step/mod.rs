@@ -17,11 +17,11 @@ pub use raid::{Degrade, Lvm, LvmLayout, Mdadm, Rebuild, Wait};
 pub use safety::{Expendable, Safety};
 pub use words::{Count, Names, Word};
 
+use plumb_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// What steps made, by their names: devices or mount points.
-pub type MadeNames = BTreeMap<String, Vec<String>>;
+pub type MadeNames = SortedMap<String, Vec<String>>;
 
 /// One step of building. Steps are built in order and undone in reverse order.
 ///

@@ -5,7 +5,7 @@ use super::elf;
 use super::error::VmError;
 use super::kernel::Kernel;
 use super::modules::ModuleTree;
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -135,7 +135,7 @@ enum ImageEntry {
 /// An image in memory.
 #[derive(Debug, Default)]
 struct Image {
-    entries: BTreeMap<String, ImageEntry>,
+    entries: SortedMap<String, ImageEntry>,
     /// Directories in which libraries are looked for, as the dynamic loader does.
     libraries: Vec<PathBuf>,
 }
@@ -412,7 +412,7 @@ mod tests {
             }
         }
         let ends = |end: &str| image.entries.keys().any(|path| path.ends_with(end));
-        assert!(ends("/init") && ends("/sh") && ends("/libc.so.6"), "{:?}", image.entries.keys());
+        assert!(ends("/init") && ends("/sh") && ends("/libc.so.6"), "{:?}", image.entries.keys().collect::<Vec<_>>());
         let name = image.name("6.1", b"modules");
         assert_eq!(
             name,

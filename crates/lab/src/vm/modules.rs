@@ -3,8 +3,9 @@
 
 use super::elf::module_facts;
 use super::error::VmError;
-use plumb_result::short_list;
-use std::collections::{BTreeMap, BTreeSet};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -61,7 +62,7 @@ pub(super) struct Module {
 #[derive(Debug)]
 pub(super) struct ModuleTree {
     dir: PathBuf,
-    files: BTreeMap<String, PathBuf>,
+    files: SortedMap<String, PathBuf>,
     builtin: BTreeSet<String>,
 }
 
@@ -71,7 +72,7 @@ impl ModuleTree {
     /// # Errors
     /// It cannot be read, or has none.
     pub(super) fn read(dir: &Path) -> Result<ModuleTree, VmError> {
-        let mut files = BTreeMap::new();
+        let mut files = SortedMap::new();
         collect(dir, &mut files).map_err(|source| VmError::Read { path: dir.to_owned(), source })?;
         if files.is_empty() {
             return Err(VmError::NoModules { dir: dir.to_owned() });
@@ -168,7 +169,7 @@ fn module_name(path: &Path) -> Option<String> {
     ["", ".xz", ".zst", ".gz"].contains(&packed).then(|| canonical(name))
 }
 
-fn collect(dir: &Path, files: &mut BTreeMap<String, PathBuf>) -> std::io::Result<()> {
+fn collect(dir: &Path, files: &mut SortedMap<String, PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         // `build` and `source` are links to other trees.

@@ -3,7 +3,7 @@
 
 use super::error::VmError;
 use super::image::in_path;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io::{self, Read};

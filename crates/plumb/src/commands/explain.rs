@@ -5,7 +5,7 @@ use crate::exit::{End, Stopped};
 use crate::output;
 use crate::session;
 use plumb_audit::Rule;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_trust::Check;
 use serde_json::{Value, json};
 

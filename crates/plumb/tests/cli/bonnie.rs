@@ -2,7 +2,8 @@
 
 use crate::common::traced::{same, traced, whole_calls};
 use crate::common::{Home, Said, metric, needs};
-use std::collections::{BTreeMap, BTreeSet};
+use plumb_sorted::SortedMap;
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
 /// A run of every test on small files.
@@ -135,7 +136,7 @@ impl Calls {
     fn read(text: &str, shares: bool) -> Calls {
         let mut all = Vec::new();
         // Files that are open, by their number: its threads share them, and each of our workers has its own.
-        let mut open: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
+        let mut open: SortedMap<&str, SortedMap<String, String>> = SortedMap::new();
         for (thread, call) in whole_calls(text) {
             if let Some(event) = event(&call, open.entry(if shares { "" } else { thread }).or_default()) {
                 all.push((thread.to_owned(), event));
@@ -155,7 +156,7 @@ impl Calls {
                 || ["close B", "unlink B"].contains(&event)
                 || (self.real && event == "fsync B")
         };
-        let mut own: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut own: SortedMap<&str, Vec<&str>> = SortedMap::new();
         for (thread, event) in &self.events {
             own.entry(thread).or_default().push(event);
         }
@@ -185,7 +186,7 @@ fn own_name(path: &str) -> Option<String> {
 
 /// One call in a form that both share: directories are opened and entered in ways of their own, and flags that say
 /// nothing of the load are left out.
-fn event(call: &str, open: &mut BTreeMap<String, String>) -> Option<String> {
+fn event(call: &str, open: &mut SortedMap<String, String>) -> Option<String> {
     let (name, rest) = call.split_once('(')?;
     let (arguments, result) = rest.rsplit_once(" = ")?;
     let result = result.split_whitespace().next()?;
@@ -193,7 +194,7 @@ fn event(call: &str, open: &mut BTreeMap<String, String>) -> Option<String> {
     let parts: Vec<&str> = arguments.split(", ").collect();
     let quoted: Vec<String> =
         parts.iter().filter_map(|part| own_name(part.strip_prefix('"')?.strip_suffix('"')?)).collect();
-    let of_handle = |open: &BTreeMap<String, String>| open.get(*parts.first()?).cloned();
+    let of_handle = |open: &SortedMap<String, String>| open.get(*parts.first()?).cloned();
     let failed = result.starts_with('-');
     match name {
         "open" | "openat" | "creat" => {

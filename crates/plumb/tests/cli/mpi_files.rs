@@ -2,8 +2,9 @@
 
 use crate::common::{Home, Said, needs};
 use crate::mpi::{launchers, phase};
+use plumb_sorted::SortedMap;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Writes files of all three kinds that a rank has for itself, with stamps that tell ranks apart, and reads them.
 const KINDS: &str = "name = \"kinds\"\n[target.one.file]\npath = \"one\"\nsize = \"64KiB\"\nprepare = \"nothing\"\n\
@@ -49,7 +50,7 @@ fn ranks_read_what_another_rank_wrote() {
             let notes = phase(&result, "read")["notes"].to_string();
             assert!(!notes.contains("reads-own"), "{notes}");
             let trace = |rank: u32| std::fs::read_to_string(home.work().join(format!("trace.{rank}"))).unwrap();
-            let mut owners: BTreeMap<String, u32> = BTreeMap::new();
+            let mut owners: SortedMap<String, u32> = SortedMap::new();
             for rank in 0..3 {
                 let written = directories(&trace(rank), "pwrite64");
                 assert_eq!(written.len(), 1, "{written:?}");

@@ -2,8 +2,8 @@
 
 use crate::common::traced::same;
 use crate::common::{Home, Said, needs};
+use plumb_sorted::SortedMap;
 use regex::Regex;
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -191,7 +191,7 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
     let sought = Regex::new(r"(lseek|fcntl)\((\d+), (.*)\) += (-?\d+)").unwrap();
     let closed = Regex::new(r"close\((\d+)\)").unwrap();
     let named = Regex::new(r#"(unlink|mkdir|rmdir)(?:at)?\((?:AT_FDCWD, )?"((?:s\d+/)?\d+|s\d+)""#).unwrap();
-    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    let mut names: SortedMap<String, String> = SortedMap::new();
     let mut calls = Vec::new();
     for line in &lines {
         if let Some(found) = opened.captures(line) {

@@ -5,7 +5,7 @@ use crate::error::ProbeError;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::Heat;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use std::path::Path;
 
 const DIRECTORY: &str = "/sys/class/hwmon";

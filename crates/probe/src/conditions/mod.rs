@@ -17,7 +17,7 @@ use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::{Conditions, PhaseConditions, TimerDue, Upkeep, UpkeepKind};
 use plumb_result::observe::{LayerKind, TargetFacts};
-use plumb_result::short_list;
+use plumb_sorted::SortedMap;
 use processes::{Processes, Wanted};
 use processors::Frequencies;
 use std::collections::BTreeSet;
@@ -120,8 +120,8 @@ impl ConditionWatch {
             lazy_init: lazy_init::look(sys, &self.ext4, &processes),
             cpu_throttles: processors::throttles(sys),
             power: power::source(sys),
-            heat: short_list::keyed(self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf)))),
-            health: short_list::keyed(self.leaves.iter().map(|leaf| (named(leaf), health::of(sys, leaf)))),
+            heat: SortedMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf)))),
+            health: SortedMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), health::of(sys, leaf)))),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::sysroot::{HAS_PROC, Sysroot};
 use plumb_result::Seen;
 use plumb_result::conditions::{Upkeep, UpkeepKind};
 use plumb_result::observe::{LayerKind, TargetFacts};
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,8 @@
 
 use crate::format;
 use plumb_chart::{Axis, Body, Chart, Forest, ForestRow, Format, Mark, Scale};
-use plumb_result::{Contrast, ContrastVerdict, Metric, Unit, short_list};
+use plumb_result::{Contrast, ContrastVerdict, Metric, Unit};
+use plumb_sorted::short_list;
 
 /// How an axis prints a metric.
 pub(super) fn format_of(metric: Metric) -> Format {

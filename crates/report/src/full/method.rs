@@ -5,6 +5,7 @@ use crate::facts;
 use crate::format;
 use crate::style::Ink;
 use plumb_result::{Level, RunResult};
+use plumb_sorted::short_list;
 
 /// Facts of each set-up, those that they share once.
 pub(super) fn setups(named: &[(String, &RunResult)]) -> Vec<ReportPart> {
@@ -96,7 +97,7 @@ pub(super) fn trust(results: &[&RunResult]) -> Vec<ReportPart> {
             items.push((finding.level, item));
         }
     }
-    plumb_result::short_list::sort_by_key(&mut items, |(level, _)| std::cmp::Reverse(*level));
+    short_list::sort_by_key(&mut items, |(level, _)| std::cmp::Reverse(*level));
     let mut items: Vec<Item> = items.into_iter().map(|(_, item)| item).collect();
     if results.iter().any(|result| result.imported.is_some()) {
         let text =

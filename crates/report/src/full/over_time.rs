@@ -7,8 +7,8 @@ use plumb_chart::{
 };
 use plumb_result::latency_map::bucket_range;
 use plumb_result::measurement::Interval;
-use plumb_result::short_list;
 use plumb_result::{BucketCount, Finding, Lane, LaneMeasure, LatencyColumn, LatencyMap, Level, OpCounts};
+use plumb_sorted::short_list;
 use plumb_workload::OpKind;
 
 /// What is known of a phase over time.

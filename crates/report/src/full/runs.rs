@@ -10,8 +10,8 @@ use crate::table::Align;
 use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Place, Point, Scale, Series, SeriesShape};
 use plumb_result::Metric;
 use plumb_result::metric::Quantity;
-use plumb_result::short_list;
 use plumb_result::tidy::TidyTable;
+use plumb_sorted::short_list;
 use plumb_stats::change::{History, history};
 
 /// Charts of at most so many numbers; the table has all.

@@ -10,10 +10,10 @@ use crate::study::parts_in_full;
 use crate::style::Ink;
 use plumb_chart::{Bar, BarGroup, BarShape, Bars, Body, Chart, Forest, ForestRow, Mark, Scale};
 use plumb_result::Metric;
-use plumb_result::short_list;
 use plumb_result::study::{EffectLine, EffectTable, StudyCell, StudyContrast, StudyReport};
 use plumb_result::tidy::TidyTable;
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 
 /// More verdicts than this stand behind the charts.
 const VERDICTS_FIRST_MAX: usize = 8;
@@ -129,7 +129,7 @@ fn drawn_by_level(contrasts: &[(Metric, bool)]) -> Vec<Metric> {
 }
 
 /// A row of the chart: the work, the phase, and the levels of the other factors.
-type Row<'a> = (&'a str, &'a str, BTreeMap<&'a str, &'a str>);
+type Row<'a> = (&'a str, &'a str, SortedMap<&'a str, &'a str>);
 
 fn level_chart(
     report: &StudyReport,
@@ -137,9 +137,9 @@ fn level_chart(
     levels: &[&str],
     metric: Metric,
 ) -> Option<Chart> {
-    let others = |cell: &'_ StudyCell| -> BTreeMap<String, String> {
+    let others = |cell: &'_ StudyCell| -> SortedMap<String, String> {
         let others = cell.levels.iter().filter(|(factor, _)| **factor != report.by);
-        short_list::keyed(others.map(|(factor, level)| (factor.clone(), level.clone())))
+        SortedMap::from_iter(others.map(|(factor, level)| (factor.clone(), level.clone())))
     };
     let mut rows: Vec<Row<'_>> = Vec::new();
     for cell in &report.cells {
@@ -150,7 +150,7 @@ fn level_chart(
             let row = (
                 work,
                 value.phase.as_str(),
-                short_list::keyed(of_others.map(|(factor, level)| (factor.as_str(), level.as_str()))),
+                SortedMap::from_iter(of_others.map(|(factor, level)| (factor.as_str(), level.as_str()))),
             );
             if !rows.contains(&row) {
                 rows.push(row);

@@ -7,10 +7,10 @@ use crate::format::{self, MISSING};
 use crate::style::Ink;
 use crate::table::Align;
 use plumb_chart::{Axis, Body, Chart, Format, Lines, Panel, Place, Point, Scale, Series, SeriesShape};
-use plumb_result::short_list;
 use plumb_result::sweep::{Arrivals, LatencySummary, RunSpread, SweepCurve, SweepPoint};
 use plumb_result::tidy::TidyTable;
 use plumb_result::{RunResult, Sweep, SweepKey};
+use plumb_sorted::short_list;
 
 /// A sweep. `example`: the result of one of its runs, for the method.
 pub fn of_sweep(sweep: &Sweep, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {

@@ -8,8 +8,8 @@ use plumb_chart::{
     Bars, Body, Chart as Description, Density, DensityColumn, Forest, Format as ValueFormat, Heat, Lines, Point, Scale,
     SeriesShape,
 };
-use plumb_result::short_list;
 use plumb_result::tidy::TidyCell;
+use plumb_sorted::short_list;
 use rust_xlsxwriter::{
     Chart, ChartErrorBars, ChartErrorBarsType, ChartMarker, ChartMarkerType, ChartRange, ChartType,
     ConditionalFormat2ColorScale, Format, FormatAlign, Workbook, Worksheet, XlsxError,

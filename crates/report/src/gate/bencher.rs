@@ -2,12 +2,13 @@
 //! <https://bencher.dev/docs/reference/bencher-metric-format/>.
 
 use plumb_result::gate::GateNumber;
-use plumb_result::{Better, Gate, short_list};
+use plumb_result::{Better, Gate};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// The candidate's numbers by benchmark and measure.
-pub type BencherMetrics = BTreeMap<String, BTreeMap<String, BencherValue>>;
+pub type BencherMetrics = SortedMap<String, SortedMap<String, BencherValue>>;
 
 /// A value of the candidate. Its bounds are those of the interval of the ratio, about the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -1,7 +1,8 @@
 //! What the checks found, in a line each or in full.
 
 use crate::style::{Ink, Style};
-use plumb_result::{Finding, Level, short_list};
+use plumb_result::{Finding, Level};
+use plumb_sorted::short_list;
 
 /// More findings than this make nobody wiser at first sight.
 const BRIEF_FINDINGS: usize = 3;

@@ -2,8 +2,8 @@
 
 use plumb_result::stream::{StreamEvent, StreamMeasured, StreamOps, Streamed};
 use plumb_result::{Finding, Level, Tier};
+use plumb_sorted::SortedMap;
 use plumb_workload::OpKind;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The media type of [`Exposition::text`].
@@ -16,7 +16,7 @@ const KEPT: usize = 256;
 #[derive(Debug, Default)]
 pub struct Exposition {
     version: &'static str,
-    phases: BTreeMap<PhaseKey, PhaseTotals>,
+    phases: SortedMap<PhaseKey, PhaseTotals>,
     /// Phases that have begun, for the order in which they are forgotten.
     begun: u64,
     /// The run that goes on.
@@ -44,7 +44,7 @@ struct PhaseTotals {
 
 #[derive(Debug, Clone, Default)]
 struct PhaseSums {
-    ops: BTreeMap<OpKind, OpSums>,
+    ops: SortedMap<OpKind, OpSums>,
     errors: u64,
 }
 

@@ -15,10 +15,10 @@ use crate::document::{ColumnHead, Item, ReportPart, ReportTable, markdown, termi
 use crate::format;
 use crate::style::{Ink, Style};
 use crate::table::Align;
-use plumb_result::short_list;
 use plumb_result::study::{EffectLine, GatheredFinding, StudyCell, StudyReport};
 use plumb_result::{Finding, Level, Metric};
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 
 /// The page for a terminal. In full it has every contrast and every cell in a line of their own, and how each system is built.
 pub fn page(report: &StudyReport, detail: Detail, style: &Style) -> String {
@@ -232,6 +232,6 @@ fn level(cell: &StudyCell, factor: &str) -> String {
     cell.levels.get(factor).cloned().unwrap_or_default()
 }
 
-fn levels(levels: &BTreeMap<String, String>) -> String {
+fn levels(levels: &SortedMap<String, String>) -> String {
     levels.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ")
 }

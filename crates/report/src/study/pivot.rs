@@ -7,10 +7,11 @@ use crate::format::{self, MISSING};
 use crate::measure;
 use crate::style::Ink;
 use crate::table::Align;
+use plumb_result::Metric;
 use plumb_result::run::TierName;
 use plumb_result::study::{CellValue, StudyCell, StudyContrast, StudyReport};
-use plumb_result::{Metric, short_list};
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 
 /// Candidates next to the baseline in one table; more make a further table.
 const CANDIDATES_MAX: usize = 3;
@@ -84,7 +85,7 @@ fn levels(report: &StudyReport) -> Vec<Level> {
 #[derive(PartialEq, Eq)]
 struct RowKey {
     workload: String,
-    within: BTreeMap<String, String>,
+    within: SortedMap<String, String>,
     phase: String,
     metric: Metric,
 }
@@ -92,9 +93,9 @@ struct RowKey {
 struct Row<'a> {
     key: RowKey,
     /// By candidate.
-    contrasts: BTreeMap<&'a str, &'a StudyContrast>,
+    contrasts: SortedMap<&'a str, &'a StudyContrast>,
     /// What was measured of a level that has no counterpart.
-    alone: BTreeMap<&'a str, &'a CellValue>,
+    alone: SortedMap<&'a str, &'a CellValue>,
 }
 
 /// The contrasts, each number once; then what was measured of a level that could be compared with nothing. Another question is
@@ -141,7 +142,7 @@ fn compares_works(report: &StudyReport) -> bool {
 
 fn row<'a, 'b>(rows: &'b mut Vec<Row<'a>>, key: RowKey) -> &'b mut Row<'a> {
     let at = rows.iter().position(|row| row.key == key).unwrap_or_else(|| {
-        rows.push(Row { key, contrasts: BTreeMap::new(), alone: BTreeMap::new() });
+        rows.push(Row { key, contrasts: SortedMap::new(), alone: SortedMap::new() });
         rows.len() - 1
     });
     &mut rows[at]
@@ -153,10 +154,10 @@ fn level_of<'a>(report: &StudyReport, levels: &'a [Level], cell: &StudyCell) -> 
 }
 
 /// The levels of a cell that the contrasts tell apart.
-fn within(report: &StudyReport, cell: &StudyCell) -> BTreeMap<String, String> {
+fn within(report: &StudyReport, cell: &StudyCell) -> SortedMap<String, String> {
     let is_told = |name: &str| report.contrasts.iter().any(|one| one.within.contains_key(name));
     let told = cell.levels.iter().filter(|(name, _)| is_told(name));
-    short_list::keyed(told.map(|(name, level)| (name.clone(), level.clone())))
+    SortedMap::from_iter(told.map(|(name, level)| (name.clone(), level.clone())))
 }
 
 fn table(report: &StudyReport, rows: &[Row<'_>], baseline: &Level, candidates: &[Level]) -> ReportTable {

@@ -9,9 +9,9 @@ use plumb_result::{
     Finding, Histogram, Interval, Level, Measurement, Metric, MetricValue, OpCounts, OpMeasurement, PhaseMeasurement,
     PhaseResult, RunResult, RunVerdict, Seen, Tool,
 };
+use plumb_sorted::SortedMap;
 use plumb_store::RunStart;
 use plumb_workload::{NullTarget, OpKind, Target, Workload};
-use std::collections::BTreeMap;
 
 pub const FIRST: &str = "018f0000-0000-7000-8000-00000000000a";
 pub const SECOND: &str = "018f0000-0000-7000-8000-00000000001b";
@@ -43,7 +43,7 @@ pub fn environment() -> Environment {
     }
 }
 
-pub fn targets(free_bytes: u64) -> BTreeMap<String, TargetFacts> {
+pub fn targets(free_bytes: u64) -> SortedMap<String, TargetFacts> {
     let filesystem = FileSystem {
         kind: "ext4".to_owned(),
         mount_point: "/mnt/data".to_owned(),
@@ -109,7 +109,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
                 (p9999, value(p9999, None)),
             ]
             .into(),
-            done: BTreeMap::new(),
+            done: SortedMap::new(),
             steps: Vec::new(),
             first_done: None,
             notes: vec!["direct: not had; a cold page cache used instead".to_owned()],
@@ -125,7 +125,7 @@ pub fn intervals(from: u64, count: u64) -> Vec<Interval> {
             start_ns: i * 1_000_000_000,
             length_ns: 1_000_000_000 - i % 2,
             ops: if i == 0 {
-                BTreeMap::new()
+                SortedMap::new()
             } else {
                 let p50 = (i % 3 != 0).then_some(90_000 + i);
                 [

@@ -6,12 +6,13 @@ use super::evidence::{StudyEvidence, StudyRun};
 use super::values::{CountedValue, WorkNumbers};
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::RunResult;
-use plumb_result::short_list;
 use plumb_result::study::{CellDevice, CellReason, CellValue, RunCount, StudyCell};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_stats::summary::{coefficient_of_variation, geometric_mean};
 use plumb_store::StudyRunStatus;
 use plumb_workload::OpKind;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 pub(super) fn cells(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<StudyCell> {
     let plan = &evidence.plan;
@@ -41,7 +42,7 @@ pub(super) fn cells(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Stud
 }
 
 fn reasons(runs: &[(u32, &StudyRun)]) -> Vec<CellReason> {
-    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut counts: SortedMap<&str, u32> = SortedMap::new();
     let without =
         runs.iter().filter(|(_, record)| matches!(record.status, StudyRunStatus::Failed | StudyRunStatus::Rejected));
     for (_, record) in without {
@@ -87,7 +88,7 @@ fn mean(values: &[f64]) -> Option<f64> {
 /// What each device did, by its role in the recipe: the kernel's name may be another one on each plot. A device without a role
 /// goes by the kernel's name.
 fn devices(runs: &[(u32, &StudyRun)]) -> Vec<CellDevice> {
-    let mut seen: BTreeMap<&str, SeenDevice<'_>> = BTreeMap::new();
+    let mut seen: SortedMap<&str, SeenDevice<'_>> = SortedMap::new();
     for (_, record, result) in accepted(runs) {
         let under = under(result);
         for (name, one) in &record.devices {

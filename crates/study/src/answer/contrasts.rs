@@ -12,12 +12,12 @@ use crate::plan::{Correction, Levels, Plan};
 use plumb_result::ContrastVerdict;
 use plumb_result::compare::Capped;
 use plumb_result::run::TierName;
-use plumb_result::short_list;
 use plumb_result::study::StudyContrast;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_stats::counts::granularity;
 use plumb_stats::geometric_mean;
 use plumb_stats::verdict::{Assessment, Compared, Family, VerdictRule, assess_family};
-use std::collections::BTreeMap;
 
 /// A contrast for each work, phase, metric, combination of the levels within, and level other than the baseline. In a second
 /// question, what the plan declared has the plan's verdict, and the rest is a family of its own.
@@ -134,7 +134,7 @@ fn pairing(
     // A factor that is not varied everywhere has no level in some cells: those are a context of their own.
     let is_within = |value: &&CountedValue| plan.context(value.cell) == *within;
     // By plot or pair; in it by the levels of all other factors, so that like is held against like.
-    let mut units: BTreeMap<(u32, u32), ByOthers> = BTreeMap::new();
+    let mut units: SortedMap<(u32, u32), ByOthers> = SortedMap::new();
     let mut all: [Vec<CountedValue>; 2] = Default::default();
     for value in values.iter().filter(is_within) {
         let cell = &plan.cells[value.cell as usize];
@@ -150,7 +150,7 @@ fn pairing(
     let exact = if is_count { counted::exact(&by_others, is_determined) } else { None };
     // One group for each plot, in which each likeness of other levels is a run of a hard factor's plot, and a part of an easy
     // factor's pair.
-    let mut groups: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
+    let mut groups: SortedMap<u32, [Vec<f64>; 2]> = SortedMap::new();
     for ((place, _), cells) in units {
         let whole: Vec<[f64; 2]> = cells.values().filter_map(both).collect();
         if whole.is_empty() {

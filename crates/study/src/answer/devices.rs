@@ -3,12 +3,13 @@
 use super::evidence::StudyRun;
 use plumb_lab::protocol::{DeviceCounts, DeviceRecord};
 use plumb_result::metric::{DeviceCount, Subject};
-use plumb_result::short_list;
 use plumb_result::{Metric, PhaseResult, Quantity, RunResult};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_workload::program::postmark::PostmarkDraws;
 use plumb_workload::program::{PostmarkPart, PostmarkStep};
 use plumb_workload::{OpKind, Phase, Target};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A number of the leaf devices under a run, all of them together, over the whole run. `None` where it could not be seen
 /// which they are, or where the work did none of what it is counted for.
@@ -47,11 +48,11 @@ fn per(counted: f64, units: f64) -> Option<f64> {
 }
 
 /// The leaves, by the kernel's name; `None` where it could not be seen which they are, or what one of them did.
-pub(super) fn leaves<'a>(record: &'a StudyRun, result: &'a RunResult) -> Option<BTreeMap<&'a str, &'a DeviceRecord>> {
+pub(super) fn leaves<'a>(record: &'a StudyRun, result: &'a RunResult) -> Option<SortedMap<&'a str, &'a DeviceRecord>> {
     let names = short_list::set(result.target.values().flat_map(|facts| &facts.leaves));
     let leaves: Option<Vec<_>> =
         names.into_iter().map(|name| Some((name.as_str(), record.devices.get(name)?))).collect();
-    leaves.map(short_list::keyed).filter(|leaves| !leaves.is_empty())
+    leaves.map(SortedMap::from_iter).filter(|leaves| !leaves.is_empty())
 }
 
 /// The counts of the leaves together: what lies above them would count the same bytes again.

@@ -3,13 +3,13 @@
 use super::values::{CountedValue, WorkNumber, WorkNumbers, is_hard};
 use crate::compare::claims;
 use crate::plan::Plan;
-use plumb_result::short_list;
 use plumb_result::study::{EffectLine, EffectTable};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_stats::effects::{NotEstimable, PlotValues, contrast, shares};
 use plumb_stats::estimate::Estimate;
 use plumb_stats::geometric_mean;
 use plumb_stats::verdict::Better;
-use std::collections::BTreeMap;
 
 const CONFIDENCE: f64 = 0.95;
 
@@ -68,7 +68,7 @@ struct Design {
 }
 
 /// The values of a unit's runs, by combination of hard and of easy levels.
-type Cells = BTreeMap<(usize, usize), Vec<f64>>;
+type Cells = SortedMap<(usize, usize), Vec<f64>>;
 
 /// A level of a factor against its first.
 type Step = (usize, usize);
@@ -82,7 +82,7 @@ impl Design {
         let one_plot = values.iter().all(|value| value.plot == values[0].plot);
         // On a single plot its repetitions are the units: each holds every combination once.
         let unit = |value: &CountedValue| if one_plot { (value.plot, value.repeat) } else { (value.plot, 0) };
-        let mut units: BTreeMap<(u32, u32), Cells> = BTreeMap::new();
+        let mut units: SortedMap<(u32, u32), Cells> = SortedMap::new();
         for value in values {
             let place = |factors: &[Varied]| {
                 factors

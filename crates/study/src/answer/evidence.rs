@@ -6,8 +6,8 @@ use plumb_document::json::JsonError;
 use plumb_lab::protocol::DeviceRecord;
 use plumb_lab::vm::Accel;
 use plumb_result::RunResult;
+use plumb_sorted::SortedMap;
 use plumb_store::{Store, StoreError, StudyPlotRow, StudyRunStatus};
-use std::collections::BTreeMap;
 
 /// One run of a study, as far as it came.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +25,7 @@ pub struct StudyRun {
     /// Its result, where there is one.
     pub result: Option<RunResult>,
     /// What the block devices did meanwhile.
-    pub devices: BTreeMap<String, DeviceRecord>,
+    pub devices: SortedMap<String, DeviceRecord>,
 }
 
 /// All that is known of a study.
@@ -56,7 +56,7 @@ impl StudyEvidence {
         let mut records = Vec::new();
         for row in store.study_runs(&id)? {
             let devices = match &row.devices {
-                None => BTreeMap::new(),
+                None => SortedMap::new(),
                 Some(text) => plumb_document::json::from_str(text).map_err(unreadable("the devices' counts"))?,
             };
             let result = row.run_id.as_deref().map(|run| store.get(run)).transpose()?;

@@ -7,8 +7,8 @@ use super::messages;
 use super::values::{CountedValue, WorkNumber, WorkNumbers, some_levels};
 use crate::plan::Levels;
 use plumb_result::{Finding, Level, RunResult};
+use plumb_sorted::SortedMap;
 use plumb_trust::{ComparisonSide, ComparisonView, NumberFound, NumberView, RunValue, SideRecord, ToolPrint};
-use std::collections::BTreeMap;
 
 const HOLD: [&str; 4] = ["E4", "E12", "E13", "D7"];
 
@@ -20,7 +20,7 @@ pub(super) fn judged(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<Fin
     let compare = &evidence.plan.compare;
     let levels = evidence.plan.factors.iter().find(|factor| factor.name == compare.by).map(|factor| &factor.levels);
     let Some((baseline, candidates)) = levels.and_then(|levels| levels.split_first()) else { return Vec::new() };
-    let mut worst: BTreeMap<String, Finding> = BTreeMap::new();
+    let mut worst: SortedMap<String, Finding> = SortedMap::new();
     for candidate in candidates {
         for finding in of_candidate(evidence, numbers, [baseline, candidate]) {
             if worst.get(&finding.code).is_none_or(|known| finding.level > known.level) {
@@ -98,7 +98,7 @@ fn of_candidate(evidence: &StudyEvidence, numbers: &WorkNumbers, levels: [&Strin
 
 /// The same runs, each with its place among those of its plot.
 fn by_place(runs: &[RunValue]) -> Vec<RunValue> {
-    let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut seen: SortedMap<u32, u32> = SortedMap::new();
     let placed = |one: &RunValue| {
         let next = seen.entry(one.plot).or_default();
         *next += 1;
@@ -112,8 +112,8 @@ fn by_others(
     values: &[CountedValue],
     by: &str,
     levels: [&String; 2],
-) -> BTreeMap<Levels, [Vec<RunValue>; 2]> {
-    let mut series: BTreeMap<Levels, [Vec<RunValue>; 2]> = BTreeMap::new();
+) -> SortedMap<Levels, [Vec<RunValue>; 2]> {
+    let mut series: SortedMap<Levels, [Vec<RunValue>; 2]> = SortedMap::new();
     for value in values {
         let cell = &evidence.plan.cells[value.cell as usize];
         let Some(side) = levels.iter().position(|level| cell.levels.get(by) == Some(level)) else { continue };

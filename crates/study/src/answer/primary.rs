@@ -4,10 +4,11 @@
 use super::evidence::StudyEvidence;
 use super::values::{CountedValue, WorkNumber, WorkNumbers, counts_by_default};
 use crate::plan::is_meant;
-use plumb_result::short_list;
 use plumb_result::{Metric, Quantity};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_stats::correlate::one_measurement;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The primary numbers: those that the plan names; without names, all that it lists in `metrics`; without either, one rate of
 /// each workload. Device counts that are compared by default are primary, too, one of each workload where nothing is named. Of
@@ -17,7 +18,7 @@ pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> BTreeS
     let compare = &evidence.plan.compare;
     let named = if compare.primary.is_empty() { &compare.metrics } else { &compare.primary };
     let counts_too = counts_by_default(evidence);
-    let mut of_works: BTreeMap<(&str, bool), Vec<&WorkNumber>> = BTreeMap::new();
+    let mut of_works: SortedMap<(&str, bool), Vec<&WorkNumber>> = SortedMap::new();
     for number in numbers.keys() {
         let is_count = number.metric.device_count().is_some();
         let is_wished = named.is_empty() || named.iter().any(|wish| is_meant(wish, number.metric));
@@ -31,7 +32,7 @@ pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> BTreeS
             let place = named.iter().position(|wish| is_meant(wish, number.metric));
             (place, rank(number.metric), phase(evidence, number))
         };
-        plumb_result::short_list::sort_by(&mut all, |one, other| order(one).cmp(&order(other)));
+        short_list::sort_by(&mut all, |one, other| order(one).cmp(&order(other)));
         if named.is_empty() {
             all.truncate(1);
         }
@@ -74,8 +75,8 @@ fn is_same(one: &[CountedValue], other: &[CountedValue]) -> bool {
     one_measurement(&x, &y).is_some()
 }
 
-fn residuals(values: &[CountedValue]) -> BTreeMap<usize, f64> {
-    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+fn residuals(values: &[CountedValue]) -> SortedMap<usize, f64> {
+    let mut sums: SortedMap<u32, (f64, f64)> = SortedMap::new();
     for value in values.iter().filter(|value| value.value > 0.0) {
         let (sum, count) = sums.entry(value.cell).or_default();
         *sum += value.value.ln();
@@ -85,5 +86,5 @@ fn residuals(values: &[CountedValue]) -> BTreeMap<usize, f64> {
         let (sum, count) = sums.get(&value.cell)?;
         Some((value.run, value.value.ln() - sum / count))
     };
-    short_list::keyed(values.iter().filter(|value| value.value > 0.0).filter_map(residual))
+    SortedMap::from_iter(values.iter().filter(|value| value.value > 0.0).filter_map(residual))
 }

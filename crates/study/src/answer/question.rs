@@ -5,9 +5,10 @@ use super::evidence::StudyEvidence;
 use super::{answer_second, contrasts, messages, values};
 use crate::file::known_metric;
 use crate::plan::{ComparePlan, FactorPlan, Levels, Plan, is_meant};
+use plumb_result::Metric;
 use plumb_result::metric::DeviceCount;
 use plumb_result::study::{AskedQuestion, ComparedLevels, StudyContrast, StudyReport};
-use plumb_result::{Metric, short_list};
+use plumb_sorted::short_list;
 use plumb_workload::suggest::nearest;
 use std::collections::BTreeSet;
 

@@ -4,8 +4,8 @@ use super::evidence::StudyEvidence;
 use crate::plan::{HostPlan, Levels, Plan};
 use plumb_lab::Step;
 use plumb_result::compare::Difference;
-use plumb_result::short_list;
 use plumb_result::{Finding, Level, RunResult};
+use plumb_sorted::short_list;
 use plumb_trust::{ComparisonSide, FACTORS, SideRecord, factor};
 use std::collections::BTreeSet;
 

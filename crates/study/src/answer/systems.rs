@@ -5,7 +5,8 @@ use crate::plan::FactorPlan;
 use plumb_result::number::{BYTES, Digits};
 use plumb_result::observe::{Environment, FileSystem, LayerKind, TargetFacts};
 use plumb_result::study::{StudySystem, SystemFact};
-use plumb_result::{RunResult, facts, short_list};
+use plumb_result::{RunResult, facts};
+use plumb_sorted::short_list;
 use plumb_trust::factor_of_feature;
 
 /// One entry for each combination of hard levels, in the order of the levels. What was seen by any of its runs counts, also by those

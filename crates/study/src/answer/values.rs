@@ -5,9 +5,9 @@ use super::evidence::StudyEvidence;
 use crate::plan::{Levels, Plan, PlanCell, is_meant};
 use plumb_result::metric::{DeviceCount, Stat};
 use plumb_result::run::TierName;
-use plumb_result::short_list;
 use plumb_result::{Metric, Quantity};
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 
 /// One number of one work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +34,7 @@ pub(super) struct CountedValue {
 }
 
 /// Every number that is compared, with its values in the order of the runs.
-pub(super) type WorkNumbers = BTreeMap<WorkNumber, Vec<CountedValue>>;
+pub(super) type WorkNumbers = SortedMap<WorkNumber, Vec<CountedValue>>;
 
 /// Values of all runs that count, of what is compared.
 pub(super) fn numbers(evidence: &StudyEvidence) -> WorkNumbers {
@@ -105,7 +105,7 @@ pub(super) fn compared(plan: &Plan, numbers: WorkNumbers) -> WorkNumbers {
     }
     /// The phases of one work, with their values.
     type Phases = Vec<(String, Vec<CountedValue>)>;
-    let mut by_metric: BTreeMap<Metric, BTreeMap<String, Phases>> = BTreeMap::new();
+    let mut by_metric: SortedMap<Metric, SortedMap<String, Phases>> = SortedMap::new();
     for (number, values) in numbers {
         let works = by_metric.entry(number.metric).or_default();
         works.entry(number.workload).or_default().push((number.phase, values));
@@ -147,7 +147,7 @@ pub(super) fn is_compared(plan: &Plan, metric: Metric) -> bool {
 /// The levels of a cell that a test picks.
 pub(super) fn some_levels(cell: &PlanCell, picks: impl Fn(&str) -> bool) -> Levels {
     let picked = cell.levels.iter().filter(|(name, _)| picks(name));
-    short_list::keyed(picked.map(|(name, level)| (name.clone(), level.clone())))
+    SortedMap::from_iter(picked.map(|(name, level)| (name.clone(), level.clone())))
 }
 
 /// Whether a change of a factor needs a provisioning.

@@ -7,12 +7,13 @@ use plumb_result::compare::{LeftOut, RunCheck};
 use plumb_result::metric::Subject;
 use plumb_result::observe::TargetFacts;
 use plumb_result::run::TierName;
-use plumb_result::{Finding, Histogram, Level, Metric, PhaseResult, RunResult, RunVerdict, short_list};
+use plumb_result::{Finding, Histogram, Level, Metric, PhaseResult, RunResult, RunVerdict};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_stats::schedule::Side;
 use plumb_trust::{DialectPrint, Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
 use plumb_workload::Workload;
 use plumb_workload::named::NamedWorkload;
-use std::collections::BTreeMap;
 
 /// One number that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,39 +62,39 @@ pub(crate) struct ComparisonLog {
     pub(crate) order: Vec<String>,
     pub(crate) left_out: Vec<LeftOut>,
     /// Two rows a block: where a run of a block was rejected, its number has none.
-    pub(crate) rows: BTreeMap<ComparedCell, Vec<LogRow>>,
+    pub(crate) rows: SortedMap<ComparedCell, Vec<LogRow>>,
     /// What the numbers measured, by side; `mixed` where runs differ.
-    pub(crate) tiers: BTreeMap<ComparedCell, [Option<TierName>; 2]>,
-    pub(crate) latencies: BTreeMap<OpKey, [Histogram; 2]>,
+    pub(crate) tiers: SortedMap<ComparedCell, [Option<TierName>; 2]>,
+    pub(crate) latencies: SortedMap<OpKey, [Histogram; 2]>,
     /// The storage under each plot, as its first run saw it, by work.
-    pub(crate) targets: [BTreeMap<usize, Grounds>; 2],
+    pub(crate) targets: [SortedMap<usize, Grounds>; 2],
     pub(crate) records: [SideRecord; 2],
     /// Workloads as they were resolved, so that each distinct one is boiled down once.
     resolved: [Vec<Workload>; 2],
     /// Runs that were accepted, by work.
-    pub(crate) accepted: [BTreeMap<String, u32>; 2],
+    pub(crate) accepted: [SortedMap<String, u32>; 2],
     /// Blocks both of whose runs the checks accept, by work; those that have some.
-    pub(crate) accepted_pairs: BTreeMap<String, u32>,
+    pub(crate) accepted_pairs: SortedMap<String, u32>,
     /// Runs of each side.
     side_runs: [u32; 2],
     /// Warnings about runs, by side and check: the first of each, and how many runs have one.
-    warned: BTreeMap<(usize, String), (Finding, u32)>,
+    warned: SortedMap<(usize, String), (Finding, u32)>,
     /// What was asked for and done otherwise, by workload, phase and note, with the sides that it is about.
-    pub(crate) notes: BTreeMap<(String, String, String), Vec<String>>,
+    pub(crate) notes: SortedMap<(String, String, String), Vec<String>>,
 }
 
 /// The storage under the targets of each work.
-pub(crate) type Grounds = BTreeMap<String, BTreeMap<String, TargetFacts>>;
+pub(crate) type Grounds = SortedMap<String, SortedMap<String, TargetFacts>>;
 
 /// Which places of a side are one provisioning.
 #[derive(Default)]
 pub(crate) struct Provisionings {
-    pub(crate) by_place: BTreeMap<usize, u32>,
-    by_identity: BTreeMap<String, u32>,
+    pub(crate) by_place: SortedMap<usize, u32>,
+    by_identity: SortedMap<String, u32>,
 }
 
 /// What tells two provisionings apart: the file system, or the disks where those are what varies.
-pub(crate) fn provisioning(targets: &BTreeMap<String, TargetFacts>, varying: Option<&Factor>) -> Option<String> {
+pub(crate) fn provisioning(targets: &SortedMap<String, TargetFacts>, varying: Option<&Factor>) -> Option<String> {
     let facts = targets.values().next()?;
     if varying.is_some_and(|factor| factor.name == "device") && !facts.leaves.is_empty() {
         return Some(facts.leaves.join(","));
@@ -117,7 +118,13 @@ impl ComparisonLog {
     }
 
     /// The plot that a place belongs to. Two directories of one file system are one mkfs, whatever they are called.
-    fn plot_of(&mut self, index: usize, place: usize, plot: &SidePlot, targets: &BTreeMap<String, TargetFacts>) -> u32 {
+    fn plot_of(
+        &mut self,
+        index: usize,
+        place: usize,
+        plot: &SidePlot,
+        targets: &SortedMap<String, TargetFacts>,
+    ) -> u32 {
         let known = &mut self.provisionings[index];
         if let Some(&number) = known.by_place.get(&place) {
             return number;

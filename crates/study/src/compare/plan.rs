@@ -1,7 +1,7 @@
 //! Who runs where and in which order: the places of both sides, and the blocks over them.
 
 use crate::place::Place;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_stats::schedule::{Block, Side, blocked_order};
 use plumb_stats::stop::StopRule;
 
@@ -122,7 +122,7 @@ pub(crate) fn in_rounds(rule: StopRule, plots: [usize; 2]) -> StopRule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use plumb_sorted::SortedMap;
 
     #[test]
     fn one_place_a_side_keeps_the_order_of_blocks() {
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn uneven_sides_share_their_plots_as_evenly_as_can_be() {
-        let mut visits: BTreeMap<usize, u32> = BTreeMap::new();
+        let mut visits: SortedMap<usize, u32> = SortedMap::new();
         for one in order(1, 30, [2, 3]) {
             *visits.entry(one.plots[0]).or_default() += 1;
         }

@@ -6,11 +6,11 @@ use super::request::CompareRequest;
 use plumb_result::Finding;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
-use plumb_result::short_list;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::VerdictRule;
 use plumb_trust::{ComparisonView, Factor, LatencyView, NumberView, RunModes, RunValue, SideRecord};
-use std::collections::BTreeMap;
 
 /// What trust says of a comparison.
 pub(crate) struct Judged {
@@ -26,7 +26,7 @@ pub(crate) struct JudgedSides<'a> {
     pub(crate) names: [&'a str; 2],
     pub(crate) environments: [&'a Environment; 2],
     /// The storage under each target.
-    pub(crate) targets: [&'a BTreeMap<String, TargetFacts>; 2],
+    pub(crate) targets: [&'a SortedMap<String, TargetFacts>; 2],
     /// Accepted runs of the work that has fewest.
     pub(crate) runs: [u32; 2],
     pub(crate) records: [SideRecord; 2],
@@ -35,7 +35,7 @@ pub(crate) struct JudgedSides<'a> {
 }
 
 /// Where nothing is known of the storage.
-static NOTHING: BTreeMap<String, TargetFacts> = BTreeMap::new();
+static NOTHING: SortedMap<String, TargetFacts> = SortedMap::new();
 
 /// The sides of a comparison on this machine.
 pub(crate) fn sides<'a>(
@@ -60,7 +60,7 @@ pub(crate) fn judge(
     comparison_log: &ComparisonLog,
     claims: &[CellClaim],
     rule: &VerdictRule,
-    floors: &BTreeMap<ComparedCell, Floor>,
+    floors: &SortedMap<ComparedCell, Floor>,
 ) -> Judged {
     let side = |index: usize| plumb_trust::ComparisonSide {
         name: sides.names[index],
@@ -131,7 +131,7 @@ fn targets<'a>(
     comparison_log: &'a ComparisonLog,
     index: usize,
     plot: usize,
-) -> Option<&'a BTreeMap<String, TargetFacts>> {
+) -> Option<&'a SortedMap<String, TargetFacts>> {
     comparison_log.targets[index].get(&plot)?.get(request.workloads.first()?.name)
 }
 

@@ -1,8 +1,8 @@
 //! What a build ran, taken from what it said.
 
 use plumb_lab::transcript::BuildLine;
+use plumb_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The commands of a build, and the programs that they ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,7 +10,7 @@ pub struct BuildRecord {
     /// Command lines, in order.
     pub commands: Vec<String>,
     /// What each program said of its version.
-    pub versions: BTreeMap<String, String>,
+    pub versions: SortedMap<String, String>,
 }
 
 impl BuildRecord {

@@ -2,8 +2,8 @@
 
 use plumb_lab::protocol::{DeviceRecord, RunAnswer};
 use plumb_result::{Level, RunResult, RunVerdict};
+use plumb_sorted::SortedMap;
 use plumb_store::StudyRunStatus;
-use std::collections::BTreeMap;
 
 /// A run that is over.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +13,7 @@ pub(super) struct Judged {
     pub(super) reason: Option<String>,
     pub(super) exit_code: Option<i32>,
     pub(super) result: Option<RunResult>,
-    pub(super) devices: BTreeMap<String, DeviceRecord>,
+    pub(super) devices: SortedMap<String, DeviceRecord>,
 }
 
 impl Judged {
@@ -28,7 +28,7 @@ impl Judged {
     }
 
     fn without(status: StudyRunStatus, reason: String) -> Judged {
-        Judged { status, reason: Some(reason), exit_code: None, result: None, devices: BTreeMap::new() }
+        Judged { status, reason: Some(reason), exit_code: None, result: None, devices: SortedMap::new() }
     }
 
     /// A run has a value only where it has a whole result; whether that is believed, its checks have said.

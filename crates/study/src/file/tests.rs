@@ -3,13 +3,14 @@
 use super::{PlanOptions, StudyError, StudyFileError, StudyFiles, plan};
 use crate::plan::{HostPlan, Plan};
 use plumb_lab::protocol::HostWork;
+use plumb_sorted::SortedMap;
 use plumb_workload::native::{self, Override};
 use proptest::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Files by name.
-struct Shelf(BTreeMap<&'static str, &'static [u8]>);
+struct Shelf(SortedMap<&'static str, &'static [u8]>);
 
 impl StudyFiles for Shelf {
     fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, StudyFileError> {

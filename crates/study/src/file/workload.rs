@@ -9,11 +9,11 @@ use super::short::{self, FileSizes, OpForm, SaidOp, ShortOp};
 use super::target::PlotPlace;
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::protocol::HostWork;
+use plumb_sorted::SortedMap;
 use plumb_workload::native::{self, Document, LocatedFailure, Override, place_of};
 use plumb_workload::suggest::nearest;
 use plumb_workload::{CachePolicy, KeyPath, Size, Workload, named, validate};
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -53,7 +53,7 @@ pub struct NamedForm {
     pub named: String,
     /// Changes, as `--set` takes them: `{ depth = 64 }`.
     #[serde(default)]
-    pub set: BTreeMap<String, super::form::LevelForm>,
+    pub set: SortedMap<String, super::form::LevelForm>,
 }
 
 /// A workload in a file of its own.
@@ -65,7 +65,7 @@ pub struct FileForm {
     pub file: String,
     /// Changes, as `--set` takes them: `{ depth = 64 }`.
     #[serde(default)]
-    pub set: BTreeMap<String, super::form::LevelForm>,
+    pub set: SortedMap<String, super::form::LevelForm>,
 }
 
 /// What a cell runs.
@@ -339,7 +339,7 @@ impl WorkloadReader<'_> {
     fn changed(
         &self,
         workload: &Workload,
-        set: &BTreeMap<String, super::form::LevelForm>,
+        set: &SortedMap<String, super::form::LevelForm>,
         table: &Node,
     ) -> Result<Workload, StudyError> {
         let overrides: Vec<Override> =

@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use crate::run::{Bench, RunError, RunRequest};
 use plumb_engine::sim::SimRun;
 use plumb_result::RunResult;
+use plumb_sorted::short_list;
 use plumb_workload::{Target, Workload};
 use std::time::{Duration, Instant};
 
@@ -43,7 +44,7 @@ pub struct Alone {
 pub fn works_at(baseline: &[RunResult], place: &Place) -> Option<Vec<Workload>> {
     let mut newest: Vec<&RunResult> = Vec::new();
     let mut sorted: Vec<&RunResult> = baseline.iter().filter(|result| result.imported.is_none()).collect();
-    plumb_result::short_list::sort_by(&mut sorted, |one, other| other.started_at.cmp(&one.started_at));
+    short_list::sort_by(&mut sorted, |one, other| other.started_at.cmp(&one.started_at));
     for result in sorted {
         if !newest.iter().any(|known| known.workload.name == result.workload.name) {
             newest.push(result);

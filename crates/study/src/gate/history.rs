@@ -13,11 +13,12 @@ use plumb_result::compare::{Capped, LeftOut};
 use plumb_result::gate::{
     GATE_SCHEMA, GateAnswer, GateDesign, GateLooks, GateNeed, GateNumber, GateSide, GateSource, GateUnit, LevelChange,
 };
-use plumb_result::{Gate, RunResult, short_list};
+use plumb_result::{Gate, RunResult};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_stats::change::{History, history};
 use plumb_stats::gate::{GateEvidence, GateRule, SessionSides, assess};
 use plumb_stats::schedule::Side;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Runs of one side.
@@ -181,7 +182,7 @@ struct CellSessions {
 impl CellSessions {
     fn of(rows: &[LogRow], runs: &[Selected], sessions: &[Vec<Option<usize>>; 2]) -> CellSessions {
         let by_session = |side: Side, sessions: &[Option<usize>]| {
-            let mut found: BTreeMap<usize, (usize, Vec<f64>)> = BTreeMap::new();
+            let mut found: SortedMap<usize, (usize, Vec<f64>)> = SortedMap::new();
             for row in rows.iter().filter(|row| row.side == side) {
                 if let Some(session) = sessions[row.run as usize] {
                     found.entry(session).or_insert_with(|| (row.run as usize, Vec::new())).1.push(row.value);

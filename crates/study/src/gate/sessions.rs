@@ -1,7 +1,8 @@
 //! Sessions: runs that are close in time. What a machine was like then, they share.
 
 use crate::compare::stored::Selected;
-use plumb_result::{RunResult, short_list};
+use plumb_result::RunResult;
+use plumb_sorted::short_list;
 use plumb_stats::schedule::Side;
 use std::time::Duration;
 

@@ -8,17 +8,17 @@ pub mod words;
 use plumb_lab::Step;
 use plumb_lab::protocol::HostWork;
 use plumb_lab::step::Safety;
-use plumb_result::{PublishedNumber, short_list};
+use plumb_result::PublishedNumber;
+use plumb_sorted::SortedMap;
 use plumb_workload::Target;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The schema's name.
 pub const PLAN_SCHEMA: &str = "plumb.study-plan/1";
 
 /// The levels of some factors, by the factors' names.
-pub type Levels = BTreeMap<String, String>;
+pub type Levels = SortedMap<String, String>;
 
 /// A study as it will be done. Its hash is that of what is done and asked; [`Plan::hash_of_rest`] says of what not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct Plan {
     /// Whether fewer plots than a claim needs were asked for.
     pub exploratory: bool,
     /// Hosts by name; `local` is this machine.
-    pub hosts: BTreeMap<String, HostPlan>,
+    pub hosts: SortedMap<String, HostPlan>,
     /// What may be destroyed.
     pub safety: Safety,
     /// The factors, in the file's order.
@@ -120,7 +120,7 @@ impl Plan {
     pub fn context(&self, cell: u32) -> Levels {
         let levels = &self.cells[cell as usize].levels;
         let told_apart = levels.iter().filter(|(name, _)| self.compare.within.contains(name));
-        short_list::keyed(told_apart.map(|(name, level)| (name.clone(), level.clone())))
+        SortedMap::from_iter(told_apart.map(|(name, level)| (name.clone(), level.clone())))
     }
 
     /// Whether the hash is that of the rest: nobody changed the plan.

@@ -2,7 +2,7 @@
 //!
 //! Random choices are BLAKE3 of the seed and of what is chosen, so that no choice depends on how many were made before it.
 
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 
 /// How the order of a block is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use super::{Division, JoinedRanks};
 use crate::run::RunError;
 use plumb_cluster::Host;
 use plumb_engine::signals::{StopFlag, StopSignal};
-use plumb_result::{Measurement, Observations, PhaseMeasurement, RankSpread, Ranks, WorkerMeasurement, short_list};
+use plumb_result::{Measurement, Observations, PhaseMeasurement, RankSpread, Ranks, WorkerMeasurement};
+use plumb_sorted::short_list;
 use plumb_trust::HostEvidence;
 use plumb_workload::{Target, Workload};
 

@@ -11,7 +11,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::{DropCaches, Part, Process, Unopened};
 use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::files::Names;
 use plumb_workload::{Target, Workload};
 use serde::{Deserialize, Serialize};

@@ -12,9 +12,9 @@ use plumb_engine::{MpiIo, OtherProcesses};
 use plumb_result::PhaseMeasurement;
 use plumb_result::merge::{FilesOfRanks, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
+use plumb_sorted::SortedMap;
 use plumb_workload::{Phase, Program, Target, Workload};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What all do together next.
@@ -301,7 +301,7 @@ impl<'a> RanksRun<'a> {
         &self,
         measured: &PhaseMeasurement,
         observations: PhaseObservations,
-        facts: impl FnOnce() -> (Environment, BTreeMap<String, TargetFacts>),
+        facts: impl FnOnce() -> (Environment, SortedMap<String, TargetFacts>),
     ) -> Option<PhaseMeasurement> {
         let rank = self.ranks.rank();
         // Simulated devices are each rank's own, as those of a host are not.

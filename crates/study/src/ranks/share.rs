@@ -5,8 +5,8 @@ use plumb_document::json;
 use plumb_result::merge::{FilesOfRanks, PhaseShare, Workers};
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::{PhaseMeasurement, RankDone, RankSpread};
+use plumb_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// A phase, of one rank or of several that are added up.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ pub(crate) struct HostPhase {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostFacts {
     pub(crate) environment: Environment,
-    pub(crate) targets: BTreeMap<String, TargetFacts>,
+    pub(crate) targets: SortedMap<String, TargetFacts>,
     pub(crate) clock_offset_ns: i64,
     pub(crate) clock_within_ns: u64,
 }

@@ -21,16 +21,15 @@ use plumb_engine::KeptFiles;
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
-use plumb_result::short_list;
 use plumb_result::sweep::{
     Arrivals, CurveFindings, LatencySummary, RunSpread, SWEEP_SCHEMA, SweepCurve, SweepPoint, SweepRun,
 };
 use plumb_result::{Histogram, Level, Measurement, Metric, PhaseMeasurement, PhaseResult, RunVerdict, Sweep, SweepKey};
+use plumb_sorted::SortedMap;
 use plumb_store::TagChange;
 use plumb_trust::quantile_allowed;
 use plumb_workload::validate::validate;
 use plumb_workload::{Nanos, OpKind, PerSecond, Phase, Workload};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -110,9 +109,9 @@ type Settings = Vec<(SweepKey, f64)>;
 struct PointUnderway {
     settings: Settings,
     runs: Vec<SweepRun>,
-    blocks: BTreeMap<u32, RunNumbers>,
+    blocks: SortedMap<u32, RunNumbers>,
     tiers: Vec<(TierName, Option<f64>)>,
-    checks: BTreeMap<String, Level>,
+    checks: SortedMap<String, Level>,
     b6: Option<Level>,
 }
 
@@ -260,7 +259,7 @@ fn run_stages(
         let is_rate_across = axes.get(1).is_some_and(|axis| axis.key == SweepKey::Rate);
         let arrivals = if is_rate_across { Arrivals::Poisson } else { arrivals };
         for (chunk, across) in points.chunks(axes[0].levels.len()).zip(across) {
-            let mut fixed: BTreeMap<SweepKey, f64> = short_list::keyed(rate.map(|rate| (SweepKey::Rate, rate.0)));
+            let mut fixed: SortedMap<SweepKey, f64> = SortedMap::from_iter(rate.map(|rate| (SweepKey::Rate, rate.0)));
             if let (Some(axis), Some(level)) = (axes.get(1), across) {
                 fixed.insert(axis.key, level);
             }
@@ -299,7 +298,7 @@ fn run_stages(
                 let stage = MeasuredTogether { label: "", settings, repeats: request.repeats, budget };
                 let (points, ended) = sweeper.run(bench, stage, progress)?;
                 flow = ended;
-                let fixed = short_list::keyed(room);
+                let fixed = SortedMap::from_iter(room);
                 curves.push(sweeper.curve(&axis, fixed, Arrivals::Poisson, Some(closed_loop_max), &points));
             }
             Some(_) => {}
@@ -434,7 +433,7 @@ impl Sweeper<'_> {
     fn curve(
         &self,
         axis: &Axis,
-        fixed: BTreeMap<SweepKey, f64>,
+        fixed: SortedMap<SweepKey, f64>,
         arrivals: Arrivals,
         closed_loop_max: Option<RunSpread>,
         points: &[PointUnderway],

@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::not_seen::NotSeen;
 use crate::text::{bytes, count};
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::{Blocks, Pattern, Size, Target, Workload};
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@ use crate::evidence::{Ground, PhaseView};
 use crate::text::{bytes, count, nanos, ops_rate, percent, rate, short};
 use plumb_result::Level;
 use plumb_result::observe::DeviceCounters;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::{Backend, OpKind, Size, Target};
 
 /// From this share of a limit on, the limit is taken for what held the load back: a token bucket lets through all that it

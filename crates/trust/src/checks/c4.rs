@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::count;
 use plumb_result::conditions::TimerDue;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 
 /// What went off so long before the phase may still be at work, seconds.
 const STILL_AT_WORK_S: u64 = 120;

@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{ComparisonSide, ComparisonView};
 use plumb_result::Level;
 use plumb_result::observe::{BlockLayer, LayerKind};
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use std::collections::BTreeSet;
 
 pub(crate) static CHECK: Check = Check {

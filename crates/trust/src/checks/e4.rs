@@ -3,10 +3,10 @@ use crate::comparison::{LatencyView, NumberView, RunValue};
 use crate::evidence::ComparisonView;
 use crate::text::{nanos, percent};
 use plumb_result::compare::Mode;
-use plumb_result::short_list;
 use plumb_result::{Better, Histogram};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_stats::modes::{DIP_P, centred, dip, modes};
-use std::collections::BTreeMap;
 
 /// Runs of both sides together, below which run means are not asked.
 const RUNS_MIN: usize = 12;
@@ -115,7 +115,7 @@ fn of_number(number: &NumberView<'_>, family: usize) -> Option<RunModes> {
 
 /// The values of each plot.
 fn plots(runs: &[RunValue]) -> Vec<Vec<f64>> {
-    let mut plots: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut plots: SortedMap<u32, Vec<f64>> = SortedMap::new();
     for run in runs {
         plots.entry(run.plot).or_default().push(run.value);
     }

@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{NumberView, Residual, RunValue};
 use crate::evidence::ComparisonView;
 use crate::text::percent;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_stats::schedule::{Interleaving, interleaving};
 use plumb_stats::trend::spearman;
 

@@ -4,8 +4,8 @@ use crate::series::{Series, drift, left_in_memory, memory_takes_the_writes};
 use crate::text::{count, nanos, percent};
 use crate::tier::rate_tier;
 use plumb_result::assertion::PRECONDITIONING;
-use plumb_result::short_list;
 use plumb_result::{Level, Tier};
+use plumb_sorted::short_list;
 use plumb_workload::OpKind;
 
 /// From here on a phase is long.

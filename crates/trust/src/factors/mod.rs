@@ -9,9 +9,10 @@ use crate::evidence::ComparisonSide;
 use crate::text::percent;
 use plumb_result::compare::Difference;
 use plumb_result::observe::{BlockLayer, FileSystem, LayerKind, TargetFacts};
-use plumb_result::short_list;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Whether anything differs that the declared factor does not cover. Without a declared factor the verdict is about the
 /// set-ups as wholes, and nothing confounds it. `plots` is the number of provisionings of the side that has fewer.
@@ -171,7 +172,7 @@ fn pairs<'a>(baseline: &ComparisonSide<'a>, candidate: &ComparisonSide<'a>) -> V
         .collect()
 }
 
-fn only<K, V>(map: &BTreeMap<K, V>) -> Option<(&K, &V)> {
+fn only<K, V>(map: &SortedMap<K, V>) -> Option<(&K, &V)> {
     let mut entries = map.iter();
     entries.next().filter(|_| entries.next().is_none())
 }
@@ -351,8 +352,8 @@ fn below(at: &[String], steps: &[&str]) -> Vec<String> {
     at.iter().cloned().chain(path(steps)).collect()
 }
 
-fn by_kind(stack: &[BlockLayer]) -> BTreeMap<String, Vec<&BlockLayer>> {
-    let mut kinds: BTreeMap<String, Vec<&BlockLayer>> = BTreeMap::new();
+fn by_kind(stack: &[BlockLayer]) -> SortedMap<String, Vec<&BlockLayer>> {
+    let mut kinds: SortedMap<String, Vec<&BlockLayer>> = SortedMap::new();
     for layer in stack {
         let kind = plumb_document::json::to_value(&layer.kind).unwrap_or_default();
         kinds.entry(text(&kind)).or_default().push(layer);

@@ -6,11 +6,10 @@ use crate::client::SERVER_UNSEEN;
 use crate::evidence::{Ground, PhaseView, RunView, ground_of_facts, share};
 use crate::text::{bytes, percent};
 use plumb_result::observe::{Counters, TargetFacts};
-use plumb_result::short_list;
 use plumb_result::{Interval, Measurement, Observations, Tier};
+use plumb_sorted::SortedMap;
 use plumb_workload::{OpKind, Workload};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// From this share of the bytes on, a rate is the device's.
 pub const DEVICE_SHARE: f64 = 0.95;
@@ -132,7 +131,7 @@ pub struct PhaseTiers {
     /// The phase's name.
     pub phase: String,
     /// By kind of op.
-    pub tiers: BTreeMap<OpKind, RateTier>,
+    pub tiers: SortedMap<OpKind, RateTier>,
 }
 
 /// The tiers of every measured phase, in the order of the measurement.
@@ -143,7 +142,7 @@ pub fn tiers(workload: &Workload, measurement: &Measurement, observations: &Obse
 pub(crate) fn phase_tiers(view: &PhaseView<'_>) -> PhaseTiers {
     let completed =
         view.measured.ops.iter().filter(|(kind, op)| if kind.moves_bytes() { op.bytes > 0 } else { op.count > 0 });
-    let tiers = short_list::keyed(completed.map(|(kind, _)| (*kind, rate_tier(view, *kind))));
+    let tiers = SortedMap::from_iter(completed.map(|(kind, _)| (*kind, rate_tier(view, *kind))));
     PhaseTiers { phase: view.measured.name.clone(), tiers }
 }
 

@@ -4,7 +4,7 @@ use crate::phase::{Stop, Work, WorkerGroup};
 use crate::units::Bytes;
 use crate::validate::validate;
 use crate::{Backend, OpKind, Workload};
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
 
 fn scales() -> Vec<Scale> {
     let mut scales = Vec::new();
@@ -44,7 +44,7 @@ fn every_one_survives_its_native_form() {
 fn every_headline_metric_occurs_in_one_phase() {
     for named in NAMED {
         let workload = named.workload(&Scale::moderate(RunPlace::Directory));
-        let mut phases: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut phases: SortedMap<&str, usize> = SortedMap::new();
         for phase in &workload.phase {
             let mut kinds: Vec<&str> = phase.workers.iter().flat_map(subjects).collect();
             kinds.sort_unstable();

@@ -5,10 +5,10 @@ use super::given::Override;
 use super::{merge, wording};
 use crate::former;
 use crate::keypath::{KeyPath, Segment};
-use crate::short_list;
 use crate::validate::Problem;
 use plumb_document::toml::{self, SyntaxError};
 use plumb_document::{Node, ReadError, Spanned, Table, Value};
+use plumb_sorted::short_list;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 

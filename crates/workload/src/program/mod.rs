@@ -37,7 +37,7 @@ pub use trees::{
 };
 
 use crate::op::OpKind;
-use crate::short_list;
+use plumb_sorted::short_list;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

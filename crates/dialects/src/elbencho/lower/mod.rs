@@ -16,8 +16,8 @@ pub use geometry::{Geometry, PathType};
 pub use lowered::{Between, Lowered, LoweredPhase, PhaseKind};
 use places::error;
 pub use places::{Found, LowerError, Places};
+use plumb_sorted::SortedMap;
 use plumb_workload::{CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError, Phase, Target, WhenDone, Workload};
-use std::collections::BTreeMap;
 use tree::CustomTree;
 pub use tree::TreeCounts;
 
@@ -57,7 +57,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
         (PhaseKind::RmDirs, asked.deldirs),
     ];
     let kinds: Vec<PhaseKind> = order.into_iter().filter(|(_, asked)| *asked).map(|(kind, _)| kind).collect();
-    let mut target = BTreeMap::new();
+    let mut target = SortedMap::new();
     let mut phase = Vec::new();
     let mut phases = Vec::new();
     for iteration in 0..settings.iterations {

@@ -8,7 +8,7 @@ use super::geometry::Geometry;
 use super::{LowerError, Places, error};
 use crate::elbencho::settings::{Phases, Settings, TreeSettings};
 use crate::elbencho::tree::{self, TreeFile, TreeListing};
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::Bytes;
 use plumb_workload::blocks::sweep::FilePart;
 use plumb_workload::files::{JobFiles, Names};

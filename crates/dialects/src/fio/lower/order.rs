@@ -17,7 +17,8 @@ use crate::fio::options::files::FILES_MAX;
 use crate::fio::options::job::JOBS_MAX;
 use crate::fio::options::stop::ExitWhat;
 use crate::fio::value::distribution::RandomDistribution;
-use plumb_result::short_list;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
 use plumb_workload::validate::{QUEUE_DEPTH_MAX, validate};
@@ -25,7 +26,6 @@ use plumb_workload::{
     Activity, Busy, Bytes, ClockScope, Companion, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Target, WhenDone,
     WorkerGroup, Workload,
 };
-use std::collections::BTreeMap;
 
 /// The state of lowering.
 struct Lowering<'a> {
@@ -41,7 +41,7 @@ struct Lowering<'a> {
     unrunnable: Vec<Unrunnable>,
     errors: Vec<LowerError>,
     /// Targets by what they are, so that jobs on the same files share one.
-    targets: BTreeMap<String, String>,
+    targets: SortedMap<String, String>,
     laid_out: LaidOut,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
             name: names::plain(name),
             description: String::new(),
             seed: Workload::DEFAULT_SEED,
-            target: BTreeMap::new(),
+            target: SortedMap::new(),
             phase: Vec::new(),
         },
         jobs: Vec::new(),
@@ -65,7 +65,7 @@ pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Res
         warnings: Vec::new(),
         unrunnable: Vec::new(),
         errors: Vec::new(),
-        targets: BTreeMap::new(),
+        targets: SortedMap::new(),
         laid_out: LaidOut::new(),
     };
     lowering.counts()?;

@@ -1,6 +1,6 @@
 //! The log that `write_iolog` writes and `read_iolog` replays, version 3: µs since the log began, file, action.
 
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 
 /// The first line, with its end.
 pub fn iolog_header() -> &'static str {

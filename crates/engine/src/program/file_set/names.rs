@@ -318,12 +318,13 @@ impl Bitmap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_sorted::SortedMap;
     use proptest::prelude::*;
-    use std::collections::{BTreeMap, VecDeque};
+    use std::collections::VecDeque;
 
     /// What `Names` must be equal to, written the slow and obvious way.
     struct Model {
-        existing: BTreeMap<u32, NameKind>,
+        existing: SortedMap<u32, NameKind>,
         free: VecDeque<u32>,
     }
 

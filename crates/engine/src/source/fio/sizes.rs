@@ -7,7 +7,7 @@
 //! What does not fit is drawn again; where not even the smallest fits, there is no op.
 
 use crate::rng::fio::Taus;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::blocks::fio::{JobSize, SizeShare};
 
 /// The sizes of one kind of op, in bytes.

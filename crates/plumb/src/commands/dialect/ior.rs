@@ -16,9 +16,9 @@ use plumb_dialects::ior::{self, Access, AccessKind, Api, Asked, Facts, Form, Ior
 use plumb_engine::LoggedOp;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
+use plumb_sorted::SortedMap;
 use plumb_study::{Bench, Division, Progress, mpi_io_of};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -285,9 +285,9 @@ fn mpi_io(test: &Test) -> Step<Option<Arc<MpiIo>>> {
 }
 
 /// Hints to MPI-IO: of the environment, and of the test's file of hints, which holds where both have one.
-fn hints(test: &Test) -> Step<BTreeMap<String, String>> {
+fn hints(test: &Test) -> Step<SortedMap<String, String>> {
     if !matches!(test.api, Api::MpiIo(_)) {
-        return Ok(BTreeMap::new());
+        return Ok(SortedMap::new());
     }
     let wrong = |place: &str, error: &NotAHint| {
         error_line!("ior: {place}: {error}");

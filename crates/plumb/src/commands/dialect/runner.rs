@@ -237,9 +237,9 @@ pub fn refuse<T>(text: &str) -> Step<T> {
 mod tests {
     use super::*;
     use plumb_result::PhaseMeasurement;
+    use plumb_sorted::SortedMap;
     use plumb_workload::phase::Limit;
     use plumb_workload::{Blocks, Bytes, NullTarget, Phase, Target, WorkerGroup};
-    use std::collections::BTreeMap;
     use std::sync::Mutex;
 
     /// A tool whose words say how often it runs; every step that is asked of it is written down.
@@ -288,7 +288,7 @@ mod tests {
                 name: "counting".to_owned(),
                 description: String::new(),
                 seed: 1,
-                target: BTreeMap::from([("nothing".to_owned(), Target::Null(NullTarget::of(Bytes(1 << 20))))]),
+                target: SortedMap::from([("nothing".to_owned(), Target::Null(NullTarget::of(Bytes(1 << 20))))]),
                 phase: vec![Phase::new("only", vec![group])],
             })
         }

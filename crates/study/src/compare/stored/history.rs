@@ -7,11 +7,12 @@ use crate::compare::comparison_log::{ComparedCell, LogRow, provisioning};
 use crate::compare::view;
 use jiff::Timestamp;
 use plumb_result::compare::{Difference, LeftOut, RunCheck};
-use plumb_result::{Finding, RunResult, short_list};
+use plumb_result::{Finding, RunResult};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::VerdictRule;
 use plumb_store::{Store, StoreError};
-use std::collections::BTreeMap;
 
 /// The results of the runs that a text selects, the oldest first; those without a result do not count.
 ///
@@ -47,7 +48,7 @@ impl Selected {
 #[derive(Default)]
 pub(crate) struct Apart {
     /// The values of each number; [`LogRow::run`] is a position in the runs.
-    pub(crate) rows: BTreeMap<ComparedCell, Vec<LogRow>>,
+    pub(crate) rows: SortedMap<ComparedCell, Vec<LogRow>>,
     /// Numbers that only one side has.
     pub(crate) one_sided: Vec<ComparedCell>,
     pub(crate) findings: Vec<Finding>,
@@ -76,7 +77,7 @@ pub(crate) fn apart(
     let Gathered { mut log, .. } = gathered;
     let rule = VerdictRule { seed, ..VerdictRule::default() };
     let claims = claims_of(&log.rows, &rule, |_| Sample::Apart);
-    let judged = view::judge(&sides(None, runs, names, &mut log), &log, &claims, &rule, &BTreeMap::new());
+    let judged = view::judge(&sides(None, runs, names, &mut log), &log, &claims, &rule, &SortedMap::new());
     notes.extend(crate::compare::messages::run_notes(&log));
     let has = |workload: &str, metric| log.rows.keys().any(|cell| cell.workload == workload && cell.metric == metric);
     let one_sided = log.planned.iter().filter(|one| !has(&one.workload, one.metric));

@@ -22,14 +22,16 @@ use plumb_result::compare::{COMPARE_SCHEMA, Difference, Replicate, StoredOrder, 
 use plumb_result::imported::TimeSource;
 use plumb_result::metric::Stat;
 use plumb_result::run::TierName;
-use plumb_result::{Comparison, Contrast, Finding, Metric, Quantity, RunResult, RunVerdict, short_list};
+use plumb_result::{Comparison, Contrast, Finding, Metric, Quantity, RunResult, RunVerdict};
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::{Note, VerdictRule};
 use plumb_store::{RunRow, Store, StoreError};
 use plumb_trust::{ComparisonSide, DialectPrint, Factor, Planned, SideRecord, WorkQuestion, work_print};
 use plumb_workload::Target;
 use plumb_workload::named::NAMED;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// In the order of arrays by side.
 const SIDES: [Side; 2] = [Side::A, Side::B];
@@ -219,9 +221,9 @@ struct Gathered<'a> {
     log: ComparisonLog,
     /// Whether runs that alternate in time are pairs.
     pairing: Pairing,
-    arranged: BTreeMap<String, Arranged>,
+    arranged: SortedMap<String, Arranged>,
     /// Samples that lack a number: a run of theirs has no value of it.
-    lacking: BTreeMap<ComparedCell, u32>,
+    lacking: SortedMap<ComparedCell, u32>,
 }
 
 impl<'a> Gathered<'a> {
@@ -244,8 +246,8 @@ impl<'a> Gathered<'a> {
             wanted,
             log: ComparisonLog::default(),
             pairing,
-            arranged: BTreeMap::new(),
-            lacking: BTreeMap::new(),
+            arranged: SortedMap::new(),
+            lacking: SortedMap::new(),
         })
     }
 
@@ -303,7 +305,7 @@ impl<'a> Gathered<'a> {
         let is_known = self.pairing == Pairing::AsTheyLie && counted.iter().all(|&at| self.runs[at].has_time());
         let times = if is_known { Times::Known } else { Times::Unknown };
         let arranged = arrange(&counted.iter().map(timed).collect::<Vec<_>>(), times);
-        let mut cells: BTreeMap<ComparedCell, Vec<LogRow>> = BTreeMap::new();
+        let mut cells: SortedMap<ComparedCell, Vec<LogRow>> = SortedMap::new();
         for (&at, place) in counted.iter().zip(&arranged.places) {
             let run = &self.runs[at];
             let Some(place) = place else {

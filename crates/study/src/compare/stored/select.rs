@@ -2,7 +2,7 @@
 
 use crate::answer::{FactorLevels, QuestionError};
 use crate::placed::StudyPlaces;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_store::{Filter, QueryCell, RunRow, Store, StoreError};
 use std::collections::BTreeSet;
 

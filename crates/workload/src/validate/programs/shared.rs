@@ -6,7 +6,8 @@ use crate::phase::{RunAs, WorkerGroup};
 use crate::program::{Amount, Draw, Program, SharedPick, SharedStep, SharedTree, SharedWork, Step};
 use crate::target::Target;
 use crate::validate::MAX_SET_REQUEST_BYTES;
-use std::collections::{BTreeMap, BTreeSet};
+use plumb_sorted::SortedMap;
+use std::collections::BTreeSet;
 
 /// Most files, and most leaf directories, of a shared set. Their numbers are kept in 32 bits.
 const FILES_MAX: u64 = 1 << 31;
@@ -121,7 +122,7 @@ pub(in crate::validate) fn check(check: &mut Checker, workload: &Workload, group
 
 /// Steps that mean others: by full names, which are unique in a program.
 fn meetings(check: &mut Checker, workload: &Workload, group: &WorkerGroup, program: &Program) {
-    let mut own = BTreeMap::new();
+    let mut own = SortedMap::new();
     for (name, step) in program.shared_names() {
         if own.insert(name.clone(), step).is_some() {
             let message = format!("two steps have the name `{name}`");

@@ -4,7 +4,7 @@ use super::recorded;
 use plumb_dialects::FileError;
 use plumb_dialects::fio::lower::{AskedRecording, Found, Places, RecordedFiles};
 use plumb_dialects::fio::{self, Files, Machine, MissingFile};
-use plumb_result::short_list;
+use plumb_sorted::SortedMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
@@ -14,7 +14,7 @@ use std::path::Path;
 pub fn this_machine() -> Machine {
     let environment = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
-    let environment = short_list::keyed(environment);
+    let environment = SortedMap::from_iter(environment);
     Machine {
         environment,
         cpus: configured_cpus(),

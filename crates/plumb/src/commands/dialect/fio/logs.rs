@@ -13,7 +13,7 @@ use plumb_dialects::fio::print::{
 use plumb_dialects::fio::value::choice::LogName;
 use plumb_engine::LoggedOp;
 use plumb_engine::op::Role;
-use plumb_result::short_list;
+use plumb_sorted::short_list;
 use plumb_workload::{BlockStream, OpKind, WorkerGroup};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};

@@ -3,8 +3,8 @@
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::Lowered;
 use plumb_result::observe::LayerKind;
-use plumb_result::short_list;
-use std::collections::BTreeMap;
+use plumb_sorted::SortedMap;
+use plumb_sorted::short_list;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default)]
 pub struct Schedulers {
     /// By the file in sysfs.
-    before: BTreeMap<PathBuf, String>,
+    before: SortedMap<PathBuf, String>,
 }
 
 /// Why a scheduler was not set.

@@ -1,8 +1,7 @@
-//! Short lists: sorted, and keyed, by code that exists once. The standard library's is compiled for each type, each key and
-//! each map anew, and is made for millions of elements: 4 KB each, of a hundred places.
+//! Sorts short lists by code that exists once.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Sorts; equal ones stay in their order.
 pub fn sort_by<T>(list: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
@@ -24,15 +23,6 @@ pub fn sort_by<T>(list: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
 /// Sorts by a key; equal ones stay in their order.
 pub fn sort_by_key<T, K: Ord>(list: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(list, |one, other| key(one).cmp(&key(other)));
-}
-
-/// The values by their keys. Of two with one key, the later stays.
-pub fn keyed<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
-    let mut map = BTreeMap::new();
-    for (key, value) in pairs {
-        map.insert(key, value);
-    }
-    map
 }
 
 /// Each once.
@@ -66,11 +56,5 @@ mod tests {
             sort_by_key(&mut list, |(key, _)| *key);
             assert_eq!(list, expected);
         }
-    }
-
-    #[test]
-    fn of_two_with_one_key_the_later_stays() {
-        let pairs = [(2, 'a'), (1, 'b'), (2, 'c')];
-        assert_eq!(keyed(pairs), BTreeMap::from(pairs));
     }
 }
