@@ -9,9 +9,8 @@ use plumb_result::metric::{Better, Metric, Quantity, Stat, Subject};
 use plumb_result::observe::TargetFacts;
 use plumb_result::run::{OpsDone, RESULT_SCHEMA, TierName};
 use plumb_result::{Imported, ImportedNumber, MetricValue, PhaseResult, RunResult, RunVerdict};
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::{OpKind, Workload};
-use std::collections::BTreeSet;
 
 /// Names and settings longer than this are cut.
 const TEXT_MAX: usize = 400;
@@ -29,7 +28,7 @@ pub(crate) struct Run {
     pub(crate) at: Option<Timestamp>,
     pub(crate) host: Option<String>,
     /// What was tested, by path.
-    pub(crate) paths: BTreeSet<String>,
+    pub(crate) paths: SortedSet<String>,
     pub(crate) settings: SortedMap<String, String>,
     pub(crate) notes: Vec<String>,
     pub(crate) phases: Vec<PhaseRead>,

@@ -40,7 +40,10 @@ fn metric(run: &RunResult, phase: &str, name: &str) -> Option<f64> {
     let of = run.phases.iter().find(|one| one.name == phase).unwrap_or_else(|| {
         panic!("no phase {phase}: {:?}", run.phases.iter().map(|phase| &phase.name).collect::<Vec<_>>())
     });
-    let value = of.metrics.get(&metric).unwrap_or_else(|| panic!("{phase} has no {name}: {:?}", of.metrics.keys()));
+    let value = of
+        .metrics
+        .get(&metric)
+        .unwrap_or_else(|| panic!("{phase} has no {name}: {:?}", of.metrics.keys().collect::<Vec<_>>()));
     assert_eq!(value.unit, metric.unit());
     value.value
 }

@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_report::live::{busiest, rate_of};
 use plumb_report::{Style, format, run as page};
 use plumb_result::{Finding, Level, Tier};
+use plumb_sorted::SortedSet;
 use plumb_study::{Progress, RunBegun, Second};
 use plumb_workload::{OpKind, Workload};
-use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,9 +30,9 @@ pub struct LiveLine {
     /// Whether warnings are printed as they become true; the page has them at the end.
     warnings: LiveWarnings,
     /// Codes that were printed in this comparison.
-    told: BTreeSet<String>,
+    told: SortedSet<String>,
     /// Those of them that were taken back.
-    withdrawn: BTreeSet<String>,
+    withdrawn: SortedSet<String>,
     /// A screen that has the terminal.
     hidden_until: Option<Arc<AtomicBool>>,
 }
@@ -139,8 +139,8 @@ impl LiveLine {
             repeat: String::new(),
             phases: PhaseClock::default(),
             warnings: LiveWarnings::FailuresOnly,
-            told: BTreeSet::new(),
-            withdrawn: BTreeSet::new(),
+            told: SortedSet::new(),
+            withdrawn: SortedSet::new(),
             hidden_until: None,
         }
     }

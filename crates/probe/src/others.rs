@@ -7,8 +7,7 @@ use crate::stack;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::observe::ProcessIo;
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, short_list};
 
 /// How many are named.
 const NAMED_MAX: usize = 5;

@@ -354,7 +354,7 @@ fn add_worker(mine: &mut WorkerMeasurement, other: WorkerMeasurement) {
 }
 
 /// Which targets all processes share: their files are the same files, and are counted once.
-pub type SharedTargets = std::collections::BTreeSet<String>;
+pub type SharedTargets = plumb_sorted::SortedSet<String>;
 
 /// The files of several processes, seen together.
 #[derive(Debug, Clone, PartialEq, Eq)]

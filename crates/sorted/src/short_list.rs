@@ -1,7 +1,6 @@
 //! Sorts short lists by code that exists once.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
 /// Sorts; equal ones stay in their order.
 pub fn sort_by<T>(list: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
@@ -23,15 +22,6 @@ pub fn sort_by<T>(list: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
 /// Sorts by a key; equal ones stay in their order.
 pub fn sort_by_key<T, K: Ord>(list: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(list, |one, other| key(one).cmp(&key(other)));
-}
-
-/// Each once.
-pub fn set<K: Ord>(keys: impl IntoIterator<Item = K>) -> BTreeSet<K> {
-    let mut set = BTreeSet::new();
-    for key in keys {
-        set.insert(key);
-    }
-    set
 }
 
 /// The numbers up to `length` in the order of what they stand for.

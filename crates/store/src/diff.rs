@@ -2,8 +2,7 @@
 
 use crate::{Store, StoreError, canonical};
 use plumb_result::RunResult;
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -27,7 +26,7 @@ impl Store {
 }
 
 fn differences(left: &SortedMap<String, String>, right: &SortedMap<String, String>) -> Vec<FactDifference> {
-    let facts = short_list::set(left.keys().chain(right.keys()));
+    let facts = SortedSet::from_iter(left.keys().chain(right.keys()));
     facts
         .into_iter()
         .filter(|fact| left.get(*fact) != right.get(*fact))

@@ -3,8 +3,7 @@
 use crate::write::rfc3339;
 use crate::{Store, StoreError};
 use plumb_result::tidy::{TidyCell, TidyTable};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, short_list};
 use rusqlite::Row;
 
 /// The columns of [`Store::tidy`], in order.

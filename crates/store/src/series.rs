@@ -2,8 +2,7 @@
 
 use plumb_result::metric::{Metric, Quantity, Stat, Subject};
 use plumb_result::{BucketCount, Interval, LatencyColumn, LatencyMap, OpCounts};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::OpKind;
 
 /// First byte of each blob.
@@ -116,7 +115,7 @@ pub(crate) struct SeriesColumn {
 
 /// One column for each metric of each op that occurs.
 pub(crate) fn columns(intervals: &[Interval]) -> Vec<SeriesColumn> {
-    let kinds = short_list::set(intervals.iter().flat_map(|interval| interval.ops.keys()));
+    let kinds = SortedSet::from_iter(intervals.iter().flat_map(|interval| interval.ops.keys()));
     let mut columns = Vec::new();
     for &kind in kinds {
         let mut metrics = vec![Metric::rate(kind)];

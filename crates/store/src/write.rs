@@ -8,8 +8,7 @@ use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Comparison, Finding, Interval, Measurement, PhaseMeasurement, RunResult, Tool};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::Workload;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Params, Transaction, params, params_from_iter};
@@ -500,7 +499,7 @@ fn write_over_time(
         )?;
     }
     let map = &measured.latency_map;
-    for kind in short_list::set(map.columns.iter().flat_map(|column| column.ops.keys())) {
+    for kind in SortedSet::from_iter(map.columns.iter().flat_map(|column| column.ops.keys())) {
         execute(
             transaction,
             "INSERT INTO latency_map (run_id, phase, op, data) VALUES (?1, ?2, ?3, ?4)",

@@ -5,8 +5,7 @@ use crate::same_work::WorkPrint;
 use plumb_result::compare::Difference;
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::{Better, Histogram, Metric};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, short_list};
 use plumb_stats::schedule::Side;
 
 /// Two sides of a comparison, and what was declared to differ.

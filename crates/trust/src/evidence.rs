@@ -8,10 +8,8 @@ use plumb_result::observe::{
     BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
 };
 use plumb_result::{Measurement, Observations, PhaseMeasurement, WorkerMeasurement};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::{CachePolicy, Content, OpKind, Phase, Target, Workload};
-use std::collections::BTreeSet;
 
 pub use crate::comparison::{ComparisonSide, ComparisonView};
 
@@ -492,7 +490,7 @@ fn traffic(
 }
 
 fn device_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<DeviceCounters, NotSeen> {
-    let leaves = short_list::set(facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str));
+    let leaves = SortedSet::from_iter(facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str));
     if leaves.is_empty() {
         return Err(NotSeen::NoDevice);
     }
@@ -501,8 +499,8 @@ fn device_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<Devi
 
 /// A layer that has never counted anything does not count (the head of an NVMe multipath before Linux 6.4).
 fn top_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Option<DeviceCounters> {
-    let tops = short_list::set(facts.iter().flat_map(|facts| tops(facts)));
-    let leaves = short_list::set(facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str));
+    let tops = SortedSet::from_iter(facts.iter().flat_map(|facts| tops(facts)));
+    let leaves = SortedSet::from_iter(facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str));
     let count = |name: &&str| {
         let counters = counters_of(seen.after.devices.get(*name), name);
         counters.is_ok_and(|counters| counters.read_bytes + counters.write_bytes > 0)
@@ -519,7 +517,7 @@ fn tops(facts: &TargetFacts) -> impl Iterator<Item = &str> {
     facts.stack.iter().map(|layer| &layer.name).filter(move |name| !stood_on(name)).map(String::as_str)
 }
 
-fn delta_of(seen: &PhaseObservations, names: BTreeSet<&str>) -> Result<DeviceCounters, NotSeen> {
+fn delta_of(seen: &PhaseObservations, names: SortedSet<&str>) -> Result<DeviceCounters, NotSeen> {
     let mut sum = DeviceCounters { flushes: Some(0), ..DeviceCounters::default() };
     for name in names {
         let before = counters_of(seen.before.devices.get(name), name)?;

@@ -8,8 +8,7 @@ use crate::metrics::{first_done, metrics};
 use crate::tier::{PhaseTiers, phase_tiers};
 use plumb_result::run::OpsDone;
 use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseResult, RunVerdict};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::Workload;
 
 pub use crate::checks::e1::{MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM};

@@ -4,10 +4,8 @@ use crate::check::Judge;
 use crate::checks::CHECKS;
 use crate::evidence::{Ground, PhaseView, RunView};
 use plumb_result::{Finding, Level, Measurement, Observations};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_workload::Workload;
-use std::collections::BTreeSet;
 
 /// When a check may speak before the end of its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +64,7 @@ pub struct LiveJudge {
     /// Seconds of this phase so far.
     seconds: usize,
     /// True in the second before, and not reported yet.
-    pending: BTreeSet<Key>,
+    pending: SortedSet<Key>,
     told: SortedMap<Key, Finding>,
 }
 
@@ -97,7 +95,7 @@ impl LiveJudge {
         self.seconds += 1;
         let run = (self.seconds == 1).then(|| RunView::new(workload, measurement, observations));
         let mut found = Vec::new();
-        let mut pending = BTreeSet::new();
+        let mut pending = SortedSet::new();
         for (code, cadence) in LIVE {
             let Some(check) = CHECKS.iter().find(|check| check.code == *code) else { continue };
             if !due(*cadence, phase.measured.intervals.len()) {

@@ -92,7 +92,7 @@ pub(crate) fn findings(view: &View<'_>) -> Vec<AuditFinding> {
 impl Rule {
     pub(crate) fn finding(&self, draft: Draft) -> AuditFinding {
         let mut cells = draft.cells;
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = plumb_sorted::SortedSet::new();
         cells.retain(|cell| seen.insert(cell.clone()));
         AuditFinding {
             code: self.code.to_owned(),
@@ -109,12 +109,12 @@ impl Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use plumb_sorted::SortedSet;
 
     /// Code and rule identify a finding, in tests and for whoever reads the JSON.
     #[test]
     fn every_rule_has_a_name_of_its_own_and_its_words() {
-        let mut names = BTreeSet::new();
+        let mut names = SortedSet::new();
         for rule in RULES {
             assert!(names.insert((rule.code, rule.name)), "{} {} appears twice", rule.code, rule.name);
             for words in [rule.what, rule.fix] {

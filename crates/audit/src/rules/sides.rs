@@ -4,7 +4,7 @@ use super::{AppliedTo, Draft, Rule, distinct, ids, listed, side_name};
 use crate::form::{ComparedThing, Durability, Storage};
 use crate::view::{BonnieGeneration, CellView, View, is_bonnie};
 use plumb_result::Level;
-use plumb_sorted::short_list;
+use plumb_sorted::SortedSet;
 use plumb_trust::text::{bytes, percent, short};
 
 pub(crate) static ALIGNMENT: Rule = Rule {
@@ -167,7 +167,7 @@ fn virtual_machine(view: &View<'_>) -> Vec<Draft> {
 
 fn confounded(view: &View<'_>) -> Vec<Draft> {
     let study = view.study;
-    let keys = short_list::set(study.side.iter().flat_map(|side| side.facts.keys()));
+    let keys = SortedSet::from_iter(study.side.iter().flat_map(|side| side.facts.keys()));
     let mut differing = Vec::new();
     for key in keys.into_iter().filter(|key| !study.study.compares.contains(key)) {
         let values = distinct(study.side.iter().filter_map(|side| side.facts.get(key)));

@@ -9,9 +9,9 @@ use super::table::{FLOWOPS, RANDOM_WITHOUT_EFFECT};
 use super::variables::{Held, Locals, Piece, Variables, pieces};
 use super::wrong::Wrong;
 use crate::FileError;
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::Bytes;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Reads a script by its path.
@@ -151,7 +151,7 @@ impl Session {
 
     /// A variable of the command line that the script neither sets nor uses is misspelt.
     fn refuse_unknown(&self, file: &str) -> Result<(), Wrong> {
-        let mut known = BTreeSet::new();
+        let mut known = SortedSet::new();
         for (_, command) in &self.waiting {
             names_in(&command.kind, &mut known);
         }
@@ -343,25 +343,25 @@ fn held(name: &str, text: &str) -> Result<Held, Wrong> {
 }
 
 /// The variables that a command sets or uses.
-fn names_in<'a>(kind: &'a CommandKind, to: &mut BTreeSet<&'a str>) {
-    fn value<'a>(value: &'a Value, to: &mut BTreeSet<&'a str>) {
+fn names_in<'a>(kind: &'a CommandKind, to: &mut SortedSet<&'a str>) {
+    fn value<'a>(value: &'a Value, to: &mut SortedSet<&'a str>) {
         if let ValueKind::Variable(name) = &value.kind {
             to.insert(name);
         }
     }
-    fn attributes<'a>(all: &'a Attributes, to: &mut BTreeSet<&'a str>) {
+    fn attributes<'a>(all: &'a Attributes, to: &mut SortedSet<&'a str>) {
         all.all.iter().for_each(|attribute| value(&attribute.value, to));
     }
-    fn locals<'a>(all: &'a [Local], to: &mut BTreeSet<&'a str>) {
+    fn locals<'a>(all: &'a [Local], to: &mut SortedSet<&'a str>) {
         all.iter().flat_map(|local| &local.value).for_each(|local| value(local, to));
     }
-    fn flowops<'a>(all: &'a [Flowop], to: &mut BTreeSet<&'a str>) {
+    fn flowops<'a>(all: &'a [Flowop], to: &mut SortedSet<&'a str>) {
         for flowop in all {
             attributes(&flowop.attributes, to);
             locals(&flowop.locals, to);
         }
     }
-    fn texts<'a>(all: &'a [Text], to: &mut BTreeSet<&'a str>) {
+    fn texts<'a>(all: &'a [Text], to: &mut SortedSet<&'a str>) {
         for text in all {
             match text {
                 Text::Value(one) => value(one, to),
@@ -398,13 +398,13 @@ fn names_in<'a>(kind: &'a CommandKind, to: &mut BTreeSet<&'a str>) {
             }
         }
         CommandKind::Composite { attributes: own, locals: defaults, flowops: all } => {
-            let mut inside = BTreeSet::new();
+            let mut inside = SortedSet::new();
             flowops(all, &mut inside);
             attributes(own, &mut inside);
             // Inside, its local variables hide those of the script.
             defaults.iter().for_each(|local| _ = inside.remove(local.name.as_str()));
             locals(defaults, to);
-            to.append(&mut inside);
+            to.extend(inside);
         }
         CommandKind::Run(run) => run.time.iter().for_each(|time| value(time, to)),
         CommandKind::Sleep(one) | CommandKind::EventRate(one) => value(one, to),

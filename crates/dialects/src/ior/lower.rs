@@ -2,7 +2,7 @@
 
 use super::result::AccessKind;
 use super::settings::{Api, Hog, Random, Reorder, Test};
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::files::Names;
 use plumb_workload::library_random::LibraryRandom;
 use plumb_workload::phase::ErrorRules;
@@ -13,7 +13,6 @@ use plumb_workload::program::{
 use plumb_workload::{
     Bytes, ClockScope, End, Flush, Nanos, NullFiles, NullTarget, Phase, Size, Target, Work, WorkerGroup, Workload,
 };
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 const TARGET: &str = "files";
@@ -48,7 +47,7 @@ pub struct Facts {
     /// Hints to MPI-IO, by name.
     pub hints: SortedMap<String, String>,
     /// Ranks whose directory is to be made: of [`directories`].
-    pub missing_directories: BTreeSet<u32>,
+    pub missing_directories: SortedSet<u32>,
 }
 
 /// A repetition.

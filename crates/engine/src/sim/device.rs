@@ -7,8 +7,7 @@ use crate::op::Operation;
 use crate::rng::{Purpose, Rng, StreamId};
 use plumb_result::conditions::{DeviceHealth, Heat, Upkeep, UpkeepKind};
 use plumb_result::observe::{DeviceCounters, Extents, OwnIo, ProcessIo, Residency};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{CachePolicy, OpKind, SimDevice, SimModel, SimTarget};
 use std::collections::HashSet;
 

@@ -8,8 +8,7 @@ use plumb_result::conditions::{Conditions, PhaseConditions};
 use plumb_result::observe::{
     BlockLayer, Counters, LayerKind, MemoryCounters, OwnIo, ProcessIo, Residency, TargetFacts,
 };
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, short_list};
 use plumb_workload::{SimModel, SimTarget};
 
 const SIMULATED: &str = "simulated: does not apply";

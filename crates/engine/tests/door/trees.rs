@@ -43,7 +43,7 @@ fn workers_do_not_wait_for_companions() {
         let met = &measured.phases[1];
         let count = |kind: OpKind| met.ops.get(&kind).map_or(0, |op| op.count);
         assert_eq!((count(OpKind::Create), met.fault_count), (6, 0), "{:?}", met.faults);
-        assert!(count(OpKind::Stat) >= WORKERS as u64, "{steps}: {:?}", met.ops.keys());
+        assert!(count(OpKind::Stat) >= WORKERS as u64, "{steps}: {:?}", met.ops.keys().collect::<Vec<_>>());
     }
 }
 

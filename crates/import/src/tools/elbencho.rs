@@ -8,10 +8,9 @@ use crate::input::{Input, number_at, text_at};
 use crate::run::{PhaseRead, Run};
 use plumb_result::metric::Stat;
 use plumb_result::published::Unread;
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::OpKind;
 use serde_json::Value;
-use std::collections::BTreeSet;
 
 const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;
@@ -53,7 +52,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let is_csv = !input.is_json() || input.has_line(CSV_BEGINNING);
     let lines = if is_csv { of_csv(input.text())? } else { of_json(input)? };
     let mut runs: Vec<Run> = Vec::new();
-    let mut known: BTreeSet<String> = BTreeSet::new();
+    let mut known: SortedSet<String> = SortedSet::new();
     let mut last = String::new();
     for line in lines {
         // A run has each phase once.

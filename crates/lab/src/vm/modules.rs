@@ -3,9 +3,7 @@
 
 use super::elf::module_facts;
 use super::error::VmError;
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
-use std::collections::BTreeSet;
+use plumb_sorted::{SortedMap, SortedSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -63,7 +61,7 @@ pub(super) struct Module {
 pub(super) struct ModuleTree {
     dir: PathBuf,
     files: SortedMap<String, PathBuf>,
-    builtin: BTreeSet<String>,
+    builtin: SortedSet<String>,
 }
 
 impl ModuleTree {
@@ -78,7 +76,7 @@ impl ModuleTree {
             return Err(VmError::NoModules { dir: dir.to_owned() });
         }
         let builtin = std::fs::read_to_string(dir.join("modules.builtin")).unwrap_or_default();
-        let builtin = short_list::set(builtin.lines().filter_map(|line| module_name(Path::new(line))));
+        let builtin = SortedSet::from_iter(builtin.lines().filter_map(|line| module_name(Path::new(line))));
         Ok(ModuleTree { dir: dir.to_owned(), files, builtin })
     }
 
@@ -108,7 +106,7 @@ impl ModuleTree {
     /// # Errors
     /// One that is needed is missing or cannot be read.
     pub(super) fn in_order(&self) -> Result<Vec<Module>, VmError> {
-        let mut order = LoadOrder { tree: self, done: BTreeSet::new(), modules: Vec::new() };
+        let mut order = LoadOrder { tree: self, done: SortedSet::new(), modules: Vec::new() };
         for name in NEEDED {
             if !order.add(name)? {
                 return Err(VmError::NoModule { dir: self.dir.clone(), name: name.to_owned() });
@@ -123,7 +121,7 @@ impl ModuleTree {
 
 struct LoadOrder<'a> {
     tree: &'a ModuleTree,
-    done: BTreeSet<String>,
+    done: SortedSet<String>,
     modules: Vec<Module>,
 }
 

@@ -2,8 +2,7 @@
 
 use crate::common::traced::{same, traced, whole_calls};
 use crate::common::{Home, Said, metric, needs};
-use plumb_sorted::SortedMap;
-use std::collections::BTreeSet;
+use plumb_sorted::{SortedMap, SortedSet};
 use std::process::{Command, Stdio};
 
 /// A run of every test on small files.
@@ -146,7 +145,7 @@ impl Calls {
     }
 
     /// Who seeks far, or was left nothing to seek by the others: who opens the large file and does no more.
-    fn seekers(&self) -> BTreeSet<&str> {
+    fn seekers(&self) -> SortedSet<&str> {
         let far = |event: &str| {
             event.starts_with("seek B ") && event.ends_with("SEEK_SET") && !event.starts_with("seek B 0 ")
         };

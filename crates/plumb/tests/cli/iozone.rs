@@ -58,7 +58,7 @@ fn calls(text: &str, line: &Line) -> SortedMap<String, Vec<String>> {
                 None => continue,
             },
             // Of a record anywhere in the mapping.
-            ("msync", _) => match mapped.values().collect::<std::collections::BTreeSet<_>>().first() {
+            ("msync", _) => match mapped.values().collect::<plumb_sorted::SortedSet<_>>().first() {
                 Some(first) => {
                     let file = mapped.get(&key(0)).unwrap_or(first);
                     ((*file).clone(), format!("msync {}", said[1..].join(" ")))

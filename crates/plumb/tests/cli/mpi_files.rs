@@ -2,9 +2,8 @@
 
 use crate::common::{Home, Said, needs};
 use crate::mpi::{launchers, phase};
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, SortedSet};
 use serde_json::Value;
-use std::collections::BTreeSet;
 
 /// Writes files of all three kinds that a rank has for itself, with stamps that tell ranks apart, and reads them.
 const KINDS: &str = "name = \"kinds\"\n[target.one.file]\npath = \"one\"\nsize = \"64KiB\"\nprepare = \"nothing\"\n\
@@ -19,7 +18,7 @@ const KINDS: &str = "name = \"kinds\"\n[target.one.file]\npath = \"one\"\nsize =
     work.program.steps = [\"open\", { read-whole = { request = \"64KiB\" } }, \"close\"]\n";
 
 /// The test directories in which a rank wrote and read, as strace saw it.
-fn directories(trace: &str, call: &str) -> BTreeSet<String> {
+fn directories(trace: &str, call: &str) -> SortedSet<String> {
     let of_call = trace.lines().filter(|line| line.contains(&format!(" {call}(")));
     let paths = of_call.filter_map(|line| line.split_once('<')?.1.split_once('>')).map(|(path, _)| path);
     let names = paths.filter_map(|path| path.split('/').find(|name| name.starts_with("plumb-test-")));

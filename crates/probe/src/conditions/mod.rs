@@ -17,10 +17,9 @@ use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::{Conditions, PhaseConditions, TimerDue, Upkeep, UpkeepKind};
 use plumb_result::observe::{LayerKind, TargetFacts};
-use plumb_sorted::SortedMap;
+use plumb_sorted::{SortedMap, SortedSet};
 use processes::{Processes, Wanted};
 use processors::Frequencies;
-use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Watches the state of the machine over a run: [`begin`](ConditionWatch::begin) before each phase's clock,
@@ -29,7 +28,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct ConditionWatch {
     sys: Sysroot,
     places: upkeep::Places,
-    ext4: BTreeSet<String>,
+    ext4: SortedSet<String>,
     /// Leaf devices that could have health and heat.
     leaves: Vec<String>,
     /// Asked for when the first phase begins, since that starts a process.

@@ -12,8 +12,7 @@ use plumb_chart::{Bar, BarGroup, BarShape, Bars, Body, Chart, Forest, ForestRow,
 use plumb_result::Metric;
 use plumb_result::study::{EffectLine, EffectTable, StudyCell, StudyContrast, StudyReport};
 use plumb_result::tidy::TidyTable;
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, short_list};
 
 /// More verdicts than this stand behind the charts.
 const VERDICTS_FIRST_MAX: usize = 8;

@@ -3,8 +3,7 @@
 
 use plumb_result::gate::GateNumber;
 use plumb_result::{Better, Gate};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, short_list};
 use serde::Serialize;
 
 /// The candidate's numbers by benchmark and measure.

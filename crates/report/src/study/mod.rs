@@ -17,8 +17,7 @@ use crate::style::{Ink, Style};
 use crate::table::Align;
 use plumb_result::study::{EffectLine, GatheredFinding, StudyCell, StudyReport};
 use plumb_result::{Finding, Level, Metric};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, short_list};
 
 /// The page for a terminal. In full it has every contrast and every cell in a line of their own, and how each system is built.
 pub fn page(report: &StudyReport, detail: Detail, style: &Style) -> String {

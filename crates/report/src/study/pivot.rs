@@ -10,8 +10,7 @@ use crate::table::Align;
 use plumb_result::Metric;
 use plumb_result::run::TierName;
 use plumb_result::study::{CellValue, StudyCell, StudyContrast, StudyReport};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet, short_list};
 
 /// Candidates next to the baseline in one table; more make a further table.
 const CANDIDATES_MAX: usize = 3;
@@ -163,7 +162,7 @@ fn within(report: &StudyReport, cell: &StudyCell) -> SortedMap<String, String> {
 fn table(report: &StudyReport, rows: &[Row<'_>], baseline: &Level, candidates: &[Level]) -> ReportTable {
     let (left, right) = (Align::Left, Align::Right);
     let all_exploratory = is_all_exploratory(report);
-    let factors = short_list::set(rows.iter().flat_map(|row| row.key.within.keys()));
+    let factors = SortedSet::from_iter(rows.iter().flat_map(|row| row.key.within.keys()));
     let mut columns = vec![ColumnHead::new("work", left, Some(3))];
     columns.extend(factors.iter().map(|factor| ColumnHead::new(factor, left, None)));
     columns.push(ColumnHead::new("number", left, None));
@@ -220,7 +219,7 @@ fn tiers(row: &Row<'_>, baseline: &Level, candidates: &[Level]) -> String {
     };
     let all: Vec<Option<TierName>> =
         std::iter::once(first.or_else(|| alone(baseline))).chain(candidates.iter().map(of)).collect();
-    let known = short_list::set(all.iter().flatten().map(|tier| tier.name()));
+    let known = SortedSet::from_iter(all.iter().flatten().map(|tier| tier.name()));
     match known.len() {
         0 => String::new(),
         1 => known.into_iter().next().unwrap_or_default().to_owned(),

@@ -7,12 +7,10 @@ use super::values::{CountedValue, WorkNumbers};
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::RunResult;
 use plumb_result::study::{CellDevice, CellReason, CellValue, RunCount, StudyCell};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_stats::summary::{coefficient_of_variation, geometric_mean};
 use plumb_store::StudyRunStatus;
 use plumb_workload::OpKind;
-use std::collections::BTreeSet;
 
 pub(super) fn cells(evidence: &StudyEvidence, numbers: &WorkNumbers) -> Vec<StudyCell> {
     let plan = &evidence.plan;
@@ -73,7 +71,7 @@ pub(super) fn values(numbers: &WorkNumbers, cell: u32) -> Vec<CellValue> {
             metric: number.metric,
             value,
             cv: coefficient_of_variation(&plain).ok(),
-            plots: short_list::set(values.iter().map(|value| value.plot)).len() as u32,
+            plots: SortedSet::from_iter(values.iter().map(|value| value.plot)).len() as u32,
             runs: values.len() as u32,
             tier: tier(&values),
         })
@@ -109,7 +107,7 @@ fn devices(runs: &[(u32, &StudyRun)]) -> Vec<CellDevice> {
 #[derive(Default)]
 struct SeenDevice<'a> {
     /// What the kernel called it.
-    names: BTreeSet<&'a str>,
+    names: SortedSet<&'a str>,
     counts: Vec<DeviceCounts>,
     /// Bytes that the work of its runs wrote.
     written: f64,

@@ -13,8 +13,7 @@ use plumb_result::ContrastVerdict;
 use plumb_result::compare::Capped;
 use plumb_result::run::TierName;
 use plumb_result::study::StudyContrast;
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::counts::granularity;
 use plumb_stats::geometric_mean;
 use plumb_stats::verdict::{Assessment, Compared, Family, VerdictRule, assess_family};
@@ -100,7 +99,7 @@ fn is_of(plan: &Plan, one: &StudyContrast, pairing: &Pairing, baseline: &str) ->
 
 /// The combinations of levels that are told apart, in the order of the plan's cells.
 fn contexts(plan: &Plan, values: &[CountedValue]) -> Vec<Levels> {
-    let seen = short_list::set(values.iter().map(|value| value.cell));
+    let seen = SortedSet::from_iter(values.iter().map(|value| value.cell));
     let mut contexts: Vec<Levels> = Vec::new();
     for &cell in &seen {
         let within = plan.context(cell);
@@ -181,7 +180,7 @@ fn pairing(
 /// How many runs of the cells that a contrast has values of count and have none. What devices counted is seen, or is not, however
 /// fast they are.
 fn lacking(evidence: &StudyEvidence, values: &[CountedValue], all: &[Vec<CountedValue>; 2]) -> u32 {
-    let cells = short_list::set(all.iter().flatten().map(|value| value.cell));
+    let cells = SortedSet::from_iter(all.iter().flatten().map(|value| value.cell));
     let counting = evidence.accepted().filter(|(run, _)| cells.contains(&evidence.plan.runs[*run].cell)).count();
     let having = values.iter().filter(|value| cells.contains(&value.cell)).count();
     counting.saturating_sub(having) as u32

@@ -4,12 +4,10 @@ use super::evidence::StudyRun;
 use plumb_lab::protocol::{DeviceCounts, DeviceRecord};
 use plumb_result::metric::{DeviceCount, Subject};
 use plumb_result::{Metric, PhaseResult, Quantity, RunResult};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_workload::program::postmark::PostmarkDraws;
 use plumb_workload::program::{PostmarkPart, PostmarkStep};
 use plumb_workload::{OpKind, Phase, Target};
-use std::collections::BTreeSet;
 
 /// A number of the leaf devices under a run, all of them together, over the whole run. `None` where it could not be seen
 /// which they are, or where the work did none of what it is counted for.
@@ -49,7 +47,7 @@ fn per(counted: f64, units: f64) -> Option<f64> {
 
 /// The leaves, by the kernel's name; `None` where it could not be seen which they are, or what one of them did.
 pub(super) fn leaves<'a>(record: &'a StudyRun, result: &'a RunResult) -> Option<SortedMap<&'a str, &'a DeviceRecord>> {
-    let names = short_list::set(result.target.values().flat_map(|facts| &facts.leaves));
+    let names = SortedSet::from_iter(result.target.values().flat_map(|facts| &facts.leaves));
     let leaves: Option<Vec<_>> =
         names.into_iter().map(|name| Some((name.as_str(), record.devices.get(name)?))).collect();
     leaves.map(SortedMap::from_iter).filter(|leaves| !leaves.is_empty())
@@ -69,8 +67,8 @@ fn of_leaves(record: &StudyRun, result: &RunResult) -> Option<DeviceCounts> {
 }
 
 /// Devices under a run's targets; none under those that are simulated. `None` where that could not be seen: then all count.
-pub(super) fn under(result: &RunResult) -> Option<BTreeSet<&str>> {
-    let mut names = BTreeSet::new();
+pub(super) fn under(result: &RunResult) -> Option<SortedSet<&str>> {
+    let mut names = SortedSet::new();
     for facts in result.target.values() {
         names.extend(facts.stack.iter().map(|layer| layer.name.as_str()));
         names.extend(facts.leaves.iter().map(String::as_str));

@@ -4,8 +4,7 @@ use super::values::{CountedValue, WorkNumber, WorkNumbers, is_hard};
 use crate::compare::claims;
 use crate::plan::Plan;
 use plumb_result::study::{EffectLine, EffectTable};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::effects::{NotEstimable, PlotValues, contrast, shares};
 use plumb_stats::estimate::Estimate;
 use plumb_stats::geometric_mean;
@@ -93,7 +92,7 @@ impl Design {
             units.entry(unit(value)).or_default().entry(place).or_default().push(value.value);
         }
         for cells in units.into_values() {
-            let wholes = short_list::set(cells.keys().map(|(whole, _)| *whole));
+            let wholes = SortedSet::from_iter(cells.keys().map(|(whole, _)| *whole));
             for whole in wholes {
                 let of_sub = |sub| cells.get(&(whole, sub)).and_then(|runs| geometric_mean(runs).ok()).map(f64::ln);
                 design.plots.push(PlotValues { whole, logs: (0..design.subs()).map(of_sub).collect() });

@@ -32,10 +32,8 @@ use crate::plan::Plan;
 use plumb_result::compare::Replicate;
 use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyContrast, StudyCounts, StudyReport};
 use plumb_result::{Finding, Level, RunResult};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_store::{StudyPlotState, StudyRunStatus};
-use std::collections::BTreeSet;
 
 /// The report of a study, however far it is.
 pub fn answer(evidence: &StudyEvidence) -> StudyReport {
@@ -166,12 +164,12 @@ fn checks(evidence: &StudyEvidence, counts: &StudyCounts, emulated: bool) -> Vec
 /// Findings of all runs with a result, those that were rejected too, each check once.
 fn gathered(evidence: &StudyEvidence) -> Vec<GatheredFinding> {
     let results: Vec<&RunResult> = evidence.records.iter().filter_map(|record| record.result.as_ref()).collect();
-    let mut worst: SortedMap<&str, (Level, BTreeSet<usize>, &Finding)> = SortedMap::new();
+    let mut worst: SortedMap<&str, (Level, SortedSet<usize>, &Finding)> = SortedMap::new();
     for (index, result) in results.iter().enumerate() {
         for finding in result.checks.iter().filter(|finding| finding.level >= Level::Note) {
-            let entry = worst.entry(&finding.code).or_insert_with(|| (finding.level, BTreeSet::new(), finding));
+            let entry = worst.entry(&finding.code).or_insert_with(|| (finding.level, SortedSet::new(), finding));
             if finding.level > entry.0 {
-                *entry = (finding.level, BTreeSet::new(), finding);
+                *entry = (finding.level, SortedSet::new(), finding);
             }
             if finding.level == entry.0 {
                 entry.1.insert(index);

@@ -5,16 +5,14 @@ use super::evidence::StudyEvidence;
 use super::values::{CountedValue, WorkNumber, WorkNumbers, counts_by_default};
 use crate::plan::is_meant;
 use plumb_result::{Metric, Quantity};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_stats::correlate::one_measurement;
-use std::collections::BTreeSet;
 
 /// The primary numbers: those that the plan names; without names, all that it lists in `metrics`; without either, one rate of
 /// each workload. Device counts that are compared by default are primary, too, one of each workload where nothing is named. Of
 /// numbers that follow each other from run to run, such as the rates of one loop's writes and flushes, the first stands for
 /// all.
-pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> BTreeSet<WorkNumber> {
+pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> SortedSet<WorkNumber> {
     let compare = &evidence.plan.compare;
     let named = if compare.primary.is_empty() { &compare.metrics } else { &compare.primary };
     let counts_too = counts_by_default(evidence);
@@ -26,7 +24,7 @@ pub(super) fn numbers(evidence: &StudyEvidence, numbers: &WorkNumbers) -> BTreeS
             of_works.entry((&number.workload, is_count)).or_default().push(number);
         }
     }
-    let mut primary = BTreeSet::new();
+    let mut primary = SortedSet::new();
     for (_, mut all) in of_works {
         let order = |number: &&WorkNumber| {
             let place = named.iter().position(|wish| is_meant(wish, number.metric));

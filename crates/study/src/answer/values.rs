@@ -6,8 +6,7 @@ use crate::plan::{Levels, Plan, PlanCell, is_meant};
 use plumb_result::metric::{DeviceCount, Stat};
 use plumb_result::run::TierName;
 use plumb_result::{Metric, Quantity};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, short_list};
 
 /// One number of one work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,8 +6,7 @@ use super::request::CompareRequest;
 use plumb_result::Finding;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::VerdictRule;
 use plumb_trust::{ComparisonView, Factor, LatencyView, NumberView, RunModes, RunValue, SideRecord};
@@ -146,7 +145,7 @@ fn record(
     // A plot all of whose runs were rejected is no replicate.
     let seen = comparison_log.rows.values().map(|rows| {
         let plots = rows.iter().filter(|row| row.side == side).map(|row| row.plot);
-        short_list::set(plots).len()
+        SortedSet::from_iter(plots).len()
     });
     let plots = seen.min().unwrap_or(places);
     let mut unlike: Vec<Difference> = Vec::new();

@@ -14,8 +14,7 @@ use plumb_result::gate::{
     GATE_SCHEMA, GateAnswer, GateDesign, GateLooks, GateNeed, GateNumber, GateSide, GateSource, GateUnit, LevelChange,
 };
 use plumb_result::{Gate, RunResult};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_stats::change::{History, history};
 use plumb_stats::gate::{GateEvidence, GateRule, SessionSides, assess};
 use plumb_stats::schedule::Side;
@@ -145,7 +144,7 @@ pub fn gate_history(request: HistoryRequest<'_>) -> Result<GateOutcome, StoredEr
 
 /// The runs of both sides in the order of time, and how many the baseline shares with the candidate.
 fn both(baseline: Vec<RunResult>, candidate: Vec<RunResult>) -> (Vec<Selected>, usize) {
-    let of_candidate = short_list::set(candidate.iter().map(|result| result.id.clone()));
+    let of_candidate = SortedSet::from_iter(candidate.iter().map(|result| result.id.clone()));
     let all = baseline.len();
     let baseline: Vec<RunResult> = baseline.into_iter().filter(|one| !of_candidate.contains(&one.id)).collect();
     let shared = all - baseline.len();

@@ -2,8 +2,7 @@
 
 use super::{Levels, Plan, PlannedRun};
 use crate::earlier::EarlierSpread;
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::power::{PlannedFamily, claimable_ratio};
 use plumb_stats::verdict::{ReplicationUnit, VerdictRule};
 
@@ -63,7 +62,7 @@ impl PlannedVerdicts {
         let certain = || plan.runs.iter().filter(|run| run.repeat < plan.repeats_least());
         let level_of = |run: &PlannedRun| plan.cells[run.cell as usize].levels.get(&compare.by);
         let context = |run: &PlannedRun| (plan.cells[run.cell as usize].workload.as_str(), plan.context(run.cell));
-        let plots = short_list::set(certain().filter(|run| level_of(run).is_some()).map(|run| run.plot));
+        let plots = SortedSet::from_iter(certain().filter(|run| level_of(run).is_some()).map(|run| run.plot));
         let unit = if plan.compares_hard() {
             PlannedUnit::Plot
         } else if plots.len() > 1 && plan.provisions_anew() {

@@ -11,7 +11,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::{DropCaches, Part, Process, Unopened};
 use plumb_result::merge::{FilesOfRanks, SharedTargets, WorkingSets};
-use plumb_sorted::short_list;
+use plumb_sorted::SortedSet;
 use plumb_workload::files::Names;
 use plumb_workload::{Target, Workload};
 use serde::{Deserialize, Serialize};
@@ -210,7 +210,7 @@ impl WorkloadOfRank {
     pub(crate) fn of(workload: &Workload, division: Division, rank: u32) -> Result<WorkloadOfRank, RunError> {
         if division != Division::Each {
             // The engine picks the rank's workers out. What all have is one target of all.
-            let shared: SharedTargets = short_list::set(workload.target.keys().cloned());
+            let shared: SharedTargets = SortedSet::from_iter(workload.target.keys().cloned());
             let working_sets = if shared.len() == 1 { WorkingSets::Same } else { WorkingSets::Apart };
             return Ok(WorkloadOfRank { workload: workload.clone(), files: FilesOfRanks { shared, working_sets } });
         }

@@ -2,9 +2,8 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::not_seen::NotSeen;
 use crate::text::{bytes, count};
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedSet, short_list};
 use plumb_workload::{Blocks, Pattern, Size, Target, Workload};
-use std::collections::BTreeSet;
 
 pub(crate) static CHECK: Check = Check {
     code: "B7",
@@ -41,7 +40,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Ok(stretches) => stretches,
         Err(reason) => return Outcome::skipped(reason),
     };
-    let walkers = short_list::set(stretches.iter().map(|stretch| stretch.worker));
+    let walkers = SortedSet::from_iter(stretches.iter().map(|stretch| stretch.worker));
     if walkers.len() < 2 {
         return Outcome::NotApplicable;
     }
@@ -56,7 +55,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 
 /// Workers that met.
 struct Met {
-    workers: BTreeSet<usize>,
+    workers: SortedSet<usize>,
     /// The largest number of bytes that two of them share in one piece.
     most: u64,
 }
@@ -66,7 +65,7 @@ fn met(stretches: &mut [Stretch<'_>]) -> Met {
     short_list::sort_by(stretches, |one, other| {
         (one.target, one.file, one.start).cmp(&(other.target, other.file, other.start))
     });
-    let mut met = Met { workers: BTreeSet::new(), most: 0 };
+    let mut met = Met { workers: SortedSet::new(), most: 0 };
     // The furthest so far, and the furthest of any other worker.
     let mut furthest: [Option<&Stretch<'_>>; 2] = [None, None];
     for here in &*stretches {

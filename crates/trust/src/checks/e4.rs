@@ -4,8 +4,7 @@ use crate::evidence::ComparisonView;
 use crate::text::{nanos, percent};
 use plumb_result::compare::Mode;
 use plumb_result::{Better, Histogram};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, short_list};
 use plumb_stats::modes::{DIP_P, centred, dip, modes};
 
 /// Runs of both sides together, below which run means are not asked.

@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{NumberView, Residual, RunValue};
 use crate::evidence::ComparisonView;
 use crate::text::percent;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedSet, short_list};
 use plumb_stats::schedule::{Interleaving, interleaving};
 use plumb_stats::trend::spearman;
 
@@ -92,7 +92,7 @@ fn residuals(number: &NumberView<'_>) -> Vec<Residual> {
 /// Whether what drifts is shared by both sides: their runs lie in time as blocks do, or have the same places, each on its plot.
 fn in_pairs(number: &NumberView<'_>) -> bool {
     let runs = number.baseline.len() + number.candidate.len();
-    let places = short_list::set(number.baseline.iter().chain(number.candidate).map(|run| run.run));
+    let places = SortedSet::from_iter(number.baseline.iter().chain(number.candidate).map(|run| run.run));
     places.len() < runs || matches!(interleaving(&number.order()), Interleaving::Pairs(_))
 }
 

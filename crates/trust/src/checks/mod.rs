@@ -127,12 +127,12 @@ pub static CHECKS: &[&Check] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use plumb_sorted::SortedSet;
 
     /// Codes are stable interface, and no check goes without its words.
     #[test]
     fn every_check_has_its_own_code_and_all_its_words() {
-        let mut codes = BTreeSet::new();
+        let mut codes = SortedSet::new();
         for check in CHECKS {
             assert!(codes.insert(check.code), "{} is there twice", check.code);
             let words = [check.title, check.what, check.why, check.how, check.threshold, check.fix];

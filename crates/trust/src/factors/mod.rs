@@ -9,10 +9,8 @@ use crate::evidence::ComparisonSide;
 use crate::text::percent;
 use plumb_result::compare::Difference;
 use plumb_result::observe::{BlockLayer, FileSystem, LayerKind, TargetFacts};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet, short_list};
 use serde_json::Value;
-use std::collections::BTreeSet;
 
 /// Whether anything differs that the declared factor does not cover. Without a declared factor the verdict is about the
 /// set-ups as wholes, and nothing confounds it. `plots` is the number of provisionings of the side that has fewer.
@@ -247,7 +245,7 @@ impl Finder<'_> {
     /// Layers are compared kind by kind, so an additional layer does not shift all below it.
     fn stacks(&mut self, root: &[String], pair: &Pair<'_>) {
         let (one, other) = (by_kind(&pair.baseline.stack), by_kind(&pair.candidate.stack));
-        let kinds = short_list::set(one.keys().chain(other.keys()));
+        let kinds = SortedSet::from_iter(one.keys().chain(other.keys()));
         for kind in kinds {
             let none = Vec::new();
             let (one, other) = (one.get(kind).unwrap_or(&none), other.get(kind).unwrap_or(&none));
@@ -278,10 +276,10 @@ impl Finder<'_> {
         if serials_known(pair.baseline) && serials_known(pair.candidate) {
             return;
         }
-        let names = |facts: &TargetFacts| short_list::set(facts.leaves.iter().cloned());
+        let names = |facts: &TargetFacts| SortedSet::from_iter(facts.leaves.iter().cloned());
         let (one, other) = (names(pair.baseline), names(pair.candidate));
         if one != other {
-            let joined = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
+            let joined = |names: SortedSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
             self.found.push(Difference {
                 fact: below(root, &["leaves"]).join("."),
                 factor: "device".to_owned(),
@@ -303,7 +301,7 @@ impl Finder<'_> {
     fn values(&mut self, at: &[String], one: &Value, other: &Value) {
         match (one, other) {
             (Value::Object(ones), Value::Object(others)) => {
-                let keys = short_list::set(ones.keys().chain(others.keys()));
+                let keys = SortedSet::from_iter(ones.keys().chain(others.keys()));
                 for key in keys {
                     let (one, other) = (ones.get(key).unwrap_or(&Value::Null), others.get(key).unwrap_or(&Value::Null));
                     self.compare(&below(at, &[key]), one, other);

@@ -37,9 +37,8 @@ pub use trees::{
 };
 
 use crate::op::OpKind;
-use plumb_sorted::short_list;
+use plumb_sorted::SortedSet;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// What one worker does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -117,7 +116,7 @@ impl Program {
     }
 
     /// The kinds of op that its clock sees.
-    pub fn kinds(&self) -> BTreeSet<OpKind> {
+    pub fn kinds(&self) -> SortedSet<OpKind> {
         let shared = self.shared_steps().into_iter().filter_map(|step| step.does.kind());
         walk(&self.steps).flat_map(Step::kinds).copied().chain(shared).collect()
     }
@@ -150,8 +149,8 @@ impl Program {
     }
 
     /// The targets that its steps over shared file sets name.
-    pub fn shared_sets(&self) -> BTreeSet<&str> {
-        short_list::set(self.shared_steps().into_iter().filter_map(|step| step.file.set.as_deref()))
+    pub fn shared_sets(&self) -> SortedSet<&str> {
+        SortedSet::from_iter(self.shared_steps().into_iter().filter_map(|step| step.file.set.as_deref()))
     }
 
     /// Whether any of its steps, in the clock or out of it, changes a file or a directory.
@@ -308,7 +307,7 @@ impl Program {
             let mut openers = steps.iter().filter(|step| step.file.set.is_some() && step.may_open()).peekable();
             return openers.peek().is_some() && openers.all(|step| step.file.direct);
         }
-        let mut direct = BTreeSet::new();
+        let mut direct = SortedSet::new();
         let mut moves = false;
         for step in self.all_steps() {
             match step {

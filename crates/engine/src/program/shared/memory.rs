@@ -107,12 +107,12 @@ impl WriteMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use plumb_sorted::SortedSet;
 
     /// Nothing that deduplicates finds a block twice, in one write or in several, of one worker or of two.
     #[test]
     fn no_block_is_written_twice() {
-        let mut seen = BTreeSet::new();
+        let mut seen = SortedSet::new();
         for worker in [3, 4] {
             let stream = StreamId { seed: 9, phase: 0, worker };
             let mut memory = WriteMemory::new(1 << 16, Content::Random, stream).unwrap();
@@ -130,7 +130,7 @@ mod tests {
     fn reads_are_spread() {
         let mut memory = ReadMemory::new(8192, 1 << 20).unwrap();
         let mut rng = Rng::new(5);
-        let places: BTreeSet<usize> = (0..1000).map(|_| memory.piece(8192, &mut rng).as_ptr() as usize).collect();
+        let places: SortedSet<usize> = (0..1000).map(|_| memory.piece(8192, &mut rng).as_ptr() as usize).collect();
         assert!(places.len() > 100 && places.iter().all(|place| place % 4096 == 0));
         assert_eq!(ReadMemory::new(100, 0).unwrap().piece(100, &mut rng).len(), 100);
     }

@@ -209,7 +209,7 @@ mod tests {
         };
         let files = Arc::new(TreeFiles::new(names.clone(), Path::new("/base")));
         let mut paths = TreePaths::new(Arc::clone(&files));
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = plumb_sorted::SortedSet::new();
         for entry in [TreeEntry::Root, TreeEntry::Directory(2)]
             .into_iter()
             .chain((0..36).flat_map(|number| [TreeEntry::Item(0, number), TreeEntry::Item(1, 35 - number)]))

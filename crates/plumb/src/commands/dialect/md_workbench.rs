@@ -10,10 +10,10 @@ use plumb_dialects::md_workbench::{self, Asked, Facts, Part, PartKind, Settings,
 use plumb_engine::LoggedOp;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
+use plumb_sorted::SortedSet;
 use plumb_study::{Bench, Division, Progress, RunError};
 use plumb_workload::Workload;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::time::Instant;
@@ -72,7 +72,7 @@ impl Dialect for MdWorkbench {
 
     fn listen<'a>(&'a self, _run: &'a Workload, bench: &mut Bench) -> Step<Watching<'a>> {
         bench.division = Division::Workers;
-        Ok(Watching { tool: self, written: BTreeSet::new(), failed: None })
+        Ok(Watching { tool: self, written: SortedSet::new(), failed: None })
     }
 
     fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
@@ -178,7 +178,7 @@ fn position(path: &str) -> Result<u64, DialectError> {
 pub struct Watching<'a> {
     tool: &'a MdWorkbench,
     /// Files of latencies that this run wrote to.
-    written: BTreeSet<String>,
+    written: SortedSet<String>,
     /// One of them could not be written.
     failed: Option<DialectError>,
 }

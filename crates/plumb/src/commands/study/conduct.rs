@@ -13,11 +13,11 @@ use crate::output::error_line;
 use crate::session;
 use clap::Args;
 use plumb_engine::signals::{self, StopFlag};
+use plumb_sorted::SortedSet;
 use plumb_store::{Store, StoreError, StoredStudy};
 use plumb_study::conduct::{ConductEnded, ConductSetting, Conducted, FrozenStudy, StudyOrigin, conduct};
 use plumb_study::plan::Plan;
 use plumb_study::preflight::Depth;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Arguments of `plumb study run`.
@@ -103,7 +103,7 @@ pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopp
         session::announce(&format!("repeating {}", plumb_trust::text::count(u64::from(runs), "rejected run")));
     }
     let mut site = StudySite::new(common)?;
-    let open: BTreeSet<u32> =
+    let open: SortedSet<u32> =
         store.study_runs(&id)?.iter().filter(|run| !run.status.has_ended()).map(|run| run.plot).collect();
     site.check(&study.plan, |plot| open.contains(&plot), &arguments.conduct)?;
     site.go(&mut store, &study, common, &arguments.conduct)

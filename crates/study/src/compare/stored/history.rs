@@ -8,8 +8,7 @@ use crate::compare::view;
 use jiff::Timestamp;
 use plumb_result::compare::{Difference, LeftOut, RunCheck};
 use plumb_result::{Finding, RunResult};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::VerdictRule;
 use plumb_store::{Store, StoreError};
@@ -87,7 +86,7 @@ pub(crate) fn apart(
         metric: one.metric,
     });
     Ok(Apart {
-        one_sided: short_list::set(one_sided).into_iter().collect(),
+        one_sided: SortedSet::from_iter(one_sided).into_iter().collect(),
         findings: judged.findings.into_iter().filter(|one| !OF_PAIRS.contains(&one.code.as_str())).collect(),
         differences: judged.differences,
         run_checks: log.run_checks([&names[0], &names[1]]),

@@ -23,15 +23,13 @@ use plumb_result::imported::TimeSource;
 use plumb_result::metric::Stat;
 use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, Finding, Metric, Quantity, RunResult, RunVerdict};
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet, short_list};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::{Note, VerdictRule};
 use plumb_store::{RunRow, Store, StoreError};
 use plumb_trust::{ComparisonSide, DialectPrint, Factor, Planned, SideRecord, WorkQuestion, work_print};
 use plumb_workload::Target;
 use plumb_workload::named::NAMED;
-use std::collections::BTreeSet;
 
 /// In the order of arrays by side.
 const SIDES: [Side; 2] = [Side::A, Side::B];
@@ -160,7 +158,7 @@ pub fn compare_stored(store: &Store, request: &StoredRequest<'_>) -> Result<Comp
 }
 
 fn refuse_both(rows: &[Vec<RunRow>; 2]) -> Result<(), StoredError> {
-    let ids = short_list::set(rows[0].iter().map(|row| row.id.as_str()));
+    let ids = SortedSet::from_iter(rows[0].iter().map(|row| row.id.as_str()));
     let both: Vec<&RunRow> = rows[1].iter().filter(|row| ids.contains(row.id.as_str())).collect();
     match both.first() {
         Some(first) => Err(StoredError::Both { run: first.id.clone(), more: both.len() - 1 }),
@@ -234,7 +232,7 @@ impl<'a> Gathered<'a> {
         pairing: Pairing,
     ) -> Result<Gathered<'a>, StoredError> {
         let phases = || runs.iter().flat_map(|run| &run.result.phases);
-        let known = short_list::set(phases().flat_map(|phase| phase.metrics.keys().copied()));
+        let known = SortedSet::from_iter(phases().flat_map(|phase| phase.metrics.keys().copied()));
         let wanted: Vec<String> = metrics.iter().map(|name| crate::file::known_metric(name.trim())).collect();
         if let Some(name) = wanted.iter().find(|name| !known.iter().any(|&metric| is_meant(name, metric))) {
             let known = known.iter().map(Metric::to_string).collect();
@@ -273,7 +271,7 @@ impl<'a> Gathered<'a> {
             self.note(run);
         }
         let runs = self.runs;
-        let works = short_list::set(runs.iter().map(|run| run.result.workload.name.as_str()));
+        let works = SortedSet::from_iter(runs.iter().map(|run| run.result.workload.name.as_str()));
         for workload in works {
             let counted: Vec<usize> =
                 (0..runs.len()).filter(|&at| runs[at].counts() && runs[at].result.workload.name == workload).collect();
@@ -362,7 +360,7 @@ impl<'a> Gathered<'a> {
         }
         let of = |side: Side| {
             let runs = self.runs.iter().filter(move |run| run.side == side);
-            short_list::set(runs.filter_map(|run| run.study.as_deref()))
+            SortedSet::from_iter(runs.filter_map(|run| run.study.as_deref()))
         };
         for study in of(Side::A).intersection(&of(Side::B)) {
             notes.push(format!(
@@ -419,7 +417,8 @@ fn note_tier(log: &mut ComparisonLog, cell: &ComparedCell, index: usize, tier: O
 
 /// Only samples that both sides have; of single runs, the baseline's and the candidate's in the same order.
 fn in_pairs(mut rows: Vec<LogRow>) -> Vec<LogRow> {
-    let of = |side: Side| short_list::set(rows.iter().filter(|row| row.side == side).map(|row| (row.plot, row.block)));
+    let of =
+        |side: Side| SortedSet::from_iter(rows.iter().filter(|row| row.side == side).map(|row| (row.plot, row.block)));
     let sides = SIDES.map(of);
     rows.retain(|row| sides.iter().all(|side| side.contains(&(row.plot, row.block))));
     short_list::sort_by_key(&mut rows, |row| (row.block, side_index(row.side)));
@@ -525,7 +524,7 @@ fn side(selection: &str, rows: &[RunRow]) -> StoredSide {
 
 /// Each work of each side, as its first run that counts saw it.
 fn floor_works<'a>(runs: &'a [Selected], names: &'a [String; 2]) -> Vec<FloorOf<'a>> {
-    let mut seen: BTreeSet<(usize, &str)> = BTreeSet::new();
+    let mut seen: SortedSet<(usize, &str)> = SortedSet::new();
     let of_run = |run: &'a Selected| {
         let (index, result) = (side_index(run.side), &run.result);
         let place = result.target.values().next()?.path.clone();
@@ -555,7 +554,7 @@ fn sides<'a>(
     let works = || log.rows.keys().map(|cell| cell.workload.as_str());
     let fewest = SIDES.map(|side| log.runs_of(side_index(side), works()));
     let records = SIDES.map(|side| SideRecord {
-        plots: short_list::set(of(side).map(|run| run.plot.as_str())).len().max(1) as u32,
+        plots: SortedSet::from_iter(of(side).map(|run| run.plot.as_str())).len().max(1) as u32,
         unlike_plots: unlike(of(side).map(|run| &run.result)),
         ..log.records[side_index(side)].clone()
     });

@@ -328,7 +328,7 @@ mod tests {
     use super::*;
     use crate::units::Bytes;
     use plumb_sorted::SortedMap;
-    use std::collections::BTreeSet;
+    use plumb_sorted::SortedSet;
 
     fn of(low: u64, high: u64, number: u32, transactions: u32) -> Postmark {
         Postmark { low: Bytes(low), high: Bytes(high), number, transactions, ..Postmark::default() }
@@ -411,7 +411,7 @@ mod tests {
                 ..Postmark::default()
             };
             let paths = run.paths();
-            let mut names = BTreeSet::new();
+            let mut names = SortedSet::new();
             for thread in 0..run.threads {
                 let mut there: SortedMap<u32, u64> = SortedMap::new();
                 let mut draws = PostmarkDraws::new(&run, thread);

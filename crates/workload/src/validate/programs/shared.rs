@@ -6,8 +6,7 @@ use crate::phase::{RunAs, WorkerGroup};
 use crate::program::{Amount, Draw, Program, SharedPick, SharedStep, SharedTree, SharedWork, Step};
 use crate::target::Target;
 use crate::validate::MAX_SET_REQUEST_BYTES;
-use plumb_sorted::SortedMap;
-use std::collections::BTreeSet;
+use plumb_sorted::{SortedMap, SortedSet};
 
 /// Most files, and most leaf directories, of a shared set. Their numbers are kept in 32 bits.
 const FILES_MAX: u64 = 1 << 31;
@@ -132,7 +131,7 @@ fn meetings(check: &mut Checker, workload: &Workload, group: &WorkerGroup, progr
     // Workers meet in their phase.
     let phase = workload.phase.iter().find(|phase| phase.workers.iter().any(|other| std::ptr::eq(other, group)));
     let programs = phase.iter().flat_map(|phase| &phase.workers).filter_map(|group| group.work.program());
-    let (mut sleeping, mut taking) = (BTreeSet::new(), BTreeSet::new());
+    let (mut sleeping, mut taking) = (SortedSet::new(), SortedSet::new());
     for (name, step) in programs.flat_map(|program| program.shared_names()) {
         match &step.does {
             SharedWork::Sleep => _ = sleeping.insert(name),

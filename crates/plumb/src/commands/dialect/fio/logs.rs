@@ -13,9 +13,8 @@ use plumb_dialects::fio::print::{
 use plumb_dialects::fio::value::choice::LogName;
 use plumb_engine::LoggedOp;
 use plumb_engine::op::Role;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedSet, short_list};
 use plumb_workload::{BlockStream, OpKind, WorkerGroup};
-use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -30,7 +29,7 @@ pub struct Logs<'a> {
     fio: &'a Fio,
     lowered: &'a Lowered,
     /// Files that this run has begun: what more comes for them is added.
-    begun: BTreeSet<PathBuf>,
+    begun: SortedSet<PathBuf>,
     /// The first thing that went wrong.
     pub error: Option<DialectError>,
 }
@@ -85,7 +84,7 @@ struct Recording {
 impl<'a> Logs<'a> {
     /// None yet.
     pub fn new(fio: &'a Fio, lowered: &'a Lowered) -> Logs<'a> {
-        Logs { fio, lowered, begun: BTreeSet::new(), error: None }
+        Logs { fio, lowered, begun: SortedSet::new(), error: None }
     }
 
     /// Writes all logs of a worker, whose phase began at this time, milliseconds since 1970.
@@ -248,7 +247,7 @@ impl<'a> Logs<'a> {
         for path in &paths {
             out.write_all(iolog_line(0, path, IologAction::Add).as_bytes())?;
         }
-        let mut open = BTreeSet::new();
+        let mut open = SortedSet::new();
         if !ops.iter().any(|op| op.kind == OpKind::Open) {
             open = ops.iter().map(|op| op.file).collect();
             for file in &open {
@@ -256,7 +255,7 @@ impl<'a> Logs<'a> {
             }
         }
         let mut buffers = UsedBuffers::new(depth);
-        let mut synced = BTreeSet::new();
+        let mut synced = SortedSet::new();
         let mut now_us = 0;
         for op in &ops {
             // What is only noted has the time of the loop, which handed over what came before a little later.

@@ -3,8 +3,7 @@
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::Lowered;
 use plumb_result::observe::LayerKind;
-use plumb_sorted::SortedMap;
-use plumb_sorted::short_list;
+use plumb_sorted::{SortedMap, SortedSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +50,7 @@ impl Schedulers {
             };
             let paths = (0..copy.names.count()).filter_map(|number| copy.names.path(number));
             // Files of a directory are on the same disk.
-            let places = short_list::set(paths.map(place));
+            let places = SortedSet::from_iter(paths.map(place));
             for disk in places.iter().flat_map(|place| disks(place)) {
                 set.one(&Path::new("/sys/block").join(&disk).join("queue/scheduler"), &disk, asked)?;
             }
@@ -97,7 +96,7 @@ fn place(path: PathBuf) -> PathBuf {
 /// The disks that a place is on: the topmost of each stack, or the disk of a partition.
 fn disks(place: &Path) -> Vec<String> {
     let facts = plumb_probe::stack::of_path(place);
-    let below = short_list::set(facts.stack.iter().flat_map(|layer| &layer.below));
+    let below = SortedSet::from_iter(facts.stack.iter().flat_map(|layer| &layer.below));
     let tops = facts.stack.iter().filter(|layer| !below.contains(&layer.name));
     tops.map(|layer| match layer.kind {
         LayerKind::Partition => layer.below.first().unwrap_or(&layer.name).clone(),
