@@ -25,6 +25,8 @@ pub struct Request<'a> {
     pub limit: Duration,
     /// Write down the calls of every case, not only of those that fail.
     pub with_calls: bool,
+    /// Repeat what fails, to tell what is flaky.
+    pub repeat: bool,
     /// Run in a user namespace of 65,536 ids.
     pub in_user_namespace: bool,
     /// Called as cases end, with their number and how many there are.
@@ -112,7 +114,8 @@ pub(crate) fn run_here(request: Request<'_>) -> Result<Report, RunError> {
     let mut done = pool.round(&chosen, pool.request.with_calls);
     // What failed is repeated, with its calls written down.
     let failed = |done: &Done| matches!(done.outcome, Outcome::Fail(..) | Outcome::Broken(_));
-    let again: Vec<usize> = done.iter().filter(|done| failed(done)).map(|done| done.case).collect();
+    let is_repeated = |done: &&Done| pool.request.repeat && failed(done);
+    let again: Vec<usize> = done.iter().filter(is_repeated).map(|done| done.case).collect();
     pool.total += again.len();
     let repeated = pool.round(&again, true);
     merge(&mut done, repeated);
