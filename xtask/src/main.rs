@@ -1,4 +1,4 @@
-//! Development tasks: `cargo xtask test | bench NAME | calibrate | aa | musl | dist | ior DIR | schema`.
+//! Development tasks: `cargo xtask test | bench NAME | calibrate | aa | musl | dist | ior DIR | posix | schema`.
 
 mod aa;
 mod bench;
@@ -9,6 +9,8 @@ mod ior;
 mod kernels;
 mod mount;
 mod packages;
+#[cfg(target_os = "linux")]
+mod posix;
 mod schema;
 mod suites;
 mod tools;
@@ -44,6 +46,9 @@ cargo xtask dist           make the files of a release in target/dist: .deb, .rp
 cargo xtask ior DIR        run the test scripts of a fetched and built IOR (DIR) with Plumb in its place, and compare
                            mdtest's traces of random option mixes; --mpi openmpi|mpich [openmpi], of which
                            DIR is built with the same; --mixes N [40], --seed N, --binary FILE
+cargo xtask posix          run `plumb posix` on ext2, ext3, ext4, xfs, btrfs, tmpfs, overlay, bindfs, fuse-overlayfs and
+                           ntfs-3g, made for it (as root), and compare with what is known to fail there, and with
+                           what pjdfstest found; --only KIND,…, --binary FILE, --reports DIRECTORY
 cargo xtask schema         write the JSON Schemas that `plumb schema` prints, from the types";
 
 fn main() -> Result<()> {
@@ -66,6 +71,8 @@ fn main() -> Result<()> {
         ["aa", "power", rest @ ..] => aa::power::run(&aa::power::Options::parse(rest)?),
         ["aa", rest @ ..] => aa::run(&aa::Options::parse(rest)?),
         ["ior", rest @ ..] => ior::compare(&ior::Options::parse(rest)?),
+        #[cfg(target_os = "linux")]
+        ["posix", rest @ ..] => posix::run(&posix::Options::parse(rest)?),
         ["musl"] => musl(),
         ["dist", rest @ ..] => dist::run(&dist::Options::parse(rest)?),
         ["schema"] => schema::write(),

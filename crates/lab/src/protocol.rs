@@ -2,12 +2,12 @@
 
 use crate::preflight::{Inspection, Objection, PlannedWork};
 use crate::step::{MadeNames, Safety, Step};
-use plumb_result::RunResult;
+use plumb_result::{Conformance, RunResult};
 use plumb_sorted::SortedMap;
 use serde::{Deserialize, Serialize};
 
 /// The version of these messages; both ends must have the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What is asked of a host. Requests are answered one after another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,6 +112,33 @@ pub enum HostWork {
         #[serde(default)]
         stdin: String,
     },
+    /// The rules of `plumb posix`.
+    Conformance(ConformanceWork),
+}
+
+/// Which rules of `plumb posix` are tested.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConformanceWork {
+    /// These cases only: ids, their first parts, or patterns with `*`; all where there are none.
+    pub only: Vec<String>,
+    /// These are left out.
+    pub without: Vec<String>,
+    /// Failures of rules of this level, and of those that bind more, count: `shall`, `linux` or `common`.
+    pub level: String,
+}
+
+impl ConformanceWork {
+    /// The words behind `plumb posix DIRECTORY`.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = vec!["--level".to_owned(), self.level.clone()];
+        for (option, patterns) in [("--only", &self.only), ("--without", &self.without)] {
+            if !patterns.is_empty() {
+                words.extend([option.to_owned(), patterns.join(",")]);
+            }
+        }
+        words
+    }
 }
 
 /// What a host answers.
@@ -171,6 +198,9 @@ pub struct RunAnswer {
     pub exit_code: i32,
     /// The result, where there is one.
     pub result: Option<RunResult>,
+    /// How the file system conforms, where that was tested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conformance: Option<Conformance>,
     /// What each block device did for the work, by the kernel's name: `sda`, `md0`; from when the data were laid out until they
     /// were about to be removed, what was dirty written back before both looks.
     pub devices: SortedMap<String, DeviceRecord>,

@@ -173,6 +173,16 @@ pub const RULES: &[ErrnoRule] = &[
         ),
     ),
     on(
+        Place::Quota,
+        linux(rule(
+            "edquot",
+            "EDQUOT",
+            "the user's quota of blocks or files on the file system is used up",
+            |_, slot| has(slot, ROOM) && !has(slot, ROOT | COPIED),
+            crate::image::edquot,
+        )),
+    ),
+    on(
         Place::Full,
         rule(
             "enospc",

@@ -1,11 +1,12 @@
 //! A second file system of the same kind, in a private mount namespace: what would harm the user's own is tested there. Its device is a loop
 //! device over memory, which goes when it is unmounted; its mounts go with the process. Nothing of it outlives a kill.
 
-use crate::ctx::{Ctx, Run, Stop};
+use crate::ctx::{A, Ctx, Run, Stop};
 use crate::errors::{snapshot, unchanged};
 use crate::facts::Facts;
 use crate::ops::{OPS, Op, Want};
 use crate::outcome::SkipKind;
+use crate::quota::{self, MEANS};
 use crate::sys::{self, AT, R, V, nr};
 use std::fmt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -91,6 +92,8 @@ pub enum Stage {
     Full,
     /// Read-only.
     ReadOnly,
+    /// A user has used up its quota. An image is made for this, and never anything else.
+    Quota,
 }
 
 /// A mounted image; or, where none can be made, a read-only bind mount, which has the last stage only.
@@ -110,6 +113,7 @@ impl Image {
     /// # Errors
     /// Why there is none.
     pub fn make(facts: &Facts, for_stage: Stage) -> Result<Image, Stop> {
+        let has_quota = for_stage == Stage::Quota;
         let no = |why: String| Stop::Skip(SkipKind::NoImage, why);
         if !facts.mounts {
             let why = "cannot mount in a private namespace".to_owned();
@@ -117,13 +121,19 @@ impl Image {
         }
         let _ = sys::call(nr!(mkdirat), &[AT, V::P(MOUNT_POINT), V::O(0o755)]);
         let kind = facts.kind();
+        let means = MEANS.iter().find(|means| has_quota && means.kind == kind);
+        if has_quota && means.is_none() {
+            let why = format!("Plumb knows no way to set a quota on a file system of the kind {kind}");
+            return Err(Stop::Skip(SkipKind::NoFeature, why));
+        }
+        let (mkfs, options) = means.map_or((&[][..], ""), |means| (means.mkfs, means.options));
         let made = match kind {
-            "tmpfs" => mount("plumb", MOUNT_POINT, "tmpfs", TMPFS)
+            "tmpfs" => mount("plumb", MOUNT_POINT, "tmpfs", if has_quota { options } else { TMPFS })
                 .map(|_| ())
                 .map_err(|error| ImageError::Call("mount", error)),
             "overlay" => overlay().map_err(|error| ImageError::Call("mount", error)),
             kind => match RECIPES.iter().find(|recipe| recipe.kind == kind) {
-                Some(recipe) => on_loop(recipe),
+                Some(recipe) => on_loop(recipe, mkfs, options),
                 None => Err(ImageError::Unknown),
             },
         };
@@ -135,10 +145,20 @@ impl Image {
                 bound.map_err(|error| no(crate::errno::name(error)))?;
                 true
             }
+            Err(why) if has_quota => {
+                let why = format!("a file system of the kind {kind} with quotas cannot be made: {why}");
+                return Err(Stop::Skip(SkipKind::NoFeature, why));
+            }
             Err(why) => return Err(no(format!("no second file system of the kind {kind}: {why}"))),
         };
         sys::call(nr!(chdir), &[V::P(MOUNT_POINT)]).map_err(|error| no(crate::errno::name(error)))?;
-        Ok(Image { stage: Stage::Fresh, is_bound, not_full: None })
+        if let Some(means) = means {
+            let mut cx = Ctx::new(facts, false);
+            cx.needs_users()?;
+            quota::use_up(&mut cx, means)?;
+        }
+        let stage = if has_quota { Stage::Quota } else { Stage::Fresh };
+        Ok(Image { stage, is_bound, not_full: None })
     }
 
     /// Takes it to a stage.
@@ -146,12 +166,15 @@ impl Image {
     /// # Errors
     /// It does not get there.
     pub fn enter(&mut self, facts: &Facts, stage: Stage) -> Run {
+        if stage == Stage::Quota {
+            return Ok(());
+        }
         if self.stage < Stage::Full && stage >= Stage::Full {
             self.stage = Stage::Full;
             let mut cx = Ctx::new(facts, false);
             prepare(&mut cx)?;
             if !self.is_bound {
-                self.not_full = fill(&mut cx);
+                self.not_full = fill(&mut cx, "fill", libc::ENOSPC);
             }
         }
         if stage == Stage::Full
@@ -211,15 +234,15 @@ impl fmt::Display for ImageError {
 }
 
 /// Makes a file system on a loop device over memory, and mounts it.
-fn on_loop(recipe: &Recipe) -> Result<(), ImageError> {
+fn on_loop(recipe: &Recipe, more: &[&str], options: &str) -> Result<(), ImageError> {
     let said = |call: &'static str| move |error: i32| ImageError::Call(call, error);
     let memory = sys::call(nr!(memfd_create), &[V::P("plumb-posix"), V::N(0)]).map_err(said("memfd"))?;
     let size = V::N(recipe.mebibytes << 20);
     sys::call(nr!(ftruncate), &[V::Fd(memory as i32), size]).map_err(said("memfd"))?;
     let (device, path) = attach(memory as i32).map_err(said("loop device"))?;
-    let [program, options @ ..] = recipe.mkfs else { return Err(ImageError::Unknown) };
+    let [program, usual @ ..] = recipe.mkfs else { return Err(ImageError::Unknown) };
     let mut command = Command::new(program);
-    command.args(options).arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(usual).args(more).arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let path_list = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path_list}:/usr/sbin:/sbin"));
     match command.status() {
@@ -227,7 +250,7 @@ fn on_loop(recipe: &Recipe) -> Result<(), ImageError> {
         Ok(status) => return Err(ImageError::Program(program, status)),
         Err(error) => return Err(ImageError::NotStarted(program, error)),
     }
-    let mounted = mount(&path, MOUNT_POINT, recipe.kind, "").map_err(said("mount"));
+    let mounted = mount(&path, MOUNT_POINT, recipe.kind, options).map_err(said("mount"));
     // From now on the mount holds it; without one it goes at once.
     sys::close(device);
     sys::close(memory as i32);
@@ -296,15 +319,15 @@ fn prepare(cx: &mut Ctx<'_>) -> Run {
 const FILL_FILES_MAX: usize = 40_000;
 const TRIES_MAX: usize = 600;
 
-/// Uses up the room, then the inodes and the room of directories. Why not, where that did not work.
-fn fill(cx: &mut Ctx<'_>) -> Option<String> {
-    let fd = cx.open("fill/data", crate::ctx::NEW, 0o600).ok()?;
+/// Uses up the room, then the inodes and the room of directories, until calls fail with this errno. Why not, where that did not work.
+pub fn fill(cx: &mut Ctx<'_>, directory: &str, full: i32) -> Option<String> {
+    let fd = cx.open(&format!("{directory}/data"), crate::ctx::NEW, 0o600).ok()?;
     let (mut length, mut at) = (16 << 20, 0);
     // By halves, so that the last block is used too.
     while length >= 4096 {
         match cx.call(nr!(fallocate), &[V::Fd(fd as i32), V::N(0), V::N(at), V::N(length)]) {
             Ok(_) => at += length,
-            Err(libc::ENOSPC) => length /= 2,
+            Err(error) if error == full => length /= 2,
             Err(_) => break,
         }
     }
@@ -320,9 +343,9 @@ fn fill(cx: &mut Ctx<'_>) -> Option<String> {
     cx.close(fd);
     let name = "f".repeat(230);
     for number in 0..FILL_FILES_MAX {
-        match cx.open(&format!("fill/{name}{number}"), crate::ctx::NEW, 0o600) {
+        match cx.open(&format!("{directory}/{name}{number}"), crate::ctx::NEW, 0o600) {
             Ok(fd) => cx.close(fd),
-            Err(libc::ENOSPC) => return None,
+            Err(error) if error == full => return None,
             Err(error) => return Some(format!("filling ended with {}", crate::errno::name(error))),
         }
     }
@@ -354,13 +377,28 @@ pub fn erofs(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
 pub fn enospc(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
     op.possible(cx)?;
     let [_, other] = place(op, at);
+    used_up(cx, op, at, "fill", &other, libc::ENOSPC)
+}
+
+/// A call by a user whose quota is used up.
+///
+/// # Errors
+/// As every case.
+pub fn edquot(cx: &mut Ctx<'_>, op: &Op, at: usize) -> Run {
+    op.possible(cx)?;
+    let (directory, other) = (format!("{}/fill", quota::DIRECTORY), format!("{}/data", quota::DIRECTORY));
+    cx.as_user(A, |cx| used_up(cx, op, at, &directory, &other, libc::EDQUOT))
+}
+
+/// The call, with new names in a directory until it fails with this errno.
+fn used_up(cx: &mut Ctx<'_>, op: &Op, at: usize, directory: &str, other: &str, errno: i32) -> Run {
     let long = if op.slots[at].flags & crate::ops::SHORT != 0 { 60 } else { 230 };
     let name = "z".repeat(long);
     for number in 0..TRIES_MAX {
-        let path = format!("fill/{name}{}-{number}", op.name);
-        let result = op.call_at(cx, at, V::P(&path), &other);
+        let path = format!("{directory}/{name}{}-{number}", op.name);
+        let result = op.call_at(cx, at, V::P(&path), other);
         if result.is_err() {
-            cx.answers("on a full file system", result, &[libc::ENOSPC]);
+            cx.answers("with no room left", result, &[errno]);
             cx.gone("the name after the failed call", &path);
             return Ok(());
         }

@@ -23,6 +23,7 @@ mod image;
 mod namespace;
 mod ops;
 mod outcome;
+mod quota;
 mod run;
 mod sticky;
 mod sys;
@@ -73,6 +74,8 @@ pub enum Place {
     Full,
     /// On one that is read-only.
     ReadOnly,
+    /// On one where a user has used up its quota.
+    Quota,
 }
 
 /// What a case tests.
@@ -100,6 +103,7 @@ impl Case {
     /// The page that its rule is on, such as `rename()` of POSIX or `rename(2)` of Linux's manual.
     pub fn page(&self) -> &'static str {
         match self.what {
+            What::Error { op, rule, .. } if errors::RULES[rule].errno == "EDQUOT" => manual(ops::OPS[op].page),
             What::Error { op, .. } => ops::OPS[op].page,
             What::Effect { row, .. } => effects::EFFECTS[row].page,
             What::Access { row, .. } => access::ACCESSES[row].page,
@@ -172,6 +176,19 @@ impl Case {
             What::Sticky(op) => sticky::run(cx, op),
             What::Hand(hand) => (hand.run)(cx),
         }
+    }
+}
+
+/// The page of Linux's manual about a function of POSIX: some errors are only there.
+fn manual(page: &'static str) -> &'static str {
+    match page {
+        "open()" => "open(2)",
+        "mkdir()" => "mkdir(2)",
+        "mkfifo()" => "mkfifo(3)",
+        "mknod()" => "mknod(2)",
+        "symlink()" => "symlink(2)",
+        "link()" => "link(2)",
+        page => page,
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Request<'a> {
     pub limit: Duration,
     /// Write down the calls of every case, not only of those that fail.
     pub with_calls: bool,
+    /// Repeat what fails, to tell what is flaky.
+    pub repeat: bool,
     /// Run in a user namespace of 65,536 ids.
     pub in_user_namespace: bool,
     /// Called as cases end, with their number and how many there are.
@@ -112,7 +114,8 @@ pub(crate) fn run_here(request: Request<'_>) -> Result<Report, RunError> {
     let mut done = pool.round(&chosen, pool.request.with_calls);
     // What failed is repeated, with its calls written down.
     let failed = |done: &Done| matches!(done.outcome, Outcome::Fail(..) | Outcome::Broken(_));
-    let again: Vec<usize> = done.iter().filter(|done| failed(done)).map(|done| done.case).collect();
+    let is_repeated = |done: &&Done| pool.request.repeat && failed(done);
+    let again: Vec<usize> = done.iter().filter(is_repeated).map(|done| done.case).collect();
     pool.total += again.len();
     let repeated = pool.round(&again, true);
     merge(&mut done, repeated);
@@ -256,7 +259,8 @@ impl Pool<'_, '_> {
         let is_for_image = |index: &usize| self.cases[*index].place >= Place::Image;
         let cases = self.cases;
         let on = |place: Place| chosen.iter().copied().filter(move |index| cases[*index].place == place);
-        let mut images: VecDeque<usize> = on(Place::Image).chain(on(Place::Full)).chain(on(Place::ReadOnly)).collect();
+        let mut images: VecDeque<usize> =
+            on(Place::Image).chain(on(Place::Full)).chain(on(Place::ReadOnly)).chain(on(Place::Quota)).collect();
         let mut here: VecDeque<usize> = chosen.iter().copied().filter(|index| !is_for_image(index)).collect();
         let mut done = Vec::new();
         // An image that went on to its last stage does not come back.
@@ -431,7 +435,7 @@ fn work(socket: i32, directory: &Path, name: &str, facts: &Facts, cases: &[Case]
         Ok(here) => here,
         Err(_) => return 3,
     };
-    let mut image: Option<Result<Image, Stop>> = None;
+    let mut image: Option<Made> = None;
     let keep = V::N(i64::from(socket.max(base).max(here)) + 1);
     loop {
         let mut message = [0u8; 5];
@@ -457,14 +461,7 @@ fn work(socket: i32, directory: &Path, name: &str, facts: &Facts, cases: &[Case]
 }
 
 /// Runs one case.
-fn one(
-    index: usize,
-    with_calls: bool,
-    case: &Case,
-    facts: &Facts,
-    here: i32,
-    image: &mut Option<Result<Image, Stop>>,
-) -> Done {
+fn one(index: usize, with_calls: bool, case: &Case, facts: &Facts, here: i32, image: &mut Option<Made>) -> Done {
     let began = Instant::now();
     let mut cx = Ctx::new(facts, with_calls);
     let on_image = case.place >= Place::Image;
@@ -498,22 +495,36 @@ fn own_directory(here: i32, case: usize) -> Result<(), Stop> {
         .map_err(|error| Stop::Blocked("make.dir", format!("its directory: {}", crate::errno::name(error))))
 }
 
+/// The image that a worker has, or why it has none.
+struct Made {
+    /// Whether it is the one with quotas.
+    has_quota: bool,
+    image: Result<Image, Stop>,
+}
+
 /// Takes the image to the stage of a place; makes it first.
-fn on(image: &mut Option<Result<Image, Stop>>, place: Place, facts: &Facts, here: i32) -> Result<(), Stop> {
+fn on(made: &mut Option<Made>, place: Place, facts: &Facts, here: i32) -> Result<(), Stop> {
     let stage = match place {
         Place::Full => Stage::Full,
         Place::ReadOnly => Stage::ReadOnly,
-        _ => Stage::Fresh,
+        Place::Quota => Stage::Quota,
+        Place::Here | Place::Mounts | Place::Image => Stage::Fresh,
     };
+    let has_quota = stage == Stage::Quota;
+    let other = made.take_if(|made| made.has_quota != has_quota).is_some();
     // Without an image a bind mount may still do for the last stage.
-    let make = !matches!(image, Some(Ok(_))) && (image.is_none() || stage == Stage::ReadOnly);
-    if make {
+    let fails = made.as_ref().is_some_and(|made| made.image.is_err());
+    if made.is_none() || fails && stage == Stage::ReadOnly {
         let _ = sys::call(nr!(fchdir), &[V::Fd(here)]);
-        *image = Some(Image::make(facts, stage));
+        if other {
+            let _ = sys::call(nr!(umount2), &[V::P(image::MOUNT_POINT), V::N(2)]);
+        }
+        *made = Some(Made { has_quota, image: Image::make(facts, stage) });
     }
-    match image {
+    match made.as_mut().map(|made| &mut made.image) {
         Some(Ok(image)) => image.enter(facts, stage),
         Some(Err(Stop::Skip(kind, why))) => Err(Stop::Skip(*kind, why.clone())),
-        _ => Err(Stop::Blocked("make.dir", "no image".to_owned())),
+        Some(Err(Stop::Blocked(by, why))) => Err(Stop::Blocked(by, why.clone())),
+        None => Err(Stop::Blocked("make.dir", "no image".to_owned())),
     }
 }

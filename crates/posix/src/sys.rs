@@ -36,7 +36,7 @@ numbers! {
     copy_file_range = SYS_copy_file_range, getdents64 = SYS_getdents64, umask = SYS_umask, mmap = SYS_mmap,
     munmap = SYS_munmap, msync = SYS_msync, mount = SYS_mount, umount2 = SYS_umount2, unshare = SYS_unshare,
     setresuid = SYS_setresuid, setresgid = SYS_setresgid, setgroups = SYS_setgroups, close_range = SYS_close_range,
-    memfd_create = SYS_memfd_create, quotactl = SYS_quotactl, sync_file_range = SYS_sync_file_range,
+    memfd_create = SYS_memfd_create, quotactl = SYS_quotactl, quotactl_fd = SYS_quotactl_fd, sync_file_range = SYS_sync_file_range,
 }
 
 /// An argument of a system call.

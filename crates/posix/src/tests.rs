@@ -1,5 +1,6 @@
 mod broken;
 mod fuse;
+mod rules;
 
 use super::*;
 use crate::run::{Request, run};
@@ -114,6 +115,7 @@ fn found(only: &[&str]) -> (Report, Vec<Case>) {
         without: &[],
         limit: Duration::from_secs(20),
         with_calls: false,
+        repeat: true,
         in_user_namespace: false,
         progress: &mut |_, _| {},
         stop: &|| false,
@@ -184,6 +186,7 @@ fn nothing_selected_is_an_error() {
         without: &[],
         limit: Duration::from_secs(1),
         with_calls: false,
+        repeat: true,
         in_user_namespace: false,
         progress: &mut |_, _| {},
         stop: &|| false,

@@ -3,6 +3,7 @@
 use crate::compare::{Contrast, Difference};
 use crate::finding::{Finding, Level};
 use crate::metric::Metric;
+use crate::posix::PosixOutcome;
 use crate::published::PublishedNumber;
 use crate::run::TierName;
 use plumb_sorted::SortedMap;
@@ -56,6 +57,9 @@ pub struct StudyReport {
     pub effects: Vec<EffectTable>,
     /// Every planned cell (E10).
     pub cells: Vec<StudyCell>,
+    /// Which rules the file systems keep, where a workload tests that; an entry for each such workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conformance: Vec<StudyConformance>,
     /// What was measured, and how it was built: one entry for each combination of hard levels.
     #[serde(default)]
     pub systems: Vec<StudySystem>,
@@ -163,6 +167,73 @@ impl StudyContrast {
     pub const fn is_judged(&self) -> bool {
         self.primary || self.exploratory
     }
+}
+
+/// The rules of `plumb posix` on each set-up of a study.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StudyConformance {
+    /// The work that tests them.
+    pub workload: String,
+    /// Each combination of hard levels on which it ran.
+    pub setups: Vec<SetupConformance>,
+    /// Cases that fail somewhere, or that end otherwise on one set-up than on another; the most binding first.
+    pub differing: Vec<DifferingCase>,
+}
+
+/// How one set-up conforms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SetupConformance {
+    /// The levels of the hard factors; none where there are none.
+    pub levels: SortedMap<String, String>,
+    /// The kind of its file system.
+    pub filesystem: String,
+    /// The kernel's release.
+    pub kernel: String,
+    /// How often it was tested, each provisioning and repetition counted.
+    pub runs: u32,
+    /// Cases by outcome. One that did not end the same in all runs is `flaky`.
+    pub counts: Vec<OutcomeCount>,
+    /// Cases that fail and count at the level that was asked for.
+    pub failures: u32,
+    /// Rules that these are of: cases that differ only in brackets are of one.
+    pub broken_rules: u32,
+    /// The reports in the store.
+    pub reports: Vec<String>,
+}
+
+/// How many cases ended so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutcomeCount {
+    /// How.
+    pub outcome: PosixOutcome,
+    /// How many.
+    pub cases: u32,
+}
+
+impl SetupConformance {
+    /// Cases of an outcome.
+    pub fn count(&self, outcome: PosixOutcome) -> u32 {
+        self.counts.iter().find(|one| one.outcome == outcome).map_or(0, |one| one.cases)
+    }
+}
+
+/// A case that fails somewhere or differs between set-ups.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DifferingCase {
+    /// Its id.
+    pub id: String,
+    /// How binding its rule is: `SHALL`, `LINUX` or `COMMON`.
+    pub level: String,
+    /// Whether it fails somewhere; otherwise it differs in whether it could be tested.
+    pub fails: bool,
+    /// How it ends on each set-up, in their order; absent where it was not run.
+    pub outcomes: Vec<Option<PosixOutcome>>,
+    /// What was expected, what was found, or why it could not be tested or is known to fail: of the first set-up where it does not pass.
+    pub found: String,
 }
 
 /// A system of a study: what its runs saw of it, and how it was built.

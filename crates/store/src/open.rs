@@ -35,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0007_over_time.sql"),
     include_str!("migrations/0008_server_tier.sql"),
     include_str!("migrations/0009_conformance.sql"),
+    include_str!("migrations/0010_study_conformance.sql"),
 ];
 
 /// The schema that this program writes.

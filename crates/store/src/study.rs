@@ -1,12 +1,13 @@
 //! Studies: the frozen plan, and each run committed as it ends, together with its result.
 
+use crate::conformance::ConformanceIn;
 use crate::open::Durability;
 use crate::owner::{Life, Owner};
 use crate::read::before_last;
 use crate::write::{ResultIn, nanos, rfc3339};
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
-use plumb_result::{Measurement, RunResult};
+use plumb_result::{Conformance, Measurement, RunResult};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
@@ -171,6 +172,8 @@ pub struct StudyRunRow {
     pub exit_code: Option<i32>,
     /// Its result in the store.
     pub run_id: Option<String>,
+    /// How the file system conforms, in the store, where that is what it tested.
+    pub conformance_id: Option<String>,
     /// What each block device did meanwhile, as JSON.
     pub devices: Option<String>,
     /// How long it took, s.
@@ -216,6 +219,8 @@ pub struct StudyRunEnd<'a> {
     pub exit_code: Option<i32>,
     /// The result, where there is one; stored as a run in the same transaction.
     pub result: Option<&'a RunResult>,
+    /// How the file system conforms, where that was tested; stored in the same transaction.
+    pub conformance: Option<&'a Conformance>,
     /// What was run, for the record.
     pub command: &'a str,
     /// The tool whose language it was, `fio`; `None` for Plumb's own.
@@ -309,7 +314,7 @@ impl Store {
             .connection
             .prepare(
                 "SELECT seq, plot, status, attempts, losses, build, reason, exit_code, run_id, devices, seconds,
-                   (SELECT count(*) FROM study_rejected r WHERE r.study_id = s.study_id AND r.seq = s.seq)
+                   (SELECT count(*) FROM study_rejected r WHERE r.study_id = s.study_id AND r.seq = s.seq), conformance_id
                  FROM study_run s WHERE study_id = ?1 ORDER BY seq",
             )
             .map_err(&failed)?;
@@ -332,6 +337,7 @@ impl Store {
                 devices: row.get(9)?,
                 seconds: row.get(10)?,
                 rejected_before: row.get(11)?,
+                conformance_id: row.get(12)?,
             })
         };
         statement.query_map([id], row).and_then(Iterator::collect).map_err(&failed)
@@ -482,6 +488,7 @@ impl Store {
     pub fn end_study_run(&mut self, id: &str, seq: u32, end: &StudyRunEnd<'_>) -> Result<(), StoreError> {
         let nothing = Measurement::default();
         let result = end.result.map(|result| ResultIn::of(result, &nothing)).transpose()?;
+        let conformance = end.conformance.map(ConformanceIn::of).transpose()?;
         self.write("storing a run of a study", Durability::Power, |transaction| {
             let status: String = transaction.query_row(
                 "SELECT status FROM study_run WHERE study_id = ?1 AND seq = ?2",
@@ -498,8 +505,11 @@ impl Store {
                     params![result.id(), end.command, end.dialect],
                 )?;
             }
+            if let Some(conformance) = &conformance {
+                conformance.write(transaction)?;
+            }
             transaction.execute(
-                "UPDATE study_run SET status = ?3, reason = ?4, exit_code = ?5, run_id = ?6, devices = ?7, seconds = ?8
+                "UPDATE study_run SET status = ?3, reason = ?4, exit_code = ?5, run_id = ?6, devices = ?7, seconds = ?8, conformance_id = ?9
                  WHERE study_id = ?1 AND seq = ?2",
                 params![
                     id,
@@ -509,7 +519,8 @@ impl Store {
                     end.exit_code,
                     result.as_ref().map(ResultIn::id),
                     end.devices,
-                    end.seconds
+                    end.seconds,
+                    conformance.as_ref().map(ConformanceIn::id)
                 ],
             )?;
             Ok(Ok(()))

@@ -9,8 +9,8 @@ use crate::host::{HostError, Listener};
 use crate::protocol::{HostFacts, HostWork, RunAnswer, RunJob};
 use crate::step::MadeNames;
 use plumb_engine::signals::StopFlag;
-use plumb_result::RunResult;
 use plumb_result::stream::is_stream_line;
+use plumb_result::{Conformance, RunResult};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -108,11 +108,15 @@ impl RunSurroundings<'_> {
             said.keep(format!("it was killed by signal {signal}"));
         }
         let result = self.result(&files)?;
+        let conformance = match &job.work {
+            HostWork::Conformance(_) => files.conformance(),
+            HostWork::Native { .. } | HostWork::Dialect { .. } => None,
+        };
         // The run knows better when its work began and ended.
         let looks = RunLooks::of(files.dir.path());
         let (before, after) = (looks.taken_before().unwrap_or(before), looks.taken_after().unwrap_or(after));
         let devices = after.since(&before, &DeviceRoles::new(self.made, self.disks));
-        Ok(RunAnswer { exit_code: code(status), result, devices, stderr: said.tail() })
+        Ok(RunAnswer { exit_code: code(status), result, conformance, devices, stderr: said.tail() })
     }
 
     fn text(&self, text: &str) -> Result<String, HostError> {
@@ -159,6 +163,10 @@ impl RunSurroundings<'_> {
                     command.arg(self.text(word)?);
                 }
                 self.text(stdin)?
+            }
+            HostWork::Conformance(work) => {
+                command.arg("posix").arg(dir).args(work.words()).arg("--no-store").arg("--output").arg(files.report());
+                String::new()
             }
         };
         command.current_dir(dir).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -229,6 +237,17 @@ impl RunFiles {
         let dir = DirectoryClaim::new(state, ROOM_PREFIX)
             .map_err(|error| failed(format!("cannot make a directory in {}: {error}", state.display())))?;
         Ok(RunFiles { db: dir.path().join(DB), dir })
+    }
+
+    /// Where `plumb posix` writes its report.
+    fn report(&self) -> PathBuf {
+        self.dir.path().join("conformance.json")
+    }
+
+    /// That report; `None` where it was not written, or not wholly.
+    fn conformance(&self) -> Option<Conformance> {
+        let text = std::fs::read_to_string(self.report()).ok()?;
+        plumb_document::json::from_str(&text).ok()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `plumb posix` and `plumb as pjdfstest`: on the file system of the directory for temporary files.
 
-use crate::common::{Home, schema};
+use crate::common::{Home, schema, wait_until};
 use plumb_document::json;
 use serde_json::Value;
 
@@ -161,5 +161,37 @@ fn pjdfstest_has_its_files_for_prove() {
             .output();
         let output = output.unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+/// Files with the flag immutable or append-only, a directory each.
+const FLAGS: &str = "*.eperm-immutable,*.eperm-append,*.eperm-immutable-parent,*.eperm-append-parent";
+
+// Protects: after a kill nothing stays that `plumb clean` does not remove, files with flags of chattr and images with their loop devices
+// included.
+#[test]
+fn what_a_kill_leaves_is_cleaned_up() {
+    for line in [format!("posix . --only {FLAGS} --jobs 4"), "posix . --only *.erofs,*.enospc,link.emlink".to_owned()] {
+        let home = Home::new();
+        let mut child = home.start(&line);
+        let begun =
+            || std::fs::read_dir(home.work()).unwrap().flatten().any(|entry| entry.path().join("cases/w0").exists());
+        wait_until("cases run, or have run", || begun() || child.try_wait().unwrap().is_some());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A worker ends with its case, and holds the directory until then.
+        wait_until("all is removed", || {
+            home.plumb("clean").expect(0);
+            std::fs::read_dir(home.work()).unwrap().count() == 0
+        });
+        assert_eq!(std::fs::read_dir(home.registry()).unwrap().count(), 0);
+        let work = home.work().display().to_string();
+        assert!(!std::fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&work));
+        // Other tests have images of their own, which go as well.
+        wait_until("loop devices are gone", || {
+            let devices = std::fs::read_dir("/sys/block").unwrap().flatten();
+            let images = devices.filter_map(|one| std::fs::read_to_string(one.path().join("loop/backing_file")).ok());
+            !images.into_iter().any(|image| image.contains("plumb-posix"))
+        });
     }
 }

@@ -129,3 +129,54 @@ fn a_study_needs_a_store_and_a_name() {
     assert!(none.code == 2 && none.err.contains("plumb study list"), "{none:?}");
     home.plumb("study list").expect(0).says(&["No studies are stored"]);
 }
+
+/// Rules beside a number, in one directory; Linux breaks one of them.
+const RULES: &str = r#"
+[experiment]
+name     = "rules"
+question = "Which rules hold here, and how fast is it written to?"
+
+[workload.rules]
+posix = { only = ["make.regular", "unlink.directory-eperm", "chown.nothing-ctime"], level = "common" }
+
+[workload.log]
+write = { size = "1MiB", block = "16KiB" }
+
+[design]
+plots  = 1
+repeat = 2
+
+[target]
+path = "PLACE"
+"#;
+
+// Protects: conformance is an outcome of a study: in its report, its page, its workbook and its store, and a file system that breaks rules is
+// no failed run.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_study_has_conformance_as_an_outcome() {
+    let home = Home::new();
+    home.file("study.toml", &RULES.replace("PLACE", home.work().to_str().unwrap()));
+    let said = home.plumb("study run study.toml --exploratory");
+    assert!(said.code == 0 || said.code == 3, "{}", said.err);
+    let answer = said.out.lines().find(|line| line.starts_with("Rules of ")).unwrap_or_default();
+    assert!(answer.starts_with("Rules of POSIX, Linux's manual and what is common (rules): "), "{}", said.out);
+    assert!(answer.contains("break none") || answer.contains("breaks none"), "{answer}");
+    assert!(said.out.contains("Conformance: rules") && said.out.contains("unlink.directory-eperm"), "{}", said.out);
+    let report = home.plumb("study report last --json").json();
+    let setup = &report["conformance"][0]["setups"][0];
+    assert_eq!((&setup["runs"], &setup["failures"]), (&2.into(), &0.into()), "{setup}");
+    let counts = setup["counts"].as_array().unwrap();
+    let of = |outcome: &str| counts.iter().find(|one| one["outcome"] == outcome).map(|one| one["cases"].clone());
+    assert_eq!((of("expected-fail"), of("pass")), (Some(2.into()), Some(1.into())), "{setup}");
+    let differing = report["conformance"][0]["differing"].as_array().unwrap();
+    assert!(differing.iter().all(|case| case["fails"] == true) && differing.len() == 2, "{differing:?}");
+    assert_eq!(home.query("SELECT count(*) FROM study_run JOIN conformance ON conformance.id = conformance_id"), [[2]]);
+    home.plumb("report last --xlsx book.xlsx").expect(0);
+    home.file("broken.toml", &RULES.replace("level = \"common\"", "level = \"strict\"").replace("PLACE", "/tmp"));
+    let said = home.plumb("study plan broken.toml --exploratory").expect(2);
+    assert!(said.err.contains("broken.toml:7:"), "{}", said.err);
+    home.file("device.toml", &RULES.replace("PLACE", "sim:ssd"));
+    let said = home.plumb("study plan device.toml --exploratory").expect(2);
+    assert!(said.err.contains("the rules are those of file systems"), "{}", said.err);
+}

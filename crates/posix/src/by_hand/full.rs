@@ -12,6 +12,11 @@ const LINKS_MAX: u32 = 66_000;
 /// Directories that they are spread over, because some file systems read a directory from its start.
 const DIRECTORIES: u32 = 128;
 
+/// The file of the user whose quota is used up.
+fn data() -> String {
+    format!("{}/data", crate::quota::DIRECTORY)
+}
+
 pub(super) const CASES: &[Hand] = &[
     on(
         Place::Image,
@@ -98,6 +103,114 @@ pub(super) const CASES: &[Hand] = &[
             cx.ok("rename back", result);
             Ok(())
         }),
+    ),
+    on(
+        Place::Quota,
+        linux(
+            "write.edquot",
+            "write(2)",
+            "A write for which the user's quota has no room is EDQUOT, or writes what fits; the file keeps what it had.",
+            |cx| {
+                cx.as_user(A, |cx| {
+                    let fd = cx.open(&data(), RDWR, 0);
+                    let fd = cx.set_up("make.regular", "open", fd)?;
+                    let block = vec![1u8; 65_536];
+                    let mut at = 1 << 20;
+                    let mut ended = Ok(0);
+                    for _ in 0..64 {
+                        ended = cx.pwrite(fd, &block, at);
+                        match ended {
+                            Ok(written) => at += written,
+                            Err(_) => break,
+                        }
+                    }
+                    cx.answers("writing on", ended, &[libc::EDQUOT]);
+                    super::sizes::reads(cx, fd, 0, b"data");
+                    cx.close(fd);
+                    Ok(())
+                })
+            },
+        ),
+    ),
+    on(
+        Place::Quota,
+        common(
+            "fallocate.edquot",
+            "fallocate(2)",
+            "Allocating more than the user's quota is EDQUOT, and the content stays.",
+            |cx| {
+                cx.needs(cx.facts.fallocate & 1 == 1, "no fallocate")?;
+                cx.as_user(A, |cx| {
+                    let fd = cx.open(&data(), RDWR, 0);
+                    let fd = cx.set_up("make.regular", "open", fd)?;
+                    let result = cx.call(nr!(fallocate), &[V::Fd(fd as i32), V::N(0), V::N(0), V::N(3 << 20)]);
+                    cx.answers("fallocate of 3 MiB", result, &[libc::EDQUOT]);
+                    super::sizes::reads(cx, fd, 0, b"data");
+                    cx.close(fd);
+                    Ok(())
+                })
+            },
+        ),
+    ),
+    on(
+        Place::Quota,
+        common(
+            "quota.read-and-rename",
+            "quotactl(2)",
+            "Who has used up a quota still reads files, renames them and changes their modes.",
+            |cx| {
+                cx.as_user(A, |cx| {
+                    let moved = format!("{}/moved", crate::quota::DIRECTORY);
+                    let fd = cx.open(&data(), crate::ctx::RDONLY, 0);
+                    if cx.ok("open to read", fd.map(|_| 0)) {
+                        super::sizes::reads(cx, fd.unwrap_or(-1), 0, b"data");
+                        cx.close(fd.unwrap_or(-1));
+                    }
+                    for (from, to) in [(data(), moved.clone()), (moved, data())] {
+                        let result = cx.rename(&from, &to);
+                        cx.ok("rename", result);
+                    }
+                    let result = cx.chmod(&data(), 0o600);
+                    cx.ok("chmod", result);
+                    Ok(())
+                })
+            },
+        ),
+    ),
+    on(
+        Place::Quota,
+        common(
+            "quota.room-again",
+            "quotactl(2)",
+            "Who has used up a quota removes a large file, and has room again.",
+            |cx| {
+                cx.as_user(A, |cx| {
+                    let large = format!("{}/fill/data", crate::quota::DIRECTORY);
+                    let removed = cx.unlink(&large);
+                    if cx.ok("unlink", removed) {
+                        // What was freed may be counted only with the next write-back.
+                        let fd = cx.open(&data(), RDWR, 0);
+                        let fd = cx.set_up("make.regular", "open", fd)?;
+                        let _ = cx.fsync(fd);
+                        let written = cx.pwrite(fd, &[1; 4096], 0);
+                        cx.ok("write of 4 KiB", written.map(|_| 0));
+                        cx.close(fd);
+                        // As it was, for the cases that follow.
+                        let fd = cx.open(&large, NEW, 0o600);
+                        let fd = cx.set_up("make.regular", "open", fd)?;
+                        let mut at = 0;
+                        while let Ok(written) = cx.pwrite(fd, &[1; 4096], at) {
+                            at += written;
+                            if at > 1 << 22 {
+                                break;
+                            }
+                        }
+                        cx.close(fd);
+                    }
+                    Ok(())
+                })
+            },
+        ),
     ),
     on(
         Place::ReadOnly,

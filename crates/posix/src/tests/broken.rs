@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 /// Each defect, with the cases that must fail by it, and pass without it.
-const DEFECTS: &[(Defect, &[&str])] = &[
+pub(super) const DEFECTS: &[(Defect, &[&str])] = &[
     (Defect::ChmodIgnored, &["chmod.sets"]),
     (Defect::ChownIgnored, &["chown.sets"]),
     (Defect::ModeLosesSpecialBits, &["chmod.special-bits"]),
@@ -89,7 +89,7 @@ fn found(number: usize, only: &[&str]) -> Option<Report> {
     }
     // Without this option the server must check permissions itself, and this one does not.
     let options = if SERVED[number] == Defect::NoPermissionChecks { "" } else { ",default_permissions" };
-    fuse::serve(&source, &place, Arc::new(AtomicUsize::new(number)), SERVED, options).ok()?;
+    fuse::serve(&source, &place, Arc::new(AtomicUsize::new(number)), SERVED, options, None).ok()?;
     let report = run_on(&place, only);
     fuse::stop(&place);
     Some(report)
@@ -107,6 +107,7 @@ fn run_on(place: &Path, only: &[&str]) -> Report {
         without: &[],
         limit: Duration::from_secs(2),
         with_calls: false,
+        repeat: true,
         in_user_namespace: false,
         progress: &mut |_, _| {},
         stop: &|| false,
@@ -114,7 +115,7 @@ fn run_on(place: &Path, only: &[&str]) -> Report {
     run(request).unwrap()
 }
 
-fn is_failure(outcome: &Outcome) -> bool {
+pub(super) fn is_failure(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Fail(..) | Outcome::Timeout | Outcome::Broken(_))
 }
 

@@ -2,12 +2,14 @@
 //! protocol itself, so that tests need no library. Source of the layouts: linux/fuse.h, which is ABI.
 
 mod calls;
+pub mod faults;
 
 use crate::sys::{self, Stat, V, nr};
+use faults::{Faults, Instead};
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What the file system does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,12 +71,14 @@ pub enum Defect {
     NoPermissionChecks,
 }
 
-/// A node: a descriptor of O_PATH, how often the kernel has looked it up, and whether its last name was removed.
+/// A node: a descriptor of O_PATH, how often the kernel has looked it up, whether its last name was removed, and where it was first found.
 struct Node {
     fd: i32,
     lookups: u64,
     removed: bool,
     first: Stat,
+    name: Vec<u8>,
+    parent: u64,
 }
 
 /// The server.
@@ -86,6 +90,9 @@ struct Server {
     defect: Arc<AtomicUsize>,
     list: &'static [Defect],
     pending: Option<Later>,
+    faults: Option<Arc<Mutex<Faults>>>,
+    /// Who makes the request that is being answered.
+    uid: u32,
 }
 
 /// A rename that is made once some more requests were answered.
@@ -133,6 +140,7 @@ pub fn serve(
     defect: Arc<AtomicUsize>,
     list: &'static [Defect],
     options: &str,
+    faults: Option<Arc<Mutex<Faults>>>,
 ) -> Result<(), i32> {
     let read_write = V::N(i64::from(libc::O_RDWR | libc::O_CLOEXEC));
     let device = sys::call(nr!(openat), &[sys::AT, V::P("/dev/fuse"), read_write])? as i32;
@@ -141,9 +149,9 @@ pub fn serve(
     let place = V::P(at.to_str().unwrap());
     sys::call(nr!(mount), &[V::P("broken"), place, V::P("fuse"), V::N(0), V::P(&options)])?;
     let first = sys::statx(V::Fd(root), V::P(""), 0x1000)?;
-    let nodes = HashMap::from([(1, Node { fd: root, lookups: 1, removed: false, first })]);
+    let nodes = HashMap::from([(1, Node { fd: root, lookups: 1, removed: false, first, name: Vec::new(), parent: 0 })]);
     let by_inode = HashMap::from([((first.dev, first.ino), 1)]);
-    let mut server = Server { device, nodes, by_inode, next: 2, defect, list, pending: None };
+    let mut server = Server { device, nodes, by_inode, next: 2, defect, list, pending: None, faults, uid: 0 };
     std::thread::spawn(move || server.run());
     Ok(())
 }
@@ -180,7 +188,8 @@ impl Server {
             let (unique, opcode) = (asked.unique, asked.opcode);
             // FORGET, INTERRUPT and BATCH_FORGET have no answer.
             let pending = self.pending.take();
-            let answer = self.answer(&asked);
+            self.uid = asked.uid;
+            let answer = self.answer_or_fail(&asked);
             match pending {
                 Some(Later { from, old, to, new, requests: 0 }) => {
                     let args = [V::Fd(from), V::S(&old), V::Fd(to), V::S(&new), V::N(0)];
@@ -204,6 +213,25 @@ impl Server {
             out.extend(body);
             let _ = sys::call(nr!(write), &[V::Fd(self.device), V::B(&out), V::N(out.len() as i64)]);
         }
+    }
+
+    /// The right answer, or what the fault of the running case puts in its place.
+    fn answer_or_fail(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        let Some(faults) = self.faults.clone() else { return self.answer(asked) };
+        let name = match asked.opcode {
+            1 => asked.names(0)[0],
+            9 => asked.names(8)[0],
+            _ => &[],
+        };
+        let lock = || faults.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let instead = lock().before(asked.opcode, name);
+        let answer = match instead {
+            Instead::Nothing(answer) => answer,
+            Instead::Not(errno) => self.answer(asked).map_err(|error| if error == errno { libc::EIO } else { error }),
+            Instead::Right => self.answer(asked),
+        };
+        lock().after(asked.opcode, name, &answer);
+        answer
     }
 
     fn fd(&self, node: u64) -> Result<i32, i32> {
@@ -239,6 +267,19 @@ impl Server {
         if self.is(Defect::WholeSeconds) {
             (stat.atime.1, stat.mtime.1) = (0, 0);
         }
+        if let Some(faults) = &self.faults {
+            let parent = self.nodes.get(&known.parent);
+            let owner =
+                |fd: i32, name: &str, flags: i64| sys::statx(V::Fd(fd), V::P(name), flags).ok().map(|stat| stat.uid);
+            let owners = match (known.name.as_slice(), parent) {
+                (b"d", _) => owner(known.fd, "f", 0x100).map(|file| [stat.uid, file]),
+                (b"f", Some(parent)) if parent.name == b"d" => owner(parent.fd, "", 0x1000).map(|of| [of, stat.uid]),
+                _ => None,
+            };
+            let parent = parent.map_or(&[][..], |parent| &parent.name);
+            let mut faults = faults.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            faults.attributes(&mut stat, self.uid, &known.name, parent, owners);
+        }
         let mut out = Vec::new();
         for word in [stat.ino, stat.size, stat.blocks, stat.atime.0 as u64, stat.mtime.0 as u64, stat.ctime.0 as u64] {
             out.extend(word.to_ne_bytes());
@@ -260,6 +301,7 @@ impl Server {
     }
 
     fn entry(&mut self, parent: u64, name: &[u8]) -> Result<Vec<u8>, i32> {
+        let parent_node = parent;
         let parent = self.fd(parent)?;
         let name = self.real_name(parent, name);
         let fd = sys::call(nr!(openat), &[V::Fd(parent), V::S(&name), NOFOLLOW_PATH])? as i32;
@@ -272,7 +314,7 @@ impl Server {
             None => {
                 let node = self.next;
                 self.next += 1;
-                self.nodes.insert(node, Node { fd, lookups: 0, removed: false, first });
+                self.nodes.insert(node, Node { fd, lookups: 0, removed: false, first, name, parent: parent_node });
                 self.by_inode.insert((first.dev, first.ino), node);
                 node
             }
@@ -406,6 +448,7 @@ impl Server {
                 Ok(out)
             }
             32 | 33 if self.is(Defect::LocksNotKept) || self.is(Defect::FlocksNotKept) => Ok(Vec::new()),
+            39 => self.control(asked),
             43 => self.fallocate(asked),
             46 => {
                 let (fd, offset, whence) = (asked.u64(0) as i32, asked.u64(8) as i64, i64::from(asked.u32(16)));
@@ -421,8 +464,8 @@ impl Server {
     }
 
     fn init(&self, asked: &Asked<'_>) -> Vec<u8> {
-        // BIG_WRITES and MAX_PAGES; locks come to the server where it is to lose them.
-        let mut flags = 1 << 5 | 1 << 22;
+        // BIG_WRITES, IOCTL_DIR and MAX_PAGES; locks come to the server where it is to lose them.
+        let mut flags = 1 << 5 | 1 << 11 | 1 << 22;
         flags |= if self.is(Defect::LocksNotKept) { 1 << 1 } else { 0 };
         flags |= if self.is(Defect::FlocksNotKept) { 1 << 10 } else { 0 };
         let mut out = Vec::new();

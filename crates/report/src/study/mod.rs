@@ -1,6 +1,7 @@
 //! A study as a page: the answer, trust, where the spread comes from, what the factors do, and every planned cell.
 
 mod cells;
+mod conformance;
 mod devices;
 mod pivot;
 mod published;
@@ -42,6 +43,7 @@ fn parts(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
     parts.extend(report.asked.iter().map(|asked| ReportPart::Text(Ink::Caution, asked.note.clone())));
     parts.extend(report.answer.iter().map(|said| ReportPart::Text(Ink::Strong, said.clone())));
     parts.extend(verdicts::verdicts(report));
+    parts.extend(conformance::conformance(report, detail));
     parts.extend(pivot::pivot(report));
     if detail == Detail::Full {
         parts.extend(verdicts::every_contrast(report));

@@ -158,6 +158,7 @@ fn report() -> StudyReport {
         remedy: remedy.to_owned(),
     };
     StudyReport {
+        conformance: Vec::new(),
         schema: STUDY_SCHEMA.to_owned(),
         id: "018f0000-0000-7000-8000-00000000000a".to_owned(),
         name: "raid4-vs-raid5".to_owned(),

@@ -5,7 +5,7 @@ use crate::plan::{HostPlan, Plan};
 use plumb_document::json::JsonError;
 use plumb_lab::protocol::DeviceRecord;
 use plumb_lab::vm::Accel;
-use plumb_result::RunResult;
+use plumb_result::{Conformance, RunResult};
 use plumb_sorted::SortedMap;
 use plumb_store::{Store, StoreError, StudyPlotRow, StudyRunStatus};
 
@@ -24,6 +24,8 @@ pub struct StudyRun {
     pub rejected_before: u32,
     /// Its result, where there is one.
     pub result: Option<RunResult>,
+    /// How the file system conforms, where that is what it tested.
+    pub conformance: Option<Conformance>,
     /// What the block devices did meanwhile.
     pub devices: SortedMap<String, DeviceRecord>,
 }
@@ -60,6 +62,7 @@ impl StudyEvidence {
                 Some(text) => plumb_document::json::from_str(text).map_err(unreadable("the devices' counts"))?,
             };
             let result = row.run_id.as_deref().map(|run| store.get(run)).transpose()?;
+            let conformance = row.conformance_id.as_deref().map(|id| store.conformance(id)).transpose()?;
             records.push(StudyRun {
                 status: row.status,
                 reason: row.reason,
@@ -67,6 +70,7 @@ impl StudyEvidence {
                 seconds: row.seconds,
                 rejected_before: row.rejected_before,
                 result,
+                conformance,
                 devices,
             });
         }

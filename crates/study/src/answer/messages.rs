@@ -3,6 +3,7 @@
 use crate::compare::messages::found;
 use crate::plan::power::PlannedUnit;
 use crate::plan::{Correction, Levels, Plan};
+use plumb_lab::protocol::HostWork;
 use plumb_result::compare::typical_runs;
 use plumb_result::number::{self, BYTES, Digits, percent};
 use plumb_result::study::{ComparedLevels, StudyContrast, StudyCounts};
@@ -253,13 +254,15 @@ pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCou
     let mut said = Vec::new();
     let by = &plan.compare.by;
     let levels = plan.factors.iter().find(|factor| factor.name == *by).map_or(&[][..], |factor| &factor.levels);
-    if let Some((baseline, candidates)) = levels.split_first() {
+    // What tests rules only has no numbers to compare.
+    let has_numbers = plan.runs.iter().any(|run| !matches!(run.work, HostWork::Conformance(_)));
+    if let Some((baseline, candidates)) = levels.split_first().filter(|_| has_numbers) {
         let a = side(by, baseline);
         for candidate in candidates {
             let b = side(by, candidate);
             said.extend(of_level(plan, [&a, &b], contrasts, counts, emulated));
         }
-    } else {
+    } else if has_numbers {
         said.push(format!("The plan compares by `{by}`, which is not a factor: all cells are shown, none compared."));
     }
     said.extend(typical_runs(contrasts.iter().filter(|one| one.primary).map(|one| &one.contrast)));

@@ -4,6 +4,7 @@
 //! the pair of runs on one plot; rejected and failed runs are in no number, and are told.
 
 mod cells;
+mod conformance;
 mod contrasts;
 mod counted;
 mod devices;
@@ -56,7 +57,9 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
         checks.extend(judged::judged(evidence, &compared));
     }
     short_list::sort_by(&mut checks, |one, other| other.level.cmp(&one.level).then_with(|| one.code.cmp(&other.code)));
-    let answer = messages::answer(plan, &contrasts, &counts, emulated);
+    let conformance = conformance::conformance(evidence);
+    let mut answer = conformance::answer(plan, &conformance);
+    answer.extend(messages::answer(plan, &contrasts, &counts, emulated));
     let mut notes = notes(evidence);
     notes.extend(about_one_provisioning(plan, &contrasts));
     StudyReport {
@@ -79,6 +82,7 @@ fn answer_second(evidence: &StudyEvidence, second: Option<&question::SecondQuest
         spread: spread::spread(evidence, &numbers),
         effects: effects::effects(plan, &numbers),
         cells,
+        conformance,
         systems: systems::systems(evidence),
         published: published::published(evidence, emulated),
         emulated,

@@ -22,6 +22,7 @@ pub(super) fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> 
         .map(|(seq, run)| {
             let answer = ran(speed(&plan.cells[run.cell as usize].levels, run.plot, seq as u32));
             StudyRun {
+                conformance: None,
                 status: StudyRunStatus::Done,
                 reason: None,
                 build: Some(1),

@@ -262,7 +262,7 @@ impl Conductor<'_, '_> {
         let devices = plumb_document::json::to_string(&judged.devices)
             .map_err(|source| StoreError::Json { what: "the devices' counts", source })?;
         let dialect = match &run.work {
-            HostWork::Native { .. } => None,
+            HostWork::Native { .. } | HostWork::Conformance(_) => None,
             HostWork::Dialect { tool, .. } => Some(tool.as_str()),
         };
         let ended = self.store.end_study_run(
@@ -273,6 +273,7 @@ impl Conductor<'_, '_> {
                 reason: judged.reason.as_deref(),
                 exit_code: judged.exit_code,
                 result: judged.result.as_ref(),
+                conformance: judged.conformance.as_ref(),
                 command: self.setting.command,
                 dialect,
                 devices: (!judged.devices.is_empty()).then_some(devices.as_str()),

@@ -1,7 +1,7 @@
 //! How a run ended, from what its host answered. Pure.
 
 use plumb_lab::protocol::{DeviceRecord, RunAnswer};
-use plumb_result::{Level, RunResult, RunVerdict};
+use plumb_result::{Conformance, Level, RunResult, RunVerdict};
 use plumb_sorted::SortedMap;
 use plumb_store::StudyRunStatus;
 
@@ -13,6 +13,7 @@ pub(super) struct Judged {
     pub(super) reason: Option<String>,
     pub(super) exit_code: Option<i32>,
     pub(super) result: Option<RunResult>,
+    pub(super) conformance: Option<Conformance>,
     pub(super) devices: SortedMap<String, DeviceRecord>,
 }
 
@@ -28,14 +29,21 @@ impl Judged {
     }
 
     fn without(status: StudyRunStatus, reason: String) -> Judged {
-        Judged { status, reason: Some(reason), exit_code: None, result: None, devices: SortedMap::new() }
+        Judged {
+            status,
+            reason: Some(reason),
+            exit_code: None,
+            result: None,
+            conformance: None,
+            devices: SortedMap::new(),
+        }
     }
 
     /// A run has a value only where it has a whole result; whether that is believed, its checks have said.
     pub(super) fn of(answer: RunAnswer) -> Judged {
         let (status, reason) = judge(&answer);
-        let RunAnswer { exit_code, result, devices, .. } = answer;
-        Judged { status, reason, exit_code: Some(exit_code), result, devices }
+        let RunAnswer { exit_code, result, conformance, devices, .. } = answer;
+        Judged { status, reason, exit_code: Some(exit_code), result, conformance, devices }
     }
 }
 
@@ -47,6 +55,13 @@ fn judge(answer: &RunAnswer) -> (StudyRunStatus, Option<String>) {
     let code = answer.exit_code;
     let said = answer.stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
     let said = said.map_or(String::new(), |line| format!(": {line}"));
+    // A file system that breaks rules is a finding, and no failure of the run.
+    if let Some(conformance) = &answer.conformance {
+        return match code {
+            0 | 1 if !conformance.stopped => (StudyRunStatus::Done, None),
+            _ => failed(format!("exit code {code}{said}")),
+        };
+    }
     match &answer.result {
         None if code == 0 => failed(format!("it gave no result{said}")),
         None => failed(format!("exit code {code}{said}")),

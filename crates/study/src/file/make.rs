@@ -502,6 +502,7 @@ impl<'d> Study<'d> {
             let ram = estimate::ram_bytes(self.form.hosts.get(&built[index].host).and_then(|host| host.vm.as_ref()));
             let cost = match &native {
                 Some(workload) => estimate::of_workload(workload, ram),
+                None if matches!(work, HostWork::Conformance(_)) => estimate::OF_CONFORMANCE,
                 None => dialect::moved_bytes(&work, ram)
                     .map_or(RunCost::UNKNOWN, |(read, written)| estimate::of_bytes(read, written)),
             };

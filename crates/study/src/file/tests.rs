@@ -212,7 +212,7 @@ fn sizes_of_memory_come_in_the_unit_of_the_tool() {
         .iter()
         .filter_map(|run| match &run.work {
             HostWork::Dialect { args, .. } => args.windows(2).find(|pair| pair[0] == "-s").map(|pair| pair[1].clone()),
-            HostWork::Native { .. } => None,
+            HostWork::Native { .. } | HostWork::Conformance(_) => None,
         })
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -231,7 +231,7 @@ fn the_working_set_is_the_number_of_files() {
         });
         match &found.unwrap().work {
             HostWork::Dialect { stdin, .. } => stdin.clone(),
-            HostWork::Native { .. } => panic!("PostMark's"),
+            HostWork::Native { .. } | HostWork::Conformance(_) => panic!("PostMark's"),
         }
     };
     assert_eq!(

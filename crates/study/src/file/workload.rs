@@ -3,12 +3,12 @@
 use super::dialect::{self, DialectForm};
 use super::error::StudyError;
 use super::files::StudyFiles;
-use super::form::WhenLevels;
+use super::form::{OneOrMany, WhenLevels};
 use super::levels::{LevelScope, RamUnit, names_in};
 use super::short::{self, FileSizes, OpForm, SaidOp, ShortOp};
 use super::target::PlotPlace;
 use plumb_document::{Node, Spanned, Table, Value};
-use plumb_lab::protocol::HostWork;
+use plumb_lab::protocol::{ConformanceWork, HostWork};
 use plumb_sorted::SortedMap;
 use plumb_workload::native::{self, Document, LocatedFailure, Override, place_of};
 use plumb_workload::suggest::nearest;
@@ -18,8 +18,19 @@ use std::ops::Range;
 use std::path::Path;
 
 /// Keys that say what a workload does.
-const WORK_KEYS: [&str; 10] =
-    ["write", "rewrite", "read", "random-write", "random-read", "random-mix", "dialect", "file", "named", "phase"];
+const WORK_KEYS: [&str; 11] = [
+    "write",
+    "rewrite",
+    "read",
+    "random-write",
+    "random-read",
+    "random-mix",
+    "dialect",
+    "file",
+    "named",
+    "phase",
+    "posix",
+];
 
 /// Keys that a workload may have as well.
 const OTHER_KEYS: [&str; 8] = ["args", "set", "stdin", "cache", "target", "when", "name", "description"];
@@ -66,6 +77,49 @@ pub struct FileForm {
     /// Changes, as `--set` takes them: `{ depth = 64 }`.
     #[serde(default)]
     pub set: SortedMap<String, super::form::LevelForm>,
+}
+
+/// The rules of `plumb posix`: the outcome is which of them the file system breaks.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ConformanceForm {
+    /// Which rules; `{}` for all.
+    pub posix: RulesForm,
+    /// What it is.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for people who read the file")]
+    pub description: String,
+}
+
+/// Which rules of `plumb posix`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RulesForm {
+    /// These cases only: ids, their first parts, or patterns with `*`.
+    #[serde(default)]
+    pub only: OneOrMany<String>,
+    /// These are left out.
+    #[serde(default)]
+    pub without: OneOrMany<String>,
+    /// Failures of rules of this level, and of those that bind more, count; `linux` where it is absent.
+    #[serde(default)]
+    pub level: RuleLevel,
+}
+
+/// How binding a rule is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum RuleLevel {
+    /// POSIX says that it shall be so.
+    Shall,
+    /// Linux's manual says so.
+    #[default]
+    Linux,
+    /// Common file systems of Linux do it.
+    Common,
 }
 
 /// What a cell runs.
@@ -194,6 +248,9 @@ impl WorkloadReader<'_> {
         if says("dialect") {
             return self.dialect(&table);
         }
+        if says("posix") {
+            return self.conformance(&table);
+        }
         let workload = if says("named") {
             self.named(text, &table)?
         } else if says("file") {
@@ -220,6 +277,27 @@ impl WorkloadReader<'_> {
             let span = place_in(table, &[problem.key, "dialect"]);
             self.failed(&span, problem.message, problem.help)
         })?;
+        Ok(MadeWork { work, native: None })
+    }
+
+    fn conformance(&self, table: &Node) -> Result<MadeWork, StudyError> {
+        let ConformanceForm { posix, .. } = self.document.read(table)?;
+        let at = place_in(table, &["posix"]);
+        if self.spot.sim.is_some() || self.spot.device.is_some() {
+            let help = "let a step mount a file system, or name a directory as `path` of `[target]`";
+            return Err(self.failed(&at, "the rules are those of file systems, and this is a device", help));
+        }
+        let patterns = |said: &OneOrMany<String>| said.as_slice().to_vec();
+        let (only, without) = (patterns(&posix.only), patterns(&posix.without));
+        if only.iter().chain(&without).any(|pattern| pattern.is_empty() || pattern.starts_with('-')) {
+            return Err(self.failed(&at, "a pattern is no id of a case", "`plumb posix explain` lists all ids"));
+        }
+        let level = match posix.level {
+            RuleLevel::Shall => "shall",
+            RuleLevel::Linux => "linux",
+            RuleLevel::Common => "common",
+        };
+        let work = HostWork::Conformance(ConformanceWork { only, without, level: level.to_owned() });
         Ok(MadeWork { work, native: None })
     }
 

@@ -37,6 +37,9 @@ impl RunCost {
     pub const UNKNOWN: RunCost = RunCost { seconds: None, written_bytes: None };
 }
 
+/// Of the rules of `plumb posix`, on a file system of this machine's own.
+pub const OF_CONFORMANCE: RunCost = RunCost { seconds: Some(5.0), written_bytes: Some(32 << 20) };
+
 /// Of a tool that moves so many bytes.
 pub fn of_bytes(read: u64, written: u64) -> RunCost {
     let seconds = read.saturating_add(written) as f64 / ASSUMED_BYTES_PER_S;

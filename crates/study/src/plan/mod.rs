@@ -105,7 +105,7 @@ impl Plan {
         let is_simulated = |run: &PlannedRun| match &run.work {
             HostWork::Native { toml } => plumb_workload::native::parse("plan", toml)
                 .is_ok_and(|workload| workload.target.values().any(|target| matches!(target, Target::Sim(_)))),
-            HostWork::Dialect { .. } => false,
+            HostWork::Dialect { .. } | HostWork::Conformance(_) => false,
         };
         let mut of_first_plot = self.runs.iter().filter(|run| run.plot == 0 && run.repeat == 0);
         self.plots.iter().any(is_made) || of_first_plot.any(is_simulated)

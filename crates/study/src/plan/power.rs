@@ -2,6 +2,7 @@
 
 use super::{Levels, Plan, PlannedRun};
 use crate::earlier::EarlierSpread;
+use plumb_lab::protocol::HostWork;
 use plumb_sorted::{SortedMap, SortedSet};
 use plumb_stats::power::{PlannedFamily, claimable_ratio};
 use plumb_stats::verdict::{ReplicationUnit, VerdictRule};
@@ -59,7 +60,9 @@ impl PlannedVerdicts {
         let by = plan.factors.iter().find(|factor| factor.name == compare.by);
         let levels = by.map_or(&[][..], |factor| &factor.levels);
         let (baseline, candidates) = (levels.first(), levels.get(1..).unwrap_or_default());
-        let certain = || plan.runs.iter().filter(|run| run.repeat < plan.repeats_least());
+        // Rules are kept or broken: what tests them has no numbers.
+        let has_numbers = |run: &&PlannedRun| !matches!(run.work, HostWork::Conformance(_));
+        let certain = || plan.runs.iter().filter(|run| run.repeat < plan.repeats_least()).filter(has_numbers);
         let level_of = |run: &PlannedRun| plan.cells[run.cell as usize].levels.get(&compare.by);
         let context = |run: &PlannedRun| (plan.cells[run.cell as usize].workload.as_str(), plan.context(run.cell));
         let plots = SortedSet::from_iter(certain().filter(|run| level_of(run).is_some()).map(|run| run.plot));

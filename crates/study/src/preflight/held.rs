@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub(super) fn held_bytes(work: &HostWork, native: Option<&Workload>, ram_bytes: u64) -> Option<u64> {
     match (work, native) {
         (HostWork::Native { .. }, Some(workload)) => of_workload(workload, ram_bytes),
-        (HostWork::Native { .. }, None) => None,
+        (HostWork::Native { .. }, None) | (HostWork::Conformance(_), _) => None,
         (HostWork::Dialect { tool, args, stdin }, _) => {
             let words: Vec<String> = args.iter().map(|word| dialect::with_memory(word, ram_bytes as f64)).collect();
             match tool.as_str() {

@@ -237,7 +237,9 @@ fn planned_build(plan: &Plan, steps: &[Step], plots: &[u32], ram_bytes: u64) -> 
                 Ok(workload) => (place_of(&workload, &run.dir), held_bytes(&run.work, Some(&workload), ram_bytes)),
                 Err(_) => (WorkPlace::Directory(run.dir.clone()), None),
             },
-            HostWork::Dialect { .. } => (WorkPlace::Directory(run.dir.clone()), held_bytes(&run.work, None, ram_bytes)),
+            HostWork::Dialect { .. } | HostWork::Conformance(_) => {
+                (WorkPlace::Directory(run.dir.clone()), held_bytes(&run.work, None, ram_bytes))
+            }
         };
         let name = format!("workload `{}`", plan.cells[run.cell as usize].workload);
         // Of the levels of a workload, the one with most data says it for all.

@@ -83,6 +83,9 @@ fn place(place: Place) -> &'static str {
         Place::Mounts => "in a directory of its own, with a tmpfs mounted in it, in a private mount namespace",
         Place::Image => "on a second file system of the same kind, on a loop device over memory",
         Place::Full => "on a second file system of the same kind that is full, on a loop device over memory",
+        Place::Quota => {
+            "on a second file system of the same kind where a user has used up its quota, on a loop device over memory"
+        }
         Place::ReadOnly => {
             "on a second file system of the same kind that is read-only; where none can be made, on a read-only bind mount, which \
              tests the kernel more than the file system"

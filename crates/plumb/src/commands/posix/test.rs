@@ -78,6 +78,7 @@ pub(super) fn cases_at(
         without: selection.without,
         limit,
         with_calls: calls == Calls::OfAll,
+        repeat: true,
         in_user_namespace: userns,
         progress: &mut progress,
         stop: &|| stop.requested(),

@@ -151,7 +151,7 @@ impl ConductWatcher for StudyReporter {
                     // A text that only the host can complete has no times yet.
                     let known = match work {
                         HostWork::Native { toml } => native::parse(workload, toml).ok(),
-                        HostWork::Dialect { .. } => None,
+                        HostWork::Dialect { .. } | HostWork::Conformance(_) => None,
                     };
                     screen.study_stage(&part, workload, "beginning", known.as_ref());
                 }

@@ -50,6 +50,29 @@ impl Server {
         self.attributes_out(asked.node)
     }
 
+    /// Flags of chattr: `FS_IOC_GETFLAGS` and `FS_IOC_SETFLAGS`. Source: linux/fs.h.
+    pub(super) fn control(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
+        const GET: u32 = 0x8008_6601;
+        const SET: u32 = 0x4008_6602;
+        // What the kernel asks besides, before it sets flags: a structure of 28 bytes.
+        const GET_ALL: u32 = 0x801c_581f;
+        let (file, command) = (asked.u64(0) as i32, asked.u32(12));
+        let mut out = vec![0; 16];
+        match command {
+            GET => out.extend(crate::facts::get_flags(file)?.to_ne_bytes()),
+            SET => {
+                crate::facts::set_flags(file, asked.u32(32))?;
+            }
+            GET_ALL => {
+                let mut bytes = [0u8; 28];
+                sys::call(nr!(ioctl), &[V::Fd(file), V::N(i64::from(GET_ALL)), V::W(sys::cells(&mut bytes))])?;
+                out.extend(bytes);
+            }
+            _ => return Err(libc::ENOTTY),
+        }
+        Ok(out)
+    }
+
     pub(super) fn make(&mut self, asked: &Asked<'_>) -> Result<Vec<u8>, i32> {
         let parent = V::Fd(self.fd(asked.node)?);
         let name_at = [0, 16, 8][(asked.opcode as usize - 6).saturating_sub(1)];

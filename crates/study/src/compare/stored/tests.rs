@@ -156,6 +156,7 @@ fn with_study(store: &mut Store) -> Vec<String> {
         result.started_at = format!("2024-05-01T{:02}:{:02}:00Z", seq / 60, seq % 60);
         ids.push(result.id.clone());
         let end = StudyRunEnd {
+            conformance: None,
             status: StudyRunStatus::Done,
             reason: None,
             exit_code: Some(0),

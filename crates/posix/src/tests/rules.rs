@@ -1,0 +1,406 @@
+//! One fault for each rule: every generated case fails by a fault of its own, which a table makes, on a file system in which all else is
+//! right. What FUSE cannot get wrong, because the kernel answers before it asks, is listed with the reason.
+
+use super::broken::{DEFECTS, is_failure};
+use super::fuse::faults::{Fault, Faults, Field, Values, Wrong};
+use super::fuse::{self, Defect};
+use crate::access::{ACCESSES, CLASSES, Class};
+use crate::ctx::{A, B};
+use crate::effects::EFFECTS;
+use crate::run::{Report, Request, run};
+use crate::sticky::StickyOp;
+use crate::{Case, Outcome, What, cases, errors, selects};
+use std::collections::HashMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What no server can get wrong, by patterns of cases, and why. A test fails where one of them is caught after all, or another is not.
+const ANSWERED_BY_THE_KERNEL: &[(&str, &str)] = &[
+    ("*.erofs*", "a read-only mount is refused by the kernel"),
+    ("open.read-only-fs", "a read-only mount is refused by the kernel"),
+    ("flags.erofs", "a read-only mount is refused by the kernel"),
+    ("*.enoent-empty", "an empty path is refused before anything is looked up"),
+    ("*.enoent-empty.from", "an empty path is refused before anything is looked up"),
+    ("*.enametoolong-path", "a path of 4096 bytes is refused before anything is looked up"),
+    ("*.enametoolong-path.from", "a path of 4096 bytes is refused before anything is looked up"),
+    ("*.efault", "the path is read by the kernel"),
+    ("*.efault.from", "the path is read by the kernel"),
+];
+
+/// Operations whose cases ask the server before they make the call: they fail by that.
+const ASKS_BEFORE: &str = "chdir";
+
+/// What is decided by what was probed before the cases, so that no fault of a case changes it.
+const PROBED: &[(&str, &str)] = &[("names.symlink-max", "the longest target is found by the probe")];
+
+/// What cannot be tested on a file system of FUSE, or which this one does not have, and why.
+const NOT_HERE: &[(&str, &str)] = &[
+    ("exec.noexec", "it is not mounted so"),
+    ("chown.clears-suid-directory", "Linux breaks it everywhere"),
+    ("unlink.directory-eperm", "Linux breaks it everywhere"),
+    ("*tmpfile*", "no O_TMPFILE: kernels before 6.1 do not ask for it"),
+    ("statx.attributes", "the protocol has no flags of statx"),
+    ("flags.sets", "the server opens files without O_APPEND, which the flag refuses"),
+    ("access-write.eperm-immutable", "the kernel decides on permissions, and does not know the flag"),
+    ("statx.btime", "the protocol has no time of birth"),
+    ("fallocate.collapse", "the kernel does not pass this mode on"),
+    ("fallocate.insert", "the kernel does not pass this mode on"),
+    ("clone.*", "the protocol has no FICLONE"),
+    ("acl.grants", "lists are kept, and not enforced"),
+    ("acl.groups", "lists are kept, and not enforced"),
+    ("acl.mode-is-mask", "lists are kept, and not enforced"),
+    ("acl.inherits", "lists are kept, and not enforced"),
+    ("link.emlink", "no second file system"),
+    ("*enospc*", "no second file system"),
+    ("*edquot*", "no second file system"),
+    ("quota", "no second file system"),
+    ("rename.works-when-full", "no second file system"),
+];
+
+/// A mounted file system whose cases have faults.
+struct Mounted {
+    base: tempfile::TempDir,
+    faults: Arc<Mutex<Faults>>,
+    rounds: usize,
+}
+
+impl Mounted {
+    /// `None` where it cannot be mounted.
+    fn new() -> Option<Mounted> {
+        let base = tempfile::tempdir().unwrap();
+        let faults = Arc::new(Mutex::new(Faults::default()));
+        let [source, place] = ["source", "mounted"].map(|name| base.path().join(name));
+        for path in [&source, &place] {
+            std::fs::create_dir(path).unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        std::fs::set_permissions(base.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let defect = Arc::new(AtomicUsize::new(0));
+        fuse::serve(&source, &place, defect, &[Defect::Nothing], ",default_permissions", Some(faults.clone())).ok()?;
+        Some(Mounted { base, faults, rounds: 0 })
+    }
+
+    fn place(&self) -> PathBuf {
+        self.base.path().join("mounted")
+    }
+
+    /// Runs the cases with these faults, each with its own.
+    fn run(&mut self, all: &[Case], faults: HashMap<usize, Vec<Fault>>, only: &[usize]) -> Report {
+        // Without faults nothing hangs, however busy the machine is.
+        let limit = Duration::from_secs(if faults.is_empty() { 120 } else { 5 });
+        self.faults.lock().unwrap().of_case = faults;
+        let directory = self.place().join(format!("round-{}", self.rounds));
+        self.rounds += 1;
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let only: Vec<String> = only.iter().map(|case| all[*case].id.clone()).collect();
+        run(Request {
+            directory: &directory,
+            // One after another: the server tells cases apart by their order.
+            jobs: 1,
+            only: &only,
+            without: &[],
+            limit,
+            with_calls: false,
+            repeat: false,
+            in_user_namespace: false,
+            progress: &mut |_, _| {},
+            stop: &|| false,
+        })
+        .unwrap()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        fuse::stop(&self.place());
+    }
+}
+
+/// A defect: what goes wrong in a case, and a part of what the case then says was checked or expected; the tries are alternatives.
+struct Planned {
+    case: usize,
+    name: String,
+    tries: Vec<Fault>,
+    says: Says,
+}
+
+/// What a case must say when it has found the fault.
+enum Says {
+    /// It fails, whatever it says.
+    Anything,
+    /// What was checked.
+    Checked(String),
+    /// What was expected.
+    Expected(&'static str),
+}
+
+impl Planned {
+    fn is_caught(&self, report: &Report) -> bool {
+        let Some(done) = report.done.iter().find(|done| done.case == self.case) else { return false };
+        match (&done.outcome, &self.says) {
+            (outcome, Says::Anything) => is_failure(outcome),
+            (Outcome::Fail(failures, _), Says::Checked(what)) => failures.iter().any(|one| one.what.contains(what)),
+            (Outcome::Fail(failures, _), Says::Expected(what)) => {
+                failures.iter().any(|one| one.expected.contains(what))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Answers that are tried: those with the errno of the rule first, then from the last to the first.
+const TRIES_MAX: usize = 80;
+
+/// Of a case that is listed as answered by the kernel.
+const LISTED_TRIES: usize = 12;
+
+fn answers(faults: &Faults, case: usize, errno: Option<i32>) -> Vec<Fault> {
+    let seen = faults.seen.get(&case).map_or(&[][..], Vec::as_slice);
+    let order: Vec<usize> = (0..seen.len()).rev().collect();
+    let (with, without): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|at| Some(seen[*at].errno) == errno);
+    let all = with.into_iter().chain(without).take(TRIES_MAX);
+    all.map(|at| Fault::Answer { at, errno: errno.unwrap_or(libc::ENOSYS) }).collect()
+}
+
+/// Wrong attributes of every file that a case saw: in the last answers, and in all.
+fn attributes(faults: &Faults, case: usize) -> Vec<Fault> {
+    let mut seen: Vec<_> = faults.values.get(&case).into_iter().flatten().collect();
+    seen.sort_by(|one, other| one.0.cmp(other.0));
+    let from = |answers: usize| [answers.saturating_sub(1), answers.saturating_sub(2), 0];
+    let of_file = |((name, field), values): (&(Vec<u8>, Field), &Values)| {
+        from(values.answers).map(|from| Fault::Attribute {
+            name: name.clone(),
+            field: *field,
+            how: Wrong::Shifted { from },
+        })
+    };
+    seen.into_iter().flat_map(of_file).collect()
+}
+
+/// The number of an errno by its name.
+fn number(name: &str) -> Option<i32> {
+    (1..134).find(|number| crate::errno::name(*number) == name)
+}
+
+/// The defects of a case, all of which must be found.
+fn planned(case: usize, of: &Case, faults: &Faults, counts_subdirectories: bool) -> Vec<Planned> {
+    let one = |name: String, tries: Vec<Fault>, says: Says| Planned { case, name, tries, says };
+    match of.what {
+        What::Error { rule, .. } => {
+            let errno = errors::RULES[rule].errno;
+            let says = match errno {
+                "none" => Says::Anything,
+                _ if of.id == "bind.eexist" => Says::Expected("EADDRINUSE"),
+                errno => Says::Expected(errno),
+            };
+            let mut tries = answers(faults, case, number(errno));
+            if is_listed(ANSWERED_BY_THE_KERNEL, &of.id) {
+                tries.truncate(LISTED_TRIES);
+            }
+            vec![one(of.id.clone(), tries, says)]
+        }
+        What::Hand(_) => {
+            let mut tries = answers(faults, case, None);
+            tries.extend(attributes(faults, case));
+            vec![one(of.id.clone(), tries, Says::Anything)]
+        }
+        What::Effect { row, .. } => effects(case, of, &EFFECTS[row], faults, counts_subdirectories),
+        What::Access { row, class } => (0..8)
+            .map(|bits| {
+                let access = &ACCESSES[row];
+                let (class, shift) = match CLASSES[class].0 {
+                    Class::Owner => (Class::Owner, 6),
+                    Class::Other => (Class::Other, 0),
+                    class => (class, 3),
+                };
+                let mode = (0..3).fold(0, |mode, of| mode | if of * 3 == shift { bits } else { !bits & 7 } << (of * 3));
+                let is_owner = class == Class::Owner && access.owner_may;
+                let allowed = bits & access.needs == access.needs || is_owner;
+                let (answered, owner) = if allowed { (0, is_owner.then_some(B.uid)) } else { (0o777, None) };
+                let fault = Fault::Mode { user: A.uid, mode, answered, owner };
+                one(
+                    format!("{} with mode {mode:04o}", of.id),
+                    vec![fault],
+                    Says::Checked(format!("of mode {mode:04o}")),
+                )
+            })
+            .collect(),
+        What::Sticky(op) => sticky(case, of, op),
+    }
+}
+
+fn sticky(case: usize, of: &Case, _: StickyOp) -> Vec<Planned> {
+    let owners = [(A.uid, "the user's"), (0, "root's"), (B.uid, "another user's")];
+    let pairs = owners.iter().flat_map(|directory| owners.iter().map(move |file| (*directory, *file)));
+    pairs
+        .map(|((directory, of_directory), (file, of_file))| {
+            let allowed = directory == A.uid || file == A.uid;
+            let answered = if allowed { [B.uid, B.uid] } else { [directory, A.uid] };
+            Planned {
+                case,
+                name: format!("{} with {of_directory} directory and {of_file} file", of.id),
+                tries: vec![Fault::Owners { user: A.uid, have: [directory, file], answered }],
+                says: Says::Checked(format!("the directory is {of_directory}, the file {of_file}")),
+            }
+        })
+        .collect()
+}
+
+/// Each letter of an effect: what must change does not, what must not does.
+fn effects(case: usize, of: &Case, effect: &crate::effects::Effect, faults: &Faults, counted: bool) -> Vec<Planned> {
+    let mut all = Vec::new();
+    let files = [("t", "the file"), ("p", "its directory"), ("q", "the other directory")];
+    for (changes, (name, called)) in effect.changes.iter().zip(files) {
+        for letter in changes.chars().filter(|letter| counted || !"sr".contains(*letter)) {
+            let (field, what) = match letter.to_ascii_lowercase() {
+                'm' => (Field::Modification, format!("time of modification of {called}")),
+                'c' => (Field::Change, format!("time of change of {called}")),
+                _ => (Field::Links, format!("link count of {called}")),
+            };
+            let values = faults.values.get(&case).and_then(|values| values.get(&(name.as_bytes().to_vec(), field)));
+            let (distinct, answers) = values.map_or((0, 0), |values| (values.distinct.len(), values.answers));
+            let tries = match letter {
+                'M' | 'C' | '+' | '-' | 's' | 'r' => vec![Wrong::Frozen { values: distinct }],
+                // From the last answer, which may be of the search for another file, to earlier ones.
+                _ => (1..=12.min(answers)).map(|back| Wrong::Shifted { from: answers - back }).collect(),
+            };
+            all.push(Planned {
+                case,
+                name: format!("{}: {what} ({letter})", of.id),
+                tries: tries.into_iter().map(|how| Fault::Attribute { name: name.into(), field, how }).collect(),
+                says: Says::Checked(what),
+            });
+        }
+    }
+    if ["mkdir", "mkfifo", "mknod", "symlink", "open-create"].contains(&effect.name) {
+        for (field, what) in
+            [(Field::Access, "access"), (Field::Modification, "modification"), (Field::Change, "change")]
+        {
+            let what = format!("time of {what} of the new file");
+            let fault = Fault::Attribute { name: b"n".to_vec(), field, how: Wrong::Early };
+            all.push(Planned {
+                case,
+                name: format!("{}: {what}", of.id),
+                tries: vec![fault],
+                says: Says::Checked(what),
+            });
+        }
+    }
+    all
+}
+
+/// Faults of a case that are in one run: a case keeps that many failures.
+const TOGETHER: usize = 6;
+
+/// What became of the defects of some cases.
+#[derive(Default)]
+struct Found {
+    /// Cases that do not pass without a fault, and how they end.
+    untested: Vec<(usize, Outcome)>,
+    /// Defects in all.
+    planned: usize,
+    /// Those that no try made a case find.
+    not_found: Vec<(usize, String)>,
+}
+
+/// Makes every defect of these cases; `None` where the file system cannot be mounted.
+fn every_defect(all: &[Case], chosen: &[usize]) -> Option<Found> {
+    let mut mounted = Mounted::new()?;
+    let right = mounted.run(all, HashMap::new(), chosen);
+    let mut found = Found::default();
+    let mut open: Vec<Planned> = Vec::new();
+    for done in right.done {
+        if done.outcome == Outcome::Pass {
+            let faults = mounted.faults.lock().unwrap();
+            open.extend(planned(done.case, &all[done.case], &faults, right.facts.counts_subdirectories));
+        } else {
+            found.untested.push((done.case, done.outcome));
+        }
+    }
+    found.planned = open.len();
+    while !open.is_empty() {
+        let mut faults: HashMap<usize, Vec<Fault>> = HashMap::new();
+        let mut tried = Vec::new();
+        for one in &open {
+            let of_case = faults.entry(one.case).or_default();
+            // One wrong answer changes all that follow it.
+            let is_alone = |fault: &Fault| matches!(fault, Fault::Answer { .. });
+            let has_room = of_case.len() < TOGETHER && !of_case.iter().any(is_alone);
+            let next = one.tries.first().filter(|_| has_room).cloned();
+            tried.push(next.is_some());
+            of_case.extend(next);
+        }
+        faults.retain(|_, of_case| !of_case.is_empty());
+        let cases: Vec<usize> = faults.keys().copied().collect();
+        let report = (!cases.is_empty()).then(|| mounted.run(all, faults, &cases));
+        let mut next = Vec::new();
+        for (mut one, tried) in open.into_iter().zip(tried) {
+            if tried && report.as_ref().is_some_and(|report| one.is_caught(report)) {
+                continue;
+            }
+            if tried {
+                one.tries.remove(0);
+            }
+            match one.tries.is_empty() {
+                true => found.not_found.push((one.case, one.name)),
+                false => next.push(one),
+            }
+        }
+        open = next;
+    }
+    Some(found)
+}
+
+/// Whether a case is in a list of patterns.
+fn is_listed(list: &[(&str, &str)], id: &str) -> bool {
+    list.iter().any(|(pattern, _)| selects(pattern, id))
+}
+
+#[test]
+fn root_each_rule_is_caught_by_its_case() {
+    let all = cases();
+    // Two halves at a time.
+    let halves: [Vec<usize>; 2] = [0, 1].map(|half| (0..all.len()).filter(|case| case % 2 == half).collect());
+    let found: Option<Vec<Found>> = std::thread::scope(|scope| {
+        let running = halves.each_ref().map(|half| scope.spawn(|| every_defect(&all, half)));
+        running.into_iter().map(|half| half.join().unwrap()).collect()
+    });
+    let Some(found) = found else {
+        assert!(std::env::var_os("CI").is_none(), "FUSE cannot be mounted");
+        return eprintln!("SKIPPED: FUSE cannot be mounted here: it needs root and /dev/fuse");
+    };
+    let planned: usize = found.iter().map(|found| found.planned).sum();
+    let not_found: Vec<&(usize, String)> = found.iter().flat_map(|found| &found.not_found).collect();
+    let untested: Vec<&(usize, Outcome)> = found.iter().flat_map(|found| &found.untested).collect();
+    eprintln!("{planned} defects, {} found; {} cases cannot be tested", planned - not_found.len(), untested.len());
+    let mut wrong = Vec::new();
+    for (case, name) in &not_found {
+        let id = all[*case].id.as_str();
+        let has_own = DEFECTS.iter().any(|(_, ids)| ids.contains(&id));
+        if !has_own && !is_listed(ANSWERED_BY_THE_KERNEL, id) && !is_listed(PROBED, id) {
+            wrong.push(format!("not found: {name}"));
+        }
+    }
+    for (case, outcome) in &untested {
+        if !is_listed(NOT_HERE, &all[*case].id) {
+            wrong.push(format!("without a fault: {}: {outcome:?}", all[*case].id));
+        }
+    }
+    // The lists are no larger than need be.
+    for (case, of) in all.iter().enumerate() {
+        let is_tested = !untested.iter().any(|(open, _)| *open == case);
+        let is_answered = is_listed(ANSWERED_BY_THE_KERNEL, &of.id) && !selects(ASKS_BEFORE, &of.id);
+        if is_tested && is_answered && !not_found.iter().any(|(open, _)| *open == case) {
+            wrong.push(format!("is found, and listed as answered by the kernel: {}", of.id));
+        }
+        if is_tested && is_listed(NOT_HERE, &of.id) {
+            wrong.push(format!("passes, and is listed as not testable: {}", of.id));
+        }
+    }
+    assert!(planned > 2_500, "{planned} defects");
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
