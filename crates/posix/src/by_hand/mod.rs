@@ -4,6 +4,7 @@ mod dirs;
 mod full;
 mod locks;
 mod names;
+mod notify;
 mod open;
 mod owner;
 mod ranges;
@@ -72,6 +73,7 @@ pub const HANDS: &[&[Hand]] = &[
     unlinked::CASES,
     times::CASES,
     dirs::CASES,
+    notify::CASES,
     shared::CASES,
     locks::CASES,
     ranges::CASES,
