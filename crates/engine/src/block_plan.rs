@@ -99,7 +99,8 @@ fn plan_as(
         | OpenTarget::Tree(_)
         | OpenTarget::Shared(_)
         | OpenTarget::Copy { .. }
-        | OpenTarget::Scratch(_) => {
+        | OpenTarget::Scratch(_)
+        | OpenTarget::Recorded(_) => {
             return Err(no_files(seat));
         }
     };

@@ -25,6 +25,7 @@ mod pending;
 mod record;
 pub mod show;
 mod strace;
+pub mod survey;
 pub mod table;
 mod world;
 mod write;

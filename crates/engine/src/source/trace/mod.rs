@@ -13,9 +13,10 @@ pub(crate) use plan::TracePlan;
 use crate::clock::{Clock, Ticks};
 use crate::op::BlockOp;
 use crate::pacer::{Due, PacedOp, Pacer};
+use crate::replay::{CallSurvey, RecordedCalls};
 use crate::source::Source;
-use plumb_workload::OpKind;
 use plumb_workload::blocks::trace::Recording;
+use plumb_workload::{OpKind, Replay as CallReplay};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -46,6 +47,18 @@ pub trait Recordings: Sync {
     /// # Errors
     /// Where it cannot be read.
     fn open(&self, recording: &Recording) -> Result<RecordedOps, ReplayError>;
+
+    /// What must be known of a recording of calls before it is replayed.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    fn survey(&self, replay: &CallReplay) -> Result<CallSurvey, ReplayError>;
+
+    /// The calls of one.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    fn open_calls(&self, replay: &CallReplay) -> Result<RecordedCalls, ReplayError>;
 }
 
 /// Ops that the reading thread hands over at once.
@@ -61,6 +74,13 @@ type Batch = Vec<RecordedOp>;
 pub(crate) struct ReadingError(Arc<Mutex<Option<String>>>);
 
 impl ReadingError {
+    /// Something has.
+    pub(crate) fn tell(&self, error: &ReplayError) {
+        if let Ok(mut slot) = self.0.lock() {
+            *slot = Some(error.to_string());
+        }
+    }
+
     /// In words, once something has.
     pub(crate) fn text(&self) -> Option<String> {
         self.0.lock().ok().and_then(|error| error.clone())
@@ -127,9 +147,7 @@ fn read_ahead(
             match ops.next() {
                 Some(Ok(op)) => batch.push(op),
                 Some(Err(found)) => {
-                    if let Ok(mut slot) = error.0.lock() {
-                        *slot = Some(found.to_string());
-                    }
+                    error.tell(&found);
                     ended = true;
                     break;
                 }

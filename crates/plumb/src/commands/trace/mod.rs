@@ -3,8 +3,10 @@
 mod convert;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod record;
+mod replay;
 mod show;
 
+use crate::args::PageArguments;
 use crate::common::Common;
 use crate::exit::{End, Stopped};
 use clap::{Args, Subcommand};
@@ -36,6 +38,8 @@ pub enum TraceCommand {
         #[command(flatten)]
         input: InputArguments,
     },
+    /// Replay a recording on files or devices, and say what was kept of it.
+    Replay(ReplayArguments),
     /// Write a recording in another format.
     Convert {
         /// The recording.
@@ -66,6 +70,46 @@ pub struct RecordArguments {
     /// The program and its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// Arguments of `plumb trace replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArguments {
+    /// The recording.
+    pub file: PathBuf,
+    /// Where: a directory, in which a new test directory gets the recording's files and is removed afterwards, or a simulated
+    /// device such as `sim:ssd`.
+    #[arg(long, value_name = "PLACE")]
+    pub at: PathBuf,
+    /// When ops begin: at their recorded times, as-fast-as-possible, at their think-times behind what they wait for, or while no
+    /// more are in-flight than were recorded.
+    #[arg(long, default_value = "recorded", value_name = "TIMING")]
+    pub timing: String,
+    /// The share of the recorded speed, in percent: 200 is twice as fast.
+    #[arg(long, value_name = "PERCENT")]
+    pub speed: Option<f64>,
+    /// What ops wait for: none, the op of their thread before them, that and all that concerns the same resource, that and all
+    /// inferred to come before (the last op of each thread that had ended), or a total order.
+    #[arg(long, default_value = "resource", value_name = "ORDER")]
+    pub order: String,
+    /// Only ops on files below this recorded directory, which becomes the root.
+    #[arg(long, value_name = "PATH")]
+    pub below: Option<String>,
+    /// Threads of the replay [default: as many as were alive at once, at most 64].
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+    /// How files that are read get their blocks: write, allocate or sparse.
+    #[arg(long, default_value = "write", value_name = "HOW")]
+    pub prepare: String,
+    /// The waits of fio's version 2 are milliseconds since the start, as fio reads them.
+    #[arg(long)]
+    pub waits_as_fio: bool,
+    /// Repeats, and where the page goes.
+    #[command(flatten)]
+    pub report: PageArguments,
+    /// Print the workload that replays it, and do not run it.
+    #[arg(long)]
+    pub translate: bool,
 }
 
 /// How a recording is read.
@@ -108,6 +152,7 @@ pub fn run(command: &TraceCommand, common: &Common) -> Result<End, Stopped> {
         TraceCommand::Record(arguments) => record::run(arguments),
         #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
         TraceCommand::Record(_) => Err(Stopped::usage("recording works on Linux on x86-64 only")),
+        TraceCommand::Replay(arguments) => replay::run(arguments, common),
         TraceCommand::Show { file, input } => show::show(file, input, common),
         TraceCommand::Compare { a, b, input } => show::compare([a, b], input, common),
         TraceCommand::Convert { file, output, to, input } => convert::run(file, output, to.as_deref(), input),
