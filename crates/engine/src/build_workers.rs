@@ -155,6 +155,7 @@ pub(crate) fn build_workers(
                     let worker = block_plan::worker(workload, &seat, targets, setting, &mut built.notes)?;
                     let target_bytes = worker.files.total_bytes();
                     working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
+                    built.replay = worker.tally.clone().or(built.replay);
                     worker.body()
                 }
             },
@@ -442,6 +443,7 @@ mod ceiling {
                 stream,
                 content_stream: stream,
                 recordings: None,
+                tally: None,
             };
             Ok(WorkerSpec {
                 name: seat.name(),

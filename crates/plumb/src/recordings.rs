@@ -17,7 +17,7 @@ impl Recordings for OnDisk {
         let waits = waits(recording.waits);
         let reader = plumb_trace::open(&recording.path, waits).map_err(|error| ReplayError::Read(Box::new(error)))?;
         let recording = recording.clone();
-        Ok(Box::new(reader.filter_map(move |record| op(record, &recording))))
+        Ok(Box::new(reader.flat_map(move |record| ops(record, &recording))))
     }
 
     fn survey(&self, replay: &Replay) -> Result<CallSurvey, ReplayError> {
@@ -197,6 +197,14 @@ pub fn waits(waits: Waits) -> plumb_trace::iolog::Waits {
     }
 }
 
+/// What a record is in a replay: an op for each clone.
+fn ops(record: Result<Record, TraceError>, recording: &Recording) -> Vec<Result<RecordedOp, ReplayError>> {
+    let Some(first) = op(record, recording) else { return Vec::new() };
+    let Ok(first) = first else { return vec![first] };
+    let place = |clone: u64| first.offset.saturating_add(clone.saturating_mul(recording.clone_every.0));
+    (0..recording.clones.max(1)).map(|clone| Ok(RecordedOp { offset: place(clone.into()), ..first })).collect()
+}
+
 /// What a record is in a replay; nothing where it is left out.
 fn op(record: Result<Record, TraceError>, recording: &Recording) -> Option<Result<RecordedOp, ReplayError>> {
     let record = match record {
@@ -205,10 +213,15 @@ fn op(record: Result<Record, TraceError>, recording: &Recording) -> Option<Resul
     };
     let kind = kind(record.act).filter(|kind| !skips(recording.skip, *kind))?;
     let align = recording.align.map_or(1, |align| align.0.max(1));
-    let offset = record.offset / u64::from(recording.scale.max(1)) / align * align;
+    let mut offset = (record.offset / u64::from(recording.scale.max(1))).saturating_add(recording.shift.0);
+    if let Some(fold) = recording.fold {
+        // An op that would lie across the end ends there.
+        offset = (offset % fold.0.max(1)).min(fold.0.saturating_sub(record.length));
+    }
+    let offset = offset / align * align;
     let file = if recording.one_file { 0 } else { record.file };
     Some(match u32::try_from(record.length) {
-        Ok(length) => Ok(RecordedOp { at_ns: record.at_ns, kind, file, offset, length }),
+        Ok(length) => Ok(RecordedOp { at_ns: record.at_ns, took_ns: record.took_ns, kind, file, offset, length }),
         Err(_) => Err(ReplayError::TooLong { bytes: record.length }),
     })
 }
@@ -252,6 +265,20 @@ mod tests {
     fn offsets_are_divided_and_then_rounded_down() {
         let found = op(Ok(WRITE), &recording(|asked| (asked.scale, asked.align) = (2, Some(Bytes(4096)))));
         assert_eq!(found.unwrap().unwrap().offset, 4096);
+    }
+
+    #[test]
+    fn offsets_are_shifted_folded_and_cloned() {
+        let found = |change: fn(&mut Recording)| -> Vec<u64> {
+            ops(Ok(WRITE), &recording(change)).into_iter().map(|op| op.unwrap().offset).collect()
+        };
+        assert_eq!(found(|asked| asked.shift = Bytes(100)), [10_100]);
+        assert_eq!(found(|asked| asked.fold = Some(Bytes(8192))), [1808]);
+        assert_eq!(found(|asked| asked.fold = Some(Bytes(10_100))), [9588], "it ends with the range");
+        assert_eq!(
+            found(|asked| (asked.clones, asked.clone_every) = (3, Bytes(1 << 20))),
+            [10_000, 1_058_576, 2_107_152]
+        );
     }
 
     #[test]

@@ -176,7 +176,7 @@ impl Pacer for LanePacer {
             }
         };
         let overtaken = self.deal.progress.begin(dealt.number);
-        self.tally.begins(&dealt, self.clock.ns_between(self.started_at, now), overtaken, self.was_held);
+        self.tally.begins(dealt.call.at_ns, self.clock.ns_between(self.started_at, now), overtaken, self.was_held);
         self.was_held = false;
         Due::Now { intended }
     }

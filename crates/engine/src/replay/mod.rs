@@ -21,6 +21,6 @@ mod tree;
 mod worker;
 
 pub use call::{CallAct, CallSurvey, InitialFile, InitialFileKind, RecordedCall, RecordedCalls};
-pub(crate) use tally::ReplayTally;
+pub(crate) use tally::{LaneTally, ReplayTally};
 pub(crate) use tree::{OpenRecorded, open_recorded};
 pub(crate) use worker::{ReplayGroup, ReplayWorker};

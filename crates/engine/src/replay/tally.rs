@@ -1,7 +1,9 @@
 //! What a replay did, beside what its recording says: counted by each lane alone, and added up when it ends.
 
-use super::call::{CallSurvey, DealtCall};
+use super::call::CallSurvey;
+use crate::source::trace::{RecordedOp, ReplayError};
 use plumb_result::{DifferentOutcome, ReplayMeasurement, ReplayedSum};
+use plumb_workload::blocks::trace::Recording;
 use plumb_workload::{OpKind, Timing};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -92,7 +94,7 @@ pub(crate) struct ReplayTally {
     busy_ns: Option<u64>,
     left_out: Vec<(String, u64)>,
     timing: Timing,
-    order: plumb_workload::ReplayOrder,
+    order: Option<plumb_workload::ReplayOrder>,
     lane_count: u32,
     lanes_wanted: u32,
 }
@@ -119,14 +121,44 @@ impl ReplayTally {
             busy_ns: survey.busy_ns,
             left_out: survey.left_out.clone(),
             timing,
-            order,
+            order: Some(order),
             lane_count,
             lanes_wanted: survey.lane_count,
         }
     }
 
+    /// Of block I/O from one queue, which reads the whole recording once.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub(crate) fn of_ops(
+        recording: &Recording,
+        ops: impl Iterator<Item = Result<RecordedOp, ReplayError>>,
+    ) -> Result<ReplayTally, ReplayError> {
+        let mut survey = CallSurvey { busy_ns: Some(0), lane_count: 1, ..CallSurvey::default() };
+        let mut ends = (u64::MAX, 0);
+        for op in ops {
+            let op = op?;
+            ends = (ends.0.min(op.at_ns), ends.1.max(op.at_ns));
+            let sum = survey.ops.entry(op.kind).or_default();
+            sum.ops += 1;
+            sum.bytes += if op.kind.moves_bytes() { u64::from(op.length) } else { 0 };
+            survey.busy_ns = survey.busy_ns.filter(|_| op.took_ns != u64::MAX).map(|busy_ns| busy_ns + op.took_ns);
+        }
+        survey.length_ns = ends.1.saturating_sub(ends.0);
+        let timing = match (recording.speed_percent, recording.in_flight) {
+            (Some(speed_percent), _) => Timing::Recorded { speed_percent: speed_percent.into() },
+            (None, true) => Timing::InFlight,
+            (None, false) => Timing::AsFastAsPossible,
+        };
+        if timing == Timing::InFlight && survey.busy_ns.is_none() {
+            return Err(ReplayError::NoDurations { path: recording.path.clone(), timing: "in-flight" });
+        }
+        Ok(ReplayTally { order: None, ..ReplayTally::new(&survey, timing, plumb_workload::ReplayOrder::None, 1) })
+    }
+
     /// The tally of a lane.
-    pub(super) fn lane(self: &Arc<ReplayTally>) -> LaneTally {
+    pub(crate) fn lane(self: &Arc<ReplayTally>) -> LaneTally {
         let piece_ns = (at_speed(self.length_ns, self.timing) / PIECES).max(PIECE_NS);
         let counted = Counted {
             gaps: [vec![0; GAP_BUCKETS], vec![0; GAP_BUCKETS]],
@@ -151,7 +183,7 @@ impl ReplayTally {
         let first_ns = counted.first_ns.unwrap_or_default();
         ReplayMeasurement {
             timing: self.timing,
-            order: Some(self.order),
+            order: self.order,
             threads: self.lane_count,
             threads_recorded: self.lanes_wanted,
             recorded: self.recorded.clone(),
@@ -200,7 +232,7 @@ fn rate_error([recorded, replayed]: &[Vec<u64>; 2]) -> Option<f64> {
 }
 
 /// What one lane counts of beginnings.
-pub(super) struct LaneTally {
+pub(crate) struct LaneTally {
     tally: Arc<ReplayTally>,
     counted: Counted,
     piece_ns: u64,
@@ -210,8 +242,8 @@ pub(super) struct LaneTally {
 
 impl LaneTally {
     /// A call begins, so long after the start.
-    pub(super) fn begins(&mut self, dealt: &DealtCall, now_ns: u64, is_overtaken: bool, was_held: bool) {
-        let recorded_ns = at_speed(dealt.call.at_ns, self.timing);
+    pub(crate) fn begins(&mut self, at_ns: u64, now_ns: u64, is_overtaken: bool, was_held: bool) {
+        let recorded_ns = at_speed(at_ns, self.timing);
         let counted = &mut self.counted;
         counted.begun += 1;
         counted.overtaken += u64::from(is_overtaken);

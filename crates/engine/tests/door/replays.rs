@@ -2,10 +2,12 @@
 
 use super::common::*;
 use super::jobs::fine;
+use plumb_engine::replay::{CallSurvey, RecordedCalls};
 use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_engine::{LoggedOp, Observer};
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
+use plumb_workload::Replay;
 use plumb_workload::blocks::trace::Recording;
 
 /// What a recording holds is told by its name.
@@ -14,7 +16,7 @@ struct MadeUp;
 /// Four writes, two reads of them and a flush in two files, a fifth of a millisecond apart.
 fn few() -> Vec<Result<RecordedOp, ReplayError>> {
     let op = |number: u64, kind, file, offset, length| {
-        Ok(RecordedOp { at_ns: number * 200_000, kind, file, offset, length })
+        Ok(RecordedOp { at_ns: number * 200_000, took_ns: u64::MAX, kind, file, offset, length })
     };
     vec![
         op(0, OpKind::Write, 0, 0, 4096),
@@ -34,7 +36,14 @@ impl Recordings for MadeUp {
             Some("few") => {}
             Some("broken") => ops.insert(3, Err(ReplayError::Read("broken: line 5: `x` is no offset".into()))),
             Some("behind") => {
-                ops.push(Ok(RecordedOp { at_ns: 0, kind: OpKind::Read, file: 0, offset: 1 << 20, length: 512 }));
+                ops.push(Ok(RecordedOp {
+                    at_ns: 0,
+                    took_ns: u64::MAX,
+                    kind: OpKind::Read,
+                    file: 0,
+                    offset: 1 << 20,
+                    length: 512,
+                }));
             }
             _ => {
                 let text = format!("{}: No such file or directory", recording.path.display());
@@ -42,6 +51,14 @@ impl Recordings for MadeUp {
             }
         }
         Ok(Box::new(ops.into_iter()))
+    }
+
+    fn survey(&self, _replay: &Replay) -> Result<CallSurvey, ReplayError> {
+        Err(ReplayError::Read("no calls".into()))
+    }
+
+    fn open_calls(&self, _replay: &Replay) -> Result<RecordedCalls, ReplayError> {
+        Err(ReplayError::Read("no calls".into()))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::exit::{End, Stopped};
 use clap::{Args, Subcommand};
 use plumb_trace::iolog::Waits;
 use plumb_trace::{Format, TraceError};
+use plumb_workload::Bytes;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -77,8 +78,9 @@ pub struct RecordArguments {
 pub struct ReplayArguments {
     /// The recording.
     pub file: PathBuf,
-    /// Where: a directory, in which a new test directory gets the recording's files and is removed afterwards, or a simulated
-    /// device such as `sim:ssd`.
+    /// Where: a directory, in which a new test directory gets the recording's files and is removed afterwards; a simulated device
+    /// such as `sim:ssd`; for a recording of reads and writes alone, also a file or a block device that may be overwritten
+    /// (--allow, --destroy).
     #[arg(long, value_name = "PLACE")]
     pub at: PathBuf,
     /// When ops begin: at their recorded times, as-fast-as-possible, at their think-times behind what they wait for, or while no
@@ -89,9 +91,9 @@ pub struct ReplayArguments {
     #[arg(long, value_name = "PERCENT")]
     pub speed: Option<f64>,
     /// What ops wait for: none, the op of their thread before them, that and all that concerns the same resource, that and all
-    /// inferred to come before (the last op of each thread that had ended), or a total order.
-    #[arg(long, default_value = "resource", value_name = "ORDER")]
-    pub order: String,
+    /// inferred to come before (the last op of each thread that had ended), or a total order [default: resource].
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<String>,
     /// Only ops on files below this recorded directory, which becomes the root.
     #[arg(long, value_name = "PATH")]
     pub below: Option<String>,
@@ -101,6 +103,30 @@ pub struct ReplayArguments {
     /// How files that are read get their blocks: write, allocate or sparse.
     #[arg(long, default_value = "write", value_name = "HOW")]
     pub prepare: String,
+    /// Of reads and writes alone: ops in flight at most; those beyond wait, and are counted [default: 256].
+    #[arg(long, value_name = "N")]
+    pub depth: Option<u32>,
+    /// Of reads and writes alone: go around the page cache.
+    #[arg(long)]
+    pub direct: bool,
+    /// Of reads and writes alone: divide offsets by this.
+    #[arg(long, value_name = "N")]
+    pub scale: Option<u32>,
+    /// Of reads and writes alone: add this to offsets.
+    #[arg(long, value_name = "SIZE")]
+    pub shift: Option<Bytes>,
+    /// Of reads and writes alone: fold offsets into so much.
+    #[arg(long, value_name = "SIZE")]
+    pub fold: Option<Bytes>,
+    /// Of reads and writes alone: round offsets down to a multiple of this.
+    #[arg(long, value_name = "SIZE")]
+    pub align: Option<Bytes>,
+    /// Of reads and writes alone: make each op N times, in as many places one behind another.
+    #[arg(long, value_name = "N")]
+    pub clones: Option<u32>,
+    /// Of reads and writes alone: replay it N times, one after the other.
+    #[arg(long, value_name = "N")]
+    pub loops: Option<u64>,
     /// The waits of fio's version 2 are milliseconds since the start, as fio reads them.
     #[arg(long)]
     pub waits_as_fio: bool,
