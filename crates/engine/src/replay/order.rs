@@ -327,7 +327,7 @@ mod tests {
         ];
         assert_eq!(ends(ReplayOrder::Resource, &[TOP], &calls), [vec![], vec![], vec![], vec![1]]);
         assert_eq!(ends(ReplayOrder::Total, &[TOP], &calls), [vec![], vec![], vec![0], vec![2, 1]]);
-        assert_eq!(ends(ReplayOrder::Thread, &[TOP], &calls), [vec![]; 4] as [Vec<u64>; 4]);
+        assert_eq!(ends(ReplayOrder::Thread, &[TOP], &calls), vec![Vec::<u64>::new(); 4]);
     }
 
     #[test]

@@ -2,12 +2,10 @@
 
 use super::common::*;
 use super::jobs::fine;
-use plumb_engine::replay::{CallSurvey, RecordedCalls};
 use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_engine::{LoggedOp, Observer};
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
-use plumb_workload::Replay;
 use plumb_workload::blocks::trace::Recording;
 
 /// What a recording holds is told by its name.
@@ -51,14 +49,6 @@ impl Recordings for MadeUp {
             }
         }
         Ok(Box::new(ops.into_iter()))
-    }
-
-    fn survey(&self, _replay: &Replay) -> Result<CallSurvey, ReplayError> {
-        Err(ReplayError::Read("no calls".into()))
-    }
-
-    fn open_calls(&self, _replay: &Replay) -> Result<RecordedCalls, ReplayError> {
-        Err(ReplayError::Read("no calls".into()))
     }
 }
 

@@ -16,6 +16,12 @@ pub enum ReplayError {
         /// The most.
         most: u32,
     },
+    /// Whoever reads recordings reads block I/O only.
+    #[error("{}: recordings of calls cannot be read here", path.display())]
+    NoCalls {
+        /// The recording.
+        path: PathBuf,
+    },
     /// It has nothing to replay.
     #[error("{} has nothing to replay{}", path.display(), if *has_below { " below that directory; see `plumb trace show`" } else { "" })]
     Nothing {

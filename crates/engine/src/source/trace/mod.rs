@@ -56,13 +56,17 @@ pub trait Recordings: Sync {
     ///
     /// # Errors
     /// Where it cannot be read.
-    fn survey(&self, replay: &CallReplay) -> Result<CallSurvey, ReplayError>;
+    fn survey(&self, replay: &CallReplay) -> Result<CallSurvey, ReplayError> {
+        Err(ReplayError::NoCalls { path: replay.path.clone() })
+    }
 
     /// The calls of one.
     ///
     /// # Errors
     /// Where it cannot be read.
-    fn open_calls(&self, replay: &CallReplay) -> Result<RecordedCalls, ReplayError>;
+    fn open_calls(&self, replay: &CallReplay) -> Result<RecordedCalls, ReplayError> {
+        Err(ReplayError::NoCalls { path: replay.path.clone() })
+    }
 }
 
 /// Ops that the reading thread hands over at once.
