@@ -311,6 +311,22 @@ pub const TOPICS: &[Topic] = &[
         exits: READS,
     },
     Topic {
+        command: "trace replay",
+        examples: &[
+            example(
+                "Replay what a program did, in a new directory below",
+                "plumb trace replay tar.trace --at /mnt/new",
+            ),
+            example(
+                "As fast as the recorded order allows",
+                "plumb trace replay tar.trace --at /mnt/new --timing as-fast-as-possible --order total",
+            ),
+            example("Replay a block trace on a simulated device", "plumb trace replay sda.blktrace.0 --at sim:nvme"),
+            example("See the workload that replays it", "plumb trace replay tar.trace --at . --translate"),
+        ],
+        exits: MEASURES,
+    },
+    Topic {
         command: "trace convert",
         examples: &[
             example("Make a recording small", "plumb trace convert app.strace app.trace"),
