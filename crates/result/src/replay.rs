@@ -58,6 +58,11 @@ pub struct ReplayMeasurement {
     pub overtaken: u64,
     /// Ops that were held back: by what they wait for, or by a full queue.
     pub held: u64,
+    /// How late ops began behind their time and behind what they had to wait for, 99 % of them, ns: what is the replay's own fault,
+    /// and not that of ops before them that took longer than they were recorded to.
+    pub own_lag_p99_ns: u64,
+    /// The same of all.
+    pub own_lag_max_ns: u64,
     /// How far the gaps between ops are from the recorded ones: the largest difference of the shares up to any length.
     pub gap_distance: Option<f64>,
     /// How far rates are from the recorded ones, piece by piece: root of the mean square, by the mean.
@@ -114,8 +119,6 @@ pub enum FidelityUnit {
     Bytes,
     /// Shares of 1.
     Share,
-    /// Ops in flight.
-    InFlight,
 }
 
 /// A line of the sheet that says what a replay kept of its recording.

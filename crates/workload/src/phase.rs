@@ -399,6 +399,10 @@ impl WorkerGroup {
         };
         match &self.work {
             Work::Blocks(stream) if stream.is_plumb() => OwnFlush::ByPhase,
+            // It flushes what its recording flushes.
+            Work::Blocks(stream) if matches!(&**stream, BlockStream::Trace(recording) if recording.sheet) => {
+                OwnFlush::Part
+            }
             Work::Blocks(stream) if stream.moves().write => {
                 let syncs = &self.syncs;
                 own(syncs.at_end || syncs.at_close || syncs.file_system_at_end, !syncs.is_none())

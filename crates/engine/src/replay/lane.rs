@@ -152,7 +152,7 @@ impl Pacer for LanePacer {
                 // The loop looks whether the worker is to end, and asks again.
                 return Due::At(now);
             }
-            if let (Timing::ThinkTimes, false) = (self.timing, wait.is_beginning()) {
+            if !wait.is_beginning() {
                 self.behind = self.behind.max(self.deal.progress.ended_at(wait.number()).unwrap_or(0));
             }
             waits.pop();
@@ -176,7 +176,9 @@ impl Pacer for LanePacer {
             }
         };
         let overtaken = self.deal.progress.begin(dealt.number);
-        self.tally.begins(dealt.call.at_ns, self.clock.ns_between(self.started_at, now), overtaken, self.was_held);
+        let possible = intended.max(self.lane_behind).max(self.behind);
+        let own_lag_ns = self.clock.ns_between(possible.min(now), now);
+        self.tally.begins(dealt.call.at_ns, self.clock.ns_between(self.started_at, now), own_lag_ns, overtaken, self.was_held);
         self.was_held = false;
         Due::Now { intended }
     }

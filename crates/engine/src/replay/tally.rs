@@ -2,7 +2,7 @@
 
 use super::call::CallSurvey;
 use crate::source::trace::{RecordedOp, ReplayError};
-use plumb_result::{DifferentOutcome, ReplayMeasurement, ReplayedSum};
+use plumb_result::{DifferentOutcome, Histogram, ReplayMeasurement, ReplayedSum};
 use plumb_workload::blocks::trace::Recording;
 use plumb_workload::{OpKind, Timing};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,6 +39,7 @@ struct Counted {
     gaps: [Vec<u64>; 2],
     /// Calls that began in each piece of time: recorded, and replayed.
     rates: [Vec<u64>; 2],
+    own_lag: Histogram,
     different: Vec<DifferentOutcome>,
     different_count: u64,
     /// Files that were opened although the recording has no open of theirs.
@@ -64,6 +65,7 @@ impl Counted {
         {
             sum(mine, other);
         }
+        self.own_lag.merge(&other.own_lag);
         for outcome in other.different {
             self.differs(outcome);
         }
@@ -193,6 +195,8 @@ impl ReplayTally {
             begun: counted.begun,
             overtaken: counted.overtaken,
             held: counted.held,
+            own_lag_p99_ns: counted.own_lag.quantile(0.99).unwrap_or(0),
+            own_lag_max_ns: counted.own_lag.max().unwrap_or(0),
             gap_distance: distance(&counted.gaps),
             rate_error: rate_error(&counted.rates),
             different: counted.different,
@@ -241,13 +245,14 @@ pub(crate) struct LaneTally {
 }
 
 impl LaneTally {
-    /// A call begins, so long after the start.
-    pub(crate) fn begins(&mut self, at_ns: u64, now_ns: u64, is_overtaken: bool, was_held: bool) {
+    /// A call begins, so long after the start, and so late behind all that it had to wait for.
+    pub(crate) fn begins(&mut self, at_ns: u64, now_ns: u64, own_lag_ns: u64, is_overtaken: bool, was_held: bool) {
         let recorded_ns = at_speed(at_ns, self.timing);
         let counted = &mut self.counted;
         counted.begun += 1;
         counted.overtaken += u64::from(is_overtaken);
         counted.held += u64::from(was_held);
+        counted.own_lag.record(own_lag_ns);
         counted.first_ns.get_or_insert((recorded_ns, now_ns));
         counted.last_ns = (recorded_ns, now_ns.max(counted.last_ns.1));
         if let Some((recorded_before, before)) = self.before_ns.replace((recorded_ns, now_ns)) {

@@ -332,6 +332,7 @@ pub const TOPICS: &[Topic] = &[
             example("Make a recording small", "plumb trace convert app.strace app.trace"),
             example("Make one that fio can replay", "plumb trace convert app.strace app.iolog"),
             example("Make one that blkparse can read", "plumb trace convert hm_0.csv hm_0.blktrace"),
+            example("Make one without names", "plumb trace convert app.trace public.trace --anonymise"),
         ],
         exits: READS,
     },

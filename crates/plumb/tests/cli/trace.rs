@@ -67,6 +67,21 @@ fn convert_keeps_what_the_format_can_express() {
     }
 }
 
+/// What is anonymised has the same numbers, and none of the names.
+#[test]
+fn names_can_be_hidden() {
+    let home = Home::new();
+    let from = golden("strace_y.txt");
+    home.with(["trace", "convert", text(&from), "hidden.csv", "--anonymise"]).expect(0);
+    let hidden = std::fs::read_to_string(home.work().join("hidden.csv")).unwrap();
+    assert!(!hidden.contains("mnt") && !hidden.contains("data"), "{hidden}");
+    home.with(["trace", "convert", text(&from), "hidden.trace", "--anonymise"]).expect(0);
+    let compared = home.with(["trace", "compare", text(&from), "hidden.trace", "--json"]).expect(0).json();
+    assert!(compared["metrics"].as_array().unwrap().iter().all(|metric| metric["a"] == metric["b"]), "{compared}");
+    let bytes = std::fs::read(home.work().join("hidden.trace")).unwrap();
+    assert!(bytes.windows(13).any(|window| window == b"anonymised: 1"));
+}
+
 /// A recording that is broken is an error with its place; a damaged one of Plumb's own is shown as far as it goes.
 #[test]
 fn broken_recordings_are_told_with_their_place() {

@@ -12,7 +12,6 @@ fn set(value: f64, unit: FidelityUnit) -> String {
         FidelityUnit::Ops => format!("{value}"),
         FidelityUnit::Bytes => format::bytes_brief(value),
         FidelityUnit::Share => format!("{:.3} %", value * 100.0),
-        FidelityUnit::InFlight => format!("{value:.2}"),
     }
 }
 

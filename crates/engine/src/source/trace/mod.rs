@@ -290,7 +290,9 @@ impl Pacer for RecordedPacer {
         self.in_flight += 1;
         if let Some(tally) = &mut self.tally {
             let began_ns = self.clock.ns_between(self.started_at, now);
-            tally.begins(recorded.at_ns, began_ns, false, self.has_been_full && self.keeps == Keeps::Times);
+            // A full queue is none of its own fault.
+            let own_lag_ns = if self.has_been_full { 0 } else { self.clock.ns_between(intended, now) };
+            tally.begins(recorded.at_ns, began_ns, own_lag_ns, false, self.has_been_full && self.keeps == Keeps::Times);
         }
         self.has_been_full = self.in_flight >= self.depth;
         Due::Now { intended }

@@ -11,7 +11,7 @@ use crate::common::Common;
 use crate::exit::{End, Stopped};
 use clap::{Args, Subcommand};
 use plumb_trace::iolog::Waits;
-use plumb_trace::{Format, TraceError};
+use plumb_trace::{Extensions, Format, TraceError};
 use plumb_workload::Bytes;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -50,6 +50,12 @@ pub enum TraceCommand {
         /// The format to write: plumb, iolog, iolog2, blktrace or csv [default: what the name ends with; plumb otherwise].
         #[arg(long, value_name = "FORMAT")]
         to: Option<String>,
+        /// Hide names of files and programs and numbers of processes: words for the parts of paths, the same wherever they come again.
+        #[arg(long)]
+        anonymise: bool,
+        /// With --anonymise: keep what is behind the last dot of a name, up to four letters.
+        #[arg(long, requires = "anonymise")]
+        keep_extensions: bool,
         /// How it is read.
         #[command(flatten)]
         input: InputArguments,
@@ -181,6 +187,9 @@ pub fn run(command: &TraceCommand, common: &Common) -> Result<End, Stopped> {
         TraceCommand::Replay(arguments) => replay::run(arguments, common),
         TraceCommand::Show { file, input } => show::show(file, input, common),
         TraceCommand::Compare { a, b, input } => show::compare([a, b], input, common),
-        TraceCommand::Convert { file, output, to, input } => convert::run(file, output, to.as_deref(), input),
+        TraceCommand::Convert { file, output, to, anonymise, keep_extensions, input } => {
+            let kept = if *keep_extensions { Extensions::Kept } else { Extensions::Hidden };
+            convert::run(file, output, to.as_deref(), anonymise.then_some(kept), input)
+        }
     }
 }
