@@ -36,6 +36,13 @@ fn open(replay: &Replay) -> Result<RecordingReader, ReplayError> {
     plumb_trace::open(&replay.path, waits(replay.waits)).map_err(|error| ReplayError::Read(Box::new(error)))
 }
 
+/// Where nothing lies that could be replayed.
+const NO_FILES: [&str; 3] = ["/dev/", "/proc/", "/sys/"];
+
+fn is_no_file(path: &str) -> bool {
+    NO_FILES.iter().any(|place| path.starts_with(place)) && !path.starts_with("/dev/shm/")
+}
+
 /// Which files are replayed, and what they are called.
 struct Below(Vec<String>);
 
@@ -61,6 +68,8 @@ impl Below {
     /// The path of a file that is replayed.
     fn path(&self, file: &FileName) -> Option<String> {
         match file {
+            // Terminals, null devices and what the kernel makes up are no files of a file system.
+            FileName::Path(path) if is_no_file(path) => None,
             FileName::Path(path) => {
                 let names = names(path);
                 let rest = self.0.iter().zip(&names).all(|(one, other)| one == other) && names.len() >= self.0.len();
@@ -115,6 +124,9 @@ fn call_survey(survey: &Survey, below: &Below) -> CallSurvey {
             None if *act == RecordedAct::Add => {}
             None => left_out.push(((*name).to_owned(), sum.count)),
         }
+    }
+    if survey.skipped > 0 && below.0.is_empty() {
+        left_out.push(("on devices".to_owned(), survey.skipped));
     }
     let initial = survey.initial.iter().map(|entry| InitialFile {
         file: entry.file,

@@ -100,6 +100,8 @@ pub struct Survey {
     pub largest_write: u64,
     /// Whether anything is done by names, or through descriptors.
     pub has_names: bool,
+    /// Records on files that are not wanted.
+    pub skipped: u64,
     /// Whether it has descriptors, and flags of opens.
     pub has_handles: bool,
     /// Waits of fio's version 2, about which its manual and fio itself differ.
@@ -141,7 +143,7 @@ struct Model {
     names: Vec<Name>,
     objects: Vec<Object>,
     /// By process and descriptor, or by file where there are no descriptors.
-    handles: HashMap<u64, u32>,
+    handles: HashMap<u64, (u32, u32)>,
 }
 
 impl Model {
@@ -212,8 +214,9 @@ impl Model {
     /// The object that a record is about, where it may be one.
     fn of(&mut self, record: &Record, process: u32) -> u32 {
         match self.handles.get(&handle_key(record, process)) {
-            Some(&number) => number,
-            None => self.is_there(record.file, Kind::Unknown),
+            // One that was closed unseen, by another program's start, is another file's by now.
+            Some(&(number, file)) if file == record.file => number,
+            _ => self.is_there(record.file, Kind::Unknown),
         }
     }
 
@@ -265,6 +268,7 @@ pub fn survey(mut reader: impl Recorded, wanted: impl Fn(&FileName) -> bool) -> 
         let other = has_other_file(record.act).then_some(record.aux as u32);
         let is_wanted = |file: u32| keeps.get(file as usize).copied().unwrap_or(false);
         if !is_wanted(record.file) || other.is_some_and(|other| !is_wanted(other)) {
+            survey.skipped += 1;
             continue;
         }
         model.grow(record.file.max(other.unwrap_or(0)));
@@ -392,7 +396,7 @@ fn follow(model: &mut Model, record: &Record, process: u32, other: Option<u32>) 
             if flags & open_flag::TRUNCATE != 0 {
                 (object.size, object.is_known) = (0, true);
             }
-            model.handles.insert(handle_key(record, process), number);
+            model.handles.insert(handle_key(record, process), (number, file));
         }
         (Close, _) => {
             model.handles.remove(&handle_key(record, process));

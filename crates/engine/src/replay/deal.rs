@@ -184,8 +184,8 @@ pub(super) struct Dealer {
     processes: Vec<u32>,
     /// By thread.
     lane_of: Vec<u32>,
-    /// By process and descriptor, or by file where there are no descriptors.
-    handles: HashMap<u64, u32>,
+    /// By process and descriptor, or by file where there are no descriptors: where it lies, and which file it is.
+    handles: HashMap<u64, (u32, u32)>,
     /// Slots that are free once the call with this number has ended.
     freed: VecDeque<(u64, u32)>,
     next_slot: u32,
@@ -278,18 +278,13 @@ impl Dealer {
                 u64::from(process) << 32 & !(1 << 63) | u64::from(handle)
             }
         };
-        let known = self.handles.get(&key).copied();
+        // A descriptor that was closed unseen, by another program's start, is another file's by now.
+        let known = self.handles.get(&key).filter(|(_, file)| *file == call.file).map(|(slot, _)| *slot);
         match call.act {
             CallAct::Open if call.result < 0 => Ok(NO_SLOT),
-            CallAct::Open => {
-                let slot = self.new_slot()?;
-                if let Some(before) = self.handles.insert(key, slot) {
-                    self.freed.push_back((self.number, before));
-                }
-                Ok(slot)
-            }
+            CallAct::Open => self.keep(key, call.file),
             CallAct::Close => {
-                let Some(slot) = self.handles.remove(&key) else { return Ok(NO_SLOT) };
+                let Some((slot, _)) = self.handles.remove(&key) else { return Ok(NO_SLOT) };
                 self.freed.push_back((self.number, slot));
                 Ok(slot)
             }
@@ -303,24 +298,25 @@ impl Dealer {
             | CallAct::Seek
             | CallAct::SyncRange => match known {
                 Some(slot) => Ok(slot),
-                None => {
-                    // Opened before the recording began, inherited, or duplicated.
-                    let slot = self.new_slot()?;
-                    self.handles.insert(key, slot);
-                    Ok(slot)
-                }
+                // Opened before the recording began, inherited, or duplicated.
+                None => self.keep(key, call.file),
             },
             _ if call.handle == 0 => Ok(NO_SLOT),
             CallAct::SyncAll => Ok(NO_SLOT),
             _ => match known {
                 Some(slot) => Ok(slot),
-                None => {
-                    let slot = self.new_slot()?;
-                    self.handles.insert(key, slot);
-                    Ok(slot)
-                }
+                None => self.keep(key, call.file),
             },
         }
+    }
+
+    /// A place for a descriptor of a file; the one that it had before is free once nobody uses it.
+    fn keep(&mut self, key: u64, file: u32) -> Result<u32, ReplayError> {
+        let slot = self.new_slot()?;
+        if let Some((before, _)) = self.handles.insert(key, (slot, file)) {
+            self.freed.push_back((self.number, before));
+        }
+        Ok(slot)
     }
 
     fn new_slot(&mut self) -> Result<u32, ReplayError> {

@@ -178,7 +178,13 @@ impl Pacer for LanePacer {
         let overtaken = self.deal.progress.begin(dealt.number);
         let possible = intended.max(self.lane_behind).max(self.behind);
         let own_lag_ns = self.clock.ns_between(possible.min(now), now);
-        self.tally.begins(dealt.call.at_ns, self.clock.ns_between(self.started_at, now), own_lag_ns, overtaken, self.was_held);
+        self.tally.begins(
+            dealt.call.at_ns,
+            self.clock.ns_between(self.started_at, now),
+            own_lag_ns,
+            overtaken,
+            self.was_held,
+        );
         self.was_held = false;
         Due::Now { intended }
     }

@@ -33,7 +33,6 @@ struct Counted {
     begun: u64,
     overtaken: u64,
     held: u64,
-    first_ns: Option<(u64, u64)>,
     last_ns: (u64, u64),
     /// Gaps between calls of a lane: recorded, and replayed.
     gaps: [Vec<u64>; 2],
@@ -53,10 +52,7 @@ impl Counted {
         self.begun += other.begun;
         self.overtaken += other.overtaken;
         self.held += other.held;
-        if let Some(first_ns) = other.first_ns {
-            self.first_ns = Some(self.first_ns.map_or(first_ns, |mine| mine.min(first_ns)));
-        }
-        self.last_ns = self.last_ns.max(other.last_ns);
+        self.last_ns = (self.last_ns.0.max(other.last_ns.0), self.last_ns.1.max(other.last_ns.1));
         let sum = |mine: &mut Vec<u64>, other: Vec<u64>| {
             mine.resize(mine.len().max(other.len()), 0);
             mine.iter_mut().zip(other).for_each(|(mine, other)| *mine += other);
@@ -182,7 +178,6 @@ impl ReplayTally {
     /// All of it.
     pub(crate) fn measured(&self) -> ReplayMeasurement {
         let counted = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let first_ns = counted.first_ns.unwrap_or_default();
         ReplayMeasurement {
             timing: self.timing,
             order: self.order,
@@ -190,7 +185,8 @@ impl ReplayTally {
             threads_recorded: self.lanes_wanted,
             recorded: self.recorded.clone(),
             recorded_length_ns: at_speed(self.length_ns, self.timing),
-            replayed_length_ns: counted.last_ns.1.saturating_sub(first_ns.1),
+            // The first is due at the start, however late it is.
+            replayed_length_ns: counted.last_ns.1,
             recorded_busy_ns: self.busy_ns,
             begun: counted.begun,
             overtaken: counted.overtaken,
@@ -253,7 +249,6 @@ impl LaneTally {
         counted.overtaken += u64::from(is_overtaken);
         counted.held += u64::from(was_held);
         counted.own_lag.record(own_lag_ns);
-        counted.first_ns.get_or_insert((recorded_ns, now_ns));
         counted.last_ns = (recorded_ns, now_ns.max(counted.last_ns.1));
         if let Some((recorded_before, before)) = self.before_ns.replace((recorded_ns, now_ns)) {
             counted.gaps[0][bucket(recorded_ns.saturating_sub(recorded_before))] += 1;

@@ -77,6 +77,18 @@ fn descriptors_have_places_of_their_own_as_long_as_they_are_open() {
     assert_eq!(slots, [0, 1, 0, 0, 2, 2, NO_SLOT, 3, NO_SLOT]);
 }
 
+/// Another program was started, which closed the descriptor unseen.
+#[test]
+fn a_descriptor_of_another_file_is_another_one() {
+    let calls = [
+        call(0, CallAct::Open, 0, 4),
+        RecordedCall { file: 1, ..call(1, CallAct::Read, 0, 4) },
+        RecordedCall { file: 1, ..call(2, CallAct::Read, 0, 4) },
+    ];
+    let deal = deal(calls.into_iter().map(Ok).collect(), ReplayOrder::Thread, 1);
+    assert_eq!(all(&deal, 0).iter().map(|dealt| dealt.slot).collect::<Vec<_>>(), [0, 1, 1]);
+}
+
 #[test]
 fn a_file_that_was_not_opened_fails_and_gets_no_place() {
     let failed = RecordedCall { result: -2, handle: 0, ..call(0, CallAct::Open, 0, 0) };

@@ -327,6 +327,17 @@ pub const TOPICS: &[Topic] = &[
         exits: MEASURES,
     },
     Topic {
+        command: "trace fit",
+        examples: &[
+            example("Make a workload that is like a recording", "plumb trace fit db.trace -o db.toml"),
+            example(
+                "The same as one stream, and as a job of fio",
+                "plumb trace fit db.trace --level 0 -o db0.toml --fio db.fio",
+            ),
+        ],
+        exits: READS,
+    },
+    Topic {
         command: "trace convert",
         examples: &[
             example("Make a recording small", "plumb trace convert app.strace app.trace"),

@@ -1,6 +1,7 @@
 //! `plumb trace`: recordings of I/O.
 
 mod convert;
+mod fit;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod record;
 mod replay;
@@ -41,6 +42,8 @@ pub enum TraceCommand {
     },
     /// Replay a recording on files or devices, and say what was kept of it.
     Replay(ReplayArguments),
+    /// Make a workload that is like the reads and writes of a recording, and say how like it is.
+    Fit(FitArguments),
     /// Write a recording in another format.
     Convert {
         /// The recording.
@@ -144,6 +147,26 @@ pub struct ReplayArguments {
     pub translate: bool,
 }
 
+/// Arguments of `plumb trace fit`.
+#[derive(Debug, Args)]
+pub struct FitArguments {
+    /// The recording.
+    pub file: PathBuf,
+    /// How much is modelled: 0 is one stream with the mean rate, sizes and mix; 2 keeps ops that continue others apart from scattered
+    /// ones.
+    #[arg(long, default_value_t = 2, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub level: u8,
+    /// The workload file to write, which must not exist yet [default: it is printed].
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write a job file of fio as well, which must not exist yet.
+    #[arg(long, value_name = "FILE")]
+    pub fio: Option<PathBuf>,
+    /// How it is read.
+    #[command(flatten)]
+    pub input: InputArguments,
+}
+
 /// How a recording is read.
 #[derive(Debug, Args)]
 pub struct InputArguments {
@@ -185,6 +208,7 @@ pub fn run(command: &TraceCommand, common: &Common) -> Result<End, Stopped> {
         #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
         TraceCommand::Record(_) => Err(Stopped::usage("recording works on Linux on x86-64 only")),
         TraceCommand::Replay(arguments) => replay::run(arguments, common),
+        TraceCommand::Fit(arguments) => fit::run(arguments, common),
         TraceCommand::Show { file, input } => show::show(file, input, common),
         TraceCommand::Compare { a, b, input } => show::compare([a, b], input, common),
         TraceCommand::Convert { file, output, to, anonymise, keep_extensions, input } => {

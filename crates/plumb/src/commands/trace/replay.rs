@@ -130,7 +130,7 @@ fn workload(arguments: &ReplayArguments, at: &At) -> Result<Workload, Stopped> {
         ..Phase::new("replay", vec![group])
     };
     Ok(Workload {
-        name: name(&arguments.file),
+        name: name("replay", &arguments.file),
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
         target: BTreeMap::from([(TARGET.to_owned(), target)]),
@@ -282,8 +282,8 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// `replay-` and what is left of the recording's name in a name of a workload.
-fn name(path: &Path) -> String {
+/// What is done and what is left of the recording's name, as the name of a workload.
+pub(super) fn name(does: &str, path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let plain: String = stem
         .chars()
@@ -291,8 +291,8 @@ fn name(path: &Path) -> String {
         .take(40)
         .collect();
     match plain.trim_matches('-') {
-        "" => "replay".to_owned(),
-        plain => format!("replay-{plain}"),
+        "" => does.to_owned(),
+        plain => format!("{does}-{plain}"),
     }
 }
 
