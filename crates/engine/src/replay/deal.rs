@@ -84,23 +84,26 @@ impl Deal {
             *locked(&deal.dealer) = Some(dealer);
         } else {
             let dealt = Arc::clone(&deal);
-            std::thread::Builder::new().name("plumb-replay".to_owned()).spawn(move || dealt.deal_all(dealer))?;
+            std::thread::Builder::new()
+                .name("plumb-replay".to_owned())
+                .spawn(move || Deal::deal_all(&dealt, dealer))?;
         }
         Ok(deal)
     }
 
-    fn deal_all(&self, mut dealer: Dealer) {
-        while !self.progress.is_abandoned() {
-            let dealt = dealer.deal(self);
-            self.hand_over(&mut dealer);
+    fn deal_all(this: &Arc<Deal>, mut dealer: Dealer) {
+        // Until everything is dealt, or nobody is left to deal to.
+        while !this.progress.is_abandoned() && Arc::strong_count(this) > 1 {
+            let dealt = dealer.deal(this);
+            this.hand_over(&mut dealer);
             match dealt {
                 Dealt::Some => {}
                 Dealt::FarAhead => std::thread::sleep(FAR_AHEAD_PAUSE),
                 Dealt::Over => break,
             }
         }
-        self.is_over.store(true, SeqCst);
-        (0..self.queues.len() as u32).for_each(|lane| self.progress.wake(lane));
+        this.is_over.store(true, SeqCst);
+        (0..this.queues.len() as u32).for_each(|lane| this.progress.wake(lane));
     }
 
     /// Gives each lane what was dealt to it.

@@ -240,18 +240,14 @@ impl Order {
         let mut object = objects.get(file).copied().unwrap_or(u32::MAX);
         if call.result >= 0 {
             let next = data.len() as u32;
-            match call.act {
-                CallAct::Unlink | CallAct::Rmdir => {
-                    objects[file] = next;
-                    data.push(Users::default());
-                }
-                CallAct::Rename if (call.aux as usize) < objects.len() && call.aux as usize != file => {
-                    objects[call.aux as usize] = object;
-                    objects[file] = next;
-                    data.push(Users::default());
-                }
-                CallAct::Link if (call.aux as usize) < objects.len() => objects[call.aux as usize] = object,
-                _ => {}
+            let has_two = call.aux as usize != file && (call.aux as usize) < objects.len();
+            if call.act.has_other() && has_two {
+                objects[call.aux as usize] = object;
+            }
+            let leaves = matches!(call.act, CallAct::Unlink | CallAct::Rmdir) || call.act == CallAct::Rename && has_two;
+            if leaves && let Some(under) = objects.get_mut(file) {
+                *under = next;
+                data.push(Users::default());
             }
         }
         if slot != NO_SLOT {
